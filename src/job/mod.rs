@@ -1,0 +1,13 @@
+//! Pure values of the domain and the maths of schedules. Nothing here knows a runtime, a clock or I/O.
+
+mod name;
+mod outcome;
+mod schedule;
+mod spec;
+mod tick;
+
+pub use name::{ClusterName, JobName, NameError, NodeName, RunId};
+pub use outcome::{Cause, Outcome, Reason, Verdict};
+pub use schedule::{Schedule, ScheduleError};
+pub use spec::{CatchUp, Command, JobSpec, OnInterrupt, Overlap};
+pub use tick::{Fence, Tick, UtcMillis};

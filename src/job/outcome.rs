@@ -1,0 +1,170 @@
+//! How a tick ends: cause, outcome and reason, with the words of the contract.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! words {
+    ($(#[$doc:meta])* $type:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum $type {
+            $($(#[$vdoc])* #[serde(rename = $word)] $variant),+
+        }
+
+        impl $type {
+            /// All of them, in the contract's order.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// The contract's word for it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = String;
+            fn from_str(word: &str) -> Result<Self, String> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err(format!("`{word}` is none of: {}", [$($word),+].join(" "))),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// Why a run was started.
+    Cause {
+        /// Its tick came.
+        Schedule = "schedule",
+        /// The newest missed tick, after an outage.
+        CatchUp = "catch_up",
+        /// The first run of its tick was interrupted.
+        Rerun = "rerun",
+        /// Somebody asked for it.
+        Manual = "manual",
+    }
+}
+
+words! {
+    /// How a tick ended, or that it has not yet.
+    Outcome {
+        /// A run is going on.
+        Running = "running",
+        /// The command ended with a success code.
+        Succeeded = "succeeded",
+        /// The command ended otherwise, or could not be started.
+        Failed = "failed",
+        /// The command was stopped because it ran longer than its `timeout`.
+        TimedOut = "timed_out",
+        /// The command was stopped by an operator or a newer tick.
+        Killed = "killed",
+        /// The run was cut short by its replica.
+        Interrupted = "interrupted",
+        /// It was decided that the tick does not run.
+        Skipped = "skipped",
+        /// Nobody started it in time.
+        Missed = "missed",
+        /// The store forgot; nobody can say whether it ran.
+        Unknown = "unknown",
+    }
+}
+
+words! {
+    /// What led to an outcome, where the outcome alone does not say.
+    Reason {
+        /// The previous run was still going.
+        Overlap = "overlap",
+        /// The job was paused.
+        Paused = "paused",
+        /// The tick was older than `start_deadline`.
+        Late = "late",
+        /// The schedule was changed meanwhile.
+        Edited = "edited",
+        /// The store could not be reached.
+        StoreUnreachable = "store_unreachable",
+        /// The store lost its memory.
+        StoreReset = "store_reset",
+        /// Every fit replica was full.
+        Capacity = "capacity",
+        /// No replica was up that could run it.
+        NoReplica = "no_replica",
+        /// The command could not be started.
+        SpawnFailed = "spawn_failed",
+        /// An operator stopped it.
+        Operator = "operator",
+        /// A newer tick replaced it.
+        Replaced = "replaced",
+        /// Its replica was shut down.
+        Shutdown = "shutdown",
+        /// Its replica lost the lock.
+        LockLost = "lock_lost",
+        /// Its replica is not heard from any more.
+        NodeLost = "node_lost",
+        /// It was claimed, but certainly never started.
+        Abandoned = "abandoned",
+    }
+}
+
+/// An outcome with its reason, as logs and records show it: `failed (spawn_failed)`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Verdict {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What led to it, where the outcome alone does not say.
+    pub reason: Option<Reason>,
+}
+
+impl Verdict {
+    /// An outcome that speaks for itself.
+    pub const fn plain(outcome: Outcome) -> Self {
+        Self { outcome, reason: None }
+    }
+
+    /// An outcome with its reason.
+    pub const fn because(outcome: Outcome, reason: Reason) -> Self {
+        Self { outcome, reason: Some(reason) }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason {
+            None => f.pad(self.outcome.as_str()),
+            Some(reason) => f.pad(&format!("{} ({reason})", self.outcome)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_the_contracts_and_read_back() {
+        for &outcome in Outcome::ALL {
+            assert_eq!(outcome.as_str().parse(), Ok(outcome));
+            assert_eq!(serde_json::to_value(outcome).expect("json"), outcome.as_str());
+        }
+        assert_eq!(Outcome::TimedOut.as_str(), "timed_out");
+        assert!("done".parse::<Outcome>().expect_err("no such word").contains("succeeded"));
+    }
+
+    #[test]
+    fn a_verdict_names_its_reason() {
+        assert_eq!(Verdict::plain(Outcome::Succeeded).to_string(), "succeeded");
+        assert_eq!(
+            Verdict::because(Outcome::Failed, Reason::SpawnFailed).to_string(),
+            "failed (spawn_failed)"
+        );
+    }
+}

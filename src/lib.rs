@@ -1,0 +1,6 @@
+//! Cron on N identical replicas: each tick of each job runs on exactly one of them.
+//!
+//! The floors of the code, lowest first; a module names only modules on lower floors:
+//! [`job`] and [`config`] (pure values), `lease` (the protocol, pure), `store`, `run`, `replica`, then `cli`.
+
+pub mod job;
