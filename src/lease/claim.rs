@@ -1,0 +1,293 @@
+//! Taking the lock: for a scheduled tick, which is thereby decided, or for a run that somebody asked for. The rules
+//! are those of the design, in its order and under its numbers.
+
+use std::time::Duration;
+
+use crate::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
+
+use super::decide::{Decision, Draft, EARLY_TOLERANCE};
+use super::{Answer, Caller, Claim, Entry, Holder, LeaseInstant, Manual, Phase, Protection, Record};
+
+/// What a claim and a manual request have in common.
+struct Bid<'a> {
+    caller: &'a Caller,
+    run: RunId,
+    tick: Tick,
+    /// The instant that a previous run may have covered: the tick's, or when somebody asked.
+    instant: UtcMillis,
+    lease: Duration,
+    overlap: Overlap,
+    passed: Option<Tick>,
+}
+
+impl Bid<'_> {
+    /// The longest lease that anybody may hold or have held under this record.
+    fn longest_lease(&self, record: &Record) -> Duration {
+        record.lease.max(self.lease).max(self.caller.largest_lease)
+    }
+}
+
+/// Decides a claim for a scheduled tick.
+pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
+    let bid = Bid {
+        caller: &claim.caller,
+        run: claim.run,
+        tick: claim.tick,
+        instant: claim.tick.instant(),
+        lease: claim.lease,
+        overlap: claim.overlap,
+        passed: claim.passed,
+    };
+    if let Some(answer) = enter(&mut draft, &bid) {
+        return draft.answer(answer);
+    }
+    let now = draft.server.now;
+    // Rule 8.
+    if claim.tick.instant() > now.plus(EARLY_TOLERANCE) {
+        return draft.answer(Answer::Early { wait: claim.tick.instant().since(now) });
+    }
+    // Rule 9.
+    let rerun = may_rerun(draft.record_mut(), claim);
+    if Protection::Mark.is_on() && claim.tick.instant() <= draft.record_mut().mark && !rerun {
+        let answer = decided(draft.record_mut(), claim.tick);
+        return draft.answer(answer);
+    }
+    if let Some(verdict) = not_to_run(&mut draft, claim, rerun) {
+        return consume(draft, claim, verdict, rerun);
+    }
+    match contend(&mut draft, &bid, rerun) {
+        Contention::Free => {}
+        Contention::Covered => {
+            return consume(draft, claim, Verdict::because(Outcome::Skipped, Reason::Overlap), rerun);
+        }
+        Contention::Held(answer) => return draft.answer(answer),
+    }
+    // Rule 14.
+    pass_over(&mut draft, claim);
+    let cause = match (rerun, claim.catch_up) {
+        (true, _) => Cause::Rerun,
+        (false, true) => Cause::CatchUp,
+        (false, false) => Cause::Schedule,
+    };
+    let record = draft.record_mut();
+    record.tries = if rerun { record.tries + 1 } else { 1 };
+    record.mark = record.mark.max(claim.tick.instant());
+    record.sched = claim.sched.clone();
+    grant(draft, &bid, cause)
+}
+
+/// Decides a request for a run that somebody asked for; it never touches the mark.
+pub(super) fn decide_manual(mut draft: Draft<'_>, manual: &Manual) -> Decision {
+    let bid = Bid {
+        caller: &manual.caller,
+        run: manual.run,
+        tick: manual.tick,
+        instant: manual.asked,
+        lease: manual.lease,
+        overlap: manual.overlap,
+        passed: None,
+    };
+    if let Some(answer) = enter(&mut draft, &bid) {
+        return draft.answer(answer);
+    }
+    if manual.order.is_some() && draft.record_mut().order != manual.order {
+        let answer = decided(draft.record_mut(), manual.tick);
+        return draft.answer(answer);
+    }
+    match contend(&mut draft, &bid, false) {
+        Contention::Free => {}
+        Contention::Covered => {
+            let verdict = Verdict::because(Outcome::Skipped, Reason::Overlap);
+            let entry = Entry::without_run(manual.tick, Cause::Manual, verdict, draft.server.now);
+            draft.entries.push(Entry { run: Some(manual.run), ..entry });
+            draft.record_mut().order = None;
+            return draft.answer(Answer::Consumed(verdict));
+        }
+        Contention::Held(answer) => return draft.answer(answer),
+    }
+    let record = draft.record_mut();
+    record.tries = 1;
+    record.order = None;
+    grant(draft, &bid, Cause::Manual)
+}
+
+/// Rules 1 to 7: whether the request may be considered at all. Afterwards there is a record of this era.
+fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
+    // Rule 1.
+    if draft.is_unsynced(bid.caller.expect) {
+        return Some(Answer::Unsynced);
+    }
+    // Rule 2.
+    if draft.server.era != bid.caller.era {
+        return Some(Answer::NewEra(draft.server.era.clone()));
+    }
+    // Rule 3.
+    if draft.record.is_none() {
+        let wait = bid.lease.max(bid.caller.largest_lease);
+        draft.create(bid.caller, wait);
+        return Some(Answer::Held { by: None, frees_in: wait });
+    }
+    // Rule 4.
+    draft.adopt_era(bid.caller, bid.lease, bid.passed);
+    // Rule 5.
+    if draft.record_mut().run == Some(bid.run) {
+        return Some(mine(draft, bid));
+    }
+    // Rule 6.
+    let lease_now = draft.server.lease_now;
+    let record = draft.record_mut();
+    let longest = bid.longest_lease(record);
+    record.until = record.until.min(lease_now.plus(longest));
+    // Rule 7.
+    let until = record.until;
+    if record.is_running() && draft.is_past(until) && draft.calm(bid.caller) >= longest {
+        let last_alive = draft.last_alive().expect("there is a record");
+        draft.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), last_alive);
+    }
+    None
+}
+
+/// Rule 5: the same run asks again, because it did not hear the answer.
+fn mine(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Answer {
+    let renewed = draft.server.lease_now.plus(bid.lease);
+    let now = draft.server.now;
+    let record = draft.record_mut();
+    if !record.is_running() {
+        return decided(record, bid.tick);
+    }
+    record.until = record.until.max(renewed);
+    Answer::Won { fence: record.fence, tries: record.tries, started: record.started.unwrap_or(now) }
+}
+
+/// Rule 9's exception: the first rerun of a tick whose run was interrupted.
+fn may_rerun(record: &Record, claim: &Claim) -> bool {
+    claim.on_interrupt == OnInterrupt::Rerun
+        && record.phase == Phase::Idle
+        && record.tick == Some(claim.tick)
+        && record.cause != Some(Cause::Manual)
+        && record.last.is_some_and(|last| last.outcome == Outcome::Interrupted)
+        && record.tries == 1
+}
+
+/// Rules 10 and 11: whether the tick is too late, was edited away, or is paused.
+fn not_to_run(draft: &mut Draft<'_>, claim: &Claim, rerun: bool) -> Option<Verdict> {
+    let now = draft.server.now;
+    let record = draft.record_mut();
+    let late = now.min(claim.wall).since(claim.tick.instant()) > claim.start_deadline;
+    if late && !claim.catch_up && !rerun {
+        return Some(Verdict::because(Outcome::Missed, Reason::Late));
+    }
+    if claim.catch_up && record.sched != claim.sched {
+        return Some(Verdict::because(Outcome::Missed, Reason::Edited));
+    }
+    let paused = record.paused.is_some_and(|until| now < until);
+    paused.then_some(Verdict::because(Outcome::Skipped, Reason::Paused))
+}
+
+/// Whether anything stands between the request and the lock.
+enum Contention {
+    /// Nothing.
+    Free,
+    /// The previous run covers the instant, and the policy is to skip.
+    Covered,
+    /// Somebody holds the lock, or may do so.
+    Held(Answer),
+}
+
+/// Rules 12 and 13.
+fn contend(draft: &mut Draft<'_>, bid: &Bid<'_>, rerun: bool) -> Contention {
+    let lease_now = draft.server.lease_now;
+    let calm = draft.calm(bid.caller);
+    let last_alive = draft.last_alive().expect("there is a record");
+    let record = draft.record_mut();
+    // A record that was opened and never granted waits only as long as it was opened for.
+    let needed = if record.run.is_none() { record.lease } else { bid.longest_lease(record) };
+    let may_be_held = record.until > LeaseInstant::FREE && (record.until > lease_now || calm < needed);
+    if may_be_held {
+        if bid.overlap == Overlap::Skip && record.is_running() && last_alive >= bid.instant && !rerun {
+            return Contention::Covered;
+        }
+        if bid.overlap == Overlap::Replace && record.is_running() {
+            record.stop = record.run;
+        }
+        let frees_in = record.until.since(lease_now).max(needed.saturating_sub(calm));
+        return Contention::Held(Answer::Held { by: holder(record), frees_in });
+    }
+    let covered = matches!(
+        (record.started, record.ended),
+        (Some(started), Some(ended)) if started <= bid.instant && bid.instant < ended
+    );
+    if bid.overlap == Overlap::Skip && covered && !rerun { Contention::Covered } else { Contention::Free }
+}
+
+fn holder(record: &Record) -> Option<Holder> {
+    if !record.is_running() {
+        return None;
+    }
+    Some(Holder { node: record.owner.clone()?, run: record.run?, since: record.started? })
+}
+
+/// How the tick was decided, as far as the record still tells.
+fn decided(record: &Record, tick: Tick) -> Answer {
+    if record.tick != Some(tick) {
+        return Answer::Decided { by: None, how: None };
+    }
+    let running = Verdict::plain(Outcome::Running);
+    Answer::Decided { by: record.owner.clone(), how: record.last.or(record.is_running().then_some(running)) }
+}
+
+/// Decides that the tick does not run: raises the mark and writes one entry, and leaves a running holder alone.
+fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict, rerun: bool) -> Decision {
+    if rerun {
+        // The tick has its record already; that it does not run again needs none.
+        let answer = decided(draft.record_mut(), claim.tick);
+        return draft.answer(answer);
+    }
+    pass_over(&mut draft, claim);
+    let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
+    let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
+    draft.entries.push(entry);
+    let record = draft.record_mut();
+    record.mark = record.mark.max(claim.tick.instant());
+    record.sched = claim.sched.clone();
+    draft.answer(Answer::Consumed(verdict))
+}
+
+/// Records the ticks between the mark and the claimed one, which nobody claimed.
+fn pass_over(draft: &mut Draft<'_>, claim: &Claim) {
+    let now = draft.server.now;
+    let record = draft.record_mut();
+    let Some(prev) = claim.prev.filter(|prev| prev.instant() > record.mark) else { return };
+    if record.sched != claim.sched {
+        return;
+    }
+    let after = record.mark;
+    let verdict = Verdict::because(Outcome::Missed, claim.gap_reason);
+    let count = claim.gap.filter(|gap| gap.mark == after).map(|gap| gap.count);
+    draft.entries.push(Entry {
+        after: Some(after),
+        count,
+        ..Entry::without_run(prev, Cause::Schedule, verdict, now)
+    });
+}
+
+/// Rule 14: the lock is the caller's.
+fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
+    let server = draft.server;
+    let record = draft.record_mut();
+    let seen = server.now.max(bid.caller.heard);
+    record.fence = Fence((record.fence.0 + 1).max(seen.0));
+    record.phase = Phase::Running;
+    record.run = Some(bid.run);
+    record.tick = Some(bid.tick);
+    record.cause = Some(cause);
+    record.started = Some(server.now);
+    record.ended = None;
+    record.last = None;
+    record.until = server.lease_now.plus(bid.lease);
+    record.lease = bid.lease;
+    record.owner = Some(bid.caller.node.clone());
+    record.stop = None;
+    let (fence, tries) = (record.fence, record.tries);
+    draft.answer(Answer::Won { fence, tries, started: server.now })
+}

@@ -1,0 +1,143 @@
+//! The holder's side of a lease: when to renew, and when to have stopped. Measured on a clock that counts suspend,
+//! from the moment the last good request was *sent*, so that it always ends before the store lets go.
+
+use std::time::Duration;
+
+/// Renew at a sixth of the lease: four renewals may fail before the run must stop.
+const RENEWALS_PER_LEASE: u32 = 6;
+
+/// A loss may take no longer than a sixth of the lease, whatever `kill_grace` says.
+const LOSS_GRACES_PER_LEASE: u32 = 6;
+
+/// What a process may take from SIGKILL until it is gone, and timers may be late.
+const STOP_ALLOWANCE: Duration = Duration::from_secs(1);
+
+/// Clocks of two machines may drift apart by one percent.
+const DRIFT_DIVISOR: u32 = 100;
+
+/// An instant on `CLOCK_BOOTTIME`: time since the machine started, suspend included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BootInstant(pub Duration);
+
+impl BootInstant {
+    /// This much later.
+    #[must_use]
+    pub fn plus(self, by: Duration) -> Self {
+        Self(self.0.saturating_add(by))
+    }
+
+    /// How long after `earlier` this is; zero when it is not after.
+    pub fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// How a holder of one lease paces itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    lease: Duration,
+    kill_grace: Duration,
+}
+
+impl Pace {
+    /// The pace for a job with this lease and this `kill_grace`.
+    pub const fn new(lease: Duration, kill_grace: Duration) -> Self {
+        Self { lease, kill_grace }
+    }
+
+    /// From one good renewal to the next.
+    pub fn renew_every(self) -> Duration {
+        self.lease / RENEWALS_PER_LEASE
+    }
+
+    /// Between SIGTERM and SIGKILL when the lock is lost.
+    pub fn loss_grace(self) -> Duration {
+        self.kill_grace.min(self.lease / LOSS_GRACES_PER_LEASE)
+    }
+
+    /// How long before the end of the lease the run must begin to stop.
+    pub fn margin(self) -> Duration {
+        self.loss_grace() + STOP_ALLOWANCE + self.lease / DRIFT_DIVISOR
+    }
+}
+
+/// The instant at which a holder that could not renew must begin to stop its run. It only moves forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline {
+    pace: Pace,
+    at: BootInstant,
+}
+
+impl Deadline {
+    /// The deadline that a request sent at `sent`, and granted, gives.
+    pub fn granted(pace: Pace, sent: BootInstant) -> Self {
+        Self { pace, at: Self::reach(pace, sent) }
+    }
+
+    fn reach(pace: Pace, sent: BootInstant) -> BootInstant {
+        sent.plus(pace.lease.saturating_sub(pace.margin()))
+    }
+
+    /// Moves the deadline by a good renewal sent at `sent`; an older one changes nothing.
+    #[must_use]
+    pub fn renewed(self, sent: BootInstant) -> Self {
+        Self { at: self.at.max(Self::reach(self.pace, sent)), ..self }
+    }
+
+    /// The instant itself.
+    pub fn at(self) -> BootInstant {
+        self.at
+    }
+
+    /// Whether the run must stop: at the instant itself, too.
+    pub fn is_over(self, now: BootInstant) -> bool {
+        now >= self.at
+    }
+
+    /// The pace it was made with.
+    pub fn pace(self) -> Pace {
+        self.pace
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(seconds: u64) -> BootInstant {
+        BootInstant(Duration::from_secs(seconds))
+    }
+
+    fn pace(lease: u64, kill_grace: u64) -> Pace {
+        Pace::new(Duration::from_secs(lease), Duration::from_secs(kill_grace))
+    }
+
+    #[test]
+    fn the_margin_holds_the_loss_grace_a_second_and_a_percent() {
+        assert_eq!(pace(30, 10).margin(), Duration::from_millis(5_000 + 1_000 + 300));
+        assert_eq!(pace(30, 2).margin(), Duration::from_millis(2_000 + 1_000 + 300));
+    }
+
+    #[test]
+    fn the_smallest_lease_leaves_time_for_three_renewals() {
+        let pace = pace(5, 10);
+        let deadline = Deadline::granted(pace, at(0));
+        assert!(deadline.at().0 > pace.renew_every() * 3, "{deadline:?}");
+    }
+
+    #[test]
+    fn a_renewal_counts_from_its_sending_and_never_moves_the_deadline_back() {
+        let first = Deadline::granted(pace(30, 10), at(100));
+        assert_eq!(first.at().0, Duration::from_millis(100_000 + 30_000 - 6_300));
+        let later = first.renewed(at(105));
+        assert_eq!(later.at().since(first.at()), Duration::from_secs(5));
+        assert_eq!(later.renewed(at(101)), later);
+    }
+
+    #[test]
+    fn at_the_deadline_it_is_over() {
+        let deadline = Deadline::granted(pace(30, 10), at(0));
+        assert!(deadline.is_over(deadline.at()));
+        assert!(!deadline.is_over(BootInstant(deadline.at().0 - Duration::from_millis(1))));
+    }
+}

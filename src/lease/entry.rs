@@ -1,0 +1,68 @@
+//! An entry of a job's history: one decided tick, or several that were missed in a row.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Tick, UtcMillis, Verdict};
+
+/// How a tick ended. Absent means that it does not apply or is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The tick; the newest one where the entry stands for several.
+    pub tick: Tick,
+    /// The entry stands for every tick above this instant, up to `tick`.
+    pub after: Option<UtcMillis>,
+    /// For how many ticks the entry stands.
+    pub count: Option<u64>,
+    /// The run.
+    pub run: Option<RunId>,
+    /// The replica that ran it.
+    pub node: Option<NodeName>,
+    /// Its fencing token.
+    pub fence: Option<Fence>,
+    /// The last attempt, from 1.
+    pub attempt: Option<u32>,
+    /// Why it was to run.
+    pub cause: Cause,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What led to that.
+    pub reason: Option<Reason>,
+    /// The exit code, if the command exited.
+    pub exit_code: Option<i32>,
+    /// The signal, if one ended the command.
+    pub signal: Option<i32>,
+    /// When it was granted, by the store's clock.
+    pub started: Option<UtcMillis>,
+    /// When it ended or was decided, by the store's clock.
+    pub finished: UtcMillis,
+    /// The end of the output, at most 4 KiB.
+    pub tail: Option<String>,
+}
+
+impl Entry {
+    /// A tick that did not run.
+    pub fn without_run(tick: Tick, cause: Cause, verdict: Verdict, now: UtcMillis) -> Self {
+        Self {
+            tick,
+            after: None,
+            count: None,
+            run: None,
+            node: None,
+            fence: None,
+            attempt: None,
+            cause,
+            outcome: verdict.outcome,
+            reason: verdict.reason,
+            exit_code: None,
+            signal: None,
+            started: None,
+            finished: now,
+            tail: None,
+        }
+    }
+
+    /// Outcome and reason together.
+    pub fn verdict(&self) -> Verdict {
+        Verdict { outcome: self.outcome, reason: self.reason }
+    }
+}

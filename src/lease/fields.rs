@@ -1,0 +1,241 @@
+//! Records and entries as named text fields: the one stored form, for Redis hashes and streams and for the embedded
+//! store alike. An absent value is an empty text in a record, and no field in an entry.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::job::{Fence, Tick, UtcMillis, Verdict};
+
+use super::{Entry, Era, LeaseInstant, Phase, Record, ScheduleHash};
+
+/// A stored field that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("stored field `{name}` holds `{value}`, which this release cannot read")]
+pub struct FieldError {
+    name: &'static str,
+    value: String,
+}
+
+/// Stored fields by name.
+type Fields = BTreeMap<String, String>;
+
+fn text<T: ToString>(value: Option<&T>) -> String {
+    value.map_or_else(String::new, ToString::to_string)
+}
+
+fn number(value: Option<UtcMillis>) -> String {
+    text(value.map(|at| at.0).as_ref())
+}
+
+fn optional<T: FromStr>(fields: &Fields, name: &'static str) -> Result<Option<T>, FieldError> {
+    match fields.get(name).map(String::as_str) {
+        None | Some("") => Ok(None),
+        Some(value) => {
+            value.parse().map(Some).map_err(|_| FieldError { name, value: value.chars().take(80).collect() })
+        }
+    }
+}
+
+fn required<T: FromStr>(fields: &Fields, name: &'static str) -> Result<T, FieldError> {
+    optional(fields, name)?.ok_or(FieldError { name, value: String::new() })
+}
+
+fn instant(fields: &Fields, name: &'static str) -> Result<Option<UtcMillis>, FieldError> {
+    Ok(optional(fields, name)?.map(UtcMillis))
+}
+
+fn words(fields: &Fields, name: &str) -> String {
+    fields.get(name).cloned().unwrap_or_default()
+}
+
+impl FromStr for Phase {
+    type Err = ();
+    fn from_str(value: &str) -> Result<Self, ()> {
+        match value {
+            "idle" => Ok(Self::Idle),
+            "running" => Ok(Self::Running),
+            _ => Err(()),
+        }
+    }
+}
+
+impl Phase {
+    /// Its word in the stored record.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+        }
+    }
+}
+
+impl Record {
+    /// The record as stored, in the order the Redis scripts know it by.
+    pub fn to_fields(&self) -> [(&'static str, String); 20] {
+        [
+            ("schema", self.schema.to_string()),
+            ("fence", self.fence.0.to_string()),
+            ("mark", self.mark.0.to_string()),
+            ("until", self.until.0.to_string()),
+            ("lease", self.lease.as_millis().to_string()),
+            ("phase", self.phase.as_str().to_owned()),
+            ("run", text(self.run.as_ref())),
+            ("tick", text(self.tick.map(Tick::as_millis).as_ref())),
+            ("tries", self.tries.to_string()),
+            ("cause", text(self.cause.as_ref())),
+            ("started", number(self.started)),
+            ("ended", number(self.ended)),
+            ("last", text(self.last.map(|verdict| verdict.outcome).as_ref())),
+            ("reason", text(self.last.and_then(|verdict| verdict.reason).as_ref())),
+            ("owner", text(self.owner.as_ref())),
+            ("era", self.era.0.clone()),
+            ("sched", self.sched.0.clone()),
+            ("paused", number(self.paused)),
+            ("order", text(self.order.as_ref())),
+            ("stop", text(self.stop.as_ref())),
+        ]
+    }
+
+    /// Reads a stored record. Of one with a newer schema, only the fields of ours are read.
+    pub fn from_fields(fields: &Fields) -> Result<Self, FieldError> {
+        let reason = optional(fields, "reason")?;
+        Ok(Self {
+            schema: required(fields, "schema")?,
+            fence: Fence(required(fields, "fence")?),
+            mark: UtcMillis(required(fields, "mark")?),
+            until: LeaseInstant(required(fields, "until")?),
+            lease: Duration::from_millis(required(fields, "lease")?),
+            phase: required(fields, "phase")?,
+            run: optional(fields, "run")?,
+            tick: optional(fields, "tick")?.map(Tick::at_millis),
+            tries: required(fields, "tries")?,
+            cause: optional(fields, "cause")?,
+            started: instant(fields, "started")?,
+            ended: instant(fields, "ended")?,
+            last: optional(fields, "last")?.map(|outcome| Verdict { outcome, reason }),
+            owner: optional(fields, "owner")?,
+            era: Era(words(fields, "era")),
+            sched: ScheduleHash(words(fields, "sched")),
+            paused: instant(fields, "paused")?,
+            order: optional(fields, "order")?,
+            stop: optional(fields, "stop")?,
+        })
+    }
+}
+
+impl Entry {
+    /// The entry as stored: only the fields that apply.
+    pub fn to_fields(&self) -> Vec<(&'static str, String)> {
+        let mut fields = vec![("tick", self.tick.as_millis().to_string())];
+        let optional = [
+            ("after", self.after.map(|at| at.0.to_string())),
+            ("count", self.count.map(|count| count.to_string())),
+            ("run", self.run.map(|run| run.to_string())),
+            ("node", self.node.as_ref().map(ToString::to_string)),
+            ("fence", self.fence.map(|fence| fence.to_string())),
+            ("attempt", self.attempt.map(|attempt| attempt.to_string())),
+            ("cause", Some(self.cause.to_string())),
+            ("outcome", Some(self.outcome.to_string())),
+            ("reason", self.reason.map(|reason| reason.to_string())),
+            ("exit_code", self.exit_code.map(|code| code.to_string())),
+            ("signal", self.signal.map(|signal| signal.to_string())),
+            ("started", self.started.map(|at| at.0.to_string())),
+            ("finished", Some(self.finished.0.to_string())),
+            ("tail", self.tail.clone()),
+        ];
+        fields.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
+        fields
+    }
+
+    /// Reads a stored entry.
+    pub fn from_fields(fields: &Fields) -> Result<Self, FieldError> {
+        Ok(Self {
+            tick: Tick::at_millis(required(fields, "tick")?),
+            after: instant(fields, "after")?,
+            count: optional(fields, "count")?,
+            run: optional(fields, "run")?,
+            node: optional(fields, "node")?,
+            fence: optional(fields, "fence")?.map(Fence),
+            attempt: optional(fields, "attempt")?,
+            cause: required(fields, "cause")?,
+            outcome: required(fields, "outcome")?,
+            reason: optional(fields, "reason")?,
+            exit_code: optional(fields, "exit_code")?,
+            signal: optional(fields, "signal")?,
+            started: instant(fields, "started")?,
+            finished: UtcMillis(required(fields, "finished")?),
+            tail: fields.get("tail").filter(|tail| !tail.is_empty()).cloned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Cause, NodeName, Outcome, Reason, RunId};
+
+    fn stored<'a>(fields: impl IntoIterator<Item = &'a (&'static str, String)>) -> Fields {
+        fields.into_iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+    }
+
+    fn full_record() -> Record {
+        Record {
+            fence: Fence(7),
+            mark: UtcMillis(1_000),
+            until: LeaseInstant(31_000),
+            lease: Duration::from_secs(30),
+            phase: Phase::Running,
+            run: Some(RunId::new()),
+            tick: Some(Tick::at_millis(1_000)),
+            tries: 2,
+            cause: Some(Cause::Rerun),
+            started: Some(UtcMillis(1_001)),
+            ended: Some(UtcMillis(900)),
+            last: Some(Verdict::because(Outcome::Interrupted, Reason::NodeLost)),
+            owner: Some(NodeName::parse("a").expect("name")),
+            sched: ScheduleHash("00ff".into()),
+            paused: Some(UtcMillis(5)),
+            order: Some(RunId::new()),
+            stop: Some(RunId::new()),
+            ..Record::empty(Era("e1".into()))
+        }
+    }
+
+    #[test]
+    fn a_record_survives_its_stored_form() {
+        for record in [full_record(), Record::empty(Era::default())] {
+            assert_eq!(Record::from_fields(&stored(&record.to_fields())), Ok(record));
+        }
+    }
+
+    #[test]
+    fn an_entry_survives_its_stored_form() {
+        let verdict = Verdict::because(Outcome::Skipped, Reason::Overlap);
+        let bare = Entry::without_run(Tick::at_millis(9), Cause::Schedule, verdict, UtcMillis(12));
+        let full = Entry {
+            after: Some(UtcMillis(3)),
+            count: Some(4),
+            run: Some(RunId::new()),
+            node: Some(NodeName::parse("b").expect("name")),
+            fence: Some(Fence(8)),
+            attempt: Some(1),
+            exit_code: Some(3),
+            signal: Some(9),
+            started: Some(UtcMillis(10)),
+            tail: Some("line\n".into()),
+            ..bare.clone()
+        };
+        for entry in [bare, full] {
+            assert_eq!(Entry::from_fields(&stored(&entry.to_fields())), Ok(entry));
+        }
+    }
+
+    #[test]
+    fn an_unreadable_field_is_named_with_its_value() {
+        let mut fields = stored(&full_record().to_fields());
+        fields.insert("tick".into(), "soon".into());
+        let error = Record::from_fields(&fields).expect_err("unreadable");
+        assert_eq!(error.to_string(), "stored field `tick` holds `soon`, which this release cannot read");
+    }
+}

@@ -1,0 +1,26 @@
+//! The lease protocol, pure: a store makes [`decide`] atomic, a holder obeys [`Deadline`]. No clock, no I/O.
+//!
+//! `decide(record, request, server) -> (record', entries, reply)` is the only place where it is settled who runs what.
+//! The Redis scripts say the same rules once more in Lua, and a property test holds the two equal.
+
+mod claim;
+mod deadline;
+mod decide;
+mod entry;
+mod fields;
+mod hold;
+mod record;
+mod reply;
+mod request;
+mod switch;
+
+pub use deadline::{BootInstant, Deadline, Pace};
+pub use decide::{Decision, decide};
+pub use entry::Entry;
+pub use fields::FieldError;
+pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
+pub use reply::{Answer, Holder, Reply};
+pub use request::{
+    Abandon, Caller, Claim, Finish, Gap, Holding, Manual, Memory, Open, Renew, Request, Server,
+};
+pub use switch::Protection;

@@ -1,0 +1,122 @@
+//! The record of a job: the only truth about its lock, its newest decided tick and its last run.
+
+use std::time::Duration;
+
+use crate::job::{Cause, Fence, NodeName, RunId, Tick, UtcMillis, Verdict};
+
+/// The shape of the record. A replica claims nothing from a record with a newer one.
+pub const SCHEMA: u32 = 1;
+
+/// An instant on the clock that leases are measured by, in milliseconds: the server's own for Redis,
+/// `CLOCK_BOOTTIME` for the embedded store. Zero stands for "free".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct LeaseInstant(pub i64);
+
+impl LeaseInstant {
+    /// Nobody holds the lock.
+    pub const FREE: Self = Self(0);
+
+    /// This much later; saturates.
+    #[must_use]
+    pub fn plus(self, by: Duration) -> Self {
+        Self(UtcMillis(self.0).plus(by).0)
+    }
+
+    /// How long after `earlier` this is; zero when it is not after.
+    pub fn since(self, earlier: Self) -> Duration {
+        UtcMillis(self.0).since(UtcMillis(earlier.0))
+    }
+}
+
+/// One life of the server: it changes when the server may have lost acknowledged writes or its clock's origin.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Era(pub String);
+
+/// Hash of a job's schedule and zone: two replicas with the same one compute the same ticks.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ScheduleHash(pub String);
+
+/// Whether somebody holds the lock to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Phase {
+    /// No run is going on.
+    #[default]
+    Idle,
+    /// `run` is going on, as far as the store knows.
+    Running,
+}
+
+/// What the store keeps per job, without a time limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Shape of this record; see [`SCHEMA`].
+    pub schema: u32,
+    /// The newest fencing token given out; 0 before the first.
+    pub fence: Fence,
+    /// The newest decided instant: ticks at or below it start nothing any more.
+    pub mark: UtcMillis,
+    /// Nobody else is granted the lock before this instant.
+    pub until: LeaseInstant,
+    /// The holder's lease, or how long an opened record waits.
+    pub lease: Duration,
+    /// Whether `run` is going on.
+    pub phase: Phase,
+    /// The holder's run, or the last one's.
+    pub run: Option<RunId>,
+    /// The tick of `run`.
+    pub tick: Option<Tick>,
+    /// How often `tick` was granted: 1 for its first run, 2 for its rerun.
+    pub tries: u32,
+    /// Why `run` was started.
+    pub cause: Option<Cause>,
+    /// When `run` was granted, by the store's clock.
+    pub started: Option<UtcMillis>,
+    /// When `run` ended, by the store's clock; its last sign of life where the holder vanished.
+    pub ended: Option<UtcMillis>,
+    /// How `run` ended.
+    pub last: Option<Verdict>,
+    /// The replica that was granted `run`.
+    pub owner: Option<NodeName>,
+    /// Which life of the server wrote this record.
+    pub era: Era,
+    /// Schedule and zone under which `mark` was last raised.
+    pub sched: ScheduleHash,
+    /// Scheduled ticks are skipped before this instant.
+    pub paused: Option<UtcMillis>,
+    /// A manual run that somebody asked for, and nobody has taken yet.
+    pub order: Option<RunId>,
+    /// A run that its holder shall stop.
+    pub stop: Option<RunId>,
+}
+
+impl Record {
+    /// A record of a job that nobody has run: idle, with nothing decided.
+    pub fn empty(era: Era) -> Self {
+        Self {
+            schema: SCHEMA,
+            fence: Fence(0),
+            mark: UtcMillis(0),
+            until: LeaseInstant::FREE,
+            lease: Duration::ZERO,
+            phase: Phase::Idle,
+            run: None,
+            tick: None,
+            tries: 0,
+            cause: None,
+            started: None,
+            ended: None,
+            last: None,
+            owner: None,
+            era,
+            sched: ScheduleHash::default(),
+            paused: None,
+            order: None,
+            stop: None,
+        }
+    }
+
+    /// Whether a run is going on, as far as the store knows.
+    pub fn is_running(&self) -> bool {
+        self.phase == Phase::Running
+    }
+}

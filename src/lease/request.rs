@@ -1,0 +1,195 @@
+//! What a replica asks of the store, and what the store knows when it answers.
+
+use std::time::Duration;
+
+use crate::job::{Cause, Fence, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
+
+use super::{Era, LeaseInstant, ScheduleHash};
+
+/// What the store knows at the moment of deciding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// The clock that ticks are compared with.
+    pub now: UtcMillis,
+    /// The clock that leases are measured by.
+    pub lease_now: LeaseInstant,
+    /// Its present life.
+    pub era: Era,
+    /// What it may forget.
+    pub memory: Memory,
+}
+
+/// What a store may forget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Memory {
+    /// Acknowledged writes may be lost, and requests may arrive late (Redis).
+    Forgetful,
+    /// What was acknowledged stays, and requests are never under way (the embedded store).
+    Durable,
+}
+
+/// What a replica remembers of the store, sent along with each request that may take the lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// The replica that asks.
+    pub node: NodeName,
+    /// The store's time at which the request should arrive.
+    pub expect: UtcMillis,
+    /// The life of the store that the replica knows.
+    pub era: Era,
+    /// For how long the replica has seen neither a new era nor a step of the store's clock.
+    pub calm: Duration,
+    /// The latest store time that the replica heard in any earlier era; 0 if none.
+    pub heard: UtcMillis,
+    /// The largest lease of this job that the replica has seen.
+    pub largest_lease: Duration,
+}
+
+/// A request about one job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// Make sure that there is a record of this era.
+    Open(Open),
+    /// Take the lock for a scheduled tick.
+    Claim(Claim),
+    /// Take the lock for a run that somebody asked for.
+    Manual(Manual),
+    /// Hold the lock for another lease.
+    Renew(Renew),
+    /// Record how the run ended, and release the lock.
+    Finish(Finish),
+    /// Release a lock under which nothing was started.
+    Abandon(Abandon),
+}
+
+/// Make sure that there is a record of this era: at start, at reload, and on a new era.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Open {
+    /// Who asks, and what it remembers.
+    pub caller: Caller,
+    /// Schedule and zone of the job.
+    pub sched: ScheduleHash,
+    /// The job's lease.
+    pub lease: Duration,
+    /// Whether the cluster's roster or this process has ever known the job.
+    pub known: bool,
+    /// The newest tick that may have been decided in an earlier era: at or below `heard` + 200 ms.
+    pub passed: Option<Tick>,
+}
+
+/// Take the lock for a scheduled tick.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Who asks, and what it remembers.
+    pub caller: Caller,
+    /// Id of the run that would start; asking again with the same id is harmless.
+    pub run: RunId,
+    /// The tick to run.
+    pub tick: Tick,
+    /// The schedule's tick before it.
+    pub prev: Option<Tick>,
+    /// How many ticks lie between the mark that the replica knows and this tick.
+    pub gap: Option<Gap>,
+    /// Why ticks before this one were not decided, if they were not.
+    pub gap_reason: Reason,
+    /// Schedule and zone of the job.
+    pub sched: ScheduleHash,
+    /// The job's lease.
+    pub lease: Duration,
+    /// How long after its instant the tick may still start.
+    pub start_deadline: Duration,
+    /// What happens when the previous run is still going.
+    pub overlap: Overlap,
+    /// What happens to a tick whose run was interrupted.
+    pub on_interrupt: OnInterrupt,
+    /// Whether this is the newest missed tick after an outage, to be run however late.
+    pub catch_up: bool,
+    /// The replica's wall clock.
+    pub wall: UtcMillis,
+    /// The newest tick that may have been decided in an earlier era: at or below `heard` + 200 ms.
+    pub passed: Option<Tick>,
+}
+
+/// How many ticks lie above a mark and below a claimed tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// The mark that the replica knows; the count holds for no other.
+    pub mark: UtcMillis,
+    /// Ticks above the mark and below the claimed one.
+    pub count: u64,
+}
+
+/// Take the lock for a run that somebody asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manual {
+    /// Who asks, and what it remembers.
+    pub caller: Caller,
+    /// Id of the run that would start.
+    pub run: RunId,
+    /// The tick that the run is for.
+    pub tick: Tick,
+    /// When somebody asked for it, by the store's clock.
+    pub asked: UtcMillis,
+    /// The order it obeys; taken by whoever finds it in the record. None: run here and now (`exec`).
+    pub order: Option<RunId>,
+    /// The lease to take.
+    pub lease: Duration,
+    /// What happens when a run is going on.
+    pub overlap: Overlap,
+}
+
+/// A lock that was granted: everything a store that forgot needs to have put back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holding {
+    /// The run it was granted to.
+    pub run: RunId,
+    /// The fencing token it was granted with.
+    pub fence: Fence,
+    /// The tick of the run.
+    pub tick: Tick,
+    /// The lease it was granted for.
+    pub lease: Duration,
+    /// The replica it was granted to.
+    pub node: NodeName,
+    /// Why the run was started.
+    pub cause: Cause,
+    /// Which grant of the tick it is, from 1.
+    pub tries: u32,
+    /// When it was granted, by the store's clock.
+    pub started: UtcMillis,
+    /// Schedule and zone of the job.
+    pub sched: ScheduleHash,
+}
+
+/// Hold the lock for another lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renew {
+    /// The lock.
+    pub holding: Holding,
+    /// The store's time at which the request should arrive.
+    pub expect: UtcMillis,
+}
+
+/// Record how the run ended, and release the lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finish {
+    /// The lock.
+    pub holding: Holding,
+    /// Which attempt of the run was the last, from 1.
+    pub attempt: u32,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// The exit code, if the command exited.
+    pub exit_code: Option<i32>,
+    /// The signal, if one ended the command.
+    pub signal: Option<i32>,
+    /// The end of the output, at most 4 KiB.
+    pub tail: String,
+}
+
+/// Release a lock under which certainly nothing was started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abandon {
+    /// The run that was claimed; whether it was granted need not be known.
+    pub run: RunId,
+}

@@ -1,0 +1,51 @@
+//! The SQLite file: opened for several processes, refused where locks do not work.
+
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::statfs::{self, FsType};
+use rusqlite::Connection;
+
+use crate::store::StoreError;
+
+/// A transaction waits this long for those of other replicas, which take microseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// File systems of other machines, where SQLite's locks and shared memory are not to be trusted.
+const REMOTE: [(FsType, &str); 5] = [
+    (statfs::NFS_SUPER_MAGIC, "nfs"),
+    (statfs::SMB_SUPER_MAGIC, "smb"),
+    (FsType(0xFF53_4D42), "cifs"),
+    (FsType(0xFE53_4D42), "smb2"),
+    (FsType(0x00C3_6400), "ceph"),
+];
+
+/// Opens the file, making it and its folder where they are missing.
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    let shown = path.display();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(|error| {
+        StoreError::NotSent(format!("local store {shown}: cannot make its folder: {error}"))
+    })?;
+    refuse_remote(folder)?;
+    let failed = |error: rusqlite::Error| StoreError::NotSent(format!("local store {shown}: {error}"));
+    let connection = Connection::open(path).map_err(failed)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    // Fence and mark must survive a power cut once they were told.
+    connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
+    super::tables::create(&connection).map_err(failed)?;
+    Ok(connection)
+}
+
+fn refuse_remote(folder: &Path) -> Result<(), StoreError> {
+    let Ok(found) = statfs::statfs(folder) else { return Ok(()) };
+    match REMOTE.iter().find(|(kind, _)| *kind == found.filesystem_type()) {
+        None => Ok(()),
+        Some((_, name)) => Err(StoreError::NotSent(format!(
+            "local store: {} is on a network file system ({name}), where its locks do not hold; \
+             use a folder on a local disk, or a Redis store",
+            folder.display()
+        ))),
+    }
+}

@@ -1,0 +1,8 @@
+//! The embedded store: one SQLite file for the replicas of one machine, written by one thread per process.
+
+mod file;
+mod records;
+mod tables;
+mod worker;
+
+pub use records::LocalStore;

@@ -1,0 +1,85 @@
+//! The store on one machine: requests decided by the lease protocol itself, inside a transaction.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crate::clock::{Clock, boot_id};
+use crate::job::{ClusterName, JobName};
+use crate::lease::{Era, Record, Reply, Request};
+use crate::store::{Answered, Beat, JobEntries, Pulse, Store, StoreError};
+
+use super::file;
+use super::worker::{Desk, Worker};
+
+/// A cluster's records in one SQLite file.
+pub struct LocalStore {
+    path: PathBuf,
+    worker: Worker,
+}
+
+impl fmt::Debug for LocalStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl LocalStore {
+    /// Opens the file, making it where it is missing. Leases are measured by `clock`'s boot time.
+    pub fn open(path: &Path, cluster: ClusterName, clock: Box<dyn Clock>) -> Result<Self, StoreError> {
+        let connection = file::open(path)?;
+        let era =
+            boot_id().map_err(|error| StoreError::NotSent(format!("local store: no boot id: {error}")))?;
+        let worker = Worker::start(Desk { connection, cluster, clock, era: Era(era) })?;
+        Ok(Self { path: path.to_owned(), worker })
+    }
+}
+
+impl Store for LocalStore {
+    fn ready(&self) -> Answered<'_, ()> {
+        Box::pin(self.worker.ask(|_, _| Ok(())))
+    }
+
+    fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply> {
+        let (job, request) = (job.clone(), request.clone());
+        Box::pin(self.worker.ask(move |tables, server| tables.decide(&job, &request, server)))
+    }
+
+    fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse> {
+        let beat = beat.cloned();
+        Box::pin(self.worker.ask(move |tables, server| {
+            let peers = tables.peers(server.now)?;
+            let forgot =
+                beat.as_ref().is_some_and(|beat| !peers.iter().any(|peer| peer.beat.node == beat.node));
+            if let Some(beat) = beat {
+                tables.beat(&beat, server.now)?;
+            }
+            Ok(Pulse { now: server.now, era: server.era.clone(), forgot, peers })
+        }))
+    }
+
+    fn known<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<bool>> {
+        let jobs = jobs.to_vec();
+        Box::pin(self.worker.ask(move |tables, _| jobs.iter().map(|job| tables.knows(job)).collect()))
+    }
+
+    fn enroll<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, ()> {
+        let jobs = jobs.to_vec();
+        Box::pin(self.worker.ask(move |tables, _| jobs.iter().try_for_each(|job| tables.enroll(job))))
+    }
+
+    fn records<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Record>>> {
+        let jobs = jobs.to_vec();
+        Box::pin(self.worker.ask(move |tables, _| jobs.iter().map(|job| tables.record(job)).collect()))
+    }
+
+    fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>> {
+        let jobs = jobs.to_vec();
+        Box::pin(self.worker.ask(move |tables, _| {
+            jobs.into_iter().map(|job| Ok((job.clone(), tables.entries(&job, newest)?))).collect()
+        }))
+    }
+
+    fn label(&self) -> String {
+        format!("local:{}", self.path.display())
+    }
+}

@@ -1,0 +1,175 @@
+//! What the SQLite file holds, and the one transaction in which a request is decided.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use crate::job::{ClusterName, JobName, UtcMillis};
+use crate::lease::{Entry, FieldError, Record, Reply, Request, Server, decide};
+use crate::store::{Beat, Peer};
+
+/// The newest entries kept per job.
+const KEPT_ENTRIES: i64 = 200;
+
+/// Replicas not heard from for an hour are forgotten.
+const FORGET_NODES_MS: i64 = 3_600_000;
+
+/// A failure inside a transaction, which is then rolled back.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TableError {
+    #[error(transparent)]
+    Sql(#[from] rusqlite::Error),
+    #[error("job `{0}`: {1}")]
+    Field(JobName, FieldError),
+    #[error("job `{0}`: stored text is no JSON: {1}")]
+    Json(JobName, serde_json::Error),
+}
+
+type Fields = BTreeMap<String, String>;
+
+/// Makes the tables where they are missing.
+pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(
+        "CREATE TABLE IF NOT EXISTS records (
+             cluster TEXT NOT NULL, job TEXT NOT NULL, fields TEXT NOT NULL, PRIMARY KEY (cluster, job)) WITHOUT ROWID;
+         CREATE TABLE IF NOT EXISTS entries (
+             id INTEGER PRIMARY KEY AUTOINCREMENT, cluster TEXT NOT NULL, job TEXT NOT NULL, fields TEXT NOT NULL);
+         CREATE INDEX IF NOT EXISTS entries_by_job ON entries (cluster, job, id);
+         CREATE TABLE IF NOT EXISTS nodes (
+             cluster TEXT NOT NULL, node TEXT NOT NULL, at INTEGER NOT NULL, beat TEXT NOT NULL,
+             PRIMARY KEY (cluster, node)) WITHOUT ROWID;
+         CREATE TABLE IF NOT EXISTS jobs (
+             cluster TEXT NOT NULL, job TEXT NOT NULL, PRIMARY KEY (cluster, job)) WITHOUT ROWID;",
+    )
+}
+
+/// One cluster's rows.
+pub(super) struct Tables<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) cluster: &'a ClusterName,
+}
+
+impl Tables<'_> {
+    /// Decides a request on a job's record. The caller has begun a transaction, and read the clocks after that.
+    pub(super) fn decide(
+        &self,
+        job: &JobName,
+        request: &Request,
+        server: &Server,
+    ) -> Result<Reply, TableError> {
+        let before = self.record(job)?;
+        let decision = decide(before.as_ref(), request, server);
+        if decision.record != before
+            && let Some(record) = &decision.record
+        {
+            self.connection
+                .prepare_cached("INSERT OR REPLACE INTO records (cluster, job, fields) VALUES (?1, ?2, ?3)")?
+                .execute(params![self.cluster.as_str(), job.as_str(), json(record.to_fields())])?;
+        }
+        for entry in &decision.entries {
+            self.append(job, entry)?;
+        }
+        Ok(decision.reply)
+    }
+
+    /// A job's record.
+    pub(super) fn record(&self, job: &JobName) -> Result<Option<Record>, TableError> {
+        let text: Option<String> = self
+            .connection
+            .prepare_cached("SELECT fields FROM records WHERE cluster = ?1 AND job = ?2")?
+            .query_row(params![self.cluster.as_str(), job.as_str()], |row| row.get(0))
+            .optional()?;
+        let Some(text) = text else { return Ok(None) };
+        let fields: Fields =
+            serde_json::from_str(&text).map_err(|error| TableError::Json(job.clone(), error))?;
+        Record::from_fields(&fields).map(Some).map_err(|error| TableError::Field(job.clone(), error))
+    }
+
+    fn append(&self, job: &JobName, entry: &Entry) -> Result<(), TableError> {
+        self.connection
+            .prepare_cached("INSERT INTO entries (cluster, job, fields) VALUES (?1, ?2, ?3)")?
+            .execute(params![self.cluster.as_str(), job.as_str(), json(entry.to_fields())])?;
+        self.connection
+            .prepare_cached(
+                "DELETE FROM entries WHERE cluster = ?1 AND job = ?2 AND id <= (
+                     SELECT id FROM entries WHERE cluster = ?1 AND job = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)",
+            )?
+            .execute(params![self.cluster.as_str(), job.as_str(), KEPT_ENTRIES])?;
+        Ok(())
+    }
+
+    /// At most the `newest` entries of a job, oldest first.
+    pub(super) fn entries(&self, job: &JobName, newest: usize) -> Result<Vec<Entry>, TableError> {
+        let newest = i64::try_from(newest).unwrap_or(i64::MAX);
+        let mut statement = self.connection.prepare_cached(
+            "SELECT fields FROM entries WHERE cluster = ?1 AND job = ?2 ORDER BY id DESC LIMIT ?3",
+        )?;
+        let texts = statement
+            .query_map(params![self.cluster.as_str(), job.as_str(), newest], |row| row.get::<_, String>(0))?
+            .collect::<Result<Vec<_>, _>>()?;
+        let entry = |text: &String| {
+            let fields: Fields =
+                serde_json::from_str(text).map_err(|error| TableError::Json(job.clone(), error))?;
+            Entry::from_fields(&fields).map_err(|error| TableError::Field(job.clone(), error))
+        };
+        texts.iter().rev().map(entry).collect()
+    }
+
+    /// Every replica heard from within the last hour, by name.
+    pub(super) fn peers(&self, now: UtcMillis) -> Result<Vec<Peer>, TableError> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT at, beat FROM nodes WHERE cluster = ?1 AND at >= ?2 ORDER BY node")?;
+        let rows = statement
+            .query_map(params![self.cluster.as_str(), now.0.saturating_sub(FORGET_NODES_MS)], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            })?
+            .collect::<Result<Vec<_>, _>>()?;
+        let peer = |(at, text): (i64, String)| {
+            Some(Peer { at: UtcMillis(at), beat: serde_json::from_str(&text).ok()? })
+        };
+        Ok(rows.into_iter().filter_map(peer).collect())
+    }
+
+    /// Stores a heartbeat.
+    pub(super) fn beat(&self, beat: &Beat, now: UtcMillis) -> Result<(), TableError> {
+        self.connection
+            .prepare_cached("DELETE FROM nodes WHERE cluster = ?1 AND at < ?2")?
+            .execute(params![self.cluster.as_str(), now.0.saturating_sub(FORGET_NODES_MS)])?;
+        self.connection
+            .prepare_cached("INSERT OR REPLACE INTO nodes (cluster, node, at, beat) VALUES (?1, ?2, ?3, ?4)")?
+            .execute(params![
+                self.cluster.as_str(),
+                beat.node.as_str(),
+                now.0,
+                serde_json::to_string(beat).expect("a beat is plain JSON")
+            ])?;
+        Ok(())
+    }
+
+    /// Whether the cluster has ever known the job.
+    pub(super) fn knows(&self, job: &JobName) -> Result<bool, TableError> {
+        Ok(self
+            .connection
+            .prepare_cached("SELECT 1 FROM jobs WHERE cluster = ?1 AND job = ?2")?
+            .exists(params![self.cluster.as_str(), job.as_str()])?)
+    }
+
+    /// Remembers that the cluster knows the job.
+    pub(super) fn enroll(&self, job: &JobName) -> Result<(), TableError> {
+        self.connection
+            .prepare_cached("INSERT OR IGNORE INTO jobs (cluster, job) VALUES (?1, ?2)")?
+            .execute(params![self.cluster.as_str(), job.as_str()])?;
+        Ok(())
+    }
+}
+
+/// Begins a transaction that writes: others that write wait for its end.
+pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
+    Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)
+}
+
+fn json(fields: impl IntoIterator<Item = (&'static str, String)>) -> String {
+    let fields: BTreeMap<&str, String> = fields.into_iter().collect();
+    serde_json::to_string(&fields).expect("texts are plain JSON")
+}

@@ -1,0 +1,146 @@
+//! The thread that owns the SQLite connection: requests that arrive together share one transaction and one sync.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::clock::Clock;
+use crate::job::ClusterName;
+use crate::lease::{Era, LeaseInstant, Memory, Server};
+use crate::store::StoreError;
+
+use super::tables::{TableError, Tables, begin};
+
+/// Requests that share one transaction at the most; more would only make the first wait longer.
+const BATCH: usize = 256;
+
+/// Answers come within this long, or the request is given up: longer than a transaction waits for others.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The thread, as seen by those who ask it. It ends when this is dropped.
+pub(super) struct Worker {
+    asks: mpsc::Sender<Box<dyn Ask>>,
+}
+
+/// What the thread needs besides the connection.
+pub(super) struct Desk {
+    pub(super) connection: Connection,
+    pub(super) cluster: ClusterName,
+    pub(super) clock: Box<dyn Clock>,
+    pub(super) era: Era,
+}
+
+/// A request under way: performed inside a transaction, answered after its commit.
+trait Ask: Send {
+    /// Performs the request; an error of the file itself ends the whole transaction.
+    fn perform(&mut self, tables: &Tables<'_>, server: &Server) -> Result<(), rusqlite::Error>;
+
+    /// Answers, unless the transaction failed.
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>);
+}
+
+struct Question<T, F> {
+    perform: Option<F>,
+    result: Option<Result<T, StoreError>>,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> Ask for Question<T, F>
+where
+    T: Send,
+    F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send,
+{
+    fn perform(&mut self, tables: &Tables<'_>, server: &Server) -> Result<(), rusqlite::Error> {
+        let Some(perform) = self.perform.take() else { return Ok(()) };
+        self.result = Some(match perform(tables, server) {
+            Ok(value) => Ok(value),
+            Err(TableError::Sql(error)) => return Err(error),
+            Err(error) => Err(StoreError::Refused(format!("local store: {error}"))),
+        });
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
+        let result = match (committed, self.result) {
+            (Ok(()), Some(result)) => result,
+            (Ok(()), None) => {
+                Err(StoreError::NotSent("local store: the request was not performed".to_owned()))
+            }
+            (Err(error), _) => Err(error),
+        };
+        // Whoever asked may have given up meanwhile.
+        let _ = self.reply.send(result);
+    }
+}
+
+impl Worker {
+    /// Starts the thread.
+    pub(super) fn start(desk: Desk) -> Result<Self, StoreError> {
+        let (asks, inbox) = mpsc::channel::<Box<dyn Ask>>();
+        std::thread::Builder::new()
+            .name("local-store".to_owned())
+            .spawn(move || serve(&desk, &inbox))
+            .map_err(|error| StoreError::NotSent(format!("local store: cannot start its thread: {error}")))?;
+        Ok(Self { asks })
+    }
+
+    /// Performs `perform` inside a transaction that writes, and waits for its commit.
+    pub(super) async fn ask<T, F>(&self, perform: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        let gone = || StoreError::NotSent("local store: its thread has ended".to_owned());
+        self.asks
+            .send(Box::new(Question { perform: Some(perform), result: None, reply }))
+            .map_err(|_| gone())?;
+        match timeout(ANSWER_TIMEOUT, answer).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(StoreError::Unknown("local store: its thread has ended".to_owned())),
+            Err(_) => Err(StoreError::Unknown(format!(
+                "local store: no answer within {} s; is the disk stuck, or another process in the file?",
+                ANSWER_TIMEOUT.as_secs()
+            ))),
+        }
+    }
+}
+
+fn serve(desk: &Desk, inbox: &mpsc::Receiver<Box<dyn Ask>>) {
+    while let Ok(first) = inbox.recv() {
+        let mut batch = vec![first];
+        batch.extend(inbox.try_iter().take(BATCH - 1));
+        let committed = transact(desk, &mut batch);
+        for ask in batch {
+            ask.answer(committed.clone());
+        }
+    }
+}
+
+fn transact(desk: &Desk, batch: &mut [Box<dyn Ask>]) -> Result<(), StoreError> {
+    let refused = |error: rusqlite::Error| StoreError::Refused(format!("local store: {error}"));
+    let transaction = begin(&desk.connection).map_err(refused)?;
+    // The clocks are read once the file is ours: a decision never rests on a time before another's.
+    let server = desk.server();
+    let tables = Tables { connection: &transaction, cluster: &desk.cluster };
+    for ask in batch {
+        // An error drops the transaction, which rolls it back.
+        ask.perform(&tables, &server).map_err(refused)?;
+    }
+    transaction.commit().map_err(|error| StoreError::Unknown(format!("local store: commit: {error}")))
+}
+
+impl Desk {
+    fn server(&self) -> Server {
+        let boot = i64::try_from(self.clock.boot().0.as_millis()).unwrap_or(i64::MAX);
+        Server {
+            now: self.clock.utc(),
+            lease_now: LeaseInstant(boot),
+            era: self.era.clone(),
+            memory: Memory::Durable,
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Where replicas meet: makes the lease protocol atomic, keeps history, and knows who is alive. Every call is bounded
+//! in time, and says whether a request that failed may have been applied.
+
+mod beat;
+mod error;
+mod local;
+mod redis;
+mod trait_;
+
+pub use beat::{Beat, BeatRun, Peer, Pulse};
+pub use error::StoreError;
+pub use local::LocalStore;
+pub use redis::{RedisKeys, RedisStore, RedisUrl};
+pub use trait_::{Answered, JobEntries, Store};

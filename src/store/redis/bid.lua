@@ -1,0 +1,109 @@
+-- Invariant: the lock is granted only when nobody else may hold it. Shared by claim and manual.
+-- `bid`: node, expect, era, calm, heard, largest, run, tick, instant, lease, overlap, passed.
+
+local function holder_or_nothing()
+  if record.phase ~= 'running' then return '', '', '' end
+  return record.owner, record.run, record.started
+end
+
+local function decided(tick)
+  if record.tick ~= tick then return answer('decided', '', '', '') end
+  local last = record.last
+  if last == '' and record.phase == 'running' then last = 'running' end
+  return answer('decided', record.owner, last, record.reason)
+end
+
+local function longest_lease(bid)
+  return math.max(record.lease, bid.lease, bid.largest)
+end
+
+local function interrupt_lost_holder()
+  local last_alive = record['until'] - record.lease
+  add_entry({
+    'tick', record.tick or record.mark, 'run', record.run, 'node', record.owner, 'fence', record.fence,
+    'cause', record.cause, 'outcome', 'interrupted', 'reason', 'node_lost', 'started', record.started,
+    'finished', last_alive,
+  })
+  record.phase = 'idle'
+  record['until'] = 0
+  record.ended = last_alive
+  record.last = 'interrupted'
+  record.reason = 'node_lost'
+  record.stop = ''
+end
+
+-- Rules 1 to 7; returns an answer when the request may not be considered.
+local function enter(bid)
+  if newer_schema() then return answer('newer_schema', record.schema) end
+  if unsynced(bid.expect) then return answer('unsynced') end
+  if era ~= bid.era then return answer('new_era', era) end
+  if not record then
+    local wait = math.max(bid.lease, bid.largest)
+    create(bid.heard, wait)
+    return answer('held', '', '', '', wait)
+  end
+  adopt_era(bid.heard, bid.largest, bid.lease, bid.passed)
+  if record.run == bid.run then
+    if record.phase ~= 'running' then return decided(bid.tick) end
+    record['until'] = math.max(record['until'], plus(now, bid.lease))
+    changed = true
+    return answer('won', record.fence, record.tries, record.started)
+  end
+  local longest = longest_lease(bid)
+  if record['until'] > plus(now, longest) then
+    record['until'] = plus(now, longest)
+    changed = true
+  end
+  if record.phase == 'running' and record['until'] <= now and bid.calm >= longest then
+    interrupt_lost_holder()
+  end
+  return nil
+end
+
+-- Rules 12 and 13; returns 'free', 'covered', or 'held' with its answer.
+local function contend(bid, rerun)
+  local needed = record.run == '' and record.lease or longest_lease(bid)
+  if record['until'] > 0 and (record['until'] > now or bid.calm < needed) then
+    local alive_at_instant = record['until'] - record.lease >= bid.instant
+    if bid.overlap == 'skip' and record.phase == 'running' and alive_at_instant and not rerun then
+      return 'covered'
+    end
+    if bid.overlap == 'replace' and record.phase == 'running' then
+      record.stop = record.run
+      changed = true
+    end
+    local node, run, since = holder_or_nothing()
+    local frees_in = math.max(record['until'] - now, needed - bid.calm, 0)
+    return 'held', answer('held', node, run, since, frees_in)
+  end
+  local covered = record.started and record.ended and record.started <= bid.instant and bid.instant < record.ended
+  if bid.overlap == 'skip' and covered and not rerun then return 'covered' end
+  return 'free'
+end
+
+-- Rule 14.
+local function grant(bid, cause)
+  record.fence = math.max(record.fence + 1, now, bid.heard)
+  record.phase = 'running'
+  record.run = bid.run
+  record.tick = bid.tick
+  record.cause = cause
+  record.started = now
+  record.ended = nil
+  record.last = ''
+  record.reason = ''
+  record['until'] = plus(now, bid.lease)
+  record.lease = bid.lease
+  record.owner = bid.node
+  record.stop = ''
+  changed = true
+  return answer('won', record.fence, record.tries, record.started)
+end
+
+local function bid_from_argv(instant, passed)
+  return {
+    node = ARGV[1], expect = tonumber(ARGV[2]), era = ARGV[3], calm = tonumber(ARGV[4]), heard = tonumber(ARGV[5]),
+    largest = tonumber(ARGV[6]), run = ARGV[7], tick = tonumber(ARGV[8]), lease = tonumber(ARGV[9]),
+    overlap = ARGV[10], instant = instant, passed = passed,
+  }
+end

@@ -1,0 +1,187 @@
+//! A connection that is either up or known to be down: a call made while down fails at once, and whatever casts doubt
+//! on the server drops the connection, so that the next one resolves the address again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, RedisError, ServerErrorKind, Value};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tracing::debug;
+
+use crate::store::StoreError;
+
+/// A connection attempt, with its greeting, takes at most this long.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A server that has not answered for this long is given up: less than the renewal interval of the usual lease.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Pauses between connection attempts grow from the first to the second.
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// Probe an idle connection this often, so that a vanished server is noticed between ticks.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// Give up on data that the server has not acknowledged for this long.
+const USER_TIMEOUT: Duration = Duration::from_secs(5);
+
+#[derive(Clone)]
+enum State {
+    Down { why: String },
+    Up { connection: MultiplexedConnection, number: u64 },
+}
+
+/// One connection, kept up by a task of its own until this is dropped.
+pub(super) struct Connector {
+    state: Arc<watch::Sender<State>>,
+    keeper: JoinHandle<()>,
+}
+
+impl Drop for Connector {
+    fn drop(&mut self) {
+        self.keeper.abort();
+    }
+}
+
+impl Connector {
+    /// Starts to connect, and returns at once.
+    pub(super) fn start(address: ConnectionInfo, label: String) -> Result<Self, StoreError> {
+        // One crypto provider for the process; an error only says that there is one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let tcp = TcpSettings::default()
+            .set_nodelay(true)
+            .set_keepalive(TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))
+            .set_user_timeout(USER_TIMEOUT);
+        let client = Client::open(address.set_tcp_settings(tcp))
+            .map_err(|error| StoreError::NotSent(format!("{label}: {error}")))?;
+        let (state, _) = watch::channel(State::Down { why: "not connected yet".to_owned() });
+        let state = Arc::new(state);
+        let keeper = tokio::spawn(keep_up(client, label, Arc::clone(&state)));
+        Ok(Self { state, keeper })
+    }
+
+    /// Waits until the connection is up, at most one connection attempt long.
+    pub(super) async fn ready(&self) -> Result<(), StoreError> {
+        let mut states = self.state.subscribe();
+        let up = states.wait_for(|state| matches!(state, State::Up { .. }));
+        match timeout(CONNECT_TIMEOUT, up).await {
+            Ok(_) => Ok(()),
+            Err(_) => Err(self.why_down()),
+        }
+    }
+
+    fn why_down(&self) -> StoreError {
+        match &*self.state.borrow() {
+            State::Down { why } => StoreError::NotSent(why.clone()),
+            State::Up { .. } => StoreError::NotSent("the connection has just come up: ask again".to_owned()),
+        }
+    }
+
+    /// Sends one command and waits for its answer.
+    pub(super) async fn call(&self, command: &Cmd) -> Result<Value, CallError> {
+        let (mut connection, number) = match &*self.state.borrow() {
+            State::Up { connection, number } => (connection.clone(), *number),
+            State::Down { why } => return Err(CallError::Store(StoreError::NotSent(why.clone()))),
+        };
+        match timeout(RESPONSE_TIMEOUT, connection.send_packed_command(command)).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(self.judge(&error, number)),
+            Err(_) => {
+                let why = format!("no answer within {} s", RESPONSE_TIMEOUT.as_secs());
+                self.drop_connection(number, &why);
+                Err(CallError::Store(StoreError::Unknown(why)))
+            }
+        }
+    }
+
+    /// What an error means for the request, and whether the server can still be trusted.
+    fn judge(&self, error: &RedisError, number: u64) -> CallError {
+        let said = shown(error);
+        if error.is_unrecoverable_error()
+            || error.is_io_error()
+            || error.is_timeout()
+            || error.is_connection_dropped()
+        {
+            self.drop_connection(number, &said);
+            return CallError::Store(StoreError::Unknown(said));
+        }
+        match error.kind() {
+            redis::ErrorKind::Server(ServerErrorKind::NoScript) => CallError::NoScript,
+            redis::ErrorKind::Server(
+                ServerErrorKind::ReadOnly
+                | ServerErrorKind::BusyLoading
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::ClusterDown,
+            ) => {
+                self.drop_connection(number, &said);
+                CallError::Store(StoreError::Refused(said))
+            }
+            redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
+                CallError::Store(StoreError::Refused(said))
+            }
+            _ => {
+                self.drop_connection(number, &said);
+                CallError::Store(StoreError::Unknown(said))
+            }
+        }
+    }
+
+    fn drop_connection(&self, doubted: u64, why: &str) {
+        self.state.send_if_modified(|state| {
+            let is_it = matches!(state, State::Up { number, .. } if *number == doubted);
+            if is_it {
+                *state = State::Down { why: why.to_owned() };
+            }
+            is_it
+        });
+    }
+}
+
+/// Why a command has no answer; a script that the server does not know may be sent whole.
+pub(super) enum CallError {
+    /// The server does not know the script: nothing was applied.
+    NoScript,
+    /// Anything else.
+    Store(StoreError),
+}
+
+fn shown(error: &RedisError) -> String {
+    match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        _ => error.to_string(),
+    }
+}
+
+async fn keep_up(client: Client, label: String, state: Arc<watch::Sender<State>>) {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        .set_response_timeout(Some(RESPONSE_TIMEOUT));
+    let mut states = state.subscribe();
+    let mut pause = RETRY_PAUSES.0;
+    let mut number = 0;
+    loop {
+        let attempt = client.get_multiplexed_async_connection_with_config(&config);
+        let why = match timeout(CONNECT_TIMEOUT, attempt).await {
+            Ok(Ok(connection)) => {
+                number += 1;
+                debug!(store = %label, "connected");
+                state.send_replace(State::Up { connection, number });
+                if states.wait_for(|state| matches!(state, State::Down { .. })).await.is_err() {
+                    return;
+                }
+                pause = RETRY_PAUSES.0;
+                debug!(store = %label, "connection dropped");
+                continue;
+            }
+            Ok(Err(error)) => shown(&error),
+            Err(_) => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()),
+        };
+        state.send_replace(State::Down { why });
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(RETRY_PAUSES.1);
+    }
+}

@@ -1,0 +1,40 @@
+-- Invariant: acts only for the run and the fence that the lock was granted to. Shared by renew and finish.
+-- ARGV: 1 run, 2 fence, 3 tick, 4 lease, 5 node, 6 cause, 7 tries, 8 started, 9 sched.
+local holding = {
+  run = ARGV[1], fence = tonumber(ARGV[2]), tick = tonumber(ARGV[3]), lease = tonumber(ARGV[4]), node = ARGV[5],
+  cause = ARGV[6], tries = tonumber(ARGV[7]), started = tonumber(ARGV[8]), sched = ARGV[9],
+}
+
+local function standing()
+  if not record or record.fence < holding.fence then return 'forgotten' end
+  if record.run == holding.run and record.fence == holding.fence and record.phase == 'running' then return 'mine' end
+  return 'over'
+end
+
+-- The tick of a run that was granted stays decided; a manual run decides none.
+local function raise_mark()
+  if holding.cause ~= 'manual' then
+    record.mark = math.max(record.mark, holding.tick)
+    record.sched = holding.sched
+  end
+end
+
+-- The era of a forgotten record stays another one: the next claim waits and raises the mark as after any loss.
+local function put_back()
+  if not record then record = empty() end
+  record.fence = holding.fence
+  record.run = holding.run
+  record.tick = holding.tick
+  record.tries = holding.tries
+  record.cause = holding.cause
+  record.started = holding.started
+  record.lease = holding.lease
+  record.owner = holding.node
+  raise_mark()
+end
+
+-- The first write of a request that must also pass at maxmemory: PEXPIRE does, and then the rest does.
+local function pass_maxmemory()
+  redis.call('PEXPIRE', KEYS[2], text(holding.lease))
+  changed = true
+end

@@ -1,0 +1,59 @@
+//! The names of all Redis keys: the one place where they are built.
+
+use crate::job::{ClusterName, JobName};
+
+/// The keys of one cluster. Those of a job share a slot.
+#[derive(Debug, Clone)]
+pub struct RedisKeys {
+    cluster: ClusterName,
+}
+
+impl RedisKeys {
+    /// The keys of this cluster.
+    pub fn of(cluster: ClusterName) -> Self {
+        Self { cluster }
+    }
+
+    fn job(&self, job: &JobName, what: &str) -> String {
+        format!("solocron:{{{}/{job}}}:{what}", self.cluster)
+    }
+
+    /// The record that decides: a hash without ttl.
+    pub fn state(&self, job: &JobName) -> String {
+        self.job(job, "state")
+    }
+
+    /// The lock's mirror for people: a string that lives as long as the lock.
+    pub fn lock(&self, job: &JobName) -> String {
+        self.job(job, "lock")
+    }
+
+    /// Final records: a capped stream.
+    pub fn runs(&self, job: &JobName) -> String {
+        self.job(job, "runs")
+    }
+
+    /// Heartbeats: a hash by node.
+    pub fn nodes(&self) -> String {
+        format!("solocron:{{{}}}:nodes", self.cluster)
+    }
+
+    /// The jobs that the cluster has ever known: a set.
+    pub fn jobs(&self) -> String {
+        format!("solocron:{{{}}}:jobs", self.cluster)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_the_contracts() {
+        let keys = RedisKeys::of(ClusterName::parse("billing").expect("name"));
+        let job = JobName::parse("pay").expect("name");
+        assert_eq!(keys.lock(&job), "solocron:{billing/pay}:lock");
+        assert_eq!(keys.state(&job), "solocron:{billing/pay}:state");
+        assert_eq!(keys.runs(&job), "solocron:{billing/pay}:runs");
+    }
+}

@@ -1,0 +1,22 @@
+-- Invariant: a heartbeat is stamped with the store's clock, and tells what the store knows of the others.
+-- KEYS: 1 nodes. ARGV: 1 node, 2 what it says of itself, or empty only to listen; 3 forget nodes older than this.
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local era = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+local known = redis.call('HGETALL', KEYS[1])
+local forgot = '1'
+local reply = { string.format('%.0f', now), era, forgot }
+for i = 1, #known, 2 do
+  local at = tonumber(string.match(known[i + 1], '^(%d+) ')) or 0
+  if known[i] == ARGV[1] then reply[3] = '0' end
+  if now - at > tonumber(ARGV[3]) then
+    if ARGV[2] ~= '' then redis.call('HDEL', KEYS[1], known[i]) end
+  else
+    reply[#reply + 1] = known[i]
+    reply[#reply + 1] = known[i + 1]
+  end
+end
+if ARGV[2] ~= '' then
+  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now) .. ' ' .. ARGV[2])
+end
+return reply

@@ -1,0 +1,140 @@
+-- Invariant: reads the record once and the clock once; nothing is written before everything has been validated.
+-- KEYS: 1 state (the record), 2 lock (its mirror for people), 3 runs (history). Put in front of every request.
+local FIELDS = {
+  'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
+  'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop',
+}
+local NUMBERS = {
+  schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
+  started = true, ended = true, paused = true,
+}
+local SCHEMA = 1
+local EARLY_TOLERANCE = 200
+local SYNC_TOLERANCE = 1000
+local FIRST_WAIT = 2000
+local KEPT_ENTRIES = 200
+-- The largest whole number that a double holds exactly.
+local MAX = 9007199254740991
+
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local era = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+local record = nil
+local changed = false
+local entries = {}
+
+local stored = redis.call('HMGET', KEYS[1], unpack(FIELDS))
+if stored[1] then
+  record = {}
+  for i, name in ipairs(FIELDS) do
+    local value = stored[i] or ''
+    if NUMBERS[name] then value = tonumber(value) end
+    record[name] = value
+  end
+end
+
+-- A number as whole digits; an absent one as an empty text.
+local function text(value)
+  if value == nil then return '' end
+  if type(value) == 'number' then return string.format('%.0f', value) end
+  return value
+end
+
+local function plus(a, b)
+  return math.min(a + b, MAX)
+end
+
+local function empty()
+  return {
+    schema = SCHEMA, fence = 0, mark = 0, ['until'] = 0, lease = 0, phase = 'idle', run = '', tries = 0, cause = '',
+    last = '', reason = '', owner = '', era = '', sched = '', order = '', stop = '',
+  }
+end
+
+-- The mirror of the lock lives exactly as long as the lock.
+local function mirror()
+  if record.phase == 'running' and record['until'] > now then
+    local shown = 'node=' .. record.owner .. ' run=' .. record.run .. ' fence=' .. text(record.fence)
+      .. ' tick_ms=' .. text(record.tick) .. ' started_ms=' .. text(record.started)
+    redis.call('SET', KEYS[2], shown, 'PX', text(record['until'] - now))
+  else
+    redis.call('DEL', KEYS[2])
+  end
+end
+
+local function save()
+  local args = {}
+  for _, name in ipairs(FIELDS) do
+    args[#args + 1] = name
+    args[#args + 1] = text(record[name])
+  end
+  redis.call('HSET', KEYS[1], unpack(args))
+  mirror()
+  for _, entry in ipairs(entries) do
+    redis.call('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry))
+  end
+end
+
+-- Writes what was changed and answers: name, now, mark, then what the answer carries.
+local function answer(name, ...)
+  if changed then save() end
+  local reply = { name, text(now), record and text(record.mark) or '' }
+  for _, value in ipairs({ ... }) do
+    reply[#reply + 1] = text(value)
+  end
+  return reply
+end
+
+-- An entry: pairs of name and value, absent ones left out.
+local function add_entry(pairs_of)
+  local entry = {}
+  for i = 1, #pairs_of, 2 do
+    local value = text(pairs_of[i + 1])
+    if value ~= '' then
+      entry[#entry + 1] = pairs_of[i]
+      entry[#entry + 1] = value
+    end
+  end
+  entries[#entries + 1] = entry
+  changed = true
+end
+
+local function unsynced(expect)
+  return math.abs(now - expect) > SYNC_TOLERANCE
+end
+
+local function create(heard, wait)
+  record = empty()
+  record.era = era
+  record.mark = plus(math.max(now, heard), EARLY_TOLERANCE)
+  record['until'] = plus(now, wait)
+  record.lease = wait
+  changed = true
+end
+
+-- Rule 4.
+local function adopt_era(heard, largest, lease, passed)
+  if record.era == era then return end
+  record.era = era
+  record['until'] = math.max(record['until'], plus(now, math.max(record.lease, lease, largest)))
+  local lost_up_to = plus(heard, EARLY_TOLERANCE)
+  local before = record.mark
+  record.mark = math.max(record.mark, lost_up_to)
+  if passed and passed > before and passed <= lost_up_to then
+    add_entry({
+      'tick', passed, 'after', before, 'cause', 'schedule', 'outcome', 'unknown', 'reason', 'store_reset',
+      'finished', now,
+    })
+  end
+  changed = true
+end
+
+local function newer_schema()
+  return record and record.schema > SCHEMA
+end
+
+-- An absent number of ARGV is an empty text.
+local function optional(value)
+  if value == '' then return nil end
+  return tonumber(value)
+end

@@ -1,0 +1,111 @@
+//! Answers of the scripts: arrays of texts, `[name, now, mark, …]`.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use redis::{FromRedisValue, Value};
+
+use crate::job::{Fence, Reason, UtcMillis, Verdict};
+use crate::lease::{Answer, Era, Holder, Reply, ScheduleHash};
+use crate::store::StoreError;
+
+/// Reads the texts of an answer one by one.
+pub(super) struct Texts {
+    texts: std::vec::IntoIter<String>,
+}
+
+impl Texts {
+    /// Reads an array of texts.
+    pub(super) fn of(value: Value) -> Result<Self, StoreError> {
+        let texts = Vec::<String>::from_redis_value(value)
+            .map_err(|error| StoreError::Unknown(format!("the store's answer cannot be read: {error}")))?;
+        Ok(Self { texts: texts.into_iter() })
+    }
+
+    /// The next text; empty where the answer is too short.
+    pub(super) fn text(&mut self) -> String {
+        self.texts.next().unwrap_or_default()
+    }
+
+    /// The next value, if it is there.
+    pub(super) fn optional<T: FromStr>(&mut self) -> Result<Option<T>, StoreError> {
+        let text = self.text();
+        if text.is_empty() {
+            return Ok(None);
+        }
+        match text.parse() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => {
+                Err(StoreError::Unknown(format!("the store's answer holds `{text}`, which cannot be read")))
+            }
+        }
+    }
+
+    /// The next value.
+    pub(super) fn value<T: FromStr>(&mut self) -> Result<T, StoreError> {
+        self.optional()?.ok_or_else(|| StoreError::Unknown("the store's answer is too short".to_owned()))
+    }
+
+    /// The texts that were not read yet.
+    pub(super) fn rest(self) -> impl Iterator<Item = String> {
+        self.texts
+    }
+
+    fn millis(&mut self) -> Result<Duration, StoreError> {
+        Ok(Duration::from_millis(self.value()?))
+    }
+}
+
+/// Reads the answer to a request.
+pub(super) fn read(value: Value) -> Result<Reply, StoreError> {
+    let mut texts = Texts::of(value)?;
+    let name = texts.text();
+    let now = UtcMillis(texts.value()?);
+    let mark = texts.optional()?.map(UtcMillis);
+    let answer = match name.as_str() {
+        "unsynced" => Answer::Unsynced,
+        "new_era" => Answer::NewEra(Era(texts.text())),
+        "newer_schema" => Answer::NewerSchema(texts.value()?),
+        "opened" => Answer::Opened { sched: ScheduleHash(texts.text()) },
+        "won" => won(&mut texts)?,
+        "early" => Answer::Early { wait: texts.millis()? },
+        "held" => held(&mut texts)?,
+        "decided" => Answer::Decided { by: texts.optional()?, how: verdict(&mut texts)? },
+        "consumed" => Answer::Consumed(
+            verdict(&mut texts)?
+                .ok_or_else(|| StoreError::Unknown("the answer names no outcome".to_owned()))?,
+        ),
+        "renewed" => Answer::Renewed { stop: texts.text() == "1" },
+        "lost" => Answer::Lost,
+        "finished" => Answer::Finished,
+        "already_decided" => Answer::AlreadyDecided,
+        "abandoned" => Answer::Abandoned,
+        other => {
+            return Err(StoreError::Unknown(format!("the store answered `{other}`, which is no answer")));
+        }
+    };
+    Ok(Reply { now, mark, answer })
+}
+
+fn won(texts: &mut Texts) -> Result<Answer, StoreError> {
+    Ok(Answer::Won {
+        fence: Fence(texts.value()?),
+        tries: texts.value()?,
+        started: UtcMillis(texts.value()?),
+    })
+}
+
+fn held(texts: &mut Texts) -> Result<Answer, StoreError> {
+    let (node, run, since) = (texts.optional()?, texts.optional()?, texts.optional()?);
+    let by = match (node, run, since) {
+        (Some(node), Some(run), Some(since)) => Some(Holder { node, run, since: UtcMillis(since) }),
+        _ => None,
+    };
+    Ok(Answer::Held { by, frees_in: texts.millis()? })
+}
+
+fn verdict(texts: &mut Texts) -> Result<Option<Verdict>, StoreError> {
+    let outcome = texts.optional()?;
+    let reason: Option<Reason> = texts.optional()?;
+    Ok(outcome.map(|outcome| Verdict { outcome, reason }))
+}

@@ -1,0 +1,211 @@
+//! The requests of the lease protocol as Lua scripts and their arguments. Each is one file whose first line states its
+//! invariant; the shared parts are put in front.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use redis::{Cmd, Script};
+
+use crate::job::{JobName, OnInterrupt, Overlap, Tick, UtcMillis};
+use crate::lease::{Caller, Claim, Finish, Holding, Manual, Open, Protection, Request};
+
+use super::RedisKeys;
+
+/// The largest whole number that the scripts can hold exactly.
+const MAX: u128 = 9_007_199_254_740_991;
+
+macro_rules! script {
+    ($name:ident, $($part:literal),+) => {
+        static $name: LazyLock<LeaseScript> =
+            LazyLock::new(|| LeaseScript::new(&[$(include_str!($part)),+].concat()));
+    };
+}
+
+script!(OPEN, "record.lua", "open.lua");
+script!(CLAIM, "record.lua", "bid.lua", "claim.lua");
+script!(MANUAL, "record.lua", "bid.lua", "manual.lua");
+script!(RENEW, "record.lua", "holding.lua", "renew.lua");
+script!(FINISH, "record.lua", "holding.lua", "finish.lua");
+script!(ABANDON, "record.lua", "abandon.lua");
+script!(PULSE, "pulse.lua");
+
+/// A script with its hash.
+pub(super) struct LeaseScript {
+    code: String,
+    hash: String,
+}
+
+impl LeaseScript {
+    fn new(code: &str) -> Self {
+        let code = without_switched_off(code);
+        let hash = Script::new(&code).get_hash().to_owned();
+        Self { code, hash }
+    }
+
+    /// The call by hash.
+    pub(super) fn by_hash(&self, keys: &[String], args: &[Vec<u8>]) -> Cmd {
+        Self::command("EVALSHA", &self.hash, keys, args)
+    }
+
+    /// The call that carries the whole script, for a server that does not know it.
+    pub(super) fn whole(&self, keys: &[String], args: &[Vec<u8>]) -> Cmd {
+        Self::command("EVAL", &self.code, keys, args)
+    }
+
+    fn command(name: &str, what: &str, keys: &[String], args: &[Vec<u8>]) -> Cmd {
+        let mut command = redis::cmd(name);
+        command.arg(what).arg(keys.len()).arg(keys).arg(args);
+        command
+    }
+}
+
+/// Turns `local x = CONDITION --[[protection: NAME]]` into `local x = false` where a test build has switched it off.
+fn without_switched_off(code: &str) -> String {
+    let off: Vec<String> = Protection::ALL
+        .iter()
+        .filter(|protection| !protection.is_on())
+        .map(|protection| format!("--[[protection: {protection}]]"))
+        .collect();
+    let line = |line: &str| match line.split_once(" = ") {
+        Some((name, _)) if off.iter().any(|marker| line.contains(marker)) => format!("{name} = false\n"),
+        _ => format!("{line}\n"),
+    };
+    code.lines().map(line).collect()
+}
+
+/// The heartbeat's script.
+pub(super) fn pulse() -> &'static LeaseScript {
+    &PULSE
+}
+
+/// The script of a request, with its keys and arguments.
+pub(super) fn call_of(
+    request: &Request,
+    keys: &RedisKeys,
+    job: &JobName,
+) -> (&'static LeaseScript, [String; 3], Vec<Vec<u8>>) {
+    let (script, args): (&'static LeaseScript, Args) = match request {
+        Request::Open(open) => (&OPEN, open_args(open)),
+        Request::Claim(claim) => (&CLAIM, claim_args(claim)),
+        Request::Manual(manual) => (&MANUAL, manual_args(manual)),
+        Request::Renew(renew) => (&RENEW, Args::holding(&renew.holding).instant(renew.expect)),
+        Request::Finish(finish) => (&FINISH, finish_args(finish)),
+        Request::Abandon(abandon) => (&ABANDON, Args::default().text(abandon.run)),
+    };
+    (script, [keys.state(job), keys.lock(job), keys.runs(job)], args.0)
+}
+
+fn open_args(open: &Open) -> Args {
+    let caller = &open.caller;
+    Args::default()
+        .text(&caller.era.0)
+        .instant(caller.heard)
+        .duration(caller.largest_lease)
+        .text(&open.sched.0)
+        .duration(open.lease)
+        .flag(open.known)
+        .tick(open.passed)
+}
+
+fn claim_args(claim: &Claim) -> Args {
+    let rerun = match claim.on_interrupt {
+        OnInterrupt::Skip => "skip",
+        OnInterrupt::Rerun => "rerun",
+    };
+    Args::bid(&claim.caller, &claim.run.to_string(), claim.tick)
+        .duration(claim.lease)
+        .text(overlap(claim.overlap))
+        .tick(claim.prev)
+        .optional(claim.gap.map(|gap| gap.mark.0))
+        .optional(claim.gap.map(|gap| gap.count))
+        .text(claim.gap_reason)
+        .text(&claim.sched.0)
+        .duration(claim.start_deadline)
+        .text(rerun)
+        .flag(claim.catch_up)
+        .instant(claim.wall)
+        .tick(claim.passed)
+}
+
+fn manual_args(manual: &Manual) -> Args {
+    Args::bid(&manual.caller, &manual.run.to_string(), manual.tick)
+        .duration(manual.lease)
+        .text(overlap(manual.overlap))
+        .instant(manual.asked)
+        .optional(manual.order)
+}
+
+fn finish_args(finish: &Finish) -> Args {
+    Args::holding(&finish.holding)
+        .text(finish.attempt)
+        .text(finish.verdict.outcome)
+        .optional(finish.verdict.reason)
+        .optional(finish.exit_code)
+        .optional(finish.signal)
+        .text(&finish.tail)
+}
+
+fn overlap(policy: Overlap) -> &'static str {
+    match policy {
+        Overlap::Skip => "skip",
+        Overlap::Wait => "wait",
+        Overlap::Replace => "replace",
+    }
+}
+
+/// Arguments in the order of the script's header.
+#[derive(Default)]
+struct Args(Vec<Vec<u8>>);
+
+impl Args {
+    fn bid(caller: &Caller, run: &str, tick: Tick) -> Self {
+        Self::default()
+            .text(&caller.node)
+            .instant(caller.expect)
+            .text(&caller.era.0)
+            .duration(caller.calm)
+            .instant(caller.heard)
+            .duration(caller.largest_lease)
+            .text(run)
+            .instant(tick.instant())
+    }
+
+    fn holding(holding: &Holding) -> Self {
+        Self::default()
+            .text(holding.run)
+            .text(holding.fence)
+            .instant(holding.tick.instant())
+            .duration(holding.lease)
+            .text(&holding.node)
+            .text(holding.cause)
+            .text(holding.tries)
+            .instant(holding.started)
+            .text(&holding.sched.0)
+    }
+
+    fn text(mut self, value: impl ToString) -> Self {
+        self.0.push(value.to_string().into_bytes());
+        self
+    }
+
+    fn optional<T: ToString>(self, value: Option<T>) -> Self {
+        let value = value.map_or_else(String::new, |value| value.to_string());
+        self.text(value)
+    }
+
+    fn tick(self, tick: Option<Tick>) -> Self {
+        self.optional(tick.map(Tick::as_millis))
+    }
+
+    fn instant(self, at: UtcMillis) -> Self {
+        self.text(at.0)
+    }
+
+    fn duration(self, duration: Duration) -> Self {
+        self.text(duration.as_millis().min(MAX))
+    }
+
+    fn flag(self, flag: bool) -> Self {
+        self.text(u8::from(flag))
+    }
+}

@@ -1,0 +1,43 @@
+//! What every store can do.
+
+use std::fmt;
+
+use futures_util::future::BoxFuture;
+
+use crate::job::JobName;
+use crate::lease::{Entry, Record, Reply, Request};
+
+use super::{Beat, Pulse, StoreError};
+
+/// The entries of one job, oldest first.
+pub type JobEntries = (JobName, Vec<Entry>);
+
+/// The future of a store's answer.
+pub type Answered<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// A store: one cluster's records, history and heartbeats. Every call ends within a few seconds.
+pub trait Store: Send + Sync + fmt::Debug {
+    /// Waits until the store can be asked, at most a few seconds.
+    fn ready(&self) -> Answered<'_, ()>;
+
+    /// Decides a request on a job's record, atomically.
+    fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply>;
+
+    /// Exchanges heartbeats; without a beat of one's own, only listens.
+    fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse>;
+
+    /// Which of these jobs the cluster has ever known, in their order.
+    fn known<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<bool>>;
+
+    /// Remembers that the cluster knows these jobs.
+    fn enroll<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, ()>;
+
+    /// The records of these jobs, in their order.
+    fn records<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Record>>>;
+
+    /// At most the `newest` entries of each of these jobs, in their order.
+    fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>>;
+
+    /// The store for people, without secrets: `redis://host:6379/0`.
+    fn label(&self) -> String;
+}
