@@ -105,7 +105,7 @@ fn item_matches(item: &str, value: i64, first: i64, last: i64) -> bool {
     from <= value && value <= to && (value - from) % step.unwrap_or(1) == 0
 }
 
-/// The ticks of a schedule between two instants, both included, as the oracle knows them.
+/// A stretch of time whose every tick the oracle knows, and the civil minutes that it walks through for them.
 struct Window {
     start: Timestamp,
     end: Timestamp,
@@ -123,36 +123,33 @@ impl Window {
         Self { start, end, minutes: walk(zone, whole(from), whole(to)) }
     }
 
-    /// Asserts that a schedule has the oracle's ticks in this window, forward and backward, at and beside each of them.
+    /// Asserts that a schedule agrees with the oracle forward and backward: at and just before each tick of this window, at
+    /// its ends, and all through the hours around its middle, where a replica may be started in the midst of an overlap.
     fn assert_agrees(&self, expression: &str, zone: &str) {
         let schedule = Schedule::parse("job", &[expression], zone).expect("a good schedule");
-        let ticks = Crontab::new(expression).ticks(&self.minutes);
-        let within: Vec<i64> = ticks
-            .iter()
-            .filter(|at| (self.start..=self.end).contains(at))
-            .map(|at| at.as_millisecond())
-            .collect();
-        let what = |at: i64| format!("{expression} in {zone} at {}", UtcMillis(at));
-        let next = |at: i64| schedule.next_after(UtcMillis(at)).map(Tick::as_millis);
-        let newest = |at: i64| schedule.at_or_before(UtcMillis(at)).map(Tick::as_millis);
+        let ticks: Vec<i64> =
+            Crontab::new(expression).ticks(&self.minutes).iter().map(|at| at.as_millisecond()).collect();
         let (start, end) = (self.start.as_millisecond(), self.end.as_millisecond());
-        let (Some(&first), Some(&last)) = (within.first(), within.last()) else {
-            assert!(next(start - 1).is_none_or(|tick| tick > end), "{}", what(start));
-            assert!(newest(end).is_none_or(|tick| tick < start), "{}", what(end));
-            return;
-        };
-        assert_eq!(next(start - 1), Some(first), "{}", what(start));
-        assert_eq!(newest(end), Some(last), "{}", what(end));
-        for pair in within.windows(2) {
-            assert_eq!(next(pair[0]), Some(pair[1]), "next after {}", what(pair[0]));
-            assert_eq!(newest(pair[1] - 1), Some(pair[0]), "before {}", what(pair[1]));
-        }
-        for &tick in &within {
-            assert_eq!(next(tick - 1), Some(tick), "{}", what(tick));
-            assert_eq!(newest(tick), Some(tick), "{}", what(tick));
+        let middle = start.midpoint(end);
+        let beside_ticks = ticks.iter().flat_map(|tick| [tick - 1, *tick]);
+        let around_middle = (-3..14).map(|step| middle + step * PROBE_STEP.as_millis() as i64);
+        let probes = beside_ticks.chain(around_middle).chain([middle - 1, start, end]);
+        for at in probes.filter(|at| (start..=end).contains(at)) {
+            let what = || format!("{expression} in {zone} at {}", UtcMillis(at));
+            // Past the ends of the window the oracle knows only that nothing is nearer.
+            let (past, coming) = ticks.split_at(ticks.partition_point(|tick| *tick <= at));
+            let next = coming.first().copied().filter(|tick| *tick <= end);
+            let newest = past.last().copied().filter(|tick| *tick >= start);
+            let found = schedule.next_after(UtcMillis(at)).map(Tick::as_millis);
+            assert_eq!(found.filter(|tick| *tick <= end), next, "next after, {}", what());
+            let found = schedule.at_or_before(UtcMillis(at)).map(Tick::as_millis);
+            assert_eq!(found.filter(|tick| *tick >= start), newest, "at or before, {}", what());
         }
     }
 }
+
+/// Between probes that are at no tick: not a divisor of the hour, so that they fall on many minutes.
+const PROBE_STEP: SignedDuration = SignedDuration::from_mins(17);
 
 /// A zone for each distinct history of offsets from 2000 to 2030, with one change of each kind: the same offsets before and
 /// after, at the same time of the day.

@@ -1,5 +1,5 @@
-//! Durations as people write them: `500ms`, `90s`, `5m`, `1h30m`, `2d`. What has no fixed length, or could be read in two
-//! ways, is refused; what is shown can be read back.
+//! Durations as people write them: `500ms`, `90s`, `5m`, `1h30m`, `2d`. What has no fixed length, or could be read in
+//! two ways, is refused; what is shown can be read back.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -30,7 +30,7 @@ struct Part<'a> {
     span: Range<usize>,
 }
 
-/// Reads a duration: whole numbers with the units w, d, h, m, s and ms, each at most once, from the largest to the smallest.
+/// Reads a duration: whole numbers with the units w, d, h, m, s and ms, each at most once, the largest first.
 /// At most `i64::MAX` milliseconds.
 ///
 /// # Errors

@@ -1,4 +1,5 @@
-//! A set of small numbers: the values of one field, or the days of one month. Finding the nearest member takes one instruction or two.
+//! A set of small numbers: the values of one field, or the days of one month.
+//! Finding the nearest member takes an instruction or two.
 
 /// A set of numbers from 0 to 63.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -95,6 +95,9 @@ impl Days {
             self.last_weekday = true;
         } else if upper.starts_with("L-") {
             let before = item.slice(2..item.text.len());
+            if before.text.is_empty() {
+                return Err(Field::DayOfMonth.not_understood(item));
+            }
             self.before_last = self.before_last.or(Bits::one(read_days_before_last(before)?));
         } else if upper.ends_with('W') {
             let day = item.slice(0..item.text.len() - 1);
@@ -118,6 +121,9 @@ impl Days {
             );
         }
         if let Some((day, week)) = item.split_once('#') {
+            if day.text.is_empty() || week.text.is_empty() {
+                return Err(field.not_understood(item));
+            }
             let day = field.value(day)? % 7;
             let nth = &mut self.nth[usize::from(read_week(week)? - 1)];
             *nth = nth.or(Bits::one(day));

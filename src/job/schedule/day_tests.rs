@@ -75,12 +75,18 @@ fn a_field_that_begins_with_a_star_does_not_count_as_given_so_both_must_match() 
     assert_eq!(days("*,5", "MON", 2026, 2), [2, 9, 16, 23]);
 }
 
+const DAY_FORMS: &str = "write `*`, a value, a range `a-b`, a step `*/n` or a list `a,b` of values 1-31, or `L`, `L-3`, `15W`, `LW`";
+const WEEKDAY_FORMS: &str = "write `*`, a value, a range `a-b`, a step `*/n` or a list `a,b` of values 0-7 or SUN-SAT, or `5L`, `5#2`";
+
 #[test]
 fn every_refused_day_says_where_what_and_the_way_out() {
     let weekday_form = "write `W` after one day, as in `15W`, or `LW`";
     let cases = [
         ("1,1-5W", "*", 2..6, "day of month `1-5W` is not understood", weekday_form),
         ("W", "*", 0..1, "day of month `W` is not understood", weekday_form),
+        ("L-", "*", 0..2, "day of month `L-` is not understood", DAY_FORMS),
+        ("*", "5#", 0..2, "day of week `5#` is not understood", WEEKDAY_FORMS),
+        ("*", "#5", 0..2, "day of week `#5` is not understood", WEEKDAY_FORMS),
         ("32W", "*", 0..2, "day of month `32` is out of range, expected 1-31", "write 1-31"),
         (
             "L-31",

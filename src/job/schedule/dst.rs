@@ -1,12 +1,11 @@
-//! Vixie's rule for changes of the clock: fixed-time ticks happen once, at once after the gap that swallowed them and in the
-//! first pass of an overlap. All other ticks follow real time: none in a gap, and in both passes of an overlap.
+//! Vixie's rule for changes of the clock: fixed-time ticks happen once, right after the gap that swallowed them or in
+//! the first pass of an overlap. All other ticks follow real time: none in a gap, and in both passes of an overlap.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 
 use super::pattern::Pattern;
-use super::schedule::EARLIEST;
-use super::zone::{Segment, Zone, second_before};
+use super::zone::{EARLIEST, Segment, Zone, second_before};
 
 /// How civil times become instants where the zone's offset changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,8 +17,8 @@ pub(super) enum Rule {
 }
 
 impl Rule {
-    /// The first civil time of a segment that is its own business. A fixed-time segment answers for the gap before it, and
-    /// not for what the segment before it has had already.
+    /// The first civil time that a segment answers for. With fixed times it answers for the gap before it, too, and not
+    /// for what the segment before it has had already.
     fn floor(self, segment: &Segment) -> DateTime {
         match self {
             Self::FixedTime => segment.civil_end_of_previous(),
@@ -32,13 +31,10 @@ impl Rule {
         let mut from = from;
         loop {
             let segment = zone.segment(from);
-            let floor = self.floor(&segment);
-            let own = segment.offset.to_datetime(from);
-            let instant = segment.instant(pattern.at_or_after(if from == segment.start {
-                floor
-            } else {
-                own.max(floor)
-            })?)?;
+            let (floor, own) = (self.floor(&segment), segment.offset.to_datetime(from));
+            // At its start a segment answers for all of the gap; later on, that is past.
+            let civil = pattern.at_or_after(if from == segment.start { floor } else { own.max(floor) })?;
+            let instant = segment.instant(civil)?;
             match segment.end {
                 Some(end) if instant >= end => from = end,
                 _ => return Some(instant),

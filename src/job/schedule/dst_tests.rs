@@ -62,6 +62,18 @@ fn a_fixed_time_in_an_overlap_fires_once_in_the_first_pass() {
 }
 
 #[test]
+fn a_fixed_time_does_not_fire_again_for_a_replica_that_starts_in_the_second_pass() {
+    let berlin = schedule("30 2 * * *", "Europe/Berlin");
+    let (first_pass, tomorrow) = (Tick(at("2026-10-25T00:30:00Z")), Tick(at("2026-10-26T01:30:00Z")));
+    for started in
+        ["2026-10-25T01:00:00Z", "2026-10-25T01:10:00Z", "2026-10-25T01:30:00Z", "2026-10-25T01:59:59Z"]
+    {
+        assert_eq!(berlin.next_after(at(started)), Some(tomorrow), "{started}");
+        assert_eq!(berlin.at_or_before(at(started)), Some(first_pass), "{started}");
+    }
+}
+
+#[test]
 fn other_times_follow_real_time_through_gaps_and_overlaps() {
     assert_ticks(
         "*/30 2 * * *",

@@ -1,4 +1,5 @@
-//! One expression of a schedule: fields, a nickname for fields, or `@every`. Its text is read once, with all of its problems.
+//! One expression of a schedule: fields, a nickname for fields, or `@every`.
+//! Its text is read once, and all of its problems are told.
 
 use jiff::Timestamp;
 
@@ -77,8 +78,8 @@ impl Expression {
 
     /// Whether the ticks of this text, which is good, depend on the job's slots.
     pub(super) fn is_hashed(text: &str) -> bool {
-        let items = text.split_whitespace().flat_map(|field| field.split(','));
-        !text.starts_with('@') && { items }.any(|item| item.starts_with(['H', 'h']))
+        let mut items = text.split_whitespace().flat_map(|field| field.split(','));
+        !text.starts_with('@') && items.any(|item| item.starts_with(['H', 'h']))
     }
 }
 
@@ -147,11 +148,11 @@ impl<'a> Fields<'a> {
     /// Of six fields the last is no year, as some other crons have it.
     fn year(self) -> Option<Problem> {
         self.second?;
-        let values = self.day_of_week.split(',').flat_map(|item| {
+        let mut values = self.day_of_week.split(',').flat_map(|item| {
             let base = item.split_once('/').map_or(item, |(base, _)| base);
             base.split('-')
         });
-        let year = { values }.find(|value| value.number().is_some_and(|number| number > 7))?;
+        let year = values.find(|value| value.number().is_some_and(|number| number > 7))?;
         let message =
             format!("day of week `{}` is out of range, expected {}", year.text, Field::DayOfWeek.bounds());
         Some(year.problem(message, NO_YEAR))

@@ -1,5 +1,7 @@
 //! Tables of whole expressions: which rule they follow, and how wrong ones are refused.
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn parse(text: &str) -> Result<Expression, Vec<Problem>> {
@@ -131,5 +133,21 @@ fn only_an_item_h_makes_a_schedule_depend_on_its_job() {
     }
     for plain in ["0 0 * MAR THU", "@hourly", "@every 1h"] {
         assert!(!Expression::is_hashed(plain), "{plain}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_problem_of_any_text_points_at_something_and_says_the_way_out(
+        text in prop_oneof![
+            "[0-9*?,/#@LWHhMONFRIé() -]{0,24}",
+            "[0-9*,/-]{1,4}( [0-9*?,/#LWH()é-]{1,5}){4,5}",
+        ],
+    ) {
+        for problem in parse(&text).err().into_iter().flatten() {
+            let wrong = text.get(problem.span.clone());
+            prop_assert!(wrong.is_some_and(|wrong| !wrong.is_empty() || text.trim().is_empty()), "{problem:?}");
+            prop_assert!(!problem.message.is_empty() && !problem.help.is_empty());
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::error::Problem;
 use super::field::Field;
 use super::piece::Piece;
 use super::slot::Slots;
+use crate::job::parse_duration;
 
 /// The items of a list; an empty one is a problem that points at its comma.
 pub(super) fn items<'a>(field: Field, list: Piece<'a>) -> impl Iterator<Item = Result<Piece<'a>, Problem>> {
@@ -37,11 +38,18 @@ pub(super) fn values(field: Field, list: Piece<'_>, slots: Slots<'_>) -> Result<
 /// The values of one item. A Sunday is 0, however it was written.
 pub(super) fn item_values(field: Field, item: Piece<'_>, slots: Slots<'_>) -> Result<Bits, Problem> {
     let (base, step) = match item.split_once('/') {
+        Some((_, step)) if step.text.is_empty() => {
+            let message = format!("{} step is missing in `{}`", field.name(), item.text);
+            return Err(
+                item.problem(message, format!("write a number from 1 to {} after the `/`", field.count()))
+            );
+        }
         Some((base, step)) => (base, Some(read_step(field, step)?)),
         None => (item, None),
     };
     let bits = match base.text {
         "*" => Bits::stepped(field.first(), field.last(), step.unwrap_or(1)),
+        "" => return Err(field.not_understood(item)),
         "?" => return Err(misplaced_question_mark(field, base)),
         hashed if hashed.starts_with(['H', 'h']) => hashed_values(field, base, step, slots)?,
         _ => match base.split_once('-') {
@@ -97,14 +105,16 @@ fn read_step(field: Field, piece: Piece<'_>) -> Result<u8, Problem> {
 
 /// What to write for an interval that a field is too small for.
 fn larger_interval(field: Field, step: Piece<'_>) -> String {
+    let smaller = format!("write a step from 1 to {}", field.count());
     let unit = match field {
         Field::Second => 's',
         Field::Minute => 'm',
         Field::Hour => 'h',
         Field::DayOfMonth => 'd',
-        Field::Month | Field::DayOfWeek => return format!("write a step from 1 to {}", field.count()),
+        Field::Month | Field::DayOfWeek => return smaller,
     };
-    format!("write a step from 1 to {}, or `@every {}{unit}`", field.count(), step.text)
+    let interval = format!("{}{unit}", step.text);
+    if parse_duration(&interval).is_ok() { format!("{smaller}, or `@every {interval}`") } else { smaller }
 }
 
 /// Both ends of `a-b`, the first not above the last. `FRI-SUN` ends on day 7.
@@ -114,8 +124,8 @@ fn read_range(
     (from, to): (Piece<'_>, Piece<'_>),
     step: Option<u8>,
 ) -> Result<(u8, u8), Problem> {
-    if to.text.is_empty() {
-        let message = format!("{} range `{}` has no end", field.name(), whole.text);
+    if from.text.is_empty() || to.text.is_empty() {
+        let message = format!("{} range `{}` is not complete", field.name(), whole.text);
         return Err(whole.problem(message, format!("write `a-b` with values {}", field.bounds())));
     }
     let (first, mut last) = (field.value(from)?, field.value(to)?);

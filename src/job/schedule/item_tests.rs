@@ -65,8 +65,8 @@ fn every_refused_item_says_where_what_and_the_way_out() {
             "write a step from 1 to 12",
         ),
         (Hour, "*/x", 2..3, "hour step `x` is not a number", "write a number from 1 to 24 after the `/`"),
-        (Hour, "*/", 2..2, "hour step `` is not a number", "write a number from 1 to 24 after the `/`"),
-        (Hour, "9-", 0..2, "hour range `9-` has no end", "write `a-b` with values 0-23"),
+        (Hour, "*/", 0..2, "hour step is missing in `*/`", "write a number from 1 to 24 after the `/`"),
+        (Hour, "9-", 0..2, "hour range `9-` is not complete", "write `a-b` with values 0-23"),
         (Minute, "1,60", 2..4, "minute `60` is out of range, expected 0-59", "a full turn is minute `0`"),
         (Minute, "5-70", 2..4, "minute `70` is out of range, expected 0-59", "write 0-59"),
         (

@@ -1,8 +1,8 @@
 //! When a job runs: the text of its schedule, checked, and its ticks as pure maths on UTC instants.
 //! Every replica computes the same ticks, in both directions, whatever its clock, its system or its time zone.
 //!
-//! From the outside in: [`Schedule`] is a union of expressions in a zone; an `expression` is a `pattern` of civil times, or
-//! an interval; a `dst` rule maps the pattern's civil times to instants, one `zone` segment of constant offset at a time.
+//! From the outside in: [`Schedule`] is a union of expressions in a zone; an `expression` is a `pattern` of civil times,
+//! or an interval; a `dst` rule maps the pattern's civil times to instants, segment by segment of the zone's offset.
 
 mod bits;
 mod day;

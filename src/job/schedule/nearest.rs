@@ -1,4 +1,5 @@
-//! The nearest of several names to one that is not among them. What is too far off to be a slip of the pen is not suggested.
+//! The nearest of several names to one that is not among them.
+//! What is too far off to be a slip of the pen is not suggested.
 
 /// Which candidate `word` was probably meant to be, whatever its case.
 pub(super) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {

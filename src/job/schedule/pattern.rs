@@ -1,5 +1,5 @@
-//! Six fields matched against civil time, where every day has 24 hours. The search jumps from match to match through sets
-//! of bits, and gives up where jiff's calendar ends or after a whole cycle of it.
+//! Six fields matched against civil time, where every day has 24 hours. The search jumps from match to match through
+//! sets of bits, and gives up where jiff's calendar ends or after a whole cycle of it.
 
 use jiff::civil::{Date, DateTime, Time};
 

@@ -11,11 +11,8 @@ use sha2::{Digest, Sha256};
 use super::error::ScheduleError;
 use super::expression::Expression;
 use super::slot::Slots;
-use super::zone::Zone;
+use super::zone::{EARLIEST, Zone};
 use crate::job::{Tick, UtcMillis};
-
-/// No tick is earlier than 1900-01-01T00:00:00Z: before that, zones kept the sun's time of some city.
-pub(super) const EARLIEST: Timestamp = Timestamp::constant(-2_208_988_800, 0);
 
 /// How many coming ticks tell the period of a schedule.
 const TICKS_PER_HINT: usize = 8;
@@ -36,6 +33,11 @@ struct Plan {
 
 impl Schedule {
     /// Reads a job's expressions and its zone's IANA name. `hash_key`, the job's name, chooses the slots of `H`.
+    ///
+    /// An expression is five fields (minute, hour, day of month, month, day of week), six with seconds first, or a macro:
+    /// `@hourly` and the like, or `@every 90s`, counted from the Unix epoch. A field is a list of `*`, values or names,
+    /// ranges, steps (`*/5`, `10-40/5`, `5/15`) and hashed slots (`H`, `H/15`, `H(0-29)`). Days of the month may be `L`,
+    /// `L-3`, `15W`, `LW`; days of the week `5L`, `5#2`; either may be `?`.
     ///
     /// # Errors
     /// All problems at once, each with its place in its text.
