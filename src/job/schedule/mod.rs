@@ -1,0 +1,25 @@
+//! When a job runs: the text of its schedule, checked, and its ticks as pure maths on UTC instants.
+//! Every replica computes the same ticks, in both directions, whatever its clock, its system or its time zone.
+//!
+//! From the outside in: [`Schedule`] is a union of expressions in a zone; an `expression` is a `pattern` of civil times,
+//! or an interval; a `dst` rule maps the pattern's civil times to instants, segment by segment of the zone's offset.
+
+mod bits;
+mod day;
+mod dst;
+mod error;
+mod expression;
+mod field;
+mod interval;
+mod item;
+mod nearest;
+mod nickname;
+mod pattern;
+mod piece;
+#[expect(clippy::module_inception, reason = "the noun of this folder is the schedule")]
+mod schedule;
+mod slot;
+mod zone;
+
+pub use error::ScheduleError;
+pub use schedule::Schedule;
