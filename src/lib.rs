@@ -4,3 +4,4 @@
 //! [`job`] and [`config`] (pure values), `lease` (the protocol, pure), `store`, `run`, `replica`, then `cli`.
 
 pub mod job;
+pub mod run;
