@@ -24,6 +24,10 @@ const FIRST_LOOK: Duration = Duration::from_millis(1);
 /// Longest pause between two looks, and so the longest that a lock is held too long.
 const SLOWEST_LOOK: Duration = Duration::from_millis(100);
 
+/// From this pause on a look also tells the dead that nobody reaps from the living. Where there is an init that reaps,
+/// a group is long empty by then; elsewhere a stop takes these some 30 ms longer.
+const DEEP_LOOK: Duration = Duration::from_millis(16);
+
 /// How an attempt ended.
 #[derive(Debug)]
 pub struct Ended {
@@ -161,7 +165,7 @@ impl<'a> Drive<'a> {
     }
 
     fn look(&mut self) -> Event {
-        let group = self.process.look(self.pause == SLOWEST_LOOK);
+        let group = self.process.look(self.pause >= DEEP_LOOK);
         self.pause = (self.pause * 2).clamp(FIRST_LOOK, SLOWEST_LOOK);
         Event::Group(group)
     }

@@ -1,5 +1,7 @@
 //! Reads what a job prints. It keeps up with any job in bounded memory, and waits neither for a pipe that a background
 //! process holds nor for a disk that hangs once the job is over.
+//!
+//! What a background process prints after the end of its job is not read: it gets SIGPIPE, as in any closed pipeline.
 
 use std::io;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //! descriptors, account, folder), and is killed with its whole group when it is dropped before its end.
 #![expect(unsafe_code, reason = "code between fork and exec, and calls that nix has no safe form of")]
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ use std::process::{ExitStatus, Stdio};
 
 use nix::errno::Errno;
 use nix::libc;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, chdir, geteuid, setgid, setgroups, setuid};
 use tokio::net::unix::pipe;
@@ -194,11 +194,12 @@ fn bare_command(command: &Command) -> std::process::Command {
 }
 
 /// Runs in the child, after fork: makes it what the job expects to be.
-fn become_job(switch: Option<&Switch>, cwd: Option<&std::ffi::CStr>) -> io::Result<()> {
+fn become_job(switch: Option<&Switch>, cwd: Option<&CStr>) -> io::Result<()> {
     for signal in SIGNALS {
         // SAFETY: signal(2) is async-signal-safe; numbers that cannot be set are refused, which is fine.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
+    SigSet::empty().thread_set_mask()?;
     // SAFETY: the call takes numbers only and closes nothing before exec. Kernels before 5.11 refuse it; there,
     // descriptors that the replica inherited without the flag stay open, as with any other supervisor.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
