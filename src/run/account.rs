@@ -1,0 +1,106 @@
+//! The user and group that a job runs as. Names are looked up on each start, so that a changed account needs no restart.
+
+use std::ffi::{CString, OsString};
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use nix::unistd::{Gid, Group, Uid, User, getegid, geteuid, getgrouplist};
+
+use super::error::RunError;
+use super::launch::Launch;
+
+/// Shell of an account that names none, as login(1) has it.
+const DEFAULT_SHELL: &str = "/bin/sh";
+
+/// Who a job runs as.
+#[derive(Debug, Clone)]
+pub(super) struct Account {
+    /// The user, if jobs.toml names one: its name and folders are shown to the job.
+    pub(super) user: Option<Person>,
+    /// What has to be changed before the command starts; `None` if the replica is that user and group already.
+    pub(super) switch: Option<Switch>,
+}
+
+/// What a job that runs as a named user is told about it.
+#[derive(Debug, Clone)]
+pub(super) struct Person {
+    pub(super) name: String,
+    pub(super) home: PathBuf,
+    pub(super) shell: PathBuf,
+}
+
+/// Ids to take on. `None` keeps the replica's own.
+#[derive(Debug, Clone)]
+pub(super) struct Switch {
+    pub(super) uid: Option<Uid>,
+    pub(super) gid: Gid,
+    pub(super) groups: Option<Vec<Gid>>,
+}
+
+impl Account {
+    /// Looks up the launch's user and group. May ask the network (LDAP): call it off the runtime.
+    pub(super) fn of(launch: &Launch) -> Result<Self, RunError> {
+        let user =
+            launch.user.as_deref().map(|name| find(launch, "user", name, User::from_name)).transpose()?;
+        let group =
+            launch.group.as_deref().map(|name| find(launch, "group", name, Group::from_name)).transpose()?;
+        let gid = group.map(|group| group.gid).or(user.as_ref().map(|user| user.gid));
+        let uid = user.as_ref().map(|user| user.uid);
+        let same = uid.is_none_or(|uid| uid == geteuid()) && gid.is_none_or(|gid| gid == getegid());
+        let switch = match gid {
+            Some(gid) if !same => Some(Switch { uid, gid, groups: groups_of(launch, user.as_ref(), gid)? }),
+            _ => None,
+        };
+        Ok(Self { user: user.map(Person::from), switch })
+    }
+}
+
+/// The supplementary groups of `user`.
+fn groups_of(launch: &Launch, user: Option<&User>, gid: Gid) -> Result<Option<Vec<Gid>>, RunError> {
+    let Some(user) = user else { return Ok(None) };
+    let listed = CString::new(user.name.as_str()).map_err(|_| Errno::EINVAL);
+    match listed.and_then(|name| getgrouplist(&name, gid)) {
+        Ok(groups) => Ok(Some(groups)),
+        Err(source) => Err(lookup_failed(launch, "user", &user.name, source)),
+    }
+}
+
+fn find<T>(
+    launch: &Launch,
+    kind: &'static str,
+    name: &str,
+    look_up: impl FnOnce(&str) -> nix::Result<Option<T>>,
+) -> Result<T, RunError> {
+    // No account has such a name, and the C library cannot be asked.
+    let found = if name.contains('\0') { Ok(None) } else { look_up(name) };
+    match found {
+        Ok(Some(found)) => Ok(found),
+        Ok(None) => {
+            Err(RunError::UnknownAccount { job: launch.identity.job.clone(), kind, name: name.to_owned() })
+        }
+        Err(source) => Err(lookup_failed(launch, kind, name, source)),
+    }
+}
+
+fn lookup_failed(launch: &Launch, kind: &'static str, name: &str, source: Errno) -> RunError {
+    RunError::Lookup { job: launch.identity.job.clone(), kind, name: name.to_owned(), source }
+}
+
+impl Person {
+    /// Its variables, as login(1) sets them.
+    pub(super) fn variables(&self) -> [(&'static str, OsString); 4] {
+        [
+            ("HOME", self.home.clone().into()),
+            ("USER", self.name.clone().into()),
+            ("LOGNAME", self.name.clone().into()),
+            ("SHELL", self.shell.clone().into()),
+        ]
+    }
+}
+
+impl From<User> for Person {
+    fn from(user: User) -> Self {
+        let shell = if user.shell.as_os_str().is_empty() { DEFAULT_SHELL.into() } else { user.shell };
+        Self { name: user.name, home: user.dir, shell }
+    }
+}

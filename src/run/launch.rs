@@ -1,0 +1,78 @@
+//! What to start, and in whose name. A launch is complete: starting it asks nothing more of jobs.toml.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::course::Limits;
+use crate::job::{Cause, Command, Fence, JobName, JobSpec, NodeName, RunId, Tick};
+
+/// Everything an attempt needs to know; built by the replica.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// What runs.
+    pub command: Command,
+    /// The job's own variables, with `${…}` resolved.
+    pub env: BTreeMap<String, String>,
+    /// Working directory; the replica's own if absent.
+    pub cwd: Option<PathBuf>,
+    /// Run as this user, by name.
+    pub user: Option<String>,
+    /// Run as this group, by name; the user's own if absent.
+    pub group: Option<String>,
+    /// Exit codes that count as success.
+    pub success_codes: Vec<u8>,
+    /// Stop the attempt after this long.
+    pub timeout: Option<Duration>,
+    /// Between SIGTERM and SIGKILL when the timeout has passed; every other stop order brings its own grace.
+    pub kill_grace: Duration,
+    /// Which attempt of which run this is.
+    pub identity: Identity,
+}
+
+/// Which attempt of which run of which tick; the job sees it as `SOLOCRON_*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The job.
+    pub job: JobName,
+    /// Its tick.
+    pub tick: Tick,
+    /// The tick in the job's time zone, RFC 3339.
+    pub tick_local: String,
+    /// The run's fencing token.
+    pub fence: Fence,
+    /// The run; its attempts share it.
+    pub run: RunId,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// Why the run was started.
+    pub cause: Cause,
+    /// The replica it runs on.
+    pub node: NodeName,
+}
+
+impl Launch {
+    /// The launch of `spec`, whose `env` was resolved to `env`.
+    pub fn new(spec: &JobSpec, env: BTreeMap<String, String>, identity: Identity) -> Self {
+        Self {
+            command: spec.command.clone(),
+            env,
+            cwd: spec.cwd.clone(),
+            user: spec.user.clone(),
+            group: spec.group.clone(),
+            success_codes: spec.success_codes.clone(),
+            timeout: spec.timeout,
+            kill_grace: spec.kill_grace,
+            identity,
+        }
+    }
+
+    /// When it is over.
+    pub(super) fn limits(&self) -> Limits {
+        Limits {
+            timeout: self.timeout,
+            kill_grace: self.kill_grace,
+            success_codes: self.success_codes.clone(),
+        }
+    }
+}

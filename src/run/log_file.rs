@@ -1,0 +1,66 @@
+//! One file that grows at its end. It is there from the first byte on, and every batch starts on a line of its own.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Readable for a group of operators, writable for the replica only.
+const MODE: u32 = 0o640;
+
+/// A file opened for appending.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    file: File,
+}
+
+/// How the files of the state directory are opened for writing; what exists is kept.
+pub(super) fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(MODE);
+    options
+}
+
+impl LogFile {
+    /// Opens or creates the file. If its last line is torn (a crash, a full disk), it is ended.
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let mut file = options().open(path)?;
+        if is_torn(&mut file)? {
+            file.write_all(b"\n")?;
+        }
+        Ok(Self { file })
+    }
+
+    /// Appends a batch of whole lines.
+    pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.file.write_all(lines)
+    }
+}
+
+fn is_torn(file: &mut File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(false);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_kept_and_a_torn_line_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.log");
+        LogFile::open(&path).unwrap().append(b"one\ntor").unwrap();
+        LogFile::open(&path).unwrap().append(b"two\n").unwrap();
+        LogFile::open(&path).unwrap().append(b"three\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntor\ntwo\nthree\n");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o137, 0);
+    }
+}

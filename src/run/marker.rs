@@ -1,0 +1,59 @@
+//! `RUN.running`: the sign that a run goes on. Its replica holds a lock on it from before it can be seen, and the kernel
+//! frees that lock however the replica ends, so that a sign left behind by a crash is told from a true one.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::entry::RunEntry;
+use super::log_file;
+use crate::job::{Outcome, Reason, Verdict};
+
+/// The sign of a run of this process.
+#[derive(Debug)]
+pub(super) struct Marker {
+    path: PathBuf,
+    /// Held, never read: closing it frees the lock.
+    _lock: File,
+}
+
+impl Marker {
+    /// Puts up the sign.
+    pub(super) fn put_up(path: PathBuf, entry: &RunEntry) -> io::Result<Self> {
+        let unseen = path.with_extension("running-new");
+        let mut file = log_file::options().open(&unseen)?;
+        file.lock()?;
+        let put_up = file.write_all(&serde_json::to_vec(entry)?).and_then(|()| fs::rename(&unseen, &path));
+        if let Err(error) = put_up {
+            // The first error is the one to tell.
+            let _ = fs::remove_file(&unseen);
+            return Err(error);
+        }
+        Ok(Self { path, _lock: file })
+    }
+
+    /// Takes the sign down.
+    pub(super) fn take_down(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+}
+
+/// Whether the run of this sign goes on. A sign that cannot be judged counts as true: nothing of it is deleted then.
+pub(super) fn is_live(path: &Path) -> bool {
+    match File::open(path) {
+        Ok(file) => file.try_lock_shared().is_err(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
+/// Reads a sign, whose run goes on or was interrupted with its replica; `None` if there is none to be read.
+pub(super) fn read(path: &Path) -> Option<RunEntry> {
+    let file = File::open(path).ok()?;
+    let entry: RunEntry = serde_json::from_reader(io::BufReader::new(&file)).ok()?;
+    let left_behind = !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+    Some(if left_behind {
+        entry.with(Verdict::because(Outcome::Interrupted, Reason::NodeLost))
+    } else {
+        entry
+    })
+}

@@ -1,0 +1,42 @@
+//! One attempt of one job as a process group of its own, and what a node keeps of it. It knows no lock, no store and no
+//! schedule: who may run, and when, is decided above.
+//!
+//! Under the state directory, folders with mode 0750 and files with 0640:
+//!
+//! ```text
+//! runs/JOB/RUN.log      output of one run, all its attempts; not there for a silent run (see `output`)
+//! runs/JOB/RUN.running  the run's entry while it goes on, locked by its replica: a crash is seen by the lock being free
+//! runs.jsonl            one entry per finished run, oldest first
+//! runs.lock             held while runs.jsonl is written, as replicas may share the directory
+//! ```
+
+mod account;
+mod attempt;
+mod course;
+mod entry;
+mod environment;
+mod error;
+mod journal;
+mod launch;
+mod line;
+mod log_file;
+mod marker;
+mod output;
+mod process;
+mod retention;
+mod run_files;
+mod run_log;
+mod run_logs;
+mod sink;
+mod stop;
+mod tail;
+
+pub use attempt::{Ended, attempt};
+pub use entry::RunEntry;
+pub use error::RunError;
+pub use launch::{Identity, Launch};
+pub use retention::LogRetention;
+pub use run_log::RunLog;
+pub use run_logs::{RunLogs, WallClock};
+pub use sink::JobOutput;
+pub use stop::{StopOrder, StopReason};

@@ -1,0 +1,88 @@
+//! The files of all runs, as they lie in the state directory. Other replicas may add and delete while they are listed.
+
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, DirEntry, Metadata};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::marker;
+use crate::job::{JobName, RunId, UtcMillis};
+
+/// What one run has left on the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RunFiles {
+    pub(super) job: JobName,
+    pub(super) run: RunId,
+    /// When any of them was last written.
+    pub(super) modified: UtcMillis,
+    pub(super) bytes: u64,
+    /// The run goes on.
+    pub(super) running: bool,
+}
+
+/// The file of a run with this extension.
+pub(super) fn path(state_dir: &Path, (job, run): (&JobName, RunId), extension: &str) -> PathBuf {
+    state_dir.join("runs").join(job.as_str()).join(format!("{run}.{extension}"))
+}
+
+/// Creates a folder and those above it, closed to other users.
+pub(super) fn create_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o750).create(path)
+}
+
+/// Lists the runs that have files. What cannot be read is passed over.
+pub(super) fn list(state_dir: &Path) -> Vec<RunFiles> {
+    jobs(state_dir).into_iter().flat_map(|job| list_job(state_dir, &job)).collect()
+}
+
+/// Lists the jobs that have a folder.
+pub(super) fn jobs(state_dir: &Path) -> Vec<JobName> {
+    let names = entries(&state_dir.join("runs")).filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter_map(|name| JobName::parse(&name).ok()).collect()
+}
+
+/// Lists the runs of one job that have files.
+pub(super) fn list_job(state_dir: &Path, job: &JobName) -> Vec<RunFiles> {
+    let mut runs: BTreeMap<RunId, RunFiles> = BTreeMap::new();
+    for entry in entries(&state_dir.join("runs").join(job.as_str())) {
+        let path = entry.path();
+        let run = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
+        let is_log = path.extension().is_some_and(|extension| extension == "log");
+        let (Some(run), Ok(metadata)) = (run, entry.metadata()) else { continue };
+        let none =
+            RunFiles { job: job.clone(), run, modified: UtcMillis(i64::MIN), bytes: 0, running: false };
+        let files = runs.entry(run).or_insert(none);
+        files.modified = files.modified.max(modified(&metadata));
+        files.bytes += if is_log { metadata.len() } else { 0 };
+        files.running |= !is_log && marker::is_live(&path);
+    }
+    runs.into_values().collect()
+}
+
+/// Deletes what a run has left, unless it goes on after all.
+pub(super) fn delete(state_dir: &Path, files: &RunFiles) -> io::Result<()> {
+    let of = |extension| path(state_dir, (&files.job, files.run), extension);
+    if marker::is_live(&of("running")) {
+        return Ok(());
+    }
+    for extension in ["log", "running", "running-new"] {
+        match fs::remove_file(of(extension)) {
+            // Another replica that shares the directory was first.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> + use<> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
+fn modified(metadata: &Metadata) -> UtcMillis {
+    let at = metadata.modified().ok().and_then(|at| Timestamp::try_from(at).ok());
+    UtcMillis::from_timestamp(at.unwrap_or(Timestamp::MIN))
+}

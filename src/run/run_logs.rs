@@ -1,0 +1,141 @@
+//! What this node keeps of its runs, under the state directory. A run can be found from its first moment to its deletion,
+//! and no error of a file stops a job: it is said, and costs what the file would have held.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::attempt::Ended;
+use super::entry::RunEntry;
+use super::error::RunError;
+use super::journal::Journal;
+use super::launch::Identity;
+use super::marker;
+use super::retention::{LogRetention, plan};
+use super::run_files;
+use super::run_log::RunLog;
+use crate::job::{JobName, RunId, UtcMillis};
+
+/// Reads the wall clock; it stamps lines and entries, and decides nothing.
+pub type WallClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
+
+/// Listing every run's files is cheap enough once a minute, and logs do not pile up faster than disks can bear.
+const PRUNE_EVERY: Duration = Duration::from_secs(60);
+
+/// The runs of a state directory; shared by all runs of a replica.
+pub struct RunLogs {
+    state_dir: PathBuf,
+    now: WallClock,
+    journal: Journal,
+    pruned: Mutex<Option<UtcMillis>>,
+}
+
+impl fmt::Debug for RunLogs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunLogs").field("state_dir", &self.state_dir).finish_non_exhaustive()
+    }
+}
+
+impl RunLogs {
+    /// The runs kept under `state_dir`, which is created when the first one begins.
+    pub fn new(state_dir: impl Into<PathBuf>, now: WallClock) -> Self {
+        let state_dir = state_dir.into();
+        let journal = Journal::new(&state_dir);
+        Self { state_dir, now, journal, pruned: Mutex::new(None) }
+    }
+
+    /// A run begins: from here on it is found as running, until `finish`, or until this process ends.
+    pub async fn begin(&self, identity: &Identity) -> RunLog {
+        let entry = RunEntry::running(identity, (self.now)());
+        let path = self.log_path(&identity.job, identity.run);
+        let now = Arc::clone(&self.now);
+        let beginning = tokio::task::spawn_blocking(move || RunLog::begin(entry, path, now));
+        beginning.await.expect("beginning a log neither panics nor is it aborted")
+    }
+
+    /// The run has ended with this attempt, counted from 1: into the journal, then no longer running.
+    pub async fn finish(&self, log: RunLog, attempt: u32, ended: &Ended) {
+        let base = self.state_dir.clone();
+        let closing = tokio::task::spawn_blocking(move || log.close(&base));
+        let (entry, marker) = closing.await.expect("closing a log neither panics nor is it aborted");
+        let entry = entry.ended(attempt, ended);
+        let (job, run) = (&entry.job, entry.run);
+        if let Err(error) = self.journal.append(&entry).await {
+            tracing::warn!(%job, %run, %error, "run cannot be noted in the journal");
+        }
+        let Some(marker) = marker else { return };
+        let taking_down = tokio::task::spawn_blocking(move || marker.take_down());
+        if let Err(error) = taking_down.await.expect("removing a file neither panics nor is it aborted") {
+            tracing::warn!(%job, %run, %error, "sign of a running run cannot be removed");
+        }
+    }
+
+    /// The job's newest run on this node, running or ended. Blocks on files.
+    pub fn last_run(&self, job: &JobName) -> Result<Option<RunEntry>, RunError> {
+        let running = self.signs(std::slice::from_ref(job));
+        let ended = self.journal.entries()?.filter(|entry| entry.job == *job);
+        // Of equals the last wins: the journal knows better than a sign how a run ended.
+        Ok(running.into_iter().chain(ended).max_by_key(|entry| (entry.started, entry.run)))
+    }
+
+    /// A run on this node, running or ended. Blocks on files.
+    pub fn find(&self, run: RunId) -> Result<Option<RunEntry>, RunError> {
+        let running = self.signs(&run_files::jobs(&self.state_dir));
+        let ended = self.journal.entries()?;
+        Ok(running.into_iter().chain(ended).filter(|entry| entry.run == run).last())
+    }
+
+    /// Where the output of a run is, if it printed any.
+    pub fn log_path(&self, job: &JobName, run: RunId) -> PathBuf {
+        run_files::path(&self.state_dir, (job, run), "log")
+    }
+
+    /// Deletes what is kept no longer. To be called at start and after runs; it does something once a minute.
+    pub async fn prune(&self, policy: LogRetention) {
+        let now = (self.now)();
+        if !self.is_prune_due(now) {
+            return;
+        }
+        let state_dir = self.state_dir.clone();
+        let pruning = tokio::task::spawn_blocking(move || prune_files(&state_dir, &policy, now));
+        pruning.await.expect("deleting logs neither panics nor is it aborted");
+        if let Err(error) = self.journal.compact(policy, now).await {
+            tracing::warn!(%error, "journal of runs cannot be compacted");
+        }
+    }
+
+    fn is_prune_due(&self, now: UtcMillis) -> bool {
+        let mut pruned = self.pruned.lock().unwrap_or_else(PoisonError::into_inner);
+        // A clock that was stepped back starts a new minute.
+        let due = pruned.is_none_or(|last| now < last || now.since(last) >= PRUNE_EVERY);
+        if due {
+            *pruned = Some(now);
+        }
+        due
+    }
+
+    /// The runs of these jobs that go on, or whose replica crashed. To be read before the journal: a run that finishes
+    /// meanwhile is then found in both, and never in neither.
+    fn signs(&self, jobs: &[JobName]) -> Vec<RunEntry> {
+        let files = jobs.iter().flat_map(|job| run_files::list_job(&self.state_dir, job));
+        let paths = files.map(|files| run_files::path(&self.state_dir, (&files.job, files.run), "running"));
+        paths.filter_map(|path| marker::read(&path)).map(|entry| self.with_log(entry)).collect()
+    }
+
+    /// With the log, if there is one by now.
+    fn with_log(&self, entry: RunEntry) -> RunEntry {
+        let path = self.log_path(&entry.job, entry.run);
+        let log = path.exists().then(|| path.strip_prefix(&self.state_dir).unwrap_or(&path).to_owned());
+        RunEntry { log, ..entry }
+    }
+}
+
+fn prune_files(state_dir: &Path, policy: &LogRetention, now: UtcMillis) {
+    let doomed = plan(run_files::list(state_dir), policy, now);
+    let failed: Vec<_> =
+        doomed.iter().filter_map(|files| run_files::delete(state_dir, files).err()).collect();
+    if let Some(error) = failed.first() {
+        tracing::warn!(logs = failed.len(), %error, "old run logs cannot be deleted");
+    }
+}

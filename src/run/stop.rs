@@ -1,0 +1,91 @@
+//! Wishes to end an attempt. However many meet, the strongest reason and the shortest grace remain.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::job::{Outcome, Reason, Verdict};
+
+/// Why an attempt is stopped, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StopReason {
+    /// It ran longer than the job's `timeout`.
+    Timeout,
+    /// An operator asked for it.
+    Operator,
+    /// A newer tick takes its place.
+    Replaced,
+    /// The replica shuts down.
+    Shutdown,
+    /// The replica cannot prove any more that the lock is its own.
+    LockLost,
+}
+
+impl StopReason {
+    /// How a run that was stopped for this reason ends.
+    pub const fn verdict(self) -> Verdict {
+        match self {
+            Self::Timeout => Verdict::plain(Outcome::TimedOut),
+            Self::Operator => Verdict::because(Outcome::Killed, Reason::Operator),
+            Self::Replaced => Verdict::because(Outcome::Killed, Reason::Replaced),
+            Self::Shutdown => Verdict::because(Outcome::Interrupted, Reason::Shutdown),
+            Self::LockLost => Verdict::because(Outcome::Interrupted, Reason::LockLost),
+        }
+    }
+}
+
+/// A wish to end an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopOrder {
+    /// Why.
+    pub reason: StopReason,
+    /// Between SIGTERM and SIGKILL, counted from when the order is given; zero means SIGKILL at once.
+    pub grace: Duration,
+}
+
+impl StopOrder {
+    /// Both wishes in one: the stronger reason and the shorter grace.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
+        Self { reason: self.reason.max(other.reason), grace: self.grace.min(other.grace) }
+    }
+
+    /// Gives the order to an attempt. Unlike a plain `send` it never covers up a stronger order that was not seen yet.
+    pub fn give(self, to: &watch::Sender<Option<Self>>) {
+        to.send_modify(|order| *order = Some(order.map_or(self, |earlier| earlier.join(self))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(reason: StopReason, seconds: u64) -> StopOrder {
+        StopOrder { reason, grace: Duration::from_secs(seconds) }
+    }
+
+    #[test]
+    fn a_weaker_reason_never_replaces_a_stronger_but_a_shorter_grace_replaces_a_longer() {
+        let (to, seen) = watch::channel(None);
+        order(StopReason::Shutdown, 10).give(&to);
+        order(StopReason::Operator, 2).give(&to);
+        assert_eq!(*seen.borrow(), Some(order(StopReason::Shutdown, 2)));
+        order(StopReason::LockLost, 5).give(&to);
+        assert_eq!(*seen.borrow(), Some(order(StopReason::LockLost, 2)));
+    }
+
+    #[test]
+    fn every_reason_has_the_contracts_verdict() {
+        let cases = [
+            (StopReason::Timeout, "timed_out"),
+            (StopReason::Operator, "killed (operator)"),
+            (StopReason::Replaced, "killed (replaced)"),
+            (StopReason::Shutdown, "interrupted (shutdown)"),
+            (StopReason::LockLost, "interrupted (lock_lost)"),
+        ];
+        for (reason, words) in cases {
+            assert_eq!(reason.verdict().to_string(), words);
+        }
+        assert!(cases.is_sorted_by_key(|(reason, _)| *reason));
+    }
+}

@@ -1,0 +1,8 @@
+//! Real commands, run as jobs. Every test ends what it started.
+
+mod bench;
+mod files;
+mod output;
+mod stops;
+mod surroundings;
+mod verdicts;

@@ -1,0 +1,202 @@
+//! What becomes of what a job prints.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::sync::{Arc, Mutex};
+
+use solocron::run::{Identity, JobOutput, Launch, StopReason, attempt};
+use tokio::sync::watch;
+
+use crate::bench::{Bench, LONG, Stray, eventually, is_alive, run, shell};
+
+/// The stamp of every line here.
+const STAMP: &str = "2026-11-20T12:00:00.123Z";
+
+/// What a run may need on top, however much its job prints. A log that is kept in memory would be ten times that.
+const MODEST_KIB: u64 = 24 * 1024;
+
+#[tokio::test]
+async fn lines_are_stamped_and_marked_with_their_stream() {
+    let bench = Bench::new();
+    let launch = shell("echo one; echo; printf 'no newline'");
+    let ended = bench.run(&launch).await;
+    let log = format!("{STAMP} out one\n{STAMP} out \n{STAMP} out no newline\n");
+    assert_eq!(bench.log_of(&launch), log);
+    assert_eq!(ended.log_bytes, log.len() as u64);
+    let launch = shell("echo oops >&2");
+    bench.run(&launch).await;
+    assert_eq!(bench.log_of(&launch), format!("{STAMP} err oops\n"));
+}
+
+#[tokio::test]
+async fn a_silent_run_has_no_log() {
+    let bench = Bench::new();
+    let launch = shell("true");
+    let ended = bench.run(&launch).await;
+    assert!(!bench.logs.log_path(&launch.identity.job, launch.identity.run).exists());
+    assert_eq!((ended.tail.as_str(), ended.log_bytes), ("", 0));
+}
+
+#[tokio::test]
+async fn a_line_can_be_read_while_the_job_runs_on() {
+    let bench = Bench::new();
+    let going = bench.start(&shell("echo now; exec sleep 600"));
+    going.printed("now").await;
+    going.stop(StopReason::Operator, LONG);
+    going.end().await;
+}
+
+#[tokio::test]
+async fn a_long_line_comes_in_marked_pieces_and_foreign_bytes_as_they_are() {
+    let bench = Bench::new();
+    let launch = shell("head -c 40000 /dev/zero; printf '\\n\\377\\r\\n'");
+    bench.run(&launch).await;
+    let log = fs::read(bench.logs.log_path(&launch.identity.job, launch.identity.run)).unwrap();
+    let line =
+        |word: &str, text: &[u8]| [STAMP.as_bytes(), b" ", word.as_bytes(), b" ", text, b"\n"].concat();
+    let piece = line("out+", &[0; 16 * 1024]);
+    let expected = [&piece, &piece, &line("out", &[0; 40_000 - 32 * 1024]), &line("out", b"\xFF\r")];
+    assert!(log == expected.map(Vec::as_slice).concat());
+}
+
+#[tokio::test]
+async fn attempts_of_a_run_share_its_log() {
+    let bench = Bench::new();
+    let first = shell("echo attempt $SOLOCRON_ATTEMPT");
+    let second = Launch { identity: Identity { attempt: 2, ..first.identity.clone() }, ..first.clone() };
+    let log = bench.logs.begin(&first.identity).await;
+    for launch in [&first, &second] {
+        let (_stops, orders) = watch::channel(None);
+        attempt(launch, &log, JobOutput::File, orders).await;
+    }
+    assert_eq!(bench.log_of(&first), format!("{STAMP} out attempt 1\n{STAMP} out attempt 2\n"));
+}
+
+#[tokio::test]
+async fn the_tail_holds_the_end_of_both_streams() {
+    let line = "seq 10000; exec >&2; echo the end";
+    let ended = Bench::new().run(&shell(line)).await;
+    assert_eq!(ended.tail.len(), 4096);
+    assert!(ended.tail.ends_with("9999\n10000\nthe end\n"), "{}", ended.tail);
+}
+
+#[tokio::test]
+async fn no_byte_is_lost_that_was_printed_right_before_the_exit() {
+    let bench = Bench::new();
+    for _ in 0..100 {
+        assert_eq!(bench.run(&shell("echo last; echo words >&2")).await.tail.len(), "last\nwords\n".len());
+    }
+}
+
+#[tokio::test]
+async fn a_background_process_that_holds_the_pipe_or_fills_it_does_not_hold_up_the_end() {
+    let bench = Bench::new();
+    for holder in ["sleep 600", "yes"] {
+        let launch = shell(&format!("{holder} & echo $! > pid; echo done"));
+        let launch = Launch { cwd: Some(bench.folder.path().into()), ..launch };
+        let ended = bench.run(&launch).await;
+        let pid = fs::read_to_string(bench.path("pid")).unwrap().trim().parse().unwrap();
+        let stray = Stray(nix::unistd::Pid::from_raw(pid));
+        assert_eq!(ended.verdict.to_string(), "succeeded");
+        assert!(bench.log_of(&launch).contains("out done\n"));
+        if holder == "yes" {
+            eventually("SIGPIPE, as nobody reads any more", || (!is_alive(stray.0)).then_some(())).await;
+        } else {
+            assert!(is_alive(stray.0), "what a job leaves in the background is its own business");
+        }
+    }
+}
+
+#[tokio::test]
+async fn hundreds_of_megabytes_need_no_memory() {
+    let bench = Bench::new();
+    let words = "word ".repeat(200);
+    let line = format!("yes '{words}' | head -c 120000000 & head -c 120000000 /dev/zero >&2; wait");
+    // Makes the high-water mark start anew.
+    fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = memory_kib("VmRSS");
+    let ended = bench.run(&shell(&line)).await;
+    let growth = memory_kib("VmHWM") - before;
+    assert_eq!(ended.verdict.to_string(), "succeeded");
+    assert!(ended.log_bytes > 240_000_000, "{}", ended.log_bytes);
+    assert!(growth < MODEST_KIB, "memory grew by {growth} KiB");
+}
+
+fn memory_kib(field: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_once_and_the_job_runs_on() {
+    let bench = Bench::new();
+    let launch = shell("seq 100000; exit 5");
+    let log = bench.logs.begin(&launch.identity).await;
+    symlink("/dev/full", log.path()).unwrap();
+    let said = Said::default();
+    let _here = said.subscribe();
+    for _ in 0..2 {
+        let (_stops, orders) = watch::channel(None);
+        let ended = attempt(&launch, &log, JobOutput::File, orders).await;
+        assert_eq!((ended.exit_code, ended.log_bytes), (Some(5), 0));
+        assert!(ended.tail.ends_with("\n100000\n"));
+    }
+    let said = said.text();
+    assert_eq!(said.matches("run log cannot be written").count(), 1, "{said}");
+    let run = launch.identity.run.to_string();
+    for part in ["WARN", "backup", &run, "No space left on device"] {
+        assert!(said.contains(part), "`{part}` is not in {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_state_directory_that_cannot_be_written_does_not_stop_a_job() {
+    let bench = Bench::new();
+    fs::write(bench.path("state"), "a file, where the folder should be").unwrap();
+    let ended = bench.run(&shell("echo fine")).await;
+    assert_eq!((ended.verdict.to_string().as_str(), ended.tail.as_str()), ("succeeded", "fine\n"));
+}
+
+#[tokio::test]
+async fn output_goes_to_the_replicas_log_where_that_is_asked_for() {
+    for (output, in_file) in [(JobOutput::Stdout, false), (JobOutput::Both, true)] {
+        let (bench, launch) = (Bench::new(), shell("printf 'hello \\377\\n'"));
+        let said = Said::default();
+        let _here = said.subscribe();
+        let (_stops, orders) = watch::channel(None);
+        run(&bench.logs, &launch, output, orders).await;
+        let said = said.text();
+        for part in ["INFO solocron::output: output", "backup", "stream=\"out\"", "line=hello \u{FFFD}"] {
+            assert!(said.contains(part), "`{part}` is not in {said}");
+        }
+        assert_eq!(bench.log_of(&launch).is_empty(), !in_file);
+    }
+}
+
+/// What was logged on this thread.
+#[derive(Clone, Default)]
+struct Said(Arc<Mutex<Vec<u8>>>);
+
+impl Said {
+    fn subscribe(&self) -> tracing::subscriber::DefaultGuard {
+        let to = self.clone();
+        let plain = tracing_subscriber::fmt().with_ansi(false).with_writer(move || to.clone());
+        tracing::subscriber::set_default(plain.finish())
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Said {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

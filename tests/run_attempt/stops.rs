@@ -1,0 +1,169 @@
+//! How attempts end that are stopped: in time, for the strongest reason, and with nobody left.
+
+use std::fs;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
+use solocron::run::{JobOutput, Launch, StopOrder, StopReason, attempt};
+use tokio::sync::watch;
+
+use crate::bench::{Bench, LONG, Stray, eventually, is_alive, shell};
+
+/// Long enough to be seen, short enough to be waited for.
+const SHORT: Duration = Duration::from_millis(150);
+
+#[tokio::test]
+async fn a_timeout_ends_the_attempt() {
+    let launch = Launch { timeout: Some(SHORT), ..shell("sleep 600") };
+    let ended = Bench::new().run(&launch).await;
+    assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("timed_out", Some(15)));
+}
+
+#[tokio::test]
+async fn a_timeout_that_is_ignored_ends_in_sigkill() {
+    let launch = Launch { timeout: Some(SHORT), kill_grace: SHORT, ..shell("trap '' TERM; sleep 600") };
+    let ended = Bench::new().run(&launch).await;
+    assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("timed_out", Some(9)));
+}
+
+#[tokio::test]
+async fn every_order_has_its_verdict() {
+    let bench = Bench::new();
+    for (reason, words) in [
+        (StopReason::Operator, "killed (operator)"),
+        (StopReason::Replaced, "killed (replaced)"),
+        (StopReason::Shutdown, "interrupted (shutdown)"),
+        (StopReason::LockLost, "interrupted (lock_lost)"),
+    ] {
+        let going = bench.start(&shell("echo ready; exec sleep 600"));
+        going.printed("ready").await;
+        going.stop(reason, LONG);
+        let ended = going.end().await;
+        assert_eq!((ended.verdict.to_string().as_str(), ended.signal), (words, Some(15)));
+    }
+}
+
+#[tokio::test]
+async fn an_order_that_was_there_before_starts_nothing() {
+    let bench = Bench::new();
+    let launch = shell("echo started");
+    let (_stops, orders) =
+        watch::channel(Some(StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }));
+    let ended = crate::bench::run(&bench.logs, &launch, JobOutput::File, orders).await;
+    assert_eq!((ended.verdict.to_string().as_str(), ended.exit_code), ("interrupted (lock_lost)", None));
+    assert_eq!(ended.tail, "");
+}
+
+#[tokio::test]
+async fn a_job_may_clean_up_within_its_grace() {
+    let going =
+        Bench::new().start(&shell("trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done"));
+    going.printed("ready").await;
+    going.stop(StopReason::Operator, LONG);
+    let ended = going.end().await;
+    assert_eq!((ended.verdict.to_string().as_str(), ended.exit_code), ("killed (operator)", Some(0)));
+    assert!(ended.tail.contains("bye\n"), "{}", ended.tail);
+}
+
+#[tokio::test]
+async fn who_is_stopped_in_mid_sleep_hears_sigterm_all_the_same() {
+    let bench = Bench::new();
+    let going = bench.start(&shell("trap 'exit 7' TERM; echo pid $$; kill -STOP $$; sleep 600"));
+    let pid = going.printed_pid("pid").await;
+    let stat = format!("/proc/{pid}/stat");
+    eventually("the stopped job", || fs::read_to_string(&stat).unwrap().contains(") T ").then_some(())).await;
+    going.stop(StopReason::Operator, LONG);
+    assert_eq!(going.end().await.exit_code, Some(7));
+}
+
+#[tokio::test]
+async fn no_grace_means_sigkill_at_once() {
+    let bench = Bench::new();
+    let going = bench.start(&shell("trap '' TERM; echo ready; sleep 600"));
+    going.printed("ready").await;
+    going.stop(StopReason::LockLost, Duration::ZERO);
+    assert_eq!(going.end().await.signal, Some(9));
+}
+
+#[tokio::test]
+async fn a_stronger_order_takes_over_with_its_shorter_grace() {
+    let bench = Bench::new();
+    let going = bench.start(&shell("trap 'echo termed' TERM; echo ready; while :; do sleep 0.01; done"));
+    going.printed("ready").await;
+    going.stop(StopReason::Shutdown, LONG);
+    going.printed("termed").await;
+    going.stop(StopReason::Operator, LONG);
+    going.stop(StopReason::LockLost, Duration::ZERO);
+    let ended = going.end().await;
+    assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("interrupted (lock_lost)", Some(9)));
+}
+
+#[tokio::test]
+async fn a_stop_is_over_only_when_the_whole_tree_is_gone() {
+    let bench = Bench::new();
+    // The grandchild ignores SIGTERM and has let go of the output; its parent goes at once.
+    let line = "(trap '' TERM; exec sleep 600) >/dev/null 2>&1 & echo grandchild $!; sleep 600";
+    let going = bench.start(&shell(line));
+    let grandchild = going.printed_pid("grandchild").await;
+    eventually("the trap", || ignores_term(grandchild).then_some(())).await;
+    going.stop(StopReason::Operator, SHORT);
+    let ended = going.end().await;
+    assert!(!is_alive(grandchild), "it must not outlive the attempt");
+    assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("killed (operator)", Some(15)));
+}
+
+fn ignores_term(pid: Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    let exec_done = status.starts_with("Name:\tsleep");
+    exec_done && u64::from_str_radix(ignored.trim(), 16).unwrap() & (1 << (Signal::SIGTERM as u64 - 1)) != 0
+}
+
+#[tokio::test]
+async fn the_dead_that_nobody_reaps_do_not_hold_up_a_stop() {
+    let bench = Bench::new();
+    // `sleep 600` left the group, and never asks after its child, which stays in it as a zombie.
+    let line = "(sleep 599 & exec setsid sh -c 'echo parent $$; exec sleep 600') & wait; sleep 600";
+    let going = bench.start(&shell(line));
+    let stray = Stray(going.printed_pid("parent").await);
+    going.stop(StopReason::Operator, LONG);
+    assert_eq!(going.end().await.verdict.to_string(), "killed (operator)");
+    assert!(is_alive(stray.0), "otherwise there was no zombie");
+}
+
+#[tokio::test]
+async fn a_dropped_attempt_leaves_nobody_behind() {
+    let bench = Bench::new();
+    let going = bench.start(&shell("trap '' TERM; sleep 600 & echo child $!; sleep 600"));
+    let child = going.printed_pid("child").await;
+    going.abort().await;
+    eventually("the end of the child", || (!is_alive(child)).then_some(())).await;
+}
+
+#[tokio::test]
+async fn who_had_ended_by_itself_before_the_order_keeps_its_own_verdict() {
+    let bench = Bench::new();
+    let fifo = bench.path("go");
+    mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+    let line = "exec 3<>go; echo pid $$; read line <&3; exit 3";
+    let launch = Launch { cwd: Some(bench.folder.path().into()), ..shell(line) };
+    let log = bench.logs.begin(&launch.identity).await;
+    let (stops, orders) = watch::channel(None);
+    let mut running = Box::pin(attempt(&launch, &log, JobOutput::File, orders));
+    let pid = tokio::select! {
+        _ = &mut running => panic!("it waits for the fifo"),
+        pid = eventually("the job's id", || {
+            let log = fs::read_to_string(log.path()).ok()?;
+            log.trim().rsplit(' ').next()?.parse().ok()
+        }) => Pid::from_raw(pid),
+    };
+    // From here on nobody polls the attempt, and so it cannot hear of the exit before it hears of the order.
+    fs::write(&fifo, "go\n").unwrap();
+    eventually("the exit", || (!is_alive(pid)).then_some(())).await;
+    StopOrder { reason: StopReason::Operator, grace: LONG }.give(&stops);
+    let ended = running.await;
+    assert_eq!((ended.verdict.to_string().as_str(), ended.exit_code), ("failed", Some(3)));
+    assert!(kill(pid, None).is_err(), "it was reaped");
+}
