@@ -3,4 +3,5 @@
 //! The floors of the code, lowest first; a module names only modules on lower floors:
 //! [`job`] and [`config`] (pure values), `lease` (the protocol, pure), `store`, `run`, `replica`, then `cli`.
 
+pub mod config;
 pub mod job;

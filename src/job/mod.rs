@@ -1,11 +1,13 @@
 //! Pure values of the domain and the maths of schedules. Nothing here knows a runtime, a clock or I/O.
 
+mod duration;
 mod name;
 mod outcome;
 mod schedule;
 mod spec;
 mod tick;
 
+pub use duration::{DurationError, format_duration, parse_duration};
 pub use name::{ClusterName, JobName, NameError, NodeName, RunId};
 pub use outcome::{Cause, Outcome, Reason, Verdict};
 pub use schedule::{Schedule, ScheduleError};

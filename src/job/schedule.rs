@@ -22,7 +22,7 @@ pub struct ScheduleError {
 impl Schedule {
     /// Parses.
     pub fn parse(_hash_key: &str, _expressions: &[&str], _zone: &str) -> Result<Self, Vec<ScheduleError>> {
-        unimplemented!()
+        Ok(Self)
     }
     /// First tick strictly after.
     pub fn next_after(&self, _at: UtcMillis) -> Option<Tick> {
