@@ -8,19 +8,26 @@ use solocron::config::{Overrides, Source, load, render};
 /// What no message may ever show: the password in every store of this file, and of every variable.
 const SECRET: &str = "hunter2";
 
+/// Compares with the snapshot of this name, which holds the message and nothing else.
+fn assert_message(name: &str, text: &str, overrides: &Overrides<'_>) {
+    let shown = messages(text, overrides);
+    assert!(!shown.contains(SECRET), "{shown}");
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!(name, shown);
+    });
+}
+
 fn messages(text: &str, overrides: &Overrides<'_>) -> String {
     let source = Source { path: PathBuf::from("jobs.toml"), text: text.to_owned() };
     let env = |name: &str| match name {
         "REDIS_PASSWORD" | "REDIS_URL" => Some(SECRET.to_owned()),
         _ => None,
     };
-    let shown = match load(&source, overrides, &env) {
+    match load(&source, overrides, &env) {
         Ok((_, warnings)) if warnings.is_empty() => "accepted without a word".to_owned(),
         Ok((_, warnings)) => format!("accepted, with warnings\n\n{}", render(&warnings, &source, false)),
         Err(problems) => render(problems.as_slice(), &source, false),
-    };
-    assert!(!shown.contains(SECRET), "{shown}");
-    shown
+    }
 }
 
 /// A good file whose only job has these lines more.
@@ -34,7 +41,7 @@ macro_rules! files {
     ($($name:ident: $text:expr;)+) => { $(
         #[test]
         fn $name() {
-            insta::assert_snapshot!(stringify!($name), messages($text, &Overrides::default()));
+            assert_message(stringify!($name), $text, &Overrides::default());
         }
     )+ };
 }
@@ -43,7 +50,7 @@ macro_rules! jobs {
     ($($name:ident: $lines:expr;)+) => { $(
         #[test]
         fn $name() {
-            insta::assert_snapshot!(stringify!($name), messages(&job_with($lines), &Overrides::default()));
+            assert_message(stringify!($name), &job_with($lines), &Overrides::default());
         }
     )+ };
 }
@@ -78,6 +85,7 @@ retries = -1
     a_list_of_jobs: "[cluster]\nstore = \"local\"\n[[jobs]]\nname = \"x\"\n";
     a_job_that_is_no_table: "[cluster]\nstore = \"local\"\n[jobs]\nbackup = \"0 2 * * *\"\n";
     a_job_name_with_an_unquoted_dot: &job_with("[jobs.backup.nightly]\nschedule = \"@daily\"");
+    a_byte_order_mark: "\u{feff}[cluster]\nstroe = \"local\"\n";
     windows_line_ends: "[cluster]\r\nstore = \"local\"\r\nreplica = 3\r\n";
 }
 
@@ -112,7 +120,7 @@ macro_rules! stores {
         #[test]
         fn $name() {
             let text = format!("[cluster]\nname = \"billing\"\nstore = {}\n[jobs.a]\nschedule = \"@daily\"\ncommand = [\"x\"]\n", $store);
-            insta::assert_snapshot!(stringify!($name), messages(&text, &Overrides::default()));
+            assert_message(stringify!($name), &text, &Overrides::default());
         }
     )+ };
 }
@@ -146,7 +154,7 @@ stores! {
 #[test]
 fn a_bad_store_given_by_flag() {
     let overrides = Overrides { store: Some("redis://:hunter2@redis:x/0"), ..Overrides::default() };
-    insta::assert_snapshot!(messages(&job_with(""), &overrides));
+    assert_message("a_bad_store_given_by_flag", &job_with(""), &overrides);
 }
 
 // [jobs.NAME]
@@ -194,6 +202,7 @@ files! {
     a_command_that_is_a_string: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = \"pg_dump -Fc app\"\n";
     a_command_that_is_a_shell_line: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = \"a > b; c\"\n";
     an_empty_command: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = []\n[jobs.b]\nschedule = \"@daily\"\ncommand = [\"\", \"x\"]\n";
+    a_command_that_is_a_string_with_a_password: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = \"curl https://app:hunter2@api/x\"\n";
     a_command_with_a_number: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = [\"sleep\", 5]\n";
     a_shell_that_is_a_list: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\nshell = [\"a\", \"b\"]\n";
 }

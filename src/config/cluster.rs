@@ -1,5 +1,5 @@
-//! `[cluster]`: under what name, and where, replicas cooperate. A name is asked for as soon as replicas of several
-//! machines could meet.
+//! `[cluster]`: under what name, and where, replicas cooperate. A name is asked for as soon as replicas of
+//! several machines could meet.
 
 use super::findings::Findings;
 use super::problem::Problem;

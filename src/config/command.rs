@@ -2,6 +2,8 @@
 //! warnings can point at it.
 
 use super::findings::Findings;
+use super::keys;
+use super::mask::mask;
 use super::placed::Placed;
 use super::problem::Problem;
 use super::section::Section;
@@ -29,6 +31,7 @@ impl Program {
 pub(super) fn read(section: &Section<'_>, findings: &mut Findings) -> Option<Program> {
     let argv = section.read("command", findings, argv);
     let shell = section.read("shell", findings, value::filled);
+    const OWN: [&str; 2] = ["command", "shell"];
     match (section.place_of("command"), section.place_of("shell")) {
         (Some(command), Some(shell)) => {
             let message = format!("{}: has both `command` and `shell`, expected one of them", section.title);
@@ -36,7 +39,7 @@ pub(super) fn read(section: &Section<'_>, findings: &mut Findings) -> Option<Pro
             findings.add(Problem::error(message).at(shell).also(command, "and here").help(help.to_owned()));
             None
         }
-        (None, None) => {
+        (None, None) if OWN.iter().all(|key| section.lacks(key, &keys::job())) => {
             let message =
                 format!("{}: has neither `command` nor `shell`, so there is nothing to run", section.title);
             let help = "write `command = [\"program\", \"argument\"]`, or `shell = \"line for /bin/sh\"`";
@@ -52,7 +55,7 @@ fn argv(raw: &Raw<'_>) -> Reading<Vec<Placed<String>>> {
         let words: Vec<String> = line.split_whitespace().map(|word| format!("{word:?}")).collect();
         let plain = !line.contains(['"', '\'', '\\', '$', '|', '&', ';', '<', '>', '*', '(', '`']);
         let help = match plain && !words.is_empty() {
-            true => format!("write `command = [{}]`, or rename the key to `shell`", words.join(", ")),
+            true => mask(&format!("write `command = [{}]`, or rename the key to `shell`", words.join(", "))),
             false => {
                 "write it as a list, one string for each argument, or rename the key to `shell`".to_owned()
             }

@@ -1,5 +1,5 @@
-//! TOML syntax: the text becomes a tree that knows where each value stands. Several syntax errors are reported in
-//! one go, and what could be read in between is still looked at.
+//! TOML syntax: the text becomes a tree that knows where each value stands. Several syntax errors are
+//! reported in one go, and what could be read in between is still looked at.
 
 use std::ops::Range;
 
@@ -16,10 +16,11 @@ pub(super) fn parse(text: &str) -> (Spanned<DeTable<'_>>, Findings) {
     let mut broken: Vec<Range<usize>> = Vec::new();
     for error in errors {
         let span = within(text, error.span().unwrap_or(text.len()..text.len()));
-        let line = line_of(text, span.start);
+        let line = unreadable(text, span.start);
         // One slip often upsets the parser more than once: the first complaint about a line is the useful one.
         if !broken.contains(&line) {
-            let message = format!("not TOML: {}", error.message());
+            let message =
+                format!("not TOML: {}", error.message().trim_end_matches(", expected literal string"));
             problems.push(Problem::error(message).at(span.clone()).help(way_out(
                 text,
                 &span,
@@ -50,6 +51,16 @@ fn line_of(text: &str, at: usize) -> Range<usize> {
     start..text[at..].find('\n').map_or(text.len(), |newline| at + newline)
 }
 
+/// What a syntax error makes unreadable: its line, and if that is the header of a table, the table.
+fn unreadable(text: &str, at: usize) -> Range<usize> {
+    let line = line_of(text, at);
+    if !text[line.clone()].trim_start().starts_with('[') {
+        return line;
+    }
+    let next_header = text[line.end..].find("\n[").map_or(text.len(), |at| line.end + at);
+    line.start..next_header
+}
+
 /// What to do about the commonest slips.
 fn way_out(text: &str, span: &Range<usize>, message: &str) -> String {
     let line = &text[line_of(text, span.start)];
@@ -58,6 +69,13 @@ fn way_out(text: &str, span: &Range<usize>, message: &str) -> String {
     }
     if message.contains("must be quoted") {
         return "put the value in quotes: `\"…\"`".into();
+    }
+    if message.contains("escape") {
+        return "write `\\\\` for a backslash, or put the value in single quotes, which know no escapes"
+            .into();
+    }
+    if message.contains("between array elements") {
+        return "close the list with `]`, or put a comma between its items".into();
     }
     if line.trim_start().starts_with('[') {
         return "write a table as `[cluster]` or `[jobs.NAME]`, on a line of its own".into();

@@ -1,5 +1,5 @@
-//! Programs that hand their work to a daemon, another machine or the background. Stopping the job stops only the
-//! messenger there, and whoever writes such a job should know.
+//! Programs that hand their work to a daemon, another machine or the background. Stopping the job stops
+//! only the messenger there, and whoever writes such a job should know.
 
 use super::shell;
 

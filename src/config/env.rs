@@ -1,5 +1,5 @@
-//! `env`: what is added to the environment of a job. Values stay as they are written; only the syntax of their
-//! references is checked here, so that all commands but `run` work without a job's secrets.
+//! `env`: what is added to the environment of a job. Values stay as they are written; only the syntax of
+//! their references is checked here, so that all commands but `run` work without a job's secrets.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,7 +1,8 @@
-//! `schedule` and `timezone`: what the schedule's own parser says is carried to its place in the file. Whole values
-//! are underlined where escapes keep places within them from matching.
+//! `schedule` and `timezone`: what the schedule's own parser says is carried to its place in the file.
+//! Whole values are underlined where escapes keep places within them from matching.
 
 use super::findings::Findings;
+use super::keys;
 use super::placed::Placed;
 use super::problem::Problem;
 use super::section::Section;
@@ -34,11 +35,10 @@ pub(super) fn schedule(
     zone: Option<&str>,
     findings: &mut Findings,
 ) -> Option<Schedule> {
-    if !section.has("schedule") {
+    if section.lacks("schedule", &keys::job()) {
         let help = "write for example `schedule = \"30 2 * * *\"`, every night at half past two";
         let message = format!("{}: `schedule` is missing", section.title);
         findings.missing(Problem::error(message).at(section.span.clone()).help(help.to_owned()));
-        return None;
     }
     let expressions = section.read("schedule", findings, expressions)?;
     let texts: Vec<&str> = expressions.value.iter().map(|expression| expression.value.as_str()).collect();

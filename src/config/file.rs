@@ -1,5 +1,5 @@
-//! The whole file: from its text to a checked configuration, or to everything that is wrong with it. Nothing is
-//! ignored, and nothing is reported twice.
+//! The whole file: from its text to a checked configuration, or to everything that is wrong with it.
+//! Nothing is ignored, and nothing is reported twice.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ pub struct Config {
     pub fingerprint: String,
 }
 
-/// What flags and environment say; it beats the file.
-#[derive(Debug, Clone, Copy, Default)]
+/// What flags and environment say; it beats the file. Not `Debug`, as the store may hold a password.
+#[derive(Clone, Copy, Default)]
 pub struct Overrides<'a> {
     /// `--store`; `${…}` in it is replaced as in the file.
     pub store: Option<&'a str>,

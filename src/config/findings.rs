@@ -1,9 +1,9 @@
-//! Collects problems while the file is read. What a syntax error leads to further on is not reported as a problem of
-//! its own.
+//! Collects problems while the file is read. What a syntax error leads to further on is not reported as a
+//! problem of its own.
 
 use std::ops::Range;
 
-use super::problem::Problem;
+use super::problem::{Problem, Severity};
 
 /// The problems found so far.
 #[derive(Debug, Default)]
@@ -33,6 +33,11 @@ impl Findings {
         if self.broken.is_empty() {
             self.list.push(problem);
         }
+    }
+
+    /// Whether the file is refused already.
+    pub(super) fn has_errors(&self) -> bool {
+        self.list.iter().any(|problem| problem.severity == Severity::Error)
     }
 
     /// All of them, in the order of the file; those without a place come first.

@@ -1,5 +1,5 @@
-//! `[jobs.NAME]`: a job's own keys over those of `[defaults]` over what the contract says for both. A job comes out
-//! whole, or its problems are reported.
+//! `[jobs.NAME]`: a job's own keys over those of `[defaults]` over what the contract says for both. A job
+//! comes out whole, or its problems are reported.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::section::Section;
 use super::shared::Shared;
 use super::value::{self, Raw};
 use super::{cluster, command, expressions, keys, warnings};
-use crate::job::{JobName, JobSpec};
+use crate::job::{Command, JobName, JobSpec, Schedule};
 
 const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 const DEFAULT_KILL_GRACE: Duration = Duration::from_secs(10);
@@ -66,31 +66,8 @@ fn spec(
     if let Some(program) = &program {
         warnings::of_program(section, program, findings);
     }
-    let mut env = defaults.env.clone();
-    env.extend(own.env.clone());
-    let over = Layers { own: &own, defaults };
-    let spec = JobSpec {
-        name: name?,
-        schedule: schedule?,
-        command: program?.into_command(),
-        env,
-        cwd: over.get(|keys| keys.cwd.clone()),
-        user: over.get(|keys| keys.user.clone()),
-        group: over.get(|keys| keys.group.clone()),
-        lease: over.get(|keys| keys.lease.as_ref().map(|lease| lease.value)).unwrap_or(DEFAULT_LEASE),
-        timeout: over.get(|keys| keys.timeout),
-        kill_grace: over.get(|keys| keys.kill_grace).unwrap_or(DEFAULT_KILL_GRACE),
-        overlap: over.get(|keys| keys.overlap).unwrap_or_default(),
-        start_deadline: over.get(|keys| keys.start_deadline.as_ref().map(|deadline| deadline.value)),
-        catch_up: over.get(|keys| keys.catch_up).unwrap_or_default(),
-        on_interrupt: over.get(|keys| keys.on_interrupt).unwrap_or_default(),
-        retries: over.get(|keys| keys.retries).unwrap_or_default(),
-        retry_delay: over.get(|keys| keys.retry_delay).unwrap_or(DEFAULT_RETRY_DELAY),
-        success_codes: over.get(|keys| keys.success_codes.clone()).unwrap_or_else(|| vec![0]),
-        only_on: over.get(|keys| keys.only_on.clone()).unwrap_or_default(),
-        enabled: over.get(|keys| keys.enabled).unwrap_or(true),
-        description: over.get(|keys| keys.description.clone()),
-    };
+    let keys = Layers { own: &own, defaults };
+    let spec = keys.spec(name?, schedule?, program?.into_command());
     warnings::of_deadline(section, &own, &spec, findings);
     Some(spec)
 }
@@ -104,5 +81,30 @@ struct Layers<'a> {
 impl Layers<'_> {
     fn get<T>(&self, key: impl Fn(&Shared) -> Option<T>) -> Option<T> {
         key(self.own).or_else(|| key(self.defaults))
+    }
+
+    fn spec(&self, name: JobName, schedule: Schedule, command: Command) -> JobSpec {
+        JobSpec {
+            name,
+            schedule,
+            command,
+            env: self.defaults.env.iter().chain(&self.own.env).map(|(k, v)| (k.clone(), v.clone())).collect(),
+            cwd: self.get(|keys| keys.cwd.clone()),
+            user: self.get(|keys| keys.user.clone()),
+            group: self.get(|keys| keys.group.clone()),
+            lease: self.get(|keys| keys.lease.as_ref().map(|lease| lease.value)).unwrap_or(DEFAULT_LEASE),
+            timeout: self.get(|keys| keys.timeout),
+            kill_grace: self.get(|keys| keys.kill_grace).unwrap_or(DEFAULT_KILL_GRACE),
+            overlap: self.get(|keys| keys.overlap).unwrap_or_default(),
+            start_deadline: self.get(|keys| keys.start_deadline.as_ref().map(|deadline| deadline.value)),
+            catch_up: self.get(|keys| keys.catch_up).unwrap_or_default(),
+            on_interrupt: self.get(|keys| keys.on_interrupt).unwrap_or_default(),
+            retries: self.get(|keys| keys.retries).unwrap_or_default(),
+            retry_delay: self.get(|keys| keys.retry_delay).unwrap_or(DEFAULT_RETRY_DELAY),
+            success_codes: self.get(|keys| keys.success_codes.clone()).unwrap_or_else(|| vec![0]),
+            only_on: self.get(|keys| keys.only_on.clone()).unwrap_or_default(),
+            enabled: self.get(|keys| keys.enabled).unwrap_or(true),
+            description: self.get(|keys| keys.description.clone()),
+        }
     }
 }

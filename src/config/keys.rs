@@ -1,5 +1,5 @@
-//! The keys of every section of the file, as the contract lists them. A key found in the wrong section can so be
-//! sent to the right one.
+//! The keys of every section of the file, as the contract lists them. A key found in the wrong section can
+//! so be sent to the right one.
 
 /// Tables at the top of the file.
 pub(super) const ROOT: &[&str] = &["cluster", "defaults", "jobs", "replica", "logs"];

@@ -1,5 +1,5 @@
-//! Takes the secrets of URLs out of text that is going to be shown. It would rather hide too much than too little,
-//! since a URL with a mistake in it has no certain parts.
+//! Takes the secrets of URLs out of text that is going to be shown. It would rather hide too much than too
+//! little, since a URL with a mistake in it has no certain parts.
 
 use std::ops::Range;
 
@@ -139,9 +139,13 @@ fn secrets_of_url(url: &str, store: bool) -> Vec<Range<usize>> {
     cuts
 }
 
-/// `${NAME}` tells nothing, and helps to find the mistake.
+/// `${NAME}` tells nothing, and helps to find the mistake; also when its end was forgotten.
 fn is_reference(text: &str) -> bool {
-    text.strip_prefix("${").and_then(|text| text.strip_suffix('}')).is_some_and(|name| !name.contains('}'))
+    let Some(name) = text.strip_prefix("${") else { return false };
+    match name.strip_suffix('}') {
+        Some(name) => !name.contains('}'),
+        None => name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'),
+    }
 }
 
 #[cfg(test)]
@@ -183,6 +187,7 @@ mod tests {
         for text in [
             r#"store = "redis://:${REDIS_PASSWORD}@h:6379/0""#,
             r#"store = "redis://:${file:/run/secrets/redis}@h""#,
+            r#"store = "redis://:${REDIS_PASSWORD@h:6379/0""#,
             r#"store = "redis://h:6379/0""#,
             r#"store = "redis://[::1]:6379""#,
             r#"store = "local:state/store.db""#,

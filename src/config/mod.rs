@@ -1,5 +1,5 @@
-//! The text of jobs.toml becomes a checked [`Config`], or a list of everything that is wrong with it. Each problem
-//! names its place, the value and the way out, and none ever shows a password of a URL.
+//! The text of jobs.toml becomes a checked [`Config`], or a list of everything that is wrong with it. Each
+//! problem names its place, the value and the way out, and none ever shows a password of a URL.
 
 mod cluster;
 mod command;

@@ -1,4 +1,5 @@
-//! A value together with where it stands. Parts of a string can be pointed at as long as no escape has moved them.
+//! A value together with where it stands. Parts of a string can be pointed at as long as no escape has
+//! moved them.
 
 use std::ops::Range;
 

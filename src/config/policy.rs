@@ -1,5 +1,5 @@
-//! The words of a job's policies. Those that a later release will know are told apart from those that nobody knows,
-//! and neither is ignored.
+//! The words of a job's policies. Those that a later release will know are told apart from those that
+//! nobody knows, and neither is ignored.
 
 use super::value::{self, Raw, Reading, Refusal};
 use crate::job::{CatchUp, OnInterrupt, Overlap};

@@ -1,8 +1,10 @@
-//! One thing that is wrong with jobs.toml, and the list of them. A problem knows its place, what to say and the way
-//! out; how that is drawn is left to the report.
+//! One thing that is wrong with jobs.toml, and the list of them. A problem knows its place, what to say and
+//! the way out; how that is drawn is left to the report.
 
 use std::fmt;
 use std::ops::Range;
+
+use super::mask::mask;
 
 /// Whether a problem refuses the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,7 +22,7 @@ pub struct Problem {
     pub severity: Severity,
     /// Its bytes in the text of the file; absent when it is about no place of it, such as a table that is not there.
     pub span: Option<Range<usize>>,
-    /// What is wrong: the thing and the value.
+    /// What is wrong: the thing and the value, without any password of a URL.
     pub message: String,
     /// A few words under the underlined text.
     pub label: Option<String>,
@@ -38,7 +40,7 @@ impl Problem {
         Self {
             severity: Severity::Error,
             span: None,
-            message: message.into(),
+            message: mask(&message.into()),
             label: None,
             also: None,
             help: None,
@@ -132,6 +134,11 @@ mod tests {
     fn warnings_alone_refuse_nothing() {
         let list = vec![Problem::warning("odd")];
         assert_eq!(Problems::unless_harmless(list.clone()), Ok(list));
+    }
+
+    #[test]
+    fn a_message_never_quotes_a_password() {
+        assert_eq!(Problem::error("`redis://:hunter2@h` is odd").message, "`redis://:***@h` is odd");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The URL of one Redis server, checked to the last character before anybody connects to it. Its password is never
-//! shown by `Display` or `Debug`.
+//! The URL of one Redis server, checked to the last character before anybody connects to it. Its password
+//! is never shown by `Display` or `Debug`.
 
 use std::fmt;
 
@@ -78,7 +78,7 @@ fn unix(rest: &str) -> Result<String, StoreError> {
     if path.contains('#') || !decodes(path) {
         return Err(StoreError::new(
             "has a path that is not understood",
-            "write `%` as `%25` and `#` as `%23`",
+            "write `%` as `%25`, `#` as `%23` and a space as `%20`",
         ));
     }
     let mut shown = Vec::new();

@@ -1,5 +1,5 @@
-//! `[replica]`: how each replica behaves, unless its flags say otherwise. Keys of later releases are refused, not
-//! ignored.
+//! `[replica]`: how each replica behaves, unless its flags say otherwise. Keys of later releases are
+//! refused, not ignored.
 
 use std::time::Duration;
 

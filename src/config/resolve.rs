@@ -1,5 +1,5 @@
-//! The environment of a job with its references replaced, for the replica that is about to run it. What cannot be
-//! found is named all at once, and no value is ever part of a message.
+//! The environment of a job with its references replaced, for the replica that is about to run it. What
+//! cannot be found is named all at once, and no value is ever part of a message.
 
 use std::collections::BTreeMap;
 

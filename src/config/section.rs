@@ -1,5 +1,5 @@
-//! One table of the file, read key by key. A key that is wrong is reported and then counts as absent; a key that
-//! nobody knows is reported with the one that was probably meant.
+//! One table of the file, read key by key. A key that is wrong is reported and then counts as absent; a key
+//! that nobody knows is reported with the one that was probably meant.
 
 use std::ops::Range;
 
@@ -17,24 +17,28 @@ use super::value::{self, Raw, Reading};
 pub(super) struct Section<'d> {
     /// How messages call it: ``job `backup` `` or `[cluster]`.
     pub(super) title: String,
-    /// Its header.
+    /// Its header; absent when there is none.
     pub(super) span: Option<Range<usize>>,
     table: Option<&'d DeTable<'d>>,
+    /// Whether what it lacks may be there in the wrong shape.
+    garbled: bool,
 }
 
 impl<'d> Section<'d> {
     /// The table of this value.
     pub(super) fn new(title: impl Into<String>, span: Range<usize>, table: &'d DeTable<'d>) -> Self {
-        Self { title: title.into(), span: Some(span), table: Some(table) }
+        Self { title: title.into(), span: Some(span), table: Some(table), garbled: false }
     }
 
     /// The table `name` at the top of the file; empty when it is absent, or no table, which is reported.
     pub(super) fn top(root: &'d DeTable<'d>, name: &str, findings: &mut Findings) -> Self {
         let title = format!("[{name}]");
-        let absent = Self { title: title.clone(), span: None, table: None };
-        let Some((key, raw)) = root.get_key_value(name) else { return absent };
+        let absent = |garbled| Self { title: title.clone(), span: None, table: None, garbled };
+        let Some((key, raw)) = root.get_key_value(name) else {
+            return absent(root.keys().any(|key| suggest::nearest(key.get_ref(), keys::ROOT) == Some(name)));
+        };
         match raw.get_ref().as_table() {
-            Some(table) => Self::new(title, raw.span(), table),
+            Some(table) => Self::new(title.clone(), raw.span(), table),
             None => {
                 let problem = Problem::error(format!("`{name}` is {}, expected a table", value::kind(raw)));
                 let help = match name {
@@ -42,7 +46,7 @@ impl<'d> Section<'d> {
                     _ => format!("write its keys under `{title}`"),
                 };
                 findings.add(problem.at(key.span()).help(help));
-                absent
+                absent(true)
             }
         }
     }
@@ -50,6 +54,14 @@ impl<'d> Section<'d> {
     /// Whether the key is written there at all, right or wrong.
     pub(super) fn has(&self, key: &str) -> bool {
         self.place_of(key).is_some()
+    }
+
+    /// Whether a key is not there, nor meant by one of the unknown keys, which are reported anyway.
+    pub(super) fn lacks(&self, key: &str, known: &[&str]) -> bool {
+        let meant = |(other, ..): (&str, Range<usize>, &Raw<'d>)| {
+            !known.contains(&other) && suggest::nearest(other, known) == Some(key)
+        };
+        !self.has(key) && !self.garbled && !self.entries().any(meant)
     }
 
     /// Where the key itself is written.

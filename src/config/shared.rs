@@ -1,5 +1,5 @@
-//! The keys of a job that `[defaults]` may give as well, each checked where it is written. A problem in `[defaults]`
-//! is so reported once, and not once for each job.
+//! The keys of a job that `[defaults]` may give as well, each checked where it is written. A problem in
+//! `[defaults]` is so reported once, and not once for each job.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -97,10 +97,17 @@ fn start_deadline(raw: &Raw<'_>) -> Reading<Duration> {
 
 /// A user or group, by name.
 fn account(raw: &Raw<'_>) -> Reading<String> {
+    if !raw.get_ref().is_str() {
+        let what = format!("is {}, expected a name", value::kind(raw));
+        return Refusal::new(what, "write the name in quotes, such as `\"backup\"`").alone();
+    }
     let name = value::filled(raw)?;
     if name.bytes().all(|b| b.is_ascii_digit()) {
-        return Refusal::new(format!("is `{name}`, expected a name"), "write the name, not the number")
-            .alone();
+        return Refusal::new(
+            format!("is `{name}`, expected a name"),
+            "write the name, not the number, such as `\"backup\"`",
+        )
+        .alone();
     }
     let odd = |c: char| c.is_whitespace() || c.is_control() || ":/,".contains(c);
     if name.contains(odd) || name.starts_with('-') {

@@ -1,5 +1,5 @@
-//! As much of shell syntax as warnings need: what is quoted, and what the words of a line are. It guesses rather
-//! than understands, and nothing but a warning rests on it.
+//! As much of shell syntax as warnings need: what is quoted, and what the words of a line are. It guesses
+//! rather than understands, and nothing but a warning rests on it.
 
 /// Programs that read a script from their arguments, in which `$` has a meaning.
 const READERS: &[&str] = &[

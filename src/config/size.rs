@@ -1,4 +1,5 @@
-//! Sizes such as `1GiB`, `500MB` or `1048576`. Units in between, such as `1.5GiB`, are left to the reader's arithmetic.
+//! Sizes such as `1GiB`, `500MB` or `1048576`. Units in between, such as `1.5GiB`, are left to the reader's
+//! arithmetic.
 
 use toml::de::DeValue;
 

@@ -1,5 +1,6 @@
 //! Finds jobs.toml and reads it as text. When there is none, the message says where it was looked for.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -7,12 +8,19 @@ use std::path::{Path, PathBuf};
 const PLACES: &[&str] = &["jobs.toml", "/etc/solocron/jobs.toml"];
 
 /// The text of a file, and where it came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Source {
     /// As it is named in messages.
     pub path: PathBuf,
     /// Its whole text.
     pub text: String,
+}
+
+impl fmt::Debug for Source {
+    /// Without the text, which may hold passwords.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("path", &self.path).finish_non_exhaustive()
+    }
 }
 
 /// Why there is no text.

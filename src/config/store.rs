@@ -1,9 +1,10 @@
-//! The one store that counts: the flag or the environment beats the file. Messages quote it as it is written, so
-//! that nothing which a reference stands for is ever shown.
+//! The one store that counts: the flag or the environment beats the file. Messages quote it as it is
+//! written, so that nothing which a reference stands for is ever shown.
 
 use std::ops::Range;
 
 use super::findings::Findings;
+use super::keys;
 use super::mask;
 use super::problem::Problem;
 use super::section::Section;
@@ -25,7 +26,9 @@ pub(super) fn read(
         return resolved(text, None, lookup).map_err(|problems| report(problems, findings)).ok();
     }
     let Some(raw) = cluster.raw("store") else {
-        findings.missing(absent(cluster));
+        if cluster.lacks("store", keys::CLUSTER) {
+            findings.missing(absent(cluster));
+        }
         return None;
     };
     if raw.get_ref().is_array() {
@@ -37,7 +40,13 @@ pub(super) fn read(
         );
         return None;
     }
-    let text = cluster.read("store", findings, value::text)?;
+    let text = cluster.read("store", findings, |raw| {
+        let help = "write `\"redis://host:6379/0\"`, or `\"local\"` for replicas on one machine";
+        value::text(raw).map_err(|mut refusals| {
+            refusals.iter_mut().for_each(|refusal| refusal.help = Some(help.to_owned()));
+            refusals
+        })
+    })?;
     resolved(&text.value, Some(raw), lookup).map_err(|problems| report(problems, findings)).ok()
 }
 

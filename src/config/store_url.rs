@@ -1,5 +1,5 @@
-//! Where replicas meet, as `[cluster] store` or `--store` says it. What is not supported yet is told apart from what
-//! nobody understands.
+//! Where replicas meet, as `[cluster] store` or `--store` says it. What is not supported yet is told apart
+//! from what nobody understands.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ impl StoreUrl {
             }
             (_, Some(odd)) => StoreError::new(
                 format!("lists `{}`, which is no URL of a Redis server", mask::mask_store(odd)),
-                "write each as `redis://host:port/db`",
+                "write each as `redis://host:6379/0`",
             ),
             (..) => not_yet("a quorum of several Redis servers (Redlock)"),
         }
@@ -115,7 +115,7 @@ fn local_path(path: &str) -> Result<StoreUrl, StoreError> {
 fn not_yet(what: &str) -> StoreError {
     StoreError::new(
         format!("is {what}, which is not supported yet"),
-        "use one server: `redis://host:port/db`, `rediss://…`, `redis+unix:///path`, or `local`",
+        "use one server: `redis://host:6379/0`, `rediss://…`, `redis+unix:///path`, or `local`",
     )
 }
 
@@ -141,25 +141,27 @@ fn unknown_scheme(scheme: &str, rest: &str) -> StoreError {
         ("local", _) => "write `local:/path/of/the/file`, or `local` alone".to_owned(),
         ("valkey", _) => "write `redis://…`: Valkey speaks the same protocol".to_owned(),
         ("valkeys", _) => "write `rediss://…`: Valkey speaks the same protocol".to_owned(),
-        ("unix" | "file", _) if rest.starts_with('/') => format!("did you mean `redis+unix://{rest}`?"),
+        ("unix" | "file", _) if rest.starts_with('/') => {
+            mask::mask(&format!("did you mean `redis+unix://{rest}`?"))
+        }
         (_, Some(near)) => format!("did you mean `{near}://`?"),
         (_, None) => known_stores(),
     };
-    StoreError::new(format!("has an unknown scheme `{scheme}`"), mask::mask(&help))
+    StoreError::new(format!("has an unknown scheme `{scheme}`"), help)
 }
 
 fn no_scheme(text: &str) -> StoreError {
     let help = match suggest::nearest(text, &["local"]) {
         Some(near) => format!("did you mean `{near}`?"),
         None if text.starts_with('/') => format!("did you mean `local:{text}`?"),
-        None if text.contains([':', '.']) => "write the scheme first: `redis://host:port/db`".to_owned(),
+        None if text.contains([':', '.']) => "write the scheme first: `redis://host:6379/0`".to_owned(),
         None => known_stores(),
     };
     StoreError::new("is none that is known", help)
 }
 
 fn known_stores() -> String {
-    "known are `local`, `local:PATH`, `redis://host:port/db`, `rediss://…` (TLS) and `redis+unix:///path`"
+    "known are `local`, `local:PATH`, `redis://host:6379/0`, `rediss://…` (TLS) and `redis+unix:///path`"
         .to_owned()
 }
 

@@ -1,5 +1,5 @@
-//! `${NAME}` and `${file:/path}` within a string, with `$${` as a literal `${`. Syntax is checked when the file is
-//! read; what the references stand for is looked up by whoever needs it.
+//! `${NAME}` and `${file:/path}` within a string, with `$${` as a literal `${`. Syntax is checked when the
+//! file is read; what the references stand for is looked up by whoever needs it.
 
 use std::io;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Reads single values of the file: each function takes one TOML value and says what is wrong with it. Bounds of
-//! numbers and durations are checked here, so that what comes out needs no second look.
+//! Reads single values of the file: each function takes one TOML value and says what is wrong with it.
+//! Bounds of numbers and durations are checked here, so that what comes out needs no second look.
 
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
@@ -130,7 +130,7 @@ pub(super) fn flag(raw: &Raw<'_>) -> Reading<bool> {
 /// A whole number within bounds.
 pub(super) fn number(raw: &Raw<'_>, within: RangeInclusive<u64>) -> Reading<u64> {
     let expected = match (*within.start(), *within.end()) {
-        (least, u64::MAX) => format!("a whole number of at least {least}"),
+        (least, most) if most >= u64::from(u32::MAX) => format!("a whole number of at least {least}"),
         (least, most) => format!("a whole number from {least} to {most}"),
     };
     let DeValue::Integer(integer) = raw.get_ref() else {

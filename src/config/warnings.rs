@@ -1,5 +1,5 @@
-//! What is right but probably not meant. Each warning says what will happen, and how to say that something else was
-//! meant.
+//! What is right but probably not meant. Each warning says what will happen, and how to say that something
+//! else was meant.
 
 use std::time::Duration;
 
@@ -77,31 +77,36 @@ fn of_elsewhere(title: &str, words: &[&str], place: &Placed<String>, findings: &
 /// Of a start deadline that leaves no time for another replica to take over.
 pub(super) fn of_deadline(section: &Section<'_>, own: &Shared, spec: &JobSpec, findings: &mut Findings) {
     let Some(period) = period_of(&spec.schedule) else { return };
-    let deadline = spec.start_deadline.unwrap_or(period.min(MAX_DEFAULT_DEADLINE));
-    let enough = spec.lease.saturating_mul(2);
-    if deadline >= enough || period < enough {
-        return;
-    }
     let place = own.start_deadline.as_ref().or(own.lease.as_ref()).map(|placed| placed.span.clone());
-    let (deadline, lease) = (format_duration(deadline), format_duration(spec.lease));
-    let message = format!(
-        "{}: ticks start within {deadline}, but when a replica dies its lock of {lease} must run out first",
-        section.title
-    );
-    findings.add(
-        Problem::warning(message)
-            .at(place.or(section.span.clone()))
-            .help(format!(
-                "write `start_deadline = \"{}\"` (twice the lease) or more",
-                format_duration(enough)
-            ))
-            .note("until then no other replica may start the job, and a tick that waits longer is missed"),
-    );
+    let warning = short_deadline(&section.title, spec.start_deadline, spec.lease, period);
+    warning.into_iter().for_each(|warning| findings.add(warning.at(place.clone().or(section.span.clone()))));
 }
 
 /// How long it is from one tick to the next, where that can be told.
 fn period_of(_schedule: &Schedule) -> Option<Duration> {
     None
+}
+
+fn short_deadline(
+    title: &str,
+    deadline: Option<Duration>,
+    lease: Duration,
+    period: Duration,
+) -> Option<Problem> {
+    let deadline = deadline.unwrap_or(period.min(MAX_DEFAULT_DEADLINE));
+    let enough = lease.saturating_mul(2);
+    if deadline >= enough || period < enough {
+        return None;
+    }
+    let message = format!(
+        "{title}: a tick must start within {}, but when a replica dies its lock of {} has to run out first",
+        format_duration(deadline),
+        format_duration(lease)
+    );
+    let problem = Problem::warning(message)
+        .help(format!("write `start_deadline = \"{}\"` (twice the lease) or more", format_duration(enough)))
+        .note("until then no other replica may start the job, and a tick that waits longer is missed");
+    Some(problem)
 }
 
 /// Of a store that only replicas on one machine can share.
@@ -121,10 +126,40 @@ pub(super) fn of_local_store(store: &StoreUrl, replicas: &Placed<u32>, findings:
     );
 }
 
-/// Of a file without jobs.
+/// Of a file without jobs. Where there are errors, one of them is likely to be the reason.
 pub(super) fn of_no_jobs(findings: &mut Findings) {
-    findings.missing(
-        Problem::warning("there are no jobs, so nothing will ever run")
-            .help("add one: `[jobs.NAME]` with `schedule` and `command`".to_owned()),
-    );
+    if !findings.has_errors() {
+        findings.add(
+            Problem::warning("there are no jobs, so nothing will ever run")
+                .help("add one: `[jobs.NAME]` with `schedule` and `command`".to_owned()),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warned(deadline: Option<u64>, lease: u64, period: u64) -> Option<String> {
+        let seconds = Duration::from_secs;
+        short_deadline("job `x`", deadline.map(seconds), seconds(lease), seconds(period))
+            .map(|warning| warning.message)
+    }
+
+    #[test]
+    fn a_deadline_below_twice_the_lease_is_warned_of_where_the_period_allows_more() {
+        let message = warned(Some(10), 30, 86_400).expect("too short");
+        assert!(message.starts_with("job `x`: a tick must start within 10s, but"), "{message}");
+        assert!(message.contains("its lock of 30s"), "{message}");
+        assert!(warned(Some(59), 30, 60).is_some());
+        assert!(warned(None, 3_600, 86_400).is_some(), "the default deadline is an hour at most");
+    }
+
+    #[test]
+    fn a_deadline_that_is_long_enough_or_cannot_be_longer_is_not_warned_of() {
+        assert_eq!(warned(Some(60), 30, 86_400), None);
+        assert_eq!(warned(Some(10), 30, 59), None);
+        assert_eq!(warned(None, 30, 86_400), None);
+        assert_eq!(warned(None, 30, 20), None);
+    }
 }
