@@ -1,9 +1,11 @@
 //! Cron on N identical replicas: each tick of each job runs on exactly one of them.
 //!
 //! The floors of the code, lowest first; a module names only modules on lower floors:
-//! [`job`] and `config` (pure values), [`lease`] (the protocol, pure), [`clock`], [`store`], [`run`], `replica`, then `cli`.
+//! [`job`] and [`config`] (pure values), [`lease`] (the protocol, pure), [`clock`], [`store`], [`run`], `replica`, then
+//! `cli`.
 
 pub mod clock;
+pub mod config;
 pub mod job;
 pub mod lease;
 pub mod run;

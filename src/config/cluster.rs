@@ -1,0 +1,71 @@
+//! `[cluster]`: under what name, and where, replicas cooperate. A name is asked for as soon as replicas of
+//! several machines could meet.
+
+use super::findings::Findings;
+use super::problem::Problem;
+use super::section::Section;
+use super::store;
+use super::store_url::StoreUrl;
+use super::substitute::Lookup;
+use super::value;
+use super::{keys, warnings};
+use crate::job::ClusterName;
+
+/// The name of a cluster on a local store that has none of its own.
+const LOCAL_NAME: &str = "local";
+
+/// What `[cluster]` says, checked.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    pub(super) name: ClusterName,
+    pub(super) store: StoreUrl,
+    pub(super) replicas: Option<u32>,
+}
+
+/// Reads `[cluster]`; `None` after a problem has been reported.
+pub(super) fn read(
+    section: &Section<'_>,
+    store_flag: Option<&str>,
+    lookup: Lookup<'_>,
+    findings: &mut Findings,
+) -> Option<Cluster> {
+    section.refuse_unknown(keys::CLUSTER, findings);
+    let store = store::read(section, store_flag, lookup, findings);
+    let name = name(section, store_flag, findings);
+    let replicas = section.read("replicas", findings, |raw| value::small_number(raw, 1..=u32::MAX));
+    let store = store?;
+    if let Some(replicas) = &replicas {
+        warnings::of_local_store(&store, replicas, findings);
+    }
+    Some(Cluster { name: name?, store, replicas: replicas.map(|replicas| replicas.value) })
+}
+
+fn name(section: &Section<'_>, store_flag: Option<&str>, findings: &mut Findings) -> Option<ClusterName> {
+    if section.has("name") {
+        let name = section.read("name", findings, value::text)?;
+        return ClusterName::parse(&name.value)
+            .map_err(|error| {
+                let help = suggested_name(&name.value).map(|name| format!("write for example `{name}`"));
+                findings.add(Problem::error(error.to_string()).at(name.span).help(help));
+            })
+            .ok();
+    }
+    let in_file = section.raw("store").and_then(|raw| raw.get_ref().as_str());
+    // Without a store that much is already reported, and whether a name is needed is not known.
+    let store = store_flag.or(in_file)?;
+    if store == LOCAL_NAME || store.starts_with("local:") {
+        return Some(ClusterName::parse(LOCAL_NAME).expect("a good name"));
+    }
+    findings.missing(Problem::error("[cluster]: `name` is missing").at(section.span.clone()).help(
+        "write `name = \"…\"` under `[cluster]`; replicas with the same name and store cooperate".to_owned(),
+    ));
+    None
+}
+
+/// A name like this one that would be accepted.
+pub(super) fn suggested_name(name: &str) -> Option<String> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = name.trim().chars().map(plain).take(64).collect();
+    let name = name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).trim_end_matches('-');
+    (!name.is_empty()).then(|| name.to_owned())
+}

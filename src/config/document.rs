@@ -1,0 +1,113 @@
+//! TOML syntax: the text becomes a tree that knows where each value stands. Several syntax errors are
+//! reported in one go, and what could be read in between is still looked at.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::findings::Findings;
+use super::problem::Problem;
+
+/// Reads as much of the text as can be read.
+pub(super) fn parse(text: &str) -> (Spanned<DeTable<'_>>, Findings) {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let mut problems: Vec<Problem> = Vec::new();
+    let mut broken: Vec<Range<usize>> = Vec::new();
+    for error in errors {
+        let span = within(text, error.span().unwrap_or(text.len()..text.len()));
+        let line = unreadable(text, span.start);
+        // One slip often upsets the parser more than once: the first complaint about a line is the useful one.
+        if !broken.contains(&line) {
+            let message =
+                format!("not TOML: {}", error.message().trim_end_matches(", expected literal string"));
+            problems.push(Problem::error(message).at(span.clone()).help(way_out(
+                text,
+                &span,
+                error.message(),
+            )));
+            broken.push(line);
+        }
+    }
+    (table, Findings::after_syntax(problems, broken))
+}
+
+/// The same bytes, but inside of the text and not in the middle of a character.
+pub(super) fn within(text: &str, span: Range<usize>) -> Range<usize> {
+    let floor = |mut at: usize| {
+        at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let start = floor(span.start);
+    start..floor(span.end).max(start)
+}
+
+/// The line that this byte is in, without its end.
+fn line_of(text: &str, at: usize) -> Range<usize> {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    start..text[at..].find('\n').map_or(text.len(), |newline| at + newline)
+}
+
+/// What a syntax error makes unreadable: its line, and if that is the header of a table, the table.
+fn unreadable(text: &str, at: usize) -> Range<usize> {
+    let line = line_of(text, at);
+    if !text[line.clone()].trim_start().starts_with('[') {
+        return line;
+    }
+    let next_header = text[line.end..].find("\n[").map_or(text.len(), |at| line.end + at);
+    line.start..next_header
+}
+
+/// What to do about the commonest slips.
+fn way_out(text: &str, span: &Range<usize>, message: &str) -> String {
+    let line = &text[line_of(text, span.start)];
+    if message.starts_with("duplicate key") {
+        return "keep one of the two: a key or table may be written only once".into();
+    }
+    if message.contains("must be quoted") {
+        return "put the value in quotes: `\"…\"`".into();
+    }
+    if message.contains("escape") {
+        return "write `\\\\` for a backslash, or put the value in single quotes, which know no escapes"
+            .into();
+    }
+    if message.contains("between array elements") {
+        return "close the list with `]`, or put a comma between its items".into();
+    }
+    if line.trim_start().starts_with('[') {
+        return "write a table as `[cluster]` or `[jobs.NAME]`, on a line of its own".into();
+    }
+    if !line.contains('=') {
+        return "write `key = value`, or start the line with `#` if it is a comment".into();
+    }
+    if line.matches('"').count() % 2 == 1 {
+        return "close the string: every `\"` needs its counterpart on the same line".into();
+    }
+    if line.matches('[').count() != line.matches(']').count() {
+        return "close the list: `[\"…\", \"…\"]`".into();
+    }
+    "write `key = value`: strings in quotes, lists as `[\"…\", \"…\"]`".into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_syntax_errors_are_reported_and_the_rest_is_still_read() {
+        let text = "[cluster]\nname = billing\nstore = \"local\"\nreplicas = three\n";
+        let (table, findings) = parse(text);
+        assert_eq!(findings.in_order().len(), 2);
+        let cluster = table.get_ref()["cluster"].get_ref().as_table().expect("a table");
+        assert_eq!(cluster["store"].get_ref().as_str(), Some("local"));
+    }
+
+    #[test]
+    fn spans_are_moved_into_the_text_and_out_of_characters() {
+        assert_eq!(within("aé", 2..9), 1..3);
+        assert_eq!(within("", 7..9), 0..0);
+    }
+}

@@ -1,0 +1,94 @@
+//! The whole file: from its text to a checked configuration, or to everything that is wrong with it.
+//! Nothing is ignored, and nothing is reported twice.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use super::findings::Findings;
+use super::logs::{self, LogRetention};
+use super::problem::{Problem, Problems};
+use super::replica::{self, ReplicaSettings};
+use super::section::Section;
+use super::source::Source;
+use super::store_url::StoreUrl;
+use super::substitute::Lookup;
+use super::{cluster, document, job, keys, warnings};
+use crate::job::{ClusterName, JobName, JobSpec};
+
+/// Everything that jobs.toml says, checked, with defaults and overrides applied.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Replicas with the same name and store cooperate.
+    pub cluster: ClusterName,
+    /// Where they meet.
+    pub store: StoreUrl,
+    /// How many replicas there should be.
+    pub expected_replicas: Option<u32>,
+    /// Every job, also those that are not enabled.
+    pub jobs: BTreeMap<JobName, Arc<JobSpec>>,
+    /// How this replica behaves.
+    pub replica: ReplicaSettings,
+    /// How much of the run logs is kept.
+    pub logs: LogRetention,
+    /// 16 hexadecimal digits that differ when the text of the file differs.
+    pub fingerprint: String,
+}
+
+/// What flags and environment say; it beats the file. Not `Debug`, as the store may hold a password.
+#[derive(Clone, Copy, Default)]
+pub struct Overrides<'a> {
+    /// `--store`; `${…}` in it is replaced as in the file.
+    pub store: Option<&'a str>,
+    /// `--drain`.
+    pub drain: Option<Duration>,
+}
+
+/// Reads and checks the whole file; gives back its warnings with it, or every problem when there is an error.
+pub fn load(
+    source: &Source,
+    overrides: &Overrides<'_>,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<(Config, Vec<Problem>), Problems> {
+    let (table, mut findings) = document::parse(&source.text);
+    let root = table.get_ref();
+    let lookup = Lookup { env, read_file: &|path| std::fs::read_to_string(path) };
+    Section::new("jobs.toml", table.span(), root).refuse_unknown(keys::ROOT, &mut findings);
+    let cluster = Section::top(root, "cluster", &mut findings);
+    let cluster = cluster::read(&cluster, overrides.store, lookup, &mut findings);
+    let replica = Section::top(root, "replica", &mut findings);
+    let replica = replica::read(&replica, overrides.drain, &mut findings);
+    let logs = Section::top(root, "logs", &mut findings);
+    let logs = logs::read(&logs, &mut findings);
+    let jobs = jobs(root, &mut findings);
+
+    let warnings = Problems::unless_harmless(findings.in_order())?;
+    let cluster = cluster.expect("a cluster that cannot be read was reported as an error");
+    let config = Config {
+        cluster: cluster.name,
+        store: cluster.store,
+        expected_replicas: cluster.replicas,
+        jobs,
+        replica,
+        logs,
+        fingerprint: fingerprint(&source.text),
+    };
+    Ok((config, warnings))
+}
+
+fn jobs(root: &toml::de::DeTable<'_>, findings: &mut Findings) -> BTreeMap<JobName, Arc<JobSpec>> {
+    let defaults = Section::top(root, "defaults", findings);
+    let defaults = job::defaults(&defaults, findings);
+    let section = Section::top(root, "jobs", findings);
+    if section.entries().next().is_none() {
+        warnings::of_no_jobs(findings);
+    }
+    section.entries().filter_map(|entry| job::read(entry, &defaults, findings)).collect()
+}
+
+/// 16 hexadecimal digits of the text's SHA-256.
+fn fingerprint(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,110 @@
+//! `[jobs.NAME]`: a job's own keys over those of `[defaults]` over what the contract says for both. A job
+//! comes out whole, or its problems are reported.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::findings::Findings;
+use super::problem::Problem;
+use super::section::Section;
+use super::shared::Shared;
+use super::value::{self, Raw};
+use super::{cluster, command, expressions, keys, warnings};
+use crate::job::{Command, JobName, JobSpec, Schedule};
+
+const DEFAULT_LEASE: Duration = Duration::from_secs(30);
+const DEFAULT_KILL_GRACE: Duration = Duration::from_secs(10);
+const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(10);
+
+/// Reads `[defaults]`.
+pub(super) fn defaults(section: &Section<'_>, findings: &mut Findings) -> Shared {
+    for key in keys::OWN {
+        if let Some(span) = section.place_of(key) {
+            let message = format!("[defaults]: `{key}` cannot be a default");
+            let help = format!("write `{key}` under each `[jobs.NAME]`");
+            findings.add(Problem::error(message).at(span).help(help));
+        }
+    }
+    section.refuse_unknown(&keys::job(), findings);
+    Shared::read(section, findings)
+}
+
+/// Reads one job: its key, its table, over the defaults. `None` after a problem has been reported.
+pub(super) fn read(
+    (key, span, raw): (&str, std::ops::Range<usize>, &Raw<'_>),
+    defaults: &Shared,
+    findings: &mut Findings,
+) -> Option<(JobName, Arc<JobSpec>)> {
+    let name = JobName::parse(key).map_err(|error| {
+        let help = cluster::suggested_name(key).map(|name| format!("write for example `[jobs.{name}]`"));
+        findings.add(Problem::error(error.to_string()).at(span.clone()).help(help));
+    });
+    let title = format!("job `{}`", key.escape_debug());
+    let Some(table) = raw.get_ref().as_table() else {
+        let message = format!("{title} is {}, expected a table", value::kind(raw));
+        let help = format!("write `[jobs.{key}]` and its keys below, or take out the line");
+        findings.add(Problem::error(message).at(span).help(help));
+        return None;
+    };
+    let section = Section::new(title, raw.span(), table);
+    let spec = spec(&section, key, name.ok(), defaults, findings)?;
+    Some((spec.name.clone(), Arc::new(spec)))
+}
+
+fn spec(
+    section: &Section<'_>,
+    key: &str,
+    name: Option<JobName>,
+    defaults: &Shared,
+    findings: &mut Findings,
+) -> Option<JobSpec> {
+    section.refuse_unknown(&keys::job(), findings);
+    let own = Shared::read(section, findings);
+    let zone = own.timezone.as_ref().or(defaults.timezone.as_ref()).map(|zone| zone.value.as_str());
+    let schedule = expressions::schedule(section, key, zone, findings);
+    let program = command::read(section, findings);
+    if let Some(program) = &program {
+        warnings::of_program(section, program, findings);
+    }
+    let keys = Layers { own: &own, defaults };
+    let spec = keys.spec(name?, schedule?, program?.into_command());
+    warnings::of_deadline(section, &own, &spec, findings);
+    Some(spec)
+}
+
+/// A job's own keys over the defaults.
+struct Layers<'a> {
+    own: &'a Shared,
+    defaults: &'a Shared,
+}
+
+impl Layers<'_> {
+    fn get<T>(&self, key: impl Fn(&Shared) -> Option<T>) -> Option<T> {
+        key(self.own).or_else(|| key(self.defaults))
+    }
+
+    fn spec(&self, name: JobName, schedule: Schedule, command: Command) -> JobSpec {
+        JobSpec {
+            name,
+            schedule,
+            command,
+            env: self.defaults.env.iter().chain(&self.own.env).map(|(k, v)| (k.clone(), v.clone())).collect(),
+            cwd: self.get(|keys| keys.cwd.clone()),
+            user: self.get(|keys| keys.user.clone()),
+            group: self.get(|keys| keys.group.clone()),
+            lease: self.get(|keys| keys.lease.as_ref().map(|lease| lease.value)).unwrap_or(DEFAULT_LEASE),
+            timeout: self.get(|keys| keys.timeout),
+            kill_grace: self.get(|keys| keys.kill_grace).unwrap_or(DEFAULT_KILL_GRACE),
+            overlap: self.get(|keys| keys.overlap).unwrap_or_default(),
+            start_deadline: self.get(|keys| keys.start_deadline.as_ref().map(|deadline| deadline.value)),
+            catch_up: self.get(|keys| keys.catch_up).unwrap_or_default(),
+            on_interrupt: self.get(|keys| keys.on_interrupt).unwrap_or_default(),
+            retries: self.get(|keys| keys.retries).unwrap_or_default(),
+            retry_delay: self.get(|keys| keys.retry_delay).unwrap_or(DEFAULT_RETRY_DELAY),
+            success_codes: self.get(|keys| keys.success_codes.clone()).unwrap_or_else(|| vec![0]),
+            only_on: self.get(|keys| keys.only_on.clone()).unwrap_or_default(),
+            enabled: self.get(|keys| keys.enabled).unwrap_or(true),
+            description: self.get(|keys| keys.description.clone()),
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Takes the secrets of URLs out of text that is going to be shown. It would rather hide too much than too
+//! little, since a URL with a mistake in it has no certain parts.
+
+use std::ops::Range;
+
+/// What is shown in place of a secret; its length tells nothing.
+const STARS: &str = "***";
+
+/// A text without the secrets of its URLs, which knows where its places have moved.
+pub(super) struct Masked {
+    pub(super) text: String,
+    cuts: Vec<Range<usize>>,
+}
+
+impl Masked {
+    /// Of any text: a file, a line of it, a message.
+    pub(super) fn new(text: &str) -> Self {
+        let mut cuts = Vec::new();
+        let mut start = 0;
+        for line in text.split_inclusive('\n') {
+            cuts.extend(secrets_of_line(line.trim_end()).map(|cut| start + cut.start..start + cut.end));
+            start += line.len();
+        }
+        Self { text: without(text, &cuts), cuts }
+    }
+
+    /// Where a byte of the original has moved; from inside a secret, to its stars.
+    pub(super) fn place_of(&self, original: usize) -> usize {
+        let mut place = original;
+        for cut in self.cuts.iter().filter(|cut| cut.start < original) {
+            let cut_off = cut.end.min(original) - cut.start;
+            place = place + STARS.len().min(if original < cut.end { 0 } else { STARS.len() }) - cut_off;
+        }
+        place
+    }
+}
+
+/// Text without the secrets of its URLs.
+pub(super) fn mask(text: &str) -> String {
+    Masked::new(text).text
+}
+
+/// A store's URL without its secrets, whatever is wrong with it.
+pub(super) fn mask_store(url: &str) -> String {
+    without(url, &secrets_of_url(url, true))
+}
+
+fn without(text: &str, cuts: &[Range<usize>]) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut from = 0;
+    for cut in cuts {
+        shown.push_str(&text[from..cut.start]);
+        shown.push_str(STARS);
+        from = cut.end;
+    }
+    shown + &text[from..]
+}
+
+fn secrets_of_line(line: &str) -> impl Iterator<Item = Range<usize>> + use<> {
+    let mut cuts = Vec::new();
+    let mut from = 0;
+    while let Some(url) = next_url(line, from).or_else(|| bare_store(line, from)) {
+        from = url.end;
+        let redis = is_store(line, &url);
+        cuts.extend(
+            secrets_of_url(&line[url.clone()], redis)
+                .iter()
+                .map(|cut| url.start + cut.start..url.start + cut.end),
+        );
+    }
+    cuts.into_iter()
+}
+
+/// Whether this is, or is likely meant to be, the URL of a store.
+fn is_store(line: &str, url: &Range<usize>) -> bool {
+    let before = line[..url.start].trim_end_matches(['"', '\'', '`', ' ', '=', '[']);
+    let scheme = &line[url.clone()];
+    scheme.starts_with("redis") || scheme.starts_with("valkey") || before.ends_with("store")
+}
+
+/// The next `scheme://…`, up to the end of its quotes, or of its word.
+fn next_url(line: &str, from: usize) -> Option<Range<usize>> {
+    let separator = from + line[from..].find("://")?;
+    let letters = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let start = from + line[from..separator].trim_end_matches(letters).len();
+    Some(start..end_of_value(line, start, separator))
+}
+
+/// The value of `store` when it has no `scheme://`: a mistake, but it may hold a password all the same.
+fn bare_store(line: &str, from: usize) -> Option<Range<usize>> {
+    let key = from + line[from..].find("store")?;
+    let after = line[key + "store".len()..].trim_start_matches(['"', '\'', ' ', '\t']);
+    let value = after.strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+    let start = line.len() - value.len();
+    Some(start..end_of_value(line, start, start))
+}
+
+fn end_of_value(line: &str, start: usize, after: usize) -> usize {
+    let quote = line[..start].rfind(['"', '\'', '`']).and_then(|at| line[at..].chars().next());
+    let rest = &line[after..];
+    let in_quotes = match quote {
+        Some(quote) => {
+            let escaped = |at: usize| quote == '"' && rest[..at].ends_with('\\');
+            rest.match_indices(quote).map(|(at, _)| at).find(|at| !escaped(*at)).unwrap_or(rest.len())
+        }
+        None => rest.len(),
+    };
+    let redis = line[start..].starts_with("redis") || start == after;
+    let word = if redis { rest.len() } else { rest.find(char::is_whitespace).unwrap_or(rest.len()) };
+    after + in_quotes.min(word)
+}
+
+fn secrets_of_url(url: &str, store: bool) -> Vec<Range<usize>> {
+    let start = url.find("://").map_or(0, |at| at + 3);
+    let rest = &url[start..];
+    let mut cuts = Vec::new();
+    if let Some(at) = rest.rfind('@') {
+        match rest[..at].find(':') {
+            Some(colon) => cuts.push(start + colon + 1..start + at),
+            None if store => cuts.push(start..start + at),
+            None => {}
+        }
+    } else if store && !url.starts_with("local") {
+        // `redis://:secret` with the host forgotten: what stands for the port is the password.
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+        let port = authority.rfind(':').map(|colon| colon + 1..authority.len());
+        let odd =
+            |port: &Range<usize>| !authority[port.clone()].bytes().all(|b| b.is_ascii_digit() || b == b']');
+        cuts.extend(port.filter(odd).map(|port| start + port.start..start + port.end));
+    }
+    for key in ["?pass=", "&pass=", "?password=", "&password="] {
+        let floor = cuts.last().map_or(start, |cut| cut.end);
+        if let Some(at) = url[floor..].find(key) {
+            let value = floor + at + key.len();
+            cuts.push(value..url[value..].find('&').map_or(url.len(), |end| value + end));
+        }
+    }
+    cuts.retain(|cut| !cut.is_empty() && !is_reference(&url[cut.clone()]));
+    cuts
+}
+
+/// `${NAME}` tells nothing, and helps to find the mistake; also when its end was forgotten.
+fn is_reference(text: &str) -> bool {
+    let Some(name) = text.strip_prefix("${") else { return false };
+    match name.strip_suffix('}') {
+        Some(name) => !name.contains('}'),
+        None => name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_hidden_wherever_a_url_is_quoted() {
+        let cases = [
+            (r#"store = "redis://user:hunter2@h:1/0""#, r#"store = "redis://user:***@h:1/0""#),
+            (r#"store = "redis://:p@ss/w#rd@h""#, r#"store = "redis://:***@h""#),
+            (r#"store = "redis://:with space@h""#, r#"store = "redis://:***@h""#),
+            (r#"store = "redis://:pa'ss@h""#, r#"store = "redis://:***@h""#),
+            (r#"store = "redis://:pa\"ss@h""#, r#"store = "redis://:***@h""#),
+            (r#"store = "redis://hunter2@h""#, r#"store = "redis://***@h""#),
+            (r#"store = "redis://:hunter2""#, r#"store = "redis://:***""#),
+            (r#"store = "user:hunter2@h:6379""#, r#"store = "user:***@h:6379""#),
+            (r#""store"="redis//:hunter2@h""#, r#""store"="redis//:***@h""#),
+            (r#"store = "redis://:hunter2@h"#, r#"store = "redis://:***@h"#),
+            (
+                r#"store = "redis+unix:///run/r.sock?pass=hunter2&db=1""#,
+                r#"store = "redis+unix:///run/r.sock?pass=***&db=1""#,
+            ),
+            (
+                r#"store = ["redis://:one@a", "redis://:two@b"]"#,
+                r#"store = ["redis://:***@a", "redis://:***@b"]"#,
+            ),
+            (r#"env = { DB = "postgres://u:hunter2@h/db" }"#, r#"env = { DB = "postgres://u:***@h/db" }"#),
+            ("store `redis://:hunter2@h` is odd", "store `redis://:***@h` is odd"),
+            ("--store=redis://:hunter2@h", "--store=redis://:***@h"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(mask(text), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_stays_readable() {
+        for text in [
+            r#"store = "redis://:${REDIS_PASSWORD}@h:6379/0""#,
+            r#"store = "redis://:${file:/run/secrets/redis}@h""#,
+            r#"store = "redis://:${REDIS_PASSWORD@h:6379/0""#,
+            r#"store = "redis://h:6379/0""#,
+            r#"store = "redis://[::1]:6379""#,
+            r#"store = "local:state/store.db""#,
+            r#"shell = "curl http://h:8080/x | ssh user@host""#,
+            r#"command = ["git", "clone", "ssh://git@h/x"]"#,
+            "# restore = never",
+        ] {
+            assert_eq!(mask(text), text);
+        }
+    }
+
+    #[test]
+    fn places_move_with_the_text() {
+        let text = "a = \"redis://:0123456789@h\"\nb";
+        let masked = Masked::new(text);
+        let at = |text: &str, what: &str| text.find(what).expect("is there");
+        assert_eq!(masked.place_of(at(text, "@h")), at(&masked.text, "@h"));
+        assert_eq!(masked.place_of(at(text, "\nb")), at(&masked.text, "\nb"));
+        assert_eq!(masked.place_of(at(text, "5678")), at(&masked.text, "***"));
+        assert_eq!(masked.place_of(3), 3);
+    }
+}

@@ -1,0 +1,46 @@
+//! The text of jobs.toml becomes a checked [`Config`], or a list of everything that is wrong with it. Each
+//! problem names its place, the value and the way out, and none ever shows a password of a URL.
+
+mod cluster;
+mod command;
+mod document;
+mod elsewhere;
+mod env;
+mod expressions;
+mod file;
+#[cfg(test)]
+mod file_tests;
+mod findings;
+mod job;
+mod keys;
+mod logs;
+mod mask;
+mod placed;
+mod policy;
+mod problem;
+mod redis_url;
+mod replica;
+mod report;
+mod resolve;
+mod section;
+mod shared;
+mod shell;
+mod size;
+mod source;
+mod store;
+mod store_url;
+mod substitute;
+mod suggest;
+mod value;
+mod warnings;
+
+pub use file::{Config, Overrides, load};
+pub use logs::LogRetention;
+pub use problem::{Problem, Problems, Severity};
+pub use redis_url::RedisUrl;
+pub use replica::ReplicaSettings;
+pub use report::render;
+pub use resolve::{EnvError, resolve_env};
+pub use source::{Source, SourceError, find};
+pub use store_url::{StoreError, StoreUrl};
+pub use substitute::ReadFile;

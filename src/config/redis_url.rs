@@ -1,0 +1,277 @@
+//! The URL of one Redis server, checked to the last character before anybody connects to it. Its password
+//! is never shown by `Display` or `Debug`.
+
+use std::fmt;
+
+use super::store_url::StoreError;
+
+/// The port that Redis listens on unless told otherwise.
+const DEFAULT_PORT: u16 = 6379;
+
+/// The URL of one Redis server: `redis://`, `rediss://` or `redis+unix://`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RedisUrl {
+    url: String,
+    shown: String,
+}
+
+impl RedisUrl {
+    /// The real URL, password included: for the connection alone, never for people.
+    pub fn reveal(&self) -> &str {
+        &self.url
+    }
+
+    /// Checks `redis://[user:pass@]host[:port][/db]`, the same with `rediss`, or `redis+unix:///path`.
+    pub(super) fn parse(url: &str) -> Result<Self, StoreError> {
+        let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
+        let shown = if scheme == "redis+unix" { unix(rest)? } else { tcp(rest)? };
+        Ok(Self { url: url.to_owned(), shown: format!("{scheme}://{shown}") })
+    }
+}
+
+impl fmt::Display for RedisUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.shown)
+    }
+}
+
+impl fmt::Debug for RedisUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RedisUrl").field(&self.shown).finish()
+    }
+}
+
+/// Checks what follows `redis://`; gives it back without the password, and with port and database spelt out.
+fn tcp(rest: &str) -> Result<String, StoreError> {
+    if let Some(odd) = rest.find(['/', '?', '#'])
+        && rest[odd..].contains('@')
+    {
+        return Err(unencoded());
+    }
+    if rest.contains('#') {
+        let what = "ends in `#…`, which means nothing here";
+        return Err(StoreError::new(
+            what,
+            "take it out; with `rediss://` the server's certificate is always verified",
+        ));
+    }
+    if rest.contains('?') {
+        let what = "has options after a `?`, which mean nothing here";
+        return Err(StoreError::new(what, "take them out: write `redis://user:pass@host:port/db`"));
+    }
+    let (authority, db) = rest.split_once('/').unwrap_or((rest, ""));
+    let (login, address) = match authority.rsplit_once('@') {
+        Some((login, address)) => (login_shown(login)?, address),
+        None => (String::new(), authority),
+    };
+    let (host, port) = host_and_port(address)?;
+    Ok(format!("{login}{host}:{port}/{}", database(db)?))
+}
+
+/// Checks what follows `redis+unix://`; gives it back without the password.
+fn unix(rest: &str) -> Result<String, StoreError> {
+    let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
+    if !path.starts_with('/') || path.len() < 2 {
+        let help = "write the path of the socket after three slashes: `redis+unix:///run/redis.sock`";
+        return Err(StoreError::new("has no absolute path", help));
+    }
+    if path.contains('#') || !decodes(path) {
+        return Err(StoreError::new(
+            "has a path that is not understood",
+            "write `%` as `%25`, `#` as `%23` and a space as `%20`",
+        ));
+    }
+    let mut shown = Vec::new();
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        shown.push(match option.split_once('=') {
+            Some(("db", db)) => format!("db={}", database(db)?),
+            Some(("user", user)) if decodes(user) => option.to_owned(),
+            Some(("pass", pass)) if decodes(pass) => "pass=***".to_owned(),
+            Some(("user" | "pass", _)) => return Err(unencoded()),
+            _ => {
+                return Err(StoreError::new(
+                    "has an unknown option after the `?`",
+                    "known are `db`, `user` and `pass`",
+                ));
+            }
+        });
+    }
+    let question = if shown.is_empty() { "" } else { "?" };
+    Ok(format!("{path}{question}{}", shown.join("&")))
+}
+
+fn login_shown(login: &str) -> Result<String, StoreError> {
+    let Some((user, password)) = login.split_once(':') else {
+        let help = "write `redis://user:pass@host`, or `redis://:pass@host` for a password without a user";
+        return Err(StoreError::new("has a user but no password", help));
+    };
+    if login.contains('@') || password.contains(':') || !decodes(user) || !decodes(password) {
+        return Err(unencoded());
+    }
+    if password.is_empty() {
+        return Err(StoreError::new(
+            "has an empty password",
+            "write the password, or take out all up to the `@`",
+        ));
+    }
+    Ok(format!("{user}:***@"))
+}
+
+fn host_and_port(address: &str) -> Result<(&str, u16), StoreError> {
+    let (host, port) = match address.strip_prefix('[').and_then(|v6| v6.find(']')) {
+        Some(end) => address.split_at(end + 2),
+        None => address.split_at(address.find(':').unwrap_or(address.len())),
+    };
+    if address.contains(',') {
+        let help =
+            "for several servers write `redis+sentinel://h1,h2,h3/MASTER/db` or `redis+cluster://h1,h2`";
+        return Err(StoreError::new("names more than one host", help));
+    }
+    if host.is_empty() {
+        return Err(StoreError::new("has no host", "write `redis://host:6379/0`"));
+    }
+    let port = match port.strip_prefix(':') {
+        None if port.is_empty() => DEFAULT_PORT,
+        Some(digits) if digits.bytes().all(|b| b.is_ascii_digit()) => digits.parse().unwrap_or(0),
+        _ => 0,
+    };
+    if port == 0 {
+        let help = "write the port as a number, as in `redis://host:6379/0`; a password goes before an `@`";
+        return Err(StoreError::new("has a port that is no number from 1 to 65535", help));
+    }
+    check_host(host)?;
+    Ok((host, port))
+}
+
+fn check_host(host: &str) -> Result<(), StoreError> {
+    let v6 = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let good = match v6 {
+        Some(v6) => v6.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)),
+    };
+    if !good {
+        let help = "write a name or an IPv4 address, or an IPv6 address in brackets: `redis://[::1]:6379/0`";
+        return Err(StoreError::new("has a host that is no name or address", help));
+    }
+    if host == "0.0.0.0" || host == "[::]" {
+        let help = "that is where a server listens: write the address at which this machine reaches it";
+        return Err(StoreError::new("names no certain machine", help));
+    }
+    Ok(())
+}
+
+fn database(db: &str) -> Result<u32, StoreError> {
+    let digits = db.bytes().all(|b| b.is_ascii_digit());
+    match db {
+        "" => Ok(0),
+        _ if digits => db.parse().map_err(|_| no_database()),
+        _ => Err(no_database()),
+    }
+}
+
+fn no_database() -> StoreError {
+    StoreError::new(
+        "has a database that is no number",
+        "write the number of the database last: `redis://host:6379/0`",
+    )
+}
+
+fn unencoded() -> StoreError {
+    let what = "has a user or password with a character that is not percent-encoded";
+    StoreError::new(
+        what,
+        "write `%` as `%25`, `/` as `%2F`, `:` as `%3A`, `@` as `%40`, `?` as `%3F`, `#` as `%23`",
+    )
+}
+
+/// Whether every `%` starts a byte in hexadecimal, all bytes are UTF-8, and no character would end the part early.
+fn decodes(part: &str) -> bool {
+    let mut bytes = Vec::new();
+    let mut rest = part.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        if *first != b'%' {
+            bytes.push(*first);
+            rest = after;
+            continue;
+        }
+        let hex = after.get(..2).filter(|hex| hex.iter().all(u8::is_ascii_hexdigit));
+        let Some(hex) = hex.and_then(|hex| std::str::from_utf8(hex).ok()) else { return false };
+        bytes.push(u8::from_str_radix(hex, 16).expect("two hexadecimal digits"));
+        rest = &after[2..];
+    }
+    let plain = !part.contains(|c: char| c.is_whitespace() || c.is_control());
+    plain && std::str::from_utf8(&bytes).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redis::{ConnectionAddr, IntoConnectionInfo};
+
+    #[test]
+    fn every_url_that_is_accepted_is_accepted_by_the_client_too() {
+        for (url, host, port, db) in [
+            ("redis://h", "h", 6379, 0),
+            ("redis://redis.internal:7000/3", "redis.internal", 7000, 3),
+            ("redis://user:p%40ss%2F@127.0.0.1:1/", "127.0.0.1", 1, 0),
+            ("redis://:pass@[::1]:6379/1", "::1", 6379, 1),
+        ] {
+            let parsed = RedisUrl::parse(url).expect(url);
+            let info = parsed.reveal().into_connection_info().expect(url);
+            assert!(matches!(info.addr(), ConnectionAddr::Tcp(h, p) if h == host && *p == port), "{url}");
+            assert_eq!(info.redis_settings().db(), db, "{url}");
+        }
+        for url in ["rediss://h:1/2", "redis+unix:///run/redis.sock?db=2&user=u&pass=p%20w"] {
+            let info = RedisUrl::parse(url).expect(url).reveal().into_connection_info().expect(url);
+            assert_eq!(info.redis_settings().db(), 2, "{url}");
+        }
+    }
+
+    #[test]
+    fn neither_display_nor_debug_shows_the_password() {
+        for (url, shown) in [
+            ("redis://user:hunter2@h", "redis://user:***@h:6379/0"),
+            ("redis://:hunter2@h:1/2", "redis://:***@h:1/2"),
+            ("redis+unix:///r.sock?user=u&pass=hunter2", "redis+unix:///r.sock?user=u&pass=***"),
+        ] {
+            let url = RedisUrl::parse(url).expect(url);
+            assert_eq!(url.to_string(), shown);
+            assert_eq!(format!("{url:?}"), format!("RedisUrl({shown:?})"));
+        }
+    }
+
+    #[test]
+    fn urls_that_would_connect_elsewhere_or_nowhere_are_refused() {
+        for url in [
+            "redis://",
+            "redis://:6379",
+            "redis://h:",
+            "redis://h:0",
+            "redis://h:65536",
+            "redis://h:+1",
+            "redis://h/x",
+            "redis://h/-1",
+            "redis://h/0/1",
+            "redis://h?db=1",
+            "rediss://h/#insecure",
+            "redis://user@h",
+            "redis://u:@h",
+            "redis://u:p/w@h",
+            "redis://u:p#w@h",
+            "redis://u:p%w@h",
+            "redis://u:p w@h",
+            "redis://u:a:b@h",
+            "redis://u:a@b@h",
+            "redis://u:%ff@h",
+            "redis://0.0.0.0",
+            "redis://[::]",
+            "redis://[::1",
+            "redis://a,b",
+            "redis://a b",
+            "redis+unix://sock",
+            "redis+unix:///s?x=1",
+        ] {
+            assert!(RedisUrl::parse(url).is_err(), "{url}");
+        }
+    }
+}

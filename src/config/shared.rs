@@ -1,0 +1,118 @@
+//! The keys of a job that `[defaults]` may give as well, each checked where it is written. A problem in
+//! `[defaults]` is so reported once, and not once for each job.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::findings::Findings;
+use super::placed::Placed;
+use super::section::Section;
+use super::value::{self, Raw, Reading, Refusal};
+use super::{env, expressions, policy};
+use crate::job::{CatchUp, OnInterrupt, Overlap};
+
+/// Below this a short hiccup of the store would cost the lock of a healthy run.
+const MIN_LEASE: Duration = Duration::from_secs(5);
+
+/// What a job's table, or `[defaults]`, says about the keys they share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    pub(super) timezone: Option<Placed<String>>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) cwd: Option<PathBuf>,
+    pub(super) user: Option<String>,
+    pub(super) group: Option<String>,
+    pub(super) lease: Option<Placed<Duration>>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) kill_grace: Option<Duration>,
+    pub(super) overlap: Option<Overlap>,
+    pub(super) start_deadline: Option<Placed<Duration>>,
+    pub(super) catch_up: Option<CatchUp>,
+    pub(super) on_interrupt: Option<OnInterrupt>,
+    pub(super) retries: Option<u32>,
+    pub(super) retry_delay: Option<Duration>,
+    pub(super) success_codes: Option<Vec<u8>>,
+    pub(super) only_on: Option<Vec<String>>,
+    pub(super) enabled: Option<bool>,
+    pub(super) description: Option<String>,
+}
+
+impl Shared {
+    /// Reads and checks each key that is there.
+    pub(super) fn read(section: &Section<'_>, findings: &mut Findings) -> Self {
+        Self {
+            timezone: expressions::timezone(section, findings),
+            env: env::read(section, findings),
+            cwd: section.read("cwd", findings, value::filled).map(|cwd| PathBuf::from(cwd.value)),
+            user: section.read("user", findings, account).map(|user| user.value),
+            group: section.read("group", findings, account).map(|group| group.value),
+            lease: section.read("lease", findings, lease),
+            timeout: section.read("timeout", findings, timeout).map(|timeout| timeout.value),
+            kill_grace: section.read("kill_grace", findings, value::duration).map(|grace| grace.value),
+            overlap: section.read("overlap", findings, policy::overlap).map(|overlap| overlap.value),
+            start_deadline: section.read("start_deadline", findings, start_deadline),
+            catch_up: section.read("catch_up", findings, policy::catch_up).map(|policy| policy.value),
+            on_interrupt: section
+                .read("on_interrupt", findings, policy::on_interrupt)
+                .map(|policy| policy.value),
+            retries: section.read("retries", findings, policy::retries).map(|retries| retries.value),
+            retry_delay: section.read("retry_delay", findings, value::duration).map(|delay| delay.value),
+            success_codes: section
+                .read("success_codes", findings, policy::success_codes)
+                .map(|codes| codes.value),
+            only_on: section.read("only_on", findings, policy::only_on).map(|labels| labels.value),
+            enabled: section.read("enabled", findings, value::flag).map(|enabled| enabled.value),
+            description: section.read("description", findings, value::text).map(|text| text.value),
+        }
+    }
+}
+
+fn lease(raw: &Raw<'_>) -> Reading<Duration> {
+    let lease = value::duration(raw)?;
+    if lease >= MIN_LEASE {
+        return Ok(lease);
+    }
+    let text = raw.get_ref().as_str().unwrap_or_default();
+    Refusal::new(
+        format!("is `{text}`, expected at least `5s`"),
+        "write `\"5s\"` or more; the default is `\"30s\"`",
+    )
+    .because(
+        "the lock is renewed every lease/6: with less, a short hiccup of the store would stop a healthy run",
+    )
+    .alone()
+}
+
+fn timeout(raw: &Raw<'_>) -> Reading<Duration> {
+    value::span_of_time(raw, "write how long an attempt may run, or take out the line for no limit")
+}
+
+fn start_deadline(raw: &Raw<'_>) -> Reading<Duration> {
+    value::span_of_time(
+        raw,
+        "write how late a tick may start, such as `\"5m\"`: none ever starts at its very instant",
+    )
+}
+
+/// A user or group, by name.
+fn account(raw: &Raw<'_>) -> Reading<String> {
+    if !raw.get_ref().is_str() {
+        let what = format!("is {}, expected a name", value::kind(raw));
+        return Refusal::new(what, "write the name in quotes, such as `\"backup\"`").alone();
+    }
+    let name = value::filled(raw)?;
+    if name.bytes().all(|b| b.is_ascii_digit()) {
+        return Refusal::new(
+            format!("is `{name}`, expected a name"),
+            "write the name, not the number, such as `\"backup\"`",
+        )
+        .alone();
+    }
+    let odd = |c: char| c.is_whitespace() || c.is_control() || ":/,".contains(c);
+    if name.contains(odd) || name.starts_with('-') {
+        let help = "write one plain name, such as `\"backup\"`; the group has a key of its own, `group`";
+        return Refusal::new(format!("is `{name}`, expected a name"), help).alone();
+    }
+    Ok(name)
+}

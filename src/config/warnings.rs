@@ -1,0 +1,165 @@
+//! What is right but probably not meant. Each warning says what will happen, and how to say that something
+//! else was meant.
+
+use std::time::Duration;
+
+use super::command::Program;
+use super::findings::Findings;
+use super::placed::Placed;
+use super::problem::Problem;
+use super::section::Section;
+use super::shared::Shared;
+use super::store_url::StoreUrl;
+use super::{elsewhere, shell};
+use crate::job::{JobSpec, Schedule, format_duration};
+
+/// The longest default of `start_deadline`.
+const MAX_DEFAULT_DEADLINE: Duration = Duration::from_secs(60 * 60);
+
+/// Of the program that a job runs.
+pub(super) fn of_program(section: &Section<'_>, program: &Program, findings: &mut Findings) {
+    match program {
+        Program::Argv(argv) => of_argv(&section.title, argv, findings),
+        Program::Shell(line) => of_shell(&section.title, line, findings),
+    }
+}
+
+fn of_argv(title: &str, argv: &[Placed<String>], findings: &mut Findings) {
+    let words: Vec<&str> = argv.iter().map(|word| word.value.as_str()).collect();
+    if let Some(program) = argv.first() {
+        of_elsewhere(title, &words, program, findings);
+    }
+    if shell::has_reader(&words) {
+        return;
+    }
+    for word in argv {
+        if let Some(variable) = shell::variable(&word.value) {
+            let message = format!("{title}: `{variable}` in `command` is passed on as it is");
+            let help = "use `shell` instead of `command` if it should be replaced when the job runs";
+            findings.add(
+                Problem::warning(message)
+                    .at(word.span.clone())
+                    .label("no shell reads this")
+                    .help(help.to_owned()),
+            );
+        }
+    }
+}
+
+fn of_shell(title: &str, line: &Placed<String>, findings: &mut Findings) {
+    of_elsewhere(title, &shell::first_command(&line.value), line, findings);
+    if shell::has_pipe(&line.value) && !line.value.contains("pipefail") {
+        let message = format!(
+            "{title}: only the last command of the pipe in `shell` decides whether the run succeeded"
+        );
+        let help = "write `command = [\"bash\", \"-o\", \"pipefail\", \"-c\", \"…\"]`, so that a failure before the `|` counts";
+        findings.add(
+            Problem::warning(message)
+                .at(line.span.clone())
+                .help(help.to_owned())
+                .note("where `/bin/sh` knows it, `set -o pipefail; …` does the same"),
+        );
+    }
+}
+
+fn of_elsewhere(title: &str, words: &[&str], place: &Placed<String>, findings: &mut Findings) {
+    let Some((name, worker)) = elsewhere::worker(words) else { return };
+    let message = format!("{title}: what `{name}` starts may go on when the job is stopped");
+    findings.add(
+        Problem::warning(message)
+            .at(place.span.clone())
+            .label(format!("the work is done by {worker}"))
+            .help("give the work a time limit of its own there, and let it refuse a `SOLOCRON_FENCE` older than the newest it has seen".to_owned())
+            .note("a timeout, a kill or a lost lock stops the processes below the job, and no others"),
+    );
+}
+
+/// Of a start deadline that leaves no time for another replica to take over.
+pub(super) fn of_deadline(section: &Section<'_>, own: &Shared, spec: &JobSpec, findings: &mut Findings) {
+    let Some(period) = period_of(&spec.schedule) else { return };
+    let place = own.start_deadline.as_ref().or(own.lease.as_ref()).map(|placed| placed.span.clone());
+    let warning = short_deadline(&section.title, spec.start_deadline, spec.lease, period);
+    warning.into_iter().for_each(|warning| findings.add(warning.at(place.clone().or(section.span.clone()))));
+}
+
+/// How long it is from one tick to the next, where that can be told.
+fn period_of(_schedule: &Schedule) -> Option<Duration> {
+    None
+}
+
+fn short_deadline(
+    title: &str,
+    deadline: Option<Duration>,
+    lease: Duration,
+    period: Duration,
+) -> Option<Problem> {
+    let deadline = deadline.unwrap_or(period.min(MAX_DEFAULT_DEADLINE));
+    let enough = lease.saturating_mul(2);
+    if deadline >= enough || period < enough {
+        return None;
+    }
+    let message = format!(
+        "{title}: a tick must start within {}, but when a replica dies its lock of {} has to run out first",
+        format_duration(deadline),
+        format_duration(lease)
+    );
+    let problem = Problem::warning(message)
+        .help(format!("write `start_deadline = \"{}\"` (twice the lease) or more", format_duration(enough)))
+        .note("until then no other replica may start the job, and a tick that waits longer is missed");
+    Some(problem)
+}
+
+/// Of a store that only replicas on one machine can share.
+pub(super) fn of_local_store(store: &StoreUrl, replicas: &Placed<u32>, findings: &mut Findings) {
+    if !store.is_local() || replicas.value < 2 {
+        return;
+    }
+    let message = format!(
+        "[cluster]: `replicas` is {}, but the store `{store}` is shared only by replicas on the same machine",
+        replicas.value
+    );
+    findings.add(
+        Problem::warning(message)
+            .at(replicas.span.clone())
+            .help("for replicas on several machines write a `redis://` store; for several processes on this one all is well".to_owned())
+            .note("replicas on different machines would not know of each other, and each would run every job"),
+    );
+}
+
+/// Of a file without jobs. Where there are errors, one of them is likely to be the reason.
+pub(super) fn of_no_jobs(findings: &mut Findings) {
+    if !findings.has_errors() {
+        findings.add(
+            Problem::warning("there are no jobs, so nothing will ever run")
+                .help("add one: `[jobs.NAME]` with `schedule` and `command`".to_owned()),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warned(deadline: Option<u64>, lease: u64, period: u64) -> Option<String> {
+        let seconds = Duration::from_secs;
+        short_deadline("job `x`", deadline.map(seconds), seconds(lease), seconds(period))
+            .map(|warning| warning.message)
+    }
+
+    #[test]
+    fn a_deadline_below_twice_the_lease_is_warned_of_where_the_period_allows_more() {
+        let message = warned(Some(10), 30, 86_400).expect("too short");
+        assert!(message.starts_with("job `x`: a tick must start within 10s, but"), "{message}");
+        assert!(message.contains("its lock of 30s"), "{message}");
+        assert!(warned(Some(59), 30, 60).is_some());
+        assert!(warned(None, 3_600, 86_400).is_some(), "the default deadline is an hour at most");
+    }
+
+    #[test]
+    fn a_deadline_that_is_long_enough_or_cannot_be_longer_is_not_warned_of() {
+        assert_eq!(warned(Some(60), 30, 86_400), None);
+        assert_eq!(warned(Some(10), 30, 59), None);
+        assert_eq!(warned(None, 30, 86_400), None);
+        assert_eq!(warned(None, 30, 20), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! Every message about jobs.toml as a user sees it, one snapshot each. A message names the thing, the value and the
+//! way out, and never a password.
+
+use std::path::PathBuf;
+
+use solocron::config::{Overrides, Source, load, render};
+
+/// What no message may ever show: the password in every store of this file, and of every variable.
+const SECRET: &str = "hunter2";
+
+/// Compares with the snapshot of this name, which holds the message and nothing else.
+fn assert_message(name: &str, text: &str, overrides: &Overrides<'_>) {
+    let shown = messages(text, overrides);
+    assert!(!shown.contains(SECRET), "{shown}");
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!(name, shown);
+    });
+}
+
+fn messages(text: &str, overrides: &Overrides<'_>) -> String {
+    let source = Source { path: PathBuf::from("jobs.toml"), text: text.to_owned() };
+    let env = |name: &str| match name {
+        "REDIS_PASSWORD" | "REDIS_URL" => Some(SECRET.to_owned()),
+        _ => None,
+    };
+    match load(&source, overrides, &env) {
+        Ok((_, warnings)) if warnings.is_empty() => "accepted without a word".to_owned(),
+        Ok((_, warnings)) => format!("accepted, with warnings\n\n{}", render(&warnings, &source, false)),
+        Err(problems) => render(problems.as_slice(), &source, false),
+    }
+}
+
+/// A good file whose only job has these lines more.
+fn job_with(lines: &str) -> String {
+    format!(
+        "[cluster]\nstore = \"local\"\n\n[jobs.backup]\nschedule = \"30 2 * * *\"\ncommand = [\"backup\"]\n{lines}\n"
+    )
+}
+
+macro_rules! files {
+    ($($name:ident: $text:expr;)+) => { $(
+        #[test]
+        fn $name() {
+            assert_message(stringify!($name), $text, &Overrides::default());
+        }
+    )+ };
+}
+
+macro_rules! jobs {
+    ($($name:ident: $lines:expr;)+) => { $(
+        #[test]
+        fn $name() {
+            assert_message(stringify!($name), &job_with($lines), &Overrides::default());
+        }
+    )+ };
+}
+
+// The file as a whole.
+files! {
+    a_good_file: &job_with("timeout = \"1h\"");
+    an_empty_file: "";
+    a_file_without_jobs: "[cluster]\nstore = \"local\"\n";
+    several_problems_at_once: r#"
+[cluster]
+name = "bill ing"
+stroe = "local"
+replicas = 0
+
+[defaults]
+lease = "1s"
+
+[jobs.backup]
+shedule = "30 2 * * *"
+command = "pg_dump app"
+timeout = 60
+
+[jobs."nightly report"]
+schedule = "@daily"
+command = ["ssh", "db1", "report"]
+retries = -1
+"#;
+    unknown_tables: "[clusters]\nname = \"x\"\n[job.backup]\ncommand = [\"x\"]\n[colour]\nred = 1\n";
+    keys_before_the_first_table: "store = \"local\"\nlease = \"30s\"\n";
+    sections_that_are_no_tables: "cluster = \"local\"\njobs = [\"backup\"]\nlogs = 7\n";
+    a_list_of_jobs: "[cluster]\nstore = \"local\"\n[[jobs]]\nname = \"x\"\n";
+    a_job_that_is_no_table: "[cluster]\nstore = \"local\"\n[jobs]\nbackup = \"0 2 * * *\"\n";
+    a_job_name_with_an_unquoted_dot: &job_with("[jobs.backup.nightly]\nschedule = \"@daily\"");
+    a_byte_order_mark: "\u{feff}[cluster]\nstroe = \"local\"\n";
+    windows_line_ends: "[cluster]\r\nstore = \"local\"\r\nreplica = 3\r\n";
+}
+
+// Syntax.
+files! {
+    a_value_without_quotes: "[cluster]\nname = billing\nstore = local\n\n[jobs.a]\nschedule = \"@daily\"\ncommand = [true]\n";
+    a_string_that_is_not_closed: "[cluster]\nstore = \"local\nreplicas = 2\n";
+    a_string_with_a_password_that_is_not_closed: "[cluster]\nstore = \"redis://:hunter2@redis:6379/0\nreplicas = 2\n";
+    a_list_that_is_not_closed: "[cluster]\nstore = \"local\"\n[jobs.a]\ncommand = [\"x\", \"y\"\nschedule = \"@daily\"\n";
+    a_table_header_that_is_not_closed: "[cluster\nstore = \"local\"\n";
+    a_line_without_a_value: "[cluster]\nstore\nname = \"x\"\n";
+    a_key_twice: "[cluster]\nstore = \"local\"\nstore = \"redis://h\"\n";
+    a_table_twice: "[cluster]\nstore = \"local\"\n[jobs.a]\ncommand = [\"x\"]\n[jobs.a]\nshell = \"y\"\n";
+    a_bad_escape: "[cluster]\nstore = \"local:C:\\data\"\n";
+}
+
+// [cluster]
+files! {
+    no_cluster: "[jobs.a]\nschedule = \"@daily\"\ncommand = [\"x\"]\n";
+    no_store: "[cluster]\nname = \"billing\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = [\"x\"]\n";
+    no_name_with_redis: "[cluster]\nstore = \"redis://redis:6379/0\"\n";
+    a_bad_cluster_name: "[cluster]\nname = \"billing team\"\nstore = \"redis://redis\"\n";
+    a_name_that_is_a_number: "[cluster]\nname = 7\nstore = \"redis://redis\"\n";
+    a_job_key_in_cluster: "[cluster]\nstore = \"local\"\nlease = \"30s\"\n";
+    a_local_store_for_three_replicas: &job_with("").replace("\"local\"", "\"local\"\nreplicas = 3");
+    replicas_in_quotes: "[cluster]\nstore = \"local\"\nreplicas = \"3\"\n";
+}
+
+// [cluster] store
+macro_rules! stores {
+    ($($name:ident: $store:expr;)+) => { $(
+        #[test]
+        fn $name() {
+            let text = format!("[cluster]\nname = \"billing\"\nstore = {}\n[jobs.a]\nschedule = \"@daily\"\ncommand = [\"x\"]\n", $store);
+            assert_message(stringify!($name), &text, &Overrides::default());
+        }
+    )+ };
+}
+stores! {
+    a_store_with_a_typing_error: r#""redsi://redis:6379/0""#;
+    a_store_of_another_kind: r#""postgres://app:hunter2@db/app""#;
+    a_store_without_a_scheme: r#""redis.internal:6379""#;
+    a_store_that_is_a_word: r#""memory""#;
+    a_store_that_is_a_number: "6379";
+    a_store_with_a_bad_port: r#""redis://app:hunter2@redis:63790000/0""#;
+    a_store_with_a_password_and_no_host: r#""redis://:hunter2""#;
+    a_store_with_a_bad_database: r#""redis://redis:6379/main""#;
+    a_store_with_a_password_that_is_not_encoded: r#""redis://app:hunter2/x#y@redis:6379/0""#;
+    a_store_with_a_user_and_no_password: r#""redis://hunter2@redis:6379/0""#;
+    a_store_that_skips_verification: r#""rediss://redis:6379/0#insecure""#;
+    a_store_with_two_hosts: r#""redis://a:6379,b:6379/0""#;
+    a_socket_without_a_path: r#""redis+unix://redis.sock""#;
+    a_sentinel_store: r#""redis+sentinel://a,b,c/main/0""#;
+    a_sentinel_store_without_a_master: r#""redis+sentinel://a,b,c""#;
+    a_cluster_store: r#""redis+cluster://a,b,c""#;
+    a_quorum_store: r#"["redis://a", "redis://b", "redis://c"]"#;
+    a_quorum_of_two: r#"["redis://:hunter2@a", "redis://:hunter2@b"]"#;
+    a_quorum_with_something_else: r#"["redis://a", "redis://b", "local"]"#;
+    a_store_with_a_missing_variable: r#""redis://:${REDIS_PASWORD}@redis:6379/0""#;
+    a_store_with_a_missing_file: r#""redis://:${file:/nowhere/redis}@redis:6379/0""#;
+    a_store_with_an_open_reference: r#""redis://:${REDIS_PASSWORD@redis:6379/0""#;
+    a_store_whose_variable_is_no_url: r#""${REDIS_URL}""#;
+    a_store_whose_password_comes_from_a_variable_and_port_is_bad: r#""redis://:${REDIS_PASSWORD}@redis:x/0""#;
+}
+
+#[test]
+fn a_bad_store_given_by_flag() {
+    let overrides = Overrides { store: Some("redis://:hunter2@redis:x/0"), ..Overrides::default() };
+    assert_message("a_bad_store_given_by_flag", &job_with(""), &overrides);
+}
+
+// [jobs.NAME]
+jobs! {
+    an_unknown_job_key: "time_out = \"1h\"";
+    a_key_by_another_name: "tz = \"UTC\"\nworkdir = \"/\"\nname = \"x\"";
+    a_key_nobody_knows: "colour = \"red\"";
+    a_cluster_key_in_a_job: "replicas = 3";
+    a_bad_job_name: "[jobs.\"nightly backup\"]\nschedule = \"@daily\"\ncommand = [\"x\"]";
+    a_lease_that_is_too_short: "lease = \"2s\"";
+    a_duration_with_words: "timeout = \"5 minutes\"";
+    a_duration_without_a_unit: "timeout = \"90\"";
+    a_duration_that_is_a_number: "kill_grace = 10";
+    a_duration_that_is_a_boolean: "timeout = false";
+    durations_of_zero: "timeout = \"0s\"\nstart_deadline = \"0s\"";
+    both_command_and_shell: "shell = \"backup | gzip\"";
+    an_overlap_that_nobody_knows: "overlap = \"skp\"";
+    a_catch_up_that_is_a_boolean: "catch_up = true";
+    policies_of_later_releases: "overlap = \"wait\"\ncatch_up = \"last\"\non_interrupt = \"rerun\"\nretries = 3\nonly_on = [\"gpu\"]";
+    retries_below_zero: "retries = -1";
+    success_codes_out_of_range: "success_codes = [0, 256, \"1\"]";
+    no_success_codes: "success_codes = []";
+    success_codes_that_are_no_list: "success_codes = 0";
+    an_enabled_in_quotes: "enabled = \"yes\"";
+    an_empty_cwd: "cwd = \"\"";
+    a_user_by_number: "user = \"1000\"\ngroup = 1000";
+    a_user_with_a_group: "user = \"app:app\"";
+    a_nul_in_a_value: "description = \"a\\u0000b\"";
+    env_names_that_cannot_be: "[jobs.backup.env]\n\"\" = \"x\"\n\"A=B\" = \"x\"\nSOLOCRON_JOB = \"x\"";
+    env_values_that_are_no_strings: "env = { PORT = 5432, TLS = true }";
+    env_references_that_cannot_be: "env = { A = \"${B\", C = \"${D:-e}\", E = \"${file:pw}\" }";
+    an_env_that_is_a_list: "env = [\"A=B\"]";
+    a_job_key_below_the_env_header: "[jobs.backup.env]\nPGHOST = \"db\"\ntimeout = \"1h\"";
+    dollars_in_argv: "[jobs.b]\nschedule = \"@daily\"\ncommand = [\"cp\", \"$SRC/a\", \"${DST}\"]";
+    a_pipe_without_pipefail: "[jobs.b]\nschedule = \"@daily\"\nshell = \"pg_dump app | gzip > /backups/app.gz\"";
+    work_in_a_container: "[jobs.b]\nschedule = \"@daily\"\ncommand = [\"docker\", \"run\", \"--rm\", \"report\"]";
+    work_on_another_machine: "[jobs.b]\nschedule = \"@daily\"\nshell = \"ssh db1 vacuum\"";
+}
+
+// schedule, command and shell
+files! {
+    a_job_without_anything: "[cluster]\nstore = \"local\"\n[jobs.backup]\n";
+    a_schedule_that_is_a_number: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = 5\ncommand = [\"x\"]\n";
+    an_empty_list_of_schedules: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = []\ncommand = [\"x\"]\n";
+    a_command_that_is_a_string: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = \"pg_dump -Fc app\"\n";
+    a_command_that_is_a_shell_line: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = \"a > b; c\"\n";
+    an_empty_command: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = []\n[jobs.b]\nschedule = \"@daily\"\ncommand = [\"\", \"x\"]\n";
+    a_command_that_is_a_string_with_a_password: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = \"curl https://app:hunter2@api/x\"\n";
+    a_command_with_a_number: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = [\"sleep\", 5]\n";
+    a_shell_that_is_a_list: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\nshell = [\"a\", \"b\"]\n";
+}
+
+// [defaults], [replica] and [logs]
+jobs! {
+    problems_in_defaults_are_reported_once: "[jobs.second]\nschedule = \"@daily\"\ncommand = [\"x\"]\n[defaults]\nlease = \"1s\"\nenv = { A = 1 }";
+    defaults_for_what_each_job_must_say: "[defaults]\nschedule = \"@daily\"\nshell = \"x\"";
+    an_unknown_default: "[defaults]\ntime_zone = \"UTC\"\nstore = \"local\"";
+    replica_keys_of_later_releases: "[replica]\nlisten = \"127.0.0.1:7070\"\nlabels = [\"gpu\"]\nmax_running = 4";
+    replica_keys_with_bad_values: "[replica]\nlisten = \"7070\"\nlabels = \"gpu\"\nmax_running = 0\ndrain = \"soon\"";
+    log_limits_that_make_no_sense: "[logs]\nkeep = \"0s\"\nkeep_runs = 0\nmax_bytes = \"1.5GB\"\nmax_byte = 1";
+    a_log_limit_of_no_bytes: "[logs]\nmax_bytes = \"0MB\"";
+    a_log_limit_that_is_a_boolean: "[logs]\nmax_bytes = true";
+}
