@@ -4,9 +4,11 @@
 //! [`job`] and [`config`] (pure values), [`lease`] (the protocol, pure), [`clock`], [`store`], [`run`], `replica`, then
 //! `cli`.
 
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod job;
 pub mod lease;
+pub mod replica;
 pub mod run;
 pub mod store;

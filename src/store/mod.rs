@@ -10,5 +10,5 @@ mod trait_;
 pub use beat::{Beat, BeatRun, Peer, Pulse};
 pub use error::StoreError;
 pub use local::LocalStore;
-pub use redis::{RedisKeys, RedisStore, RedisUrl};
+pub use redis::{RedisKeys, RedisStore};
 pub use trait_::{Answered, JobEntries, Store};

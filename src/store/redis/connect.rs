@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, RedisError, ServerErrorKind, Value};
+use redis::{AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo, RedisError, ServerErrorKind, Value};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::debug;
 
+use crate::config::RedisUrl;
 use crate::store::StoreError;
 
 /// A connection attempt, with its greeting, takes at most this long.
@@ -49,15 +50,17 @@ impl Drop for Connector {
 
 impl Connector {
     /// Starts to connect, and returns at once.
-    pub(super) fn start(address: ConnectionInfo, label: String) -> Result<Self, StoreError> {
+    pub(super) fn start(url: &RedisUrl) -> Result<Self, StoreError> {
+        let label = url.to_string();
+        let refused = |error: RedisError| StoreError::NotSent(format!("{label}: {error}"));
         // One crypto provider for the process; an error only says that there is one already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let tcp = TcpSettings::default()
             .set_nodelay(true)
             .set_keepalive(TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))
             .set_user_timeout(USER_TIMEOUT);
-        let client = Client::open(address.set_tcp_settings(tcp))
-            .map_err(|error| StoreError::NotSent(format!("{label}: {error}")))?;
+        let address = url.reveal().into_connection_info().map_err(refused)?;
+        let client = Client::open(address.set_tcp_settings(tcp)).map_err(refused)?;
         let (state, _) = watch::channel(State::Down { why: "not connected yet".to_owned() });
         let state = Arc::new(state);
         let keeper = tokio::spawn(keep_up(client, label, Arc::clone(&state)));

@@ -5,8 +5,6 @@ mod keys;
 mod records;
 mod reply;
 mod scripts;
-mod url;
 
 pub use keys::RedisKeys;
 pub use records::RedisStore;
-pub use url::RedisUrl;

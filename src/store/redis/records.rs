@@ -6,14 +6,15 @@ use std::fmt;
 use futures_util::future::try_join_all;
 use redis::{Cmd, FromRedisValue, Value};
 
+use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, UtcMillis};
 use crate::lease::{Entry, Era, Record, Reply, Request};
 use crate::store::{Answered, Beat, JobEntries, Peer, Pulse, Store, StoreError};
 
+use super::RedisKeys;
 use super::connect::{CallError, Connector};
 use super::reply::{self, Texts};
 use super::scripts::{self, LeaseScript};
-use super::{RedisKeys, RedisUrl};
 
 /// Replicas not heard from for an hour are forgotten.
 const FORGET_NODES_MS: i64 = 3_600_000;
@@ -39,8 +40,8 @@ impl RedisStore {
         let label = url.to_string();
         Ok(Self {
             keys: RedisKeys::of(cluster),
-            renewals: Connector::start(url.connection(), label.clone())?,
-            rest: Connector::start(url.connection(), label.clone())?,
+            renewals: Connector::start(url)?,
+            rest: Connector::start(url)?,
             label,
         })
     }

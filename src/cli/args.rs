@@ -1,0 +1,211 @@
+//! The command line, as the contract lists it. Flags beat the environment, which beats the file.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::job::{JobName, NodeName, RunId, parse_duration};
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "solocron",
+    version,
+    about = "Cron on N identical replicas: each tick of each job runs on exactly one of them.",
+    long_about = "Cron on N identical replicas: each tick of each job runs on exactly one of them.\n\n\
+        Every replica loads the same jobs.toml. At each tick they compete for the job's lock; one runs the job, renews \
+        the lock while it runs, and stops the job in good time when the lock is lost. The others skip.",
+    after_help = "Exit codes: 0 done, 1 failed, 2 usage or unknown job, 69 store unreachable, 78 bad jobs.toml.",
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub struct Cli {
+    /// Flags of every command.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Flags of every command, before or after it.
+#[derive(Debug, Args)]
+pub struct GlobalArgs {
+    /// The jobs file [default: ./jobs.toml, then /etc/solocron/jobs.toml]
+    #[arg(long, global = true, value_name = "FILE", env = "SOLOCRON_CONFIG")]
+    pub config: Option<PathBuf>,
+    /// Where replicas meet, instead of the file's `store`: `local`, `local:PATH`, `redis://HOST:PORT/DB`
+    #[arg(long, global = true, value_name = "URL", env = "SOLOCRON_STORE", hide_env_values = true)]
+    pub store: Option<String>,
+    /// Run logs and the local store [default: $STATE_DIRECTORY, /var/lib/solocron, or the user's state folder]
+    #[arg(long, global = true, value_name = "DIR", env = "SOLOCRON_STATE_DIR")]
+    pub state_dir: Option<PathBuf>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Be a replica, in the foreground
+    Run(RunArgs),
+    /// Validate the jobs file
+    Check(FormatArgs),
+    /// Show the coming ticks
+    Next(NextArgs),
+    /// Show what is wrong, the replicas, and every job's lock and last outcome
+    Status(StatusArgs),
+    /// Show past ticks and how they ended, over all replicas
+    History(HistoryArgs),
+    /// Show the output of a job's last run on this node
+    Logs(LogsArgs),
+    /// Print shell completions
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page
+    Man,
+}
+
+/// Table for people or JSON for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Table,
+    /// For programs: one document.
+    Json,
+}
+
+/// How to print.
+#[derive(Debug, Args)]
+pub struct FormatArgs {
+    /// Table for people, or one JSON document for programs
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// How to write the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people: one coloured line per event.
+    Pretty,
+    /// For programs: one JSON object per line.
+    Json,
+}
+
+/// Where the jobs' output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum OutputArg {
+    /// To a file per run.
+    #[default]
+    File,
+    /// To the replica's log.
+    Stdout,
+    /// To both.
+    Both,
+}
+
+/// Flags of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// This replica's name, unique in the cluster [default: host name]
+    #[arg(long, value_name = "NAME", env = "SOLOCRON_NODE")]
+    pub node: Option<NodeName>,
+    /// Let runs finish for this long after SIGTERM [default: the file's `drain`, else 20s]
+    #[arg(long, value_name = "DURATION", value_parser = duration, env = "SOLOCRON_DRAIN")]
+    pub drain: Option<Duration>,
+    /// Pretty lines or JSON [default: pretty on a terminal, else json]
+    #[arg(long, value_enum, env = "SOLOCRON_LOG_FORMAT")]
+    pub log_format: Option<LogFormat>,
+    /// What to log: error, warn, info, debug
+    #[arg(long, value_name = "LEVEL", default_value = "info", env = "SOLOCRON_LOG_LEVEL")]
+    pub log_level: tracing::Level,
+    /// Where the output of jobs goes
+    #[arg(long, value_enum, default_value_t, env = "SOLOCRON_JOB_OUTPUT")]
+    pub job_output: OutputArg,
+    /// Run N replica processes on this machine, their lines prefixed with their names
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100), env = "SOLOCRON_REPLICAS")]
+    pub replicas: Option<u16>,
+    /// Started by a `run --replicas`: end with it
+    #[arg(long, hide = true)]
+    pub supervised: bool,
+}
+
+/// Flags of `next`.
+#[derive(Debug, Args)]
+pub struct NextArgs {
+    /// Only this job
+    #[arg(value_name = "JOB", conflicts_with = "expr")]
+    pub job: Option<JobName>,
+    /// How many ticks
+    #[arg(short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub count: u32,
+    /// Ticks after this instant, RFC 3339 [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub after: Option<jiff::Timestamp>,
+    /// An expression outside the file
+    #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
+    pub expr: Option<String>,
+    /// The time zone of `--expr` [default: UTC]
+    #[arg(long, value_name = "TZ", requires = "expr")]
+    pub timezone: Option<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// Flags of `status`.
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Exit 1 when anything is wrong
+    #[arg(long)]
+    pub check: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// Flags of `history`.
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// Only this job
+    #[arg(value_name = "JOB")]
+    pub job: Option<JobName>,
+    /// The newest N ticks
+    #[arg(short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub count: u32,
+    /// Only ticks that did not succeed
+    #[arg(long)]
+    pub failed: bool,
+    /// Only ticks since then: RFC 3339, or a duration such as `2h` before now
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// How to print.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// Flags of `logs`.
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub job: JobName,
+    /// This run instead of the last one
+    #[arg(long, value_name = "ID")]
+    pub run: Option<RunId>,
+    /// Go on printing while the run goes on
+    #[arg(long, short = 'f')]
+    pub follow: bool,
+    /// Only the last N lines
+    #[arg(long, value_name = "N")]
+    pub tail: Option<usize>,
+    /// Do not ask the store whether a newer run is elsewhere
+    #[arg(long)]
+    pub local: bool,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| error.to_string())
+}

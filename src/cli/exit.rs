@@ -1,0 +1,67 @@
+//! The exit codes of the contract.
+
+use std::process::ExitCode;
+
+use crate::store::StoreError;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Done.
+    Done,
+    /// Failed, or something is wrong.
+    Failed,
+    /// Wrong usage, or an unknown job.
+    Usage,
+    /// The store cannot be reached.
+    StoreUnreachable,
+    /// jobs.toml is bad.
+    BadConfig,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::StoreUnreachable => 69,
+            Exit::BadConfig => 78,
+        })
+    }
+}
+
+/// Why a command ends without having done its work: what to print, and how to exit.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// How to exit.
+    pub exit: Exit,
+    /// What to print.
+    pub message: String,
+    /// Whether the message is a drawing of its own, that begins with `error: ` already.
+    pub drawn: bool,
+}
+
+impl Failure {
+    /// A failure that ends in this exit code.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), drawn: false }
+    }
+
+    /// jobs.toml is bad; its problems are drawn.
+    pub fn drawn(problems: String) -> Self {
+        Self { exit: Exit::BadConfig, message: problems, drawn: true }
+    }
+
+    /// The store cannot be reached, or refused.
+    pub fn store(label: &str, error: &StoreError) -> Self {
+        Self::new(Exit::StoreUnreachable, format!("store {label}: {error}"))
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::new(Exit::Failed, format!("{error:#}"))
+    }
+}

@@ -1,0 +1,104 @@
+//! What every command begins with: finding and loading jobs.toml, the state folder, and the store.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::clock::SystemClock;
+use crate::config::{self, Config, Overrides, Problem, Source, StoreUrl};
+use crate::store::{LocalStore, RedisStore, Store};
+
+use super::args::GlobalArgs;
+use super::exit::{Exit, Failure};
+
+/// The state folder of a system service.
+const SYSTEM_STATE_DIR: &str = "/var/lib/solocron";
+
+/// The embedded store's file in the state folder.
+const LOCAL_STORE_FILE: &str = "store.sqlite3";
+
+/// A loaded jobs.toml, and what goes with it.
+#[derive(Debug)]
+pub struct Session {
+    /// The file.
+    pub source: Source,
+    /// What it says.
+    pub config: Config,
+    /// What is probably not meant.
+    pub warnings: Vec<Problem>,
+    /// Run logs and the local store.
+    pub state_dir: PathBuf,
+}
+
+impl Session {
+    /// Finds and loads the file. All its problems are in the failure's message.
+    pub fn load(global: &GlobalArgs, drain: Option<Duration>) -> Result<Self, Failure> {
+        let source = config::find(global.config.as_deref())
+            .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))?;
+        let overrides = Overrides { store: global.store.as_deref(), drain };
+        let (config, warnings) = config::load(&source, &overrides, &env)
+            .map_err(|problems| Failure::drawn(config::render(problems.as_slice(), &source, colour())))?;
+        let state_dir = state_dir(global.state_dir.as_deref())?;
+        Ok(Self { source, config, warnings, state_dir })
+    }
+
+    /// Starts to connect to the store. Needs a running runtime.
+    pub fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
+        let cluster = self.config.cluster.clone();
+        let local = |path: &Path| -> Result<Arc<dyn Store>, Failure> {
+            let store = LocalStore::open(path, cluster.clone(), Box::new(SystemClock));
+            let store = store.map_err(|error| Failure::new(Exit::StoreUnreachable, error.to_string()))?;
+            Ok(Arc::new(store))
+        };
+        match &self.config.store {
+            StoreUrl::Local => local(&self.state_dir.join(LOCAL_STORE_FILE)),
+            StoreUrl::LocalPath(path) => local(path),
+            StoreUrl::Redis(url) => {
+                let store = RedisStore::start(url, cluster.clone());
+                Ok(Arc::new(store.map_err(|error| Failure::store(&url.to_string(), &error))?))
+            }
+        }
+    }
+
+    /// Connects to the store, and waits until it answers.
+    pub async fn reach_store(&self) -> Result<Arc<dyn Store>, Failure> {
+        let store = self.open_store()?;
+        store.ready().await.map_err(|error| Failure::store(&store.label(), &error))?;
+        Ok(store)
+    }
+}
+
+/// A variable of the environment.
+pub fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Whether problems are drawn in colour on stderr.
+pub fn colour() -> bool {
+    std::io::stderr().is_terminal() && env("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Where run logs and the local store are kept.
+fn state_dir(flag: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(folder) = flag {
+        return Ok(folder.to_owned());
+    }
+    // systemd lists several folders with colons between them.
+    if let Some(folders) = env("STATE_DIRECTORY").filter(|folders| !folders.is_empty()) {
+        return Ok(folders.split(':').next().unwrap_or_default().into());
+    }
+    let system = Path::new(SYSTEM_STATE_DIR);
+    if nix::unistd::access(system, nix::unistd::AccessFlags::W_OK).is_ok() {
+        return Ok(system.to_owned());
+    }
+    let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || absolute("HOME").map(|home| home.join(".local/state"));
+    let state = absolute("XDG_STATE_HOME").or_else(home).ok_or_else(|| {
+        Failure::new(
+            Exit::Usage,
+            "no state folder: neither XDG_STATE_HOME nor HOME is set; name one with --state-dir",
+        )
+    })?;
+    Ok(state.join("solocron"))
+}

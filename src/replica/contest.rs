@@ -1,0 +1,377 @@
+//! One job's tick on one replica, from its instant until it is known how it was decided. Pure: a step takes what
+//! happened and the time, and says what to do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::{CatchUp, Cause, Fence, JobSpec, NodeName, Reason, RunId, Tick, UtcMillis, Verdict};
+use crate::lease::{Answer, BootInstant, Caller, Claim, Gap, Holder, Reply, ScheduleHash};
+
+/// A store that did not answer is asked again after this long, twice as long each time.
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// A held lock is asked for again after this part of the lease: its holder renews as often.
+const ASKS_PER_LEASE: u32 = 6;
+
+/// However soon the holder's time seems over, it is not asked for more often than this.
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+
+/// A record of a newer release is looked at again after this long.
+const SCHEMA_PAUSE: Duration = Duration::from_secs(30);
+
+/// Ticks between the mark and a claim are counted up to this many; above, the count is left out.
+const MAX_COUNTED: u64 = 100_000;
+
+/// A claim for one tick, under one run id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bid {
+    /// The run that would start.
+    pub run: RunId,
+    /// The tick.
+    pub tick: Tick,
+    /// Whether a claim that got no answer may have been applied.
+    unsure: bool,
+    /// How often the store did not answer.
+    failures: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    /// No tick is due.
+    Idle,
+    /// A tick is due, and will be claimed at this instant.
+    Waiting { bid: Bid, until: UtcMillis },
+    /// A claim is under way.
+    Asking { bid: Bid },
+}
+
+/// What to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing until something happens.
+    Nothing,
+    /// Come back at this instant.
+    WakeAt(UtcMillis),
+    /// Claim; of the run before, which is given up, release what may have been granted.
+    Claim {
+        /// What to claim.
+        bid: Bid,
+        /// A run whose claim got no answer.
+        instead_of: Option<RunId>,
+    },
+    /// Start the run.
+    Start {
+        /// What was granted.
+        won: Won,
+        /// When the claim was sent.
+        sent: BootInstant,
+    },
+    /// Release the lock of a claim whose answer came too late.
+    Abandon(RunId),
+    /// Learn the store's clock and era, and come back.
+    Resync(UtcMillis),
+}
+
+/// A granted lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Won {
+    /// The run.
+    pub run: RunId,
+    /// Its tick.
+    pub tick: Tick,
+    /// Its fencing token.
+    pub fence: Fence,
+    /// Why it was granted.
+    pub cause: Cause,
+    /// Which grant of the tick this is, from 1.
+    pub tries: u32,
+    /// When it was granted, by the store's clock.
+    pub started: UtcMillis,
+}
+
+/// What became known of a tick.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding {
+    /// It was decided elsewhere, or earlier.
+    Decided {
+        /// The replica that has or had its run.
+        by: Option<NodeName>,
+        /// How it ended.
+        how: Option<Verdict>,
+    },
+    /// This replica's claim decided that it does not run.
+    Consumed(Verdict),
+    /// It waits for the lock's holder.
+    Held(Option<Holder>),
+    /// The record was written by a newer release.
+    NewerSchema(u32),
+}
+
+/// One job on this replica.
+#[derive(Debug)]
+pub struct Contest {
+    spec: Arc<JobSpec>,
+    /// Every tick up to here is known to be decided.
+    decided: UtcMillis,
+    /// Whether the job's record is known to be of the store's present era.
+    open: bool,
+    state: State,
+    /// Why the tick at hand has not been decided yet: becomes the reason of ticks that are passed over.
+    delayed_by: Option<Reason>,
+}
+
+impl Contest {
+    /// A job whose record has not been opened yet.
+    pub fn new(spec: Arc<JobSpec>) -> Self {
+        Self { spec, decided: UtcMillis(0), open: false, state: State::Idle, delayed_by: None }
+    }
+
+    /// The job.
+    pub fn spec(&self) -> &Arc<JobSpec> {
+        &self.spec
+    }
+
+    /// Whether the job's record still has to be opened.
+    pub fn is_unopened(&self) -> bool {
+        !self.open
+    }
+
+    /// Whether the job's record was open before, in this process.
+    pub fn has_been_open(&self) -> bool {
+        self.decided > UtcMillis(0)
+    }
+
+    /// The tick at hand.
+    pub fn tick(&self) -> Option<Tick> {
+        match &self.state {
+            State::Waiting { bid, .. } | State::Asking { bid } => Some(bid.tick),
+            State::Idle => None,
+        }
+    }
+
+    /// Whether no claim of the bid at hand has failed yet.
+    pub fn first_failure(&self) -> bool {
+        matches!(&self.state, State::Asking { bid } if bid.failures == 0)
+    }
+
+    /// Gives up the bid at hand.
+    pub fn forget(&mut self) {
+        self.state = State::Idle;
+    }
+
+    /// Whether a claim is under way.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.state, State::Asking { .. })
+    }
+
+    /// The run whose claim may have been applied although no answer came.
+    pub fn unsure_run(&self) -> Option<RunId> {
+        match &self.state {
+            State::Waiting { bid, .. } | State::Asking { bid } if bid.unsure => Some(bid.run),
+            _ => None,
+        }
+    }
+
+    /// The store lives another life, or forgot: the record has to be opened before the next claim.
+    pub fn close(&mut self) {
+        self.open = false;
+    }
+
+    /// The record is open; its mark tells what is decided. Under another schedule, the new one starts now.
+    pub fn opened(&mut self, mark: UtcMillis, sched: &ScheduleHash, now: UtcMillis) {
+        let same = sched.0 == self.spec.schedule.fingerprint();
+        self.decided = self.decided.max(if same { mark } else { mark.max(now) });
+        self.open = true;
+        self.hurry(now);
+    }
+
+    /// Something happened that the wait at hand waited for.
+    pub fn hurry(&mut self, now: UtcMillis) {
+        if let State::Waiting { until, .. } = &mut self.state {
+            *until = now.min(*until);
+        }
+    }
+
+    /// The oldest tick that may still start, or else the newest one, which has to be decided all the same.
+    fn candidate(&self, now: UtcMillis) -> Option<Tick> {
+        let schedule = &self.spec.schedule;
+        let newest = schedule.at_or_before(now).filter(|tick| tick.instant() > self.decided)?;
+        let Some(limit) = self.spec.start_deadline else { return Some(newest) };
+        let in_time = now.minus(limit + Duration::from_millis(1)).max(self.decided);
+        Some(schedule.next_after(in_time).map_or(newest, |oldest| oldest.min(newest)))
+    }
+
+    /// Time has passed: a tick's instant, or a wait, may be over. `stagger` tells how long after a tick's instant
+    /// this replica asks for it.
+    pub fn wake(&mut self, now: UtcMillis, stagger: impl FnOnce(Tick) -> Duration) -> Action {
+        if !self.open || self.is_asking() {
+            return Action::Nothing;
+        }
+        let Some(tick) = self.candidate(now) else { return self.rest() };
+        match &mut self.state {
+            State::Waiting { bid, until } if bid.tick == tick => {
+                if now < *until {
+                    return Action::WakeAt(*until);
+                }
+                let bid = bid.clone();
+                self.ask(bid, None)
+            }
+            _ => {
+                let instead_of = self.unsure_run();
+                let bid = Bid { run: RunId::new(), tick, unsure: false, failures: 0 };
+                let at = tick.instant().plus(stagger(tick));
+                if now < at && instead_of.is_none() {
+                    return self.wait(bid, at);
+                }
+                self.ask(bid, instead_of)
+            }
+        }
+    }
+
+    fn ask(&mut self, bid: Bid, instead_of: Option<RunId>) -> Action {
+        self.state = State::Asking { bid: bid.clone() };
+        Action::Claim { bid, instead_of }
+    }
+
+    fn wait(&mut self, bid: Bid, until: UtcMillis) -> Action {
+        self.state = State::Waiting { bid, until };
+        Action::WakeAt(until)
+    }
+
+    fn rest(&mut self) -> Action {
+        self.state = State::Idle;
+        Action::Nothing
+    }
+
+    /// The claim under way, completed by what the replica remembers of the store.
+    pub fn claim(&self, bid: &Bid, caller: Caller, now: UtcMillis) -> Claim {
+        let schedule = &self.spec.schedule;
+        let prev = schedule.at_or_before(UtcMillis(bid.tick.as_millis() - 1));
+        let passed = schedule.at_or_before(caller.heard.plus(Duration::from_millis(200)));
+        Claim {
+            run: bid.run,
+            tick: bid.tick,
+            prev,
+            gap: prev.and_then(|prev| self.gap(prev)),
+            gap_reason: self.delayed_by.unwrap_or(Reason::NoReplica),
+            sched: ScheduleHash(schedule.fingerprint().to_owned()),
+            lease: self.spec.lease,
+            start_deadline: self.spec.start_deadline_of(bid.tick),
+            overlap: self.spec.overlap,
+            on_interrupt: self.spec.on_interrupt,
+            catch_up: self.is_catch_up(bid.tick, now),
+            wall: now,
+            passed: passed.filter(|_| caller.heard.0 > 0),
+            caller,
+        }
+    }
+
+    /// Whether the tick is too late for anything but catching up, and that is wanted.
+    fn is_catch_up(&self, tick: Tick, now: UtcMillis) -> bool {
+        self.spec.catch_up == CatchUp::Last && now.since(tick.instant()) > self.spec.start_deadline_of(tick)
+    }
+
+    /// How many ticks lie above the known mark, up to `prev`.
+    fn gap(&self, prev: Tick) -> Option<Gap> {
+        let mut count = 0;
+        let mut at = self.decided;
+        while let Some(tick) = self.spec.schedule.next_after(at).filter(|tick| *tick <= prev) {
+            count += 1;
+            if count > MAX_COUNTED {
+                return None;
+            }
+            at = tick.instant();
+        }
+        (count > 0).then_some(Gap { mark: self.decided, count })
+    }
+
+    /// The store answered the claim sent at `sent`. `in_time` is false when a grant must not start anything any more.
+    pub fn answered(
+        &mut self,
+        reply: &Reply,
+        now: UtcMillis,
+        sent: BootInstant,
+        in_time: bool,
+    ) -> (Option<Finding>, Action) {
+        let State::Asking { bid } = self.state.clone() else { return (None, Action::Nothing) };
+        self.decided = self.decided.max(reply.mark.unwrap_or(UtcMillis(0)));
+        let again = now.plus(RETRY_PAUSES.0);
+        match &reply.answer {
+            Answer::Won { .. } if !in_time => (None, self.too_late(&bid)),
+            Answer::Won { fence, tries, started } => {
+                let cause = self.cause(&bid, *tries, now);
+                self.settled(bid.tick);
+                let won = Won {
+                    run: bid.run,
+                    tick: bid.tick,
+                    fence: *fence,
+                    cause,
+                    tries: *tries,
+                    started: *started,
+                };
+                (None, Action::Start { won, sent })
+            }
+            Answer::Early { wait } => (None, self.wait(sure(bid), now.plus(*wait))),
+            Answer::Held { by, frees_in } => {
+                self.delayed_by = Some(Reason::Overlap);
+                let pause = (*frees_in).min(self.spec.lease / ASKS_PER_LEASE).max(MIN_PAUSE);
+                (Some(Finding::Held(by.clone())), self.wait(sure(bid), now.plus(pause)))
+            }
+            Answer::Decided { by, how } => {
+                let finding = Finding::Decided { by: by.clone(), how: *how };
+                (Some(finding), self.settled(bid.tick))
+            }
+            Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.settled(bid.tick)),
+            Answer::NewerSchema(schema) => {
+                (Some(Finding::NewerSchema(*schema)), self.wait(sure(bid), now.plus(SCHEMA_PAUSE)))
+            }
+            Answer::NewEra(_) | Answer::Unsynced => {
+                self.open &= reply.answer == Answer::Unsynced;
+                self.wait(bid, again);
+                (None, Action::Resync(again))
+            }
+            // No answers to a claim.
+            Answer::Opened { .. }
+            | Answer::Renewed { .. }
+            | Answer::Lost
+            | Answer::Finished
+            | Answer::AlreadyDecided
+            | Answer::Abandoned => (None, self.wait(bid, again)),
+        }
+    }
+
+    fn cause(&self, bid: &Bid, tries: u32, now: UtcMillis) -> Cause {
+        match (tries > 1, self.is_catch_up(bid.tick, now)) {
+            (true, _) => Cause::Rerun,
+            (false, true) => Cause::CatchUp,
+            (false, false) => Cause::Schedule,
+        }
+    }
+
+    /// The tick is given back, and claimed anew under another run id.
+    fn too_late(&mut self, bid: &Bid) -> Action {
+        self.decided = self.decided.min(UtcMillis(bid.tick.as_millis() - 1));
+        self.state = State::Idle;
+        Action::Abandon(bid.run)
+    }
+
+    fn settled(&mut self, tick: Tick) -> Action {
+        self.decided = self.decided.max(tick.instant());
+        self.delayed_by = None;
+        self.rest()
+    }
+
+    /// The claim under way got no answer.
+    pub fn failed(&mut self, may_have_been_applied: bool, now: UtcMillis) -> Action {
+        let State::Asking { bid } = self.state.clone() else { return Action::Nothing };
+        self.delayed_by = Some(Reason::StoreUnreachable);
+        let pause = RETRY_PAUSES.0.saturating_mul(1 << bid.failures.min(10)).min(RETRY_PAUSES.1);
+        let unsure = bid.unsure || may_have_been_applied;
+        self.wait(Bid { unsure, failures: bid.failures + 1, ..bid }, now.plus(pause))
+    }
+}
+
+/// The store answered: nothing of this bid is in doubt any more.
+fn sure(bid: Bid) -> Bid {
+    Bid { unsure: false, failures: 0, ..bid }
+}

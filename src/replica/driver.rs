@@ -1,0 +1,326 @@
+//! The loop of a replica: waits for instants, answers and orders, lets the pure parts decide, and performs what they
+//! say. It holds no rule of its own.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Woke;
+use crate::job::{JobName, RunId, UtcMillis};
+use crate::run::{LogRetention, StopOrder, StopReason};
+use crate::store::{Beat, BeatRun};
+
+use super::agenda::{Agenda, Coming};
+use super::clockwork::{Clockwork, ClockworkError, SharedAgenda, take_coming};
+use super::contest::Contest;
+use super::errand::Done;
+use super::event::Event;
+use super::heartbeat::{Exchange, Heartbeat};
+use super::keeper::{Kept, Line, Shop};
+use super::patience::{Impatience, Patience};
+use super::replica::{Alive, Job, Replica, Stop};
+use super::watch::{Upshot, Watch};
+
+/// Without anything to wait for, the clock is looked at this often.
+const IDLE: Duration = Duration::from_secs(3_600);
+
+/// One replica at work.
+pub(super) struct Driver {
+    pub(super) shop: Arc<Shop>,
+    pub(super) jobs: BTreeMap<JobName, Job>,
+    pub(super) contests: HashMap<JobName, Contest>,
+    pub(super) watch: Watch,
+    /// When to look at which job again, in any order; looking too often is harmless.
+    pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
+    pub(super) errands: JoinSet<Done>,
+    pub(super) opening: HashSet<JobName>,
+    pub(super) keepers: JoinSet<Kept>,
+    pub(super) lines: HashMap<RunId, (JobName, Line)>,
+    pub(super) resync: Arc<Notify>,
+    pub(super) draining: bool,
+    agenda: SharedAgenda,
+    beat: watch::Sender<Beat>,
+    pruning: JoinSet<()>,
+    retention: LogRetention,
+    drain: Duration,
+    alive: Option<Alive>,
+}
+
+impl Driver {
+    /// A replica that has not begun.
+    pub(super) fn build(replica: Replica) -> Self {
+        let life = RunId::new();
+        let beat = Beat {
+            node: replica.node.clone(),
+            life,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            file: replica.file,
+            started: replica.clock.utc(),
+            draining: false,
+            running: Vec::new(),
+        };
+        let mut agenda = Agenda::default();
+        agenda.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
+        let enabled = replica.jobs.values().filter(|job| job.spec.enabled);
+        let contests =
+            enabled.map(|job| (job.spec.name.clone(), Contest::new(Arc::clone(&job.spec)))).collect();
+        let watch = Watch::new(
+            replica.events.clone(),
+            replica.store.label(),
+            (replica.node.clone(), life),
+            replica.expected_replicas,
+        );
+        let shop = Shop {
+            node: replica.node,
+            store: replica.store,
+            clock: replica.clock,
+            logs: replica.logs,
+            output: replica.output,
+            events: replica.events,
+            memory: watch::Sender::new(None),
+        };
+        Self {
+            shop: Arc::new(shop),
+            jobs: replica.jobs,
+            contests,
+            watch,
+            alarms: BinaryHeap::new(),
+            errands: JoinSet::new(),
+            opening: HashSet::new(),
+            keepers: JoinSet::new(),
+            lines: HashMap::new(),
+            resync: Arc::new(Notify::new()),
+            draining: false,
+            agenda: Arc::new(Mutex::new(agenda)),
+            beat: watch::Sender::new(beat),
+            pruning: JoinSet::new(),
+            retention: replica.retention,
+            drain: replica.drain,
+            alive: replica.alive,
+        }
+    }
+
+    /// Takes part until told to stop.
+    pub(super) async fn run(mut self, stop: Stop) -> Result<(), ClockworkError> {
+        let store = self.shop.store.label();
+        self.shop.events.tell(Event::Started { jobs: self.contests.len(), store });
+        let (announce, announced) = mpsc::unbounded_channel();
+        self.expect(take_coming(&self.agenda, self.shop.clock.as_ref()));
+        let clock = Arc::clone(&self.shop.clock);
+        let clockwork = Clockwork::start(Arc::clone(&self.agenda), clock, announce).await?;
+        let (exchanges, exchanged) = mpsc::channel(1);
+        let heartbeat = Heartbeat {
+            store: Arc::clone(&self.shop.store),
+            clock: Arc::clone(&self.shop.clock),
+            beat: self.beat.subscribe(),
+            now: Arc::clone(&self.resync),
+            exchanges,
+        };
+        let over = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(heartbeat.run(over.clone()));
+        self.prune();
+        self.loop_until_stopped(stop, announced, exchanged).await;
+        clockwork.stop().await;
+        over.cancel();
+        while tasks.join_next().await.is_some() {}
+        while self.pruning.join_next().await.is_some() {}
+        self.shop.events.tell(Event::Stopped);
+        Ok(())
+    }
+
+    async fn loop_until_stopped(
+        &mut self,
+        stop: Stop,
+        mut announced: mpsc::UnboundedReceiver<Vec<Coming>>,
+        mut exchanged: mpsc::Receiver<Exchange>,
+    ) {
+        let clock = Arc::clone(&self.shop.clock);
+        let mut armed = UtcMillis(i64::MAX);
+        let mut alarm = clock.wait_until(armed);
+        let mut patience = Patience::new();
+        let mut at_once = false;
+        let mut alive = self.alive.as_ref().map(|alive| tokio::time::interval(alive.every));
+        if let Some(alive) = &mut alive {
+            alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
+        while !(self.draining && self.keepers.is_empty() && self.errands.is_empty()) {
+            let next = self.next_alarm();
+            if next != armed {
+                armed = next;
+                alarm = clock.wait_until(armed);
+            }
+            // Every arm is cancel-safe: what it waits for is kept outside of it.
+            tokio::select! {
+                woke = &mut alarm => {
+                    armed = UtcMillis(i64::MAX);
+                    alarm = clock.wait_until(armed);
+                    self.woke(woke);
+                }
+                Some(coming) = announced.recv() => self.expect(coming),
+                Some(done) = self.errands.join_next() => self.done(done.expect("errands neither panic nor are aborted")),
+                Some(kept) = self.keepers.join_next() => self.kept(&kept.expect("keepers neither panic nor are aborted")),
+                Some(exchange) = exchanged.recv() => self.exchanged(exchange),
+                () = tick(&mut alive) => self.say_alive(),
+                () = stop.drain.cancelled(), if !self.draining => {
+                    self.start_to_drain();
+                    patience.drain(self.drain);
+                }
+                () = stop.at_once.cancelled(), if !at_once => {
+                    at_once = true;
+                    self.start_to_drain();
+                    self.stop_runs(Some(Duration::ZERO));
+                    patience.stop(Duration::ZERO);
+                }
+                next = patience.over() => match next {
+                    Impatience::StopRuns => patience.stop(self.stop_runs(None)),
+                    Impatience::GiveUp => {
+                        self.give_up();
+                        patience.rest();
+                    },
+                },
+            }
+        }
+    }
+
+    fn next_alarm(&self) -> UtcMillis {
+        match self.alarms.peek() {
+            Some(Reverse((at, _))) => *at,
+            None => UtcMillis(i64::MAX / 2).min(self.shop.clock.utc().plus(IDLE)),
+        }
+    }
+
+    /// Ticks will come at their instants.
+    fn expect(&mut self, coming: Vec<Coming>) {
+        self.alarms.extend(coming.into_iter().map(|coming| Reverse((coming.tick.instant(), coming.job))));
+    }
+
+    fn woke(&mut self, woke: Woke) {
+        let now = self.shop.clock.utc();
+        if woke == Woke::Stepped {
+            return self.replan(now);
+        }
+        while let Some(Reverse((at, job))) = self.alarms.pop() {
+            if at > now {
+                self.alarms.push(Reverse((at, job)));
+                return;
+            }
+            self.look_at(&job);
+        }
+    }
+
+    /// The wall clock was stepped: every instant is waited for anew, and what is due by now is looked at.
+    fn replan(&mut self, now: UtcMillis) {
+        self.shop.events.tell(Event::ClockStepped);
+        self.alarms.clear();
+        self.agenda.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
+        self.expect(take_coming(&self.agenda, self.shop.clock.as_ref()));
+        self.look_at_all();
+    }
+
+    /// Whatever the jobs wait for may have happened.
+    pub(super) fn look_at_all(&mut self) {
+        let now = self.shop.clock.utc();
+        let jobs: Vec<JobName> = self.contests.keys().cloned().collect();
+        for job in jobs {
+            self.contests.get_mut(&job).expect("the name was just taken from there").hurry(now);
+            self.look_at(&job);
+        }
+    }
+
+    fn exchanged(&mut self, exchange: Exchange) {
+        let mut memory = self.shop.memory.borrow().clone();
+        let upshot = self.watch.take_in(exchange, &mut memory);
+        self.shop.memory.send_replace(memory);
+        match upshot {
+            Upshot::Same => return,
+            Upshot::Reached => {}
+            Upshot::Reopen => {
+                self.contests.values_mut().for_each(Contest::close);
+                self.lines.values().for_each(|(_, line)| line.renew.notify_one());
+            }
+        }
+        self.open_records();
+    }
+
+    fn kept(&mut self, kept: &Kept) {
+        self.lines.remove(&kept.run);
+        self.update_beat();
+        self.prune();
+        if let Some(contest) = self.contests.get_mut(&kept.job) {
+            contest.hurry(self.shop.clock.utc());
+        }
+        self.look_at(&kept.job);
+    }
+
+    /// What the next heartbeat says.
+    pub(super) fn update_beat(&mut self) {
+        let running =
+            self.lines.iter().map(|(run, (job, _))| BeatRun { job: job.clone(), run: *run }).collect();
+        let draining = self.draining;
+        self.beat.send_modify(|beat| {
+            beat.running = running;
+            beat.draining = draining;
+        });
+    }
+
+    /// Deletes logs that are kept no longer, off the loop.
+    fn prune(&mut self) {
+        while self.pruning.try_join_next().is_some() {}
+        if self.pruning.is_empty() {
+            let (shop, retention) = (Arc::clone(&self.shop), self.retention);
+            self.pruning.spawn(async move { shop.logs.prune(retention).await });
+        }
+    }
+
+    fn say_alive(&self) {
+        if let Some(alive) = &self.alive {
+            (alive.tell)();
+        }
+    }
+
+    fn start_to_drain(&mut self) {
+        if self.draining {
+            return;
+        }
+        self.draining = true;
+        self.alarms.clear();
+        self.update_beat();
+        self.resync.notify_one();
+        self.shop.events.tell(Event::Draining { running: self.lines.len(), limit: self.drain });
+        self.give_back_unsure();
+    }
+
+    /// Orders every run to stop, with its own grace or with this one; the longest grace comes back.
+    fn stop_runs(&mut self, grace: Option<Duration>) -> Duration {
+        self.shop.events.tell(Event::Stopping { running: self.lines.len() });
+        let mut longest = Duration::ZERO;
+        for (job, line) in self.lines.values() {
+            let own = self.jobs.get(job).map_or(Duration::ZERO, |job| job.spec.kill_grace);
+            let grace = grace.unwrap_or(own);
+            StopOrder { reason: StopReason::Shutdown, grace }.give(&line.stops);
+            longest = longest.max(grace);
+        }
+        longest
+    }
+
+    /// Leaves unrecorded what the store does not take.
+    fn give_up(&self) {
+        self.lines.values().for_each(|(_, line)| line.give_up.cancel());
+    }
+}
+
+async fn tick(interval: &mut Option<tokio::time::Interval>) {
+    match interval {
+        Some(interval) => {
+            interval.tick().await;
+        }
+        None => std::future::pending().await,
+    }
+}

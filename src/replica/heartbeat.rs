@@ -1,0 +1,61 @@
+//! The heartbeat: once a second, and whenever it is asked for, it tells the store what this replica does, and brings
+//! back what the store knows.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::lease::BootInstant;
+use crate::store::{Beat, Pulse, Store, StoreError};
+
+/// A replica is heard from this often.
+const BEAT_EVERY: Duration = Duration::from_secs(1);
+
+/// One exchange of heartbeats.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    /// When it was sent.
+    pub(super) sent: BootInstant,
+    /// When the answer was there.
+    pub(super) received: BootInstant,
+    /// The answer.
+    pub(super) result: Result<Pulse, StoreError>,
+}
+
+/// What the heartbeat needs.
+pub(super) struct Heartbeat {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// What to say.
+    pub(super) beat: watch::Receiver<Beat>,
+    /// Beat at once.
+    pub(super) now: Arc<Notify>,
+    /// Where the exchanges go; one that is not taken yet holds up the next.
+    pub(super) exchanges: mpsc::Sender<Exchange>,
+}
+
+impl Heartbeat {
+    /// Beats until `stop`.
+    pub(super) async fn run(self, stop: CancellationToken) {
+        let mut ticks = interval(BEAT_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                _ = ticks.tick() => {}
+                () = self.now.notified() => {}
+            }
+            let beat = self.beat.borrow().clone();
+            let sent = self.clock.boot();
+            let result = self.store.pulse(Some(&beat)).await;
+            let received = self.clock.boot();
+            if self.exchanges.send(Exchange { sent, received, result }).await.is_err() {
+                return;
+            }
+        }
+    }
+}

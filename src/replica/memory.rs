@@ -1,0 +1,178 @@
+//! What a replica remembers of the store: its clock, its era, and for how long both have been steady. Pure; the
+//! heartbeat feeds it.
+
+use std::time::Duration;
+
+use crate::job::{NodeName, UtcMillis};
+use crate::lease::{BootInstant, Caller, Era};
+
+/// The store's clock was stepped when it is off by more than this from where it should be.
+const STEP: Duration = Duration::from_millis(500);
+
+/// What one exchange with the store taught.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Learned {
+    /// It was the first.
+    First,
+    /// Nothing new.
+    Steady,
+    /// The store's clock was stepped.
+    Stepped,
+    /// The store lives another life: every job has to be opened anew.
+    NewEra,
+}
+
+/// One reading of the store's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reading {
+    /// When it was asked for, on this machine.
+    pub sent: BootInstant,
+    /// When the answer was there, on this machine.
+    pub received: BootInstant,
+    /// What the store's clock showed in between.
+    pub store: UtcMillis,
+}
+
+impl Reading {
+    /// The store's time at boot, in milliseconds, as far as this reading tells.
+    fn origin(self) -> i64 {
+        let middle = self.sent.plus(self.received.since(self.sent) / 2);
+        self.store.0.saturating_sub(i64::try_from(middle.0.as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// How far the origin may be off.
+    fn error(self) -> Duration {
+        self.received.since(self.sent) / 2
+    }
+}
+
+/// A replica's memory of its store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Memory {
+    /// The store's time when this machine was started.
+    origin: i64,
+    era: Era,
+    /// The latest store time heard in any earlier era.
+    heard: UtcMillis,
+    /// The latest store time heard at all.
+    latest: UtcMillis,
+    steady_since: BootInstant,
+}
+
+impl Memory {
+    /// The memory after a first reading.
+    pub fn first(reading: Reading, era: Era) -> Self {
+        Self {
+            origin: reading.origin(),
+            era,
+            heard: UtcMillis(0),
+            latest: reading.store,
+            steady_since: reading.received,
+        }
+    }
+
+    /// Takes in another reading.
+    pub fn learn(&mut self, reading: Reading, era: &Era) -> Learned {
+        let off = Duration::from_millis(reading.origin().abs_diff(self.origin));
+        let learned = if self.era != *era {
+            self.heard = self.heard.max(self.latest);
+            self.era = era.clone();
+            Learned::NewEra
+        } else if off > STEP + reading.error() {
+            Learned::Stepped
+        } else {
+            Learned::Steady
+        };
+        if learned != Learned::Steady {
+            self.steady_since = reading.received;
+        }
+        self.origin = reading.origin();
+        self.latest = self.latest.max(reading.store);
+        learned
+    }
+
+    /// The store forgot what this replica had told it: as good as a new life, although it calls itself the same.
+    pub fn distrust(&mut self, now: BootInstant) {
+        self.heard = self.heard.max(self.latest);
+        self.steady_since = now;
+    }
+
+    /// What the store's clock should show now.
+    pub fn store_time(&self, now: BootInstant) -> UtcMillis {
+        UtcMillis(self.origin.saturating_add(i64::try_from(now.0.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    /// The latest store time heard in any earlier era; 0 if none.
+    pub fn heard(&self) -> UtcMillis {
+        self.heard
+    }
+
+    /// What goes along with a request sent now.
+    pub fn caller(&self, node: &NodeName, now: BootInstant, largest_lease: Duration) -> Caller {
+        Caller {
+            node: node.clone(),
+            expect: self.store_time(now),
+            era: self.era.clone(),
+            calm: now.since(self.steady_since),
+            heard: self.heard,
+            largest_lease,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> BootInstant {
+        BootInstant(Duration::from_millis(ms))
+    }
+
+    fn reading(sent: u64, received: u64, store: i64) -> Reading {
+        Reading { sent: at(sent), received: at(received), store: UtcMillis(store) }
+    }
+
+    fn era(name: &str) -> Era {
+        Era(name.into())
+    }
+
+    fn calm(memory: &Memory, now: u64) -> Duration {
+        let node = NodeName::parse("a").expect("name");
+        memory.caller(&node, at(now), Duration::ZERO).calm
+    }
+
+    #[test]
+    fn the_stores_time_is_told_from_the_middle_of_the_exchange() {
+        let memory = Memory::first(reading(1_000, 1_020, 501_010), era("e"));
+        assert_eq!(memory.store_time(at(2_000)), UtcMillis(502_000));
+    }
+
+    #[test]
+    fn calm_grows_from_the_first_reading_and_begins_anew_with_a_step_or_an_era() {
+        let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+        assert_eq!(memory.learn(reading(9_000, 9_000, 509_100), &era("e")), Learned::Steady);
+        assert_eq!(calm(&memory, 10_000), Duration::from_secs(10));
+
+        assert_eq!(memory.learn(reading(10_000, 10_000, 530_000), &era("e")), Learned::Stepped);
+        assert_eq!(calm(&memory, 11_000), Duration::from_secs(1));
+
+        assert_eq!(memory.learn(reading(12_000, 12_000, 532_000), &era("f")), Learned::NewEra);
+        assert_eq!(calm(&memory, 12_000), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_slow_answer_is_no_step() {
+        let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+        assert_eq!(memory.learn(reading(1_000, 2_600, 501_000), &era("e")), Learned::Steady);
+    }
+
+    #[test]
+    fn what_was_heard_belongs_to_earlier_eras() {
+        let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+        assert_eq!(memory.heard(), UtcMillis(0));
+        memory.learn(reading(1_000, 1_000, 501_000), &era("f"));
+        assert_eq!(memory.heard(), UtcMillis(500_000));
+        memory.distrust(at(1_000));
+        assert_eq!(memory.heard(), UtcMillis(501_000));
+    }
+}

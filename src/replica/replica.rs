@@ -1,0 +1,85 @@
+//! A replica: one `solocron run` process, or one that a program embeds. It takes part until it is told to stop.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::job::{JobName, JobSpec, NodeName};
+use crate::run::{JobOutput, LogRetention, RunLogs};
+use crate::store::Store;
+
+use super::clockwork::ClockworkError;
+use super::driver::Driver;
+use super::event::Events;
+
+/// A job with its variables resolved.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// What jobs.toml says.
+    pub spec: Arc<JobSpec>,
+    /// The job's own variables.
+    pub env: BTreeMap<String, String>,
+}
+
+/// Everything a replica is made of.
+#[derive(Debug)]
+pub struct Replica {
+    /// Its name, unique in the cluster.
+    pub node: NodeName,
+    /// Every job of jobs.toml, also those that are not enabled.
+    pub jobs: BTreeMap<JobName, Job>,
+    /// Hash of the jobs.toml they come from.
+    pub file: String,
+    /// How many replicas there should be.
+    pub expected_replicas: Option<u32>,
+    /// How long runs may go on after the order to drain.
+    pub drain: Duration,
+    /// Where the replicas meet.
+    pub store: Arc<dyn Store>,
+    /// The clocks.
+    pub clock: Arc<dyn Clock>,
+    /// Where output and finished runs are kept.
+    pub logs: RunLogs,
+    /// How much of that is kept.
+    pub retention: LogRetention,
+    /// Where the jobs' output goes.
+    pub output: JobOutput,
+    /// Where it tells what happens.
+    pub events: Events,
+    /// Told while the replica makes progress, this often.
+    pub alive: Option<Alive>,
+}
+
+/// Somebody who wants to hear that the replica makes progress.
+pub struct Alive {
+    /// How often.
+    pub every: Duration,
+    /// How.
+    pub tell: Box<dyn Fn() + Send>,
+}
+
+impl std::fmt::Debug for Alive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Alive").field("every", &self.every).finish_non_exhaustive()
+    }
+}
+
+/// How a replica is told to stop. The second tells more than the first.
+#[derive(Debug, Clone, Default)]
+pub struct Stop {
+    /// Take no new ticks, let runs finish for the time to drain, then stop them.
+    pub drain: CancellationToken,
+    /// Stop everything at once.
+    pub at_once: CancellationToken,
+}
+
+impl Replica {
+    /// Takes part until it is told to stop, and returns when nothing of it runs any more. A store that is down ends
+    /// nothing.
+    pub async fn run(self, stop: Stop) -> Result<(), ClockworkError> {
+        Driver::build(self).run(stop).await
+    }
+}

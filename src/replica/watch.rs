@@ -1,0 +1,137 @@
+//! What a replica makes of each exchange of heartbeats: whether the store is up, steady, and knows it, and who else is.
+
+use std::time::Duration;
+
+use crate::job::{NodeName, RunId};
+use crate::lease::BootInstant;
+
+use super::event::{Event, Events};
+use super::heartbeat::Exchange;
+use super::memory::{Learned, Memory, Reading};
+use super::roster::Roster;
+
+/// Too few replicas are said after this long, and again as often.
+const TOO_FEW_AFTER: Duration = Duration::from_secs(60);
+
+/// A name that is taken is said again after this long.
+const SAY_TAKEN_AGAIN: Duration = Duration::from_secs(60);
+
+/// What an exchange means for the jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Upshot {
+    /// Nothing new.
+    Same,
+    /// The store answers, and records may have to be opened.
+    Reached,
+    /// The store may have forgotten: every record has to be opened anew, and every lock renewed.
+    Reopen,
+}
+
+/// The replica's view of the store and its peers.
+#[derive(Debug)]
+pub(super) struct Watch {
+    events: Events,
+    store: String,
+    me: NodeName,
+    life: RunId,
+    expected: Option<u32>,
+    up: Option<bool>,
+    /// Whether the store has taken a heartbeat of this life.
+    known: bool,
+    too_few_since: Option<BootInstant>,
+    taken_said: Option<BootInstant>,
+    pub(super) roster: Roster,
+}
+
+impl Watch {
+    /// A view of nothing yet.
+    pub(super) fn new(
+        events: Events,
+        store: String,
+        (me, life): (NodeName, RunId),
+        expected: Option<u32>,
+    ) -> Self {
+        let roster = Roster::alone(me.clone());
+        Self {
+            events,
+            store,
+            me,
+            life,
+            expected,
+            up: None,
+            known: false,
+            too_few_since: None,
+            taken_said: None,
+            roster,
+        }
+    }
+
+    /// Takes in one exchange.
+    pub(super) fn take_in(&mut self, exchange: Exchange, memory: &mut Option<Memory>) -> Upshot {
+        let pulse = match exchange.result {
+            Ok(pulse) => pulse,
+            Err(error) => {
+                if self.up != Some(false) {
+                    self.events.tell(Event::StoreLost { error: error.to_string() });
+                }
+                self.up = Some(false);
+                return Upshot::Same;
+            }
+        };
+        if self.up.replace(true) != Some(true) {
+            self.events.tell(Event::StoreReached { store: self.store.clone() });
+        }
+        let reading = Reading { sent: exchange.sent, received: exchange.received, store: pulse.now };
+        let learned = match memory {
+            None => {
+                *memory = Some(Memory::first(reading, pulse.era.clone()));
+                Learned::First
+            }
+            Some(memory) => memory.learn(reading, &pulse.era),
+        };
+        let forgot = self.known && pulse.forgot;
+        if forgot && let Some(memory) = memory {
+            memory.distrust(exchange.received);
+        }
+        let now = exchange.received;
+        if self.known
+            && pulse.peers.iter().any(|peer| peer.beat.node == self.me && peer.beat.life != self.life)
+        {
+            self.say_taken(now);
+        }
+        self.known = true;
+        self.roster.learn(&pulse.peers, pulse.now);
+        self.count_replicas(now);
+        self.upshot(learned, forgot)
+    }
+
+    fn upshot(&self, learned: Learned, forgot: bool) -> Upshot {
+        let what = match learned {
+            Learned::NewEra => "it was restarted, or another server took over",
+            _ if forgot => "it forgot this replica",
+            Learned::Stepped => "its clock was stepped",
+            Learned::First | Learned::Steady => return Upshot::Reached,
+        };
+        self.events.tell(Event::StoreChanged { what });
+        if learned == Learned::NewEra || forgot { Upshot::Reopen } else { Upshot::Reached }
+    }
+
+    fn count_replicas(&mut self, now: BootInstant) {
+        let Some(expected) = self.expected.filter(|&expected| self.roster.live() < expected as usize) else {
+            self.too_few_since = None;
+            return;
+        };
+        let since = *self.too_few_since.get_or_insert(now);
+        if now.since(since) >= TOO_FEW_AFTER {
+            self.too_few_since = Some(now);
+            self.events.tell(Event::TooFewReplicas { live: self.roster.live(), expected });
+        }
+    }
+
+    fn say_taken(&mut self, now: BootInstant) {
+        if self.taken_said.is_none_or(|said| now.since(said) >= SAY_TAKEN_AGAIN) {
+            self.taken_said = Some(now);
+            self.events.tell(Event::NameTaken);
+        }
+    }
+}
