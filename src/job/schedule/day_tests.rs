@@ -64,6 +64,7 @@ fn days_of_the_week_agree_with_the_calendar_in_every_month() {
 fn both_fields_given_either_matches() {
     assert_eq!(days("1,20", "MON", 2026, 2), [1, 2, 9, 16, 20, 23]);
     assert_eq!(days("31", "MON", 2026, 2), [2, 9, 16, 23]);
+    assert_eq!(days("L-28", "MON", 2026, 2), [2, 9, 16, 23]);
 }
 
 #[test]
