@@ -147,7 +147,7 @@ impl Days {
     }
 
     fn of_month(&self, month: Month) -> Bits {
-        let mut days = self.days.and(month.all());
+        let mut days = self.days;
         for before in self.before_last.iter().take_while(|&before| before < month.length) {
             days = days.or(Bits::one(month.length - before));
         }
@@ -157,7 +157,7 @@ impl Days {
         if self.last_weekday {
             days = days.or(Bits::one(month.nearest_weekday(month.length)));
         }
-        days
+        days.and(month.all())
     }
 
     fn of_week(&self, month: Month) -> Bits {

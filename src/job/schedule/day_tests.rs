@@ -13,7 +13,7 @@ fn days(of_month: &str, of_week: &str, year: i16, month: i8) -> Vec<u8> {
 #[test]
 fn every_form_of_day_matches_the_days_it_says() {
     // 2026: 1 Feb is a Sunday, 28 days; 1 May a Friday, 31 May a Sunday; 1 Aug a Saturday; 31 Oct a Saturday.
-    let cases: [(&str, &str, i8, &[u8]); 21] = [
+    let cases: [(&str, &str, i8, &[u8]); 22] = [
         ("15", "*", 5, &[15]),
         ("29-31", "*", 2, &[]),
         ("L", "*", 2, &[28]),
@@ -21,6 +21,7 @@ fn every_form_of_day_matches_the_days_it_says() {
         ("L-3,1", "*", 5, &[1, 28]),
         ("L-30", "*", 5, &[1]),
         ("L-30", "*", 6, &[]),
+        ("L-28", "*", 2, &[]),
         ("15W", "*", 5, &[15]),
         ("16W", "*", 5, &[15]),
         ("17W", "*", 5, &[18]),
@@ -63,6 +64,7 @@ fn days_of_the_week_agree_with_the_calendar_in_every_month() {
 fn both_fields_given_either_matches() {
     assert_eq!(days("1,20", "MON", 2026, 2), [1, 2, 9, 16, 20, 23]);
     assert_eq!(days("31", "MON", 2026, 2), [2, 9, 16, 23]);
+    assert_eq!(days("L-28", "MON", 2026, 2), [2, 9, 16, 23]);
 }
 
 #[test]

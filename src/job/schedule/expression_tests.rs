@@ -51,6 +51,7 @@ fn every_refused_expression_says_where_what_and_the_way_out() {
             "day of week `2027` is out of range, expected 0-7 or SUN-SAT",
             NO_YEAR,
         ),
+        ("0 0 12 1 1 8", 11..12, "day of week `8` is out of range, expected 0-7 or SUN-SAT", NO_YEAR),
         (
             "0 0 1 1 8",
             8..9,

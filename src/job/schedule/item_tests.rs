@@ -149,6 +149,7 @@ fn hashed_items_stay_within_their_range_and_keep_their_step() {
         let quarters = only(read(Field::Minute, "H/15"));
         assert_eq!(quarters.len(), 4);
         assert!(quarters[0] < 15 && quarters.windows(2).all(|pair| pair[1] - pair[0] == 15));
+        assert_eq!(only(read(Field::Minute, "H(20-24)/5")), only(read(Field::Minute, "H(20-24)")));
         let tens = only(read(Field::Minute, "h(0-29)/10"));
         assert!(tens[0] < 10 && tens.len() == 3 && tens[2] < 30);
         assert!(only(read(Field::DayOfWeek, "H(5-7)")).iter().all(|day| [0, 5, 6].contains(day)));
