@@ -13,8 +13,13 @@ use crate::bench::{Bench, argv, shell};
 /// The C library keeps signals 32 and 33 to itself.
 const LIBC_SIGNALS: u64 = 0b11 << 31;
 
-/// An account that every system has.
-const OTHER: &str = "nobody";
+/// Two accounts that every system has: the first, or the second to those who are the first.
+const OTHERS: [&str; 2] = ["nobody", "daemon"];
+
+fn other() -> User {
+    let accounts = OTHERS.map(|name| User::from_name(name).unwrap().expect("every system has it"));
+    accounts.into_iter().find(|user| user.uid != geteuid()).expect("nobody is both")
+}
 
 /// Runs `line` and returns what it printed.
 async fn printed(launch: &Launch) -> String {
@@ -109,38 +114,40 @@ async fn the_replicas_own_user_can_be_named_without_root() {
 
 #[tokio::test]
 async fn another_user_is_taken_on_with_its_groups_and_variables_or_the_error_says_what_it_needs() {
-    let other = User::from_name(OTHER).unwrap().expect("every system has nobody");
+    let other = other();
     let group = Group::from_gid(other.gid).unwrap().expect("its group has a name");
     let line = "id -un; id -gn; id -G; echo $USER $LOGNAME $HOME $SHELL";
-    let launch = Launch { user: Some(OTHER.into()), ..shell(line) };
+    let launch = Launch { user: Some(other.name.clone()), ..shell(line) };
     let ended = Bench::new().run(&launch).await;
-    if needs_root(&ended, "user `nobody`") {
+    if needs_root(&ended, &format!("user `{}`", other.name)) {
         return;
     }
-    let (gid, home, shell) = (other.gid, other.dir.display(), other.shell.display());
-    assert_eq!(ended.tail, format!("{OTHER}\n{}\n{gid}\n{OTHER} {OTHER} {home} {shell}\n", group.name));
+    let (name, gid, home, shell) = (other.name, other.gid, other.dir.display(), other.shell.display());
+    assert_eq!(ended.tail, format!("{name}\n{}\n{gid}\n{name} {name} {home} {shell}\n", group.name));
 }
 
 #[tokio::test]
 async fn a_group_may_be_named_with_a_user_and_without() {
-    let both = Launch { user: Some(OTHER.into()), group: Some("daemon".into()), ..shell("id -un; id -gn") };
+    let other = other().name;
+    let both = Launch { user: Some(other.clone()), group: Some("bin".into()), ..shell("id -un; id -gn") };
     let ended = Bench::new().run(&both).await;
-    if needs_root(&ended, "user `nobody` and group `daemon`") {
+    if needs_root(&ended, &format!("user `{other}` and group `bin`")) {
         return;
     }
-    assert_eq!(ended.tail, format!("{OTHER}\ndaemon\n"));
+    assert_eq!(ended.tail, format!("{other}\nbin\n"));
     let alone = Launch { user: None, ..both };
-    assert_eq!(printed(&alone).await, "root\ndaemon\n");
+    assert_eq!(printed(&alone).await, "root\nbin\n");
 }
 
 #[tokio::test]
 async fn a_folder_is_entered_as_the_jobs_user() {
     let bench = Bench::new();
     fs::set_permissions(bench.folder.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let other = other().name;
     let launch =
-        Launch { user: Some(OTHER.into()), cwd: Some(bench.folder.path().into()), ..shell("echo in") };
+        Launch { user: Some(other.clone()), cwd: Some(bench.folder.path().into()), ..shell("echo in") };
     let ended = bench.run(&launch).await;
-    if needs_root(&ended, "user `nobody`") {
+    if needs_root(&ended, &format!("user `{other}`")) {
         return;
     }
     let message = ended.error.expect("an error").to_string();
