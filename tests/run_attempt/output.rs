@@ -1,8 +1,13 @@
 //! What becomes of what a job prints.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
 use solocron::run::{Identity, JobOutput, Launch, StopReason, attempt};
 use tokio::sync::watch;
 
@@ -89,22 +94,64 @@ async fn no_byte_is_lost_that_was_printed_right_before_the_exit() {
 }
 
 #[tokio::test]
-async fn a_background_process_that_holds_the_pipe_or_fills_it_does_not_hold_up_the_end() {
+async fn a_background_process_that_holds_the_pipe_outlives_its_job_and_does_not_hold_up_the_end() {
     let bench = Bench::new();
-    for holder in ["sleep 600", "yes"] {
-        let launch = shell(&format!("{holder} & echo $! > pid; echo done"));
-        let launch = Launch { cwd: Some(bench.folder.path().into()), ..launch };
-        let ended = bench.run(&launch).await;
-        let pid = fs::read_to_string(bench.path("pid")).unwrap().trim().parse().unwrap();
-        let stray = Stray(nix::unistd::Pid::from_raw(pid));
-        assert_eq!(ended.verdict.to_string(), "succeeded");
-        assert!(bench.log_of(&launch).contains("out done\n"));
-        if holder == "yes" {
-            eventually("SIGPIPE, as nobody reads any more", || (!is_alive(stray.0)).then_some(())).await;
-        } else {
-            assert!(is_alive(stray.0), "what a job leaves in the background is its own business");
-        }
-    }
+    let fifo = bench.path("go");
+    mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+    let launch =
+        in_folder(&bench, "(exec 3<>go; read line <&3; echo here >answer) & echo $! >pid; echo done");
+    let ended = bench.run(&launch).await;
+    let _stray = stray(&bench);
+    assert_eq!((ended.verdict.to_string().as_str(), ended.tail.as_str()), ("succeeded", "done\n"));
+    OpenOptions::new().read(true).write(true).open(&fifo).unwrap().write_all(b"go\n").unwrap();
+    eventually("the answer", || fs::read_to_string(bench.path("answer")).ok().filter(|it| it == "here\n"))
+        .await;
+}
+
+#[tokio::test]
+async fn a_background_process_that_prints_without_end_does_not_hold_up_the_end() {
+    let bench = Bench::new();
+    said::listen();
+    let launch = in_folder(&bench, "yes & echo $! >pid");
+    let ended = bench.run(&launch).await;
+    let stray = stray(&bench);
+    assert_eq!(ended.verdict.to_string(), "succeeded");
+    assert_eq!(said::about(launch.identity.run), "", "it was not given up for being late");
+    eventually("SIGPIPE, as nobody reads any more", || (!is_alive(stray.0)).then_some(())).await;
+}
+
+fn in_folder(bench: &Bench, line: &str) -> Launch {
+    Launch { cwd: Some(bench.folder.path().into()), ..shell(line) }
+}
+
+/// The process whose id the job has left in `pid`.
+fn stray(bench: &Bench) -> Stray {
+    let pid = fs::read_to_string(bench.path("pid")).unwrap();
+    Stray(Pid::from_raw(pid.trim().parse().unwrap()))
+}
+
+#[tokio::test]
+async fn a_disk_that_hangs_holds_up_neither_a_stop_order_nor_the_end() {
+    let bench = Bench::new();
+    said::listen();
+    let launch = shell("yes");
+    let path = bench.logs.log_path(&launch.identity.job, launch.identity.run);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    // What is written here without a reader waits for ever, once the pipe is full.
+    mkfifo(&path, Mode::S_IRWXU).unwrap();
+    let mut disk = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let going = bench.start(&launch);
+    eventually("a full pipe", || is_full(&disk).then_some(())).await;
+    going.stop(StopReason::LockLost, LONG);
+    assert_eq!(going.end().await.verdict.to_string(), "interrupted (lock_lost)");
+    assert_eq!(said::about(launch.identity.run).matches("run log cannot be written").count(), 1);
+    // Lets the write go on that the runtime would otherwise wait for.
+    std::thread::spawn(move || while disk.read(&mut [0; 64 * 1024]).is_ok() {});
+}
+
+fn is_full(pipe: &File) -> bool {
+    let mut writable = [PollFd::new(pipe.as_fd(), PollFlags::POLLOUT)];
+    poll(&mut writable, PollTimeout::ZERO).unwrap() == 0
 }
 
 #[tokio::test]

@@ -147,7 +147,7 @@ async fn who_had_ended_by_itself_before_the_order_keeps_its_own_verdict() {
     let bench = Bench::new();
     let fifo = bench.path("go");
     mkfifo(&fifo, Mode::S_IRWXU).unwrap();
-    let line = "exec 3<>go; echo pid $$; read line <&3; exit 3";
+    let line = "exec 3<>go; echo pid $$; read line <&3; echo last words; exit 3";
     let launch = Launch { cwd: Some(bench.folder.path().into()), ..shell(line) };
     let log = bench.logs.begin(&launch.identity).await;
     let (stops, orders) = watch::channel(None);
@@ -159,11 +159,14 @@ async fn who_had_ended_by_itself_before_the_order_keeps_its_own_verdict() {
             log.trim().rsplit(' ').next()?.parse().ok()
         }) => Pid::from_raw(pid),
     };
-    // From here on nobody polls the attempt, and so it cannot hear of the exit before it hears of the order.
+    // Until the order is given, neither the attempt nor the runtime can hear of the exit, nor of the last words.
     fs::write(&fifo, "go\n").unwrap();
-    eventually("the exit", || (!is_alive(pid)).then_some(())).await;
+    while is_alive(pid) {
+        std::thread::yield_now();
+    }
     StopOrder { reason: StopReason::Operator, grace: LONG }.give(&stops);
     let ended = running.await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.exit_code), ("failed", Some(3)));
+    assert!(ended.tail.ends_with("\nlast words\n"), "{}", ended.tail);
     assert!(kill(pid, None).is_err(), "it was reaped");
 }
