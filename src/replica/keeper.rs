@@ -15,7 +15,8 @@ use crate::lease::{Answer, BootInstant, Deadline, Finish, Holding, Renew, Reply,
 use crate::run::{Ended, Identity, JobOutput, Launch, RunLogs, StopOrder, StopReason, attempt};
 use crate::store::{Store, StoreError};
 
-use super::event::{Event, Events, RunRef};
+use super::event::{Event, RunRef};
+use super::events::Events;
 use super::hold::{Duty, Hold};
 use super::memory::Memory;
 

@@ -2,17 +2,18 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::job::{JobName, RunId};
-use crate::lease::{Answer, BootInstant, Deadline, Holding, Open, Pace, Reply, ScheduleHash};
+use crate::lease::{Answer, BootInstant, Deadline, Holding, Pace, Reply};
 use crate::store::StoreError;
 
-use super::contest::{Action, Bid, Contest, Finding, Won};
+use super::action::{Action, Bid, Finding, Won};
+use super::contest::Contest;
 use super::driver::Driver;
 use super::errand::{self, Done};
 use super::event::Event;
 use super::keeper::{Grant, Line, keep};
+use super::proposal::schedule_hash;
 
 impl Driver {
     /// Looks whether a tick of the job is due, and does what follows.
@@ -51,7 +52,7 @@ impl Driver {
             let memory = memory.as_ref().expect("no record is open before the store was heard");
             memory.caller(&self.shop.node, self.shop.clock.boot(), contest.spec().lease)
         };
-        let claim = contest.claim(bid, caller, self.shop.clock.utc());
+        let claim = contest.proposal().claim(bid, caller, self.shop.clock.utc());
         self.errands.spawn(errand::claim(Arc::clone(&self.shop), job.clone(), claim, instead_of));
     }
 
@@ -132,7 +133,7 @@ impl Driver {
                 cause: won.cause,
                 tries: won.tries,
                 started: won.started,
-                sched: ScheduleHash(spec.schedule.fingerprint().to_owned()),
+                sched: schedule_hash(&spec),
             },
             sent,
             spec,
@@ -156,17 +157,8 @@ impl Driver {
             if !contest.is_unopened() || self.opening.contains(job) {
                 continue;
             }
-            let spec = contest.spec();
-            let caller = memory.caller(&self.shop.node, now, spec.lease);
-            let lost_up_to = caller.heard.plus(Duration::from_millis(200));
-            let open = Open {
-                sched: ScheduleHash(spec.schedule.fingerprint().to_owned()),
-                lease: spec.lease,
-                known: contest.has_been_open(),
-                passed: spec.schedule.at_or_before(lost_up_to).filter(|_| caller.heard.0 > 0),
-                caller,
-            };
-            opens.push((job.clone(), open));
+            let caller = memory.caller(&self.shop.node, now, contest.spec().lease);
+            opens.push((job.clone(), contest.proposal().open(caller)));
         }
         if opens.is_empty() {
             return;
@@ -190,16 +182,6 @@ impl Driver {
                 }
                 // Anything else is tried again after the next heartbeat.
                 Ok(_) | Err(_) => {}
-            }
-        }
-    }
-
-    /// A replica that drains gives back what unanswered claims may have taken.
-    pub(super) fn give_back_unsure(&mut self) {
-        for (job, contest) in &mut self.contests {
-            if let Some(run) = contest.unsure_run().filter(|_| !contest.is_asking()) {
-                contest.forget();
-                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), run));
             }
         }
     }
