@@ -17,7 +17,6 @@ struct Bid<'a> {
     instant: UtcMillis,
     lease: Duration,
     overlap: Overlap,
-    passed: Option<Tick>,
 }
 
 impl Bid<'_> {
@@ -36,9 +35,12 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         instant: claim.tick.instant(),
         lease: claim.lease,
         overlap: claim.overlap,
-        passed: claim.passed,
     };
+    let was_missing = draft.record.is_none();
     if let Some(answer) = enter(&mut draft, &bid) {
+        if was_missing {
+            remember_lost(&mut draft, claim);
+        }
         return draft.answer(answer);
     }
     let now = draft.server.now;
@@ -49,8 +51,7 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
     // Rule 9.
     let rerun = may_rerun(draft.record_mut(), claim);
     if Protection::Mark.is_on() && claim.tick.instant() <= draft.record_mut().mark && !rerun {
-        let answer = decided(draft.record_mut(), claim.tick);
-        return draft.answer(answer);
+        return at_or_below_mark(draft, claim);
     }
     if let Some(verdict) = not_to_run(&mut draft, claim, rerun) {
         return consume(draft, claim, verdict, rerun);
@@ -85,7 +86,6 @@ pub(super) fn decide_manual(mut draft: Draft<'_>, manual: &Manual) -> Decision {
         instant: manual.asked,
         lease: manual.lease,
         overlap: manual.overlap,
-        passed: None,
     };
     if let Some(answer) = enter(&mut draft, &bid) {
         return draft.answer(answer);
@@ -124,11 +124,11 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     // Rule 3.
     if draft.record.is_none() {
         let wait = bid.lease.max(bid.caller.largest_lease);
-        draft.create(bid.caller, wait);
+        draft.create(bid.caller, wait, None);
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
-    draft.adopt_era(bid.caller, bid.lease, bid.passed);
+    draft.adopt_era(bid.caller, bid.lease);
     // Rule 5.
     if draft.record_mut().run == Some(bid.run) {
         return Some(mine(draft, bid));
@@ -253,16 +253,45 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict, rerun: bool) -
     draft.answer(Answer::Consumed(verdict))
 }
 
-/// Records the ticks between the mark and the claimed one, which nobody claimed.
+/// A claim that found no record tells from where on ticks may have been forgotten with it.
+fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
+    let Some(record) = draft.record.as_mut() else { return };
+    let seen = claim.gap.map_or(UtcMillis(claim.tick.as_millis() - 1), |gap| gap.mark);
+    record.lost = Some(seen).filter(|seen| *seen < record.mark);
+    record.sched = claim.sched.clone();
+}
+
+/// Rule 9: the tick was decided; or the mark was raised past it when the store forgot, and this is its entry.
+fn at_or_below_mark(mut draft: Draft<'_>, claim: &Claim) -> Decision {
+    let now = draft.server.now;
+    let record = draft.record_mut();
+    let lost = record.lost.filter(|lost| *lost < claim.tick.instant() && record.tick != Some(claim.tick));
+    let Some(after) = lost else {
+        let answer = decided(record, claim.tick);
+        return draft.answer(answer);
+    };
+    let after = Some(after).filter(|_| record.sched == claim.sched);
+    record.lost = Some(claim.tick.instant()).filter(|tick| *tick < record.mark);
+    let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+    let entry = Entry::without_run(claim.tick, Cause::Schedule, verdict, now);
+    draft.entries.push(Entry { after, ..entry });
+    draft.answer(Answer::Consumed(verdict))
+}
+
+/// Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
 fn pass_over(draft: &mut Draft<'_>, claim: &Claim) {
     let now = draft.server.now;
     let record = draft.record_mut();
-    let Some(prev) = claim.prev.filter(|prev| prev.instant() > record.mark) else { return };
+    let lost = record.lost.take();
+    let after = lost.unwrap_or(record.mark);
+    let Some(prev) = claim.prev.filter(|prev| prev.instant() > after) else { return };
     if record.sched != claim.sched {
         return;
     }
-    let after = record.mark;
-    let verdict = Verdict::because(Outcome::Missed, claim.gap_reason);
+    let verdict = match lost {
+        Some(_) => Verdict::because(Outcome::Unknown, Reason::StoreReset),
+        None => Verdict::because(Outcome::Missed, claim.gap_reason),
+    };
     let count = claim.gap.filter(|gap| gap.mark == after).map(|gap| gap.count);
     draft.entries.push(Entry {
         after: Some(after),
