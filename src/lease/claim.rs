@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 
 use super::decide::{Decision, Draft, EARLY_TOLERANCE};
+use super::passed;
 use super::{Answer, Caller, Claim, Entry, Holder, LeaseInstant, Manual, Phase, Protection, Record};
 
 /// What a claim and a manual request have in common.
@@ -39,7 +40,7 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
     let was_missing = draft.record.is_none();
     if let Some(answer) = enter(&mut draft, &bid) {
         if was_missing {
-            remember_lost(&mut draft, claim);
+            passed::remember_lost(&mut draft, claim);
         }
         return draft.answer(answer);
     }
@@ -64,7 +65,7 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         Contention::Held(answer) => return draft.answer(answer),
     }
     // Rule 14.
-    pass_over(&mut draft, claim);
+    passed::record_passed(&mut draft, claim);
     let cause = match (rerun, claim.catch_up) {
         (true, _) => Cause::Rerun,
         (false, true) => Cause::CatchUp,
@@ -243,7 +244,7 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict, rerun: bool) -
         let answer = decided(draft.record_mut(), claim.tick);
         return draft.answer(answer);
     }
-    pass_over(&mut draft, claim);
+    passed::record_passed(&mut draft, claim);
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
     draft.entries.push(entry);
@@ -253,51 +254,13 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict, rerun: bool) -
     draft.answer(Answer::Consumed(verdict))
 }
 
-/// A claim that found no record tells from where on ticks may have been forgotten with it.
-fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
-    let Some(record) = draft.record.as_mut() else { return };
-    let seen = claim.gap.map_or(UtcMillis(claim.tick.as_millis() - 1), |gap| gap.mark);
-    record.lost = Some(seen).filter(|seen| *seen < record.mark);
-    record.sched = claim.sched.clone();
-}
-
-/// Rule 9: the tick was decided; or the mark was raised past it when the store forgot, and this is its entry.
+/// Rule 9 for a tick that is not rerun: it was decided, and how; or it was forgotten, and this is its entry.
 fn at_or_below_mark(mut draft: Draft<'_>, claim: &Claim) -> Decision {
-    let now = draft.server.now;
-    let record = draft.record_mut();
-    let lost = record.lost.filter(|lost| *lost < claim.tick.instant() && record.tick != Some(claim.tick));
-    let Some(after) = lost else {
-        let answer = decided(record, claim.tick);
-        return draft.answer(answer);
+    let answer = match passed::record_lost(&mut draft, claim) {
+        Some(verdict) => Answer::Consumed(verdict),
+        None => decided(draft.record_mut(), claim.tick),
     };
-    let after = Some(after).filter(|_| record.sched == claim.sched);
-    record.lost = Some(claim.tick.instant()).filter(|tick| *tick < record.mark);
-    let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
-    let entry = Entry::without_run(claim.tick, Cause::Schedule, verdict, now);
-    draft.entries.push(Entry { after, ..entry });
-    draft.answer(Answer::Consumed(verdict))
-}
-
-/// Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
-fn pass_over(draft: &mut Draft<'_>, claim: &Claim) {
-    let now = draft.server.now;
-    let record = draft.record_mut();
-    let lost = record.lost.take();
-    let after = lost.unwrap_or(record.mark);
-    let Some(prev) = claim.prev.filter(|prev| prev.instant() > after) else { return };
-    if record.sched != claim.sched {
-        return;
-    }
-    let verdict = match lost {
-        Some(_) => Verdict::because(Outcome::Unknown, Reason::StoreReset),
-        None => Verdict::because(Outcome::Missed, claim.gap_reason),
-    };
-    let count = claim.gap.filter(|gap| gap.mark == after).map(|gap| gap.count);
-    draft.entries.push(Entry {
-        after: Some(after),
-        count,
-        ..Entry::without_run(prev, Cause::Schedule, verdict, now)
-    });
+    draft.answer(answer)
 }
 
 /// Rule 14: the lock is the caller's.
