@@ -1,7 +1,7 @@
 //! What a contest says: which claim to make, what to do next, and what became known of a tick.
 
 use crate::job::{Cause, Fence, NodeName, RunId, Tick, UtcMillis, Verdict};
-use crate::lease::{BootInstant, Holder};
+use crate::lease::{BootInstant, Era, Holder};
 
 /// A claim for one tick, under one run id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Bid {
     pub tick: Tick,
     /// Whether a claim that got no answer may have been applied.
     pub(super) unsure: bool,
+    /// The life of the store, as the replica knew it, in which it was first claimed.
+    pub(super) era: Era,
     /// How often the store did not answer.
     pub(super) failures: u32,
 }
@@ -19,13 +21,27 @@ pub struct Bid {
 impl Bid {
     /// A bid for the tick, under a run id of its own.
     pub(super) fn new(tick: Tick) -> Self {
-        Self { run: RunId::new(), tick, unsure: false, failures: 0 }
+        Self { run: RunId::new(), tick, unsure: false, era: Era::default(), failures: 0 }
+    }
+
+    /// What has to be given back when this bid is given up.
+    pub(super) fn doubt(&self) -> Doubt {
+        Doubt { run: self.run, era: self.era.clone() }
     }
 
     /// The store answered: nothing of this bid is in doubt any more.
     pub(super) fn sure(self) -> Self {
         Self { unsure: false, failures: 0, ..self }
     }
+}
+
+/// A run whose lock is to be given back: nothing was started, whether or not it was granted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// The run.
+    pub run: RunId,
+    /// The life of the store, as the replica knew it, in which it was claimed.
+    pub era: Era,
 }
 
 /// What to do next.
@@ -40,7 +56,7 @@ pub enum Action {
         /// What to claim.
         bid: Bid,
         /// A run whose claim got no answer.
-        instead_of: Option<RunId>,
+        instead_of: Option<Doubt>,
     },
     /// Start the run.
     Start {
@@ -50,7 +66,7 @@ pub enum Action {
         sent: BootInstant,
     },
     /// Release the lock of a claim whose answer came too late.
-    Abandon(RunId),
+    Abandon(Doubt),
     /// Learn the store's clock and era, and come back.
     Resync(UtcMillis),
 }
@@ -70,6 +86,8 @@ pub struct Won {
     pub tries: u32,
     /// When it was granted, by the store's clock.
     pub started: UtcMillis,
+    /// The life of the store in which it was granted.
+    pub era: Era,
 }
 
 /// What became known of a tick.

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{Cause, JobSpec, Reason, RunId, Tick, UtcMillis};
-use crate::lease::{Answer, BootInstant, Reply, ScheduleHash};
+use crate::job::{Cause, JobSpec, Reason, Tick, UtcMillis};
+use crate::lease::{Answer, BootInstant, Era, Reply, ScheduleHash};
 
-use super::action::{Action, Bid, Finding, Won};
+use super::action::{Action, Bid, Doubt, Finding, Won};
 
 use super::proposal::{Proposal, is_catch_up};
 
@@ -75,6 +75,15 @@ impl Contest {
         matches!(&self.state, State::Asking { bid } if bid.failures == 0)
     }
 
+    /// The claim under way is made in this life of the store; one that may have been applied before keeps its own.
+    pub(super) fn claims_in(&mut self, era: &Era) {
+        if let State::Asking { bid } = &mut self.state
+            && !bid.unsure
+        {
+            bid.era = era.clone();
+        }
+    }
+
     /// Gives up the bid at hand.
     pub fn forget(&mut self) {
         self.state = State::Idle;
@@ -86,9 +95,9 @@ impl Contest {
     }
 
     /// The run whose claim may have been applied although no answer came.
-    pub fn unsure_run(&self) -> Option<RunId> {
+    pub fn doubt(&self) -> Option<Doubt> {
         match &self.state {
-            State::Waiting { bid, .. } | State::Asking { bid } if bid.unsure => Some(bid.run),
+            State::Waiting { bid, .. } | State::Asking { bid } if bid.unsure => Some(bid.doubt()),
             _ => None,
         }
     }
@@ -138,7 +147,7 @@ impl Contest {
                 self.ask(bid, None)
             }
             _ => {
-                let instead_of = self.unsure_run();
+                let instead_of = self.doubt();
                 let bid = Bid::new(tick);
                 let at = tick.instant().plus(stagger(tick));
                 if now < at && instead_of.is_none() {
@@ -149,7 +158,7 @@ impl Contest {
         }
     }
 
-    fn ask(&mut self, bid: Bid, instead_of: Option<RunId>) -> Action {
+    fn ask(&mut self, bid: Bid, instead_of: Option<Doubt>) -> Action {
         self.state = State::Asking { bid: bid.clone() };
         Action::Claim { bid, instead_of }
     }
@@ -192,6 +201,7 @@ impl Contest {
                     cause,
                     tries: *tries,
                     started: *started,
+                    era: bid.era,
                 };
                 (None, Action::Start { won, sent })
             }
@@ -236,7 +246,7 @@ impl Contest {
     fn too_late(&mut self, bid: &Bid) -> Action {
         self.decided = self.decided.min(UtcMillis(bid.tick.as_millis() - 1));
         self.state = State::Idle;
-        Action::Abandon(bid.run)
+        Action::Abandon(bid.doubt())
     }
 
     fn settled(&mut self, tick: Tick) -> Action {

@@ -44,9 +44,9 @@ impl Driver {
     /// A replica that drains gives back what unanswered claims may have taken.
     pub(super) fn give_back_unsure(&mut self) {
         for (job, contest) in &mut self.contests {
-            if let Some(run) = contest.unsure_run().filter(|_| !contest.is_asking()) {
+            if let Some(doubt) = contest.doubt().filter(|_| !contest.is_asking()) {
                 contest.forget();
-                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), run));
+                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
             }
         }
     }

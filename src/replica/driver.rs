@@ -189,10 +189,12 @@ impl Driver {
         }
     }
 
+    /// What the wall clock shows when the next alarm is due.
     fn next_alarm(&self) -> UtcMillis {
+        let (wall, now) = (self.shop.clock.utc(), self.shop.now());
         match self.alarms.peek() {
-            Some(Reverse((at, _))) => *at,
-            None => UtcMillis(i64::MAX / 2).min(self.shop.clock.utc().plus(IDLE)),
+            Some(Reverse((at, _))) => at.plus(wall.since(now)),
+            None => wall.plus(IDLE),
         }
     }
 
@@ -202,7 +204,7 @@ impl Driver {
     }
 
     fn woke(&mut self, woke: Woke) {
-        let now = self.shop.clock.utc();
+        let now = self.shop.now();
         if woke == Woke::Stepped {
             return self.replan(now);
         }
@@ -226,7 +228,7 @@ impl Driver {
 
     /// Whatever the jobs wait for may have happened.
     pub(super) fn look_at_all(&mut self) {
-        let now = self.shop.clock.utc();
+        let now = self.shop.now();
         let jobs: Vec<JobName> = self.contests.keys().cloned().collect();
         for job in jobs {
             self.contests.get_mut(&job).expect("the name was just taken from there").hurry(now);
@@ -254,7 +256,7 @@ impl Driver {
         self.update_beat();
         self.prune();
         if let Some(contest) = self.contests.get_mut(&kept.job) {
-            contest.hurry(self.shop.clock.utc());
+            contest.hurry(self.shop.now());
         }
         self.look_at(&kept.job);
     }

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::job::{JobName, RunId};
+use crate::job::JobName;
 use crate::lease::{Answer, BootInstant, Deadline, Holding, Pace, Reply};
 use crate::store::StoreError;
 
-use super::action::{Action, Bid, Finding, Won};
+use super::action::{Action, Bid, Doubt, Finding, Won};
 use super::contest::Contest;
 use super::driver::Driver;
 use super::errand::{self, Done};
@@ -21,7 +21,7 @@ impl Driver {
         if self.draining {
             return;
         }
-        let now = self.shop.clock.utc();
+        let now = self.shop.now();
         let roster = &self.watch.roster;
         let Some(contest) = self.contests.get_mut(job) else { return };
         let action = contest.wake(now, |tick| roster.stagger(job, tick));
@@ -34,9 +34,9 @@ impl Driver {
             Action::WakeAt(at) => self.alarms.push(Reverse((at, job.clone()))),
             Action::Claim { bid, instead_of } => self.claim(job, &bid, instead_of),
             Action::Start { won, sent } => self.start(job, won, sent),
-            Action::Abandon(run) => {
-                self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run });
-                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), run));
+            Action::Abandon(doubt) => {
+                self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
+                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
             }
             Action::Resync(at) => {
                 self.resync.notify_one();
@@ -45,14 +45,15 @@ impl Driver {
         }
     }
 
-    fn claim(&mut self, job: &JobName, bid: &Bid, instead_of: Option<RunId>) {
-        let contest = self.contests.get(job).expect("only a contest claims");
+    fn claim(&mut self, job: &JobName, bid: &Bid, instead_of: Option<Doubt>) {
+        let contest = self.contests.get_mut(job).expect("only a contest claims");
         let caller = {
             let memory = self.shop.memory.borrow();
             let memory = memory.as_ref().expect("no record is open before the store was heard");
             memory.caller(&self.shop.node, self.shop.clock.boot(), contest.spec().lease)
         };
-        let claim = contest.proposal().claim(bid, caller, self.shop.clock.utc());
+        contest.claims_in(&caller.era);
+        let claim = contest.proposal().claim(bid, caller, self.shop.now());
         self.errands.spawn(errand::claim(Arc::clone(&self.shop), job.clone(), claim, instead_of));
     }
 
@@ -64,7 +65,7 @@ impl Driver {
             Done::Abandoned(job) => self.look_at(&job),
             Done::Proven(job) => {
                 if let Some(contest) = self.contests.get_mut(&job) {
-                    contest.hurry(self.shop.clock.utc());
+                    contest.hurry(self.shop.now());
                 }
                 self.look_at(&job);
             }
@@ -72,7 +73,7 @@ impl Driver {
     }
 
     fn claimed(&mut self, job: &JobName, sent: BootInstant, result: Result<Reply, StoreError>) {
-        let now = self.shop.clock.utc();
+        let now = self.shop.now();
         let contest = self.contests.get_mut(job).expect("only a contest claims");
         let tick = contest.tick();
         let (finding, action) = match result {
@@ -123,6 +124,7 @@ impl Driver {
         let spec = Arc::clone(&job.spec);
         let grant = Grant {
             env: job.env.clone(),
+            era: won.era,
             deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),
             holding: Holding {
                 run: won.run,
@@ -168,7 +170,7 @@ impl Driver {
     }
 
     fn opened(&mut self, opened: Vec<(JobName, Result<Reply, StoreError>)>) {
-        let now = self.shop.clock.utc();
+        let now = self.shop.now();
         for (job, reply) in opened {
             self.opening.remove(&job);
             let Some(contest) = self.contests.get_mut(&job) else { continue };

@@ -1,15 +1,10 @@
 //! What a replica puts into its requests: the schedule's neighbours of a tick, counted and dated, and what the replica
 //! remembers. Pure.
 
-use std::time::Duration;
-
 use crate::job::{CatchUp, JobSpec, Reason, Tick, UtcMillis};
 use crate::lease::{Caller, Claim, Gap, Open, ScheduleHash};
 
 use super::action::Bid;
-
-/// A store that lost its memory may have granted ticks this much ahead of the time that was last heard from it.
-const GRANTED_AHEAD: Duration = Duration::from_millis(200);
 
 /// Ticks between the mark and a claim are counted up to this many; above, the count is left out.
 const MAX_COUNTED: u64 = 100_000;
@@ -41,7 +36,6 @@ impl Proposal<'_> {
             on_interrupt: spec.on_interrupt,
             catch_up: is_catch_up(spec, bid.tick, now),
             wall: now,
-            passed: self.passed(&caller),
             caller,
         }
     }
@@ -52,15 +46,9 @@ impl Proposal<'_> {
             sched: schedule_hash(self.spec),
             lease: self.spec.lease,
             known: self.decided > UtcMillis(0),
-            passed: self.passed(&caller),
+            seen: Some(self.decided).filter(|mark| *mark > UtcMillis(0)),
             caller,
         }
-    }
-
-    /// The newest tick that may have been decided in an earlier life of the store.
-    fn passed(&self, caller: &Caller) -> Option<Tick> {
-        let heard = Some(caller.heard).filter(|heard| *heard > UtcMillis(0))?;
-        self.spec.schedule.at_or_before(heard.plus(GRANTED_AHEAD))
     }
 
     /// How many ticks lie above the known mark, up to `prev`.
