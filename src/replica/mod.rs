@@ -4,7 +4,11 @@
 mod action;
 mod agenda;
 mod clockwork;
+#[cfg(test)]
+mod clockwork_tests;
 mod contest;
+#[cfg(test)]
+mod contest_tests;
 mod draining;
 mod driver;
 mod errand;
