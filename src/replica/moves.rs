@@ -179,8 +179,8 @@ impl Driver {
                     contest.opened(mark.unwrap_or_default(), &sched, now);
                     self.look_at(&job);
                 }
-                Ok((_, Answer::NewerSchema(schema))) => {
-                    self.shop.events.tell(Event::NewerSchema { job, schema })
+                Ok((_, Answer::NewerSchema(schema))) if contest.may_complain(now) => {
+                    self.shop.events.tell(Event::NewerSchema { job, schema });
                 }
                 // Anything else is tried again after the next heartbeat.
                 Ok(_) | Err(_) => {}
