@@ -23,4 +23,4 @@ pub use contest::{Action, Bid, Contest, Finding, Won};
 pub use event::{Event, Events, RunRef};
 pub use memory::{Learned, Memory, Reading};
 pub use replica::{Alive, Job, Replica, Stop};
-pub use roster::Roster;
+pub use roster::{LIVE_FOR, Roster};
