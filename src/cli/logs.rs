@@ -16,7 +16,7 @@ use super::named::find_job;
 use super::past::PastTick;
 use super::screen::{Reader, Screen};
 use super::session::Session;
-use super::survey::{KEPT_ENTRIES, Survey};
+use super::survey::{JobState, KEPT_ENTRIES, Survey};
 use super::times::{Rfc3339, span, utc};
 use super::tone::Tone;
 
@@ -75,7 +75,7 @@ async fn find_elsewhere(
     store: &dyn Store,
 ) -> Result<Option<PastTick>, Failure> {
     let survey = Survey::take(store, vec![Arc::clone(spec)], KEPT_ENTRIES).await?;
-    let of_job = |job: &super::survey::JobState| job.decided().chain(job.running()).collect::<Vec<_>>();
+    let of_job = |job: &JobState| job.decided().chain(job.running()).collect::<Vec<_>>();
     let runs = survey.jobs.iter().flat_map(of_job).filter(|tick| tick.run.is_some());
     Ok(match (args.run, here) {
         (Some(run), _) => runs.filter(|tick| tick.run == Some(run)).last(),
@@ -134,15 +134,25 @@ async fn show_here(
     }
     screen.print_bytes(&text.rest())?;
     let entry = if args.follow { ended(entry, logs, screen) } else { entry.clone() };
-    if !path.exists() && entry.outcome == Outcome::Running {
-        screen.say("note: it has printed nothing so far\n");
-    } else if !path.exists() {
-        if entry.log.is_some() {
-            screen.say("note: its log was deleted, as `[logs]` in jobs.toml says; this is the kept end\n");
-        }
-        show_tail(entry.tail.as_deref(), screen)?;
+    if !path.exists() {
+        show_without_log(&entry, screen)?;
     }
     Ok(Exit::Done)
+}
+
+/// A run whose log is not there shows the end that the journal keeps, and says why.
+fn show_without_log(entry: &RunEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    let has_tail = entry.tail.as_ref().is_some_and(|tail| !tail.is_empty());
+    if entry.outcome == Outcome::Running {
+        screen.say("note: it has printed nothing so far, or only to the replica's own log\n");
+        return Ok(());
+    }
+    if entry.log.is_some() {
+        screen.say("note: its log was deleted, as `[logs]` in jobs.toml says; this is the kept end\n");
+    } else if has_tail {
+        screen.say("note: its output went to the replica's own log only; this is the kept end\n");
+    }
+    show_tail(entry.tail.as_deref(), screen)
 }
 
 /// The run as it is now that it was followed; says how it ended, if it went on before.

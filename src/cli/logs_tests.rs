@@ -102,6 +102,11 @@ async fn a_run_without_a_log_says_why_and_shows_what_there_is() {
     let (exit, out, err) = shown(&bench, "backup").await;
     assert_eq!((exit, out.lines().count(), err.as_str()), (Exit::Done, 1, "note: it printed nothing\n"));
 
+    ran(&bench, 3, ("", "one\n")).await;
+    let (_, out, err) = shown(&bench, &format!("backup --run {}", run_id(3))).await;
+    assert!(out.ends_with("exit 3\none\n"), "{out}");
+    assert!(err.contains("to the replica's own log only"), "{err}");
+
     ran(&bench, 2, (OUTPUT, "one\ntwo")).await;
     let run = run_id(2);
     std::fs::remove_file(logs_of(&bench).log_path(&JobName::parse("backup").expect("a name"), run))

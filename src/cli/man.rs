@@ -30,7 +30,8 @@ fn page() -> io::Result<Vec<u8>> {
         page.extend_from_slice(section(subcommand)?.as_bytes());
     }
     man.render_extra_section(&mut page)?;
-    Ok(page)
+    let page = String::from_utf8_lossy(&page).replace(" EXTRA", " NOTES");
+    Ok(page.into_bytes())
 }
 
 /// A command as a section of the page. Flags of every command stand once, at the top.

@@ -141,12 +141,8 @@ fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     let tick: Tick = spec.schedule.next_after(record.mark)?;
     let limit = spec.start_deadline_of(tick) + spec.lease;
     (now.since(tick.instant()) > limit).then(|| {
-        let labels = match spec.only_on.as_slice() {
-            [] => "see the replicas' logs".to_owned(),
-            labels => format!("is there a live replica with the label {}?", labels.join(" and ")),
-        };
         let message = format!(
-            "`{}` is overdue: its tick of {} UTC ({}) neither ran nor was given up; {labels}",
+            "`{}` is overdue: its tick of {} UTC ({}) neither ran nor was given up; see the replicas' logs",
             spec.name,
             utc(tick.instant()),
             from_now(tick.instant(), now)
@@ -226,3 +222,7 @@ fn in_a_row(oldest: &PastTick, (count, known): (u64, bool), now: UtcMillis) -> S
     let (since, ago) = (utc(oldest.ended()), from_now(oldest.ended(), now));
     format!("; {least}{count} ticks in a row since {since} UTC ({ago})")
 }
+
+#[cfg(test)]
+#[path = "trouble_tests.rs"]
+mod tests;
