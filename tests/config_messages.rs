@@ -167,6 +167,7 @@ jobs! {
     a_lease_that_is_too_short: "lease = \"2s\"";
     a_duration_with_words: "timeout = \"5 minutes\"";
     a_duration_without_a_unit: "timeout = \"90\"";
+    a_duration_beyond_all_bounds: "lease = \"3651d\"";
     a_duration_that_is_a_number: "kill_grace = 10";
     a_duration_that_is_a_boolean: "timeout = false";
     durations_of_zero: "timeout = \"0s\"\nstart_deadline = \"0s\"";

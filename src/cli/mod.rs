@@ -3,15 +3,20 @@
 mod args;
 mod check;
 mod completions;
+mod dispatch;
 mod exit;
 mod history;
+mod init;
 mod log_text;
+mod logging;
 mod logs;
 mod man;
 mod named;
 mod next;
 mod past;
 mod reading;
+mod replicas;
+mod run;
 mod screen;
 mod session;
 mod status;
@@ -26,6 +31,7 @@ mod tone;
 mod trouble;
 
 pub use args::{Cli, Command, GlobalArgs, Reading};
+pub use dispatch::main;
 pub use exit::{Exit, Failure};
 pub use reading::read;
 pub use screen::Screen;

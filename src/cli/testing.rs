@@ -151,7 +151,7 @@ impl Bench {
     /// A replica starts to take part in a job.
     pub(crate) async fn open(&self, job: &str) {
         let (caller, spec) = (self.caller("n1").await, self.spec(job));
-        let open = Open { caller, sched: self.sched(job), lease: spec.lease, known: false, passed: None };
+        let open = Open { caller, sched: self.sched(job), lease: spec.lease, known: false, seen: None };
         let answer = self.submit(job, Request::Open(open)).await;
         assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     }
@@ -174,7 +174,6 @@ impl Bench {
             on_interrupt: OnInterrupt::Skip,
             catch_up: false,
             wall: self.now(),
-            passed: None,
         };
         self.submit(job, Request::Claim(claim)).await
     }
@@ -199,7 +198,9 @@ impl Bench {
     /// The run ends so.
     pub(crate) async fn finish(&self, job: &str, holding: Holding, verdict: Verdict, exit_code: Option<i32>) {
         let tail = format!("the end of run {}\n", holding.run);
-        let finish = Finish { holding, attempt: 1, verdict, exit_code, signal: None, tail };
+        let era = self.store.pulse(None).await.expect("answers").era;
+        let ended_ago = Duration::ZERO;
+        let finish = Finish { holding, era, attempt: 1, verdict, ended_ago, exit_code, signal: None, tail };
         let answer = self.submit(job, Request::Finish(finish)).await;
         assert_eq!(answer, Answer::Finished);
     }

@@ -77,7 +77,10 @@ async fn expire(clock: TimerClock, at: Duration, flags: TimerSetTimeFlags) -> io
     // A time of zero would disarm the timer.
     let at = TimeSpec::from_duration(at.max(Duration::from_nanos(1)));
     timer.set(Expiration::OneShot(at), flags)?;
-    #[expect(deprecated, reason = "its successor is unsafe; this fd is owned by the timer and never changes")]
+    #[expect(
+        deprecated,
+        reason = "its successor asks for a promise that this type keeps: the fd is the timer's own and never changes"
+    )]
     let timer = AsyncFd::new(Timer(timer))?;
     loop {
         let mut ready = timer.readable().await?;

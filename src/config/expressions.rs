@@ -73,7 +73,9 @@ fn expressions(raw: &Raw<'_>) -> Reading<Vec<Placed<String>>> {
 fn problem(title: &str, error: ScheduleError, expressions: &Placed<Vec<Placed<String>>>) -> Problem {
     let expression = error.expression.and_then(|index| expressions.value.get(index));
     let span = expression.map_or(expressions.span.clone(), |expression| expression.part(&error.span));
-    Problem::error(format!("{title}: {}", error.message)).at(span).help(error.help)
+    let which =
+        expression.map_or("`schedule`".to_owned(), |expression| format!("schedule `{}`", expression.value));
+    Problem::error(format!("{title}: {which}: {}", error.message)).at(span).help(error.help)
 }
 
 #[cfg(test)]
@@ -83,7 +85,7 @@ mod tests {
 
     const TEXT: &str = r#"["* * * * *", "99 2 * * *"]"#;
 
-    fn underlined(expression: Option<usize>, span: Range<usize>) -> &'static str {
+    fn drawn(expression: Option<usize>, span: Range<usize>) -> (String, &'static str) {
         let error = ScheduleError {
             expression,
             span,
@@ -93,19 +95,20 @@ mod tests {
         let placed = |value: &str, span| Placed { value: value.to_owned(), span };
         let value = vec![placed("* * * * *", 1..12), placed("99 2 * * *", 14..26)];
         let problem = problem("job `x`", error, &Placed { value, span: 0..TEXT.len() });
-        assert_eq!(problem.message, "job `x`: minute `99` is out of range");
         assert_eq!(problem.help.as_deref(), Some("write 0 to 59"));
-        &TEXT[problem.span.expect("has a place")]
+        (problem.message, &TEXT[problem.span.expect("has a place")])
     }
 
     #[test]
     fn the_wrong_field_of_the_right_expression_is_underlined() {
-        assert_eq!(underlined(Some(1), 0..2), "99");
+        let message = "job `x`: schedule `99 2 * * *`: minute `99` is out of range".to_owned();
+        assert_eq!(drawn(Some(1), 0..2), (message, "99"));
     }
 
     #[test]
     fn an_error_of_no_expression_underlines_them_all() {
-        assert_eq!(underlined(None, 0..3), TEXT);
-        assert_eq!(underlined(Some(7), 0..1), TEXT);
+        let message = "job `x`: `schedule`: minute `99` is out of range".to_owned();
+        assert_eq!(drawn(None, 0..3), (message.clone(), TEXT));
+        assert_eq!(drawn(Some(7), 0..1), (message, TEXT));
     }
 }

@@ -147,7 +147,7 @@ fn unknown_scheme(scheme: &str, rest: &str) -> StoreError {
         (_, Some(near)) => format!("did you mean `{near}://`?"),
         (_, None) => known_stores(),
     };
-    StoreError::new(format!("has an unknown scheme `{scheme}`"), help)
+    StoreError::new("has an unknown scheme", help)
 }
 
 fn no_scheme(text: &str) -> StoreError {

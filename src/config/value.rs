@@ -11,6 +11,9 @@ use super::placed::Placed;
 use super::suggest;
 use crate::job::parse_duration;
 
+/// Ten years: added to any instant of this century it stays far below the 2^53 ms that a store can count.
+const LONGEST: Duration = Duration::from_secs(3_650 * 24 * 60 * 60);
+
 /// Why a value was refused.
 #[derive(Debug)]
 pub(super) struct Refusal {
@@ -162,10 +165,18 @@ pub(super) fn duration(raw: &Raw<'_>) -> Reading<Duration> {
             return Refusal::new(format!("is {}, expected a duration", kind(raw)), help).alone();
         }
     };
-    parse_duration(text).map_err(|error| {
-        let place = Placed { value: text.to_string(), span: raw.span() }.part(&error.span);
-        vec![Refusal::quoted(&error.message, Some(error.help), place)]
-    })
+    match parse_duration(text) {
+        Ok(duration) if duration <= LONGEST => Ok(duration),
+        Ok(_) => Refusal::new(
+            format!("is `{text}`, expected at most `3650d`"),
+            "write ten years, `\"3650d\"`, or less",
+        )
+        .alone(),
+        Err(error) => {
+            let place = Placed { value: text.to_string(), span: raw.span() }.part(&error.span);
+            Refusal::quoted(&error.message, Some(error.help), place).alone()
+        }
+    }
 }
 
 /// A duration above zero.

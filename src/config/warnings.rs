@@ -11,7 +11,7 @@ use super::section::Section;
 use super::shared::Shared;
 use super::store_url::StoreUrl;
 use super::{elsewhere, shell};
-use crate::job::{JobSpec, Schedule, format_duration};
+use crate::job::{JobSpec, Schedule, UtcMillis, format_duration};
 
 /// The longest default of `start_deadline`.
 const MAX_DEFAULT_DEADLINE: Duration = Duration::from_secs(60 * 60);
@@ -76,15 +76,19 @@ fn of_elsewhere(title: &str, words: &[&str], place: &Placed<String>, findings: &
 
 /// Of a start deadline that leaves no time for another replica to take over.
 pub(super) fn of_deadline(section: &Section<'_>, own: &Shared, spec: &JobSpec, findings: &mut Findings) {
-    let Some(period) = period_of(&spec.schedule) else { return };
+    let period = period_of(&spec.schedule);
     let place = own.start_deadline.as_ref().or(own.lease.as_ref()).map(|placed| placed.span.clone());
     let warning = short_deadline(&section.title, spec.start_deadline, spec.lease, period);
     warning.into_iter().for_each(|warning| findings.add(warning.at(place.clone().or(section.span.clone()))));
 }
 
-/// How long it is from one tick to the next, where that can be told.
-fn period_of(_schedule: &Schedule) -> Option<Duration> {
-    None
+/// The ticks after this instant tell how far apart they lie: the first of 2026, so that the same file gives the same
+/// warnings every day.
+const PERIODS_FROM: UtcMillis = UtcMillis(1_767_225_600_000);
+
+/// How long it is from one tick to the next.
+fn period_of(schedule: &Schedule) -> Duration {
+    schedule.period_hint(PERIODS_FROM)
 }
 
 fn short_deadline(

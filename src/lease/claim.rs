@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 
 use super::decide::{Decision, Draft, EARLY_TOLERANCE};
+use super::passed;
 use super::{Answer, Caller, Claim, Entry, Holder, LeaseInstant, Manual, Phase, Protection, Record};
 
 /// What a claim and a manual request have in common.
@@ -17,7 +18,6 @@ struct Bid<'a> {
     instant: UtcMillis,
     lease: Duration,
     overlap: Overlap,
-    passed: Option<Tick>,
 }
 
 impl Bid<'_> {
@@ -36,9 +36,12 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         instant: claim.tick.instant(),
         lease: claim.lease,
         overlap: claim.overlap,
-        passed: claim.passed,
     };
+    let was_missing = draft.record.is_none();
     if let Some(answer) = enter(&mut draft, &bid) {
+        if was_missing {
+            passed::remember_lost(&mut draft, claim);
+        }
         return draft.answer(answer);
     }
     let now = draft.server.now;
@@ -49,8 +52,7 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
     // Rule 9.
     let rerun = may_rerun(draft.record_mut(), claim);
     if Protection::Mark.is_on() && claim.tick.instant() <= draft.record_mut().mark && !rerun {
-        let answer = decided(draft.record_mut(), claim.tick);
-        return draft.answer(answer);
+        return at_or_below_mark(draft, claim);
     }
     if let Some(verdict) = not_to_run(&mut draft, claim, rerun) {
         return consume(draft, claim, verdict, rerun);
@@ -63,7 +65,7 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         Contention::Held(answer) => return draft.answer(answer),
     }
     // Rule 14.
-    pass_over(&mut draft, claim);
+    passed::record_passed(&mut draft, claim);
     let cause = match (rerun, claim.catch_up) {
         (true, _) => Cause::Rerun,
         (false, true) => Cause::CatchUp,
@@ -85,7 +87,6 @@ pub(super) fn decide_manual(mut draft: Draft<'_>, manual: &Manual) -> Decision {
         instant: manual.asked,
         lease: manual.lease,
         overlap: manual.overlap,
-        passed: None,
     };
     if let Some(answer) = enter(&mut draft, &bid) {
         return draft.answer(answer);
@@ -124,11 +125,11 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     // Rule 3.
     if draft.record.is_none() {
         let wait = bid.lease.max(bid.caller.largest_lease);
-        draft.create(bid.caller, wait);
+        draft.create(bid.caller, wait, None);
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
-    draft.adopt_era(bid.caller, bid.lease, bid.passed);
+    draft.adopt_era(bid.caller, bid.lease);
     // Rule 5.
     if draft.record_mut().run == Some(bid.run) {
         return Some(mine(draft, bid));
@@ -243,7 +244,7 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict, rerun: bool) -
         let answer = decided(draft.record_mut(), claim.tick);
         return draft.answer(answer);
     }
-    pass_over(&mut draft, claim);
+    passed::record_passed(&mut draft, claim);
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
     draft.entries.push(entry);
@@ -253,22 +254,13 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict, rerun: bool) -
     draft.answer(Answer::Consumed(verdict))
 }
 
-/// Records the ticks between the mark and the claimed one, which nobody claimed.
-fn pass_over(draft: &mut Draft<'_>, claim: &Claim) {
-    let now = draft.server.now;
-    let record = draft.record_mut();
-    let Some(prev) = claim.prev.filter(|prev| prev.instant() > record.mark) else { return };
-    if record.sched != claim.sched {
-        return;
-    }
-    let after = record.mark;
-    let verdict = Verdict::because(Outcome::Missed, claim.gap_reason);
-    let count = claim.gap.filter(|gap| gap.mark == after).map(|gap| gap.count);
-    draft.entries.push(Entry {
-        after: Some(after),
-        count,
-        ..Entry::without_run(prev, Cause::Schedule, verdict, now)
-    });
+/// Rule 9 for a tick that is not rerun: it was decided, and how; or it was forgotten, and this is its entry.
+fn at_or_below_mark(mut draft: Draft<'_>, claim: &Claim) -> Decision {
+    let answer = match passed::record_lost(&mut draft, claim) {
+        Some(verdict) => Answer::Consumed(verdict),
+        None => decided(draft.record_mut(), claim.tick),
+    };
+    draft.answer(answer)
 }
 
 /// Rule 14: the lock is the caller's.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
+use crate::job::{Cause, Tick, UtcMillis, Verdict};
 
 use super::{
     Answer, Caller, Entry, Era, LeaseInstant, Memory, Open, Phase, Record, Reply, Request, SCHEMA, Server,
@@ -53,11 +53,10 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     }
     let wait = if open.known { open.lease.max(open.caller.largest_lease) } else { FIRST_WAIT };
     if draft.record.is_none() {
-        draft.create(&open.caller, wait);
-        let record = draft.record_mut();
-        record.sched = open.sched.clone();
+        draft.create(&open.caller, wait, open.seen);
+        draft.record_mut().sched = open.sched.clone();
     }
-    draft.adopt_era(&open.caller, open.lease, open.passed);
+    draft.adopt_era(&open.caller, open.lease);
     let sched = draft.record_mut().sched.clone();
     draft.answer(Answer::Opened { sched })
 }
@@ -97,44 +96,48 @@ impl<'a> Draft<'a> {
         self.server.memory == Memory::Forgetful && off > SYNC_TOLERANCE
     }
 
-    /// Opens a missing record: nothing up to now is granted, and nothing at all before `wait` has passed.
-    pub(super) fn create(&mut self, caller: &Caller, wait: Duration) {
+    /// Opens a missing record: nothing up to now is granted, and nothing at all before `wait` has passed. Ticks above
+    /// `seen` may have been forgotten with it.
+    pub(super) fn create(&mut self, caller: &Caller, wait: Duration, seen: Option<UtcMillis>) {
         let mut record = Record::empty(self.server.era.clone());
         record.mark = self.server.now.max(caller.heard).plus(EARLY_TOLERANCE);
         record.until = self.server.lease_now.plus(wait);
         record.lease = wait;
+        record.lost = seen.filter(|seen| *seen < record.mark);
         self.record = Some(record);
     }
 
     /// Rule 4: a record of another era waits one more lease, and may have lost decisions up to what was heard.
-    pub(super) fn adopt_era(&mut self, caller: &Caller, lease: Duration, passed: Option<Tick>) {
+    pub(super) fn adopt_era(&mut self, caller: &Caller, lease: Duration) {
         let server = self.server;
         let record = self.record_mut();
         if record.era == server.era {
             return;
         }
+        let was_missing = record.era == Self::no_era();
         record.era = server.era.clone();
         let wait = record.lease.max(lease).max(caller.largest_lease);
         match server.memory {
-            Memory::Forgetful => {
-                record.until = record.until.max(server.lease_now.plus(wait));
-                let lost_up_to = caller.heard.plus(EARLY_TOLERANCE);
-                let before = record.mark;
-                record.mark = record.mark.max(lost_up_to);
-                if let Some(passed) =
-                    passed.filter(|tick| tick.instant() > before && tick.instant() <= lost_up_to)
-                {
-                    let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
-                    self.entries.push(Entry {
-                        after: Some(before),
-                        ..Entry::without_run(passed, Cause::Schedule, verdict, server.now)
-                    });
-                }
-            }
             // The machine was restarted: nothing is forgotten, but the lease clock began anew.
-            Memory::Durable if record.is_running() => record.until = server.lease_now.plus(wait),
-            Memory::Durable => record.until = LeaseInstant::FREE,
+            Memory::Durable if !was_missing && !record.is_running() => {
+                record.until = LeaseInstant::FREE;
+                return;
+            }
+            Memory::Durable if !was_missing => record.until = server.lease_now.plus(wait),
+            Memory::Durable | Memory::Forgetful => {
+                record.until = record.until.max(server.lease_now.plus(wait));
+                // Of a record that its holder put back, everything else up to now may have been lost.
+                let heard = if was_missing { server.now.max(caller.heard) } else { caller.heard };
+                record.pass_unrecorded(heard.plus(EARLY_TOLERANCE));
+            }
         }
+        // Everyone else waits as long, and the holder was last seen alive now, as far as anybody can say.
+        record.lease = wait;
+    }
+
+    /// Whether nothing can have been forgotten since `era`, the life of the store in which a lock was confirmed.
+    pub(super) fn remembers(&self, era: &Era) -> bool {
+        self.server.memory == Memory::Durable || self.server.era == *era
     }
 
     /// Whether the lock's time is over by the store's clock.

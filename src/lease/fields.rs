@@ -72,7 +72,7 @@ impl Phase {
 
 impl Record {
     /// The record as stored, in the order the Redis scripts know it by.
-    pub fn to_fields(&self) -> [(&'static str, String); 20] {
+    pub fn to_fields(&self) -> [(&'static str, String); 21] {
         [
             ("schema", self.schema.to_string()),
             ("fence", self.fence.0.to_string()),
@@ -94,6 +94,7 @@ impl Record {
             ("paused", number(self.paused)),
             ("order", text(self.order.as_ref())),
             ("stop", text(self.stop.as_ref())),
+            ("lost", number(self.lost)),
         ]
     }
 
@@ -120,6 +121,7 @@ impl Record {
             paused: instant(fields, "paused")?,
             order: optional(fields, "order")?,
             stop: optional(fields, "stop")?,
+            lost: instant(fields, "lost")?,
         })
     }
 }
@@ -198,6 +200,7 @@ mod tests {
             paused: Some(UtcMillis(5)),
             order: Some(RunId::new()),
             stop: Some(RunId::new()),
+            lost: Some(UtcMillis(800)),
             ..Record::empty(Era("e1".into()))
         }
     }

@@ -35,33 +35,47 @@ pub(super) fn decide_renew(mut draft: Draft<'_>, renew: &Renew) -> Decision {
         return draft.answer(Answer::Unsynced);
     }
     let holding = &renew.holding;
-    let until = draft.server.lease_now.plus(holding.lease);
     match standing(draft.record.as_ref(), holding) {
-        Standing::Mine => {
-            let record = draft.record_mut();
-            record.until = until;
-            let stop = record.stop == Some(holding.run);
-            draft.answer(Answer::Renewed { stop })
-        }
-        Standing::Forgotten => {
-            put_back(&mut draft, holding);
-            let record = draft.record_mut();
-            record.phase = Phase::Running;
-            record.until = until;
-            record.ended = None;
-            record.last = None;
-            record.stop = None;
-            draft.answer(Answer::Renewed { stop: false })
-        }
-        Standing::Over => draft.answer(Answer::Lost),
+        Standing::Mine => {}
+        Standing::Forgotten => take_back(&mut draft, holding),
+        Standing::Over => return draft.answer(Answer::Lost),
     }
+    let until = draft.server.lease_now.plus(holding.lease);
+    let record = draft.record_mut();
+    record.until = until;
+    record.lease = holding.lease;
+    let stop = record.stop == Some(holding.run);
+    draft.answer(Answer::Renewed { stop })
+}
+
+/// The store forgot a lock that is still held: it is the holder's again.
+fn take_back(draft: &mut Draft<'_>, holding: &Holding) {
+    if is_held_by_another(draft.record.as_ref(), holding) {
+        // Two lives of the store gave the lock to two: the other is told of its loss when it renews, and stops.
+        let now = draft.server.now;
+        draft.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), now);
+    }
+    put_back(draft, holding);
+    let record = draft.record_mut();
+    record.phase = Phase::Running;
+    record.ended = None;
+    record.last = None;
+    record.stop = None;
 }
 
 /// Decides the end of a run.
 pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
     let holding = &finish.holding;
+    let now = draft.server.now;
+    let ended = now.minus(finish.ended_ago).max(holding.started);
     match standing(draft.record.as_ref(), holding) {
-        Standing::Mine => release(draft.record_mut(), finish.verdict),
+        Standing::Mine => {
+            // After a loss of memory the wait goes on: a later holder may have been forgotten.
+            if draft.remembers(&finish.era) {
+                draft.record_mut().until = LeaseInstant::FREE;
+            }
+            end(draft.record_mut(), finish, ended);
+        }
         Standing::Forgotten if is_held_by_another(draft.record.as_ref(), holding) => {
             // Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it
             // renews, and until then nobody else is granted the lock.
@@ -71,15 +85,11 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
         }
         Standing::Forgotten => {
             put_back(&mut draft, holding);
-            release(draft.record_mut(), finish.verdict);
+            end(draft.record_mut(), finish, ended);
         }
         Standing::Over => return draft.answer(Answer::AlreadyDecided),
     }
-    let now = draft.server.now;
-    if let Some(record) = draft.record.as_mut().filter(|record| !record.is_running()) {
-        record.ended = Some(now);
-    }
-    draft.entries.push(entry_of(finish, now));
+    draft.entries.push(entry_of(finish, ended));
     draft.answer(Answer::Finished)
 }
 
@@ -87,14 +97,14 @@ fn is_held_by_another(record: Option<&Record>, holding: &Holding) -> bool {
     record.is_some_and(|record| record.is_running() && record.run != Some(holding.run))
 }
 
-fn release(record: &mut Record, verdict: Verdict) {
+fn end(record: &mut Record, finish: &Finish, ended: UtcMillis) {
     record.phase = Phase::Idle;
-    record.until = LeaseInstant::FREE;
-    record.last = Some(verdict);
+    record.ended = Some(ended);
+    record.last = Some(finish.verdict);
     record.stop = None;
 }
 
-fn entry_of(finish: &Finish, now: UtcMillis) -> Entry {
+fn entry_of(finish: &Finish, ended: UtcMillis) -> Entry {
     let holding = &finish.holding;
     Entry {
         run: Some(holding.run),
@@ -105,37 +115,37 @@ fn entry_of(finish: &Finish, now: UtcMillis) -> Entry {
         signal: finish.signal,
         started: Some(holding.started),
         tail: Some(finish.tail.clone()).filter(|tail| !tail.is_empty()),
-        ..Entry::without_run(holding.tick, holding.cause, finish.verdict, now)
+        ..Entry::without_run(holding.tick, holding.cause, finish.verdict, ended)
     }
 }
 
 /// Decides that nothing was started under a lock.
 pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decision {
     let now = draft.server.now;
+    let remembers = draft.remembers(&abandon.era);
     let Some(record) = draft.record.as_mut().filter(|r| r.run == Some(abandon.run) && r.is_running()) else {
         return draft.answer(Answer::AlreadyDecided);
     };
-    if let Some(tick) =
-        record.tick.filter(|tick| tick.instant() == record.mark && record.cause != Some(Cause::Manual))
-    {
-        give_back(record, tick);
-    } else {
-        draft.end_run(Verdict::because(Outcome::Missed, Reason::Abandoned), now);
-        // Nothing ran, so nothing covered any later instant.
-        let record = draft.record_mut();
-        record.started = None;
-        record.ended = None;
+    let until = record.until;
+    let tick =
+        record.tick.filter(|tick| tick.instant() == record.mark && record.cause != Some(Cause::Manual));
+    match tick {
+        Some(tick) if remembers => give_back(record, tick),
+        _ => draft.end_run(Verdict::because(Outcome::Missed, Reason::Abandoned), now),
     }
+    let record = draft.record_mut();
+    // Nothing ran, so nothing covered any later instant.
+    record.started = None;
+    record.ended = None;
+    // After a loss of memory the wait goes on: a later holder may have been forgotten.
+    record.until = if remembers { LeaseInstant::FREE } else { until };
     draft.answer(Answer::Abandoned)
 }
 
 /// Makes the tick as claimable as it was before.
 fn give_back(record: &mut Record, tick: Tick) {
     record.phase = Phase::Idle;
-    record.until = LeaseInstant::FREE;
     record.stop = None;
-    record.started = None;
-    record.ended = None;
     if record.tries > 1 {
         record.tries -= 1;
         record.last = Some(Verdict::because(Outcome::Interrupted, Reason::NodeLost));
@@ -144,28 +154,34 @@ fn give_back(record: &mut Record, tick: Tick) {
     }
 }
 
-/// Puts back what a store that forgot must know of a granted lock. Its era stays another one, so that the next claim
-/// still waits and raises the mark as after any loss of memory.
+/// Puts back what a store that forgot must know of a granted lock. Of a record that was missing the era stays another
+/// one, so that the next claim waits and raises the mark as after any loss of memory.
 fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
-    if draft.record.is_none() {
-        draft.record = Some(Record::empty(Draft::no_era()));
-    }
-    let record = draft.record_mut();
+    let record = draft.record.get_or_insert_with(|| Record {
+        // Whatever was decided up to the grant is not to be decided again, and not to be told of.
+        mark: if holding.cause == Cause::Manual {
+            holding.started
+        } else {
+            holding.started.max(holding.tick.instant())
+        },
+        sched: holding.sched.clone(),
+        ..Record::empty(Draft::no_era())
+    });
     record.fence = holding.fence;
     record.run = Some(holding.run);
     record.tick = Some(holding.tick);
     record.tries = holding.tries;
     record.cause = Some(holding.cause);
     record.started = Some(holding.started);
-    record.lease = holding.lease;
+    record.lease = record.lease.max(holding.lease);
     record.owner = Some(holding.node.clone());
     raise_mark(record, holding);
 }
 
 /// The tick of a run that was granted stays decided; a manual run decides none.
 fn raise_mark(record: &mut Record, holding: &Holding) {
-    if holding.cause != Cause::Manual {
-        record.mark = record.mark.max(holding.tick.instant());
+    if holding.cause != Cause::Manual && holding.tick.instant() > record.mark {
+        record.pass_unrecorded(holding.tick.instant());
         record.sched = holding.sched.clone();
     }
 }

@@ -9,6 +9,7 @@ mod decide;
 mod entry;
 mod fields;
 mod hold;
+mod passed;
 mod record;
 mod reply;
 mod request;

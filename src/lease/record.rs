@@ -57,7 +57,7 @@ pub struct Record {
     pub mark: UtcMillis,
     /// Nobody else is granted the lock before this instant.
     pub until: LeaseInstant,
-    /// The holder's lease, or how long an opened record waits.
+    /// The holder's lease, or how long a record waits that was opened, or came from another life of the server.
     pub lease: Duration,
     /// Whether `run` is going on.
     pub phase: Phase,
@@ -87,6 +87,8 @@ pub struct Record {
     pub order: Option<RunId>,
     /// A run that its holder shall stop.
     pub stop: Option<RunId>,
+    /// Ticks above this instant, up to `mark`, were passed over when the store forgot, and have no entry yet.
+    pub lost: Option<UtcMillis>,
 }
 
 impl Record {
@@ -112,6 +114,15 @@ impl Record {
             paused: None,
             order: None,
             stop: None,
+            lost: None,
+        }
+    }
+
+    /// Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry.
+    pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis) {
+        if mark > self.mark {
+            self.lost = self.lost.or(Some(self.mark));
+            self.mark = mark;
         }
     }
 

@@ -73,8 +73,8 @@ pub struct Open {
     pub lease: Duration,
     /// Whether the cluster's roster or this process has ever known the job.
     pub known: bool,
-    /// The newest tick that may have been decided in an earlier era: at or below `heard` + 200 ms.
-    pub passed: Option<Tick>,
+    /// The newest mark of the job that the replica has seen, in any era: ticks above it may have been forgotten.
+    pub seen: Option<UtcMillis>,
 }
 
 /// Take the lock for a scheduled tick.
@@ -106,8 +106,6 @@ pub struct Claim {
     pub catch_up: bool,
     /// The replica's wall clock.
     pub wall: UtcMillis,
-    /// The newest tick that may have been decided in an earlier era: at or below `heard` + 200 ms.
-    pub passed: Option<Tick>,
 }
 
 /// How many ticks lie above a mark and below a claimed tick.
@@ -175,10 +173,14 @@ pub struct Renew {
 pub struct Finish {
     /// The lock.
     pub holding: Holding,
+    /// The life of the store, as the replica knew it, in which the lock was last granted or renewed.
+    pub era: Era,
     /// Which attempt of the run was the last, from 1.
     pub attempt: u32,
     /// How it ended.
     pub verdict: Verdict,
+    /// How long ago it ended: more than a moment where the store could not be told at once.
+    pub ended_ago: Duration,
     /// The exit code, if the command exited.
     pub exit_code: Option<i32>,
     /// The signal, if one ended the command.
@@ -192,4 +194,6 @@ pub struct Finish {
 pub struct Abandon {
     /// The run that was claimed; whether it was granted need not be known.
     pub run: RunId,
+    /// The life of the store, as the replica knew it, in which it was claimed.
+    pub era: Era,
 }

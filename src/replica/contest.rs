@@ -4,8 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{CatchUp, Cause, Fence, JobSpec, NodeName, Reason, RunId, Tick, UtcMillis, Verdict};
-use crate::lease::{Answer, BootInstant, Caller, Claim, Gap, Holder, Reply, ScheduleHash};
+use crate::job::{Cause, JobSpec, Reason, Tick, UtcMillis};
+use crate::lease::{Answer, BootInstant, Era, Reply, ScheduleHash};
+
+use super::action::{Action, Bid, Doubt, Finding, Won};
+
+use super::proposal::{Proposal, is_catch_up};
 
 /// A store that did not answer is asked again after this long, twice as long each time.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
@@ -19,22 +23,6 @@ const MIN_PAUSE: Duration = Duration::from_millis(50);
 /// A record of a newer release is looked at again after this long.
 const SCHEMA_PAUSE: Duration = Duration::from_secs(30);
 
-/// Ticks between the mark and a claim are counted up to this many; above, the count is left out.
-const MAX_COUNTED: u64 = 100_000;
-
-/// A claim for one tick, under one run id.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bid {
-    /// The run that would start.
-    pub run: RunId,
-    /// The tick.
-    pub tick: Tick,
-    /// Whether a claim that got no answer may have been applied.
-    unsure: bool,
-    /// How often the store did not answer.
-    failures: u32,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
     /// No tick is due.
@@ -43,68 +31,6 @@ enum State {
     Waiting { bid: Bid, until: UtcMillis },
     /// A claim is under way.
     Asking { bid: Bid },
-}
-
-/// What to do next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Nothing until something happens.
-    Nothing,
-    /// Come back at this instant.
-    WakeAt(UtcMillis),
-    /// Claim; of the run before, which is given up, release what may have been granted.
-    Claim {
-        /// What to claim.
-        bid: Bid,
-        /// A run whose claim got no answer.
-        instead_of: Option<RunId>,
-    },
-    /// Start the run.
-    Start {
-        /// What was granted.
-        won: Won,
-        /// When the claim was sent.
-        sent: BootInstant,
-    },
-    /// Release the lock of a claim whose answer came too late.
-    Abandon(RunId),
-    /// Learn the store's clock and era, and come back.
-    Resync(UtcMillis),
-}
-
-/// A granted lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Won {
-    /// The run.
-    pub run: RunId,
-    /// Its tick.
-    pub tick: Tick,
-    /// Its fencing token.
-    pub fence: Fence,
-    /// Why it was granted.
-    pub cause: Cause,
-    /// Which grant of the tick this is, from 1.
-    pub tries: u32,
-    /// When it was granted, by the store's clock.
-    pub started: UtcMillis,
-}
-
-/// What became known of a tick.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Finding {
-    /// It was decided elsewhere, or earlier.
-    Decided {
-        /// The replica that has or had its run.
-        by: Option<NodeName>,
-        /// How it ended.
-        how: Option<Verdict>,
-    },
-    /// This replica's claim decided that it does not run.
-    Consumed(Verdict),
-    /// It waits for the lock's holder.
-    Held(Option<Holder>),
-    /// The record was written by a newer release.
-    NewerSchema(u32),
 }
 
 /// One job on this replica.
@@ -136,11 +62,6 @@ impl Contest {
         !self.open
     }
 
-    /// Whether the job's record was open before, in this process.
-    pub fn has_been_open(&self) -> bool {
-        self.decided > UtcMillis(0)
-    }
-
     /// The tick at hand.
     pub fn tick(&self) -> Option<Tick> {
         match &self.state {
@@ -154,6 +75,15 @@ impl Contest {
         matches!(&self.state, State::Asking { bid } if bid.failures == 0)
     }
 
+    /// The claim under way is made in this life of the store; one that may have been applied before keeps its own.
+    pub(super) fn claims_in(&mut self, era: &Era) {
+        if let State::Asking { bid } = &mut self.state
+            && !bid.unsure
+        {
+            bid.era = era.clone();
+        }
+    }
+
     /// Gives up the bid at hand.
     pub fn forget(&mut self) {
         self.state = State::Idle;
@@ -165,9 +95,9 @@ impl Contest {
     }
 
     /// The run whose claim may have been applied although no answer came.
-    pub fn unsure_run(&self) -> Option<RunId> {
+    pub fn doubt(&self) -> Option<Doubt> {
         match &self.state {
-            State::Waiting { bid, .. } | State::Asking { bid } if bid.unsure => Some(bid.run),
+            State::Waiting { bid, .. } | State::Asking { bid } if bid.unsure => Some(bid.doubt()),
             _ => None,
         }
     }
@@ -217,8 +147,8 @@ impl Contest {
                 self.ask(bid, None)
             }
             _ => {
-                let instead_of = self.unsure_run();
-                let bid = Bid { run: RunId::new(), tick, unsure: false, failures: 0 };
+                let instead_of = self.doubt();
+                let bid = Bid::new(tick);
                 let at = tick.instant().plus(stagger(tick));
                 if now < at && instead_of.is_none() {
                     return self.wait(bid, at);
@@ -228,7 +158,7 @@ impl Contest {
         }
     }
 
-    fn ask(&mut self, bid: Bid, instead_of: Option<RunId>) -> Action {
+    fn ask(&mut self, bid: Bid, instead_of: Option<Doubt>) -> Action {
         self.state = State::Asking { bid: bid.clone() };
         Action::Claim { bid, instead_of }
     }
@@ -243,46 +173,9 @@ impl Contest {
         Action::Nothing
     }
 
-    /// The claim under way, completed by what the replica remembers of the store.
-    pub fn claim(&self, bid: &Bid, caller: Caller, now: UtcMillis) -> Claim {
-        let schedule = &self.spec.schedule;
-        let prev = schedule.at_or_before(UtcMillis(bid.tick.as_millis() - 1));
-        let passed = schedule.at_or_before(caller.heard.plus(Duration::from_millis(200)));
-        Claim {
-            run: bid.run,
-            tick: bid.tick,
-            prev,
-            gap: prev.and_then(|prev| self.gap(prev)),
-            gap_reason: self.delayed_by.unwrap_or(Reason::NoReplica),
-            sched: ScheduleHash(schedule.fingerprint().to_owned()),
-            lease: self.spec.lease,
-            start_deadline: self.spec.start_deadline_of(bid.tick),
-            overlap: self.spec.overlap,
-            on_interrupt: self.spec.on_interrupt,
-            catch_up: self.is_catch_up(bid.tick, now),
-            wall: now,
-            passed: passed.filter(|_| caller.heard.0 > 0),
-            caller,
-        }
-    }
-
-    /// Whether the tick is too late for anything but catching up, and that is wanted.
-    fn is_catch_up(&self, tick: Tick, now: UtcMillis) -> bool {
-        self.spec.catch_up == CatchUp::Last && now.since(tick.instant()) > self.spec.start_deadline_of(tick)
-    }
-
-    /// How many ticks lie above the known mark, up to `prev`.
-    fn gap(&self, prev: Tick) -> Option<Gap> {
-        let mut count = 0;
-        let mut at = self.decided;
-        while let Some(tick) = self.spec.schedule.next_after(at).filter(|tick| *tick <= prev) {
-            count += 1;
-            if count > MAX_COUNTED {
-                return None;
-            }
-            at = tick.instant();
-        }
-        (count > 0).then_some(Gap { mark: self.decided, count })
+    /// The job as this replica knows it, to be put into requests.
+    pub(super) fn proposal(&self) -> Proposal<'_> {
+        Proposal { spec: &self.spec, decided: self.decided, delayed_by: self.delayed_by }
     }
 
     /// The store answered the claim sent at `sent`. `in_time` is false when a grant must not start anything any more.
@@ -308,14 +201,15 @@ impl Contest {
                     cause,
                     tries: *tries,
                     started: *started,
+                    era: bid.era,
                 };
                 (None, Action::Start { won, sent })
             }
-            Answer::Early { wait } => (None, self.wait(sure(bid), now.plus(*wait))),
+            Answer::Early { wait } => (None, self.wait(bid.sure(), now.plus(*wait))),
             Answer::Held { by, frees_in } => {
                 self.delayed_by = Some(Reason::Overlap);
                 let pause = (*frees_in).min(self.spec.lease / ASKS_PER_LEASE).max(MIN_PAUSE);
-                (Some(Finding::Held(by.clone())), self.wait(sure(bid), now.plus(pause)))
+                (Some(Finding::Held(by.clone())), self.wait(bid.sure(), now.plus(pause)))
             }
             Answer::Decided { by, how } => {
                 let finding = Finding::Decided { by: by.clone(), how: *how };
@@ -323,7 +217,7 @@ impl Contest {
             }
             Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.settled(bid.tick)),
             Answer::NewerSchema(schema) => {
-                (Some(Finding::NewerSchema(*schema)), self.wait(sure(bid), now.plus(SCHEMA_PAUSE)))
+                (Some(Finding::NewerSchema(*schema)), self.wait(bid.sure(), now.plus(SCHEMA_PAUSE)))
             }
             Answer::NewEra(_) | Answer::Unsynced => {
                 self.open &= reply.answer == Answer::Unsynced;
@@ -341,7 +235,7 @@ impl Contest {
     }
 
     fn cause(&self, bid: &Bid, tries: u32, now: UtcMillis) -> Cause {
-        match (tries > 1, self.is_catch_up(bid.tick, now)) {
+        match (tries > 1, is_catch_up(&self.spec, bid.tick, now)) {
             (true, _) => Cause::Rerun,
             (false, true) => Cause::CatchUp,
             (false, false) => Cause::Schedule,
@@ -352,7 +246,7 @@ impl Contest {
     fn too_late(&mut self, bid: &Bid) -> Action {
         self.decided = self.decided.min(UtcMillis(bid.tick.as_millis() - 1));
         self.state = State::Idle;
-        Action::Abandon(bid.run)
+        Action::Abandon(bid.doubt())
     }
 
     fn settled(&mut self, tick: Tick) -> Action {
@@ -369,9 +263,4 @@ impl Contest {
         let unsure = bid.unsure || may_have_been_applied;
         self.wait(Bid { unsure, failures: bid.failures + 1, ..bid }, now.plus(pause))
     }
-}
-
-/// The store answered: nothing of this bid is in doubt any more.
-fn sure(bid: Bid) -> Bid {
-    Bid { unsure: false, failures: 0, ..bid }
 }

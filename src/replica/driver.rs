@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Woke;
 use crate::job::{JobName, RunId, UtcMillis};
-use crate::run::{LogRetention, StopOrder, StopReason};
+use crate::run::LogRetention;
 use crate::store::{Beat, BeatRun};
 
 use super::agenda::{Agenda, Coming};
@@ -23,8 +23,8 @@ use super::errand::Done;
 use super::event::Event;
 use super::heartbeat::{Exchange, Heartbeat};
 use super::keeper::{Kept, Line, Shop};
+use super::member::{Alive, Job, Replica, Stop};
 use super::patience::{Impatience, Patience};
-use super::replica::{Alive, Job, Replica, Stop};
 use super::watch::{Upshot, Watch};
 
 /// Without anything to wait for, the clock is looked at this often.
@@ -48,7 +48,7 @@ pub(super) struct Driver {
     beat: watch::Sender<Beat>,
     pruning: JoinSet<()>,
     retention: LogRetention,
-    drain: Duration,
+    pub(super) drain: Duration,
     alive: Option<Alive>,
 }
 
@@ -189,10 +189,12 @@ impl Driver {
         }
     }
 
+    /// What the wall clock shows when the next alarm is due.
     fn next_alarm(&self) -> UtcMillis {
+        let (wall, now) = (self.shop.clock.utc(), self.shop.now());
         match self.alarms.peek() {
-            Some(Reverse((at, _))) => *at,
-            None => UtcMillis(i64::MAX / 2).min(self.shop.clock.utc().plus(IDLE)),
+            Some(Reverse((at, _))) => at.plus(wall.since(now)),
+            None => wall.plus(IDLE),
         }
     }
 
@@ -202,7 +204,7 @@ impl Driver {
     }
 
     fn woke(&mut self, woke: Woke) {
-        let now = self.shop.clock.utc();
+        let now = self.shop.now();
         if woke == Woke::Stepped {
             return self.replan(now);
         }
@@ -226,7 +228,7 @@ impl Driver {
 
     /// Whatever the jobs wait for may have happened.
     pub(super) fn look_at_all(&mut self) {
-        let now = self.shop.clock.utc();
+        let now = self.shop.now();
         let jobs: Vec<JobName> = self.contests.keys().cloned().collect();
         for job in jobs {
             self.contests.get_mut(&job).expect("the name was just taken from there").hurry(now);
@@ -254,7 +256,7 @@ impl Driver {
         self.update_beat();
         self.prune();
         if let Some(contest) = self.contests.get_mut(&kept.job) {
-            contest.hurry(self.shop.clock.utc());
+            contest.hurry(self.shop.now());
         }
         self.look_at(&kept.job);
     }
@@ -283,36 +285,6 @@ impl Driver {
         if let Some(alive) = &self.alive {
             (alive.tell)();
         }
-    }
-
-    fn start_to_drain(&mut self) {
-        if self.draining {
-            return;
-        }
-        self.draining = true;
-        self.alarms.clear();
-        self.update_beat();
-        self.resync.notify_one();
-        self.shop.events.tell(Event::Draining { running: self.lines.len(), limit: self.drain });
-        self.give_back_unsure();
-    }
-
-    /// Orders every run to stop, with its own grace or with this one; the longest grace comes back.
-    fn stop_runs(&mut self, grace: Option<Duration>) -> Duration {
-        self.shop.events.tell(Event::Stopping { running: self.lines.len() });
-        let mut longest = Duration::ZERO;
-        for (job, line) in self.lines.values() {
-            let own = self.jobs.get(job).map_or(Duration::ZERO, |job| job.spec.kill_grace);
-            let grace = grace.unwrap_or(own);
-            StopOrder { reason: StopReason::Shutdown, grace }.give(&line.stops);
-            longest = longest.max(grace);
-        }
-        longest
-    }
-
-    /// Leaves unrecorded what the store does not take.
-    fn give_up(&self) {
-        self.lines.values().for_each(|(_, line)| line.give_up.cancel());
     }
 }
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::job::{JobName, RunId};
+use crate::job::JobName;
 use crate::lease::{Abandon, BootInstant, Claim, Open, Reply, Request};
 use crate::store::StoreError;
 
+use super::action::Doubt;
 use super::keeper::{Line, Shop};
 
 /// A lock that cannot be given back is left to its time limit after this many tries.
@@ -34,9 +35,9 @@ pub(super) enum Done {
 }
 
 /// Claims; before that, gives back what an unanswered claim may have taken.
-pub(super) async fn claim(shop: Arc<Shop>, job: JobName, claim: Claim, instead_of: Option<RunId>) -> Done {
-    if let Some(run) = instead_of {
-        give_back(&shop, &job, run).await;
+pub(super) async fn claim(shop: Arc<Shop>, job: JobName, claim: Claim, instead_of: Option<Doubt>) -> Done {
+    if let Some(doubt) = instead_of {
+        give_back(&shop, &job, doubt).await;
     }
     let sent = shop.clock.boot();
     let result = shop.store.submit(&job, &Request::Claim(claim)).await;
@@ -44,14 +45,15 @@ pub(super) async fn claim(shop: Arc<Shop>, job: JobName, claim: Claim, instead_o
 }
 
 /// Gives back a lock under which nothing was started.
-pub(super) async fn abandon(shop: Arc<Shop>, job: JobName, run: RunId) -> Done {
-    give_back(&shop, &job, run).await;
+pub(super) async fn abandon(shop: Arc<Shop>, job: JobName, doubt: Doubt) -> Done {
+    give_back(&shop, &job, doubt).await;
     Done::Abandoned(job)
 }
 
-async fn give_back(shop: &Shop, job: &JobName, run: RunId) {
+async fn give_back(shop: &Shop, job: &JobName, doubt: Doubt) {
+    let request = Request::Abandon(Abandon { run: doubt.run, era: doubt.era });
     for _ in 0..ABANDON_TRIES {
-        if shop.store.submit(job, &Request::Abandon(Abandon { run })).await.is_ok() {
+        if shop.store.submit(job, &request).await.is_ok() {
             return;
         }
         tokio::time::sleep(ABANDON_PAUSE).await;

@@ -41,6 +41,8 @@ pub(super) struct Heartbeat {
 impl Heartbeat {
     /// Beats until `stop`.
     pub(super) async fn run(self, stop: CancellationToken) {
+        // A connection that is just coming up is no outage; one that does not come up shows in the first beat.
+        let _ = self.store.ready().await;
         let mut ticks = interval(BEAT_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

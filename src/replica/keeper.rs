@@ -10,17 +10,21 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::job::{JobName, JobSpec, NodeName, RunId};
-use crate::lease::{Answer, BootInstant, Deadline, Finish, Holding, Renew, Reply, Request};
+use crate::job::{JobName, JobSpec, NodeName, RunId, UtcMillis};
+use crate::lease::{Answer, BootInstant, Deadline, Era, Finish, Holding, Renew, Reply, Request};
 use crate::run::{Ended, Identity, JobOutput, Launch, RunLogs, StopOrder, StopReason, attempt};
 use crate::store::{Store, StoreError};
 
-use super::event::{Event, Events, RunRef};
+use super::event::{Event, RunRef};
+use super::events::Events;
 use super::hold::{Duty, Hold};
 use super::memory::Memory;
 
 /// The end of a run that cannot be recorded is tried again after these pauses, from the first to the second.
 const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// A wall clock ahead of the store's by less than this is taken as it is: half of what the store tolerates.
+const AHEAD_TOLERANCE: Duration = Duration::from_millis(100);
 
 /// A resting hold looks at nothing for this long.
 const REST: Duration = Duration::from_secs(3_600);
@@ -37,6 +41,21 @@ pub(super) struct Shop {
     pub(super) memory: watch::Sender<Option<Memory>>,
 }
 
+impl Shop {
+    /// The instant by which ticks are due: the wall clock's, held back to the store's where the wall clock is ahead.
+    /// A tick so starts when neither clock finds it early, and a clock that is ahead keeps nobody from taking part.
+    pub(super) fn now(&self) -> UtcMillis {
+        let wall = self.clock.utc();
+        let store = self.memory.borrow().as_ref().map(|memory| memory.store_time(self.clock.boot()));
+        store.filter(|store| wall.since(*store) > AHEAD_TOLERANCE).unwrap_or(wall)
+    }
+
+    /// The store's present life, as far as it is known.
+    pub(super) fn era(&self) -> Era {
+        self.memory.borrow().as_ref().map(|memory| memory.era().clone()).unwrap_or_default()
+    }
+}
+
 /// A lock that was just granted.
 pub(super) struct Grant {
     pub(super) spec: Arc<JobSpec>,
@@ -46,6 +65,8 @@ pub(super) struct Grant {
     pub(super) deadline: Deadline,
     /// When the claim was sent.
     pub(super) sent: BootInstant,
+    /// The life of the store in which it was granted.
+    pub(super) era: Era,
 }
 
 /// How others reach a keeper.
@@ -87,6 +108,7 @@ pub(super) async fn keep(shop: Arc<Shop>, grant: Grant, line: Line) -> Kept {
         run: grant.reference(),
         hold: Hold::granted(grant.deadline, grant.sent),
         failing: false,
+        era: grant.era.clone(),
         shop,
         grant,
         line,
@@ -126,17 +148,19 @@ struct Keeper {
     run: RunRef,
     hold: Hold,
     line: Line,
+    /// The life of the store in which the lock was last granted or renewed.
+    era: Era,
     /// Whether the last renewal failed: said once, not each time.
     failing: bool,
 }
 
-/// A renewal under way: when it was sent, and its answer.
-type Renewing = BoxFuture<'static, (BootInstant, Result<Reply, StoreError>)>;
+/// A renewal under way: when and in which life of the store it was sent, and its answer.
+type Renewing = BoxFuture<'static, (BootInstant, Era, Result<Reply, StoreError>)>;
 
 impl Keeper {
     async fn keep(mut self) {
         let shop = Arc::clone(&self.shop);
-        let late = shop.clock.utc().since(self.run.tick.instant());
+        let late = shop.now().since(self.run.tick.instant());
         shop.events.tell(Event::RunStarted { run: self.run.clone(), late });
         let identity = self.grant.identity();
         let launch = Launch::new(&self.grant.spec, self.grant.env.clone(), identity.clone());
@@ -181,9 +205,9 @@ impl Keeper {
             tokio::select! {
                 biased;
                 () = clock.wait_until_boot(wake_at) => {}
-                (sent, answer) = answer => {
+                (sent, era, answer) = answer => {
                     renewing = None;
-                    self.renewal_answered(sent, answer);
+                    self.renewal_answered((sent, era), answer);
                 }
                 () = nudge.notified() => self.hold.hurry(clock.boot()),
                 ended = &mut running => return ended,
@@ -196,14 +220,16 @@ impl Keeper {
         let expect = shop.memory.borrow().as_ref().map(|memory| memory.store_time(now)).unwrap_or_default();
         let request = Request::Renew(Renew { holding: self.grant.holding.clone(), expect });
         let job = self.run.job.clone();
-        Box::pin(async move { (now, shop.store.submit(&job, &request).await) })
+        let era = shop.era();
+        Box::pin(async move { (now, era, shop.store.submit(&job, &request).await) })
     }
 
-    fn renewal_answered(&mut self, sent: BootInstant, answer: Result<Reply, StoreError>) {
+    fn renewal_answered(&mut self, (sent, era): (BootInstant, Era), answer: Result<Reply, StoreError>) {
         let now = self.shop.clock.boot();
         match answer.map(|reply| reply.answer) {
             Ok(Answer::Renewed { stop }) => {
                 self.hold.renewed(sent);
+                self.era = era;
                 self.failing = false;
                 self.line.renewed.send_modify(|count| *count += 1);
                 self.tell(Event::Renewed { run: self.run.clone() });
@@ -248,16 +274,21 @@ impl Keeper {
 
     /// Records the end, however long the store takes to answer, unless the replica gives up.
     async fn finish(&self, attempt: u32, ended: &Ended) {
-        let request = Request::Finish(Finish {
+        let over = self.shop.clock.boot();
+        let mut finish = Finish {
             holding: self.grant.holding.clone(),
+            era: self.era.clone(),
             attempt,
             verdict: ended.verdict,
+            ended_ago: Duration::ZERO,
             exit_code: ended.exit_code,
             signal: ended.signal,
             tail: ended.tail.clone(),
-        });
+        };
         let mut pause = FINISH_PAUSES.0;
         loop {
+            finish.ended_ago = self.shop.clock.boot().since(over);
+            let request = Request::Finish(finish.clone());
             let last_try = self.line.give_up.is_cancelled();
             match self.shop.store.submit(&self.run.job, &request).await {
                 Ok(_) => return self.tell(Event::RunRecorded { run: self.run.clone() }),

@@ -102,6 +102,11 @@ impl Memory {
         UtcMillis(self.origin.saturating_add(i64::try_from(now.0.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// The store's present life.
+    pub fn era(&self) -> &Era {
+        &self.era
+    }
+
     /// The latest store time heard in any earlier era; 0 if none.
     pub fn heard(&self) -> UtcMillis {
         self.heard

@@ -2,17 +2,18 @@
 
 use std::cmp::Reverse;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::job::{JobName, RunId};
-use crate::lease::{Answer, BootInstant, Deadline, Holding, Open, Pace, Reply, ScheduleHash};
+use crate::job::JobName;
+use crate::lease::{Answer, BootInstant, Deadline, Holding, Pace, Reply};
 use crate::store::StoreError;
 
-use super::contest::{Action, Bid, Contest, Finding, Won};
+use super::action::{Action, Bid, Doubt, Finding, Won};
+use super::contest::Contest;
 use super::driver::Driver;
 use super::errand::{self, Done};
 use super::event::Event;
 use super::keeper::{Grant, Line, keep};
+use super::proposal::schedule_hash;
 
 impl Driver {
     /// Looks whether a tick of the job is due, and does what follows.
@@ -20,7 +21,7 @@ impl Driver {
         if self.draining {
             return;
         }
-        let now = self.shop.clock.utc();
+        let now = self.shop.now();
         let roster = &self.watch.roster;
         let Some(contest) = self.contests.get_mut(job) else { return };
         let action = contest.wake(now, |tick| roster.stagger(job, tick));
@@ -33,9 +34,9 @@ impl Driver {
             Action::WakeAt(at) => self.alarms.push(Reverse((at, job.clone()))),
             Action::Claim { bid, instead_of } => self.claim(job, &bid, instead_of),
             Action::Start { won, sent } => self.start(job, won, sent),
-            Action::Abandon(run) => {
-                self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run });
-                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), run));
+            Action::Abandon(doubt) => {
+                self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
+                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
             }
             Action::Resync(at) => {
                 self.resync.notify_one();
@@ -44,14 +45,15 @@ impl Driver {
         }
     }
 
-    fn claim(&mut self, job: &JobName, bid: &Bid, instead_of: Option<RunId>) {
-        let contest = self.contests.get(job).expect("only a contest claims");
+    fn claim(&mut self, job: &JobName, bid: &Bid, instead_of: Option<Doubt>) {
+        let contest = self.contests.get_mut(job).expect("only a contest claims");
         let caller = {
             let memory = self.shop.memory.borrow();
             let memory = memory.as_ref().expect("no record is open before the store was heard");
             memory.caller(&self.shop.node, self.shop.clock.boot(), contest.spec().lease)
         };
-        let claim = contest.claim(bid, caller, self.shop.clock.utc());
+        contest.claims_in(&caller.era);
+        let claim = contest.proposal().claim(bid, caller, self.shop.now());
         self.errands.spawn(errand::claim(Arc::clone(&self.shop), job.clone(), claim, instead_of));
     }
 
@@ -63,7 +65,7 @@ impl Driver {
             Done::Abandoned(job) => self.look_at(&job),
             Done::Proven(job) => {
                 if let Some(contest) = self.contests.get_mut(&job) {
-                    contest.hurry(self.shop.clock.utc());
+                    contest.hurry(self.shop.now());
                 }
                 self.look_at(&job);
             }
@@ -71,7 +73,7 @@ impl Driver {
     }
 
     fn claimed(&mut self, job: &JobName, sent: BootInstant, result: Result<Reply, StoreError>) {
-        let now = self.shop.clock.utc();
+        let now = self.shop.now();
         let contest = self.contests.get_mut(job).expect("only a contest claims");
         let tick = contest.tick();
         let (finding, action) = match result {
@@ -122,6 +124,7 @@ impl Driver {
         let spec = Arc::clone(&job.spec);
         let grant = Grant {
             env: job.env.clone(),
+            era: won.era,
             deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),
             holding: Holding {
                 run: won.run,
@@ -132,7 +135,7 @@ impl Driver {
                 cause: won.cause,
                 tries: won.tries,
                 started: won.started,
-                sched: ScheduleHash(spec.schedule.fingerprint().to_owned()),
+                sched: schedule_hash(&spec),
             },
             sent,
             spec,
@@ -156,17 +159,8 @@ impl Driver {
             if !contest.is_unopened() || self.opening.contains(job) {
                 continue;
             }
-            let spec = contest.spec();
-            let caller = memory.caller(&self.shop.node, now, spec.lease);
-            let lost_up_to = caller.heard.plus(Duration::from_millis(200));
-            let open = Open {
-                sched: ScheduleHash(spec.schedule.fingerprint().to_owned()),
-                lease: spec.lease,
-                known: contest.has_been_open(),
-                passed: spec.schedule.at_or_before(lost_up_to).filter(|_| caller.heard.0 > 0),
-                caller,
-            };
-            opens.push((job.clone(), open));
+            let caller = memory.caller(&self.shop.node, now, contest.spec().lease);
+            opens.push((job.clone(), contest.proposal().open(caller)));
         }
         if opens.is_empty() {
             return;
@@ -176,7 +170,7 @@ impl Driver {
     }
 
     fn opened(&mut self, opened: Vec<(JobName, Result<Reply, StoreError>)>) {
-        let now = self.shop.clock.utc();
+        let now = self.shop.now();
         for (job, reply) in opened {
             self.opening.remove(&job);
             let Some(contest) = self.contests.get_mut(&job) else { continue };
@@ -190,16 +184,6 @@ impl Driver {
                 }
                 // Anything else is tried again after the next heartbeat.
                 Ok(_) | Err(_) => {}
-            }
-        }
-    }
-
-    /// A replica that drains gives back what unanswered claims may have taken.
-    pub(super) fn give_back_unsure(&mut self) {
-        for (job, contest) in &mut self.contests {
-            if let Some(run) = contest.unsure_run().filter(|_| !contest.is_asking()) {
-                contest.forget();
-                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), run));
             }
         }
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use crate::job::{NodeName, RunId};
 use crate::lease::BootInstant;
 
-use super::event::{Event, Events};
+use super::event::Event;
+use super::events::Events;
 use super::heartbeat::Exchange;
 use super::memory::{Learned, Memory, Reading};
 use super::roster::Roster;

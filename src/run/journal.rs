@@ -52,8 +52,7 @@ impl Journal {
         let path = self.path.clone();
         self.blocking(move || {
             let appended = LogFile::open(&path).and_then(|mut file| file.append(&line));
-            drop(lock);
-            appended
+            lock.unlock().and(appended)
         })
         .await
     }
@@ -69,8 +68,7 @@ impl Journal {
         let path = self.path.clone();
         let left = self.blocking(move || {
             let left = rewrite(&path, &policy, now);
-            drop(lock);
-            left
+            lock.unlock().and(left)
         });
         self.compacted.store(left.await?, Ordering::Relaxed);
         Ok(())
@@ -82,7 +80,8 @@ impl Journal {
         Ok(lines.filter_map(|line| serde_json::from_slice(&line).ok()))
     }
 
-    /// Waits for the lock that all writers take.
+    /// Waits for the lock that all writers take. It is to be unlocked, not just closed: a child that is being started has
+    /// a copy of the file until its exec.
     async fn locked(&self) -> Result<File, RunError> {
         let path = self.lock.clone();
         let open = move || {

@@ -26,8 +26,8 @@ const MAX_REST: usize = 1024 * 1024;
 /// A batch is written at the latest when it is this long.
 const BATCH: usize = 64 * 1024;
 
-/// How long the end of a run waits for its disk.
-const FLUSH_LIMIT: Duration = Duration::from_secs(5);
+/// How long the end of a run, and so the release of its lock, waits for a disk that hangs.
+const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
 /// One attempt's output on its way from the pipes to the sink.
 #[derive(Debug)]

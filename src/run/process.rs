@@ -259,8 +259,12 @@ fn way_out(error: &io::Error, has_path: bool, switched: bool) -> &'static str {
     match (error.kind(), has_path, switched) {
         (io::ErrorKind::NotFound, false, _) => "it is not in PATH: give its full path, or set PATH in `env`",
         (io::ErrorKind::NotFound, true, _) => "check the path, and the interpreter in the file's first line",
-        (io::ErrorKind::PermissionDenied, _, false) => "make it executable for the replica's user",
-        (io::ErrorKind::PermissionDenied, _, true) => "make it executable for the job's `user`",
+        (io::ErrorKind::PermissionDenied, false, _) => {
+            "in no folder of PATH it is there and executable, or some cannot be searched: give its full path, or set PATH \
+             in `env`"
+        }
+        (io::ErrorKind::PermissionDenied, true, false) => "make it executable for the replica's user",
+        (io::ErrorKind::PermissionDenied, true, true) => "make it executable for the job's `user`",
         _ => "check `command`, and the limits of the replica (processes, memory, open files)",
     }
 }

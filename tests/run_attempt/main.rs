@@ -3,6 +3,7 @@
 mod bench;
 mod files;
 mod output;
+mod said;
 mod stops;
 mod surroundings;
 mod verdicts;

@@ -1,20 +1,24 @@
 //! What becomes of what a job prints.
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::symlink;
-use std::sync::{Arc, Mutex};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
 use solocron::run::{Identity, JobOutput, Launch, StopReason, attempt};
 use tokio::sync::watch;
 
 use crate::bench::{Bench, LONG, Stray, eventually, is_alive, run, shell};
+use crate::said;
 
 /// The stamp of every line here.
 const STAMP: &str = "2026-11-20T12:00:00.123Z";
 
-/// What a run may need on top, however much its job prints. A log that is kept in memory would be ten times that.
-const MODEST_KIB: u64 = 24 * 1024;
+/// A third of what the job prints; a run needs a hundredth of this, but other tests may share the process.
+const MODEST_KIB: u64 = 80 * 1024;
 
 #[tokio::test]
 async fn lines_are_stamped_and_marked_with_their_stream() {
@@ -90,22 +94,64 @@ async fn no_byte_is_lost_that_was_printed_right_before_the_exit() {
 }
 
 #[tokio::test]
-async fn a_background_process_that_holds_the_pipe_or_fills_it_does_not_hold_up_the_end() {
+async fn a_background_process_that_holds_the_pipe_outlives_its_job_and_does_not_hold_up_the_end() {
     let bench = Bench::new();
-    for holder in ["sleep 600", "yes"] {
-        let launch = shell(&format!("{holder} & echo $! > pid; echo done"));
-        let launch = Launch { cwd: Some(bench.folder.path().into()), ..launch };
-        let ended = bench.run(&launch).await;
-        let pid = fs::read_to_string(bench.path("pid")).unwrap().trim().parse().unwrap();
-        let stray = Stray(nix::unistd::Pid::from_raw(pid));
-        assert_eq!(ended.verdict.to_string(), "succeeded");
-        assert!(bench.log_of(&launch).contains("out done\n"));
-        if holder == "yes" {
-            eventually("SIGPIPE, as nobody reads any more", || (!is_alive(stray.0)).then_some(())).await;
-        } else {
-            assert!(is_alive(stray.0), "what a job leaves in the background is its own business");
-        }
-    }
+    let fifo = bench.path("go");
+    mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+    let launch =
+        in_folder(&bench, "(exec 3<>go; read line <&3; echo here >answer) & echo $! >pid; echo done");
+    let ended = bench.run(&launch).await;
+    let _stray = stray(&bench);
+    assert_eq!((ended.verdict.to_string().as_str(), ended.tail.as_str()), ("succeeded", "done\n"));
+    OpenOptions::new().read(true).write(true).open(&fifo).unwrap().write_all(b"go\n").unwrap();
+    eventually("the answer", || fs::read_to_string(bench.path("answer")).ok().filter(|it| it == "here\n"))
+        .await;
+}
+
+#[tokio::test]
+async fn a_background_process_that_prints_without_end_does_not_hold_up_the_end() {
+    let bench = Bench::new();
+    said::listen();
+    let launch = in_folder(&bench, "yes & echo $! >pid");
+    let ended = bench.run(&launch).await;
+    let stray = stray(&bench);
+    assert_eq!(ended.verdict.to_string(), "succeeded");
+    assert_eq!(said::about(launch.identity.run), "", "it was not given up for being late");
+    eventually("SIGPIPE, as nobody reads any more", || (!is_alive(stray.0)).then_some(())).await;
+}
+
+fn in_folder(bench: &Bench, line: &str) -> Launch {
+    Launch { cwd: Some(bench.folder.path().into()), ..shell(line) }
+}
+
+/// The process whose id the job has left in `pid`.
+fn stray(bench: &Bench) -> Stray {
+    let pid = fs::read_to_string(bench.path("pid")).unwrap();
+    Stray(Pid::from_raw(pid.trim().parse().unwrap()))
+}
+
+#[tokio::test]
+async fn a_disk_that_hangs_holds_up_neither_a_stop_order_nor_the_end() {
+    let bench = Bench::new();
+    said::listen();
+    let launch = shell("yes");
+    let path = bench.logs.log_path(&launch.identity.job, launch.identity.run);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    // What is written here without a reader waits for ever, once the pipe is full.
+    mkfifo(&path, Mode::S_IRWXU).unwrap();
+    let mut disk = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let going = bench.start(&launch);
+    eventually("a full pipe", || is_full(&disk).then_some(())).await;
+    going.stop(StopReason::LockLost, LONG);
+    assert_eq!(going.end().await.verdict.to_string(), "interrupted (lock_lost)");
+    assert_eq!(said::about(launch.identity.run).matches("run log cannot be written").count(), 1);
+    // Lets the write go on that the runtime would otherwise wait for.
+    std::thread::spawn(move || while disk.read(&mut [0; 64 * 1024]).is_ok() {});
+}
+
+fn is_full(pipe: &File) -> bool {
+    let mut writable = [PollFd::new(pipe.as_fd(), PollFlags::POLLOUT)];
+    poll(&mut writable, PollTimeout::ZERO).unwrap() == 0
 }
 
 #[tokio::test]
@@ -135,18 +181,16 @@ async fn a_full_disk_is_said_once_and_the_job_runs_on() {
     let launch = shell("seq 100000; exit 5");
     let log = bench.logs.begin(&launch.identity).await;
     symlink("/dev/full", log.path()).unwrap();
-    let said = Said::default();
-    let _here = said.subscribe();
+    said::listen();
     for _ in 0..2 {
         let (_stops, orders) = watch::channel(None);
         let ended = attempt(&launch, &log, JobOutput::File, orders).await;
         assert_eq!((ended.exit_code, ended.log_bytes), (Some(5), 0));
         assert!(ended.tail.ends_with("\n100000\n"));
     }
-    let said = said.text();
+    let said = said::about(launch.identity.run);
     assert_eq!(said.matches("run log cannot be written").count(), 1, "{said}");
-    let run = launch.identity.run.to_string();
-    for part in ["WARN", "backup", &run, "No space left on device"] {
+    for part in ["WARN", "backup", "No space left on device"] {
         assert!(said.contains(part), "`{part}` is not in {said}");
     }
 }
@@ -155,48 +199,27 @@ async fn a_full_disk_is_said_once_and_the_job_runs_on() {
 async fn a_state_directory_that_cannot_be_written_does_not_stop_a_job() {
     let bench = Bench::new();
     fs::write(bench.path("state"), "a file, where the folder should be").unwrap();
-    let ended = bench.run(&shell("echo fine")).await;
+    said::listen();
+    let launch = shell("echo fine");
+    let ended = bench.run(&launch).await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.tail.as_str()), ("succeeded", "fine\n"));
+    let said = said::about(launch.identity.run);
+    for part in ["run log cannot be written", "run cannot be noted in the journal"] {
+        assert_eq!(said.matches(part).count(), 1, "{said}");
+    }
 }
 
 #[tokio::test]
 async fn output_goes_to_the_replicas_log_where_that_is_asked_for() {
     for (output, in_file) in [(JobOutput::Stdout, false), (JobOutput::Both, true)] {
         let (bench, launch) = (Bench::new(), shell("printf 'hello \\377\\n'"));
-        let said = Said::default();
-        let _here = said.subscribe();
+        said::listen();
         let (_stops, orders) = watch::channel(None);
         run(&bench.logs, &launch, output, orders).await;
-        let said = said.text();
+        let said = said::about(launch.identity.run);
         for part in ["INFO solocron::output: output", "backup", "stream=\"out\"", "line=hello \u{FFFD}"] {
             assert!(said.contains(part), "`{part}` is not in {said}");
         }
         assert_eq!(bench.log_of(&launch).is_empty(), !in_file);
-    }
-}
-
-/// What was logged on this thread.
-#[derive(Clone, Default)]
-struct Said(Arc<Mutex<Vec<u8>>>);
-
-impl Said {
-    fn subscribe(&self) -> tracing::subscriber::DefaultGuard {
-        let to = self.clone();
-        let plain = tracing_subscriber::fmt().with_ansi(false).with_writer(move || to.clone());
-        tracing::subscriber::set_default(plain.finish())
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl Write for Said {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! How attempts end that are stopped: in time, for the strongest reason, and with nobody left.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -26,6 +27,16 @@ async fn a_timeout_that_is_ignored_ends_in_sigkill() {
     let launch = Launch { timeout: Some(SHORT), kill_grace: SHORT, ..shell("trap '' TERM; sleep 600") };
     let ended = Bench::new().run(&launch).await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("timed_out", Some(9)));
+}
+
+#[tokio::test]
+async fn a_job_that_prints_without_end_into_nothing_hears_the_order() {
+    let bench = Bench::new();
+    let launch = Launch { timeout: Some(SHORT), ..shell("exec yes") };
+    let path = bench.logs.log_path(&launch.identity.job, launch.identity.run);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    symlink("/dev/full", path).unwrap();
+    assert_eq!(bench.run(&launch).await.verdict.to_string(), "timed_out");
 }
 
 #[tokio::test]
@@ -58,8 +69,8 @@ async fn an_order_that_was_there_before_starts_nothing() {
 
 #[tokio::test]
 async fn a_job_may_clean_up_within_its_grace() {
-    let going =
-        Bench::new().start(&shell("trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done"));
+    let bench = Bench::new();
+    let going = bench.start(&shell("trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.01; done"));
     going.printed("ready").await;
     going.stop(StopReason::Operator, LONG);
     let ended = going.end().await;
@@ -147,23 +158,25 @@ async fn who_had_ended_by_itself_before_the_order_keeps_its_own_verdict() {
     let bench = Bench::new();
     let fifo = bench.path("go");
     mkfifo(&fifo, Mode::S_IRWXU).unwrap();
-    let line = "exec 3<>go; echo pid $$; read line <&3; exit 3";
+    let line = "exec 3<>go; echo $$ >pid; read line <&3; echo last words; exit 3";
     let launch = Launch { cwd: Some(bench.folder.path().into()), ..shell(line) };
     let log = bench.logs.begin(&launch.identity).await;
     let (stops, orders) = watch::channel(None);
     let mut running = Box::pin(attempt(&launch, &log, JobOutput::File, orders));
     let pid = tokio::select! {
         _ = &mut running => panic!("it waits for the fifo"),
-        pid = eventually("the job's id", || {
-            let log = fs::read_to_string(log.path()).ok()?;
-            log.trim().rsplit(' ').next()?.parse().ok()
-        }) => Pid::from_raw(pid),
+        pid = eventually("the job's id", || fs::read_to_string(bench.path("pid")).ok()?.trim().parse().ok()) => {
+            Pid::from_raw(pid)
+        }
     };
-    // From here on nobody polls the attempt, and so it cannot hear of the exit before it hears of the order.
+    // Until the order is given, neither the attempt nor the runtime can hear of the exit, nor of the last words.
     fs::write(&fifo, "go\n").unwrap();
-    eventually("the exit", || (!is_alive(pid)).then_some(())).await;
+    while is_alive(pid) {
+        std::thread::yield_now();
+    }
     StopOrder { reason: StopReason::Operator, grace: LONG }.give(&stops);
     let ended = running.await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.exit_code), ("failed", Some(3)));
+    assert_eq!(ended.tail, "last words\n");
     assert!(kill(pid, None).is_err(), "it was reaped");
 }

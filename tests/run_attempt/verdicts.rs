@@ -38,8 +38,11 @@ async fn what_cannot_be_started_says_why_and_the_way_out() {
     fs::write(&plain_file, "no program").unwrap();
     let plain_file = plain_file.to_str().unwrap();
     let there = || shell("true");
+    let with_path = |path: &str, words| Launch { env: [("PATH".into(), path.into())].into(), ..argv(words) };
+    let folder = bench.folder.path().to_str().unwrap();
     for (launch, problem, way_out) in [
-        (argv(&["no-such-program"]), "cannot start `no-such-program`: No such file", "PATH"),
+        (with_path("/bin", &["no-such-program"]), "cannot start `no-such-program`: No such file", "PATH"),
+        (with_path(folder, &["notes.txt"]), "`notes.txt`: Permission denied", "give its full path"),
         (argv(&["/no/such/program"]), "cannot start `/no/such/program`: No such file", "check the path"),
         (argv(&[plain_file]), "Permission denied", "make it executable"),
         (argv(&["true", "nul\0"]), "cannot start `true`: nul byte", "check `command`"),

@@ -4,12 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::statfs::{self, FsType};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::store::StoreError;
 
 /// A transaction waits this long for those of other replicas, which take microseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Each time another replica got in between; more than a machine has replicas.
+const SWITCH_ATTEMPTS: u32 = 100;
 
 /// File systems of other machines, where SQLite's locks and shared memory are not to be trusted.
 const REMOTE: [(FsType, &str); 5] = [
@@ -31,11 +34,26 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let failed = |error: rusqlite::Error| StoreError::NotSent(format!("local store {shown}: {error}"));
     let connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(failed)?;
+    switch_to_wal(&connection).map_err(failed)?;
     // Fence and mark must survive a power cut once they were told.
     connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
     super::tables::create(&connection).map_err(failed)?;
     Ok(connection)
+}
+
+/// Replicas that start together race for this, and SQLite does not wait by itself here: so each waits for the other's
+/// transaction, and tries again.
+fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
+    for _ in 1..SWITCH_ATTEMPTS {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                // That it waited is all that is wanted of it.
+                let _ = connection.execute_batch("BEGIN IMMEDIATE; COMMIT");
+            }
+            result => return result,
+        }
+    }
+    connection.pragma_update(None, "journal_mode", "WAL")
 }
 
 fn refuse_remote(folder: &Path) -> Result<(), StoreError> {

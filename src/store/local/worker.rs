@@ -54,7 +54,8 @@ where
     F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send,
 {
     fn perform(&mut self, tables: &Tables<'_>, server: &Server) -> Result<(), rusqlite::Error> {
-        let Some(perform) = self.perform.take() else { return Ok(()) };
+        // Whoever gave up asks again, or has let the tick go: a late grant would hold the lock for nobody.
+        let Some(perform) = self.perform.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
         self.result = Some(match perform(tables, server) {
             Ok(value) => Ok(value),
             Err(TableError::Sql(error)) => return Err(error),

@@ -1,11 +1,15 @@
 -- Invariant: a lock under which nothing was started is released, and its tick is claimable again or has its entry.
--- ARGV: 1 run.
+-- ARGV: 1 run, 2 era.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
 
 redis.call('DEL', KEYS[2])
 changed = true
-if record.tick == record.mark and record.cause ~= 'manual' then
+local remembers = ARGV[2] == era
+local before = record['until']
+if record.tick == record.mark and record.cause ~= 'manual' and remembers then
+  record.phase = 'idle'
+  record.stop = ''
   if record.tries > 1 then
     record.tries = record.tries - 1
     record.last = 'interrupted'
@@ -14,16 +18,11 @@ if record.tick == record.mark and record.cause ~= 'manual' then
     record.mark = record.tick - 1
   end
 else
-  add_entry({
-    'tick', record.tick or record.mark, 'run', record.run, 'node', record.owner, 'fence', record.fence,
-    'cause', record.cause, 'outcome', 'missed', 'reason', 'abandoned', 'started', record.started, 'finished', now,
-  })
-  record.last = 'missed'
-  record.reason = 'abandoned'
+  end_run('missed', 'abandoned', now)
 end
-record.phase = 'idle'
-record['until'] = 0
-record.stop = ''
+-- Nothing ran, so nothing covered any later instant.
 record.started = nil
 record.ended = nil
+-- After a loss of memory the wait goes on: a later holder may have been forgotten.
+record['until'] = remembers and 0 or before
 return answer('abandoned')

@@ -1,5 +1,5 @@
 -- Invariant: the lock is granted only when nobody else may hold it. Shared by claim and manual.
--- `bid`: node, expect, era, calm, heard, largest, run, tick, instant, lease, overlap, passed.
+-- `bid`: node, expect, era, calm, heard, largest, run, tick, instant, lease, overlap, sched, seen.
 
 local function holder_or_nothing()
   if record.phase ~= 'running' then return '', '', '' end
@@ -17,21 +17,6 @@ local function longest_lease(bid)
   return math.max(record.lease, bid.lease, bid.largest)
 end
 
-local function interrupt_lost_holder()
-  local last_alive = record['until'] - record.lease
-  add_entry({
-    'tick', record.tick or record.mark, 'run', record.run, 'node', record.owner, 'fence', record.fence,
-    'cause', record.cause, 'outcome', 'interrupted', 'reason', 'node_lost', 'started', record.started,
-    'finished', last_alive,
-  })
-  record.phase = 'idle'
-  record['until'] = 0
-  record.ended = last_alive
-  record.last = 'interrupted'
-  record.reason = 'node_lost'
-  record.stop = ''
-end
-
 -- Rules 1 to 7; returns an answer when the request may not be considered.
 local function enter(bid)
   if newer_schema() then return answer('newer_schema', record.schema) end
@@ -39,15 +24,16 @@ local function enter(bid)
   if era ~= bid.era then return answer('new_era', era) end
   if not record then
     local wait = math.max(bid.lease, bid.largest)
-    create(bid.heard, wait)
+    create(bid.heard, wait, bid.seen)
+    record.sched = bid.sched
     return answer('held', '', '', '', wait)
   end
-  adopt_era(bid.heard, bid.largest, bid.lease, bid.passed)
+  adopt_era(bid.heard, bid.largest, bid.lease)
   if record.run == bid.run then
     if record.phase ~= 'running' then return decided(bid.tick) end
     record['until'] = math.max(record['until'], plus(now, bid.lease))
     changed = true
-    return answer('won', record.fence, record.tries, record.started)
+    return answer('won', record.fence, record.tries, record.started or now)
   end
   local longest = longest_lease(bid)
   if record['until'] > plus(now, longest) then
@@ -55,7 +41,7 @@ local function enter(bid)
     changed = true
   end
   if record.phase == 'running' and record['until'] <= now and bid.calm >= longest then
-    interrupt_lost_holder()
+    end_run('interrupted', 'node_lost', record['until'] - record.lease)
   end
   return nil
 end
@@ -100,10 +86,10 @@ local function grant(bid, cause)
   return answer('won', record.fence, record.tries, record.started)
 end
 
-local function bid_from_argv(instant, passed)
+local function bid_from_argv(instant, sched, seen)
   return {
     node = ARGV[1], expect = tonumber(ARGV[2]), era = ARGV[3], calm = tonumber(ARGV[4]), heard = tonumber(ARGV[5]),
     largest = tonumber(ARGV[6]), run = ARGV[7], tick = tonumber(ARGV[8]), lease = tonumber(ARGV[9]),
-    overlap = ARGV[10], instant = instant, passed = passed,
+    overlap = ARGV[10], instant = instant, sched = sched, seen = seen,
   }
 end

@@ -91,8 +91,8 @@ impl Connector {
             State::Down { why } => return Err(CallError::Store(StoreError::NotSent(why.clone()))),
         };
         match timeout(RESPONSE_TIMEOUT, connection.send_packed_command(command)).await {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(self.judge(&error, number)),
+            // The client hands errors of the server on as values.
+            Ok(result) => result.and_then(Value::extract_error).map_err(|error| self.judge(&error, number)),
             Err(_) => {
                 let why = format!("no answer within {} s", RESPONSE_TIMEOUT.as_secs());
                 self.drop_connection(number, &why);
@@ -104,14 +104,6 @@ impl Connector {
     /// What an error means for the request, and whether the server can still be trusted.
     fn judge(&self, error: &RedisError, number: u64) -> CallError {
         let said = shown(error);
-        if error.is_unrecoverable_error()
-            || error.is_io_error()
-            || error.is_timeout()
-            || error.is_connection_dropped()
-        {
-            self.drop_connection(number, &said);
-            return CallError::Store(StoreError::Unknown(said));
-        }
         match error.kind() {
             redis::ErrorKind::Server(ServerErrorKind::NoScript) => CallError::NoScript,
             redis::ErrorKind::Server(

@@ -13,22 +13,31 @@ end
 
 -- The tick of a run that was granted stays decided; a manual run decides none.
 local function raise_mark()
-  if holding.cause ~= 'manual' then
-    record.mark = math.max(record.mark, holding.tick)
+  if holding.cause ~= 'manual' and holding.tick > record.mark then
+    pass_unrecorded(holding.tick)
     record.sched = holding.sched
   end
 end
 
--- The era of a forgotten record stays another one: the next claim waits and raises the mark as after any loss.
+local function held_by_another()
+  return record and record.phase == 'running' and record.run ~= holding.run
+end
+
+-- The era of a record that was missing stays another one: the next claim waits and raises the mark as after any loss.
 local function put_back()
-  if not record then record = empty() end
+  if not record then
+    record = empty()
+    -- Whatever was decided up to the grant is not to be decided again, and not to be told of.
+    record.mark = holding.cause == 'manual' and holding.started or math.max(holding.started, holding.tick)
+    record.sched = holding.sched
+  end
   record.fence = holding.fence
   record.run = holding.run
   record.tick = holding.tick
   record.tries = holding.tries
   record.cause = holding.cause
   record.started = holding.started
-  record.lease = holding.lease
+  record.lease = math.max(record.lease, holding.lease)
   record.owner = holding.node
   raise_mark()
 end

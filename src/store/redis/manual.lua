@@ -1,6 +1,6 @@
 -- Invariant: a manual run takes the same lock and never touches the mark.
 -- ARGV: 1-10 bid; 11 asked, 12 order.
-local bid = bid_from_argv(tonumber(ARGV[11]), nil)
+local bid = bid_from_argv(tonumber(ARGV[11]), '', nil)
 local order = ARGV[12]
 
 local refused = enter(bid)

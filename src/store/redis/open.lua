@@ -1,12 +1,12 @@
 -- Invariant: afterwards there is a record of this era; one that was missing grants nothing before its wait is over.
--- ARGV: 1 era, 2 heard, 3 largest lease, 4 sched, 5 lease, 6 known, 7 passed.
+-- ARGV: 1 era, 2 heard, 3 largest lease, 4 sched, 5 lease, 6 known, 7 seen.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era ~= ARGV[1] then return answer('new_era', era) end
 
 local heard, largest, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[5])
 if not record then
-  create(heard, ARGV[6] == '1' and math.max(lease, largest) or FIRST_WAIT)
+  create(heard, ARGV[6] == '1' and math.max(lease, largest) or FIRST_WAIT, optional(ARGV[7]))
   record.sched = ARGV[4]
 end
-adopt_era(heard, largest, lease, optional(ARGV[7]))
+adopt_era(heard, largest, lease)
 return answer('opened', record.sched)

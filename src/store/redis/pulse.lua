@@ -8,10 +8,10 @@ local forgot = '1'
 local reply = { string.format('%.0f', now), era, forgot }
 for i = 1, #known, 2 do
   local at = tonumber(string.match(known[i + 1], '^(%d+) ')) or 0
-  if known[i] == ARGV[1] then reply[3] = '0' end
   if now - at > tonumber(ARGV[3]) then
     if ARGV[2] ~= '' then redis.call('HDEL', KEYS[1], known[i]) end
   else
+    if known[i] == ARGV[1] then reply[3] = '0' end
     reply[#reply + 1] = known[i]
     reply[#reply + 1] = known[i + 1]
   end

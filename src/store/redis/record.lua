@@ -2,11 +2,11 @@
 -- KEYS: 1 state (the record), 2 lock (its mirror for people), 3 runs (history). Put in front of every request.
 local FIELDS = {
   'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
-  'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop',
+  'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop', 'lost',
 }
 local NUMBERS = {
   schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
-  started = true, ended = true, paused = true,
+  started = true, ended = true, paused = true, lost = true,
 }
 local SCHEMA = 1
 local EARLY_TOLERANCE = 200
@@ -103,29 +103,47 @@ local function unsynced(expect)
   return math.abs(now - expect) > SYNC_TOLERANCE
 end
 
-local function create(heard, wait)
+-- Ticks above `seen` may have been forgotten with the record.
+local function create(heard, wait, seen)
   record = empty()
   record.era = era
   record.mark = plus(math.max(now, heard), EARLY_TOLERANCE)
   record['until'] = plus(now, wait)
   record.lease = wait
+  if seen and seen < record.mark then record.lost = seen end
   changed = true
 end
 
--- Rule 4.
-local function adopt_era(heard, largest, lease, passed)
-  if record.era == era then return end
-  record.era = era
-  record['until'] = math.max(record['until'], plus(now, math.max(record.lease, lease, largest)))
-  local lost_up_to = plus(heard, EARLY_TOLERANCE)
-  local before = record.mark
-  record.mark = math.max(record.mark, lost_up_to)
-  if passed and passed > before and passed <= lost_up_to then
-    add_entry({
-      'tick', passed, 'after', before, 'cause', 'schedule', 'outcome', 'unknown', 'reason', 'store_reset',
-      'finished', now,
-    })
+-- Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry.
+local function pass_unrecorded(mark)
+  if mark > record.mark then
+    record.lost = record.lost or record.mark
+    record.mark = mark
   end
+end
+
+-- Ends what the record calls running, with an entry.
+local function end_run(outcome, reason, ended)
+  add_entry({
+    'tick', record.tick or record.mark, 'run', record.run, 'node', record.owner, 'fence', record.fence,
+    'cause', record.cause, 'outcome', outcome, 'reason', reason, 'started', record.started, 'finished', ended,
+  })
+  record.phase = 'idle'
+  record['until'] = 0
+  record.ended = ended
+  record.last = outcome
+  record.reason = reason
+  record.stop = ''
+end
+
+-- Rule 4. A record without an era was missing, until its holder put it back: anything up to now may be lost.
+local function adopt_era(heard, largest, lease)
+  if record.era == era then return end
+  if record.era == '' then heard = math.max(now, heard) end
+  record.era = era
+  record.lease = math.max(record.lease, lease, largest)
+  record['until'] = math.max(record['until'], plus(now, record.lease))
+  pass_unrecorded(plus(heard, EARLY_TOLERANCE))
   changed = true
 end
 

@@ -7,6 +7,8 @@ local mine = standing()
 if mine == 'over' then return answer('lost') end
 pass_maxmemory()
 if mine == 'forgotten' then
+  -- Two lives of the store gave the lock to two: the other is told of its loss when it renews, and stops.
+  if held_by_another() then end_run('interrupted', 'lock_lost', now) end
   put_back()
   record.phase = 'running'
   record.ended = nil
@@ -15,4 +17,5 @@ if mine == 'forgotten' then
   record.stop = ''
 end
 record['until'] = plus(now, holding.lease)
+record.lease = holding.lease
 return answer('renewed', record.stop == holding.run and '1' or '0')

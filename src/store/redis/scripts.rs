@@ -90,7 +90,7 @@ pub(super) fn call_of(
         Request::Manual(manual) => (&MANUAL, manual_args(manual)),
         Request::Renew(renew) => (&RENEW, Args::holding(&renew.holding).instant(renew.expect)),
         Request::Finish(finish) => (&FINISH, finish_args(finish)),
-        Request::Abandon(abandon) => (&ABANDON, Args::default().text(abandon.run)),
+        Request::Abandon(abandon) => (&ABANDON, Args::default().text(abandon.run).text(&abandon.era.0)),
     };
     (script, [keys.state(job), keys.lock(job), keys.runs(job)], args.0)
 }
@@ -104,7 +104,7 @@ fn open_args(open: &Open) -> Args {
         .text(&open.sched.0)
         .duration(open.lease)
         .flag(open.known)
-        .tick(open.passed)
+        .optional(open.seen.map(|at| at.0))
 }
 
 fn claim_args(claim: &Claim) -> Args {
@@ -124,7 +124,6 @@ fn claim_args(claim: &Claim) -> Args {
         .text(rerun)
         .flag(claim.catch_up)
         .instant(claim.wall)
-        .tick(claim.passed)
 }
 
 fn manual_args(manual: &Manual) -> Args {
@@ -143,6 +142,8 @@ fn finish_args(finish: &Finish) -> Args {
         .optional(finish.exit_code)
         .optional(finish.signal)
         .text(&finish.tail)
+        .duration(finish.ended_ago)
+        .text(&finish.era.0)
 }
 
 fn overlap(policy: Overlap) -> &'static str {

@@ -13,7 +13,7 @@ use crate::store::Store;
 
 use super::clockwork::ClockworkError;
 use super::driver::Driver;
-use super::event::Events;
+use super::events::Events;
 
 /// A job with its variables resolved.
 #[derive(Debug, Clone)]

@@ -1,0 +1,147 @@
+//! The log on stdout: coloured lines for people, or one JSON object per line for programs. One line per event.
+
+use std::fmt;
+use std::io::IsTerminal;
+
+use anstyle::{AnsiColor, Style};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::prelude::*;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::clock::{Clock, SystemClock};
+
+use super::args::LogFormat;
+
+/// The format that was asked for, or what fits stdout.
+pub(crate) fn format_or_default(asked: Option<LogFormat>) -> LogFormat {
+    let fitting = if std::io::stdout().is_terminal() { LogFormat::Pretty } else { LogFormat::Json };
+    asked.unwrap_or(fitting)
+}
+
+/// Whether stdout takes colours: `NO_COLOR`, `CLICOLOR_FORCE` and pipes are heeded.
+pub(crate) fn coloured() -> bool {
+    anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
+}
+
+/// Starts the log. To be called once.
+pub(crate) fn start(format: LogFormat, level: Level) {
+    // The scheduler's own errors say nothing that the replica does not notice by itself.
+    let targets = Targets::new()
+        .with_target("solocron", level)
+        .with_target("tokio_cron_scheduler", Level::ERROR)
+        .with_default(Level::WARN.min(level));
+    let registry = tracing_subscriber::registry().with(targets);
+    match format {
+        LogFormat::Json => {
+            let layer = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false);
+            registry.with(layer.with_span_list(false).with_target(false)).init();
+        }
+        LogFormat::Pretty => {
+            let layer = tracing_subscriber::fmt::layer().with_ansi(coloured());
+            registry.with(layer.event_format(Pretty)).init();
+        }
+    }
+}
+
+/// `12:00:05.003 INFO  heartbeat  run ended: succeeded  tick=… run=…`
+struct Pretty;
+
+impl<S, N> FormatEvent<S, N> for Pretty
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let paint = Paint(to.has_ansi_escapes());
+        let level = *event.metadata().level();
+        let time = SystemClock.utc().to_string();
+        write!(to, "{} {} ", paint.dim(time.get(11..23).unwrap_or(&time)), paint.level(level))?;
+        if let Some(job) = fields.take("job") {
+            write!(to, "{} ", paint.bold(&job))?;
+        }
+        if let Some(line) = fields.take("line") {
+            return writeln!(to, "{} {line}", paint.dim("|"));
+        }
+        write!(to, "{}", fields.message)?;
+        if let Some(outcome) = fields.take("outcome") {
+            let reason = fields.take("reason").map(|reason| format!(" ({reason})")).unwrap_or_default();
+            write!(to, ": {}", paint.outcome(&outcome, &format!("{outcome}{reason}")))?;
+        }
+        for (name, value) in &fields.others {
+            write!(to, " {}{value}", paint.dim(&format!("{name}=")))?;
+        }
+        writeln!(to)
+    }
+}
+
+#[derive(Default)]
+struct Fields {
+    message: String,
+    others: Vec<(&'static str, String)>,
+}
+
+impl Fields {
+    fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.others.iter().position(|(other, _)| *other == name)?;
+        Some(self.others.remove(at).1)
+    }
+
+    fn add(&mut self, field: &Field, value: String) {
+        match field.name() {
+            "message" => self.message = value,
+            name => self.others.push((name, value)),
+        }
+    }
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.add(field, format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.add(field, value.to_owned());
+    }
+}
+
+/// Puts styles around texts, or not.
+struct Paint(bool);
+
+impl Paint {
+    fn styled(&self, style: Style, text: &str) -> String {
+        if self.0 { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    fn dim(&self, text: &str) -> String {
+        self.styled(Style::new().dimmed(), text)
+    }
+
+    fn bold(&self, text: &str) -> String {
+        self.styled(Style::new().bold(), text)
+    }
+
+    fn level(&self, level: Level) -> String {
+        let colour = match level {
+            Level::ERROR => AnsiColor::Red,
+            Level::WARN => AnsiColor::Yellow,
+            Level::INFO => AnsiColor::Green,
+            _ => AnsiColor::Blue,
+        };
+        self.styled(colour.on_default(), &format!("{level:5}"))
+    }
+
+    fn outcome(&self, outcome: &str, text: &str) -> String {
+        let colour = match outcome {
+            "succeeded" => AnsiColor::Green,
+            "skipped" | "running" => AnsiColor::Cyan,
+            _ => AnsiColor::Red,
+        };
+        self.styled(colour.on_default().bold(), text)
+    }
+}

@@ -1,0 +1,218 @@
+//! The contest step by step: what it does at an instant, and with every kind of answer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::{Overrides, Source, load};
+use crate::job::{Fence, NodeName, Outcome, Reason, RunId, Tick, UtcMillis, Verdict};
+use crate::lease::{Answer, BootInstant, Caller, Era, Holder, Reply, ScheduleHash};
+
+use super::action::{Action, Bid, Finding};
+use super::contest::Contest;
+
+const T0: UtcMillis = UtcMillis(1_767_225_600_000);
+const SENT: BootInstant = BootInstant(Duration::ZERO);
+
+fn at(ms: i64) -> UtcMillis {
+    UtcMillis(T0.0 + ms)
+}
+
+fn contest(keys: &str) -> Contest {
+    let text = format!("[cluster]\nstore = \"local\"\n[jobs.x]\ncommand = [\"true\"]\n{keys}\n");
+    let source = Source { path: "jobs.toml".into(), text };
+    let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
+    let spec = config.jobs.into_values().next().expect("one job");
+    let mut contest = Contest::new(Arc::clone(&spec));
+    contest.opened(T0, &ScheduleHash(spec.schedule.fingerprint().into()), T0);
+    contest
+}
+
+fn every_second() -> Contest {
+    contest("schedule = \"* * * * * *\"")
+}
+
+fn no_stagger(_: Tick) -> Duration {
+    Duration::ZERO
+}
+
+fn claimed(action: Action) -> Bid {
+    match action {
+        Action::Claim { bid, .. } => bid,
+        other => panic!("expected a claim, got {other:?}"),
+    }
+}
+
+fn reply(answer: Answer) -> Reply {
+    Reply { now: T0, mark: None, answer }
+}
+
+fn won() -> Reply {
+    reply(Answer::Won { fence: Fence(1), tries: 1, started: T0 })
+}
+
+fn held(frees_in: Duration) -> Reply {
+    let by = Some(Holder { node: NodeName::parse("b").expect("name"), run: RunId::new(), since: T0 });
+    reply(Answer::Held { by, frees_in })
+}
+
+fn caller() -> Caller {
+    Caller {
+        node: NodeName::parse("a").expect("name"),
+        expect: T0,
+        era: Era("e".into()),
+        calm: Duration::ZERO,
+        heard: UtcMillis(0),
+        largest_lease: Duration::ZERO,
+    }
+}
+
+#[test]
+fn nothing_is_claimed_before_the_record_is_open_nor_before_the_instant() {
+    let mut contest = every_second();
+    assert_eq!(contest.wake(at(999), no_stagger), Action::Nothing);
+    contest.close();
+    assert_eq!(contest.wake(at(1_000), no_stagger), Action::Nothing);
+}
+
+#[test]
+fn the_first_ranked_claims_at_the_instant_and_others_a_little_later() {
+    assert_eq!(claimed(every_second().wake(at(1_000), no_stagger)).tick, Tick(at(1_000)));
+
+    let mut later = every_second();
+    let stagger = |_| Duration::from_millis(20);
+    assert_eq!(later.wake(at(1_000), stagger), Action::WakeAt(at(1_020)));
+    assert_eq!(claimed(later.wake(at(1_020), stagger)).tick, Tick(at(1_000)));
+}
+
+#[test]
+fn a_won_claim_starts_its_run_and_one_that_was_answered_too_late_gives_the_tick_back() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    let (_, action) = contest.answered(&won(), at(1_001), SENT, true);
+    assert!(matches!(action, Action::Start { won, .. } if won.run == bid.run && won.tick == bid.tick));
+    assert_eq!(contest.wake(at(1_002), no_stagger), Action::Nothing);
+
+    let mut late = every_second();
+    let bid = claimed(late.wake(at(1_000), no_stagger));
+    let (_, action) = late.answered(&won(), at(1_500), SENT, false);
+    assert!(matches!(action, Action::Abandon(doubt) if doubt.run == bid.run));
+    let again = claimed(late.wake(at(1_501), no_stagger));
+    assert_eq!(again.tick, bid.tick);
+    assert_ne!(again.run, bid.run, "a run id that was given back is never used again");
+}
+
+#[test]
+fn no_answer_is_asked_again_under_the_same_run_id() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    assert_eq!(contest.failed(true, at(1_010)), Action::WakeAt(at(1_110)));
+    assert_eq!(contest.wake(at(1_050), no_stagger), Action::WakeAt(at(1_110)));
+    assert_eq!(claimed(contest.wake(at(1_110), no_stagger)).run, bid.run);
+    assert_eq!(contest.failed(true, at(1_120)), Action::WakeAt(at(1_320)), "the pause doubles");
+}
+
+#[test]
+fn a_newer_tick_takes_over_and_what_an_unanswered_claim_may_have_taken_is_given_back() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    contest.claims_in(&Era("e".into()));
+    contest.failed(true, at(1_990));
+    let Action::Claim { bid: newer, instead_of: Some(doubt) } = contest.wake(at(2_000), no_stagger) else {
+        panic!("the newer tick is claimed");
+    };
+    assert_eq!((newer.tick, doubt.run, doubt.era), (Tick(at(2_000)), bid.run, Era("e".into())));
+    let claim = contest.proposal().claim(&newer, caller(), at(2_000));
+    assert_eq!((claim.prev, claim.gap_reason), (Some(Tick(at(1_000))), Reason::StoreUnreachable));
+    assert_eq!(claim.gap.map(|gap| (gap.mark, gap.count)), Some((T0, 1)));
+}
+
+#[test]
+fn what_was_certainly_not_sent_need_not_be_given_back() {
+    let mut contest = every_second();
+    contest.wake(at(1_000), no_stagger);
+    contest.failed(false, at(1_990));
+    assert!(matches!(contest.wake(at(2_000), no_stagger), Action::Claim { instead_of: None, .. }));
+}
+
+#[test]
+fn within_its_start_deadline_an_older_tick_goes_first() {
+    let mut contest = contest("schedule = \"* * * * * *\"\nstart_deadline = \"10s\"");
+    assert_eq!(claimed(contest.wake(at(4_500), no_stagger)).tick, Tick(at(1_000)));
+    contest.answered(&won(), at(4_501), SENT, true);
+    assert_eq!(claimed(contest.wake(at(4_502), no_stagger)).tick, Tick(at(2_000)));
+
+    let mut late = self::contest("schedule = \"* * * * * *\"\nstart_deadline = \"2s\"");
+    assert_eq!(claimed(late.wake(at(9_500), no_stagger)).tick, Tick(at(8_000)));
+}
+
+#[test]
+fn a_tick_too_late_for_anybody_is_claimed_all_the_same_so_that_it_gets_its_record() {
+    let mut contest = contest("schedule = \"0 * * * *\"\nstart_deadline = \"1m\"");
+    let bid = claimed(contest.wake(at(2 * 3_600_000 + 600_000), no_stagger));
+    assert_eq!(bid.tick, Tick(at(2 * 3_600_000)));
+}
+
+#[test]
+fn a_held_lock_is_asked_for_again_when_it_may_be_free_and_every_sixth_of_the_lease() {
+    let mut soon = every_second();
+    soon.wake(at(1_000), no_stagger);
+    let (finding, action) = soon.answered(&held(Duration::from_millis(300)), at(1_001), SENT, true);
+    assert!(matches!(finding, Some(Finding::Held(Some(_)))));
+    assert_eq!(action, Action::WakeAt(at(1_301)));
+
+    let mut long = every_second();
+    long.wake(at(1_000), no_stagger);
+    let (_, action) = long.answered(&held(Duration::from_secs(25)), at(1_001), SENT, true);
+    assert_eq!(action, Action::WakeAt(at(6_001)));
+}
+
+#[test]
+fn the_holders_own_proof_of_life_ends_the_wait_at_once() {
+    let mut contest = every_second();
+    contest.wake(at(1_000), no_stagger);
+    contest.answered(&held(Duration::from_secs(25)), at(1_001), SENT, true);
+    contest.hurry(at(1_010));
+    assert_eq!(claimed(contest.wake(at(1_010), no_stagger)).tick, Tick(at(1_000)));
+}
+
+#[test]
+fn what_the_store_decided_is_told_and_not_asked_again() {
+    let verdict = Verdict::because(Outcome::Skipped, Reason::Overlap);
+    for answer in [Answer::Consumed(verdict), Answer::Decided { by: None, how: Some(verdict) }] {
+        let mut contest = every_second();
+        contest.wake(at(1_000), no_stagger);
+        let (finding, action) = contest.answered(&reply(answer), at(1_001), SENT, true);
+        assert!(finding.is_some());
+        assert_eq!(action, Action::Nothing);
+        assert_eq!(contest.wake(at(1_500), no_stagger), Action::Nothing);
+    }
+}
+
+#[test]
+fn an_early_claim_is_made_again_at_its_instant() {
+    let mut contest = every_second();
+    contest.wake(at(1_000), no_stagger);
+    let early = reply(Answer::Early { wait: Duration::from_millis(700) });
+    assert_eq!(contest.answered(&early, at(1_001), SENT, true).1, Action::WakeAt(at(1_701)));
+}
+
+#[test]
+fn a_new_life_of_the_store_is_learned_and_opened_before_anything_is_claimed_again() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    let (_, action) = contest.answered(&reply(Answer::NewEra(Era("f".into()))), at(1_001), SENT, true);
+    assert!(matches!(action, Action::Resync(_)));
+    assert!(contest.is_unopened());
+    assert_eq!(contest.wake(at(1_500), no_stagger), Action::Nothing);
+    contest.opened(T0, &ScheduleHash(contest.spec().schedule.fingerprint().into()), at(1_600));
+    assert_eq!(claimed(contest.wake(at(1_600), no_stagger)).run, bid.run);
+}
+
+#[test]
+fn under_an_edited_schedule_the_past_is_not_claimed() {
+    let mut contest = every_second();
+    contest.close();
+    contest.opened(at(-60_000), &ScheduleHash("another".into()), at(5_500));
+    assert_eq!(contest.wake(at(5_999), no_stagger), Action::Nothing);
+    assert_eq!(claimed(contest.wake(at(6_000), no_stagger)).tick, Tick(at(6_000)));
+}

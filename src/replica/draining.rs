@@ -1,0 +1,53 @@
+//! How a replica leaves: it takes no new ticks, lets runs finish, then stops them in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::run::{StopOrder, StopReason};
+
+use super::driver::Driver;
+use super::errand;
+use super::event::Event;
+
+impl Driver {
+    /// Takes no new ticks any more.
+    pub(super) fn start_to_drain(&mut self) {
+        if self.draining {
+            return;
+        }
+        self.draining = true;
+        self.alarms.clear();
+        self.update_beat();
+        self.resync.notify_one();
+        self.shop.events.tell(Event::Draining { running: self.lines.len(), limit: self.drain });
+        self.give_back_unsure();
+    }
+
+    /// Orders every run to stop, with its own grace or with this one; the longest grace comes back.
+    pub(super) fn stop_runs(&mut self, grace: Option<Duration>) -> Duration {
+        self.shop.events.tell(Event::Stopping { running: self.lines.len() });
+        let mut longest = Duration::ZERO;
+        for (job, line) in self.lines.values() {
+            let own = self.jobs.get(job).map_or(Duration::ZERO, |job| job.spec.kill_grace);
+            let grace = grace.unwrap_or(own);
+            StopOrder { reason: StopReason::Shutdown, grace }.give(&line.stops);
+            longest = longest.max(grace);
+        }
+        longest
+    }
+
+    /// Leaves unrecorded what the store does not take.
+    pub(super) fn give_up(&self) {
+        self.lines.values().for_each(|(_, line)| line.give_up.cancel());
+    }
+
+    /// A replica that drains gives back what unanswered claims may have taken.
+    pub(super) fn give_back_unsure(&mut self) {
+        for (job, contest) in &mut self.contests {
+            if let Some(doubt) = contest.doubt().filter(|_| !contest.is_asking()) {
+                contest.forget();
+                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
+            }
+        }
+    }
+}

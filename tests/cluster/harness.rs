@@ -1,0 +1,170 @@
+//! Several replica processes on one machine, whose jobs write down what they see. Their logs are the events that the
+//! tests wait for.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::witness::{self, Witnessed};
+
+/// No single thing that these tests wait for takes longer than this, however busy the machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// How a cluster is made up. Every job has a tick every second.
+pub(crate) struct Plan<'a> {
+    /// The store's address.
+    pub(crate) store: &'a str,
+    /// How many jobs.
+    pub(crate) jobs: usize,
+    /// How long each run takes.
+    pub(crate) run_ms: u32,
+    /// One replica each, with its clock off by so many milliseconds.
+    pub(crate) skews_ms: &'a [i64],
+    /// A protection that is switched off.
+    pub(crate) off: Option<&'a str>,
+}
+
+/// Running replicas.
+pub(crate) struct Cluster {
+    replicas: Vec<Child>,
+    lines: Receiver<String>,
+    log: String,
+    folder: TempDir,
+    jobs: usize,
+}
+
+impl Cluster {
+    /// Starts the replicas.
+    pub(crate) fn start(plan: &Plan<'_>) -> Self {
+        let folder = TempDir::new().expect("a folder for temporary files");
+        let witness = compile(folder.path(), "witness", &[]);
+        let shim = compile(folder.path(), "clock_shim", &["-shared", "-fPIC"]);
+        let file = folder.path().join("jobs.toml");
+        std::fs::write(&file, jobs_toml(plan, &witness, &records(&folder))).expect("a writable folder");
+        let (heard, lines) = mpsc::channel();
+        let replica = |(number, skew): (usize, &i64)| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
+            command.args([
+                "run",
+                "--log-format",
+                "json",
+                "--log-level",
+                "debug",
+                "--node",
+                &format!("n{number}"),
+            ]);
+            command.arg("--config").arg(&file).arg("--state-dir").arg(folder.path().join("state"));
+            if *skew != 0 {
+                command.env("LD_PRELOAD", &shim).env("CLOCK_SKEW_MS", skew.to_string());
+            }
+            if let Some(off) = plan.off {
+                command.env("SOLOCRON_SWITCH_OFF", off);
+            }
+            let mut child = command
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::inherit())
+                .spawn()
+                .expect("the program was built");
+            pass_lines(&mut child, heard.clone());
+            child
+        };
+        let replicas = plan.skews_ms.iter().enumerate().map(replica).collect();
+        Self { replicas, lines, log: String::new(), folder, jobs: plan.jobs }
+    }
+
+    /// Waits until every job has ended so many runs.
+    pub(crate) fn wait_for_runs(&mut self, runs: usize) {
+        let mut ended = BTreeMap::<String, usize>::new();
+        while ended.len() < self.jobs || ended.values().any(|&count| count < runs) {
+            let Ok(line) = self.lines.recv_timeout(DEADLINE) else {
+                panic!("{} jobs should have ended {runs} runs each: {ended:?}\n{}", self.jobs, self.log);
+            };
+            let event: Value = serde_json::from_str(&line).unwrap_or_default();
+            if event["message"] == "run ended" {
+                *ended.entry(event["job"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+            }
+            self.log += &line;
+            self.log.push('\n');
+        }
+    }
+
+    /// Drains all replicas, and reads what the jobs wrote down.
+    pub(crate) fn stop(mut self) -> Vec<Witnessed> {
+        for replica in &self.replicas {
+            signal(replica, Signal::SIGTERM);
+        }
+        // The lines end when the last replica does.
+        while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
+            self.log += &line;
+            self.log.push('\n');
+        }
+        for replica in &mut self.replicas {
+            let status = replica.wait().expect("replicas are our children");
+            assert!(status.success(), "a drained replica ends well: {status}\n{}", self.log);
+        }
+        witness::read(&records(&self.folder))
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for replica in &mut self.replicas {
+            // An error says that it is gone already.
+            let _ = replica.kill();
+            let _ = replica.wait();
+        }
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    let id = i32::try_from(child.id()).expect("process ids are small");
+    kill(Pid::from_raw(id), signal).expect("the replica is our child");
+}
+
+fn records(folder: &TempDir) -> PathBuf {
+    folder.path().join("witnessed")
+}
+
+/// Passes a replica's log on, line by line, until it ends.
+fn pass_lines(child: &mut Child, to: Sender<String>) {
+    let log = BufReader::new(child.stdout.take().expect("it is piped"));
+    std::thread::spawn(move || log.lines().map_while(Result::ok).try_for_each(|line| to.send(line)));
+}
+
+/// Compiles a C file of the test support.
+fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
+    let (source, program) =
+        (format!("{}/tests/support/{name}.c", env!("CARGO_MANIFEST_DIR")), folder.join(name));
+    let output = Command::new("cc")
+        .args(["-O1", "-Wall", "-Werror", "-o"])
+        .arg(&program)
+        .arg(source)
+        .args(flags)
+        .output()
+        .unwrap_or_else(|error| panic!("cc: {error}; try `apt-get install gcc libc6-dev`"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+fn jobs_toml(plan: &Plan<'_>, witness: &Path, records: &Path) -> String {
+    let mut text = format!("[cluster]\nname = \"test\"\nstore = \"{}\"\n", plan.store);
+    for job in 0..plan.jobs {
+        let (witness, records, run_ms) = (witness.display(), records.display(), plan.run_ms);
+        write!(
+            text,
+            "[jobs.job{job}]\nschedule = \"* * * * * *\"\ncommand = [\"{witness}\", \"{records}\", \"{run_ms}\"]\n"
+        )
+        .expect("text can be written to");
+    }
+    text
+}

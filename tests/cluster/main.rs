@@ -1,0 +1,86 @@
+//! Replica processes race for the same ticks, and the jobs' own records tell whether each tick ran exactly once.
+//!
+//! `SOLOCRON_CLUSTER_SECONDS` makes the runs longer than the short form of `make test`.
+
+mod harness;
+#[path = "../support/redis_server.rs"]
+mod redis_server;
+mod witness;
+
+use std::collections::BTreeMap;
+
+use harness::{Cluster, Plan};
+use redis_server::RedisServer;
+use witness::{Violation, Witnessed, check};
+
+/// Every job has a tick every second.
+const PERIOD_MS: i64 = 1_000;
+
+/// How many ticks each job runs in the short form.
+const SHORT: usize = 8;
+
+fn seconds() -> usize {
+    std::env::var("SOLOCRON_CLUSTER_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(SHORT)
+}
+
+fn run(plan: &Plan<'_>) -> Vec<Witnessed> {
+    let mut cluster = Cluster::start(plan);
+    cluster.wait_for_runs(seconds());
+    cluster.stop()
+}
+
+/// Runs per replica.
+fn shares(runs: &[Witnessed]) -> BTreeMap<&str, usize> {
+    let mut shares = BTreeMap::new();
+    for run in runs {
+        *shares.entry(run.node.as_str()).or_default() += 1;
+    }
+    shares
+}
+
+fn assert_shared_among(replicas: usize, runs: &[Witnessed]) {
+    let shares = shares(runs);
+    let fair = runs.len() / replicas;
+    let comparable = |share: &usize| (fair / 3..=fair * 3).contains(share);
+    assert!(
+        shares.len() == replicas && shares.values().all(comparable),
+        "shares are not comparable: {shares:?}"
+    );
+}
+
+#[test]
+fn five_replicas_on_one_redis_run_every_tick_exactly_once() {
+    let redis = RedisServer::start();
+    let runs = run(&Plan { store: &redis.url(), jobs: 10, run_ms: 0, skews_ms: &[0; 5], off: None });
+    assert_eq!(check(&runs, PERIOD_MS), []);
+    assert!(runs.len() >= 10 * seconds(), "{}", runs.len());
+    assert_shared_among(5, &runs);
+}
+
+#[test]
+fn three_replicas_on_the_embedded_store_run_every_tick_exactly_once() {
+    let runs = run(&Plan { store: "local", jobs: 10, run_ms: 0, skews_ms: &[0; 3], off: None });
+    assert_eq!(check(&runs, PERIOD_MS), []);
+    assert_shared_among(3, &runs);
+}
+
+#[test]
+fn clocks_two_seconds_off_neither_double_a_tick_nor_start_one_early() {
+    let redis = RedisServer::start();
+    let skews_ms = &[2_000, 0, -2_000, 0, 0];
+    let runs = run(&Plan { store: &redis.url(), jobs: 10, run_ms: 50, skews_ms, off: None });
+    let found = check(&runs, PERIOD_MS);
+    assert_eq!(found, []);
+    assert!(shares(&runs).contains_key("n0"), "the replica ahead takes part: {:?}", shares(&runs));
+}
+
+#[test]
+fn without_the_mark_the_same_ticks_run_again_and_the_checker_sees_it() {
+    if !cfg!(feature = "test-switches") {
+        panic!("built without its switches: run `make test`, or add `--features test-switches`");
+    }
+    let redis = RedisServer::start();
+    let runs = run(&Plan { store: &redis.url(), jobs: 10, run_ms: 0, skews_ms: &[0; 5], off: Some("mark") });
+    let twice = |violation: &Violation| matches!(violation, Violation::Twice { .. });
+    assert!(check(&runs, PERIOD_MS).iter().any(twice), "{} runs, and no tick ran twice", runs.len());
+}

@@ -1,0 +1,239 @@
+//! Random histories of one job: requests of every kind, honest or not, on records that time, other lives of the store
+//! and operators have changed. Few values of each sort, so that they meet.
+
+use std::time::Duration;
+
+use proptest::prelude::RngExt;
+use proptest::test_runner::TestRng;
+use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
+use solocron::lease::{
+    Abandon, Caller, Claim, Era, Finish, Gap, Holding, LeaseInstant, Manual, Open, Record, Renew, Request,
+    SCHEMA, ScheduleHash,
+};
+
+use crate::support::sample::node;
+
+/// Distances in time at which something changes, in milliseconds.
+const SPANS: [i64; 16] =
+    [0, 1, 2, 150, 199, 200, 201, 250, 900, 1_100, 2_000, 4_999, 5_000, 5_001, 30_000, 300_000];
+
+/// Draws requests and changes of the record.
+pub(crate) struct History {
+    rng: TestRng,
+    runs: Vec<RunId>,
+    era: Era,
+}
+
+impl History {
+    /// A history on a server in this life.
+    pub(crate) fn new(rng: TestRng, era: Era) -> Self {
+        Self { rng, runs: (0..4).map(|_| RunId::new()).collect(), era }
+    }
+
+    fn one_in(&mut self, n: u32) -> bool {
+        self.rng.random_range(0..n) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.rng.random_range(0..of.len())].clone()
+    }
+
+    fn maybe<T>(&mut self, value: T) -> Option<T> {
+        self.one_in(2).then_some(value)
+    }
+
+    fn span(&mut self) -> Duration {
+        let ms = self.pick(&SPANS);
+        Duration::from_millis(ms.unsigned_abs())
+    }
+
+    fn near(&mut self, at: UtcMillis) -> UtcMillis {
+        let span = self.span();
+        if self.one_in(2) { at.plus(span) } else { at.minus(span) }
+    }
+
+    fn lease(&mut self) -> Duration {
+        let leases = [5, 30, 300].map(Duration::from_secs);
+        self.pick(&leases)
+    }
+
+    fn run(&mut self, record: Option<&Record>) -> RunId {
+        if self.one_in(6) {
+            let next = self.rng.random_range(0..self.runs.len());
+            self.runs[next] = RunId::new();
+            return self.runs[next];
+        }
+        let known = self.runs.clone();
+        let any = self.pick(&known);
+        if self.one_in(3) { record.and_then(|r| r.run).unwrap_or(any) } else { any }
+    }
+
+    fn tick(&mut self, record: Option<&Record>, now: UtcMillis) -> Tick {
+        let base = match (record, self.rng.random_range(0..8)) {
+            (Some(record), 0 | 1) => record.mark,
+            (Some(record), 2) => record.started.unwrap_or(now),
+            (Some(record), 3) => record.ended.unwrap_or(now),
+            (Some(Record { tick: Some(tick), .. }), 4 | 5) => return *tick,
+            _ => now,
+        };
+        Tick(self.near(base))
+    }
+
+    fn sched(&mut self, record: Option<&Record>) -> ScheduleHash {
+        let other = ScheduleHash(self.pick(&["aa", "bb"]).to_owned());
+        if self.one_in(4) { other } else { record.map_or(other, |record| record.sched.clone()) }
+    }
+
+    /// Lets time pass, or somebody change the record; `true` if anything was changed.
+    pub(crate) fn tamper(&mut self, record: &mut Option<Record>, now: UtcMillis) -> bool {
+        if self.one_in(60) {
+            return record.take().is_some();
+        }
+        let Some(kept) = record.as_mut() else { return false };
+        match self.rng.random_range(0..20) {
+            0..8 => {
+                let span = self.span();
+                pass(kept, span);
+            }
+            8 => kept.era = Era(self.pick(&["", "0badc0de"]).to_owned()),
+            9 => kept.paused = self.maybe(now).map(|now| self.near(now)),
+            10 | 11 => kept.order = self.maybe(self.runs[0]),
+            12 => kept.stop = self.maybe(kept.run).flatten(),
+            13 => kept.schema = if self.one_in(4) { SCHEMA + 1 } else { SCHEMA },
+            14 => kept.lost = self.maybe(kept.mark.minus(Duration::from_secs(10))),
+            15 => kept.until = LeaseInstant(self.near(now).0),
+            _ => return false,
+        }
+        true
+    }
+
+    /// A request, expected at `now`.
+    pub(crate) fn request(&mut self, record: Option<&Record>, now: UtcMillis) -> Request {
+        match self.rng.random_range(0..20) {
+            0..9 => Request::Claim(self.claim(record, now)),
+            9..12 => Request::Manual(self.manual(record, now)),
+            12 | 13 => Request::Open(self.open(record, now)),
+            14 | 15 => Request::Renew(self.renew(record, now)),
+            16..19 => Request::Finish(self.finish(record, now)),
+            _ => Request::Abandon(Abandon { run: self.run(record), era: self.life() }),
+        }
+    }
+
+    fn life(&mut self) -> Era {
+        if self.one_in(12) { Era("0badc0de".into()) } else { self.era.clone() }
+    }
+
+    fn caller(&mut self, now: UtcMillis) -> Caller {
+        let expect = if self.one_in(20) { self.near(now) } else { now };
+        let heard = if self.one_in(2) { UtcMillis(0) } else { self.near(now) };
+        let calm = if self.one_in(3) { self.span() } else { Duration::MAX };
+        let largest_lease = if self.one_in(4) { self.lease() } else { Duration::ZERO };
+        Caller { node: node(self.pick(&["a", "b"])), expect, era: self.life(), calm, heard, largest_lease }
+    }
+
+    fn overlap(&mut self) -> Overlap {
+        self.pick(&[Overlap::Skip, Overlap::Wait, Overlap::Replace])
+    }
+
+    fn claim(&mut self, record: Option<&Record>, now: UtcMillis) -> Claim {
+        let caller = self.caller(now);
+        let tick = self.tick(record, now);
+        let prev = Tick(tick.instant().minus(self.span()));
+        let mark = record.map_or(now, |record| record.lost.unwrap_or(record.mark));
+        let gap = Gap { mark: if self.one_in(2) { mark } else { self.near(mark) }, count: 3 };
+        Claim {
+            caller,
+            run: self.run(record),
+            tick,
+            prev: self.maybe(prev),
+            gap: self.maybe(gap),
+            gap_reason: self.pick(&[Reason::NoReplica, Reason::StoreUnreachable]),
+            sched: self.sched(record),
+            lease: self.lease(),
+            start_deadline: self.span(),
+            overlap: self.overlap(),
+            on_interrupt: self.pick(&[OnInterrupt::Skip, OnInterrupt::Rerun]),
+            catch_up: self.one_in(4),
+            wall: self.near(now),
+        }
+    }
+
+    fn manual(&mut self, record: Option<&Record>, now: UtcMillis) -> Manual {
+        let order = self.runs[0];
+        Manual {
+            caller: self.caller(now),
+            run: self.run(record),
+            tick: self.tick(record, now),
+            asked: self.near(now),
+            order: self.maybe(order),
+            lease: self.lease(),
+            overlap: self.overlap(),
+        }
+    }
+
+    fn open(&mut self, record: Option<&Record>, now: UtcMillis) -> Open {
+        let caller = self.caller(now);
+        let seen = self.near(now);
+        Open {
+            caller,
+            sched: self.sched(record),
+            lease: self.lease(),
+            known: self.one_in(2),
+            seen: self.maybe(seen),
+        }
+    }
+
+    fn holding(&mut self, record: Option<&Record>, now: UtcMillis) -> Holding {
+        let fence = record.map_or(Fence(now.0), |record| record.fence);
+        let started = record.and_then(|record| record.started).unwrap_or(now);
+        let cause = record.and_then(|record| record.cause).unwrap_or(Cause::Schedule);
+        let other_fence = Fence(self.near(UtcMillis(fence.0)).0);
+        Holding {
+            run: self.run(record),
+            fence: if self.one_in(3) { other_fence } else { fence },
+            tick: self.tick(record, now),
+            lease: self.lease(),
+            node: node("h"),
+            cause: if self.one_in(4) { self.pick(Cause::ALL) } else { cause },
+            tries: self.pick(&[1, 2]),
+            started,
+            sched: self.sched(record),
+        }
+    }
+
+    fn renew(&mut self, record: Option<&Record>, now: UtcMillis) -> Renew {
+        let expect = if self.one_in(20) { self.near(now) } else { now };
+        Renew { holding: self.holding(record, now), expect }
+    }
+
+    fn finish(&mut self, record: Option<&Record>, now: UtcMillis) -> Finish {
+        let interrupted = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
+        let exit_code = self.pick(&[0, 3]);
+        let tail = self.pick(&["", "last line\n", "ä\u{0}%s\r\n"]);
+        Finish {
+            holding: self.holding(record, now),
+            era: self.life(),
+            attempt: 1,
+            verdict: self.pick(&[Verdict::plain(Outcome::Succeeded), interrupted]),
+            ended_ago: self.span(),
+            exit_code: self.maybe(exit_code),
+            signal: self.maybe(9),
+            tail: tail.to_owned(),
+        }
+    }
+}
+
+/// Puts everything that the record knows back by `span`: the same as if that much time had passed.
+fn pass(record: &mut Record, span: Duration) {
+    let back = |at: &mut Option<UtcMillis>| *at = at.map(|at| at.minus(span));
+    back(&mut record.started);
+    back(&mut record.ended);
+    back(&mut record.paused);
+    back(&mut record.lost);
+    record.tick = record.tick.map(|tick| Tick(tick.instant().minus(span)));
+    record.mark = record.mark.minus(span);
+    record.fence = Fence(UtcMillis(record.fence.0).minus(span).0);
+    if record.until > LeaseInstant::FREE {
+        record.until = LeaseInstant(UtcMillis(record.until.0).minus(span).0);
+    }
+}

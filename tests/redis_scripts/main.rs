@@ -1,0 +1,214 @@
+//! The Lua scripts and the Rust function are one protocol: whatever is asked of both, they answer and store the same.
+//! The histories are random, and what they reached is checked, so that agreement is never for want of cases.
+
+mod history;
+mod pair;
+#[path = "../support/mod.rs"]
+#[expect(dead_code, reason = "each test crate uses its part of the shared support")]
+mod support;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use proptest::test_runner::{RngAlgorithm, TestRng};
+use solocron::job::{RunId, UtcMillis};
+use solocron::lease::{Decision, Record, Request};
+
+use history::History;
+use pair::Pair;
+use support::redis_server::RedisServer;
+
+/// Steps of all histories together.
+const STEPS: usize = 24_000;
+
+/// A history as long as this has met all kinds of records; a new one starts from none.
+const STEPS_PER_HISTORY: usize = 400;
+
+/// Every answer there is.
+const ANSWERS: [&str; 14] = [
+    "unsynced",
+    "new_era",
+    "newer_schema",
+    "opened",
+    "won",
+    "early",
+    "held",
+    "decided",
+    "consumed",
+    "renewed",
+    "lost",
+    "finished",
+    "already_decided",
+    "abandoned",
+];
+
+/// Every entry that the protocol itself can write, as `request: cause outcome (reason)`, runs of several by `..`.
+const ENTRIES: [&str; 17] = [
+    "claim: schedule missed (late)",
+    "claim: catch_up missed (edited)",
+    "claim: schedule skipped (paused)",
+    "claim: catch_up skipped (paused)",
+    "claim: schedule skipped (overlap)",
+    "claim: catch_up skipped (overlap)",
+    "claim: schedule unknown (store_reset)",
+    "claim: schedule unknown (store_reset) ..",
+    "claim: schedule missed (no_replica) ..",
+    "claim: schedule missed (store_unreachable) ..",
+    "claim: schedule interrupted (node_lost)",
+    "manual: manual skipped (overlap)",
+    "manual: schedule interrupted (node_lost)",
+    "renew: schedule interrupted (lock_lost)",
+    "finish: schedule succeeded",
+    "finish: rerun interrupted (shutdown)",
+    "abandon: manual missed (abandoned)",
+];
+
+/// What histories reached.
+#[derive(Debug, Default)]
+struct Reached {
+    answers: BTreeSet<&'static str>,
+    entries: BTreeSet<String>,
+}
+
+impl Reached {
+    fn add(&mut self, request: &Request, decision: &Decision) {
+        self.answers.insert(decision.reply.answer.name());
+        for entry in &decision.entries {
+            let several = if entry.after.is_some() { " .." } else { "" };
+            let kind = kind(request);
+            self.entries.insert(format!("{kind}: {} {}{several}", entry.cause, entry.verdict()));
+        }
+    }
+}
+
+fn kind(request: &Request) -> &'static str {
+    match request {
+        Request::Open(_) => "open",
+        Request::Claim(_) => "claim",
+        Request::Manual(_) => "manual",
+        Request::Renew(_) => "renew",
+        Request::Finish(_) => "finish",
+        Request::Abandon(_) => "abandon",
+    }
+}
+
+/// What one of the two is told differently, to show that the comparison notices.
+type Twist = fn(&mut Request, &mut UtcMillis);
+
+/// Runs one history, and stops at the first difference.
+async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twist) -> Result<(), String> {
+    let rng = TestRng::from_seed(RngAlgorithm::XorShift, &seed.to_le_bytes());
+    let mut history = History::new(rng, pair.era.clone());
+    let mut record: Option<Record> = None;
+    pair.store_record(None);
+    let mut now = pair.now().await;
+    for step in 0..STEPS_PER_HISTORY {
+        if history.tamper(&mut record, now) {
+            pair.store_record(record.as_ref());
+        }
+        let request = history.request(record.as_ref(), now);
+        let (by_scripts, mirrored) = pair.by_scripts(&request).await;
+        now = by_scripts.reply.now;
+
+        let (mut told, mut told_now) = (request.clone(), now);
+        twist(&mut told, &mut told_now);
+        let by_function = pair.by_function(record.as_ref(), &told, told_now);
+        if by_function != by_scripts {
+            return Err(format!(
+                "SOLOCRON_TEST_SEED={seed}, step {step}\nrecord: {record:#?}\nrequest: {request:#?}\n\
+                 by the scripts: {by_scripts:#?}\nby the function: {by_function:#?}"
+            ));
+        }
+        let held = by_scripts.record.as_ref().is_some_and(|r| r.is_running() && r.until.0 > now.0);
+        if by_scripts.record != record && mirrored != held {
+            return Err(format!("SOLOCRON_TEST_SEED={seed}, step {step}: mirrored {mirrored}, held {held}"));
+        }
+        reached.add(&request, &by_scripts);
+        record = by_scripts.record;
+    }
+    Ok(())
+}
+
+fn straight(_: &mut Request, _: &mut UtcMillis) {}
+
+/// The seed of the first history: a new one each time, unless the environment names one.
+fn first_seed() -> u128 {
+    match std::env::var("SOLOCRON_TEST_SEED") {
+        Ok(seed) => seed.parse().expect("SOLOCRON_TEST_SEED is a number"),
+        Err(_) => {
+            RunId::new().to_string().bytes().fold(1, |seed, byte| seed * 31 % (1 << 90) + u128::from(byte))
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_scripts_decide_as_the_function_does() {
+    let server = RedisServer::start();
+    let mut pair = Pair::meet(&server).await;
+    let mut reached = Reached::default();
+    let first = first_seed();
+    for history in 0..STEPS / STEPS_PER_HISTORY {
+        let seed = first + history as u128;
+        if let Err(difference) = compare(&mut pair, seed, &mut reached, straight).await {
+            panic!("{difference}");
+        }
+    }
+    let missing: Vec<_> = ANSWERS.iter().filter(|answer| !reached.answers.contains(**answer)).collect();
+    assert!(missing.is_empty(), "never answered: {missing:?}, from SOLOCRON_TEST_SEED={first}");
+    let missing: Vec<_> = ENTRIES.iter().filter(|entry| !reached.entries.contains(**entry)).collect();
+    assert!(missing.is_empty(), "never entered: {missing:?}, from SOLOCRON_TEST_SEED={first}: {reached:#?}");
+}
+
+#[tokio::test]
+async fn the_comparison_notices_a_difference_in_every_kind_of_request() {
+    let twists: [(&str, Twist); 8] = [
+        ("a clock one millisecond ahead", |_, now| *now = now.plus(Duration::from_millis(1))),
+        ("another tick", |request, _| {
+            if let Request::Claim(claim) = request {
+                claim.tick.0 = claim.tick.0.plus(Duration::from_millis(1));
+            }
+        }),
+        ("less calm", |request, _| {
+            if let Request::Claim(claim) = request {
+                claim.caller.calm = claim.caller.calm.saturating_sub(Duration::from_secs(300));
+            }
+        }),
+        ("no order", |request, _| {
+            if let Request::Manual(manual) = request {
+                manual.order = None;
+            }
+        }),
+        ("a known job", |request, _| {
+            if let Request::Open(open) = request {
+                open.known = true;
+            }
+        }),
+        ("another fence", |request, _| {
+            if let Request::Renew(renew) = request {
+                renew.holding.fence.0 += 1;
+            }
+        }),
+        ("another era", |request, _| {
+            if let Request::Finish(finish) = request {
+                finish.era.0.push('0');
+            }
+        }),
+        ("another run", |request, _| {
+            if let Request::Abandon(abandon) = request {
+                abandon.run = RunId::new();
+            }
+        }),
+    ];
+    let server = RedisServer::start();
+    let mut pair = Pair::meet(&server).await;
+    for (what, twist) in twists {
+        let mut noticed = false;
+        for seed in 1..=20 {
+            noticed |= compare(&mut pair, seed, &mut Reached::default(), twist).await.is_err();
+            if noticed {
+                break;
+            }
+        }
+        assert!(noticed, "{what}");
+    }
+}

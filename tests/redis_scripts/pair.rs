@@ -1,0 +1,79 @@
+//! The Rust function and the Lua scripts side by side: asked the same, compared in everything they answer and store.
+
+use std::collections::BTreeMap;
+
+use redis::Connection;
+use solocron::job::{ClusterName, JobName, UtcMillis};
+use solocron::lease::{Decision, Entry, Era, LeaseInstant, Memory, Record, Request, Server, decide};
+use solocron::store::{RedisKeys, RedisStore, RedisUrl, Store};
+
+use crate::support::redis_server::RedisServer;
+
+type Fields = BTreeMap<String, String>;
+
+/// One job, decided by both.
+pub(crate) struct Pair {
+    store: RedisStore,
+    raw: Connection,
+    keys: RedisKeys,
+    job: JobName,
+    /// The server's present life.
+    pub(crate) era: Era,
+}
+
+impl Pair {
+    /// Connects to a server.
+    pub(crate) async fn meet(server: &RedisServer) -> Self {
+        let cluster = ClusterName::parse("c").expect("a good name");
+        let url = RedisUrl::parse(&server.unix_url()).expect("a good url");
+        let store = RedisStore::start(&url, cluster.clone()).expect("a runtime");
+        store.ready().await.expect("a server");
+        let era = store.pulse(None).await.expect("a pulse").era;
+        let client = redis::Client::open(server.unix_url()).expect("a good url");
+        let raw = client.get_connection().expect("a server");
+        Self { store, raw, keys: RedisKeys::of(cluster), job: JobName::parse("j").expect("a name"), era }
+    }
+
+    /// The server's time.
+    pub(crate) async fn now(&self) -> UtcMillis {
+        self.store.pulse(None).await.expect("a pulse").now
+    }
+
+    /// Makes the stored record this one.
+    pub(crate) fn store_record(&mut self, record: Option<&Record>) {
+        let state = self.keys.state(&self.job);
+        let mut pipe = redis::pipe();
+        pipe.cmd("DEL").arg(&state).arg(self.keys.lock(&self.job)).arg(self.keys.runs(&self.job));
+        if let Some(record) = record {
+            pipe.cmd("HSET").arg(&state);
+            for (name, value) in record.to_fields() {
+                pipe.arg(name).arg(value);
+            }
+        }
+        pipe.exec(&mut self.raw).expect("a server");
+    }
+
+    /// Asks the scripts: their decision, and whether the lock's mirror is there afterwards.
+    pub(crate) async fn by_scripts(&mut self, request: &Request) -> (Decision, bool) {
+        let reply = self.store.submit(&self.job, request).await.expect("an answer");
+        let runs = self.keys.runs(&self.job);
+        let mut pipe = redis::pipe();
+        pipe.cmd("HGETALL").arg(self.keys.state(&self.job));
+        pipe.cmd("XRANGE").arg(&runs).arg("-").arg("+");
+        pipe.cmd("EXISTS").arg(self.keys.lock(&self.job));
+        pipe.cmd("DEL").arg(&runs).ignore();
+        let (state, runs, mirrored): (Fields, Vec<(String, Fields)>, bool) =
+            pipe.query(&mut self.raw).expect("a server");
+        let record = (!state.is_empty()).then(|| Record::from_fields(&state).expect("a readable record"));
+        let entries =
+            runs.iter().map(|(_, fields)| Entry::from_fields(fields).expect("a readable entry")).collect();
+        (Decision { record, entries, reply }, mirrored)
+    }
+
+    /// Asks the Rust function, at the time of the scripts' answer.
+    pub(crate) fn by_function(&self, record: Option<&Record>, request: &Request, now: UtcMillis) -> Decision {
+        let server =
+            Server { now, lease_now: LeaseInstant(now.0), era: self.era.clone(), memory: Memory::Forgetful };
+        decide(record, request, &server)
+    }
+}

@@ -1,0 +1,159 @@
+//! What the embedded store promises besides: several processes share one file, and what was acknowledged stays.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Barrier;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use solocron::clock::SystemClock;
+use solocron::job::{Overlap, Tick, UtcMillis};
+use solocron::lease::{Answer, Request};
+use solocron::store::{LocalStore, Store, StoreError};
+use tempfile::TempDir;
+
+use crate::support::sample;
+use crate::world::{Replica, World, cluster, job};
+
+/// Names the file to the processes of a race.
+const RACE_FILE: &str = "SOLOCRON_TEST_RACE_FILE";
+
+/// Names the first tick to them.
+const RACE_BASE: &str = "SOLOCRON_TEST_RACE_BASE";
+
+const RACE_TICKS: i64 = 200;
+
+fn open(path: &Path) -> Result<LocalStore, StoreError> {
+    LocalStore::open(path, cluster(), Box::new(SystemClock))
+}
+
+#[tokio::test]
+async fn processes_race_for_200_ticks_without_a_double() {
+    let world = World::local();
+    let replica = world.opened().await;
+    let World::Local(folder) = &world else { unreachable!("it was made local") };
+    let base = replica.now().await.minus(Duration::from_secs(30));
+    let racers: Vec<_> = (0..3)
+        .map(|_| {
+            Command::new(std::env::current_exe().expect("a test has a file"))
+                .args(["local::one_process_of_the_race", "--exact", "--ignored", "--nocapture"])
+                .env(RACE_FILE, folder.path().join("store.db"))
+                .env(RACE_BASE, base.0.to_string())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("a process")
+        })
+        .collect();
+
+    let mut wins = Vec::new();
+    for racer in racers {
+        let output = racer.wait_with_output().expect("a process");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{said}");
+        wins.extend(said.lines().filter_map(|line| line.strip_prefix("won ")?.parse::<i64>().ok()));
+    }
+
+    wins.sort_unstable();
+    assert_eq!(wins, (1..=RACE_TICKS).map(|n| base.0 + n).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+#[ignore = "started by the race, with its file"]
+async fn one_process_of_the_race() {
+    let path = std::env::var(RACE_FILE).expect("started by the race");
+    let base: i64 = std::env::var(RACE_BASE).expect("started by the race").parse().expect("a number");
+    let store = open(Path::new(&path)).expect("a local disk");
+    let era = store.pulse(None).await.expect("a pulse").era;
+    let replica = Replica { store: std::sync::Arc::new(store), era };
+    // What libtest says so far ends without a new line.
+    println!();
+    for tick in (1..=RACE_TICKS).map(|n| Tick::at_millis(base + n)) {
+        if run(&replica, tick).await {
+            println!("won {}", tick.as_millis());
+        }
+    }
+}
+
+/// Claims until the tick is decided, and finishes at once; `true` if it ran here.
+async fn run(replica: &Replica, tick: Tick) -> bool {
+    loop {
+        let mut claim = sample::claim(replica.caller().await, tick);
+        (claim.prev, claim.overlap) = (None, Overlap::Wait);
+        let run = claim.run;
+        match replica.ask(Request::Claim(claim)).await.answer {
+            Answer::Won { fence, .. } => {
+                let holding = solocron::lease::Holding { run, ..sample::forgotten(tick, fence.0) };
+                let finish = sample::finish(&holding, &replica.era);
+                assert_eq!(replica.ask(Request::Finish(finish)).await.answer, Answer::Finished);
+                return true;
+            }
+            Answer::Held { .. } => {}
+            Answer::Decided { .. } => return false,
+            other => panic!("neither granted nor refused: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn replicas_that_start_together_make_the_file_together() {
+    for _ in 0..10 {
+        let folder = TempDir::new().expect("a folder for temporary files");
+        let path = folder.path().join("deep/er/store.db");
+        let start = Barrier::new(6);
+        std::thread::scope(|scope| {
+            let opens: Vec<_> = (0..6)
+                .map(|_| {
+                    scope.spawn(|| {
+                        start.wait();
+                        open(&path).map(|_| ())
+                    })
+                })
+                .collect();
+            for open in opens {
+                assert_eq!(open.join().expect("no panic"), Ok(()));
+            }
+        });
+    }
+}
+
+#[tokio::test]
+async fn what_was_decided_survives_a_restart() {
+    let world = World::local();
+    let replica = world.opened().await;
+    replica.win().await;
+    let before = replica.record().await;
+    drop(replica);
+
+    assert_eq!(world.replica().await.record().await, before);
+}
+
+#[tokio::test]
+async fn a_file_that_another_process_keeps_is_refused_and_nothing_is_applied() {
+    let world = World::local();
+    let replica = world.opened().await;
+    let World::Local(folder) = &world else { unreachable!("it was made local") };
+    let other = Connection::open(folder.path().join("store.db")).expect("a store");
+    let claim = replica.claim(Duration::ZERO).await;
+    let before = replica.record().await;
+    other.execute_batch("BEGIN IMMEDIATE").expect("a free file");
+
+    let error = replica.store.submit(&job(), &Request::Claim(claim)).await.expect_err("it is kept");
+
+    assert!(matches!(&error, StoreError::Refused(why) if why.contains("locked")), "{error:?}");
+    other.execute_batch("COMMIT").expect("our own transaction");
+    assert_eq!(replica.record().await, before);
+}
+
+#[tokio::test]
+async fn a_mark_is_never_moved_by_a_wall_clock_that_was_stepped_back() {
+    let world = World::local();
+    let replica = world.opened().await;
+    let holding = replica.win().await;
+    replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
+    let mut claim = sample::claim(replica.caller().await, holding.tick);
+    claim.wall = UtcMillis(0);
+
+    let answer = replica.ask(Request::Claim(claim)).await.answer;
+
+    assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");
+}

@@ -1,0 +1,155 @@
+//! What the Redis store promises besides: the lock shown to people, scripts that come back, and memory that runs out.
+
+use std::time::Duration;
+
+use solocron::job::Verdict;
+use solocron::lease::{Answer, Request};
+use solocron::store::{RedisKeys, RedisStore, RedisUrl, Store, StoreError};
+
+use crate::support::redis_server::RedisServer;
+use crate::support::sample::{self, LEASE};
+use crate::world::{World, cluster, job};
+
+fn server(world: &World) -> &RedisServer {
+    match world {
+        World::Redis(server) => server,
+        World::Local(_) => unreachable!("it was made with a server"),
+    }
+}
+
+fn lock() -> String {
+    RedisKeys::of(cluster()).lock(&job())
+}
+
+fn ttl(server: &RedisServer) -> u128 {
+    server.cli(&["PTTL", &lock()]).parse().expect("a lock with a ttl")
+}
+
+#[tokio::test]
+async fn the_lock_shows_its_holder_as_long_as_it_is_held() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    assert_eq!(server(&world).cli(&["EXISTS", &lock()]), "0");
+
+    let holding = replica.win().await;
+
+    let shown = server(&world).cli(&["GET", &lock()]);
+    assert!(shown.contains("node=a") && shown.contains(&format!("run={}", holding.run)), "{shown}");
+    assert!(shown.contains(&format!("fence={}", holding.fence)), "{shown}");
+    assert!((1..=LEASE.as_millis()).contains(&ttl(server(&world))));
+
+    server(&world).cli(&["PEXPIRE", &lock(), "5000"]);
+    replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
+    assert!(ttl(server(&world)) > LEASE.as_millis() - 5_000);
+
+    replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
+    assert_eq!(server(&world).cli(&["EXISTS", &lock()]), "0");
+}
+
+#[tokio::test]
+async fn a_lock_key_that_was_deleted_gives_the_lock_to_nobody_else() {
+    let world = World::redis();
+    let (a, b) = (world.opened().await, world.replica().await);
+    let holding = a.win().await;
+    server(&world).cli(&["DEL", &lock()]);
+
+    let manual =
+        solocron::lease::Manual { overlap: solocron::job::Overlap::Wait, ..sample::manual(b.caller().await) };
+    let answer = b.ask(Request::Manual(manual)).await.answer;
+    assert!(matches!(&answer, Answer::Held { by: Some(by), .. } if by.run == holding.run), "{answer:?}");
+
+    a.ask(Request::Renew(sample::renew(&holding, a.now().await))).await;
+    assert_eq!(server(&world).cli(&["EXISTS", &lock()]), "1");
+}
+
+#[tokio::test]
+async fn scripts_that_the_server_forgot_are_sent_again() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let holding = replica.win().await;
+
+    assert_eq!(server(&world).cli(&["SCRIPT", "FLUSH"]), "OK");
+
+    let renew = Request::Renew(sample::renew(&holding, replica.now().await));
+    assert_eq!(replica.ask(renew.clone()).await.answer, Answer::Renewed { stop: false });
+    assert_eq!(replica.ask(renew).await.answer, Answer::Renewed { stop: false });
+}
+
+#[tokio::test]
+async fn a_unix_socket_serves_as_well() {
+    let server = RedisServer::start();
+    let url = RedisUrl::parse(&server.unix_url()).expect("a good url");
+
+    let store = RedisStore::start(&url, cluster()).expect("a runtime");
+
+    store.ready().await.expect("a server");
+    store.pulse(None).await.expect("a pulse");
+    assert_eq!(store.label(), server.unix_url());
+}
+
+#[tokio::test]
+async fn a_full_server_refuses_claims_loudly_but_lets_holders_renew_and_finish() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let holding = replica.win().await;
+    server(&world).cli(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    server(&world).cli(&["CONFIG", "SET", "maxmemory", "1"]);
+
+    let renewed = replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
+    assert_eq!(renewed.answer, Answer::Renewed { stop: false });
+    let finish = sample::finish(&holding, &replica.era);
+    let verdict = finish.verdict;
+    assert_eq!(replica.ask(Request::Finish(finish)).await.answer, Answer::Finished);
+    assert_eq!(last_entry(&replica.store).await, Some(verdict));
+
+    let before = replica.record().await;
+    let claim = replica.claim(Duration::ZERO).await;
+    let error = replica.store.submit(&job(), &Request::Claim(claim)).await.expect_err("full");
+    assert!(matches!(&error, StoreError::Refused(why) if why.contains("maxmemory")), "{error:?}");
+    assert_eq!(replica.record().await, before);
+}
+
+async fn last_entry(store: &std::sync::Arc<dyn Store>) -> Option<Verdict> {
+    let history = store.history(&[job()], 1).await.expect("history");
+    history[0].1.last().map(solocron::lease::Entry::verdict)
+}
+
+#[tokio::test]
+async fn an_abandon_passes_at_maxmemory_too() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let holding = replica.win().await;
+    server(&world).cli(&["CONFIG", "SET", "maxmemory", "1"]);
+
+    let abandon = sample::abandon(holding.run, &replica.era);
+    assert_eq!(replica.ask(Request::Abandon(abandon)).await.answer, Answer::Abandoned);
+
+    assert!(!replica.record().await.is_running());
+}
+
+#[tokio::test]
+async fn a_record_of_a_newer_release_grants_nothing() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let state = RedisKeys::of(cluster()).state(&job());
+    server(&world).cli(&["HSET", &state, "schema", "2", "phase", "melting"]);
+
+    let answer = replica.ask(Request::Claim(replica.claim(Duration::ZERO).await)).await.answer;
+
+    assert_eq!(answer, Answer::NewerSchema(2));
+    assert_eq!(server(&world).cli(&["HGET", &state, "phase"]), "melting");
+}
+
+#[test]
+fn a_server_of_a_test_leaves_nothing_behind() {
+    let server = RedisServer::start();
+    let info = server.cli(&["INFO", "server"]);
+    let pid = info.lines().find_map(|line| line.strip_prefix("process_id:")).expect("an id").trim();
+    let (process, socket) = (format!("/proc/{pid}"), server.socket());
+    assert!(std::fs::exists(&process).expect("readable") && socket.exists());
+
+    drop(server);
+
+    assert!(!std::fs::exists(&process).expect("readable") && !socket.exists());
+    assert!(!socket.parent().expect("a folder").exists());
+}

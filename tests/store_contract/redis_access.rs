@@ -1,0 +1,192 @@
+//! Passwords, least privilege and TLS: what is needed is enough, and what is missing is said, without the secret.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use solocron::lease::Request;
+use solocron::store::{RedisStore, RedisUrl, Store, StoreError};
+use tempfile::TempDir;
+
+use crate::support::redis_server::RedisServer;
+use crate::support::sample::{self, LEASE};
+use crate::world::{Replica, cluster, job};
+
+/// All that solocron needs of a Redis user, quoted by the README; the name and the password are an example.
+pub(crate) const LEAST_PRIVILEGE: &str = "ACL SETUSER solocron on >s3cret resetkeys ~solocron:* resetchannels -@all \
+    +evalsha +eval +time +info +hmget +hset +hgetall +hdel +set +del +pexpire +xadd +xrevrange +smismember +sadd";
+
+const PASSWORD: &str = "s3cret";
+
+fn grant(server: &RedisServer, line: &str) {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(server.cli(&words), "OK", "{line}");
+}
+
+fn without(right: &str) -> String {
+    LEAST_PRIVILEGE.split_whitespace().filter(|word| *word != right).collect::<Vec<_>>().join(" ")
+}
+
+fn url_of(server: &RedisServer, user: &str, password: &str) -> String {
+    format!("redis://{user}:{password}@127.0.0.1:{}/0", server.port())
+}
+
+async fn connect(url: &str) -> Result<Replica, StoreError> {
+    let url = RedisUrl::parse(url).expect("a good url");
+    let store = std::sync::Arc::new(RedisStore::start(&url, cluster()).expect("a runtime"));
+    store.ready().await?;
+    let era = store.pulse(None).await?.era;
+    Ok(Replica { store, era })
+}
+
+/// Every kind of call once, those of a lost lock included.
+async fn use_everything(server: &RedisServer, replica: &Replica) {
+    replica.store.pulse(Some(&crate::cases::beat("a"))).await.expect("a pulse");
+    replica.store.enroll(&[job()]).await.expect("enrolled");
+    replica.store.known(&[job()]).await.expect("known");
+    replica.ask(Request::Open(sample::open(replica.caller().await))).await;
+    let state = solocron::store::RedisKeys::of(cluster()).state(&job());
+    server.cli(&["HSET", &state, "until", "0", "mark", "1"]);
+    let holding = replica.win().await;
+    replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
+    replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
+    replica.ask(Request::Manual(sample::manual(replica.caller().await))).await;
+    let run = replica.record().await.run.expect("a run");
+    replica.ask(Request::Abandon(sample::abandon(run, &replica.era))).await;
+    let entries = replica.store.history(&[job()], 10).await.expect("history").remove(0).1;
+    assert!(entries.iter().any(|entry| entry.run == Some(run)), "{entries:?}");
+}
+
+#[tokio::test]
+async fn a_user_with_least_privilege_can_do_everything() {
+    let server = RedisServer::start();
+    grant(&server, LEAST_PRIVILEGE);
+
+    let replica = connect(&url_of(&server, "solocron", PASSWORD)).await.expect("a good user");
+
+    use_everything(&server, &replica).await;
+    // A replica that vanished an hour ago is forgotten, which takes one more right.
+    let nodes = solocron::store::RedisKeys::of(cluster()).nodes();
+    server.cli(&["HSET", &nodes, "gone", "1 {}"]);
+    replica.store.pulse(Some(&crate::cases::beat("a"))).await.expect("a pulse");
+    assert_eq!(server.cli(&["HEXISTS", &nodes, "gone"]), "0");
+}
+
+#[tokio::test]
+async fn every_right_of_the_least_privilege_is_needed() {
+    let rights = LEAST_PRIVILEGE.split_whitespace().filter(|word| word.starts_with('+'));
+    for right in rights.filter(|right| !["+hdel"].contains(right)) {
+        let server = RedisServer::start();
+        grant(&server, &without(right));
+        let used = async move {
+            let replica = connect(&url_of(&server, "solocron", PASSWORD)).await.expect("connects");
+            use_everything(&server, &replica).await;
+        };
+        assert!(tokio::spawn(used).await.is_err(), "{right} is not needed");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_right_is_named_without_the_password() {
+    let server = RedisServer::start();
+    grant(&server, &without("+evalsha"));
+
+    let error = connect(&url_of(&server, "solocron", PASSWORD)).await.expect_err("no right");
+
+    let StoreError::Refused(why) = &error else { panic!("{error:?}") };
+    assert!(why.contains("NOPERM") && why.contains("evalsha"), "{why}");
+    assert!(!format!("{error:?}").contains(PASSWORD), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_foreign_key_is_refused() {
+    let server = RedisServer::start();
+    grant(&server, &LEAST_PRIVILEGE.replace("~solocron:*", "~other:*"));
+
+    let error = connect(&url_of(&server, "solocron", PASSWORD)).await.expect_err("no right");
+
+    assert!(matches!(&error, StoreError::Refused(why) if why.contains("NOPERM")), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_said_and_not_shown() {
+    let server = RedisServer::start();
+    grant(&server, LEAST_PRIVILEGE);
+
+    let error = connect(&url_of(&server, "solocron", "wr0ng")).await.expect_err("a wrong password");
+
+    let StoreError::NotSent(why) = &error else { panic!("{error:?}") };
+    assert!(why.contains("WRONGPASS") || why.to_lowercase().contains("password"), "{why}");
+    assert!(!format!("{error:?}").contains("wr0ng"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_password_that_is_missing_is_asked_for() {
+    let server = RedisServer::start_with(&["--requirepass", PASSWORD]);
+
+    let error = connect(&server.url()).await.expect_err("a password is needed");
+
+    assert!(error.to_string().contains("NOAUTH"), "{error:?}");
+}
+
+/// A CA and a certificate of `localhost` signed by it.
+fn certificates(folder: &Path) {
+    let script = "set -e
+        openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=test-ca
+        openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost
+        printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\\n' > ext
+        openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.crt";
+    let output = Command::new("sh").args(["-c", script]).current_dir(folder).output().expect("a shell");
+    assert!(output.status.success(), "openssl: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn tls_server(folder: &Path) -> RedisServer {
+    let path = |name: &str| folder.join(name).display().to_string();
+    RedisServer::start_with(&[
+        "--tls-port",
+        "{port}",
+        "--tls-auth-clients",
+        "no",
+        "--tls-cert-file",
+        &path("server.crt"),
+        "--tls-key-file",
+        &path("server.key"),
+        "--tls-ca-cert-file",
+        &path("ca.crt"),
+    ])
+}
+
+#[test]
+fn tls_is_spoken_to_a_server_whose_ca_is_trusted() {
+    let folder = TempDir::new().expect("a folder for temporary files");
+    certificates(folder.path());
+    let server = tls_server(folder.path());
+
+    // The trusted CAs are read from the environment, which only a new process can be given safely.
+    let client = |ca: &str| {
+        let output = Command::new(std::env::current_exe().expect("a test has a file"))
+            .args(["redis_access::one_tls_client", "--exact", "--ignored", "--nocapture"])
+            .env("SOLOCRON_TEST_TLS_URL", format!("rediss://localhost:{}/0", server.port()))
+            .env("SSL_CERT_FILE", folder.path().join(ca))
+            .output()
+            .expect("a process");
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+
+    assert!(client("ca.crt").0, "{}", client("ca.crt").1);
+    std::fs::write(folder.path().join("none.crt"), "").expect("a temporary file");
+    let (trusted, said) = client("none.crt");
+    assert!(!trusted && said.to_lowercase().contains("certificate"), "{said}");
+}
+
+#[tokio::test]
+#[ignore = "started by the test above, with an address"]
+async fn one_tls_client() {
+    let url = std::env::var("SOLOCRON_TEST_TLS_URL").expect("started by the test above");
+    let replica = connect(&url).await.unwrap_or_else(|error| panic!("{error}"));
+    let open = sample::open(replica.caller().await);
+    let reply = replica.ask(Request::Open(open)).await;
+    assert!(reply.mark.is_some_and(|mark| mark.since(reply.now) < LEASE), "{reply:?}");
+    assert!(replica.store.label().starts_with("rediss://localhost:"));
+    tokio::time::timeout(Duration::from_secs(5), replica.now()).await.expect("in time");
+}

@@ -1,0 +1,158 @@
+//! The two stores as the contract suite meets them: opened as often as a test likes, with a record that a test can
+//! age, so that nobody has to wait for time to pass.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, params};
+use solocron::clock::SystemClock;
+use solocron::job::{ClusterName, JobName, UtcMillis};
+use solocron::lease::{Answer, Caller, Claim, Era, Holding, Record, Reply, Request};
+use solocron::store::{LocalStore, RedisKeys, RedisStore, RedisUrl, Store};
+use tempfile::TempDir;
+
+use crate::support::redis_server::RedisServer;
+use crate::support::sample;
+
+type Fields = BTreeMap<String, String>;
+
+/// A place where replicas meet.
+pub(crate) enum World {
+    Local(TempDir),
+    Redis(RedisServer),
+}
+
+pub(crate) fn cluster() -> ClusterName {
+    ClusterName::parse("c").expect("a good name")
+}
+
+pub(crate) fn job() -> JobName {
+    JobName::parse("j").expect("a good name")
+}
+
+impl World {
+    pub(crate) fn local() -> Self {
+        Self::Local(TempDir::new().expect("a folder for temporary files"))
+    }
+
+    pub(crate) fn redis() -> Self {
+        Self::Redis(RedisServer::start())
+    }
+
+    /// One more replica's store.
+    pub(crate) async fn replica(&self) -> Replica {
+        let store: Arc<dyn Store> = match self {
+            Self::Local(folder) => {
+                let path = file(folder);
+                Arc::new(LocalStore::open(&path, cluster(), Box::new(SystemClock)).expect("a local disk"))
+            }
+            Self::Redis(server) => {
+                let url = RedisUrl::parse(&server.url()).expect("a good url");
+                Arc::new(RedisStore::start(&url, cluster()).expect("a runtime"))
+            }
+        };
+        store.ready().await.expect("a store");
+        let era = store.pulse(None).await.expect("a pulse").era;
+        Replica { store, era }
+    }
+
+    /// A replica of a job that was opened long ago, with nothing decided in the last minutes.
+    pub(crate) async fn opened(&self) -> Replica {
+        let replica = self.replica().await;
+        let open = sample::open(replica.caller().await);
+        let reply = replica.ask(Request::Open(open)).await;
+        assert!(matches!(reply.answer, Answer::Opened { .. }), "{reply:?}");
+        self.age(Duration::from_secs(600));
+        replica
+    }
+
+    /// Puts the job's record back by `by`, as if that much time had passed.
+    pub(crate) fn age(&self, by: Duration) {
+        let by = i64::try_from(by.as_millis()).expect("a small span");
+        self.edit(|fields| {
+            for name in ["mark", "until", "started", "ended", "tick"] {
+                let field = fields.get_mut(name).expect("a record has all fields");
+                // The lease clock of a machine that has just started may be below `by`.
+                if let Ok(at @ 1..) = field.parse::<i64>() {
+                    *field = (at - by).max(1).to_string();
+                }
+            }
+        });
+    }
+
+    fn edit(&self, edit: impl Fn(&mut Fields)) {
+        match self {
+            Self::Local(folder) => edit_file(&file(folder), edit),
+            Self::Redis(server) => edit_hash(server, edit),
+        }
+    }
+}
+
+fn file(folder: &TempDir) -> PathBuf {
+    folder.path().join("store.db")
+}
+
+fn edit_file(path: &PathBuf, edit: impl Fn(&mut Fields)) {
+    let file = Connection::open(path).expect("a store");
+    let text: String =
+        file.query_row("SELECT fields FROM records", [], |row| row.get(0)).expect("one record");
+    let mut fields: Fields = serde_json::from_str(&text).expect("JSON");
+    edit(&mut fields);
+    let text = serde_json::to_string(&fields).expect("texts are plain JSON");
+    file.execute("UPDATE records SET fields = ?1", params![text]).expect("one record");
+}
+
+fn edit_hash(server: &RedisServer, edit: impl Fn(&mut Fields)) {
+    let state = RedisKeys::of(cluster()).state(&job());
+    let said = server.cli(&["HGETALL", &state]);
+    let lines: Vec<&str> = said.split('\n').collect();
+    let pair = |pair: &[&str]| (pair[0].to_owned(), pair.get(1).unwrap_or(&"").to_string());
+    let mut fields: Fields = lines.chunks(2).map(pair).collect();
+    edit(&mut fields);
+    let mut command = vec!["HSET", &state];
+    command.extend(fields.iter().flat_map(|(name, value)| [name.as_str(), value]));
+    server.cli(&command);
+}
+
+/// One replica's handle on the store.
+#[derive(Debug, Clone)]
+pub(crate) struct Replica {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) era: Era,
+}
+
+impl Replica {
+    pub(crate) async fn now(&self) -> UtcMillis {
+        self.store.pulse(None).await.expect("a pulse").now
+    }
+
+    pub(crate) async fn caller(&self) -> Caller {
+        sample::caller(self.now().await, &self.era)
+    }
+
+    /// A claim for the tick `ago` before the store's time.
+    pub(crate) async fn claim(&self, ago: Duration) -> Claim {
+        let caller = self.caller().await;
+        let tick = solocron::job::Tick(caller.expect.minus(ago));
+        sample::claim(caller, tick)
+    }
+
+    pub(crate) async fn ask(&self, request: Request) -> Reply {
+        self.store.submit(&job(), &request).await.expect("an answer")
+    }
+
+    pub(crate) async fn record(&self) -> Record {
+        let records = self.store.records(&[job()]).await.expect("records");
+        records.into_iter().next().flatten().expect("a record")
+    }
+
+    /// Claims the tick of now, and wins.
+    pub(crate) async fn win(&self) -> Holding {
+        let claim = self.claim(Duration::ZERO).await;
+        let reply = self.ask(Request::Claim(claim)).await;
+        assert!(matches!(reply.answer, Answer::Won { .. }), "{reply:?}");
+        sample::holding(&self.record().await)
+    }
+}

@@ -1,0 +1,71 @@
+/* LD_PRELOAD: a wall clock that is off by CLOCK_SKEW_MS milliseconds, for one process and what it starts. Timers that
+   wait for a wall-clock instant are moved by as much, as on a machine whose clock is wrong. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_FD 4096
+static char realtime_timer[MAX_FD];
+
+static long long skew_ns(void) {
+    const char *ms = getenv("CLOCK_SKEW_MS");
+    return ms ? atoll(ms) * 1000000LL : 0;
+}
+
+static void shift(struct timespec *time, long long by) {
+    long long all = time->tv_sec * 1000000000LL + time->tv_nsec + by;
+    time->tv_sec = all / 1000000000LL;
+    time->tv_nsec = all % 1000000000LL;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int failed = syscall(SYS_clock_gettime, clock, now);
+    if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
+        shift(now, skew_ns());
+    }
+    return failed;
+}
+
+int gettimeofday(struct timeval *now, void *zone) {
+    struct timespec exact;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &exact);
+    now->tv_sec = exact.tv_sec;
+    now->tv_usec = exact.tv_nsec / 1000;
+    return 0;
+}
+
+time_t time(time_t *out) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (out) {
+        *out = now.tv_sec;
+    }
+    return now.tv_sec;
+}
+
+int timerfd_create(int clock, int flags) {
+    int fd = syscall(SYS_timerfd_create, clock, flags);
+    if (fd >= 0 && fd < MAX_FD) {
+        realtime_timer[fd] = clock == CLOCK_REALTIME;
+    }
+    return fd;
+}
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itimerspec *before) {
+    struct itimerspec moved = *at;
+    int armed = at->it_value.tv_sec || at->it_value.tv_nsec;
+    if (armed && flags & TFD_TIMER_ABSTIME && fd >= 0 && fd < MAX_FD && realtime_timer[fd]) {
+        shift(&moved.it_value, -skew_ns());
+        if (moved.it_value.tv_sec < 0 || (!moved.it_value.tv_sec && moved.it_value.tv_nsec <= 0)) {
+            moved.it_value.tv_sec = 0;
+            moved.it_value.tv_nsec = 1;
+        }
+    }
+    return syscall(SYS_timerfd_settime, fd, flags, &moved, before);
+}

@@ -1,0 +1,4 @@
+//! What several test crates share: samples of requests, and servers of their own.
+
+pub(crate) mod redis_server;
+pub(crate) mod sample;

@@ -1,0 +1,129 @@
+//! Requests as an honest replica would send them, to be changed field by field by the tests.
+
+use std::time::Duration;
+
+use solocron::job::{
+    Cause, Fence, NodeName, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict,
+};
+use solocron::lease::{
+    Abandon, Caller, Claim, Era, Finish, Holding, Manual, Open, Record, Renew, ScheduleHash,
+};
+
+/// The lease of the sample job.
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+/// Its schedule: every minute.
+pub(crate) const PERIOD: Duration = Duration::from_secs(60);
+
+/// A replica's name.
+pub(crate) fn node(name: &str) -> NodeName {
+    NodeName::parse(name).expect("a good name")
+}
+
+/// The hash of the sample job's schedule.
+pub(crate) fn sched() -> ScheduleHash {
+    ScheduleHash("00000000000000aa".into())
+}
+
+/// A replica that has watched a steady clock for an hour.
+pub(crate) fn caller(now: UtcMillis, era: &Era) -> Caller {
+    Caller {
+        node: node("a"),
+        expect: now,
+        era: era.clone(),
+        calm: Duration::from_secs(3600),
+        heard: UtcMillis(0),
+        largest_lease: LEASE,
+    }
+}
+
+/// Opens the sample job, which is known.
+pub(crate) fn open(caller: Caller) -> Open {
+    Open { caller, sched: sched(), lease: LEASE, known: true, seen: None }
+}
+
+/// Claims a tick of the sample job with the default policies.
+pub(crate) fn claim(caller: Caller, tick: Tick) -> Claim {
+    Claim {
+        run: RunId::new(),
+        tick,
+        prev: Some(Tick(tick.instant().minus(PERIOD))),
+        gap: None,
+        gap_reason: Reason::NoReplica,
+        sched: sched(),
+        lease: LEASE,
+        start_deadline: PERIOD,
+        overlap: Overlap::Skip,
+        on_interrupt: OnInterrupt::Skip,
+        catch_up: false,
+        wall: caller.expect,
+        caller,
+    }
+}
+
+/// Asks for a run here and now.
+pub(crate) fn manual(caller: Caller) -> Manual {
+    Manual {
+        run: RunId::new(),
+        tick: Tick(caller.expect),
+        asked: caller.expect,
+        order: None,
+        lease: LEASE,
+        overlap: Overlap::Skip,
+        caller,
+    }
+}
+
+/// The lock that a record shows, as its holder knows it.
+pub(crate) fn holding(record: &Record) -> Holding {
+    Holding {
+        run: record.run.expect("a run"),
+        fence: record.fence,
+        tick: record.tick.expect("a tick"),
+        lease: record.lease,
+        node: record.owner.clone().expect("an owner"),
+        cause: record.cause.expect("a cause"),
+        tries: record.tries,
+        started: record.started.expect("a start"),
+        sched: record.sched.clone(),
+    }
+}
+
+/// A lock that no record shows any more.
+pub(crate) fn forgotten(tick: Tick, fence: i64) -> Holding {
+    Holding {
+        run: RunId::new(),
+        fence: Fence(fence),
+        tick,
+        lease: LEASE,
+        node: node("h"),
+        cause: Cause::Schedule,
+        tries: 1,
+        started: tick.instant(),
+        sched: sched(),
+    }
+}
+
+/// Renews.
+pub(crate) fn renew(holding: &Holding, expect: UtcMillis) -> Renew {
+    Renew { holding: holding.clone(), expect }
+}
+
+/// Tells that a run has just ended well.
+pub(crate) fn finish(holding: &Holding, era: &Era) -> Finish {
+    Finish {
+        holding: holding.clone(),
+        era: era.clone(),
+        attempt: 1,
+        verdict: Verdict::plain(Outcome::Succeeded),
+        ended_ago: Duration::ZERO,
+        exit_code: Some(0),
+        signal: None,
+        tail: String::new(),
+    }
+}
+
+/// Tells that nothing was started.
+pub(crate) fn abandon(run: RunId, era: &Era) -> Abandon {
+    Abandon { run, era: era.clone() }
+}
