@@ -33,4 +33,4 @@ pub use event::{Event, RunRef};
 pub use events::Events;
 pub use member::{Alive, Job, Replica, Stop};
 pub use memory::{Learned, Memory, Reading};
-pub use roster::Roster;
+pub use roster::{LIVE_FOR, Roster};
