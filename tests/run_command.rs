@@ -1,0 +1,265 @@
+//! `solocron run` as a process: how it starts, what it says, and how it ends.
+
+#[path = "support/process.rs"]
+mod process;
+#[path = "support/redis_server.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod redis_server;
+
+use std::io::Read;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use process::{Program, Scene, make_fifo};
+use redis_server::RedisServer;
+use serde_json::Value;
+
+/// A job that says something every second.
+const CHATTY: &str = r#"
+cluster = { name = "test", store = "local" }
+[jobs.chatty]
+schedule = "* * * * * *"
+shell = "echo a word; echo another >&2"
+"#;
+
+/// A job that goes on until somebody writes to the FIFO `go`.
+const WAITING: &str = r#"
+cluster = { name = "test", store = "local" }
+[jobs.waiting]
+schedule = "* * * * * *"
+start_deadline = "1s"
+shell = "echo my pid is $$; trap '' TERM; read word < go; echo told to $word"
+"#;
+
+#[test]
+fn a_program_that_a_test_drops_takes_its_jobs_with_it() {
+    let scene = Scene::new(&WAITING.replace("echo my pid is $$;", "exec 3> life; echo my pid is $$;"));
+    make_fifo(&scene.path("go"));
+    make_fifo(&scene.path("life"));
+    let mut replica = scene.run(&["--job-output", "stdout"]);
+    let mut life = std::fs::File::open(scene.path("life")).expect("the job opens it, too");
+    replica.wait_for("of the job", |line| line.contains("my pid is"));
+    drop(replica);
+    // Ends when nobody holds the other end any more.
+    let read = life.read(&mut [0]).expect("a FIFO can be read");
+    assert_eq!(read, 0);
+}
+
+#[test]
+fn an_unknown_flag_exits_2_and_says_where_to_look() {
+    let scene = Scene::new(CHATTY);
+    let ended = Program::start(&mut scene.command(&["run", "--frobnicate"])).wait().expect_code(2);
+    assert!(ended.log.contains("--frobnicate") && ended.log.contains("--help"), "{}", ended.log);
+}
+
+#[test]
+fn a_bad_file_exits_78_with_all_its_problems() {
+    let scene = Scene::new(
+        "cluster = { store = \"local\", nmae = \"x\" }\n[jobs.a]\nschedule = \"61 * * * *\"\ncommand = [\"true\"]\n\
+         [jobs.b]\nschedule = \"@daily\"\n",
+    );
+    let ended = scene.run(&[]).wait().expect_code(78);
+    for problem in ["jobs.toml:1:", "did you mean `name`", "`61`", "job `b`"] {
+        assert!(ended.log.contains(problem), "{problem} is not in:\n{}", ended.log);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_exits_78_and_says_where_it_was_looked_for() {
+    let scene = Scene::new("");
+    let ended = scene.run(&["--config", "other.toml"]).wait().expect_code(78);
+    assert!(ended.log.contains("other.toml") && ended.log.contains("--config"), "{}", ended.log);
+}
+
+#[test]
+fn an_unreachable_store_is_said_loudly_and_ends_nothing() {
+    let scene = Scene::new(CHATTY);
+    let mut replica = scene.run(&["--store", "redis+unix:///nowhere/redis.sock"]);
+    let lost = replica.wait_for_event("store does not answer: no job starts until it does");
+    assert_eq!(lost["level"], "ERROR");
+    replica.signal(Signal::SIGTERM);
+    let ended = replica.wait().expect_code(0);
+    assert!(!ended.log.contains("run ended"), "{}", ended.log);
+}
+
+#[test]
+fn a_store_that_comes_later_is_used_as_soon_as_it_is_there() {
+    let scene = Scene::new(CHATTY);
+    let mut server = RedisServer::start();
+    server.stop();
+    let mut replica = scene.run(&["--store", &server.url()]);
+    replica.wait_for_event("store does not answer: no job starts until it does");
+    server.start_again();
+    replica.wait_for_event("store reached");
+    replica.wait_for_event("run ended");
+    replica.signal(Signal::SIGTERM);
+    replica.wait().expect_code(0);
+}
+
+#[test]
+fn the_stores_password_is_never_said() {
+    let scene = Scene::new(CHATTY);
+    // Nobody listens on the first port.
+    let mut command = scene.command(&["run", "--log-level", "debug", "--replicas", "2"]);
+    let mut replicas = Program::start(command.env("SOLOCRON_STORE", "redis://me:sesame@127.0.0.1:1/0"));
+    replicas.wait_for("of the first error", |line| line.contains("store does not answer"));
+    replicas.signal(Signal::SIGTERM);
+    let ended = replicas.wait().expect_code(0);
+    assert!(ended.log.contains("127.0.0.1:1/0"), "{}", ended.log);
+    assert!(!ended.log.contains("sesame"), "{}", ended.log);
+}
+
+#[test]
+fn the_first_sigterm_lets_a_run_finish() {
+    let ended = let_finish_after(Signal::SIGTERM);
+    assert!(ended.contains("\"outcome\":\"succeeded\""), "{ended}");
+}
+
+#[test]
+fn sigint_is_like_sigterm() {
+    let ended = let_finish_after(Signal::SIGINT);
+    assert!(ended.contains("\"outcome\":\"succeeded\""), "{ended}");
+}
+
+/// Lets a run finish after a signal, and gives back what the replica said from there on.
+fn let_finish_after(signal: Signal) -> String {
+    let scene = Scene::new(WAITING);
+    make_fifo(&scene.path("go"));
+    let mut replica = scene.run(&["--drain", "50s", "--job-output", "stdout"]);
+    replica.wait_for("of the job", |line| line.contains("my pid is"));
+    replica.signal(signal);
+    let draining = replica.wait_for_event("draining: taking no new ticks");
+    assert_eq!(draining["running"], 1, "{draining}");
+    std::fs::write(scene.path("go"), "finish\n").expect("the job reads it");
+    replica.wait_for("of the job's end", |line| line.contains("told to finish"));
+    replica.wait().expect_code(0).log
+}
+
+#[test]
+fn the_second_sigterm_ends_at_once_and_leaves_nothing_of_the_job() {
+    let scene = Scene::new(WAITING);
+    make_fifo(&scene.path("go"));
+    let mut replica = scene.run(&["--drain", "50s", "--job-output", "stdout"]);
+    let line = replica.wait_for("of the job", |line| line.contains("my pid is"));
+    replica.signal(Signal::SIGTERM);
+    replica.wait_for_event("draining: taking no new ticks");
+    replica.signal(Signal::SIGTERM);
+    let end = replica.wait_for_event("run ended");
+    assert_eq!(
+        (&end["outcome"], &end["reason"], &end["signal"]),
+        (&"interrupted".into(), &"shutdown".into(), &9.into())
+    );
+    replica.wait().expect_code(0);
+    assert_eq!(kill(pid_in(&line), None), Err(nix::errno::Errno::ESRCH));
+}
+
+#[test]
+fn a_drain_that_takes_too_long_stops_the_run() {
+    let scene = Scene::new(&WAITING.replace("trap '' TERM; ", ""));
+    make_fifo(&scene.path("go"));
+    let mut replica = scene.run(&["--drain", "100ms", "--job-output", "stdout"]);
+    replica.wait_for("of the job", |line| line.contains("my pid is"));
+    replica.signal(Signal::SIGTERM);
+    replica.wait_for_event("stopping what still runs");
+    let end = replica.wait_for_event("run ended");
+    assert_eq!((&end["reason"], &end["signal"]), (&"shutdown".into(), &15.into()));
+    replica.wait().expect_code(0);
+}
+
+fn pid_in(line: &str) -> Pid {
+    let (_, rest) = line.split_once("my pid is ").expect("it was waited for");
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    Pid::from_raw(digits.parse().expect("a process id"))
+}
+
+#[test]
+fn sighup_ends_nothing() {
+    let scene = Scene::new(CHATTY);
+    let mut replica = scene.run(&[]);
+    replica.wait_for_event("replica started");
+    replica.signal(Signal::SIGHUP);
+    replica.wait_for("about reloading", |line| line.contains("reload"));
+    replica.wait_for_event("run ended");
+    replica.signal(Signal::SIGTERM);
+    replica.wait().expect_code(0);
+}
+
+#[test]
+fn a_run_leaves_one_line_with_the_fields_of_the_contract() {
+    let scene = Scene::new(CHATTY);
+    let mut replica = scene.run(&[]);
+    let end = replica.wait_for_event("run ended");
+    assert_eq!(end["level"], "INFO");
+    let expected = [("job", "chatty"), ("node", "n"), ("cause", "schedule"), ("outcome", "succeeded")];
+    for (field, value) in expected {
+        assert_eq!(end[field], value, "{field} of {end}");
+    }
+    assert_eq!(end["attempt"], 1, "{end}");
+    let tick: jiff::Timestamp = text(&end, "tick").parse().expect("RFC 3339");
+    assert!(text(&end, "tick").ends_with(".000Z") && tick.subsec_nanosecond() == 0, "{end}");
+    assert_eq!(text(&end, "run").len(), 36, "{end}");
+    assert!(text(&end, "fence").parse::<u64>().is_ok_and(|fence| fence > 0), "{end}");
+    assert_eq!(end.get("reason"), None, "{end}");
+}
+
+#[test]
+fn a_tick_that_does_not_run_says_why() {
+    let scene = Scene::new(WAITING);
+    make_fifo(&scene.path("go"));
+    let mut replica = scene.run(&[]);
+    let skipped = replica.wait_for_event("tick does not run");
+    let said = ["level", "job", "node", "outcome", "reason"].map(|field| text(&skipped, field));
+    assert_eq!(said, ["INFO", "waiting", "n", "skipped", "overlap"]);
+    assert!(skipped["tick"].is_string(), "{skipped}");
+}
+
+fn text<'a>(event: &'a Value, field: &str) -> &'a str {
+    event[field].as_str().unwrap_or_else(|| panic!("{field} is no text in {event}"))
+}
+
+#[test]
+fn the_output_of_jobs_goes_where_it_is_wanted() {
+    for (wanted, in_log, in_file) in [("stdout", true, false), ("file", false, true), ("both", true, true)] {
+        let scene = Scene::new(CHATTY);
+        let mut replica = scene.run(&["--job-output", wanted]);
+        let run = text(&replica.wait_for_event("run ended"), "run").to_owned();
+        replica.signal(Signal::SIGTERM);
+        let log = replica.wait().expect_code(0).log;
+        assert_eq!(log.contains("a word") && log.contains("another"), in_log, "{wanted}:\n{log}");
+        let file = std::fs::read_to_string(scene.path(&format!("state/runs/chatty/{run}.log")));
+        assert_eq!(
+            file.is_ok_and(|text| text.contains(" out a word") && text.contains(" err another")),
+            in_file
+        );
+    }
+}
+
+#[test]
+fn one_sigint_to_the_parent_stops_all_replicas() {
+    let scene = Scene::new(CHATTY);
+    let mut replicas = scene.run(&["--replicas", "2", "--log-level", "debug"]);
+    for prefix in ["n-1 | ", "n-2 | "] {
+        replicas.wait_for(&format!("of {prefix}"), |line| line.starts_with(prefix));
+    }
+    // One of them ran it, and the other says so.
+    let line = replicas.wait_for("of the other", |line| line.contains("tick decided elsewhere"));
+    let (prefix, event) = line.split_once(" | ").expect("every line has a prefix");
+    let event: Value = serde_json::from_str(event).expect("JSON");
+    let mut nodes = [text(&event, "holder"), prefix];
+    nodes.sort_unstable();
+    assert_eq!(nodes, ["n-1", "n-2"], "{line}");
+    replicas.signal(Signal::SIGINT);
+    let ended = replicas.wait().expect_code(0);
+    assert_eq!(ended.log.matches("replica stopped").count(), 2, "{}", ended.log);
+}
+
+#[test]
+fn a_killed_parent_takes_its_replicas_with_it() {
+    let scene = Scene::new(CHATTY);
+    let mut replicas = scene.run(&["--replicas", "2"]);
+    for _ in 0..2 {
+        replicas.wait_for("of a replica's start", |line| line.contains("replica started"));
+    }
+    replicas.signal(Signal::SIGKILL);
+    replicas.wait_until_all_gone();
+}

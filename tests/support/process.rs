@@ -1,0 +1,223 @@
+//! The program as a process of a test's own: its lines are the events that the test waits for, and nothing of it outlives
+//! the value. Nothing here sleeps, and nothing waits for ever.
+
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use serde_json::Value;
+use solocron::clock::{Clock, SystemClock};
+use tempfile::TempDir;
+
+/// No single thing that a test waits for takes longer than this, however busy the machine.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A folder with a jobs.toml, and what the program leaves there.
+pub(crate) struct Scene {
+    folder: TempDir,
+}
+
+impl Scene {
+    /// A folder with this jobs.toml.
+    pub(crate) fn new(jobs: &str) -> Self {
+        let folder = TempDir::new().expect("a folder for temporary files");
+        std::fs::write(folder.path().join("jobs.toml"), jobs).expect("a writable folder");
+        Self { folder }
+    }
+
+    /// A path in the folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The program in this folder, with its state there and nothing of this environment's SOLOCRON_ variables.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
+        self.equip(&mut command).args(args);
+        command
+    }
+
+    /// Makes a command run in this folder.
+    pub(crate) fn equip<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("SOLOCRON_") {
+                command.env_remove(name);
+            }
+        }
+        command.current_dir(self.folder.path()).env("SOLOCRON_STATE_DIR", self.path("state"))
+    }
+
+    /// `run` with JSON lines, and further arguments.
+    pub(crate) fn run(&self, args: &[&str]) -> Program {
+        Program::start(self.command(&["run", "--log-format", "json", "--node", "n"]).args(args))
+    }
+}
+
+/// A running program.
+pub(crate) struct Program {
+    child: Child,
+    lines: Receiver<String>,
+    log: Vec<String>,
+    /// Says something when every process that was started with the program is gone.
+    last_gone: Receiver<()>,
+}
+
+impl Program {
+    /// Starts a command in a process group of its own; its stdout and stderr become one list of lines.
+    pub(crate) fn start(command: &mut Command) -> Self {
+        // Without close-on-exec: its writing end is open until the last of the program's processes is gone.
+        let (life, held) = nix::unistd::pipe().expect("a pipe");
+        let spawned = command
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        drop(held);
+        let mut child = spawned.unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let (heard, lines) = mpsc::channel();
+        pass_lines(child.stdout.take().expect("it is piped"), heard.clone());
+        pass_lines(child.stderr.take().expect("it is piped"), heard);
+        let (gone, last_gone) = mpsc::channel();
+        std::thread::spawn(move || {
+            // Nobody writes: the end of the pipe, or an error, is all there is to come.
+            let _ = std::fs::File::from(life).read(&mut [0]);
+            let _ = gone.send(());
+        });
+        Self { child, lines, log: Vec::new(), last_gone }
+    }
+
+    /// The id of the process.
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_raw(i32::try_from(self.child.id()).expect("process ids are small"))
+    }
+
+    /// Sends a signal to the process alone.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal).expect("the process is our child");
+    }
+
+    /// Waits for a line, and gives it back.
+    pub(crate) fn wait_for(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let deadline = SystemClock.boot().plus(DEADLINE);
+        loop {
+            match self.lines.recv_timeout(deadline.since(SystemClock.boot())) {
+                Ok(line) => {
+                    self.log.push(line.clone());
+                    if wanted(&line) {
+                        return line;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("no line {what} within {DEADLINE:?}:\n{}", self.said())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("it ended without a line {what}:\n{}", self.said())
+                }
+            }
+        }
+    }
+
+    /// Waits for a JSON line with this message.
+    pub(crate) fn wait_for_event(&mut self, message: &str) -> Value {
+        self.wait_for_event_of(message, |_| true)
+    }
+
+    /// Waits for a JSON line with this message that is the wanted one.
+    pub(crate) fn wait_for_event_of(&mut self, message: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let is_it = |line: &str| {
+            let event: Value = serde_json::from_str(line).unwrap_or_default();
+            event["message"] == message && wanted(&event)
+        };
+        let line = self.wait_for(&format!("`{message}`"), is_it);
+        serde_json::from_str(&line).expect("it was parsed before")
+    }
+
+    /// Waits for the end of the process and of its output.
+    pub(crate) fn wait(mut self) -> Ended {
+        let deadline = SystemClock.boot().plus(DEADLINE);
+        loop {
+            match self.lines.recv_timeout(deadline.since(SystemClock.boot())) {
+                Ok(line) => self.log.push(line),
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("it did not end within {DEADLINE:?}:\n{}", self.said())
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let status = self.child.wait().expect("the process is our child");
+        Ended { status, log: self.said() }
+    }
+
+    /// Waits until every process that the program started is gone, but for its jobs.
+    pub(crate) fn wait_until_all_gone(&self) {
+        self.last_gone.recv_timeout(DEADLINE).expect("all of its processes are gone within the deadline");
+    }
+
+    fn said(&self) -> String {
+        self.log.join("\n")
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Jobs have process groups of their own and outlive a killed replica: they are looked up before it is gone.
+        let jobs = descendants(self.pid());
+        // Errors say that it is gone already.
+        let _ = killpg(self.pid(), Signal::SIGKILL);
+        let _ = self.child.wait();
+        for job in jobs {
+            let _ = kill(job, Signal::SIGKILL);
+        }
+    }
+}
+
+/// The children of a process, their children, and so on.
+pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
+    let mut found = vec![of];
+    let mut at = 0;
+    while let Some(pid) = found.get(at) {
+        // Each thread lists the children that it started. A process that is gone has none.
+        for thread in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
+            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            found.extend(children.split_whitespace().filter_map(|id| id.parse().ok()).map(Pid::from_raw));
+        }
+        at += 1;
+    }
+    found.split_off(1)
+}
+
+/// How a program ended.
+pub(crate) struct Ended {
+    /// Its exit status.
+    pub(crate) status: ExitStatus,
+    /// Everything it said.
+    pub(crate) log: String,
+}
+
+impl Ended {
+    /// Asserts the exit code.
+    pub(crate) fn expect_code(self, code: i32) -> Self {
+        assert_eq!(self.status.code(), Some(code), "{}:\n{}", self.status, self.log);
+        self
+    }
+}
+
+/// Makes a FIFO: a job that reads it goes on when a test writes to it.
+pub(crate) fn make_fifo(path: &Path) {
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).expect("a folder that holds FIFOs");
+}
+
+fn pass_lines(from: impl Read + Send + 'static, to: Sender<String>) {
+    std::thread::spawn(move || {
+        for line in BufReader::new(from).lines().map_while(Result::ok) {
+            // The test may have heard enough.
+            let _ = to.send(line);
+        }
+    });
+}

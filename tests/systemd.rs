@@ -1,0 +1,84 @@
+//! The systemd unit and what the program tells systemd.
+
+#[path = "support/process.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod process;
+
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use process::{DEADLINE, Program, Scene};
+
+const JOBS: &str = r#"
+cluster = { name = "test", store = "local" }
+[jobs.daily]
+schedule = "@daily"
+shell = "true"
+"#;
+
+fn unit() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd/solocron.service");
+    std::fs::read_to_string(path).expect("the unit is part of the repository")
+}
+
+#[test]
+fn systemd_finds_nothing_wrong_with_the_unit() {
+    let installed = "/usr/local/bin/solocron";
+    let unit = unit();
+    assert!(unit.contains(installed));
+    let scene = Scene::new("");
+    let path = scene.path("solocron.service");
+    // The program must be there, and need not be installed.
+    std::fs::write(&path, unit.replace(installed, env!("CARGO_BIN_EXE_solocron")))
+        .expect("a writable folder");
+    let verified = Command::new("systemd-analyze").arg("verify").arg(&path).output();
+    let verified = verified.expect("systemd-analyze; try `apt-get install systemd`");
+    let said = String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.success() && said.trim().is_empty(), "{}: {said}", verified.status);
+}
+
+#[test]
+fn the_unit_gives_a_replica_the_time_that_the_defaults_ask_for() {
+    let unit = unit();
+    let of = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)).expect(key);
+    let seconds: u64 = of("TimeoutStopSec=").parse().expect("seconds");
+    // drain, kill_grace, and recording the ends of the runs.
+    assert!(seconds >= 20 + 10 + 5, "{seconds}");
+    assert_eq!(of("KillMode="), "mixed", "or systemd stops the jobs before the replica can");
+    assert!(of("RestartPreventExitStatus=").split(' ').any(|code| code == "78"));
+}
+
+#[test]
+fn systemd_is_told_when_the_replica_is_ready_that_it_lives_and_when_it_stops() {
+    let scene = Scene::new(JOBS);
+    let socket = UnixDatagram::bind(scene.path("notify.sock")).expect("a folder that holds sockets");
+    socket.set_read_timeout(Some(DEADLINE)).expect("a timeout above zero");
+    let mut command = scene.command(&["run", "--log-format", "json"]);
+    command.env("NOTIFY_SOCKET", scene.path("notify.sock")).env("WATCHDOG_USEC", "300000");
+    let replica = Program::start(&mut command);
+    assert_eq!(next(&socket), "READY=1");
+    assert_eq!([next(&socket), next(&socket)], ["WATCHDOG=1", "WATCHDOG=1"]);
+    replica.signal(Signal::SIGTERM);
+    let last = std::iter::repeat_with(|| next(&socket)).find(|said| said != "WATCHDOG=1");
+    assert_eq!(last.as_deref(), Some("STOPPING=1"));
+    replica.wait().expect_code(0);
+}
+
+#[test]
+fn a_replica_with_a_bad_file_never_says_that_it_is_ready() {
+    let scene = Scene::new("nonsense = 1\n");
+    let socket = UnixDatagram::bind(scene.path("notify.sock")).expect("a folder that holds sockets");
+    socket.set_nonblocking(true).expect("sockets can do that");
+    let mut command = scene.command(&["run"]);
+    Program::start(command.env("NOTIFY_SOCKET", scene.path("notify.sock"))).wait().expect_code(78);
+    assert!(socket.recv(&mut [0; 64]).is_err());
+}
+
+/// What systemd is told next.
+fn next(socket: &UnixDatagram) -> String {
+    let mut buffer = [0; 256];
+    let length = socket.recv(&mut buffer).expect("a message within the deadline");
+    String::from_utf8_lossy(&buffer[..length]).trim().to_owned()
+}
