@@ -135,14 +135,13 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
         return Some(mine(draft, bid));
     }
     // Rule 6.
-    let lease_now = draft.server.lease_now;
+    let (now, lease_now, calm) = (draft.server.now, draft.server.lease_now, draft.calm(bid.caller));
     let record = draft.record_mut();
     let longest = bid.longest_lease(record);
     record.until = record.until.min(lease_now.plus(longest));
     // Rule 7.
-    let until = record.until;
-    if record.is_running() && draft.is_past(until) && draft.calm(bid.caller) >= longest {
-        let last_alive = draft.last_alive().expect("there is a record");
+    if record.is_running() && record.until <= lease_now && calm >= longest {
+        let last_alive = record.ended.or(record.started).unwrap_or(now);
         draft.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), last_alive);
     }
     None
@@ -157,6 +156,7 @@ fn mine(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Answer {
         return decided(record, bid.tick);
     }
     record.until = record.until.max(renewed);
+    record.ended = Some(now);
     Answer::Won { fence: record.fence, tries: record.tries, started: record.started.unwrap_or(now) }
 }
 
@@ -199,13 +199,13 @@ enum Contention {
 fn contend(draft: &mut Draft<'_>, bid: &Bid<'_>, rerun: bool) -> Contention {
     let lease_now = draft.server.lease_now;
     let calm = draft.calm(bid.caller);
-    let last_alive = draft.last_alive().expect("there is a record");
     let record = draft.record_mut();
     // A record that was opened and never granted waits only as long as it was opened for.
     let needed = if record.run.is_none() { record.lease } else { bid.longest_lease(record) };
     let may_be_held = record.until > LeaseInstant::FREE && (record.until > lease_now || calm < needed);
     if may_be_held {
-        if bid.overlap == Overlap::Skip && record.is_running() && last_alive >= bid.instant && !rerun {
+        let is_alive = record.is_running() && record.ended.is_some_and(|alive| alive >= bid.instant);
+        if bid.overlap == Overlap::Skip && is_alive && !rerun {
             return Contention::Covered;
         }
         if bid.overlap == Overlap::Replace && record.is_running() {
@@ -274,7 +274,7 @@ fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
     record.tick = Some(bid.tick);
     record.cause = Some(cause);
     record.started = Some(server.now);
-    record.ended = None;
+    record.ended = Some(server.now);
     record.last = None;
     record.until = server.lease_now.plus(bid.lease);
     record.lease = bid.lease;

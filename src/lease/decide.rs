@@ -131,7 +131,7 @@ impl<'a> Draft<'a> {
                 record.pass_unrecorded(heard.plus(EARLY_TOLERANCE));
             }
         }
-        // Everyone else waits as long, and the holder was last seen alive now, as far as anybody can say.
+        // Everyone else waits as long, however small their own leases.
         record.lease = wait;
     }
 
@@ -140,27 +140,12 @@ impl<'a> Draft<'a> {
         self.server.memory == Memory::Durable || self.server.era == *era
     }
 
-    /// Whether the lock's time is over by the store's clock.
-    pub(super) fn is_past(&self, until: LeaseInstant) -> bool {
-        until <= self.server.lease_now
-    }
-
     /// For how long the caller has surely watched a steady clock.
     pub(super) fn calm(&self, caller: &Caller) -> Duration {
         match self.server.memory {
             Memory::Forgetful => caller.calm,
             Memory::Durable => Duration::MAX,
         }
-    }
-
-    /// An instant of the lease clock on the clock that ticks are compared with.
-    pub(super) fn utc_of(&self, at: LeaseInstant) -> UtcMillis {
-        UtcMillis(at.0.saturating_sub(self.server.lease_now.0).saturating_add(self.server.now.0))
-    }
-
-    /// The holder's last sign of life: when it last took or renewed the lock.
-    pub(super) fn last_alive(&self) -> Option<UtcMillis> {
-        self.record.as_ref().map(|record| self.utc_of(record.until).minus(record.lease))
     }
 
     /// Ends what the record calls running, with an entry.

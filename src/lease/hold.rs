@@ -40,9 +40,10 @@ pub(super) fn decide_renew(mut draft: Draft<'_>, renew: &Renew) -> Decision {
         Standing::Forgotten => take_back(&mut draft, holding),
         Standing::Over => return draft.answer(Answer::Lost),
     }
-    let until = draft.server.lease_now.plus(holding.lease);
+    let server = draft.server;
     let record = draft.record_mut();
-    record.until = until;
+    record.until = server.lease_now.plus(holding.lease);
+    record.ended = Some(server.now);
     record.lease = holding.lease;
     let stop = record.stop == Some(holding.run);
     draft.answer(Answer::Renewed { stop })
@@ -58,7 +59,6 @@ fn take_back(draft: &mut Draft<'_>, holding: &Holding) {
     put_back(draft, holding);
     let record = draft.record_mut();
     record.phase = Phase::Running;
-    record.ended = None;
     record.last = None;
     record.stop = None;
 }

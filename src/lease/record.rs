@@ -71,7 +71,7 @@ pub struct Record {
     pub cause: Option<Cause>,
     /// When `run` was granted, by the store's clock.
     pub started: Option<UtcMillis>,
-    /// When `run` ended, by the store's clock; its last sign of life where the holder vanished.
+    /// When `run` ended, by the store's clock; its last sign of life while it goes on, or where the holder vanished.
     pub ended: Option<UtcMillis>,
     /// How `run` ended.
     pub last: Option<Verdict>,

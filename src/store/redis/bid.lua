@@ -32,6 +32,7 @@ local function enter(bid)
   if record.run == bid.run then
     if record.phase ~= 'running' then return decided(bid.tick) end
     record['until'] = math.max(record['until'], plus(now, bid.lease))
+    record.ended = now
     changed = true
     return answer('won', record.fence, record.tries, record.started or now)
   end
@@ -41,7 +42,7 @@ local function enter(bid)
     changed = true
   end
   if record.phase == 'running' and record['until'] <= now and bid.calm >= longest then
-    end_run('interrupted', 'node_lost', record['until'] - record.lease)
+    end_run('interrupted', 'node_lost', record.ended or record.started or now)
   end
   return nil
 end
@@ -50,8 +51,8 @@ end
 local function contend(bid, rerun)
   local needed = record.run == '' and record.lease or longest_lease(bid)
   if record['until'] > 0 and (record['until'] > now or bid.calm < needed) then
-    local alive_at_instant = record['until'] - record.lease >= bid.instant
-    if bid.overlap == 'skip' and record.phase == 'running' and alive_at_instant and not rerun then
+    local alive = record.phase == 'running' and record.ended and record.ended >= bid.instant
+    if bid.overlap == 'skip' and alive and not rerun then
       return 'covered'
     end
     if bid.overlap == 'replace' and record.phase == 'running' then
@@ -75,7 +76,7 @@ local function grant(bid, cause)
   record.tick = bid.tick
   record.cause = cause
   record.started = now
-  record.ended = nil
+  record.ended = now
   record.last = ''
   record.reason = ''
   record['until'] = plus(now, bid.lease)

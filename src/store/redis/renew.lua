@@ -11,11 +11,11 @@ if mine == 'forgotten' then
   if held_by_another() then end_run('interrupted', 'lock_lost', now) end
   put_back()
   record.phase = 'running'
-  record.ended = nil
   record.last = ''
   record.reason = ''
   record.stop = ''
 end
 record['until'] = plus(now, holding.lease)
 record.lease = holding.lease
+record.ended = now
 return answer('renewed', record.stop == holding.run and '1' or '0')
