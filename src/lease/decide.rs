@@ -57,6 +57,7 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
         draft.record_mut().sched = open.sched.clone();
     }
     draft.adopt_era(&open.caller, open.lease);
+    draft.recall(open);
     let sched = draft.record_mut().sched.clone();
     draft.answer(Answer::Opened { sched })
 }
@@ -138,6 +139,19 @@ impl<'a> Draft<'a> {
     /// Whether nothing can have been forgotten since `era`, the life of the store in which a lock was confirmed.
     pub(super) fn remembers(&self, era: &Era) -> bool {
         self.server.memory == Memory::Durable || self.server.era == *era
+    }
+
+    /// Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
+    fn recall(&mut self, open: &Open) {
+        let heard = open.caller.heard;
+        if self.server.memory == Memory::Durable || heard == UtcMillis(0) {
+            return;
+        }
+        let record = self.record_mut();
+        record.pass_unrecorded(heard.plus(EARLY_TOLERANCE));
+        if record.until > LeaseInstant::FREE {
+            record.lease = record.lease.max(open.lease).max(open.caller.largest_lease);
+        }
     }
 
     /// For how long the caller has surely watched a steady clock.

@@ -101,3 +101,36 @@ fn ticks_that_an_emptied_store_forgot_have_one_entry() {
     assert!(is_won(&first_start.claim(tick(30.0), |claim| claim.prev = Some(tick(-30.0)))));
     assert!(first_start.entries.is_empty());
 }
+
+#[test]
+fn whoever_remembers_more_of_earlier_lives_raises_mark_and_wait_after_one_who_knew_less() {
+    let mut book = Book::ready(Memory::Forgetful);
+    book.new_era();
+    book.open(|open| open.caller.largest_lease = Duration::ZERO);
+    assert_eq!((book.record().mark, book.record().lease), (at(-60.0), LEASE));
+    book.open(|open| (open.caller.heard, open.caller.largest_lease) = (at(-1.0), secs(300)));
+    assert_eq!((book.record().mark, book.record().lease), (at(-0.8), secs(300)));
+    book.pass(secs(60));
+    let fresh = |claim: &mut solocron::lease::Claim| {
+        (claim.caller.calm, claim.caller.largest_lease, claim.prev) = (secs(60), Duration::ZERO, None);
+    };
+    assert_eq!(book.claim(tick(60.0), fresh), held_for(secs(240)));
+}
+
+#[test]
+fn a_new_process_that_opens_an_emptied_store_first_does_not_cut_the_wait_of_those_who_remember() {
+    let mut book = Book::new(Memory::Forgetful);
+    book.open(|open| open.known = false);
+    book.pass(secs(1));
+    book.open(|open| open.caller.heard = at(-1.0));
+    book.pass(secs(2));
+    let answer = book.claim(tick(3.0), |claim| (claim.caller.calm, claim.prev) = (secs(3), None));
+    assert_eq!(answer, held_for(secs(27)));
+}
+
+#[test]
+fn an_open_does_not_close_a_lock_that_is_free() {
+    let mut book = Book::ready(Memory::Forgetful);
+    book.open(|open| open.caller.heard = at(-120.0));
+    assert!(is_won(&book.claim(tick(0.0), |claim| claim.caller.calm = Duration::ZERO)));
+}

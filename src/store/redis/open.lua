@@ -9,4 +9,10 @@ if not record then
   record.sched = ARGV[4]
 end
 adopt_era(heard, largest, lease)
+-- Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
+if heard > 0 then
+  pass_unrecorded(plus(heard, EARLY_TOLERANCE))
+  if record['until'] > 0 then record.lease = math.max(record.lease, lease, largest) end
+  changed = true
+end
 return answer('opened', record.sched)
