@@ -64,8 +64,10 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         }
         Contention::Held(answer) => return draft.answer(answer),
     }
-    // Rule 14.
-    passed::record_passed(&mut draft, claim);
+    // Rule 14. A rerun raises no mark.
+    if !rerun {
+        passed::record_passed(&mut draft, claim);
+    }
     let cause = match (rerun, claim.catch_up) {
         (true, _) => Cause::Rerun,
         (false, true) => Cause::CatchUp,
@@ -125,7 +127,7 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     // Rule 3.
     if draft.record.is_none() {
         let wait = bid.lease.max(bid.caller.largest_lease);
-        draft.create(bid.caller, wait, None);
+        draft.create(bid.caller, wait);
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
@@ -178,7 +180,7 @@ fn not_to_run(draft: &mut Draft<'_>, claim: &Claim, rerun: bool) -> Option<Verdi
     if late && !claim.catch_up && !rerun {
         return Some(Verdict::because(Outcome::Missed, Reason::Late));
     }
-    if claim.catch_up && record.sched != claim.sched {
+    if claim.catch_up && !record.is_under(&claim.sched) {
         return Some(Verdict::because(Outcome::Missed, Reason::Edited));
     }
     let paused = record.paused.is_some_and(|until| now < until);

@@ -53,7 +53,7 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     }
     let wait = if open.known { open.lease.max(open.caller.largest_lease) } else { FIRST_WAIT };
     if draft.record.is_none() {
-        draft.create(&open.caller, wait, open.seen);
+        draft.create(&open.caller, wait);
         draft.record_mut().sched = open.sched.clone();
     }
     draft.adopt_era(&open.caller, open.lease);
@@ -97,14 +97,13 @@ impl<'a> Draft<'a> {
         self.server.memory == Memory::Forgetful && off > SYNC_TOLERANCE
     }
 
-    /// Opens a missing record: nothing up to now is granted, and nothing at all before `wait` has passed. Ticks above
-    /// `seen` may have been forgotten with it.
-    pub(super) fn create(&mut self, caller: &Caller, wait: Duration, seen: Option<UtcMillis>) {
+    /// Opens a missing record: nothing up to now is granted, and nothing at all before `wait` has passed.
+    pub(super) fn create(&mut self, caller: &Caller, wait: Duration) {
         let mut record = Record::empty(self.server.era.clone());
         record.mark = self.server.now.max(caller.heard).plus(EARLY_TOLERANCE);
         record.until = self.server.lease_now.plus(wait);
         record.lease = wait;
-        record.lost = seen.filter(|seen| *seen < record.mark);
+        record.lost = caller.seen.filter(|seen| *seen < record.mark);
         self.record = Some(record);
     }
 
@@ -148,6 +147,10 @@ impl<'a> Draft<'a> {
             return;
         }
         let record = self.record_mut();
+        if record.run.is_none() {
+            // Opened by one who had not seen the ticks before.
+            record.lost = record.lost.or(open.caller.seen.filter(|seen| *seen < record.mark));
+        }
         record.pass_unrecorded(heard.plus(EARLY_TOLERANCE));
         if record.until > LeaseInstant::FREE {
             record.lease = record.lease.max(open.lease).max(open.caller.largest_lease);

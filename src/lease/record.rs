@@ -126,6 +126,11 @@ impl Record {
         }
     }
 
+    /// Whether the schedule is the one under which the mark was last raised, as far as the record knows.
+    pub(super) fn is_under(&self, sched: &ScheduleHash) -> bool {
+        self.sched == *sched || self.sched == ScheduleHash::default()
+    }
+
     /// Whether a run is going on, as far as the store knows.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running

@@ -6,8 +6,10 @@ mod claim_after_loss;
 mod claim_refused;
 mod claim_when_held;
 mod grant;
+mod histories;
 mod hold;
 mod hold_after_loss;
+mod honest;
 mod manual;
 mod open;
 #[path = "../support/sample.rs"]

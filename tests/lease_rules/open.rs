@@ -90,7 +90,7 @@ fn of_replicas_that_open_at_once_the_first_decides_and_the_others_change_nothing
 fn ticks_that_an_emptied_store_forgot_have_one_entry() {
     let lost = Verdict::because(Outcome::Unknown, Reason::StoreReset);
     let mut book = Book::new(Memory::Forgetful);
-    book.open(|open| (open.caller.heard, open.seen) = (at(-30.0), Some(at(-180.0))));
+    book.open(|open| (open.caller.heard, open.caller.seen) = (at(-30.0), Some(at(-180.0))));
     book.pass(LEASE);
     assert!(is_won(&book.claim(tick(30.0), |claim| claim.prev = Some(tick(-30.0)))));
     assert_eq!(book.told(), [several(at(-180.0), tick(-30.0), lost)]);

@@ -1,7 +1,7 @@
 -- Invariant: only the holder's own lock is renewed, and a store that forgot it is told.
--- ARGV: 1-9 holding; 10 expect.
+-- ARGV: 1-10 holding; 11 expect.
 if newer_schema() then return answer('newer_schema', record.schema) end
-if unsynced(tonumber(ARGV[10])) then return answer('unsynced') end
+if unsynced(tonumber(ARGV[11])) then return answer('unsynced') end
 
 local mine = standing()
 if mine == 'over' then return answer('lost') end
