@@ -136,6 +136,7 @@ impl Bench {
             calm: Duration::MAX,
             heard: UtcMillis(0),
             largest_lease: Duration::ZERO,
+            seen: None,
         }
     }
 
@@ -151,7 +152,7 @@ impl Bench {
     /// A replica starts to take part in a job.
     pub(crate) async fn open(&self, job: &str) {
         let (caller, spec) = (self.caller("n1").await, self.spec(job));
-        let open = Open { caller, sched: self.sched(job), lease: spec.lease, known: false, seen: None };
+        let open = Open { caller, sched: self.sched(job), lease: spec.lease, known: false };
         let answer = self.submit(job, Request::Open(open)).await;
         assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     }
@@ -192,6 +193,7 @@ impl Bench {
             tries,
             started,
             sched: self.sched(job),
+            mark: UtcMillis(NOON + tick * 1_000),
         }
     }
 
@@ -199,8 +201,8 @@ impl Bench {
     pub(crate) async fn finish(&self, job: &str, holding: Holding, verdict: Verdict, exit_code: Option<i32>) {
         let tail = format!("the end of run {}\n", holding.run);
         let era = self.store.pulse(None).await.expect("answers").era;
-        let ended_ago = Duration::ZERO;
-        let finish = Finish { holding, era, attempt: 1, verdict, ended_ago, exit_code, signal: None, tail };
+        let ended = self.now();
+        let finish = Finish { holding, era, attempt: 1, verdict, ended, exit_code, signal: None, tail };
         let answer = self.submit(job, Request::Finish(finish)).await;
         assert_eq!(answer, Answer::Finished);
     }

@@ -67,7 +67,7 @@ fn take_back(draft: &mut Draft<'_>, holding: &Holding) {
 pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
     let holding = &finish.holding;
     let now = draft.server.now;
-    let ended = now.minus(finish.ended_ago).max(holding.started);
+    let ended = finish.ended.min(now).max(holding.started);
     match standing(draft.record.as_ref(), holding) {
         Standing::Mine => {
             // After a loss of memory the wait goes on: a later holder may have been forgotten.

@@ -181,8 +181,8 @@ pub struct Finish {
     pub attempt: u32,
     /// How it ended.
     pub verdict: Verdict,
-    /// How long ago it ended: more than a moment where the store could not be told at once.
-    pub ended_ago: Duration,
+    /// When it ended, by the store's clock as the replica reckons it: the store may be told, or hear, much later.
+    pub ended: UtcMillis,
     /// The exit code, if the command exited.
     pub exit_code: Option<i32>,
     /// The signal, if one ended the command.

@@ -9,6 +9,7 @@ use crate::lease::{Answer, BootInstant, Era, Reply, ScheduleHash};
 
 use super::action::{Action, Bid, Doubt, Finding, Won};
 
+use super::memory::Known;
 use super::proposal::{Proposal, is_catch_up};
 
 /// A store that did not answer is asked again after this long, twice as long each time.
@@ -194,6 +195,12 @@ impl Contest {
         Action::Nothing
     }
 
+    /// What requests tell of the job besides.
+    pub(super) fn known(&self) -> Known {
+        let mark = Some(self.decided).filter(|mark| *mark > UtcMillis(0));
+        Known { largest_lease: self.spec.lease, mark }
+    }
+
     /// The job as this replica knows it, to be put into requests.
     pub(super) fn proposal(&self) -> Proposal<'_> {
         Proposal { spec: &self.spec, decided: self.decided, delayed_by: self.delayed_by }
@@ -223,6 +230,7 @@ impl Contest {
                     tries: *tries,
                     started: *started,
                     era: bid.era,
+                    mark: reply.mark.unwrap_or(bid.tick.instant()),
                 };
                 (None, Action::Start { won, sent })
             }

@@ -116,6 +116,7 @@ impl Book {
 
     pub(crate) fn finish(&mut self, holding: &Holding, change: impl FnOnce(&mut Finish)) -> Answer {
         let mut finish = sample::finish(holding, &self.server.era);
+        finish.ended = self.server.now;
         change(&mut finish);
         self.ask(Request::Finish(finish))
     }

@@ -246,7 +246,7 @@ fn rule_13_a_run_whose_end_was_told_late_covered_nothing_after_it() {
         let holding = book.win(tick(0.0));
         // The store was unreachable from second 5 on.
         book.pass(secs(20));
-        book.finish(&holding, |finish| finish.ended_ago = secs(16));
+        book.finish(&holding, |finish| finish.ended = finish.ended.minus(secs(16)));
         assert_eq!(book.entries[0].finished, at(4.0));
         assert_eq!(book.claim(tick(3.0), |claim| claim.prev = None), Answer::Consumed(OVERLAP));
         assert!(is_won(&book.claim(tick(10.0), |claim| claim.prev = None)));

@@ -1,7 +1,5 @@
 //! Renew, finish and abandon on a store that remembers: only the holder's own lock, and each end once.
 
-use std::time::Duration;
-
 use solocron::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Verdict};
 use solocron::lease::{Answer, Holding, LeaseInstant, Memory, Request};
 
@@ -137,7 +135,7 @@ fn a_run_never_ends_before_it_started() {
         let mut book = Book::ready(memory);
         let holding = book.win(tick(0.0));
         book.pass(secs(1));
-        book.finish(&holding, |finish| finish.ended_ago = Duration::MAX);
+        book.finish(&holding, |finish| finish.ended = UtcMillis(0));
         assert_eq!(book.entries[0].finished, at(0.0));
     }
 }

@@ -211,7 +211,7 @@ impl History {
             era: self.life(),
             attempt: 1,
             verdict: self.pick(&[Verdict::plain(Outcome::Succeeded), interrupted]),
-            ended_ago: self.span(),
+            ended: self.near(now),
             exit_code: self.maybe(exit_code),
             signal: self.maybe(9),
             tail: tail.to_owned(),

@@ -119,7 +119,7 @@ pub(crate) fn finish(holding: &Holding, era: &Era) -> Finish {
         era: era.clone(),
         attempt: 1,
         verdict: Verdict::plain(Outcome::Succeeded),
-        ended_ago: Duration::ZERO,
+        ended: UtcMillis(i64::MAX),
         exit_code: Some(0),
         signal: None,
         tail: String::new(),

@@ -1,11 +1,11 @@
 -- Invariant: a run's end is recorded once, and only the holder's own lock is released.
--- ARGV: 1-10 holding; 11 attempt, 12 outcome, 13 reason, 14 exit code, 15 signal, 16 tail, 17 ended ago, 18 era.
+-- ARGV: 1-10 holding; 11 attempt, 12 outcome, 13 reason, 14 exit code, 15 signal, 16 tail, 17 ended, 18 era.
 if newer_schema() then return answer('newer_schema', record.schema) end
 
 local mine = standing()
 if mine == 'over' then return answer('already_decided') end
 pass_maxmemory()
-local ended = math.max(now - tonumber(ARGV[17]), holding.started)
+local ended = math.max(math.min(tonumber(ARGV[17]), now), holding.started)
 if mine == 'forgotten' and held_by_another() then
   -- Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it renews.
   record.fence = holding.fence

@@ -142,7 +142,7 @@ fn finish_args(finish: &Finish) -> Args {
         .optional(finish.exit_code)
         .optional(finish.signal)
         .text(&finish.tail)
-        .duration(finish.ended_ago)
+        .instant(finish.ended)
         .text(&finish.era.0)
 }
 
