@@ -39,7 +39,7 @@ pub(crate) async fn run(
         match session.reach_store().await {
             Ok(store) => {
                 if let Some(newer) = find_elsewhere(args, spec, here.as_ref(), store.as_ref()).await? {
-                    return show_elsewhere(&newer, here.as_ref(), screen);
+                    return show_elsewhere(args, &newer, here.as_ref(), screen);
                 }
             }
             Err(failure) if here.is_some() => {
@@ -86,6 +86,7 @@ async fn find_elsewhere(
 }
 
 fn show_elsewhere(
+    args: &LogsArgs,
     newer: &PastTick,
     here: Option<&RunEntry>,
     screen: &mut Screen<'_>,
@@ -101,7 +102,7 @@ fn show_elsewhere(
     if newer.outcome == Outcome::Running {
         screen.say("note: it still runs; the store keeps the end of its output once it has ended\n");
     } else {
-        show_tail(newer.tail.as_deref(), screen)?;
+        show_tail(newer.tail.as_deref(), args.tail, screen)?;
     }
     Ok(Exit::Failed)
 }
@@ -135,13 +136,13 @@ async fn show_here(
     screen.print_bytes(&text.rest())?;
     let entry = if args.follow { ended(entry, logs, screen) } else { entry.clone() };
     if !path.exists() {
-        show_without_log(&entry, screen)?;
+        show_without_log(args, &entry, screen)?;
     }
     Ok(Exit::Done)
 }
 
 /// A run whose log is not there shows the end that the journal keeps, and says why.
-fn show_without_log(entry: &RunEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
+fn show_without_log(args: &LogsArgs, entry: &RunEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
     let has_tail = entry.tail.as_ref().is_some_and(|tail| !tail.is_empty());
     if entry.outcome == Outcome::Running {
         screen.say("note: it has printed nothing so far, or only to the replica's own log\n");
@@ -152,7 +153,7 @@ fn show_without_log(entry: &RunEntry, screen: &mut Screen<'_>) -> Result<(), Fai
     } else if has_tail {
         screen.say("note: its output went to the replica's own log only; this is the kept end\n");
     }
-    show_tail(entry.tail.as_deref(), screen)
+    show_tail(entry.tail.as_deref(), args.tail, screen)
 }
 
 /// The run as it is now that it was followed; says how it ended, if it went on before.
@@ -166,17 +167,16 @@ fn ended(before: &RunEntry, logs: &RunLogs, screen: &mut Screen<'_>) -> RunEntry
     now
 }
 
-fn show_tail(tail: Option<&str>, screen: &mut Screen<'_>) -> Result<(), Failure> {
-    match tail.filter(|tail| !tail.is_empty()) {
-        None => screen.say("note: it printed nothing\n"),
-        Some(tail) => {
-            screen.print_bytes(tail.as_bytes())?;
-            if !tail.ends_with('\n') {
-                screen.print_bytes(b"\n")?;
-            }
-        }
-    }
-    Ok(())
+/// The kept end of an output, or its last lines.
+fn show_tail(tail: Option<&str>, lines: Option<usize>, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    let Some(tail) = tail.filter(|tail| !tail.is_empty()) else {
+        screen.say("note: it printed nothing\n");
+        return Ok(());
+    };
+    let all: Vec<&str> = tail.lines().collect();
+    let first = all.len().saturating_sub(lines.unwrap_or(all.len()));
+    let shown: String = all[first..].iter().map(|line| format!("{line}\n")).collect();
+    screen.print_bytes(shown.as_bytes()).map(drop)
 }
 
 /// `run 0193… on n1, tick 2026-11-20T02:30:00.000Z, started 2026-11-20 02:30:00 UTC, succeeded after 3m 10s`

@@ -114,6 +114,8 @@ async fn a_run_without_a_log_says_why_and_shows_what_there_is() {
     let (exit, out, err) = shown(&bench, &format!("backup --run {run}")).await;
     assert!(out.ends_with("exit 3\none\ntwo\n"), "{out}");
     assert!(err.contains("was deleted"), "{err}");
+    let (_, out, _) = shown(&bench, &format!("backup --run {run} --tail 1")).await;
+    assert!(out.ends_with("exit 3\ntwo\n"), "{out}");
     assert_eq!(exit, Exit::Done);
 }
 
