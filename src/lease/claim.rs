@@ -206,8 +206,11 @@ fn contend(draft: &mut Draft<'_>, bid: &Bid<'_>, rerun: bool) -> Contention {
     let needed = if record.run.is_none() { record.lease } else { bid.longest_lease(record) };
     let may_be_held = record.until > LeaseInstant::FREE && (record.until > lease_now || calm < needed);
     if may_be_held {
-        let is_alive = record.is_running() && record.ended.is_some_and(|alive| alive >= bid.instant);
-        if bid.overlap == Overlap::Skip && is_alive && !rerun {
+        // A run that began after the instant was not going on at it, however long it lives.
+        let covers = record.is_running()
+            && record.started.is_some_and(|started| started <= bid.instant)
+            && record.ended.is_some_and(|alive| alive >= bid.instant);
+        if bid.overlap == Overlap::Skip && covers && !rerun {
             return Contention::Covered;
         }
         if bid.overlap == Overlap::Replace && record.is_running() {
