@@ -48,6 +48,7 @@ struct Grant {
     tick: Tick,
     fence: Fence,
     cause: Cause,
+    is_started: bool,
     is_given_back: bool,
 }
 
@@ -259,10 +260,13 @@ impl World {
         assert_eq!((holding.run, holding.fence), (run, fence));
         if self.grants.iter().all(|grant| grant.fence != fence) {
             let Holding { tick, cause, .. } = holding;
-            self.grants.push(Grant { tick, fence, cause, is_given_back: false });
+            self.grants.push(Grant { tick, fence, cause, is_started: false, is_given_back: false });
         }
         // A replica runs one attempt at a time of a job; what it cannot start it leaves to its lease.
         if is_heard && self.replicas[who].active.is_none() {
+            for grant in self.grants.iter_mut().filter(|grant| grant.fence == fence) {
+                grant.is_started = true;
+            }
             let era = self.book.server.era.clone();
             let deadline = Deadline::granted(Pace::new(holding.lease, secs(10)), self.boot);
             self.replicas[who].active = Some(Active { holding, deadline, era });
@@ -325,13 +329,14 @@ impl World {
 
     /// The store forgets: by hand, by a failover to an older copy, or all of it. Everybody alive had just listened.
     fn forget(&mut self, how: usize, then_cut_off: usize) {
-        // What is forgotten twice before a tick comes may have no entry: nobody was told from where on.
-        if self.book.record.as_ref().is_none_or(|record| record.lost.is_some()) {
-            return;
-        }
         for who in 0..self.replicas.len() {
             self.replicas[who].is_cut_off = false;
             self.listen(who);
+        }
+        // What is forgotten twice before a tick comes may have no entry: nobody was told from where on.
+        let is_untold = self.book.record.as_ref().is_none_or(|record| record.lost.is_some());
+        if is_untold || !self.last_grant_is_remembered(then_cut_off) {
+            return;
         }
         self.has_forgotten = true;
         match how % 4 {
@@ -354,6 +359,17 @@ impl World {
         }
     }
 
+    /// Whether a replica that can be reached remembers the last grant, as far as that matters: a rerun raised no mark.
+    fn last_grant_is_remembered(&self, except: usize) -> bool {
+        let Some(last) = self.grants.last().filter(|grant| grant.cause == Cause::Rerun) else { return true };
+        let others = self.replicas.iter().enumerate().filter(|(who, _)| *who != except);
+        let holdings = others.flat_map(|(_, replica)| {
+            let finished = replica.last_finish.as_ref().map(|finish| &finish.holding);
+            finished.into_iter().chain(replica.active.as_ref().map(|active| &active.holding))
+        });
+        holdings.into_iter().any(|holding| holding.fence == last.fence)
+    }
+
     fn one_holder_at_most(&self) -> Result<(), String> {
         let active: Vec<_> = self.replicas.iter().filter_map(|r| r.active.as_ref()).collect();
         if active.len() > 1 {
@@ -370,7 +386,8 @@ impl World {
                 return Err(format!("fence {} after {last}", grant.fence));
             }
             last = grant.fence;
-            if grant.cause == Cause::Manual {
+            // Of a store that forgets only what was started is promised to start once.
+            if grant.cause == Cause::Manual || self.has_forgotten && !grant.is_started {
                 continue;
             }
             let before = granted.insert(grant.tick, grant);
