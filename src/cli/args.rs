@@ -29,17 +29,20 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// Heading of the flags that every command takes: its own come first.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Flags of every command, before or after it.
 #[derive(Debug, Args)]
 pub struct GlobalArgs {
     /// The jobs file [default: ./jobs.toml, then /etc/solocron/jobs.toml]
-    #[arg(long, global = true, value_name = "FILE", env = "SOLOCRON_CONFIG")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE", env = "SOLOCRON_CONFIG")]
     pub config: Option<PathBuf>,
     /// Where replicas meet, instead of the file's `store`: `local`, `local:PATH`, `redis://HOST:PORT/DB`
-    #[arg(long, global = true, value_name = "URL", env = "SOLOCRON_STORE", hide_env_values = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "URL", env = "SOLOCRON_STORE", hide_env_values = true)]
     pub store: Option<String>,
     /// Run logs and the local store [default: $STATE_DIRECTORY, /var/lib/solocron, or the user's state folder]
-    #[arg(long, global = true, value_name = "DIR", env = "SOLOCRON_STATE_DIR")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "DIR", env = "SOLOCRON_STATE_DIR")]
     pub state_dir: Option<PathBuf>,
 }
 
@@ -48,22 +51,48 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Be a replica, in the foreground
     Run(RunArgs),
+    /// Commands that change nothing.
+    #[command(flatten)]
+    Read(Reading),
+}
+
+/// The commands that change nothing.
+#[derive(Debug, Subcommand)]
+pub enum Reading {
     /// Validate the jobs file
+    #[command(after_help = "Exit codes: 0 no errors, 78 a bad file. Warnings refuse nothing.")]
     Check(FormatArgs),
     /// Show the coming ticks
+    #[command(after_help = "Examples:\n  \
+        solocron next                      the next 10 ticks of all jobs\n  \
+        solocron next backup -n 3\n  \
+        solocron next --expr '30 2 * * 1-5' --timezone Europe/Berlin")]
     Next(NextArgs),
     /// Show what is wrong, the replicas, and every job's lock and last outcome
+    #[command(after_help = "What is wrong comes first. Times are the store's.\n\n\
+        Exit codes: 0 (1 with --check, when anything is wrong), 69 store unreachable.")]
     Status(StatusArgs),
     /// Show past ticks and how they ended, over all replicas
+    #[command(
+        after_help = "Oldest first; runs that still go on come last. The store keeps the newest 200 ticks of each job.\n\n\
+        Examples:\n  \
+        solocron history backup -n 5\n  \
+        solocron history --failed --since 2d"
+    )]
     History(HistoryArgs),
     /// Show the output of a job's last run on this node
+    #[command(
+        after_help = "On a terminal stderr lines are red; in a pipe each line is as stored: time (UTC), out or err, text.\n\n\
+        Exit codes: 0 shown, 1 a newer run is on another node (its kept end is shown), or there is no run."
+    )]
     Logs(LogsArgs),
     /// Print shell completions
+    #[command(after_help = "Example: solocron completions bash > /etc/bash_completion.d/solocron")]
     Completions {
-        /// The shell.
+        /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the man page
+    /// Print the man page, for `man -l -`
     Man,
 }
 
@@ -81,7 +110,7 @@ pub enum Format {
 #[derive(Debug, Args)]
 pub struct FormatArgs {
     /// Table for people, or one JSON document for programs
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_enum, default_value_t, value_name = "table|json", hide_possible_values = true)]
     pub format: Format,
 }
 
@@ -116,13 +145,26 @@ pub struct RunArgs {
     #[arg(long, value_name = "DURATION", value_parser = duration, env = "SOLOCRON_DRAIN")]
     pub drain: Option<Duration>,
     /// Pretty lines or JSON [default: pretty on a terminal, else json]
-    #[arg(long, value_enum, env = "SOLOCRON_LOG_FORMAT")]
+    #[arg(
+        long,
+        value_enum,
+        env = "SOLOCRON_LOG_FORMAT",
+        value_name = "pretty|json",
+        hide_possible_values = true
+    )]
     pub log_format: Option<LogFormat>,
     /// What to log: error, warn, info, debug
     #[arg(long, value_name = "LEVEL", default_value = "info", env = "SOLOCRON_LOG_LEVEL")]
     pub log_level: tracing::Level,
-    /// Where the output of jobs goes
-    #[arg(long, value_enum, default_value_t, env = "SOLOCRON_JOB_OUTPUT")]
+    /// Where the output of jobs goes: a file per run, the replica's own log, or both
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        env = "SOLOCRON_JOB_OUTPUT",
+        value_name = "file|stdout|both",
+        hide_possible_values = true
+    )]
     pub job_output: OutputArg,
     /// Run N replica processes on this machine, their lines prefixed with their names
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100), env = "SOLOCRON_REPLICAS")]
@@ -147,7 +189,7 @@ pub struct NextArgs {
     /// An expression outside the file
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub expr: Option<String>,
-    /// The time zone of `--expr` [default: UTC]
+    /// The time zone of `--expr`, an IANA name [default: UTC]
     #[arg(long, value_name = "TZ", requires = "expr")]
     pub timezone: Option<String>,
     /// How to print.
@@ -175,7 +217,7 @@ pub struct HistoryArgs {
     /// The newest N ticks
     #[arg(short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
-    /// Only ticks that did not succeed
+    /// Only ticks that ended, and did not succeed
     #[arg(long)]
     pub failed: bool,
     /// Only ticks since then: RFC 3339, or a duration such as `2h` before now

@@ -56,7 +56,16 @@ impl Failure {
 
     /// The store cannot be reached, or refused.
     pub fn store(label: &str, error: &StoreError) -> Self {
-        Self::new(Exit::StoreUnreachable, format!("store {label}: {error}"))
+        let said = error.to_string();
+        // Some errors name the store already.
+        let named = if said.contains(label) { said } else { format!("store {label}: {said}") };
+        Self::new(
+            Exit::StoreUnreachable,
+            format!(
+                "{named}\n  help: check that it is up and that this machine may connect, or name another one with \
+                 --store or SOLOCRON_STORE"
+            ),
+        )
     }
 }
 

@@ -20,31 +20,27 @@ const LOCAL_STORE_FILE: &str = "store.sqlite3";
 
 /// A loaded jobs.toml, and what goes with it.
 #[derive(Debug)]
-pub struct Session {
+pub(crate) struct Session {
     /// The file.
-    pub source: Source,
+    pub(crate) source: Source,
     /// What it says.
-    pub config: Config,
+    pub(crate) config: Config,
     /// What is probably not meant.
-    pub warnings: Vec<Problem>,
+    pub(crate) warnings: Vec<Problem>,
     /// Run logs and the local store.
-    pub state_dir: PathBuf,
+    pub(crate) state_dir: PathBuf,
 }
 
 impl Session {
-    /// Finds and loads the file. All its problems are in the failure's message.
-    pub fn load(global: &GlobalArgs, drain: Option<Duration>) -> Result<Self, Failure> {
-        let source = config::find(global.config.as_deref())
-            .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))?;
-        let overrides = Overrides { store: global.store.as_deref(), drain };
-        let (config, warnings) = config::load(&source, &overrides, &env)
-            .map_err(|problems| Failure::drawn(config::render(problems.as_slice(), &source, colour())))?;
+    /// Finds and loads the file, and the state folder. All problems of the file are in the failure's message.
+    pub(crate) fn load(global: &GlobalArgs, drain: Option<Duration>) -> Result<Self, Failure> {
+        let (source, config, warnings) = load_file(global, drain)?;
         let state_dir = state_dir(global.state_dir.as_deref())?;
         Ok(Self { source, config, warnings, state_dir })
     }
 
     /// Starts to connect to the store. Needs a running runtime.
-    pub fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
+    pub(crate) fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
         let cluster = self.config.cluster.clone();
         let local = |path: &Path| -> Result<Arc<dyn Store>, Failure> {
             let store = LocalStore::open(path, cluster.clone(), Box::new(SystemClock));
@@ -61,21 +57,57 @@ impl Session {
         }
     }
 
-    /// Connects to the store, and waits until it answers.
-    pub async fn reach_store(&self) -> Result<Arc<dyn Store>, Failure> {
+    /// Fails where the store is a file that nobody has made yet.
+    fn expect_store_file(&self) -> Result<(), Failure> {
+        let path = match &self.config.store {
+            StoreUrl::Local => self.state_dir.join(LOCAL_STORE_FILE),
+            StoreUrl::LocalPath(path) => path.clone(),
+            StoreUrl::Redis(_) => return Ok(()),
+        };
+        if path.exists() {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Exit::StoreUnreachable,
+            format!(
+                "local store {} is not there: no replica has run with it on this machine\n  help: start one with \
+                 `solocron run`, or name the replica's folder with --state-dir",
+                path.display()
+            ),
+        ))
+    }
+
+    /// Connects to the store, and waits until it answers. A local store is not made where there is none: whoever only
+    /// reads would own its file, and learn nothing.
+    pub(crate) async fn reach_store(&self) -> Result<Arc<dyn Store>, Failure> {
+        self.expect_store_file()?;
         let store = self.open_store()?;
         store.ready().await.map_err(|error| Failure::store(&store.label(), &error))?;
         Ok(store)
     }
 }
 
+/// Finds and loads the file alone, with its warnings. All its problems are in the failure's message.
+pub(crate) fn load_file(
+    global: &GlobalArgs,
+    drain: Option<Duration>,
+) -> Result<(Source, Config, Vec<Problem>), Failure> {
+    let source = config::find(global.config.as_deref())
+        .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))?;
+    let overrides = Overrides { store: global.store.as_deref(), drain };
+    match config::load(&source, &overrides, &env) {
+        Ok((config, warnings)) => Ok((source, config, warnings)),
+        Err(problems) => Err(Failure::drawn(config::render(problems.as_slice(), &source, colour()))),
+    }
+}
+
 /// A variable of the environment.
-pub fn env(name: &str) -> Option<String> {
+pub(crate) fn env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 /// Whether problems are drawn in colour on stderr.
-pub fn colour() -> bool {
+pub(crate) fn colour() -> bool {
     std::io::stderr().is_terminal() && env("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 

@@ -12,13 +12,23 @@ use super::source::Source;
 
 /// All problems, each with its place in the file, and their number at the end.
 pub fn render(problems: &[Problem], source: &Source, colour: bool) -> String {
-    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-    let page = Page { source, path: source.path.display().to_string(), masked: Masked::new(&source.text) };
-    let mut drawn: String = problems.iter().map(|problem| page.draw(problem, &renderer) + "\n\n").collect();
+    let mut drawn = draw(problems, source, colour);
     if !problems.is_empty() {
-        drawn.push_str(&format!("{}: {}\n", page.path, tally(problems)));
+        drawn.push_str(&format!("{}: {}\n", source.path.display(), tally(problems)));
     }
     drawn
+}
+
+/// All problems, each with its place in the text and an empty line after it.
+pub fn draw(problems: &[Problem], source: &Source, colour: bool) -> String {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let page = Page { source, path: source.path.display().to_string(), masked: Masked::new(&source.text) };
+    problems.iter().map(|problem| page.draw(problem, &renderer) + "\n\n").collect()
+}
+
+/// Line and column of a problem, counted from 1, columns in characters; `None` where it is about no place.
+pub fn place(problem: &Problem, source: &Source) -> Option<(usize, usize)> {
+    problem.span.as_ref().map(|span| line_and_column(&source.text, span.start))
 }
 
 /// The file as it is shown.

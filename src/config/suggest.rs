@@ -25,7 +25,7 @@ const SYNONYMS: &[(&str, &str)] = &[
 ];
 
 /// The nearest of the known words: a synonym, or one at most a third of its letters away.
-pub(super) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let plain = word.to_lowercase().replace('-', "_");
     let synonym = SYNONYMS.iter().find(|(other, _)| *other == plain).map(|(_, ours)| *ours);
     if let Some(known) = synonym.and_then(|ours| known.iter().find(|word| **word == ours)) {

@@ -64,8 +64,10 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         }
         Contention::Held(answer) => return draft.answer(answer),
     }
-    // Rule 14.
-    passed::record_passed(&mut draft, claim);
+    // Rule 14. A rerun raises no mark.
+    if !rerun {
+        passed::record_passed(&mut draft, claim);
+    }
     let cause = match (rerun, claim.catch_up) {
         (true, _) => Cause::Rerun,
         (false, true) => Cause::CatchUp,
@@ -125,7 +127,7 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     // Rule 3.
     if draft.record.is_none() {
         let wait = bid.lease.max(bid.caller.largest_lease);
-        draft.create(bid.caller, wait, None);
+        draft.create(bid.caller, wait);
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
@@ -135,14 +137,13 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
         return Some(mine(draft, bid));
     }
     // Rule 6.
-    let lease_now = draft.server.lease_now;
+    let (now, lease_now, calm) = (draft.server.now, draft.server.lease_now, draft.calm(bid.caller));
     let record = draft.record_mut();
     let longest = bid.longest_lease(record);
     record.until = record.until.min(lease_now.plus(longest));
     // Rule 7.
-    let until = record.until;
-    if record.is_running() && draft.is_past(until) && draft.calm(bid.caller) >= longest {
-        let last_alive = draft.last_alive().expect("there is a record");
+    if record.is_running() && record.until <= lease_now && calm >= longest {
+        let last_alive = record.ended.or(record.started).unwrap_or(now);
         draft.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), last_alive);
     }
     None
@@ -157,6 +158,7 @@ fn mine(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Answer {
         return decided(record, bid.tick);
     }
     record.until = record.until.max(renewed);
+    record.ended = Some(now);
     Answer::Won { fence: record.fence, tries: record.tries, started: record.started.unwrap_or(now) }
 }
 
@@ -178,7 +180,7 @@ fn not_to_run(draft: &mut Draft<'_>, claim: &Claim, rerun: bool) -> Option<Verdi
     if late && !claim.catch_up && !rerun {
         return Some(Verdict::because(Outcome::Missed, Reason::Late));
     }
-    if claim.catch_up && record.sched != claim.sched {
+    if claim.catch_up && !record.is_under(&claim.sched) {
         return Some(Verdict::because(Outcome::Missed, Reason::Edited));
     }
     let paused = record.paused.is_some_and(|until| now < until);
@@ -199,13 +201,13 @@ enum Contention {
 fn contend(draft: &mut Draft<'_>, bid: &Bid<'_>, rerun: bool) -> Contention {
     let lease_now = draft.server.lease_now;
     let calm = draft.calm(bid.caller);
-    let last_alive = draft.last_alive().expect("there is a record");
     let record = draft.record_mut();
     // A record that was opened and never granted waits only as long as it was opened for.
     let needed = if record.run.is_none() { record.lease } else { bid.longest_lease(record) };
     let may_be_held = record.until > LeaseInstant::FREE && (record.until > lease_now || calm < needed);
     if may_be_held {
-        if bid.overlap == Overlap::Skip && record.is_running() && last_alive >= bid.instant && !rerun {
+        let is_alive = record.is_running() && record.ended.is_some_and(|alive| alive >= bid.instant);
+        if bid.overlap == Overlap::Skip && is_alive && !rerun {
             return Contention::Covered;
         }
         if bid.overlap == Overlap::Replace && record.is_running() {
@@ -274,7 +276,7 @@ fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
     record.tick = Some(bid.tick);
     record.cause = Some(cause);
     record.started = Some(server.now);
-    record.ended = None;
+    record.ended = Some(server.now);
     record.last = None;
     record.until = server.lease_now.plus(bid.lease);
     record.lease = bid.lease;

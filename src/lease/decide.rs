@@ -53,10 +53,11 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     }
     let wait = if open.known { open.lease.max(open.caller.largest_lease) } else { FIRST_WAIT };
     if draft.record.is_none() {
-        draft.create(&open.caller, wait, open.seen);
+        draft.create(&open.caller, wait);
         draft.record_mut().sched = open.sched.clone();
     }
     draft.adopt_era(&open.caller, open.lease);
+    draft.recall(open);
     let sched = draft.record_mut().sched.clone();
     draft.answer(Answer::Opened { sched })
 }
@@ -96,14 +97,13 @@ impl<'a> Draft<'a> {
         self.server.memory == Memory::Forgetful && off > SYNC_TOLERANCE
     }
 
-    /// Opens a missing record: nothing up to now is granted, and nothing at all before `wait` has passed. Ticks above
-    /// `seen` may have been forgotten with it.
-    pub(super) fn create(&mut self, caller: &Caller, wait: Duration, seen: Option<UtcMillis>) {
+    /// Opens a missing record: nothing up to now is granted, and nothing at all before `wait` has passed.
+    pub(super) fn create(&mut self, caller: &Caller, wait: Duration) {
         let mut record = Record::empty(self.server.era.clone());
         record.mark = self.server.now.max(caller.heard).plus(EARLY_TOLERANCE);
         record.until = self.server.lease_now.plus(wait);
         record.lease = wait;
-        record.lost = seen.filter(|seen| *seen < record.mark);
+        record.lost = caller.seen.filter(|seen| *seen < record.mark);
         self.record = Some(record);
     }
 
@@ -131,7 +131,7 @@ impl<'a> Draft<'a> {
                 record.pass_unrecorded(heard.plus(EARLY_TOLERANCE));
             }
         }
-        // Everyone else waits as long, and the holder was last seen alive now, as far as anybody can say.
+        // Everyone else waits as long, however small their own leases.
         record.lease = wait;
     }
 
@@ -140,9 +140,21 @@ impl<'a> Draft<'a> {
         self.server.memory == Memory::Durable || self.server.era == *era
     }
 
-    /// Whether the lock's time is over by the store's clock.
-    pub(super) fn is_past(&self, until: LeaseInstant) -> bool {
-        until <= self.server.lease_now
+    /// Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
+    fn recall(&mut self, open: &Open) {
+        let heard = open.caller.heard;
+        if self.server.memory == Memory::Durable || heard == UtcMillis(0) {
+            return;
+        }
+        let record = self.record_mut();
+        if record.run.is_none() {
+            // Opened by one who had not seen the ticks before.
+            record.lost = record.lost.or(open.caller.seen.filter(|seen| *seen < record.mark));
+        }
+        record.pass_unrecorded(heard.plus(EARLY_TOLERANCE));
+        if record.until > LeaseInstant::FREE {
+            record.lease = record.lease.max(open.lease).max(open.caller.largest_lease);
+        }
     }
 
     /// For how long the caller has surely watched a steady clock.
@@ -151,16 +163,6 @@ impl<'a> Draft<'a> {
             Memory::Forgetful => caller.calm,
             Memory::Durable => Duration::MAX,
         }
-    }
-
-    /// An instant of the lease clock on the clock that ticks are compared with.
-    pub(super) fn utc_of(&self, at: LeaseInstant) -> UtcMillis {
-        UtcMillis(at.0.saturating_sub(self.server.lease_now.0).saturating_add(self.server.now.0))
-    }
-
-    /// The holder's last sign of life: when it last took or renewed the lock.
-    pub(super) fn last_alive(&self) -> Option<UtcMillis> {
-        self.record.as_ref().map(|record| self.utc_of(record.until).minus(record.lease))
     }
 
     /// Ends what the record calls running, with an entry.

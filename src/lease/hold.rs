@@ -40,9 +40,10 @@ pub(super) fn decide_renew(mut draft: Draft<'_>, renew: &Renew) -> Decision {
         Standing::Forgotten => take_back(&mut draft, holding),
         Standing::Over => return draft.answer(Answer::Lost),
     }
-    let until = draft.server.lease_now.plus(holding.lease);
+    let server = draft.server;
     let record = draft.record_mut();
-    record.until = until;
+    record.until = server.lease_now.plus(holding.lease);
+    record.ended = Some(server.now);
     record.lease = holding.lease;
     let stop = record.stop == Some(holding.run);
     draft.answer(Answer::Renewed { stop })
@@ -58,7 +59,6 @@ fn take_back(draft: &mut Draft<'_>, holding: &Holding) {
     put_back(draft, holding);
     let record = draft.record_mut();
     record.phase = Phase::Running;
-    record.ended = None;
     record.last = None;
     record.stop = None;
 }
@@ -67,7 +67,7 @@ fn take_back(draft: &mut Draft<'_>, holding: &Holding) {
 pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
     let holding = &finish.holding;
     let now = draft.server.now;
-    let ended = now.minus(finish.ended_ago).max(holding.started);
+    let ended = finish.ended.min(now).max(holding.started);
     match standing(draft.record.as_ref(), holding) {
         Standing::Mine => {
             // After a loss of memory the wait goes on: a later holder may have been forgotten.
@@ -158,12 +158,7 @@ fn give_back(record: &mut Record, tick: Tick) {
 /// one, so that the next claim waits and raises the mark as after any loss of memory.
 fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
     let record = draft.record.get_or_insert_with(|| Record {
-        // Whatever was decided up to the grant is not to be decided again, and not to be told of.
-        mark: if holding.cause == Cause::Manual {
-            holding.started
-        } else {
-            holding.started.max(holding.tick.instant())
-        },
+        mark: decided_up_to(holding),
         sched: holding.sched.clone(),
         ..Record::empty(Draft::no_era())
     });
@@ -178,10 +173,19 @@ fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
     raise_mark(record, holding);
 }
 
-/// The tick of a run that was granted stays decided; a manual run decides none.
+/// What was decided when the lock was granted stays so.
 fn raise_mark(record: &mut Record, holding: &Holding) {
-    if holding.cause != Cause::Manual && holding.tick.instant() > record.mark {
-        record.pass_unrecorded(holding.tick.instant());
+    let decided = decided_up_to(holding);
+    if decided > record.mark {
+        record.pass_unrecorded(decided);
         record.sched = holding.sched.clone();
+    }
+}
+
+/// The mark of the grant; a manual run decides no tick.
+fn decided_up_to(holding: &Holding) -> UtcMillis {
+    match holding.cause {
+        Cause::Manual => holding.mark,
+        Cause::Schedule | Cause::CatchUp | Cause::Rerun => holding.mark.max(holding.tick.instant()),
     }
 }

@@ -6,11 +6,11 @@ use crate::job::{Cause, Outcome, Reason, UtcMillis, Verdict};
 use super::decide::Draft;
 use super::{Claim, Entry};
 
-/// A claim that found no record tells from where on ticks may have been forgotten with it.
+/// A claim that found no record: its own tick may have been forgotten, if the mark now covers it.
 pub(super) fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
     let Some(record) = draft.record.as_mut() else { return };
-    let seen = claim.gap.map_or(UtcMillis(claim.tick.as_millis() - 1), |gap| gap.mark);
-    record.lost = Some(seen).filter(|seen| *seen < record.mark);
+    let before = UtcMillis(claim.tick.as_millis() - 1);
+    record.lost = record.lost.or(Some(before).filter(|before| *before < record.mark));
     record.sched = claim.sched.clone();
 }
 
@@ -19,7 +19,7 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     let now = draft.server.now;
     let record = draft.record_mut();
     let after = record.lost.filter(|lost| *lost < claim.tick.instant() && record.tick != Some(claim.tick))?;
-    let after = Some(after).filter(|_| record.sched == claim.sched);
+    let after = Some(after).filter(|_| record.is_under(&claim.sched));
     record.lost = Some(claim.tick.instant()).filter(|tick| *tick < record.mark);
     let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
     let entry = Entry::without_run(claim.tick, Cause::Schedule, verdict, now);
@@ -34,7 +34,7 @@ pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim) {
     let lost = record.lost.take();
     let after = lost.unwrap_or(record.mark);
     let Some(prev) = claim.prev.filter(|prev| prev.instant() > after) else { return };
-    if record.sched != claim.sched {
+    if !record.is_under(&claim.sched) {
         return;
     }
     let verdict = match lost {

@@ -71,7 +71,7 @@ pub struct Record {
     pub cause: Option<Cause>,
     /// When `run` was granted, by the store's clock.
     pub started: Option<UtcMillis>,
-    /// When `run` ended, by the store's clock; its last sign of life where the holder vanished.
+    /// When `run` ended, by the store's clock; its last sign of life while it goes on, or where the holder vanished.
     pub ended: Option<UtcMillis>,
     /// How `run` ended.
     pub last: Option<Verdict>,
@@ -124,6 +124,11 @@ impl Record {
             self.lost = self.lost.or(Some(self.mark));
             self.mark = mark;
         }
+    }
+
+    /// Whether the schedule is the one under which the mark was last raised, as far as the record knows.
+    pub(super) fn is_under(&self, sched: &ScheduleHash) -> bool {
+        self.sched == *sched || self.sched == ScheduleHash::default()
     }
 
     /// Whether a run is going on, as far as the store knows.

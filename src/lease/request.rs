@@ -43,6 +43,8 @@ pub struct Caller {
     pub heard: UtcMillis,
     /// The largest lease of this job that the replica has seen.
     pub largest_lease: Duration,
+    /// The newest mark of this job that the replica has seen, in any era: ticks above it may have been forgotten.
+    pub seen: Option<UtcMillis>,
 }
 
 /// A request about one job.
@@ -73,8 +75,6 @@ pub struct Open {
     pub lease: Duration,
     /// Whether the cluster's roster or this process has ever known the job.
     pub known: bool,
-    /// The newest mark of the job that the replica has seen, in any era: ticks above it may have been forgotten.
-    pub seen: Option<UtcMillis>,
 }
 
 /// Take the lock for a scheduled tick.
@@ -157,6 +157,8 @@ pub struct Holding {
     pub started: UtcMillis,
     /// Schedule and zone of the job.
     pub sched: ScheduleHash,
+    /// The job's mark as the grant left it.
+    pub mark: UtcMillis,
 }
 
 /// Hold the lock for another lease.
@@ -179,8 +181,8 @@ pub struct Finish {
     pub attempt: u32,
     /// How it ended.
     pub verdict: Verdict,
-    /// How long ago it ended: more than a moment where the store could not be told at once.
-    pub ended_ago: Duration,
+    /// When it ended, by the store's clock as the replica reckons it: the store may be told, or hear, much later.
+    pub ended: UtcMillis,
     /// The exit code, if the command exited.
     pub exit_code: Option<i32>,
     /// The signal, if one ended the command.

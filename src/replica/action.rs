@@ -88,6 +88,8 @@ pub struct Won {
     pub started: UtcMillis,
     /// The life of the store in which it was granted.
     pub era: Era,
+    /// The job's mark with the grant.
+    pub mark: UtcMillis,
 }
 
 /// What became known of a tick.

@@ -9,6 +9,7 @@ use crate::lease::{Answer, BootInstant, Era, Reply, ScheduleHash};
 
 use super::action::{Action, Bid, Doubt, Finding, Won};
 
+use super::memory::Known;
 use super::proposal::{Proposal, is_catch_up};
 
 /// A store that did not answer is asked again after this long, twice as long each time.
@@ -19,6 +20,9 @@ const ASKS_PER_LEASE: u32 = 6;
 
 /// However soon the holder's time seems over, it is not asked for more often than this.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
+
+/// A record of a newer release is complained of this often.
+const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 
 /// A record of a newer release is looked at again after this long.
 const SCHEMA_PAUSE: Duration = Duration::from_secs(30);
@@ -44,12 +48,21 @@ pub struct Contest {
     state: State,
     /// Why the tick at hand has not been decided yet: becomes the reason of ticks that are passed over.
     delayed_by: Option<Reason>,
+    /// When a record of a newer release was last complained of.
+    complained: Option<UtcMillis>,
 }
 
 impl Contest {
     /// A job whose record has not been opened yet.
     pub fn new(spec: Arc<JobSpec>) -> Self {
-        Self { spec, decided: UtcMillis(0), open: false, state: State::Idle, delayed_by: None }
+        Self {
+            spec,
+            decided: UtcMillis(0),
+            open: false,
+            state: State::Idle,
+            delayed_by: None,
+            complained: None,
+        }
     }
 
     /// The job.
@@ -105,6 +118,15 @@ impl Contest {
     /// The store lives another life, or forgot: the record has to be opened before the next claim.
     pub fn close(&mut self) {
         self.open = false;
+    }
+
+    /// Whether a record of a newer release is worth another complaint.
+    pub fn may_complain(&mut self, now: UtcMillis) -> bool {
+        let may = self.complained.is_none_or(|before| now.since(before) >= COMPLAIN_EVERY);
+        if may {
+            self.complained = Some(now);
+        }
+        may
     }
 
     /// The record is open; its mark tells what is decided. Under another schedule, the new one starts now.
@@ -173,6 +195,12 @@ impl Contest {
         Action::Nothing
     }
 
+    /// What requests tell of the job besides.
+    pub(super) fn known(&self) -> Known {
+        let mark = Some(self.decided).filter(|mark| *mark > UtcMillis(0));
+        Known { largest_lease: self.spec.lease, mark }
+    }
+
     /// The job as this replica knows it, to be put into requests.
     pub(super) fn proposal(&self) -> Proposal<'_> {
         Proposal { spec: &self.spec, decided: self.decided, delayed_by: self.delayed_by }
@@ -202,6 +230,7 @@ impl Contest {
                     tries: *tries,
                     started: *started,
                     era: bid.era,
+                    mark: reply.mark.unwrap_or(bid.tick.instant()),
                 };
                 (None, Action::Start { won, sent })
             }

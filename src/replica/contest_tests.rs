@@ -63,6 +63,7 @@ fn caller() -> Caller {
         calm: Duration::ZERO,
         heard: UtcMillis(0),
         largest_lease: Duration::ZERO,
+        seen: None,
     }
 }
 

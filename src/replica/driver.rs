@@ -130,6 +130,9 @@ impl Driver {
         clockwork.stop().await;
         over.cancel();
         while tasks.join_next().await.is_some() {}
+        // A last word, so that nobody waits for this replica; without it, its silence tells.
+        let last = self.beat.borrow().clone();
+        let _ = self.shop.store.pulse(Some(&last)).await;
         while self.pruning.join_next().await.is_some() {}
         self.shop.events.tell(Event::Stopped);
         Ok(())

@@ -46,8 +46,13 @@ impl Shop {
     /// A tick so starts when neither clock finds it early, and a clock that is ahead keeps nobody from taking part.
     pub(super) fn now(&self) -> UtcMillis {
         let wall = self.clock.utc();
-        let store = self.memory.borrow().as_ref().map(|memory| memory.store_time(self.clock.boot()));
-        store.filter(|store| wall.since(*store) > AHEAD_TOLERANCE).unwrap_or(wall)
+        Some(self.store_time()).filter(|store| wall.since(*store) > AHEAD_TOLERANCE).unwrap_or(wall)
+    }
+
+    /// What the store's clock should show; the wall clock's time while nobody has heard from the store.
+    pub(super) fn store_time(&self) -> UtcMillis {
+        let memory = self.memory.borrow();
+        memory.as_ref().map_or_else(|| self.clock.utc(), |memory| memory.store_time(self.clock.boot()))
     }
 
     /// The store's present life, as far as it is known.
@@ -274,21 +279,18 @@ impl Keeper {
 
     /// Records the end, however long the store takes to answer, unless the replica gives up.
     async fn finish(&self, attempt: u32, ended: &Ended) {
-        let over = self.shop.clock.boot();
-        let mut finish = Finish {
+        let request = Request::Finish(Finish {
             holding: self.grant.holding.clone(),
             era: self.era.clone(),
             attempt,
             verdict: ended.verdict,
-            ended_ago: Duration::ZERO,
+            ended: self.shop.store_time(),
             exit_code: ended.exit_code,
             signal: ended.signal,
             tail: ended.tail.clone(),
-        };
+        });
         let mut pause = FINISH_PAUSES.0;
         loop {
-            finish.ended_ago = self.shop.clock.boot().since(over);
-            let request = Request::Finish(finish.clone());
             let last_try = self.line.give_up.is_cancelled();
             match self.shop.store.submit(&self.run.job, &request).await {
                 Ok(_) => return self.tell(Event::RunRecorded { run: self.run.clone() }),

@@ -22,6 +22,15 @@ pub enum Learned {
     NewEra,
 }
 
+/// What a replica knows of a job besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// The largest lease of the job that it has seen.
+    pub largest_lease: Duration,
+    /// The newest mark of the job that it has seen, in any era.
+    pub mark: Option<UtcMillis>,
+}
+
 /// One reading of the store's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
@@ -113,14 +122,15 @@ impl Memory {
     }
 
     /// What goes along with a request sent now.
-    pub fn caller(&self, node: &NodeName, now: BootInstant, largest_lease: Duration) -> Caller {
+    pub fn caller(&self, node: &NodeName, now: BootInstant, job: Known) -> Caller {
         Caller {
             node: node.clone(),
             expect: self.store_time(now),
             era: self.era.clone(),
             calm: now.since(self.steady_since),
             heard: self.heard,
-            largest_lease,
+            largest_lease: job.largest_lease,
+            seen: job.mark,
         }
     }
 }
@@ -143,7 +153,7 @@ mod tests {
 
     fn calm(memory: &Memory, now: u64) -> Duration {
         let node = NodeName::parse("a").expect("name");
-        memory.caller(&node, at(now), Duration::ZERO).calm
+        memory.caller(&node, at(now), Known { largest_lease: Duration::ZERO, mark: None }).calm
     }
 
     #[test]

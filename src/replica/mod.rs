@@ -32,5 +32,5 @@ pub use contest::Contest;
 pub use event::{Event, RunRef};
 pub use events::Events;
 pub use member::{Alive, Job, Replica, Stop};
-pub use memory::{Learned, Memory, Reading};
-pub use roster::Roster;
+pub use memory::{Known, Learned, Memory, Reading};
+pub use roster::{LIVE_FOR, Roster};

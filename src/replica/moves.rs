@@ -50,7 +50,7 @@ impl Driver {
         let caller = {
             let memory = self.shop.memory.borrow();
             let memory = memory.as_ref().expect("no record is open before the store was heard");
-            memory.caller(&self.shop.node, self.shop.clock.boot(), contest.spec().lease)
+            memory.caller(&self.shop.node, self.shop.clock.boot(), contest.known())
         };
         contest.claims_in(&caller.era);
         let claim = contest.proposal().claim(bid, caller, self.shop.now());
@@ -135,6 +135,7 @@ impl Driver {
                 cause: won.cause,
                 tries: won.tries,
                 started: won.started,
+                mark: won.mark,
                 sched: schedule_hash(&spec),
             },
             sent,
@@ -159,7 +160,7 @@ impl Driver {
             if !contest.is_unopened() || self.opening.contains(job) {
                 continue;
             }
-            let caller = memory.caller(&self.shop.node, now, contest.spec().lease);
+            let caller = memory.caller(&self.shop.node, now, contest.known());
             opens.push((job.clone(), contest.proposal().open(caller)));
         }
         if opens.is_empty() {
@@ -179,8 +180,8 @@ impl Driver {
                     contest.opened(mark.unwrap_or_default(), &sched, now);
                     self.look_at(&job);
                 }
-                Ok((_, Answer::NewerSchema(schema))) => {
-                    self.shop.events.tell(Event::NewerSchema { job, schema })
+                Ok((_, Answer::NewerSchema(schema))) if contest.may_complain(now) => {
+                    self.shop.events.tell(Event::NewerSchema { job, schema });
                 }
                 // Anything else is tried again after the next heartbeat.
                 Ok(_) | Err(_) => {}

@@ -46,7 +46,6 @@ impl Proposal<'_> {
             sched: schedule_hash(self.spec),
             lease: self.spec.lease,
             known: self.decided > UtcMillis(0),
-            seen: Some(self.decided).filter(|mark| *mark > UtcMillis(0)),
             caller,
         }
     }

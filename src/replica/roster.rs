@@ -7,7 +7,7 @@ use crate::job::{JobName, NodeName, Tick, UtcMillis};
 use crate::store::Peer;
 
 /// A replica that has missed this many seconds of heartbeats is taken for dead.
-const LIVE_FOR: Duration = Duration::from_secs(4);
+pub const LIVE_FOR: Duration = Duration::from_secs(4);
 
 /// Rank r asks r times this after the instant: longer than a claim takes, and short enough that a dead first-ranked
 /// replica is not missed.

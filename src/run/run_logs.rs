@@ -86,6 +86,11 @@ impl RunLogs {
         Ok(running.into_iter().chain(ended).filter(|entry| entry.run == run).last())
     }
 
+    /// Whether a replica of this machine is at the run. Asks for one lock: cheap enough to be asked again and again.
+    pub fn is_running(&self, job: &JobName, run: RunId) -> bool {
+        marker::is_live(&run_files::path(&self.state_dir, (job, run), "running"))
+    }
+
     /// Where the output of a run is, if it printed any.
     pub fn log_path(&self, job: &JobName, run: RunId) -> PathBuf {
         run_files::path(&self.state_dir, (job, run), "log")

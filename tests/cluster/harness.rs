@@ -9,28 +9,41 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::witness::{self, Witnessed};
+use crate::witness::{self, Witnessed, check};
 
 /// No single thing that these tests wait for takes longer than this, however busy the machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// How a cluster is made up. Every job has a tick every second.
+/// How a cluster is made up.
+#[derive(Clone, Copy)]
 pub(crate) struct Plan<'a> {
     /// The store's address.
     pub(crate) store: &'a str,
     /// How many jobs.
     pub(crate) jobs: usize,
+    /// When each of them runs.
+    pub(crate) schedule: &'a str,
+    /// Further keys of each job, a line each.
+    pub(crate) keys: &'a str,
     /// How long each run takes.
     pub(crate) run_ms: u32,
     /// One replica each, with its clock off by so many milliseconds.
     pub(crate) skews_ms: &'a [i64],
     /// A protection that is switched off.
     pub(crate) off: Option<&'a str>,
+}
+
+impl<'a> Plan<'a> {
+    /// One short job every second on one replica.
+    pub(crate) fn on(store: &'a str) -> Self {
+        Self { store, jobs: 1, schedule: "* * * * * *", keys: "", run_ms: 0, skews_ms: &[0], off: None }
+    }
 }
 
 /// Running replicas.
@@ -59,6 +72,8 @@ impl Cluster {
                 "json",
                 "--log-level",
                 "debug",
+                "--drain",
+                "5s",
                 "--node",
                 &format!("n{number}"),
             ]);
@@ -86,20 +101,55 @@ impl Cluster {
     pub(crate) fn wait_for_runs(&mut self, runs: usize) {
         let mut ended = BTreeMap::<String, usize>::new();
         while ended.len() < self.jobs || ended.values().any(|&count| count < runs) {
+            let event =
+                self.wait_for(&format!("every job's {runs} runs"), |event| event["message"] == "run ended");
+            *ended.entry(event["job"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Waits for a line of any replica's log.
+    pub(crate) fn wait_for(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        loop {
             let Ok(line) = self.lines.recv_timeout(DEADLINE) else {
-                panic!("{} jobs should have ended {runs} runs each: {ended:?}\n{}", self.jobs, self.log);
+                panic!("waited in vain for {what}\n{}", self.log);
             };
-            let event: Value = serde_json::from_str(&line).unwrap_or_default();
-            if event["message"] == "run ended" {
-                *ended.entry(event["job"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
-            }
             self.log += &line;
             self.log.push('\n');
+            let event: Value = serde_json::from_str(&line).unwrap_or_default();
+            if is_it(&event) {
+                return event;
+            }
         }
+    }
+
+    /// Waits for this message, and tells when it was logged.
+    pub(crate) fn wait_for_message(&mut self, message: &str) -> (Timestamp, Value) {
+        let event = self.wait_for(message, |event| event["message"] == message);
+        let at = event["timestamp"].as_str().and_then(|at| at.parse().ok());
+        (at.expect("every line has its time"), event)
+    }
+
+    /// Kills a replica, named n0, n1, and so on.
+    pub(crate) fn kill(&mut self, node: &str) {
+        let number: usize = node.trim_start_matches('n').parse().expect("a replica's name");
+        let mut replica = self.replicas.remove(number);
+        replica.kill().expect("the replica is our child");
+        replica.wait().expect("the replica is our child");
+    }
+
+    /// Drains all replicas, and finds nothing wrong in what the jobs of this period wrote down.
+    pub(crate) fn stop_and_check(mut self, period_ms: i64) -> Vec<Witnessed> {
+        let runs = self.drain();
+        assert_eq!(check(&runs, period_ms), [], "{}", self.log);
+        runs
     }
 
     /// Drains all replicas, and reads what the jobs wrote down.
     pub(crate) fn stop(mut self) -> Vec<Witnessed> {
+        self.drain()
+    }
+
+    fn drain(&mut self) -> Vec<Witnessed> {
         for replica in &self.replicas {
             signal(replica, Signal::SIGTERM);
         }
@@ -122,6 +172,10 @@ impl Drop for Cluster {
             // An error says that it is gone already.
             let _ = replica.kill();
             let _ = replica.wait();
+        }
+        // The jobs of a replica that was killed.
+        for orphan in witness::read(&records(&self.folder)).iter().filter(|run| run.end_us.is_none()) {
+            let _ = kill(Pid::from_raw(orphan.pid), Signal::SIGKILL);
         }
     }
 }
@@ -159,10 +213,12 @@ fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
 fn jobs_toml(plan: &Plan<'_>, witness: &Path, records: &Path) -> String {
     let mut text = format!("[cluster]\nname = \"test\"\nstore = \"{}\"\n", plan.store);
     for job in 0..plan.jobs {
-        let (witness, records, run_ms) = (witness.display(), records.display(), plan.run_ms);
+        let (witness, records) = (witness.display(), records.display());
+        let Plan { schedule, keys, run_ms, .. } = plan;
         write!(
             text,
-            "[jobs.job{job}]\nschedule = \"* * * * * *\"\ncommand = [\"{witness}\", \"{records}\", \"{run_ms}\"]\n"
+            "[jobs.job{job}]\nschedule = \"{schedule}\"\n{keys}\n\
+             command = [\"{witness}\", \"{records}\", \"{run_ms}\"]\n"
         )
         .expect("text can be written to");
     }

@@ -2,6 +2,7 @@
 //!
 //! `SOLOCRON_CLUSTER_SECONDS` makes the runs longer than the short form of `make test`.
 
+mod faults;
 mod harness;
 #[path = "../support/redis_server.rs"]
 mod redis_server;
@@ -23,10 +24,10 @@ fn seconds() -> usize {
     std::env::var("SOLOCRON_CLUSTER_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(SHORT)
 }
 
-fn run(plan: &Plan<'_>) -> Vec<Witnessed> {
+fn run(plan: &Plan<'_>) -> Cluster {
     let mut cluster = Cluster::start(plan);
     cluster.wait_for_runs(seconds());
-    cluster.stop()
+    cluster
 }
 
 /// Runs per replica.
@@ -51,26 +52,33 @@ fn assert_shared_among(replicas: usize, runs: &[Witnessed]) {
 #[test]
 fn five_replicas_on_one_redis_run_every_tick_exactly_once() {
     let redis = RedisServer::start();
-    let runs = run(&Plan { store: &redis.url(), jobs: 10, run_ms: 0, skews_ms: &[0; 5], off: None });
-    assert_eq!(check(&runs, PERIOD_MS), []);
+    let runs = run(&Plan { jobs: 10, skews_ms: &[0; 5], ..Plan::on(&redis.url()) }).stop_and_check(PERIOD_MS);
     assert!(runs.len() >= 10 * seconds(), "{}", runs.len());
     assert_shared_among(5, &runs);
 }
 
 #[test]
 fn three_replicas_on_the_embedded_store_run_every_tick_exactly_once() {
-    let runs = run(&Plan { store: "local", jobs: 10, run_ms: 0, skews_ms: &[0; 3], off: None });
-    assert_eq!(check(&runs, PERIOD_MS), []);
+    let runs = run(&Plan { jobs: 10, skews_ms: &[0; 3], ..Plan::on("local") }).stop_and_check(PERIOD_MS);
     assert_shared_among(3, &runs);
+}
+
+#[test]
+fn a_thousand_jobs_due_at_one_instant_lose_nothing() {
+    let redis = RedisServer::start();
+    let url = redis.url();
+    let plan = Plan { jobs: 1_000, schedule: "*/30 * * * * *", skews_ms: &[0; 3], ..Plan::on(&url) };
+    let mut cluster = Cluster::start(&plan);
+    cluster.wait_for_runs(1);
+    cluster.stop_and_check(30_000);
 }
 
 #[test]
 fn clocks_two_seconds_off_neither_double_a_tick_nor_start_one_early() {
     let redis = RedisServer::start();
     let skews_ms = &[2_000, 0, -2_000, 0, 0];
-    let runs = run(&Plan { store: &redis.url(), jobs: 10, run_ms: 50, skews_ms, off: None });
-    let found = check(&runs, PERIOD_MS);
-    assert_eq!(found, []);
+    let runs =
+        run(&Plan { jobs: 10, run_ms: 50, skews_ms, ..Plan::on(&redis.url()) }).stop_and_check(PERIOD_MS);
     assert!(shares(&runs).contains_key("n0"), "the replica ahead takes part: {:?}", shares(&runs));
 }
 
@@ -80,7 +88,7 @@ fn without_the_mark_the_same_ticks_run_again_and_the_checker_sees_it() {
         panic!("built without its switches: run `make test`, or add `--features test-switches`");
     }
     let redis = RedisServer::start();
-    let runs = run(&Plan { store: &redis.url(), jobs: 10, run_ms: 0, skews_ms: &[0; 5], off: Some("mark") });
+    let runs = run(&Plan { jobs: 10, skews_ms: &[0; 5], off: Some("mark"), ..Plan::on(&redis.url()) }).stop();
     let twice = |violation: &Violation| matches!(violation, Violation::Twice { .. });
     assert!(check(&runs, PERIOD_MS).iter().any(twice), "{} runs, and no tick ran twice", runs.len());
 }

@@ -11,6 +11,7 @@ pub(crate) struct Witnessed {
     pub(crate) tick_ms: i64,
     pub(crate) node: String,
     pub(crate) fence: i64,
+    pub(crate) pid: i32,
     pub(crate) start_us: i64,
     /// Absent when the job was cut short.
     pub(crate) end_us: Option<i64>,
@@ -47,7 +48,7 @@ pub(crate) fn read(file: &Path) -> Vec<Witnessed> {
     let mut by_run: HashMap<String, usize> = HashMap::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
-        let [what, at_us, job, tick_ms, node, fence, run, _cause] = words[..] else {
+        let [what, at_us, job, tick_ms, node, fence, run, pid] = words[..] else {
             panic!("a torn line: {line}");
         };
         let at_us = at_us.parse().expect("microseconds");
@@ -61,6 +62,7 @@ pub(crate) fn read(file: &Path) -> Vec<Witnessed> {
             tick_ms: tick_ms.parse().expect("a tick"),
             node: node.to_owned(),
             fence: fence.parse().expect("a fence"),
+            pid: pid.parse().expect("a process id"),
             start_us: at_us,
             end_us: None,
         });
@@ -124,6 +126,7 @@ mod tests {
             tick_ms,
             node: "n".into(),
             fence,
+            pid: 0,
             start_us: start_ms * 1_000,
             end_us: Some(end_ms * 1_000),
         }

@@ -80,7 +80,7 @@ impl History {
     }
 
     fn sched(&mut self, record: Option<&Record>) -> ScheduleHash {
-        let other = ScheduleHash(self.pick(&["aa", "bb"]).to_owned());
+        let other = ScheduleHash(self.pick(&["", "aa", "bb"]).to_owned());
         if self.one_in(4) { other } else { record.map_or(other, |record| record.sched.clone()) }
     }
 
@@ -128,7 +128,9 @@ impl History {
         let heard = if self.one_in(2) { UtcMillis(0) } else { self.near(now) };
         let calm = if self.one_in(3) { self.span() } else { Duration::MAX };
         let largest_lease = if self.one_in(4) { self.lease() } else { Duration::ZERO };
-        Caller { node: node(self.pick(&["a", "b"])), expect, era: self.life(), calm, heard, largest_lease }
+        let seen = self.near(now);
+        let (node, era, seen) = (node(self.pick(&["a", "b"])), self.life(), self.maybe(seen));
+        Caller { node, expect, era, calm, heard, largest_lease, seen }
     }
 
     fn overlap(&mut self) -> Overlap {
@@ -173,14 +175,7 @@ impl History {
 
     fn open(&mut self, record: Option<&Record>, now: UtcMillis) -> Open {
         let caller = self.caller(now);
-        let seen = self.near(now);
-        Open {
-            caller,
-            sched: self.sched(record),
-            lease: self.lease(),
-            known: self.one_in(2),
-            seen: self.maybe(seen),
-        }
+        Open { caller, sched: self.sched(record), lease: self.lease(), known: self.one_in(2) }
     }
 
     fn holding(&mut self, record: Option<&Record>, now: UtcMillis) -> Holding {
@@ -198,6 +193,7 @@ impl History {
             tries: self.pick(&[1, 2]),
             started,
             sched: self.sched(record),
+            mark: self.near(record.map_or(now, |record| record.mark)),
         }
     }
 
@@ -215,7 +211,7 @@ impl History {
             era: self.life(),
             attempt: 1,
             verdict: self.pick(&[Verdict::plain(Outcome::Succeeded), interrupted]),
-            ended_ago: self.span(),
+            ended: self.near(now),
             exit_code: self.maybe(exit_code),
             signal: self.maybe(9),
             tail: tail.to_owned(),

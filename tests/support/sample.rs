@@ -34,12 +34,13 @@ pub(crate) fn caller(now: UtcMillis, era: &Era) -> Caller {
         calm: Duration::from_secs(3600),
         heard: UtcMillis(0),
         largest_lease: LEASE,
+        seen: None,
     }
 }
 
 /// Opens the sample job, which is known.
 pub(crate) fn open(caller: Caller) -> Open {
-    Open { caller, sched: sched(), lease: LEASE, known: true, seen: None }
+    Open { caller, sched: sched(), lease: LEASE, known: true }
 }
 
 /// Claims a tick of the sample job with the default policies.
@@ -86,6 +87,7 @@ pub(crate) fn holding(record: &Record) -> Holding {
         tries: record.tries,
         started: record.started.expect("a start"),
         sched: record.sched.clone(),
+        mark: record.mark,
     }
 }
 
@@ -101,6 +103,7 @@ pub(crate) fn forgotten(tick: Tick, fence: i64) -> Holding {
         tries: 1,
         started: tick.instant(),
         sched: sched(),
+        mark: tick.instant(),
     }
 }
 
@@ -116,7 +119,7 @@ pub(crate) fn finish(holding: &Holding, era: &Era) -> Finish {
         era: era.clone(),
         attempt: 1,
         verdict: Verdict::plain(Outcome::Succeeded),
-        ended_ago: Duration::ZERO,
+        ended: UtcMillis(i64::MAX),
         exit_code: Some(0),
         signal: None,
         tail: String::new(),

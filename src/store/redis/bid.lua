@@ -1,5 +1,5 @@
 -- Invariant: the lock is granted only when nobody else may hold it. Shared by claim and manual.
--- `bid`: node, expect, era, calm, heard, largest, run, tick, instant, lease, overlap, sched, seen.
+-- ARGV: 1 node, 2 expect, 3 era, 4 calm, 5 heard, 6 largest lease, 7 seen, 8 run, 9 tick, 10 lease, 11 overlap.
 
 local function holder_or_nothing()
   if record.phase ~= 'running' then return '', '', '' end
@@ -18,20 +18,21 @@ local function longest_lease(bid)
 end
 
 -- Rules 1 to 7; returns an answer when the request may not be considered.
-local function enter(bid)
+local function enter(bid, when_created)
   if newer_schema() then return answer('newer_schema', record.schema) end
   if unsynced(bid.expect) then return answer('unsynced') end
   if era ~= bid.era then return answer('new_era', era) end
   if not record then
     local wait = math.max(bid.lease, bid.largest)
     create(bid.heard, wait, bid.seen)
-    record.sched = bid.sched
+    if when_created then when_created() end
     return answer('held', '', '', '', wait)
   end
   adopt_era(bid.heard, bid.largest, bid.lease)
   if record.run == bid.run then
     if record.phase ~= 'running' then return decided(bid.tick) end
     record['until'] = math.max(record['until'], plus(now, bid.lease))
+    record.ended = now
     changed = true
     return answer('won', record.fence, record.tries, record.started or now)
   end
@@ -41,7 +42,7 @@ local function enter(bid)
     changed = true
   end
   if record.phase == 'running' and record['until'] <= now and bid.calm >= longest then
-    end_run('interrupted', 'node_lost', record['until'] - record.lease)
+    end_run('interrupted', 'node_lost', record.ended or record.started or now)
   end
   return nil
 end
@@ -50,8 +51,8 @@ end
 local function contend(bid, rerun)
   local needed = record.run == '' and record.lease or longest_lease(bid)
   if record['until'] > 0 and (record['until'] > now or bid.calm < needed) then
-    local alive_at_instant = record['until'] - record.lease >= bid.instant
-    if bid.overlap == 'skip' and record.phase == 'running' and alive_at_instant and not rerun then
+    local alive = record.phase == 'running' and record.ended and record.ended >= bid.instant
+    if bid.overlap == 'skip' and alive and not rerun then
       return 'covered'
     end
     if bid.overlap == 'replace' and record.phase == 'running' then
@@ -75,7 +76,7 @@ local function grant(bid, cause)
   record.tick = bid.tick
   record.cause = cause
   record.started = now
-  record.ended = nil
+  record.ended = now
   record.last = ''
   record.reason = ''
   record['until'] = plus(now, bid.lease)
@@ -86,10 +87,10 @@ local function grant(bid, cause)
   return answer('won', record.fence, record.tries, record.started)
 end
 
-local function bid_from_argv(instant, sched, seen)
+local function bid_from_argv(instant)
   return {
     node = ARGV[1], expect = tonumber(ARGV[2]), era = ARGV[3], calm = tonumber(ARGV[4]), heard = tonumber(ARGV[5]),
-    largest = tonumber(ARGV[6]), run = ARGV[7], tick = tonumber(ARGV[8]), lease = tonumber(ARGV[9]),
-    overlap = ARGV[10], instant = instant, sched = sched, seen = seen,
+    largest = tonumber(ARGV[6]), seen = optional(ARGV[7]), run = ARGV[8], tick = tonumber(ARGV[9]),
+    lease = tonumber(ARGV[10]), overlap = ARGV[11], instant = instant,
   }
 end

@@ -1,9 +1,12 @@
 -- Invariant: acts only for the run and the fence that the lock was granted to. Shared by renew and finish.
--- ARGV: 1 run, 2 fence, 3 tick, 4 lease, 5 node, 6 cause, 7 tries, 8 started, 9 sched.
+-- ARGV: 1 run, 2 fence, 3 tick, 4 lease, 5 node, 6 cause, 7 tries, 8 started, 9 sched, 10 mark.
 local holding = {
   run = ARGV[1], fence = tonumber(ARGV[2]), tick = tonumber(ARGV[3]), lease = tonumber(ARGV[4]), node = ARGV[5],
   cause = ARGV[6], tries = tonumber(ARGV[7]), started = tonumber(ARGV[8]), sched = ARGV[9],
 }
+-- What was decided when the lock was granted; a manual run decides no tick.
+local decided_up_to = tonumber(ARGV[10])
+if holding.cause ~= 'manual' then decided_up_to = math.max(decided_up_to, holding.tick) end
 
 local function standing()
   if not record or record.fence < holding.fence then return 'forgotten' end
@@ -11,10 +14,9 @@ local function standing()
   return 'over'
 end
 
--- The tick of a run that was granted stays decided; a manual run decides none.
 local function raise_mark()
-  if holding.cause ~= 'manual' and holding.tick > record.mark then
-    pass_unrecorded(holding.tick)
+  if decided_up_to > record.mark then
+    pass_unrecorded(decided_up_to)
     record.sched = holding.sched
   end
 end
@@ -27,8 +29,7 @@ end
 local function put_back()
   if not record then
     record = empty()
-    -- Whatever was decided up to the grant is not to be decided again, and not to be told of.
-    record.mark = holding.cause == 'manual' and holding.started or math.max(holding.started, holding.tick)
+    record.mark = decided_up_to
     record.sched = holding.sched
   end
   record.fence = holding.fence

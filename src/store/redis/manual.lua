@@ -1,7 +1,7 @@
 -- Invariant: a manual run takes the same lock and never touches the mark.
--- ARGV: 1-10 bid; 11 asked, 12 order.
-local bid = bid_from_argv(tonumber(ARGV[11]), '', nil)
-local order = ARGV[12]
+-- ARGV: 1-11 bid; 12 asked, 13 order.
+local bid = bid_from_argv(tonumber(ARGV[12]))
+local order = ARGV[13]
 
 local refused = enter(bid)
 if refused then return refused end

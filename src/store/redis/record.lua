@@ -147,6 +147,11 @@ local function adopt_era(heard, largest, lease)
   changed = true
 end
 
+-- Whether the schedule is the one under which the mark was last raised, as far as the record knows.
+local function is_under(sched)
+  return record.sched == sched or record.sched == ''
+end
+
 local function newer_schema()
   return record and record.schema > SCHEMA
 end

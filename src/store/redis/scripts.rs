@@ -101,10 +101,10 @@ fn open_args(open: &Open) -> Args {
         .text(&caller.era.0)
         .instant(caller.heard)
         .duration(caller.largest_lease)
+        .optional(caller.seen.map(|at| at.0))
         .text(&open.sched.0)
         .duration(open.lease)
         .flag(open.known)
-        .optional(open.seen.map(|at| at.0))
 }
 
 fn claim_args(claim: &Claim) -> Args {
@@ -142,7 +142,7 @@ fn finish_args(finish: &Finish) -> Args {
         .optional(finish.exit_code)
         .optional(finish.signal)
         .text(&finish.tail)
-        .duration(finish.ended_ago)
+        .instant(finish.ended)
         .text(&finish.era.0)
 }
 
@@ -167,6 +167,7 @@ impl Args {
             .duration(caller.calm)
             .instant(caller.heard)
             .duration(caller.largest_lease)
+            .optional(caller.seen.map(|at| at.0))
             .text(run)
             .instant(tick.instant())
     }
@@ -182,6 +183,7 @@ impl Args {
             .text(holding.tries)
             .instant(holding.started)
             .text(&holding.sched.0)
+            .instant(holding.mark)
     }
 
     fn text(mut self, value: impl ToString) -> Self {

@@ -1,0 +1,84 @@
+//! What `history` shows of a cluster's past.
+
+use super::super::args::Reading;
+use super::super::testing::{Bench, FILE, printed, reading};
+use super::*;
+use crate::job::{Reason, Verdict};
+
+/// A failure, a success, a folded outage, a skipped tick, and a run that goes on.
+async fn eventful() -> Bench {
+    let bench = Bench::new(FILE).await;
+    bench.open("backup").await;
+    bench.open("payout").await;
+    bench.at(300);
+    let run = bench.win("backup", "n1", 1, 300).await;
+    bench.at(305);
+    bench.finish("backup", run, Verdict::plain(Outcome::Failed), Some(3)).await;
+    bench.at(3_600);
+    let run = bench.win("payout", "n2", 2, 3_600).await;
+    bench.at(3_790);
+    bench.finish("payout", run, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    bench.at(3_901);
+    bench.win("backup", "n2", 3, 3_900).await;
+    bench.at(3_915);
+    bench
+}
+
+async fn shown(bench: &Bench, line: &str) -> String {
+    let Reading::History(args) = reading(line) else { panic!("`{line}`") };
+    let jobs = match &args.job {
+        Some(job) => vec![Arc::clone(&bench.config.jobs[job])],
+        None => bench.config.jobs.values().cloned().collect(),
+    };
+    let (exit, out, err) = printed(async |screen| show(&args, jobs, &bench.store, screen).await).await;
+    assert_eq!((exit.expect("shown"), err.as_str()), (Exit::Done, ""));
+    out
+}
+
+#[tokio::test]
+async fn the_past_of_all_jobs_is_one_list_with_the_oldest_first_and_what_runs_last() {
+    insta::assert_snapshot!(shown(&eventful().await, "history").await);
+}
+
+#[tokio::test]
+async fn one_jobs_past_has_its_run_ids() {
+    insta::assert_snapshot!(shown(&eventful().await, "history backup").await);
+}
+
+#[tokio::test]
+async fn programs_get_every_field_by_its_stable_name() {
+    insta::assert_snapshot!(shown(&eventful().await, "history --format json").await);
+}
+
+#[tokio::test]
+async fn the_newest_are_kept_after_what_is_not_wanted_is_left_out() {
+    let bench = eventful().await;
+    let failed = shown(&bench, "history --failed -n 1").await;
+    assert!(failed.contains("missed (no_replica) ×11") && !failed.contains("failed "), "{failed}");
+    let since = shown(&bench, "history --since 5m").await;
+    assert!(
+        since.contains("succeeded") && since.contains("running") && !since.contains("failed "),
+        "{since}"
+    );
+    let since = shown(&bench, "history --since 2027-01-01T00:00:00Z --failed").await;
+    assert_eq!(since, "no such ticks\n");
+}
+
+#[tokio::test]
+async fn a_job_without_a_past_says_so() {
+    let bench = Bench::new(FILE).await;
+    assert_eq!(shown(&bench, "history").await, "no tick has been decided yet\n");
+    assert_eq!(shown(&bench, "history --format json").await, "[]\n");
+}
+
+#[tokio::test]
+async fn folded_ticks_are_not_counted_by_a_schedule_that_was_edited() {
+    let bench = eventful().await;
+    let edited = Bench::new(&FILE.replace("*/5", "*/7")).await;
+    let jobs = vec![Arc::clone(edited.spec("backup"))];
+    let survey = Survey::take(&bench.store, jobs, 10).await.expect("answers");
+    let folded = merged(&survey, |tick| tick.folded);
+    assert_eq!((folded.len(), folded[0].count), (1, None));
+    assert_eq!(folded[0].verdict(), "missed (no_replica) ×?");
+    assert_eq!(folded[0].reason, Some(Reason::NoReplica));
+}

@@ -1,0 +1,219 @@
+//! `logs`: the output of a job's last run on this node, headed by run, node and time. If a newer run is elsewhere, it
+//! says where, and shows what the store keeps of that one.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::{JobSpec, Outcome, UtcMillis};
+use crate::run::{RunEntry, RunError, RunLogs};
+use crate::store::Store;
+
+use super::args::{GlobalArgs, LogsArgs};
+use super::exit::{Exit, Failure};
+use super::log_text::LogText;
+use super::named::find_job;
+use super::past::PastTick;
+use super::screen::{Reader, Screen};
+use super::session::Session;
+use super::survey::{JobState, KEPT_ENTRIES, Survey};
+use super::times::{Rfc3339, span, utc};
+use super::tone::Tone;
+
+/// A log that is followed is looked at this often: people take it for at once.
+const FOLLOW_EVERY: Duration = Duration::from_millis(200);
+
+/// Shows the output of a run.
+pub(crate) async fn run(
+    args: &LogsArgs,
+    global: &GlobalArgs,
+    now: UtcMillis,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let session = Session::load(global, None)?;
+    let spec = find_job(&session.config, &session.source, &args.job)?;
+    let logs = RunLogs::new(&session.state_dir, Arc::new(move || now));
+    let here = find_here(args, &logs)?;
+    // A run that was asked for by its id, and is here, is the right one wherever newer ones are.
+    if !args.local && (args.run.is_none() || here.is_none()) {
+        match session.reach_store().await {
+            Ok(store) => {
+                if let Some(newer) = find_elsewhere(args, spec, here.as_ref(), store.as_ref()).await? {
+                    return show_elsewhere(args, &newer, here.as_ref(), screen);
+                }
+            }
+            Err(failure) if here.is_some() => {
+                let said = failure.message.replace('\n', "\n  ");
+                screen.say(&format!("warning: {said}\n  note: a newer run may be on another node\n"));
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    match here {
+        Some(entry) => show_here(args, &entry, (&logs, now), screen).await,
+        None => Err(nothing(args, &session.state_dir)),
+    }
+}
+
+/// The run that this node knows, if it does.
+fn find_here(args: &LogsArgs, logs: &RunLogs) -> Result<Option<RunEntry>, Failure> {
+    let failed = |error: RunError| Failure::new(Exit::Failed, error.to_string());
+    let Some(run) = args.run else { return logs.last_run(&args.job).map_err(failed) };
+    match logs.find(run).map_err(failed)? {
+        Some(entry) if entry.job != args.job => {
+            Err(Failure::new(Exit::Usage, format!("run {run} is of job `{}`, not `{}`", entry.job, args.job)))
+        }
+        found => Ok(found),
+    }
+}
+
+/// The run that was asked for, if the store knows a newer one than this node. Clocks of nodes differ, fences do not.
+async fn find_elsewhere(
+    args: &LogsArgs,
+    spec: &Arc<JobSpec>,
+    here: Option<&RunEntry>,
+    store: &dyn Store,
+) -> Result<Option<PastTick>, Failure> {
+    let survey = Survey::take(store, vec![Arc::clone(spec)], KEPT_ENTRIES).await?;
+    let of_job = |job: &JobState| job.decided().chain(job.running()).collect::<Vec<_>>();
+    let runs = survey.jobs.iter().flat_map(of_job).filter(|tick| tick.run.is_some());
+    Ok(match (args.run, here) {
+        (Some(run), _) => runs.filter(|tick| tick.run == Some(run)).last(),
+        (None, here) => runs
+            .filter(|tick| here.is_none_or(|here| tick.fence > Some(here.fence)))
+            .max_by_key(|tick| (tick.fence, tick.ended())),
+    })
+}
+
+fn show_elsewhere(
+    args: &LogsArgs,
+    newer: &PastTick,
+    here: Option<&RunEntry>,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let node = newer.node.as_ref().map_or("another node".to_owned(), ToString::to_string);
+    let job = &newer.job;
+    let local = here.map_or(String::new(), |here| {
+        format!("\n  note: `solocron logs {job} --local` shows the last run here, of tick {}", here.tick)
+    });
+    let what = if here.is_some() { "a newer run of" } else { "the run of" };
+    screen.say(&format!("note: {what} `{job}` is on {node}: its log is there{local}\n"));
+    screen.print(&head(newer, None))?;
+    if newer.outcome == Outcome::Running {
+        screen.say("note: it still runs; the store keeps the end of its output once it has ended\n");
+    } else {
+        show_tail(newer.tail.as_deref(), args.tail, screen)?;
+    }
+    Ok(Exit::Failed)
+}
+
+async fn show_here(
+    args: &LogsArgs,
+    entry: &RunEntry,
+    (logs, now): (&RunLogs, UtcMillis),
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let path = logs.log_path(&entry.job, entry.run);
+    let mut text = LogText::new(path.clone(), screen.out_colour);
+    screen.print(&head(&PastTick::kept(entry), Some(now)))?;
+    if let Some(lines) = args.tail {
+        text.skip_to_last(lines).map_err(|error| unreadable(&path, &error))?;
+    }
+    let is_going = || args.follow && logs.is_running(&entry.job, entry.run);
+    loop {
+        // Asked before reading: what was printed up to the end is then read for sure.
+        let goes_on = is_going();
+        while let Some(piece) = text.next_piece().map_err(|error| unreadable(&path, &error))? {
+            if screen.print_bytes(&piece)? == Reader::Gone {
+                return Ok(Exit::Done);
+            }
+        }
+        if !goes_on {
+            break;
+        }
+        tokio::time::sleep(FOLLOW_EVERY).await;
+    }
+    screen.print_bytes(&text.rest())?;
+    let entry = if args.follow { ended(entry, logs, screen) } else { entry.clone() };
+    if !path.exists() {
+        show_without_log(args, &entry, screen)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A run whose log is not there shows the end that the journal keeps, and says why.
+fn show_without_log(args: &LogsArgs, entry: &RunEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    let has_tail = entry.tail.as_ref().is_some_and(|tail| !tail.is_empty());
+    if entry.outcome == Outcome::Running {
+        screen.say("note: it has printed nothing so far, or only to the replica's own log\n");
+        return Ok(());
+    }
+    if entry.log.is_some() {
+        screen.say("note: its log was deleted, as `[logs]` in jobs.toml says; this is the kept end\n");
+    } else if has_tail {
+        screen.say("note: its output went to the replica's own log only; this is the kept end\n");
+    }
+    show_tail(entry.tail.as_deref(), args.tail, screen)
+}
+
+/// The run as it is now that it was followed; says how it ended, if it went on before.
+fn ended(before: &RunEntry, logs: &RunLogs, screen: &mut Screen<'_>) -> RunEntry {
+    let now = logs.find(before.run).ok().flatten().unwrap_or_else(|| before.clone());
+    if before.outcome == Outcome::Running {
+        let tick = PastTick::kept(&now);
+        let exit = tick.exit().map_or(String::new(), |exit| format!(", exit {exit}"));
+        screen.say(&format!("run {} ended: {}{exit}\n", now.run, tick.verdict()));
+    }
+    now
+}
+
+/// The kept end of an output, or its last lines.
+fn show_tail(tail: Option<&str>, lines: Option<usize>, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    let Some(tail) = tail.filter(|tail| !tail.is_empty()) else {
+        screen.say("note: it printed nothing\n");
+        return Ok(());
+    };
+    let all: Vec<&str> = tail.lines().collect();
+    let first = all.len().saturating_sub(lines.unwrap_or(all.len()));
+    let shown: String = all[first..].iter().map(|line| format!("{line}\n")).collect();
+    screen.print_bytes(shown.as_bytes()).map(drop)
+}
+
+/// `run 0193… on n1, tick 2026-11-20T02:30:00.000Z, started 2026-11-20 02:30:00 UTC, succeeded after 3m 10s`
+fn head(tick: &PastTick, now: Option<UtcMillis>) -> String {
+    let run = tick.run.map_or("?".to_owned(), |run| run.to_string());
+    let node = tick.node.as_ref().map_or("?".to_owned(), ToString::to_string);
+    let started = tick.started.map_or(String::new(), |Rfc3339(at)| format!(", started {} UTC", utc(at)));
+    let took = now.or(tick.finished.map(|Rfc3339(at)| at)).and_then(|now| tick.took(now)).map(span);
+    let took = match (took, tick.outcome) {
+        (None, _) => String::new(),
+        (Some(took), Outcome::Running) => format!(" for {took}"),
+        (Some(took), _) => format!(" after {took}"),
+    };
+    let exit = tick.exit().map_or(String::new(), |exit| format!(", exit {exit}"));
+    let verdict = Tone::of(tick.outcome).paint(&tick.verdict());
+    format!("run {run} on {node}, tick {}{started}, {verdict}{took}{exit}\n", tick.tick.0)
+}
+
+fn nothing(args: &LogsArgs, state_dir: &Path) -> Failure {
+    let what = match args.run {
+        Some(run) => format!("no run {run} of job `{}`", args.job),
+        None => format!("no run of job `{}`", args.job),
+    };
+    let whence = if args.local { "" } else { ", nor in the store" };
+    let message = format!(
+        "{what} in {}{whence}\n  help: name the replica's folder with --state-dir, or see `solocron history {}`",
+        state_dir.display(),
+        args.job
+    );
+    Failure::new(Exit::Failed, message)
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    let help = "make it readable for you, or use the replica's user";
+    Failure::new(Exit::Failed, format!("{} cannot be read: {error}\n  help: {help}", path.display()))
+}
+
+#[cfg(test)]
+#[path = "logs_tests.rs"]
+mod tests;

@@ -1,0 +1,49 @@
+//! Finds the jobs that a command line names. An unknown one is refused with the one that was probably meant.
+
+use std::sync::Arc;
+
+use crate::config::{Config, Source, nearest};
+use crate::job::{JobName, JobSpec};
+
+use super::exit::{Exit, Failure};
+
+/// A list longer than this is no help any more.
+const MAX_LISTED: usize = 20;
+
+/// The job of this name.
+pub(crate) fn find_job<'c>(
+    config: &'c Config,
+    source: &Source,
+    name: &JobName,
+) -> Result<&'c Arc<JobSpec>, Failure> {
+    config.jobs.get(name).ok_or_else(|| unknown(config, source, name))
+}
+
+/// The job of this name, or all of them.
+pub(crate) fn find_jobs(
+    config: &Config,
+    source: &Source,
+    name: Option<&JobName>,
+) -> Result<Vec<Arc<JobSpec>>, Failure> {
+    match name {
+        Some(name) => Ok(vec![Arc::clone(find_job(config, source, name)?)]),
+        None => Ok(config.jobs.values().cloned().collect()),
+    }
+}
+
+fn unknown(config: &Config, source: &Source, name: &JobName) -> Failure {
+    let names: Vec<&str> = config.jobs.keys().map(JobName::as_str).collect();
+    let mut message = format!("there is no job `{name}` in {}", source.path.display());
+    if let Some(meant) = nearest(name.as_str(), &names) {
+        message.push_str(&format!("\n  help: did you mean `{meant}`?"));
+    }
+    let listed = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
+    let more = match names.len().saturating_sub(MAX_LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let list =
+        if names.is_empty() { "it has no jobs".to_owned() } else { format!("its jobs: {listed}{more}") };
+    message.push_str(&format!("\n  note: {list}"));
+    Failure::new(Exit::Usage, message)
+}

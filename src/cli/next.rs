@@ -1,0 +1,163 @@
+//! `next`: the coming ticks of jobs.toml, or of an expression outside it. Pure maths: no store is asked.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::config::{self, Problem, Source};
+use crate::job::{JobName, JobSpec, Schedule, ScheduleError, Tick, UtcMillis};
+use crate::replica::{Agenda, Coming};
+
+use super::args::{Format, GlobalArgs, NextArgs};
+use super::exit::{Exit, Failure};
+use super::named::find_jobs;
+use super::screen::Screen;
+use super::session::load_file;
+use super::table::{Cell, Table};
+use super::times::{Rfc3339, from_now, local, utc};
+use super::tone::Tone;
+
+/// The zone of an expression for which none is given, as in jobs.toml.
+const DEFAULT_ZONE: &str = "UTC";
+
+/// A coming tick with what is needed to show it.
+#[derive(Debug)]
+struct Planned {
+    /// `None` for an expression outside the file.
+    job: Option<JobName>,
+    schedule: Schedule,
+    tick: Tick,
+}
+
+/// What programs get of it.
+#[derive(Debug, Serialize)]
+struct PlannedView<'a> {
+    job: Option<&'a JobName>,
+    tick: Rfc3339,
+    tick_ms: Tick,
+    local: String,
+}
+
+/// Shows the coming ticks.
+pub(crate) fn run(
+    args: &NextArgs,
+    global: &GlobalArgs,
+    now: UtcMillis,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let after = args.after.map_or(now, UtcMillis::from_timestamp);
+    let count = usize::try_from(args.count).unwrap_or(usize::MAX);
+    let planned = match &args.expr {
+        Some(expression) => {
+            let zone = args.timezone.as_deref().unwrap_or(DEFAULT_ZONE);
+            of_expression(expression, zone, screen)?.ticks(after).take(count).collect()
+        }
+        None => {
+            let (source, config, _) = load_file(global, None)?;
+            let jobs = find_jobs(&config, &source, args.job.as_ref())?;
+            if !jobs.iter().any(|job| job.enabled) {
+                screen.say(&format!(
+                    "note: {}: nothing is scheduled\n",
+                    none_enabled(args.job.as_ref(), &source)
+                ));
+            }
+            of_jobs(jobs, after, count)
+        }
+    };
+    match args.format.format {
+        Format::Json => screen.print_json(&planned.iter().map(view).collect::<Vec<_>>())?,
+        Format::Table if planned.is_empty() => screen.print("no ticks are coming\n")?,
+        Format::Table => screen.print(&table(&planned, now))?,
+    };
+    Ok(Exit::Done)
+}
+
+fn none_enabled(job: Option<&JobName>, source: &Source) -> String {
+    match job {
+        Some(job) => format!("job `{job}` has `enabled = false` in {}", source.path.display()),
+        None => format!("no job of {} is enabled", source.path.display()),
+    }
+}
+
+/// The first `count` ticks of these jobs, in order of time.
+fn of_jobs(jobs: Vec<Arc<JobSpec>>, after: UtcMillis, count: usize) -> Vec<Planned> {
+    let schedules: std::collections::BTreeMap<JobName, Schedule> =
+        jobs.iter().map(|job| (job.name.clone(), job.schedule.clone())).collect();
+    let mut agenda = Agenda::default();
+    agenda.plan(jobs, after);
+    let mut planned = Vec::new();
+    while planned.len() < count
+        && let Some(earliest) = agenda.earliest()
+    {
+        planned.extend(agenda.take_until(earliest).into_iter().map(|Coming { tick, job }| Planned {
+            schedule: schedules[&job].clone(),
+            job: Some(job),
+            tick,
+        }));
+    }
+    planned.truncate(count);
+    planned
+}
+
+/// An expression outside the file.
+struct Expression(Schedule);
+
+impl Expression {
+    fn ticks(self, after: UtcMillis) -> impl Iterator<Item = Planned> {
+        let schedule = self.0.clone();
+        let ticks = std::iter::successors(schedule.next_after(after), move |tick| {
+            schedule.next_after(tick.instant())
+        });
+        ticks.map(move |tick| Planned { job: None, schedule: self.0.clone(), tick })
+    }
+}
+
+fn of_expression(expression: &str, zone: &str, screen: &mut Screen<'_>) -> Result<Expression, Failure> {
+    let parse = |job| Schedule::parse(job, &[expression], zone);
+    let schedule = parse("").map_err(|errors| Failure {
+        exit: Exit::Usage,
+        message: errors.iter().map(|error| drawn(error, (expression, zone), screen.err_colour)).collect(),
+        drawn: true,
+    })?;
+    // Only a schedule with `H` depends on the job's name.
+    if parse("x").is_ok_and(|other| other.fingerprint() != schedule.fingerprint()) {
+        screen.say("note: `H` is a slot that each job's own name chooses; these are the ticks of a job without a name\n");
+    }
+    Ok(Expression(schedule))
+}
+
+/// One problem of the expression or the zone, drawn as one of jobs.toml would be.
+fn drawn(error: &ScheduleError, (expression, zone): (&str, &str), colour: bool) -> String {
+    let (flag, text) = match error.expression {
+        Some(_) => ("--expr", expression),
+        None => ("--timezone", zone),
+    };
+    let source = Source { path: PathBuf::from(flag), text: text.to_owned() };
+    let problem = Problem::error(error.message.clone()).at(error.span.clone()).help(error.help.clone());
+    config::draw(&[problem], &source, colour)
+}
+
+fn view(planned: &Planned) -> PlannedView<'_> {
+    PlannedView {
+        job: planned.job.as_ref(),
+        tick: Rfc3339(planned.tick.instant()),
+        tick_ms: planned.tick,
+        local: planned.schedule.local_text(planned.tick),
+    }
+}
+
+fn table(planned: &[Planned], now: UtcMillis) -> String {
+    let mut table = Table::new(&["JOB", "LOCAL TIME", "ZONE", "UTC", "DUE"]);
+    for one in planned {
+        let at = one.tick.instant();
+        table.row(vec![
+            Cell::maybe(one.job.as_ref()),
+            Cell::plain(local(&one.schedule, one.tick)),
+            Cell::plain(one.schedule.zone_name()),
+            Cell::new(utc(at), Tone::Quiet),
+            Cell::plain(from_now(at, now)),
+        ]);
+    }
+    table.render()
+}

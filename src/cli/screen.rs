@@ -1,0 +1,130 @@
+//! Where a command's words go: stdout for what was asked for, stderr for what is said besides. Colours go to terminals
+//! only, and a reader that has gone is no error.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use anstream::{AutoStream, ColorChoice};
+
+use super::exit::{Exit, Failure};
+
+/// Stdout and stderr, or what stands for them.
+pub struct Screen<'a> {
+    out: Box<dyn Write + 'a>,
+    err: Box<dyn Write + 'a>,
+    /// Whether stdout takes colours.
+    pub(crate) out_colour: bool,
+    /// Whether stderr takes colours.
+    pub(crate) err_colour: bool,
+}
+
+/// Whether anybody still reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// Somebody does.
+    Here,
+    /// The pipe was closed: `| head` has enough.
+    Gone,
+}
+
+impl fmt::Debug for Screen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Screen").field("out_colour", &self.out_colour).finish_non_exhaustive()
+    }
+}
+
+impl Screen<'static> {
+    /// The process's own. `NO_COLOR`, `CLICOLOR_FORCE` and pipes are heeded.
+    pub fn of_process() -> Self {
+        Self {
+            out_colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+            err_colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
+            out: Box::new(io::stdout()),
+            err: Box::new(io::stderr()),
+        }
+    }
+}
+
+impl<'a> Screen<'a> {
+    /// Two writers without colours.
+    pub fn plain(out: impl Write + 'a, err: impl Write + 'a) -> Self {
+        Self { out: Box::new(out), err: Box::new(err), out_colour: false, err_colour: false }
+    }
+
+    /// Prints text to stdout, without its colours where they are not wanted.
+    pub(crate) fn print(&mut self, text: &str) -> Result<Reader, Failure> {
+        if self.out_colour {
+            return self.print_bytes(text.as_bytes());
+        }
+        let stripped = anstream::adapter::strip_str(text).to_string();
+        self.print_bytes(stripped.as_bytes())
+    }
+
+    /// Prints bytes to stdout as they are.
+    pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> Result<Reader, Failure> {
+        match self.out.write_all(bytes).and_then(|()| self.out.flush()) {
+            Ok(()) => Ok(Reader::Here),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+            Err(error) => Err(Failure::new(Exit::Failed, format!("stdout cannot be written: {error}"))),
+        }
+    }
+
+    /// Prints a value as one JSON document to stdout.
+    pub(crate) fn print_json(&mut self, value: &impl serde::Serialize) -> Result<Reader, Failure> {
+        let mut text =
+            serde_json::to_string_pretty(value).expect("views have string keys and no failing values");
+        text.push('\n');
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// Says something besides, on stderr. There is nobody to tell when that fails.
+    pub(crate) fn say(&mut self, text: &str) {
+        let stripped;
+        let text = if self.err_colour {
+            text
+        } else {
+            stripped = anstream::adapter::strip_str(text).to_string();
+            &stripped
+        };
+        let _ = self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Closed(io::ErrorKind);
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_ends_quietly_and_a_full_disk_does_not() {
+        let mut screen = Screen::plain(Closed(io::ErrorKind::BrokenPipe), io::sink());
+        assert_eq!(screen.print("x").ok(), Some(Reader::Gone));
+        let mut screen = Screen::plain(Closed(io::ErrorKind::StorageFull), io::sink());
+        let failure = screen.print("x").expect_err("nothing was written");
+        assert_eq!(failure.exit, Exit::Failed);
+        assert!(failure.message.starts_with("stdout cannot be written"), "{failure}");
+    }
+
+    #[test]
+    fn colours_are_taken_out_of_text_but_not_of_the_bytes_of_a_job() {
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let mut screen = Screen::plain(&mut out, &mut err);
+        screen.print("\u{1b}[31mred\u{1b}[0m\n").expect("a vector");
+        screen.print_bytes(b"\x1b[31mred\xff").expect("a vector");
+        screen.say("\u{1b}[1mbold\u{1b}[0m");
+        drop(screen);
+        assert_eq!(out, b"red\n\x1b[31mred\xff");
+        assert_eq!(err, b"bold");
+    }
+}

@@ -1,0 +1,112 @@
+//! What `status` tells people: a sentence for each thing that is wrong, and two tables.
+
+use crate::job::UtcMillis;
+
+use super::status_view::{JobView, LockView, ReplicaView, StatusView};
+use super::table::{Cell, Table};
+use super::times::{Rfc3339, from_now, span};
+use super::tone::Tone;
+
+/// As much of a file's hash as is needed to tell two apart.
+const SHOWN_HASH: usize = 8;
+
+/// The whole text.
+pub(crate) fn text(view: &StatusView, now: UtcMillis) -> String {
+    let mut text = headline(view);
+    for trouble in &view.problems {
+        text.push_str(&format!("  {} {}\n", Tone::Bad.paint("-"), trouble.message));
+    }
+    if !view.replicas.is_empty() {
+        text.push('\n');
+        text.push_str(&replicas(&view.replicas, now));
+    }
+    if view.replicas.iter().any(|replica| replica.live && !replica.same_file) {
+        text.push_str(&Tone::Quiet.paint("≠: not the jobs.toml that this command has read\n"));
+    }
+    if !view.jobs.is_empty() {
+        text.push('\n');
+        text.push_str(&jobs(&view.jobs, now));
+    }
+    text
+}
+
+/// `ok: 3 replicas, 12 jobs`
+fn headline(view: &StatusView) -> String {
+    match view.problems.len() {
+        0 => {
+            let live = view.replicas.iter().filter(|replica| replica.live).count();
+            let (replicas, jobs) = (counted(live, "replica"), counted(view.jobs.len(), "job"));
+            format!("{}: {replicas}, {jobs}\n", Tone::Good.paint("ok"))
+        }
+        1 => format!("{}\n", Tone::Bad.paint("1 problem")),
+        many => format!("{}\n", Tone::Bad.paint(&format!("{many} problems"))),
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
+    let mut table = Table::new(&["REPLICA", "STATE", "UP", "HEARD", "VERSION", "FILE", "RUNNING"]);
+    for replica in replicas {
+        let Rfc3339(started) = replica.started;
+        let Rfc3339(heard) = replica.heard;
+        let (state, tone) = match (replica.live, replica.draining) {
+            (true, false) => ("live", Tone::Good),
+            (true, true) => ("draining", Tone::Odd),
+            (false, true) => ("stopped", Tone::Quiet),
+            (false, false) => ("gone", Tone::Bad),
+        };
+        let hash: String = replica.file.chars().take(SHOWN_HASH).collect();
+        let (file, file_tone) =
+            if replica.same_file { (hash, Tone::Plain) } else { (format!("{hash} ≠"), Tone::Odd) };
+        let running: Vec<&str> = replica.running.iter().map(|run| run.job.as_str()).collect();
+        table.row(vec![
+            Cell::plain(&replica.node),
+            Cell::new(state, tone),
+            Cell::maybe(replica.live.then(|| span(now.since(started)))),
+            Cell::plain(from_now(heard, now)),
+            Cell::plain(&replica.version),
+            Cell::new(file, file_tone),
+            Cell::plain(running.join(" ")),
+        ]);
+    }
+    table.render()
+}
+
+fn jobs(jobs: &[JobView], now: UtcMillis) -> String {
+    let mut table = Table::new(&["JOB", "NEXT", "LAST", "ENDED", "ON", "LOCK"]);
+    for job in jobs {
+        let last = job.last.as_ref();
+        table.row(vec![
+            Cell::plain(&job.job),
+            next(job, now),
+            last.map_or_else(|| Cell::plain(""), |last| Cell::new(last.verdict(), Tone::of(last.outcome))),
+            Cell::maybe(last.and_then(|last| last.finished).map(|Rfc3339(at)| from_now(at, now))),
+            Cell::maybe(last.and_then(|last| last.node.as_ref())),
+            job.lock.as_ref().map_or_else(|| Cell::plain(""), |held| lock(held, now)),
+        ]);
+    }
+    table.render()
+}
+
+fn next(job: &JobView, now: UtcMillis) -> Cell {
+    match (&job.next, job.paused_until) {
+        _ if !job.enabled => Cell::new("not enabled", Tone::Quiet),
+        (None, _) => Cell::new("never again", Tone::Odd),
+        (Some(_), Some(Rfc3339(until))) => {
+            Cell::new(format!("paused, ends {}", from_now(until, now)), Tone::Odd)
+        }
+        (Some(Rfc3339(at)), None) => Cell::plain(from_now(*at, now)),
+    }
+}
+
+/// `n1 for 3m 10s, run 0193…`
+fn lock(lock: &LockView, now: UtcMillis) -> Cell {
+    let node = lock.node.as_ref().map_or("?".to_owned(), ToString::to_string);
+    let held = lock.since.map_or(String::new(), |Rfc3339(since)| format!(" for {}", span(now.since(since))));
+    let run = lock.run.map_or(String::new(), |run| format!(", run {run}"));
+    let (lost, tone) = if lock.live { ("", Tone::Calm) } else { (" (not heard from)", Tone::Bad) };
+    Cell::new(format!("{node}{held}{lost}{run}"), tone)
+}

@@ -1,0 +1,107 @@
+//! What `status` says of healthy and unhealthy clusters.
+
+use super::super::args::Reading;
+use super::super::testing::{Bench, FILE, node, printed, reading, run_id};
+use super::*;
+use crate::job::{Outcome, Reason, UtcMillis, Verdict};
+use crate::store::Beat;
+
+async fn shown(bench: &Bench, line: &str) -> (Exit, String) {
+    let Reading::Status(args) = reading(line) else { panic!("`{line}`") };
+    let (exit, out, err) =
+        printed(async |screen| show(&args, &bench.config, &bench.store, screen).await).await;
+    assert_eq!(err, "");
+    (exit.expect("shown"), out)
+}
+
+/// Two replicas, one of which runs a job.
+async fn healthy() -> Bench {
+    let bench = Bench::new(FILE).await;
+    bench.open("backup").await;
+    bench.open("payout").await;
+    bench.at(300);
+    let run = bench.win("backup", "n1", 1, 300).await;
+    bench.at(305);
+    bench.finish("backup", run, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    bench.at(600);
+    bench.win("backup", "n2", 2, 600).await;
+    bench.at(615);
+    let file = bench.config.fingerprint.clone();
+    bench.beat("n1", &file, &[]).await;
+    bench.beat("n2", &file, &[("backup", 2)]).await;
+    bench
+}
+
+/// One replica is gone with a lock, the other has another file, and jobs fail and are overdue.
+async fn ill() -> Bench {
+    let bench = healthy().await;
+    bench.at(3_600);
+    let run = bench.win("payout", "n1", 3, 3_600).await;
+    bench.at(3_604);
+    bench.finish("payout", run, Verdict::because(Outcome::Failed, Reason::SpawnFailed), None).await;
+    bench.at(7_200);
+    let run = bench.win("payout", "n1", 4, 7_200).await;
+    bench.at(7_203);
+    bench.finish("payout", run, Verdict::plain(Outcome::Failed), Some(3)).await;
+    bench.at(7_260);
+    bench.beat("n1", "0123456789abcdef", &[]).await;
+    bench
+}
+
+#[tokio::test]
+async fn a_healthy_cluster_is_ok() {
+    let (exit, out) = shown(&healthy().await, "status --check").await;
+    assert_eq!(exit, Exit::Done);
+    insta::assert_snapshot!(out);
+}
+
+#[tokio::test]
+async fn what_is_wrong_comes_first() {
+    let bench = ill().await;
+    let (exit, out) = shown(&bench, "status").await;
+    assert_eq!(exit, Exit::Done);
+    insta::assert_snapshot!(out);
+    assert_eq!(shown(&bench, "status --check").await, (Exit::Failed, out));
+}
+
+#[tokio::test]
+async fn programs_get_every_field_by_its_stable_name() {
+    let bench = ill().await;
+    let file = &bench.config.fingerprint;
+    let (_, out) = shown(&bench, "status --format json").await;
+    assert!(!out.contains(file.as_str()) || out.contains("\"same_file\": true"));
+    insta::assert_snapshot!(out.replace(file.as_str(), "FINGERPRINT"));
+}
+
+#[tokio::test]
+async fn a_cluster_that_nobody_serves_says_who_was_heard_last() {
+    let bench = Bench::new(FILE).await;
+    let (_, out) = shown(&bench, "status").await;
+    insta::assert_snapshot!("nobody_was_ever_there", out);
+    bench.open("payout").await;
+    bench.beat("n1", "x", &[]).await;
+    bench.at(1_800);
+    let (exit, out) = shown(&bench, "status --check").await;
+    assert_eq!(exit, Exit::Failed);
+    insta::assert_snapshot!("everybody_has_gone", out);
+}
+
+#[tokio::test]
+async fn replicas_that_drain_take_no_ticks() {
+    let bench = healthy().await;
+    for name in ["n1", "n2"] {
+        bench
+            .beat_as(Beat {
+                node: node(name),
+                life: run_id(90),
+                version: format!("0.1.{}", name.len()),
+                file: bench.config.fingerprint.clone(),
+                started: UtcMillis(0),
+                draining: true,
+                running: Vec::new(),
+            })
+            .await;
+    }
+    let (_, out) = shown(&bench, "status").await;
+    assert!(out.contains("every live replica is draining"), "{out}");
+}

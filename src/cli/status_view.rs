@@ -1,0 +1,140 @@
+//! What `status` tells programs: stable names, and null for what does not apply.
+
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::job::{Cause, Fence, JobName, NodeName, RunId, Tick, UtcMillis};
+use crate::lease::ScheduleHash;
+use crate::store::Peer;
+
+use super::past::PastTick;
+use super::survey::{JobState, Survey};
+use super::times::Rfc3339;
+use super::trouble::{Trouble, troubles};
+
+/// The state of a cluster.
+#[derive(Debug, Serialize)]
+pub(crate) struct StatusView {
+    /// Whether nothing is wrong.
+    pub(crate) ok: bool,
+    pub(crate) problems: Vec<Trouble>,
+    pub(crate) replicas: Vec<ReplicaView>,
+    pub(crate) jobs: Vec<JobView>,
+}
+
+/// A replica that was heard from within the last hour.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReplicaView {
+    pub(crate) node: NodeName,
+    /// Whether it was heard a moment ago.
+    pub(crate) live: bool,
+    pub(crate) draining: bool,
+    /// When it started, by its own clock.
+    pub(crate) started: Rfc3339,
+    pub(crate) heard: Rfc3339,
+    pub(crate) version: String,
+    /// Hash of the file it loaded.
+    pub(crate) file: String,
+    /// Whether that is the file at hand.
+    pub(crate) same_file: bool,
+    pub(crate) running: Vec<RunView>,
+}
+
+/// A run that a replica is at.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunView {
+    pub(crate) job: JobName,
+    pub(crate) run: RunId,
+}
+
+/// A job.
+#[derive(Debug, Serialize)]
+pub(crate) struct JobView {
+    pub(crate) job: JobName,
+    pub(crate) enabled: bool,
+    pub(crate) next: Option<Rfc3339>,
+    pub(crate) next_ms: Option<Tick>,
+    pub(crate) paused_until: Option<Rfc3339>,
+    /// Whether the store has a record of it.
+    pub(crate) known: bool,
+    /// Whether the cluster decides ticks by the schedule of the file at hand.
+    pub(crate) same_schedule: bool,
+    /// The newest decided tick, as in `history`, without its output.
+    pub(crate) last: Option<PastTick>,
+    pub(crate) lock: Option<LockView>,
+}
+
+/// A lock that is held.
+#[derive(Debug, Serialize)]
+pub(crate) struct LockView {
+    pub(crate) node: Option<NodeName>,
+    /// Whether its holder was heard a moment ago.
+    pub(crate) live: bool,
+    pub(crate) run: Option<RunId>,
+    pub(crate) tick: Rfc3339,
+    pub(crate) tick_ms: Tick,
+    pub(crate) fence: Option<Fence>,
+    pub(crate) cause: Option<Cause>,
+    pub(crate) since: Option<Rfc3339>,
+}
+
+impl StatusView {
+    /// The view of a survey of all jobs of the file.
+    pub(crate) fn of(survey: &Survey, config: &Config) -> Self {
+        let problems = troubles(survey, config);
+        Self {
+            ok: problems.is_empty(),
+            problems,
+            replicas: survey.peers.iter().map(|peer| replica(peer, survey, config)).collect(),
+            jobs: survey.jobs.iter().map(|job| self::job(job, survey)).collect(),
+        }
+    }
+}
+
+fn replica(peer: &Peer, survey: &Survey, config: &Config) -> ReplicaView {
+    let beat = &peer.beat;
+    ReplicaView {
+        node: beat.node.clone(),
+        live: survey.is_live(peer),
+        draining: beat.draining,
+        started: Rfc3339(beat.started),
+        heard: Rfc3339(peer.at),
+        version: beat.version.clone(),
+        file: beat.file.clone(),
+        same_file: beat.file == config.fingerprint,
+        running: beat.running.iter().map(|run| RunView { job: run.job.clone(), run: run.run }).collect(),
+    }
+}
+
+fn job(job: &JobState, survey: &Survey) -> JobView {
+    let (spec, record) = (&job.spec, job.record.as_ref());
+    let next = spec.schedule.next_after(survey.now).filter(|_| spec.enabled);
+    let paused: Option<UtcMillis> =
+        record.and_then(|record| record.paused).filter(|&until| until > survey.now);
+    let here = ScheduleHash(spec.schedule.fingerprint().to_owned());
+    JobView {
+        job: spec.name.clone(),
+        enabled: spec.enabled,
+        next: next.map(|tick| Rfc3339(tick.instant())),
+        next_ms: next,
+        paused_until: paused.map(Rfc3339),
+        known: record.is_some(),
+        same_schedule: record.is_none_or(|record| record.sched == here),
+        last: job.decided().next_back().map(|last| PastTick { tail: None, ..last }),
+        lock: job.running().map(|running| lock(running, survey)),
+    }
+}
+
+fn lock(running: PastTick, survey: &Survey) -> LockView {
+    let is_holder = |peer: &&Peer| Some(&peer.beat.node) == running.node.as_ref();
+    LockView {
+        live: survey.peers.iter().find(is_holder).is_some_and(|peer| survey.is_live(peer)),
+        node: running.node,
+        run: running.run,
+        tick: running.tick,
+        tick_ms: running.tick_ms,
+        fence: running.fence,
+        cause: running.cause,
+        since: running.started,
+    }
+}

@@ -1,0 +1,143 @@
+//! Instants and durations as people and programs read them. Programs get RFC 3339 in UTC with milliseconds, people as
+//! much as they need.
+
+use std::time::Duration;
+
+use jiff::civil::DateTime;
+use serde::{Serialize, Serializer};
+
+use crate::job::{Schedule, Tick, UtcMillis, parse_duration};
+
+use super::exit::{Exit, Failure};
+
+/// Below this, tenths of a second matter.
+const TENTHS_BELOW: Duration = Duration::from_secs(10);
+
+/// Where the offset begins in `2026-03-29T03:00:00.000+02:00`.
+const OFFSET_AT: usize = 23;
+
+/// An instant, in JSON as `2026-11-20T12:00:00.000Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rfc3339(pub(crate) UtcMillis);
+
+impl Serialize for Rfc3339 {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&self.0)
+    }
+}
+
+/// `350ms`, `1.2s`, `45s`, `3m 10s`, `3h 12m`, `2d 3h`: the two largest units, rounded down.
+pub(crate) fn span(of: Duration) -> String {
+    let seconds = of.as_secs();
+    let pair = |large: u64, small: u64, names: (&str, &str)| {
+        let (whole, rest) = (seconds / large, seconds % large / small);
+        if rest == 0 {
+            format!("{whole}{}", names.0)
+        } else {
+            format!("{whole}{} {rest}{}", names.0, names.1)
+        }
+    };
+    match seconds {
+        0 => format!("{}ms", of.as_millis()),
+        _ if of < TENTHS_BELOW => format!("{}.{}s", seconds, of.subsec_millis() / 100).replace(".0s", "s"),
+        1..60 => format!("{seconds}s"),
+        60..3_600 => pair(60, 1, ("m", "s")),
+        3_600..86_400 => pair(3_600, 60, ("h", "m")),
+        _ => pair(86_400, 3_600, ("d", "h")),
+    }
+}
+
+/// `3m 10s ago`, `in 4m`, or `now` within a second.
+pub(crate) fn from_now(at: UtcMillis, now: UtcMillis) -> String {
+    let (past, coming) = (now.since(at), at.since(now));
+    if past.max(coming) < Duration::from_secs(1) {
+        "now".to_owned()
+    } else if coming.is_zero() {
+        format!("{} ago", span(Duration::from_secs(past.as_secs())))
+    } else {
+        format!("in {}", span(Duration::from_secs(coming.as_secs())))
+    }
+}
+
+/// `2026-11-20 12:00:00`, in UTC.
+pub(crate) fn utc(at: UtcMillis) -> String {
+    at.timestamp().strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// `Fri 2026-11-20 13:00:00 +01:00`: a tick in its job's zone.
+pub(crate) fn local(schedule: &Schedule, tick: Tick) -> String {
+    let text = schedule.local_text(tick);
+    let civil: DateTime = text[..OFFSET_AT].parse().expect("schedules show ticks as RFC 3339");
+    format!("{} {}", civil.strftime("%a %Y-%m-%d %H:%M:%S"), &text[OFFSET_AT..])
+}
+
+/// Reads `--since`: an instant, or a duration before `now`.
+pub(crate) fn since(text: &str, now: UtcMillis) -> Result<UtcMillis, Failure> {
+    if let Ok(at) = text.parse::<jiff::Timestamp>() {
+        return Ok(UtcMillis::from_timestamp(at));
+    }
+    let back = parse_duration(text).map_err(|error| {
+        let help = "write an instant such as `2026-11-20T12:00:00Z`, or a duration such as `2h` or `1d12h`";
+        // What has letters in front is no duration at all, and what has dashes an instant gone wrong.
+        let why =
+            if text.contains(['-', ':', 'T']) { String::new() } else { format!(" ({})", error.message) };
+        Failure::new(
+            Exit::Usage,
+            format!("--since `{text}` is neither an instant nor a duration{why}\n  help: {help}"),
+        )
+    })?;
+    Ok(now.minus(back))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_shown_by_their_two_largest_units() {
+        for (ms, text) in [
+            (0, "0ms"),
+            (999, "999ms"),
+            (1_000, "1s"),
+            (1_290, "1.2s"),
+            (10_900, "10s"),
+            (60_000, "1m"),
+            (190_000, "3m 10s"),
+            (11_520_000, "3h 12m"),
+            (3_600_000, "1h"),
+            (183_600_000, "2d 3h"),
+        ] {
+            assert_eq!(span(Duration::from_millis(ms)), text);
+        }
+    }
+
+    #[test]
+    fn distances_say_their_direction() {
+        let now = UtcMillis(1_000_000);
+        assert_eq!(from_now(UtcMillis(1_000_500), now), "now");
+        assert_eq!(from_now(UtcMillis(1_240_000), now), "in 4m");
+        assert_eq!(from_now(UtcMillis(998_500), now), "1s ago");
+    }
+
+    #[test]
+    fn a_tick_in_the_hour_that_comes_twice_shows_which_one_it_is() {
+        let schedule = Schedule::parse("x", &["*/30 * * * *"], "Europe/Berlin").expect("good");
+        let first: jiff::Timestamp = "2026-10-25T00:30:00Z".parse().expect("an instant");
+        let first = Tick(UtcMillis::from_timestamp(first));
+        let second = Tick(first.instant().plus(Duration::from_secs(3_600)));
+        assert_eq!(local(&schedule, first), "Sun 2026-10-25 02:30:00 +02:00");
+        assert_eq!(local(&schedule, second), "Sun 2026-10-25 02:30:00 +01:00");
+    }
+
+    #[test]
+    fn since_takes_instants_and_durations_and_says_what_else_is_wrong() {
+        let now = UtcMillis(1_700_000_000_000);
+        assert_eq!(since("2h", now).ok(), Some(UtcMillis(1_699_992_800_000)));
+        assert_eq!(since("2023-11-14T22:13:20Z", now).ok(), Some(now));
+        let failure = since("2023-11-14", now).expect_err("no instant");
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(failure.message.contains("`2026-11-20T12:00:00Z`"), "{failure}");
+        let failure = since("2hours", now).expect_err("no duration");
+        assert!(failure.message.contains("unknown unit `hours`"), "{failure}");
+    }
+}

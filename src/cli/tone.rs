@@ -1,0 +1,63 @@
+//! What colours mean, in one place: the same outcome looks the same in every table.
+
+use anstyle::{AnsiColor, Style};
+
+use crate::job::Outcome;
+
+/// How a word is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// As any other.
+    Plain,
+    /// Less important.
+    Quiet,
+    /// A heading.
+    Strong,
+    /// As it should be.
+    Good,
+    /// Under way, or left out on purpose.
+    Calm,
+    /// To be looked at.
+    Odd,
+    /// Wrong.
+    Bad,
+}
+
+impl Tone {
+    /// The tone of an outcome.
+    pub(crate) const fn of(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Succeeded => Self::Good,
+            Outcome::Running | Outcome::Skipped => Self::Calm,
+            Outcome::Killed => Self::Odd,
+            Outcome::Failed
+            | Outcome::TimedOut
+            | Outcome::Interrupted
+            | Outcome::Missed
+            | Outcome::Unknown => Self::Bad,
+        }
+    }
+
+    /// The text in this tone; a screen without colours takes them out again.
+    pub(crate) fn paint(self, text: &str) -> String {
+        if text.is_empty() {
+            return String::new();
+        }
+        let (before, after) = self.around();
+        before + text + &after
+    }
+
+    /// What goes before and after a text in this tone.
+    pub(crate) fn around(self) -> (String, String) {
+        let style = match self {
+            Self::Plain => Style::new(),
+            Self::Quiet => Style::new().dimmed(),
+            Self::Strong => Style::new().bold(),
+            Self::Good => AnsiColor::Green.on_default(),
+            Self::Calm => AnsiColor::Cyan.on_default(),
+            Self::Odd => AnsiColor::Yellow.on_default(),
+            Self::Bad => AnsiColor::Red.on_default(),
+        };
+        (style.to_string(), format!("{style:#}"))
+    }
+}

@@ -1,0 +1,228 @@
+//! What is wrong with a cluster, the worst first. Pure: it judges a survey, and each trouble says what it means and
+//! what to do.
+
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::job::{JobName, NodeName, Outcome, Tick, UtcMillis};
+use crate::lease::SCHEMA;
+use crate::store::Peer;
+
+use super::past::PastTick;
+use super::survey::{JobState, Survey};
+use super::times::{Rfc3339, from_now, span, utc};
+
+/// How many entries of a job are looked through for the beginning of its troubles.
+pub(crate) const DEPTH: usize = 50;
+
+/// The kinds of trouble, by the names that programs rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// No live replica takes ticks.
+    NoReplica,
+    /// Fewer replicas take ticks than the file expects.
+    TooFewReplicas,
+    /// Live replicas loaded different files.
+    MixedFiles,
+    /// Live replicas are of different releases.
+    MixedVersions,
+    /// A record was written by a newer release.
+    NewerSchema,
+    /// A tick should have been decided by now.
+    Overdue,
+    /// The holder of a lock is not heard from.
+    HolderLost,
+    /// The last tick of a job did not end well.
+    LastOutcome,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Trouble {
+    pub(crate) kind: Kind,
+    pub(crate) job: Option<JobName>,
+    pub(crate) node: Option<NodeName>,
+    /// Since when, where that is known.
+    pub(crate) since: Option<Rfc3339>,
+    /// How many ticks in a row, where that is known.
+    pub(crate) count: Option<u64>,
+    pub(crate) message: String,
+}
+
+impl Trouble {
+    fn of_cluster(kind: Kind, message: String) -> Self {
+        Self { kind, job: None, node: None, since: None, count: None, message }
+    }
+
+    fn of_job(job: &JobState, kind: Kind, message: String) -> Self {
+        Self { job: Some(job.spec.name.clone()), ..Self::of_cluster(kind, message) }
+    }
+}
+
+/// Everything that is wrong.
+pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
+    let live: Vec<&Peer> = survey.peers.iter().filter(|peer| survey.is_live(peer)).collect();
+    let taking = live.iter().filter(|peer| !peer.beat.draining).count();
+    let mut all = Vec::new();
+    all.extend(too_few(survey, config, taking));
+    all.extend(mixed(&live, Kind::MixedFiles, "loaded different files", |peer| &peer.beat.file));
+    all.extend(mixed(&live, Kind::MixedVersions, "are of different releases", |peer| &peer.beat.version));
+    for job in &survey.jobs {
+        all.extend(newer_schema(job));
+        // Without replicas, every job is overdue, and saying so of each would hide why.
+        all.extend((taking > 0).then(|| overdue(job, survey.now)).flatten());
+        all.extend(holder_lost(job, survey, &live));
+        all.extend(last_outcome(job, survey.now));
+    }
+    all
+}
+
+fn too_few(survey: &Survey, config: &Config, taking: usize) -> Option<Trouble> {
+    let expected = config.expected_replicas.unwrap_or(1) as usize;
+    if taking >= expected.max(1) {
+        return None;
+    }
+    let gone = survey.peers.iter().filter(|peer| !survey.is_live(peer)).max_by_key(|peer| peer.at);
+    let heard = gone.map_or("none was heard within the last hour".to_owned(), |peer| {
+        format!("{} was heard last, {}", peer.beat.node, from_now(peer.at, survey.now))
+    });
+    let draining = survey.peers.iter().filter(|peer| survey.is_live(peer) && peer.beat.draining).count();
+    let (kind, message) = if taking > 0 {
+        let others = gone.map_or(String::new(), |_| format!("; {heard}"));
+        (Kind::TooFewReplicas, format!("{taking} of {expected} replicas take ticks{others}"))
+    } else if draining > 0 {
+        let message = "every live replica is draining: no new tick is taken until one is started".to_owned();
+        (Kind::NoReplica, message)
+    } else {
+        (
+            Kind::NoReplica,
+            format!("no replica is live, and so no job runs: {heard}; start one with `solocron run`"),
+        )
+    };
+    let since = gone.filter(|_| draining == 0).map(|peer| Rfc3339(peer.at));
+    Some(Trouble { since, ..Trouble::of_cluster(kind, message) })
+}
+
+/// Live replicas that differ in something they should agree on.
+fn mixed(live: &[&Peer], kind: Kind, how: &str, what: impl Fn(&Peer) -> &String) -> Option<Trouble> {
+    let mut groups: std::collections::BTreeMap<&str, Vec<&str>> = std::collections::BTreeMap::new();
+    for peer in live {
+        groups.entry(what(peer)).or_default().push(peer.beat.node.as_str());
+    }
+    if groups.len() < 2 {
+        return None;
+    }
+    let groups: Vec<String> =
+        groups.iter().map(|(value, nodes)| format!("{} ({value})", nodes.join(", "))).collect();
+    let message = format!("live replicas {how}: {}; restart those that are behind", groups.join(" and "));
+    Some(Trouble::of_cluster(kind, message))
+}
+
+fn newer_schema(job: &JobState) -> Option<Trouble> {
+    let schema = job.record.as_ref()?.schema;
+    (schema > SCHEMA).then(|| {
+        let name = &job.spec.name;
+        let message = format!(
+            "`{name}` has a record of schema {schema}, and this release knows up to {SCHEMA}: replicas of this \
+             release do not run it; update them"
+        );
+        Trouble::of_job(job, Kind::NewerSchema, message)
+    })
+}
+
+/// The oldest tick that should have been decided by now, and is not.
+fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+    let (spec, record) = (&job.spec, job.record.as_ref()?);
+    // By another schedule than the replicas', nothing can be said.
+    if !spec.enabled || record.sched.0 != spec.schedule.fingerprint() {
+        return None;
+    }
+    let tick: Tick = spec.schedule.next_after(record.mark)?;
+    let limit = spec.start_deadline_of(tick) + spec.lease;
+    (now.since(tick.instant()) > limit).then(|| {
+        let message = format!(
+            "`{}` is overdue: its tick of {} UTC ({}) neither ran nor was given up; see the replicas' logs",
+            spec.name,
+            utc(tick.instant()),
+            from_now(tick.instant(), now)
+        );
+        Trouble { since: Some(Rfc3339(tick.instant())), ..Trouble::of_job(job, Kind::Overdue, message) }
+    })
+}
+
+fn holder_lost(job: &JobState, survey: &Survey, live: &[&Peer]) -> Option<Trouble> {
+    let running = job.running()?;
+    let node = running.node?;
+    if live.iter().any(|peer| peer.beat.node == node) {
+        return None;
+    }
+    let heard = survey.peers.iter().find(|peer| peer.beat.node == node).map(|peer| peer.at);
+    let silence = heard.map_or("not been heard within the last hour".to_owned(), |at| {
+        format!("been silent for {}", span(survey.now.since(at)))
+    });
+    let lease = span(job.record.as_ref().map_or(job.spec.lease, |record| record.lease));
+    let message = format!(
+        "`{}` is held by {node}, which has {silence}; its lock frees itself after {lease} without renewal",
+        job.spec.name
+    );
+    let since = heard.map(Rfc3339);
+    Some(Trouble { node: Some(node), since, ..Trouble::of_job(job, Kind::HolderLost, message) })
+}
+
+/// Whether nobody needs to look at a tick that ended so.
+const fn is_well(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Succeeded | Outcome::Killed | Outcome::Running)
+}
+
+/// Whether more than the newest entry has to be seen to judge a job.
+pub(crate) fn needs_depth(job: &JobState) -> bool {
+    job.entries.last().is_some_and(|entry| !is_well(entry.outcome))
+}
+
+/// The last tick that was to run did not end well. Skipped ones say nothing of that.
+fn last_outcome(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+    if !job.spec.enabled {
+        return None;
+    }
+    let ran = || job.decided().rev().filter(|tick| tick.outcome != Outcome::Skipped);
+    let streak: Vec<PastTick> = ran().take_while(|tick| !is_well(tick.outcome)).collect();
+    let (newest, oldest) = (streak.first()?, streak.last()?);
+    let ends_within = job.entries.len() < DEPTH || ran().count() > streak.len();
+    let known = ends_within && streak.iter().all(|tick| !tick.folded || tick.count.is_some());
+    let count: u64 = streak.iter().map(|tick| tick.count.unwrap_or(1)).sum();
+    let message = format!("{}{}", worded(newest, now), in_a_row(oldest, (count, known), now));
+    Some(Trouble {
+        node: newest.node.clone(),
+        since: oldest.finished,
+        count: known.then_some(count),
+        ..Trouble::of_job(job, Kind::LastOutcome, message)
+    })
+}
+
+/// `` `backup`: failed with exit code 3 on n1, 2m ago (see `solocron logs backup`) ``
+fn worded(tick: &PastTick, now: UtcMillis) -> String {
+    let on = tick.node.as_ref().map_or(String::new(), |node| format!(" on {node}"));
+    let exit = tick.exit().map_or(String::new(), |exit| match tick.signal {
+        Some(_) => format!(" by {exit}"),
+        None => format!(" with exit code {exit}"),
+    });
+    let command = if tick.run.is_some() { "logs" } else { "history" };
+    let verdict = crate::job::Verdict { outcome: tick.outcome, reason: tick.reason };
+    let job = &tick.job;
+    format!("`{job}`: {verdict}{exit}{on}, {} (see `solocron {command} {job}`)", from_now(tick.ended(), now))
+}
+
+/// `; 5 ticks in a row since 2026-11-20 10:00:00 UTC`, for more than one.
+fn in_a_row(oldest: &PastTick, (count, known): (u64, bool), now: UtcMillis) -> String {
+    if count < 2 {
+        return String::new();
+    }
+    let least = if known { "" } else { "at least " };
+    let (since, ago) = (utc(oldest.ended()), from_now(oldest.ended(), now));
+    format!("; {least}{count} ticks in a row since {since} UTC ({ago})")
+}
+
+#[cfg(test)]
+#[path = "trouble_tests.rs"]
+mod tests;

@@ -1,0 +1,156 @@
+//! What counts as trouble, and what does not.
+
+use std::time::Duration;
+
+use super::super::testing::{Bench, FILE, NOON, node, run_id};
+use super::*;
+use crate::job::{Cause, Reason, Verdict};
+use crate::lease::{Entry, Phase};
+use crate::store::Beat;
+
+/// Two live replicas and jobs that were just opened: nothing is wrong.
+async fn healthy(file: &str) -> (Bench, Survey) {
+    let bench = Bench::new(file).await;
+    for job in ["backup", "payout"] {
+        bench.open(job).await;
+    }
+    let fingerprint = bench.config.fingerprint.clone();
+    bench.beat("n1", &fingerprint, &[]).await;
+    bench.beat("n2", &fingerprint, &[]).await;
+    let jobs = bench.config.jobs.values().cloned().collect();
+    let survey = Survey::take(&bench.store, jobs, DEPTH).await.expect("answers");
+    assert!(troubles(&survey, &bench.config).is_empty());
+    (bench, survey)
+}
+
+/// Lets time pass in which the replicas are heard from.
+fn pass(survey: &mut Survey, time: Duration) {
+    survey.now = survey.now.plus(time);
+    for peer in &mut survey.peers {
+        peer.at = survey.now;
+    }
+}
+
+fn messages(survey: &Survey, bench: &Bench) -> Vec<String> {
+    troubles(survey, &bench.config).into_iter().map(|trouble| trouble.message).collect()
+}
+
+/// An entry of the tick this many minutes after noon, decided at its instant.
+fn entry(minute: i64, outcome: Outcome, reason: Option<Reason>) -> Entry {
+    let tick = Tick::at_millis(NOON + minute * 60_000);
+    Entry::without_run(tick, Cause::Schedule, Verdict { outcome, reason }, tick.instant())
+}
+
+#[tokio::test]
+async fn replicas_with_different_files_or_releases_are_named_with_what_they_have() {
+    let (bench, mut survey) = healthy(FILE).await;
+    survey.peers[1].beat =
+        Beat { file: "f2".into(), version: "0.2.0".into(), ..survey.peers[1].beat.clone() };
+    let file = &bench.config.fingerprint;
+    assert_eq!(messages(&survey, &bench).len(), 2);
+    let [files, versions] = &messages(&survey, &bench)[..] else { panic!("two") };
+    assert!(files.contains(&format!("n1 ({file})")) && files.contains("n2 (f2)"), "{files}");
+    assert_eq!(
+        versions,
+        "live replicas are of different releases: n1 (0.1.0) and n2 (0.2.0); restart those that are behind"
+    );
+    survey.peers[1].at = UtcMillis(0);
+    let kinds: Vec<Kind> = troubles(&survey, &bench.config).iter().map(|trouble| trouble.kind).collect();
+    assert_eq!(kinds, [Kind::TooFewReplicas], "what a dead replica had does not matter");
+}
+
+#[tokio::test]
+async fn a_record_of_a_newer_release_is_said() {
+    let (bench, mut survey) = healthy(FILE).await;
+    survey.jobs[0].record.as_mut().expect("opened").schema = SCHEMA + 1;
+    let all = messages(&survey, &bench);
+    assert_eq!(all.len(), 1);
+    assert!(
+        all[0].starts_with("`backup` has a record of schema 2, and this release knows up to 1"),
+        "{all:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_tick_is_overdue_only_after_its_start_deadline_and_one_lease() {
+    let file = FILE.replace("[\"payout\"]", "[\"payout\"]\nstart_deadline = \"10m\"");
+    let (bench, mut survey) = healthy(&file).await;
+    survey.jobs.retain(|job| job.spec.name.as_str() == "payout");
+    pass(&mut survey, Duration::from_secs(3_600 + 600 + 30));
+    assert!(messages(&survey, &bench).is_empty());
+    pass(&mut survey, Duration::from_millis(1));
+    assert_eq!(
+        messages(&survey, &bench),
+        [
+            "`payout` is overdue: its tick of 2026-11-20 13:00:00 UTC (10m 30s ago) neither ran nor was given up; \
+          see the replicas' logs"
+        ]
+    );
+    survey.jobs[0].record.as_mut().expect("opened").sched.0 = "edited".into();
+    assert!(messages(&survey, &bench).is_empty(), "by another schedule nothing can be said");
+}
+
+#[tokio::test]
+async fn a_holder_that_is_silent_is_named_with_how_long_its_lock_lasts() {
+    let (bench, mut survey) = healthy(FILE).await;
+    pass(&mut survey, Duration::from_secs(12));
+    survey.peers[1].at = UtcMillis(NOON);
+    let record = survey.jobs[0].record.as_mut().expect("opened");
+    record.phase = Phase::Running;
+    record.run = Some(run_id(1));
+    record.tick = Some(Tick::at_millis(NOON));
+    record.owner = Some(node("n2"));
+    record.lease = Duration::from_secs(30);
+    let all = troubles(&survey, &bench.config);
+    let held = all.iter().find(|trouble| trouble.kind == Kind::HolderLost).expect("it is silent");
+    assert_eq!(
+        held.message,
+        "`backup` is held by n2, which has been silent for 12s; its lock frees itself after 30s without renewal"
+    );
+    assert_eq!((held.node.as_ref(), held.since), (Some(&node("n2")), Some(Rfc3339(UtcMillis(NOON)))));
+}
+
+#[tokio::test]
+async fn a_failure_stays_trouble_until_a_run_succeeds_whatever_is_skipped_meanwhile() {
+    let (bench, mut survey) = healthy(FILE).await;
+    let failed = entry(5, Outcome::Failed, None);
+    let skipped = entry(10, Outcome::Skipped, Some(Reason::Overlap));
+    survey.jobs[0].entries = vec![failed, skipped.clone()];
+    assert!(needs_depth(&survey.jobs[0]));
+    assert_eq!(messages(&survey, &bench).len(), 1);
+    for well in [Outcome::Succeeded, Outcome::Killed] {
+        let mut better = survey.jobs[0].entries.clone();
+        better.extend([entry(15, well, None), skipped.clone()]);
+        let before = std::mem::replace(&mut survey.jobs[0].entries, better);
+        assert!(messages(&survey, &bench).is_empty(), "{well}");
+        survey.jobs[0].entries = before;
+    }
+}
+
+#[tokio::test]
+async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_never_overstated() {
+    let (bench, mut survey) = healthy(FILE).await;
+    let folded = Entry {
+        after: Some(UtcMillis(NOON)),
+        count: Some(12),
+        ..entry(60, Outcome::Missed, Some(Reason::NoReplica))
+    };
+    survey.jobs[0].entries =
+        vec![entry(0, Outcome::Succeeded, None), folded, entry(65, Outcome::Failed, None)];
+    let trouble = troubles(&survey, &bench.config).remove(0);
+    assert_eq!(trouble.count, Some(13));
+    assert!(trouble.message.contains("; 13 ticks in a row since 2026-11-20 13:00:00 UTC"), "{trouble:?}");
+
+    survey.jobs[0].entries = (0..DEPTH).map(|_| entry(65, Outcome::Failed, None)).collect();
+    let trouble = troubles(&survey, &bench.config).remove(0);
+    assert_eq!(trouble.count, None, "more may lie further back");
+    assert!(trouble.message.contains("at least 50 ticks in a row"), "{trouble:?}");
+}
+
+#[tokio::test]
+async fn a_job_that_is_not_enabled_troubles_nobody() {
+    let (bench, mut survey) = healthy(FILE).await;
+    let retired = survey.jobs.iter_mut().find(|job| !job.spec.enabled).expect("one is not");
+    retired.entries = vec![entry(0, Outcome::Failed, None)];
+    assert!(messages(&survey, &bench).is_empty());
+}

@@ -1,0 +1,170 @@
+//! One job's record and history as a store would keep them, with a clock that tests set. On a durable store the lease
+//! clock is another one than that of ticks, as it is on a real machine.
+
+use std::time::Duration;
+
+use solocron::job::{Cause, NodeName, Reason, Tick, UtcMillis, Verdict};
+use solocron::lease::{
+    Abandon, Answer, Caller, Claim, Decision, Entry, Era, Finish, Holding, LeaseInstant, Manual, Memory,
+    Open, Record, Renew, Request, Server, decide,
+};
+
+use crate::sample;
+
+/// Time zero of the tests, on the clock of ticks.
+const ZERO: i64 = 1_800_000_000_000;
+
+/// What the lease clock of a durable store shows at time zero: the machine started a day ago.
+const BOOT_ZERO: i64 = 86_400_000;
+
+/// Both kinds of stores.
+pub(crate) const MEMORIES: [Memory; 2] = [Memory::Forgetful, Memory::Durable];
+
+/// Seconds after time zero, on the clock of ticks.
+pub(crate) fn at(seconds: f64) -> UtcMillis {
+    UtcMillis(ZERO + (seconds * 1000.0).round() as i64)
+}
+
+/// The tick at that second.
+pub(crate) fn tick(seconds: f64) -> Tick {
+    Tick(at(seconds))
+}
+
+pub(crate) fn secs(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+/// A store's one job.
+pub(crate) struct Book {
+    pub(crate) record: Option<Record>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) server: Server,
+}
+
+impl Book {
+    /// An empty book at time zero.
+    pub(crate) fn new(memory: Memory) -> Self {
+        let lease_now = LeaseInstant(if memory == Memory::Durable { BOOT_ZERO } else { ZERO });
+        let server = Server { now: at(0.0), lease_now, era: Era("e1".into()), memory };
+        Self { record: None, entries: Vec::new(), server }
+    }
+
+    /// A job whose ticks up to a minute before time zero are decided, and whose lock is free.
+    pub(crate) fn ready(memory: Memory) -> Self {
+        let mut book = Self::new(memory);
+        let mut record = Record::empty(book.server.era.clone());
+        record.mark = at(-60.0);
+        record.sched = sample::sched();
+        book.record = Some(record);
+        book
+    }
+
+    pub(crate) fn pass(&mut self, by: Duration) {
+        self.server.now = self.server.now.plus(by);
+        self.server.lease_now = self.server.lease_now.plus(by);
+    }
+
+    /// The next life of the server.
+    pub(crate) fn new_era(&mut self) {
+        self.server.era.0.push('+');
+    }
+
+    /// This many seconds from now, on the lease clock.
+    pub(crate) fn from_now(&self, seconds: u64) -> LeaseInstant {
+        self.server.lease_now.plus(secs(seconds))
+    }
+
+    pub(crate) fn record(&mut self) -> &mut Record {
+        self.record.as_mut().expect("a record")
+    }
+
+    pub(crate) fn ask(&mut self, request: Request) -> Answer {
+        let Decision { record, entries, reply } = decide(self.record.as_ref(), &request, &self.server);
+        assert_eq!(reply.now, self.server.now);
+        assert_eq!(reply.mark, record.as_ref().map(|record| record.mark));
+        self.record = record;
+        self.entries.extend(entries);
+        reply.answer
+    }
+
+    pub(crate) fn caller(&self) -> Caller {
+        sample::caller(self.server.now, &self.server.era)
+    }
+
+    pub(crate) fn open(&mut self, change: impl FnOnce(&mut Open)) -> Answer {
+        let mut open = sample::open(self.caller());
+        change(&mut open);
+        self.ask(Request::Open(open))
+    }
+
+    pub(crate) fn claim(&mut self, tick: Tick, change: impl FnOnce(&mut Claim)) -> Answer {
+        let mut claim = sample::claim(self.caller(), tick);
+        change(&mut claim);
+        self.ask(Request::Claim(claim))
+    }
+
+    pub(crate) fn manual(&mut self, change: impl FnOnce(&mut Manual)) -> Answer {
+        let mut manual = sample::manual(self.caller());
+        change(&mut manual);
+        self.ask(Request::Manual(manual))
+    }
+
+    pub(crate) fn renew(&mut self, holding: &Holding) -> Answer {
+        let expect = self.server.now;
+        self.ask(Request::Renew(Renew { holding: holding.clone(), expect }))
+    }
+
+    pub(crate) fn finish(&mut self, holding: &Holding, change: impl FnOnce(&mut Finish)) -> Answer {
+        let mut finish = sample::finish(holding, &self.server.era);
+        finish.ended = self.server.now;
+        change(&mut finish);
+        self.ask(Request::Finish(finish))
+    }
+
+    pub(crate) fn abandon(&mut self, holding: &Holding) -> Answer {
+        let era = self.server.era.clone();
+        self.ask(Request::Abandon(Abandon { run: holding.run, era }))
+    }
+
+    /// Claims the tick, and wins.
+    pub(crate) fn win(&mut self, tick: Tick) -> Holding {
+        let answer = self.claim(tick, |_| {});
+        assert!(is_won(&answer), "{answer:?}");
+        sample::holding(self.record())
+    }
+
+    /// The entries so far, in short.
+    pub(crate) fn told(&self) -> Vec<Told> {
+        self.entries.iter().map(|entry| (entry.after, entry.tick, entry.cause, entry.verdict())).collect()
+    }
+}
+
+/// An entry in short: above which instant, the tick, why, and how it ended.
+pub(crate) type Told = (Option<UtcMillis>, Tick, Cause, Verdict);
+
+/// One tick's entry.
+pub(crate) fn one(tick: Tick, cause: Cause, verdict: Verdict) -> Told {
+    (None, tick, cause, verdict)
+}
+
+/// The entry of the ticks above an instant, up to a tick.
+pub(crate) fn several(after: UtcMillis, tick: Tick, verdict: Verdict) -> Told {
+    (Some(after), tick, Cause::Schedule, verdict)
+}
+
+pub(crate) fn is_won(answer: &Answer) -> bool {
+    matches!(answer, Answer::Won { .. })
+}
+
+/// Held, and by nobody who is known.
+pub(crate) fn held_for(duration: Duration) -> Answer {
+    Answer::Held { by: None, frees_in: duration }
+}
+
+/// Whether the answer says that `node` holds the lock.
+pub(crate) fn is_held_by(answer: &Answer, node: &NodeName) -> bool {
+    matches!(answer, Answer::Held { by: Some(by), .. } if by.node == *node)
+}
+
+/// The reason that samples give for ticks that nobody claimed.
+pub(crate) const GAP: Verdict = Verdict::because(solocron::job::Outcome::Missed, Reason::NoReplica);

@@ -1,0 +1,142 @@
+//! Rule 14, and the entry for ticks that a claim passes over.
+
+use std::time::Duration;
+
+use solocron::job::{Cause, Fence, Reason, RunId};
+use solocron::lease::{Answer, Gap, Memory, Phase, Record};
+
+use crate::book::{Book, GAP, MEMORIES, at, is_won, secs, several, tick};
+use crate::sample::{self, node};
+
+#[test]
+fn rule_14_a_grant_writes_the_whole_record_and_keeps_pause_and_order() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let order = Some(RunId::new());
+        book.record().order = order;
+        book.record().paused = Some(at(-1.0));
+        let run = RunId::new();
+        let answer = book.claim(tick(-0.5), |claim| {
+            (claim.run, claim.lease, claim.caller.node) = (run, secs(7), node("b"));
+        });
+        let fence = Fence(at(0.0).0);
+        assert_eq!(answer, Answer::Won { fence, tries: 1, started: at(0.0) });
+        let expected = Record {
+            fence,
+            mark: at(-0.5),
+            until: book.from_now(7),
+            lease: secs(7),
+            phase: Phase::Running,
+            run: Some(run),
+            tick: Some(tick(-0.5)),
+            tries: 1,
+            cause: Some(Cause::Schedule),
+            started: Some(at(0.0)),
+            ended: Some(at(0.0)),
+            owner: Some(node("b")),
+            sched: sample::sched(),
+            paused: Some(at(-1.0)),
+            order,
+            ..Record::empty(book.server.era.clone())
+        };
+        assert_eq!(*book.record(), expected);
+        assert!(book.entries.is_empty());
+    }
+}
+
+#[test]
+fn rule_14_a_fence_is_above_the_last_and_not_below_any_store_time_seen() {
+    let cases =
+        [(at(-5.0).0, -9.0, at(0.0).0), (at(5.0).0, -9.0, at(5.0).0 + 1), (at(-5.0).0, 7.0, at(7.0).0)];
+    for (last, heard, expected) in cases {
+        for memory in MEMORIES {
+            let mut book = Book::ready(memory);
+            book.record().fence = Fence(last);
+            let answer = book.claim(tick(0.0), |claim| claim.caller.heard = at(heard));
+            assert!(matches!(answer, Answer::Won { fence, .. } if fence == Fence(expected)), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn rule_14_a_catch_up_of_an_older_tick_does_not_lower_the_mark() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        book.record().mark = at(-7200.0);
+        assert!(is_won(&book.claim(tick(-3600.0), |claim| claim.catch_up = true)));
+        assert_eq!(book.record().mark, at(-3600.0));
+    }
+}
+
+#[test]
+fn ticks_between_the_mark_and_prev_are_missed_with_one_entry() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        book.record().mark = at(-240.0);
+        book.claim(tick(0.0), |claim| {
+            claim.gap = Some(Gap { mark: at(-240.0), count: 3 });
+            claim.gap_reason = Reason::NoReplica;
+        });
+        assert_eq!(book.told(), [several(at(-240.0), tick(-60.0), GAP)]);
+        assert_eq!((book.entries[0].count, book.entries[0].finished), (Some(3), at(0.0)));
+    }
+}
+
+#[test]
+fn a_count_for_another_mark_is_not_believed() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        book.record().mark = at(-240.0);
+        book.claim(tick(0.0), |claim| claim.gap = Some(Gap { mark: at(-600.0), count: 9 }));
+        assert_eq!((book.entries.len(), book.entries[0].count), (1, None));
+    }
+}
+
+#[test]
+fn there_is_no_gap_where_prev_was_decided_or_the_schedule_is_another_or_there_is_no_prev() {
+    let ready = |mark: f64| {
+        let mut book = Book::ready(Memory::Forgetful);
+        book.record().mark = at(mark);
+        book
+    };
+    let mut adjacent = ready(-60.0);
+    assert!(is_won(&adjacent.claim(tick(0.0), |_| {})));
+    let mut edited = ready(-600.0);
+    assert!(is_won(&edited.claim(tick(0.0), |claim| claim.sched.0 = "bb".into())));
+    let mut first = ready(-600.0);
+    assert!(is_won(&first.claim(tick(0.0), |claim| claim.prev = None)));
+    for book in [&adjacent, &edited, &first] {
+        assert!(book.entries.is_empty(), "{:?}", book.told());
+    }
+    assert_eq!(edited.record().sched.0, "bb");
+}
+
+#[test]
+fn a_held_claim_passes_nothing_over_and_the_granted_one_does_it_once() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.pass(secs(180));
+        book.renew(&holding);
+        let wait = |claim: &mut solocron::lease::Claim| claim.overlap = solocron::job::Overlap::Wait;
+        book.claim(tick(180.0), wait);
+        assert!(book.entries.is_empty());
+        book.finish(&holding, |_| {});
+        assert!(is_won(&book.claim(tick(180.0), wait)));
+        assert_eq!(book.told()[1..], [several(at(0.0), tick(120.0), GAP)]);
+    }
+}
+
+#[test]
+fn an_abandoned_tick_does_not_tell_of_the_gap_again() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        book.record().mark = at(-240.0);
+        for _ in 0..2 {
+            let holding = book.win(tick(0.0));
+            book.pass(Duration::from_millis(10));
+            book.abandon(&holding);
+        }
+        assert_eq!(book.told(), [several(at(-240.0), tick(-60.0), GAP)]);
+    }
+}

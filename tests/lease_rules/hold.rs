@@ -1,0 +1,204 @@
+//! Renew, finish and abandon on a store that remembers: only the holder's own lock, and each end once.
+
+use solocron::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Verdict};
+use solocron::lease::{Answer, Holding, LeaseInstant, Memory, Request};
+
+use crate::book::{Book, MEMORIES, at, is_won, one, secs, tick};
+use crate::sample::{self, LEASE};
+
+#[test]
+fn a_renewal_gives_another_lease_and_tells_of_an_order_to_stop() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.pass(secs(29));
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+        assert_eq!(book.from_now(30), book.record().until);
+        book.record().stop = Some(holding.run);
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: true });
+        book.record().stop = Some(RunId::new());
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+    }
+}
+
+#[test]
+fn a_renewal_after_the_end_of_the_lock_still_counts_if_nobody_took_it() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.pass(secs(45));
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+    }
+}
+
+#[test]
+fn a_renewal_that_was_held_up_on_its_way_is_unsynced() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let holding = book.win(tick(0.0));
+    let before = book.record.clone();
+    let late = sample::renew(&holding, at(-1.001));
+    assert_eq!(book.ask(Request::Renew(late.clone())), Answer::Unsynced);
+    assert_eq!(book.record, before);
+
+    let mut durable = Book::ready(Memory::Durable);
+    let holding = durable.win(tick(0.0));
+    let late = sample::renew(&holding, at(-1.001));
+    assert_eq!(durable.ask(Request::Renew(late)), Answer::Renewed { stop: false });
+}
+
+/// Ways in which a holder differs from the record by one thing.
+fn strangers(holding: &Holding) -> [Holding; 2] {
+    [
+        Holding { run: RunId::new(), ..holding.clone() },
+        Holding { fence: Fence(holding.fence.0 - 1), ..holding.clone() },
+    ]
+}
+
+#[test]
+fn whoever_is_not_the_holder_has_lost_and_ends_nothing() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        let before = book.record.clone();
+        for stranger in strangers(&holding) {
+            assert_eq!(book.renew(&stranger), Answer::Lost);
+            assert_eq!(book.finish(&stranger, |_| {}), Answer::AlreadyDecided);
+        }
+        assert_eq!(book.abandon(&strangers(&holding)[0]), Answer::AlreadyDecided);
+        assert_eq!(book.record, before);
+        assert!(book.entries.is_empty());
+    }
+}
+
+#[test]
+fn an_ended_run_can_neither_renew_nor_end_again() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.finish(&holding, |_| {});
+        let before = book.record.clone();
+        assert_eq!(book.renew(&holding), Answer::Lost);
+        assert_eq!(book.finish(&holding, |_| {}), Answer::AlreadyDecided);
+        assert_eq!(book.abandon(&holding), Answer::AlreadyDecided);
+        assert_eq!((book.record, book.entries.len()), (before, 1));
+    }
+}
+
+#[test]
+fn a_holder_called_gone_has_lost() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.pass(LEASE);
+        // Any claim notices, also one that is not granted.
+        book.claim(tick(60.0), |_| {});
+        assert_eq!(book.renew(&holding), Answer::Lost);
+        assert_eq!(book.finish(&holding, |_| {}), Answer::AlreadyDecided);
+        let node_lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, node_lost)]);
+    }
+}
+
+#[test]
+fn a_finish_frees_the_lock_and_writes_the_whole_entry() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.pass(secs(3));
+        let verdict = Verdict::plain(Outcome::Failed);
+        let answer = book.finish(&holding, |finish| {
+            (finish.attempt, finish.verdict, finish.exit_code) = (3, verdict, Some(2));
+            finish.tail = "oh\n".into();
+        });
+        assert_eq!(answer, Answer::Finished);
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, verdict)]);
+        let entry = book.entries[0].clone();
+        assert_eq!((entry.run, entry.fence), (Some(holding.run), Some(holding.fence)));
+        assert_eq!((entry.attempt, entry.exit_code, entry.signal), (Some(3), Some(2), None));
+        assert_eq!((entry.started, entry.finished), (Some(at(0.0)), at(3.0)));
+        assert_eq!(
+            (entry.node.as_ref().map(NodeName::as_str), entry.tail.as_deref()),
+            (Some("a"), Some("oh\n"))
+        );
+        let record = book.record();
+        assert_eq!(
+            (record.until, record.ended, record.last),
+            (LeaseInstant::FREE, Some(at(3.0)), Some(verdict))
+        );
+        assert!(!record.is_running());
+    }
+}
+
+#[test]
+fn a_run_never_ends_before_it_started() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.pass(secs(1));
+        book.finish(&holding, |finish| finish.ended = UtcMillis(0));
+        assert_eq!(book.entries[0].finished, at(0.0));
+    }
+}
+
+#[test]
+fn an_abandoned_tick_is_given_back_without_an_entry() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        assert_eq!(book.abandon(&holding), Answer::Abandoned);
+        let record = book.record();
+        assert_eq!((record.mark, record.until), (at(-0.001), LeaseInstant::FREE));
+        assert!(book.entries.is_empty());
+        let again = book.win(tick(0.0));
+        assert!(again.fence > holding.fence && again.tries == 1);
+    }
+}
+
+#[test]
+fn an_abandoned_tick_with_later_ones_decided_has_its_entry() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.pass(secs(1));
+        book.record().paused = Some(at(60.0));
+        book.claim(tick(0.5), |claim| claim.prev = None);
+        assert_eq!(book.abandon(&holding), Answer::Abandoned);
+        let abandoned = Verdict::because(Outcome::Missed, Reason::Abandoned);
+        assert_eq!(book.told()[1..], [one(tick(0.0), Cause::Schedule, abandoned)]);
+        assert_eq!((book.record().mark, book.record().until), (at(0.5), LeaseInstant::FREE));
+    }
+}
+
+#[test]
+fn a_claim_repeated_after_its_abandon_is_decided() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let claim = sample::claim(book.caller(), tick(0.0));
+        assert!(is_won(&book.ask(Request::Claim(claim.clone()))));
+        let holding = sample::holding(book.record());
+        book.abandon(&holding);
+        let late = book.ask(Request::Claim(claim));
+        assert!(matches!(late, Answer::Decided { .. }), "{late:?}");
+        assert!(!book.record().is_running());
+    }
+}
+
+#[test]
+fn an_abandoned_rerun_may_be_tried_again() {
+    use solocron::job::OnInterrupt;
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let first = book.win(tick(0.0));
+        let shutdown = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
+        book.finish(&first, |finish| finish.verdict = shutdown);
+        for _ in 0..2 {
+            let rerun = book.claim(tick(0.0), |claim| claim.on_interrupt = OnInterrupt::Rerun);
+            assert!(matches!(rerun, Answer::Won { tries: 2, .. }), "{rerun:?}");
+            let holding = sample::holding(book.record());
+            assert_eq!(book.abandon(&holding), Answer::Abandoned);
+        }
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, shutdown)]);
+        assert_eq!(book.record().mark, at(0.0));
+        assert!(matches!(book.claim(tick(0.0), |_| {}), Answer::Decided { .. }));
+    }
+}

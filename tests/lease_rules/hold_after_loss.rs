@@ -1,0 +1,188 @@
+//! Renew, finish and abandon on a store that forgot: what was granted is put back, and nobody is let in too early.
+
+use std::time::Duration;
+
+use solocron::job::{Cause, Outcome, Reason, Verdict};
+use solocron::lease::{Answer, Claim, Holding, Memory, Request};
+
+use crate::book::{Book, MEMORIES, at, is_held_by, is_won, one, secs, tick};
+use crate::sample::{self, LEASE, forgotten, node};
+
+fn wait(claim: &mut Claim) {
+    claim.overlap = solocron::job::Overlap::Wait;
+    claim.prev = None;
+}
+
+#[test]
+fn a_renewal_puts_back_what_an_emptied_store_forgot() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        let before = book.record().clone();
+        book.record = None;
+        book.pass(secs(5));
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+        let until = book.from_now(30);
+        let record = book.record();
+        assert_eq!((record.fence, record.run, record.tick), (before.fence, before.run, before.tick));
+        assert_eq!((record.mark, record.until, record.owner.clone()), (at(0.0), until, before.owner));
+        assert!(record.is_running());
+        // The next claim treats it as a record of another life: it raises the mark, and waits.
+        let answer = book.claim(tick(5.0), wait);
+        assert!(matches!(answer, Answer::Consumed(_)), "{answer:?}");
+        assert_eq!(book.record().mark, at(5.2));
+        book.pass(secs(1));
+        assert!(is_held_by(&book.claim(tick(6.0), wait), &node("a")));
+    }
+}
+
+#[test]
+fn a_renewal_takes_its_lock_back_from_an_older_copy() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let copy = book.record.clone();
+    let holding = book.win(tick(0.0));
+    book.record = copy;
+    book.new_era();
+    book.open(|_| {});
+    assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+    assert_eq!((book.record().mark, book.record().run), (at(0.0), Some(holding.run)));
+    assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+    assert!(is_won(&book.claim(tick(0.1), |claim| claim.prev = None)));
+}
+
+#[test]
+fn a_run_displaced_by_a_renewal_with_a_newer_fence_loses_and_has_its_entry() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let displaced = book.win(tick(0.0));
+    let newer = forgotten(tick(-1.0), displaced.fence.0 + 1);
+    assert_eq!(book.renew(&newer), Answer::Renewed { stop: false });
+    assert_eq!(book.renew(&displaced), Answer::Lost);
+    assert_eq!(book.finish(&displaced, |_| {}), Answer::AlreadyDecided);
+    let lock_lost = Verdict::because(Outcome::Interrupted, Reason::LockLost);
+    assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, lock_lost)]);
+    assert_eq!(book.record().mark, at(0.0));
+}
+
+#[test]
+fn a_finish_that_a_store_forgot_puts_back_fence_and_mark_and_writes_its_entry_once() {
+    for memory in MEMORIES {
+        for is_missing in [false, true] {
+            let mut book = Book::ready(memory);
+            let copy = book.record.clone();
+            let holding = book.win(tick(0.0));
+            book.record = copy.filter(|_| !is_missing);
+            assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+            assert_eq!(book.finish(&holding, |_| {}), Answer::AlreadyDecided);
+            let succeeded = Verdict::plain(Outcome::Succeeded);
+            assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, succeeded)]);
+            assert_eq!((book.record().fence, book.record().mark), (holding.fence, at(0.0)));
+            assert!(!book.record().is_running());
+        }
+    }
+}
+
+/// After a claim was refused, the lock must stay closed until a lease has passed.
+fn stays_closed_for_a_lease(mut book: Book) {
+    book.pass(secs(1));
+    let calm = |seconds| {
+        move |claim: &mut Claim| {
+            wait(claim);
+            claim.caller.calm = secs(seconds);
+        }
+    };
+    let answer = book.claim(tick(1.0), calm(1));
+    assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
+    book.pass(LEASE);
+    assert!(is_won(&book.claim(tick(31.0), calm(31))));
+}
+
+#[test]
+fn a_finish_sent_again_to_an_emptied_store_does_not_let_anyone_in_early() {
+    // Somebody else may hold the lock since, whom the store forgot, too.
+    let mut book = Book::ready(Memory::Forgetful);
+    let old = book.win(tick(0.0));
+    book.finish(&old, |_| {});
+    book.record = None;
+    book.new_era();
+    book.open(|_| {});
+    assert_eq!(book.finish(&old, |_| {}), Answer::Finished);
+    stays_closed_for_a_lease(book);
+}
+
+#[test]
+fn a_finish_sent_again_to_an_older_copy_does_not_let_anyone_in_early() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let old = book.win(tick(0.0));
+    let era = book.server.era.clone();
+    // The copy still shows the run as running; its end, and whoever came next, are lost.
+    book.new_era();
+    book.open(|_| {});
+    assert_eq!(book.finish(&old, |finish| finish.era = era), Answer::Finished);
+    stays_closed_for_a_lease(book);
+}
+
+#[test]
+fn an_abandon_sent_again_to_an_older_copy_frees_neither_lock_nor_tick() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let old = book.win(tick(0.0));
+    let abandon = sample::abandon(old.run, &book.server.era);
+    book.new_era();
+    book.open(|open| open.caller.heard = at(-5.0));
+    assert_eq!(book.ask(Request::Abandon(abandon)), Answer::Abandoned);
+    assert_eq!(book.record().mark, at(0.0));
+    let abandoned = Verdict::because(Outcome::Missed, Reason::Abandoned);
+    assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, abandoned)]);
+    stays_closed_for_a_lease(book);
+}
+
+#[test]
+fn a_holder_that_renewed_in_the_new_life_frees_the_lock_at_once() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let holding = book.win(tick(0.0));
+    book.new_era();
+    book.open(|_| {});
+    book.renew(&holding);
+    book.finish(&holding, |_| {});
+    let answer = book.claim(tick(0.1), |claim| {
+        claim.prev = None;
+        claim.caller.calm = Duration::ZERO;
+    });
+    assert!(is_won(&answer), "{answer:?}");
+}
+
+#[test]
+fn a_durable_store_frees_at_once_what_a_restarted_replica_finishes() {
+    let mut book = Book::ready(Memory::Durable);
+    let holding = book.win(tick(0.0));
+    let era = book.server.era.clone();
+    book.new_era();
+    let interrupted = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
+    book.finish(&holding, |finish| (finish.era, finish.verdict) = (era, interrupted));
+    assert!(is_won(&book.claim(tick(0.1), |claim| claim.prev = None)));
+}
+
+#[test]
+fn a_finish_with_a_newer_fence_leaves_the_other_holder_in_place_until_it_is_gone() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let other = book.win(tick(0.0));
+    let newer = Holding { fence: solocron::job::Fence(other.fence.0 + 1), ..forgotten(tick(-1.0), 0) };
+    assert_eq!(book.finish(&newer, |_| {}), Answer::Finished);
+    assert!(is_held_by(&book.claim(tick(0.1), wait), &node("a")));
+    assert_eq!(book.renew(&other), Answer::Lost);
+    book.pass(LEASE);
+    let granted = book.win(tick(30.0));
+    assert!(granted.fence > newer.fence);
+    let verdicts: Vec<_> = book.entries.iter().map(|entry| (entry.tick, entry.outcome)).collect();
+    assert_eq!(verdicts, [(tick(-1.0), Outcome::Succeeded), (tick(0.0), Outcome::Interrupted)]);
+}
+
+#[test]
+fn a_manual_run_put_back_never_raises_the_mark_of_a_record_that_is_there() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let copy = book.record.clone();
+    assert!(is_won(&book.manual(|manual| manual.tick = tick(3600.0))));
+    let holding = sample::holding(book.record());
+    book.record = copy;
+    book.renew(&holding);
+    assert_eq!(book.record().mark, at(-60.0));
+}

@@ -1,0 +1,16 @@
+//! The lease protocol, rule by rule as the design numbers them, and by random histories of honest replicas. What is
+//! expected is derived from the design, for stores that forget and for those that do not.
+
+mod book;
+mod claim_after_loss;
+mod claim_refused;
+mod claim_when_held;
+mod grant;
+mod histories;
+mod hold;
+mod hold_after_loss;
+mod honest;
+mod manual;
+mod open;
+#[path = "../support/sample.rs"]
+mod sample;

@@ -1,0 +1,136 @@
+//! Opening: there is a record afterwards, and one that was missing grants nothing before its wait is over.
+
+use std::time::Duration;
+
+use solocron::job::{Outcome, Reason, Verdict};
+use solocron::lease::{Answer, Era, Memory, Record, ScheduleHash};
+
+use crate::book::{Book, MEMORIES, at, held_for, is_won, secs, several, tick};
+use crate::sample::{self, LEASE};
+
+fn opened(sched: &str) -> Answer {
+    Answer::Opened { sched: ScheduleHash(sched.into()) }
+}
+
+#[test]
+fn an_unknown_job_waits_two_seconds_and_then_runs_its_first_tick() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        assert_eq!(book.open(|open| open.known = false), opened(&sample::sched().0));
+        let expected = Record {
+            mark: at(0.2),
+            until: book.from_now(2),
+            lease: secs(2),
+            sched: sample::sched(),
+            ..Record::empty(book.server.era.clone())
+        };
+        assert_eq!(*book.record(), expected);
+        book.pass(secs(1));
+        let calm = |seconds| move |claim: &mut solocron::lease::Claim| claim.caller.calm = secs(seconds);
+        assert_eq!(book.claim(tick(1.0), calm(1)), held_for(secs(1)));
+        book.pass(secs(1));
+        assert!(is_won(&book.claim(tick(1.0), calm(2))));
+    }
+}
+
+#[test]
+fn a_known_job_waits_by_the_largest_lease() {
+    for memory in MEMORIES {
+        for (lease, largest) in [(30, 300), (300, 30)] {
+            let mut book = Book::new(memory);
+            book.open(|open| (open.lease, open.caller.largest_lease) = (secs(lease), secs(largest)));
+            assert_eq!(book.from_now(300), book.record().until);
+        }
+    }
+}
+
+#[test]
+fn the_mark_of_a_missing_record_is_above_all_that_was_heard() {
+    for (heard, mark) in [(-5.0, 0.2), (5.0, 5.2)] {
+        let mut book = Book::new(Memory::Forgetful);
+        book.open(|open| open.caller.heard = at(heard));
+        assert_eq!(book.record().mark, at(mark));
+    }
+}
+
+#[test]
+fn a_record_of_this_era_is_only_told_of() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        book.win(tick(0.0));
+        let before = book.record.clone();
+        assert_eq!(book.open(|open| open.sched = ScheduleHash("bb".into())), opened(&sample::sched().0));
+        assert_eq!(book.record, before);
+    }
+}
+
+#[test]
+fn an_open_of_another_life_of_the_store_learns_of_the_new_one() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        let answer = book.open(|open| open.caller.era = Era("e0".into()));
+        assert_eq!((answer, &book.record), (Answer::NewEra(Era("e1".into())), &None));
+    }
+}
+
+#[test]
+fn of_replicas_that_open_at_once_the_first_decides_and_the_others_change_nothing() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        book.open(|open| open.known = false);
+        let before = book.record.clone();
+        book.pass(Duration::from_millis(300));
+        book.open(|open| open.known = false);
+        book.open(|_| {});
+        assert_eq!(book.record, before);
+    }
+}
+
+#[test]
+fn ticks_that_an_emptied_store_forgot_have_one_entry() {
+    let lost = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+    let mut book = Book::new(Memory::Forgetful);
+    book.open(|open| (open.caller.heard, open.caller.seen) = (at(-30.0), Some(at(-180.0))));
+    book.pass(LEASE);
+    assert!(is_won(&book.claim(tick(30.0), |claim| claim.prev = Some(tick(-30.0)))));
+    assert_eq!(book.told(), [several(at(-180.0), tick(-30.0), lost)]);
+
+    let mut first_start = Book::new(Memory::Forgetful);
+    first_start.open(|open| open.known = false);
+    first_start.pass(LEASE);
+    assert!(is_won(&first_start.claim(tick(30.0), |claim| claim.prev = Some(tick(-30.0)))));
+    assert!(first_start.entries.is_empty());
+}
+
+#[test]
+fn whoever_remembers_more_of_earlier_lives_raises_mark_and_wait_after_one_who_knew_less() {
+    let mut book = Book::ready(Memory::Forgetful);
+    book.new_era();
+    book.open(|open| open.caller.largest_lease = Duration::ZERO);
+    assert_eq!((book.record().mark, book.record().lease), (at(-60.0), LEASE));
+    book.open(|open| (open.caller.heard, open.caller.largest_lease) = (at(-1.0), secs(300)));
+    assert_eq!((book.record().mark, book.record().lease), (at(-0.8), secs(300)));
+    book.pass(secs(60));
+    let fresh = |claim: &mut solocron::lease::Claim| {
+        (claim.caller.calm, claim.caller.largest_lease, claim.prev) = (secs(60), Duration::ZERO, None);
+    };
+    assert_eq!(book.claim(tick(60.0), fresh), held_for(secs(240)));
+}
+
+#[test]
+fn a_new_process_that_opens_an_emptied_store_first_does_not_cut_the_wait_of_those_who_remember() {
+    let mut book = Book::new(Memory::Forgetful);
+    book.open(|open| open.known = false);
+    book.pass(secs(1));
+    book.open(|open| open.caller.heard = at(-1.0));
+    book.pass(secs(2));
+    let answer = book.claim(tick(3.0), |claim| (claim.caller.calm, claim.prev) = (secs(3), None));
+    assert_eq!(answer, held_for(secs(27)));
+}
+
+#[test]
+fn an_open_does_not_close_a_lock_that_is_free() {
+    let mut book = Book::ready(Memory::Forgetful);
+    book.open(|open| open.caller.heard = at(-120.0));
+    assert!(is_won(&book.claim(tick(0.0), |claim| claim.caller.calm = Duration::ZERO)));
+}
