@@ -103,8 +103,7 @@ fn every_command_line_is_understood() {
 
 #[test]
 fn every_command_of_the_help_is_in_the_readme_and_no_unsupported_one_is_in_the_help() {
-    let help =
-        Program::start(&mut Scene::new("").command(&["--help"]).current_dir("/")).wait().expect_code(0).log;
+    let help = Program::start(Scene::new("").command(&["--help"]).current_dir("/")).wait().expect_code(0).log;
     let listed: Vec<&str> = help
         .lines()
         .skip_while(|line| !line.starts_with("Commands:"))
@@ -128,7 +127,7 @@ fn every_command_of_the_help_is_in_the_readme_and_no_unsupported_one_is_in_the_h
 
 #[test]
 fn every_variable_of_run_is_in_the_readme() {
-    let help = Program::start(&mut Scene::new("").command(&["run", "--help"]).current_dir("/")).wait().log;
+    let help = Program::start(Scene::new("").command(&["run", "--help"]).current_dir("/")).wait().log;
     let readme = file("README.md");
     let variables: Vec<&str> =
         help.split("[env: ").skip(1).filter_map(|rest| rest.split(['=', ']']).next()).collect();
