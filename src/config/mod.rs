@@ -42,6 +42,6 @@ pub use replica::ReplicaSettings;
 pub use report::{draw, place, render};
 pub use resolve::{EnvError, resolve_env};
 pub use source::{Source, SourceError, find};
-pub use store_url::{StoreError, StoreUrl};
+pub use store_url::{StoreUrl, StoreUrlError};
 pub use substitute::ReadFile;
 pub use suggest::nearest;

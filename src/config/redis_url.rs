@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::store_url::StoreError;
+use super::store_url::StoreUrlError;
 
 /// The port that Redis listens on unless told otherwise.
 const DEFAULT_PORT: u16 = 6379;
@@ -22,7 +22,7 @@ impl RedisUrl {
     }
 
     /// Checks `redis://[user:pass@]host[:port][/db]`, the same with `rediss`, or `redis+unix:///path`.
-    pub(super) fn parse(url: &str) -> Result<Self, StoreError> {
+    pub fn parse(url: &str) -> Result<Self, StoreUrlError> {
         let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
         let shown = if scheme == "redis+unix" { unix(rest)? } else { tcp(rest)? };
         Ok(Self { url: url.to_owned(), shown: format!("{scheme}://{shown}") })
@@ -42,7 +42,7 @@ impl fmt::Debug for RedisUrl {
 }
 
 /// Checks what follows `redis://`; gives it back without the password, and with port and database spelt out.
-fn tcp(rest: &str) -> Result<String, StoreError> {
+fn tcp(rest: &str) -> Result<String, StoreUrlError> {
     if let Some(odd) = rest.find(['/', '?', '#'])
         && rest[odd..].contains('@')
     {
@@ -50,14 +50,14 @@ fn tcp(rest: &str) -> Result<String, StoreError> {
     }
     if rest.contains('#') {
         let what = "ends in `#…`, which means nothing here";
-        return Err(StoreError::new(
+        return Err(StoreUrlError::new(
             what,
             "take it out; with `rediss://` the server's certificate is always verified",
         ));
     }
     if rest.contains('?') {
         let what = "has options after a `?`, which mean nothing here";
-        return Err(StoreError::new(what, "take them out: write `redis://user:pass@host:port/db`"));
+        return Err(StoreUrlError::new(what, "take them out: write `redis://user:pass@host:port/db`"));
     }
     let (authority, db) = rest.split_once('/').unwrap_or((rest, ""));
     let (login, address) = match authority.rsplit_once('@') {
@@ -69,14 +69,14 @@ fn tcp(rest: &str) -> Result<String, StoreError> {
 }
 
 /// Checks what follows `redis+unix://`; gives it back without the password.
-fn unix(rest: &str) -> Result<String, StoreError> {
+fn unix(rest: &str) -> Result<String, StoreUrlError> {
     let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
     if !path.starts_with('/') || path.len() < 2 {
         let help = "write the path of the socket after three slashes: `redis+unix:///run/redis.sock`";
-        return Err(StoreError::new("has no absolute path", help));
+        return Err(StoreUrlError::new("has no absolute path", help));
     }
     if path.contains('#') || !decodes(path) {
-        return Err(StoreError::new(
+        return Err(StoreUrlError::new(
             "has a path that is not understood",
             "write `%` as `%25`, `#` as `%23` and a space as `%20`",
         ));
@@ -89,7 +89,7 @@ fn unix(rest: &str) -> Result<String, StoreError> {
             Some(("pass", pass)) if decodes(pass) => "pass=***".to_owned(),
             Some(("user" | "pass", _)) => return Err(unencoded()),
             _ => {
-                return Err(StoreError::new(
+                return Err(StoreUrlError::new(
                     "has an unknown option after the `?`",
                     "known are `db`, `user` and `pass`",
                 ));
@@ -100,16 +100,16 @@ fn unix(rest: &str) -> Result<String, StoreError> {
     Ok(format!("{path}{question}{}", shown.join("&")))
 }
 
-fn login_shown(login: &str) -> Result<String, StoreError> {
+fn login_shown(login: &str) -> Result<String, StoreUrlError> {
     let Some((user, password)) = login.split_once(':') else {
         let help = "write `redis://user:pass@host`, or `redis://:pass@host` for a password without a user";
-        return Err(StoreError::new("has a user but no password", help));
+        return Err(StoreUrlError::new("has a user but no password", help));
     };
     if login.contains('@') || password.contains(':') || !decodes(user) || !decodes(password) {
         return Err(unencoded());
     }
     if password.is_empty() {
-        return Err(StoreError::new(
+        return Err(StoreUrlError::new(
             "has an empty password",
             "write the password, or take out all up to the `@`",
         ));
@@ -117,7 +117,7 @@ fn login_shown(login: &str) -> Result<String, StoreError> {
     Ok(format!("{user}:***@"))
 }
 
-fn host_and_port(address: &str) -> Result<(&str, u16), StoreError> {
+fn host_and_port(address: &str) -> Result<(&str, u16), StoreUrlError> {
     let (host, port) = match address.strip_prefix('[').and_then(|v6| v6.find(']')) {
         Some(end) => address.split_at(end + 2),
         None => address.split_at(address.find(':').unwrap_or(address.len())),
@@ -125,10 +125,10 @@ fn host_and_port(address: &str) -> Result<(&str, u16), StoreError> {
     if address.contains(',') {
         let help =
             "for several servers write `redis+sentinel://h1,h2,h3/MASTER/db` or `redis+cluster://h1,h2`";
-        return Err(StoreError::new("names more than one host", help));
+        return Err(StoreUrlError::new("names more than one host", help));
     }
     if host.is_empty() {
-        return Err(StoreError::new("has no host", "write `redis://host:6379/0`"));
+        return Err(StoreUrlError::new("has no host", "write `redis://host:6379/0`"));
     }
     let port = match port.strip_prefix(':') {
         None if port.is_empty() => DEFAULT_PORT,
@@ -137,13 +137,13 @@ fn host_and_port(address: &str) -> Result<(&str, u16), StoreError> {
     };
     if port == 0 {
         let help = "write the port as a number, as in `redis://host:6379/0`; a password goes before an `@`";
-        return Err(StoreError::new("has a port that is no number from 1 to 65535", help));
+        return Err(StoreUrlError::new("has a port that is no number from 1 to 65535", help));
     }
     check_host(host)?;
     Ok((host, port))
 }
 
-fn check_host(host: &str) -> Result<(), StoreError> {
+fn check_host(host: &str) -> Result<(), StoreUrlError> {
     let v6 = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let good = match v6 {
         Some(v6) => v6.parse::<std::net::Ipv6Addr>().is_ok(),
@@ -151,16 +151,16 @@ fn check_host(host: &str) -> Result<(), StoreError> {
     };
     if !good {
         let help = "write a name or an IPv4 address, or an IPv6 address in brackets: `redis://[::1]:6379/0`";
-        return Err(StoreError::new("has a host that is no name or address", help));
+        return Err(StoreUrlError::new("has a host that is no name or address", help));
     }
     if host == "0.0.0.0" || host == "[::]" {
         let help = "that is where a server listens: write the address at which this machine reaches it";
-        return Err(StoreError::new("names no certain machine", help));
+        return Err(StoreUrlError::new("names no certain machine", help));
     }
     Ok(())
 }
 
-fn database(db: &str) -> Result<u32, StoreError> {
+fn database(db: &str) -> Result<u32, StoreUrlError> {
     let digits = db.bytes().all(|b| b.is_ascii_digit());
     match db {
         "" => Ok(0),
@@ -169,16 +169,16 @@ fn database(db: &str) -> Result<u32, StoreError> {
     }
 }
 
-fn no_database() -> StoreError {
-    StoreError::new(
+fn no_database() -> StoreUrlError {
+    StoreUrlError::new(
         "has a database that is no number",
         "write the number of the database last: `redis://host:6379/0`",
     )
 }
 
-fn unencoded() -> StoreError {
+fn unencoded() -> StoreUrlError {
     let what = "has a user or password with a character that is not percent-encoded";
-    StoreError::new(
+    StoreUrlError::new(
         what,
         "write `%` as `%25`, `/` as `%2F`, `:` as `%3A`, `@` as `%40`, `?` as `%3F`, `#` as `%23`",
     )

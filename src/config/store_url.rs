@@ -27,14 +27,14 @@ pub enum StoreUrl {
 /// Why a store was refused. It never holds a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("store {what}: {help}")]
-pub struct StoreError {
+pub struct StoreUrlError {
     /// What is wrong; continues "the store".
     pub what: String,
     /// The way out.
     pub help: String,
 }
 
-impl StoreError {
+impl StoreUrlError {
     pub(super) fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
         Self { what: what.into(), help: help.into() }
     }
@@ -42,7 +42,7 @@ impl StoreError {
 
 impl StoreUrl {
     /// Checks the text of a store: `local`, `local:PATH` or the URL of a Redis server.
-    pub fn parse(text: &str) -> Result<Self, StoreError> {
+    pub fn parse(text: &str) -> Result<Self, StoreUrlError> {
         if text == "local" {
             return Ok(Self::Local);
         }
@@ -59,23 +59,24 @@ impl StoreUrl {
     }
 
     /// Several stores at once: a quorum of Redis servers.
-    pub(super) fn parse_list(texts: &[&str]) -> StoreError {
+    pub(super) fn parse_list(texts: &[&str]) -> StoreUrlError {
         let odd = texts.iter().find(|text| {
             let single = text.starts_with("redis://") || text.starts_with("rediss://");
             !single || RedisUrl::parse(text).is_err()
         });
         match (texts.len(), odd) {
-            (0, _) => {
-                StoreError::new("is an empty list", "write one store as a string: `\"redis://host:6379/0\"`")
-            }
-            (1, _) => StoreError::new("is a list of one", "write it as a string, without the brackets"),
+            (0, _) => StoreUrlError::new(
+                "is an empty list",
+                "write one store as a string: `\"redis://host:6379/0\"`",
+            ),
+            (1, _) => StoreUrlError::new("is a list of one", "write it as a string, without the brackets"),
             (n, _) if n < LEAST_QUORUM => {
                 let what = format!(
                     "is a list of {n}, which is no quorum: when one of them fails, no majority is left"
                 );
-                StoreError::new(what, "write one store as a string; a quorum takes three or more")
+                StoreUrlError::new(what, "write one store as a string; a quorum takes three or more")
             }
-            (_, Some(odd)) => StoreError::new(
+            (_, Some(odd)) => StoreUrlError::new(
                 format!("lists `{}`, which is no URL of a Redis server", mask::mask_store(odd)),
                 "write each as `redis://host:6379/0`",
             ),
@@ -100,43 +101,43 @@ impl fmt::Display for StoreUrl {
     }
 }
 
-fn local_path(path: &str) -> Result<StoreUrl, StoreError> {
+fn local_path(path: &str) -> Result<StoreUrl, StoreUrlError> {
     let help = "write `local:/path/of/the/file`, or `local` alone for a file in the state directory";
     match path {
-        "" => Err(StoreError::new("has no path after `local:`", help)),
-        _ if path.starts_with("//") => Err(StoreError::new("has slashes of a URL after `local:`", help)),
+        "" => Err(StoreUrlError::new("has no path after `local:`", help)),
+        _ if path.starts_with("//") => Err(StoreUrlError::new("has slashes of a URL after `local:`", help)),
         _ if path.ends_with('/') => {
-            Err(StoreError::new("ends in `/`, so it is a directory and no file", help))
+            Err(StoreUrlError::new("ends in `/`, so it is a directory and no file", help))
         }
         _ => Ok(StoreUrl::LocalPath(PathBuf::from(path))),
     }
 }
 
-fn not_yet(what: &str) -> StoreError {
-    StoreError::new(
+fn not_yet(what: &str) -> StoreUrlError {
+    StoreUrlError::new(
         format!("is {what}, which is not supported yet"),
         "use one server: `redis://host:6379/0`, `rediss://…`, `redis+unix:///path`, or `local`",
     )
 }
 
-fn sentinel(rest: &str) -> StoreError {
+fn sentinel(rest: &str) -> StoreUrlError {
     let mut parts = rest.split('/');
     let (hosts, master) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
     if hosts.is_empty() || hosts.split(',').any(str::is_empty) || master.is_empty() {
         let help = "write `redis+sentinel://h1,h2,h3/MASTER/db`";
-        return StoreError::new("lacks hosts, or the name of the master", help);
+        return StoreUrlError::new("lacks hosts, or the name of the master", help);
     }
     not_yet("behind Redis Sentinel")
 }
 
-fn cluster(rest: &str) -> StoreError {
+fn cluster(rest: &str) -> StoreUrlError {
     if rest.is_empty() || rest.split(',').any(str::is_empty) {
-        return StoreError::new("lacks hosts", "write `redis+cluster://h1,h2,h3`");
+        return StoreUrlError::new("lacks hosts", "write `redis+cluster://h1,h2,h3`");
     }
     not_yet("a Redis Cluster")
 }
 
-fn unknown_scheme(scheme: &str, rest: &str) -> StoreError {
+fn unknown_scheme(scheme: &str, rest: &str) -> StoreUrlError {
     let help = match (scheme, suggest::nearest(scheme, SCHEMES)) {
         ("local", _) => "write `local:/path/of/the/file`, or `local` alone".to_owned(),
         ("valkey", _) => "write `redis://…`: Valkey speaks the same protocol".to_owned(),
@@ -147,17 +148,17 @@ fn unknown_scheme(scheme: &str, rest: &str) -> StoreError {
         (_, Some(near)) => format!("did you mean `{near}://`?"),
         (_, None) => known_stores(),
     };
-    StoreError::new("has an unknown scheme", help)
+    StoreUrlError::new("has an unknown scheme", help)
 }
 
-fn no_scheme(text: &str) -> StoreError {
+fn no_scheme(text: &str) -> StoreUrlError {
     let help = match suggest::nearest(text, &["local"]) {
         Some(near) => format!("did you mean `{near}`?"),
         None if text.starts_with('/') => format!("did you mean `local:{text}`?"),
         None if text.contains([':', '.']) => "write the scheme first: `redis://host:6379/0`".to_owned(),
         None => known_stores(),
     };
-    StoreError::new("is none that is known", help)
+    StoreUrlError::new("is none that is known", help)
 }
 
 fn known_stores() -> String {

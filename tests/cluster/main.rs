@@ -4,6 +4,7 @@
 
 mod faults;
 mod harness;
+#[expect(dead_code, reason = "what the tests of the stores need besides")]
 #[path = "../support/redis_server.rs"]
 mod redis_server;
 mod witness;

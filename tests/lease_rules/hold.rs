@@ -1,6 +1,6 @@
 //! Renew, finish and abandon on a store that remembers: only the holder's own lock, and each end once.
 
-use solocron::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Verdict};
+use solocron::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, UtcMillis, Verdict};
 use solocron::lease::{Answer, Holding, LeaseInstant, Memory, Request};
 
 use crate::book::{Book, MEMORIES, at, is_won, one, secs, tick};

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use redis::Connection;
+use solocron::config::RedisUrl;
 use solocron::job::{ClusterName, JobName, UtcMillis};
 use solocron::lease::{Decision, Entry, Era, LeaseInstant, Memory, Record, Request, Server, decide};
-use solocron::store::{RedisKeys, RedisStore, RedisUrl, Store};
+use solocron::store::{RedisKeys, RedisStore, Store};
 
 use crate::support::redis_server::RedisServer;
 

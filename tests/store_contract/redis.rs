@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use solocron::config::RedisUrl;
 use solocron::job::Verdict;
 use solocron::lease::{Answer, Request};
-use solocron::store::{RedisKeys, RedisStore, RedisUrl, Store, StoreError};
+use solocron::store::{RedisKeys, RedisStore, Store, StoreError};
 
 use crate::support::redis_server::RedisServer;
 use crate::support::sample::{self, LEASE};

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use solocron::config::RedisUrl;
 use solocron::lease::Request;
-use solocron::store::{RedisStore, RedisUrl, Store, StoreError};
+use solocron::store::{RedisStore, Store, StoreError};
 use tempfile::TempDir;
 
 use crate::support::redis_server::RedisServer;

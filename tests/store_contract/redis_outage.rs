@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
+use solocron::config::RedisUrl;
 use solocron::lease::{Answer, Request};
-use solocron::store::{RedisStore, RedisUrl, Store, StoreError};
+use solocron::store::{RedisStore, Store, StoreError};
 use tokio::time::timeout;
 
 use crate::support::redis_server::RedisServer;

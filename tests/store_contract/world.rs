@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 use solocron::clock::SystemClock;
+use solocron::config::RedisUrl;
 use solocron::job::{ClusterName, JobName, UtcMillis};
 use solocron::lease::{Answer, Caller, Claim, Era, Holding, Record, Reply, Request};
-use solocron::store::{LocalStore, RedisKeys, RedisStore, RedisUrl, Store};
+use solocron::store::{LocalStore, RedisKeys, RedisStore, Store};
 use tempfile::TempDir;
 
 use crate::support::redis_server::RedisServer;
