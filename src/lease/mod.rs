@@ -1,4 +1,4 @@
-//! The lease protocol, pure: a store makes [`decide`] atomic, a holder obeys [`Deadline`]. No clock, no I/O.
+//! The lease protocol, pure: a store makes [`decide()`] atomic, a holder obeys [`Deadline`]. No clock, no I/O.
 //!
 //! `decide(record, request, server) -> (record', entries, reply)` is the only place where it is settled who runs what.
 //! The Redis scripts say the same rules once more in Lua, and a property test holds the two equal.
