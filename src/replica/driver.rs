@@ -284,12 +284,6 @@ impl Driver {
             self.pruning.spawn(async move { shop.logs.prune(retention).await });
         }
     }
-
-    fn say_alive(&self) {
-        if let Some(alive) = &self.alive {
-            (alive.tell)();
-        }
-    }
 }
 
 async fn tick(interval: &mut Option<tokio::time::Interval>) {

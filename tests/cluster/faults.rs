@@ -1,6 +1,7 @@
 //! What a replica does when the store goes away, comes back, forgets its lock, or gives it to another.
 
 use jiff::{SignedDuration, Timestamp};
+use solocron::clock::{Clock, SystemClock};
 
 use crate::harness::{Cluster, Plan};
 use crate::redis_server::RedisServer;
@@ -77,9 +78,11 @@ fn ticks_that_come_while_the_store_is_away_run_once_it_is_back_within_their_star
     let mut cluster = Cluster::start(&Plan { keys, skews_ms: &[0; 3], ..Plan::on(&redis.url()) });
     cluster.wait_for_runs(3);
     redis.freeze();
-    cluster.wait_for_message("tick waits, because the store does not answer");
-    cluster.wait_for_message("store does not answer: no job starts until it does");
-    let back = Timestamp::now();
+    cluster.wait_for_messages(&[
+        "tick waits, because the store does not answer",
+        "store does not answer: no job starts until it does",
+    ]);
+    let back = SystemClock.utc().timestamp();
     redis.thaw();
     cluster.wait_for("a tick of after the outage", |event| {
         let tick = event["tick"].as_str().and_then(|tick| tick.parse::<Timestamp>().ok());

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use solocron::clock::{Clock, SystemClock};
 use tempfile::TempDir;
 
 use crate::witness::{self, Witnessed, check};
@@ -112,8 +113,9 @@ impl Cluster {
 
     /// Waits for a line of any replica's log.
     pub(crate) fn wait_for(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        let deadline = SystemClock.boot().plus(DEADLINE);
         loop {
-            let Ok(line) = self.lines.recv_timeout(DEADLINE) else {
+            let Ok(line) = self.lines.recv_timeout(deadline.since(SystemClock.boot())) else {
                 panic!("waited in vain for {what}\n{}", self.log);
             };
             self.log += &line;
@@ -122,6 +124,17 @@ impl Cluster {
             if is_it(&event) {
                 return event;
             }
+        }
+    }
+
+    /// Waits for all of these messages, in whatever order they come.
+    pub(crate) fn wait_for_messages(&mut self, messages: &[&str]) {
+        let mut missing = messages.to_vec();
+        while !missing.is_empty() {
+            let what = format!("{missing:?}");
+            let is_missing = |event: &Value| missing.iter().any(|message| event["message"] == *message);
+            let event = self.wait_for(&what, is_missing);
+            missing.retain(|message| event["message"] != *message);
         }
     }
 
