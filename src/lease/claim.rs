@@ -20,7 +20,17 @@ struct Bid<'a> {
     overlap: Overlap,
 }
 
-impl Bid<'_> {
+impl<'a> Bid<'a> {
+    fn of_claim(claim: &'a Claim) -> Self {
+        let Claim { ref caller, run, tick, lease, overlap, .. } = *claim;
+        Self { caller, run, tick, instant: tick.instant(), lease, overlap }
+    }
+
+    fn of_manual(manual: &'a Manual) -> Self {
+        let Manual { ref caller, run, tick, asked, lease, overlap, .. } = *manual;
+        Self { caller, run, tick, instant: asked, lease, overlap }
+    }
+
     /// The longest lease that anybody may hold or have held under this record.
     fn longest_lease(&self, record: &Record) -> Duration {
         record.lease.max(self.lease).max(self.caller.largest_lease)
@@ -29,14 +39,7 @@ impl Bid<'_> {
 
 /// Decides a claim for a scheduled tick.
 pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
-    let bid = Bid {
-        caller: &claim.caller,
-        run: claim.run,
-        tick: claim.tick,
-        instant: claim.tick.instant(),
-        lease: claim.lease,
-        overlap: claim.overlap,
-    };
+    let bid = Bid::of_claim(claim);
     let was_missing = draft.record.is_none();
     if let Some(answer) = enter(&mut draft, &bid) {
         if was_missing {
@@ -64,32 +67,26 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         }
         Contention::Held(answer) => return draft.answer(answer),
     }
-    // Rule 14. A rerun raises no mark.
-    if !rerun {
-        passed::record_passed(&mut draft, claim);
+    if rerun {
+        draft.record_mut().tries += 1;
+        return grant(draft, &bid, Cause::Rerun);
     }
-    let cause = match (rerun, claim.catch_up) {
-        (true, _) => Cause::Rerun,
-        (false, true) => Cause::CatchUp,
-        (false, false) => Cause::Schedule,
-    };
+    draft.record_mut().tries = 1;
+    raise_mark(&mut draft, claim);
+    grant(draft, &bid, if claim.catch_up { Cause::CatchUp } else { Cause::Schedule })
+}
+
+/// Decides the tick, and tells of those passed over.
+fn raise_mark(draft: &mut Draft<'_>, claim: &Claim) {
+    passed::record_passed(draft, claim);
     let record = draft.record_mut();
-    record.tries = if rerun { record.tries + 1 } else { 1 };
     record.mark = record.mark.max(claim.tick.instant());
     record.sched = claim.sched.clone();
-    grant(draft, &bid, cause)
 }
 
 /// Decides a request for a run that somebody asked for; it never touches the mark.
 pub(super) fn decide_manual(mut draft: Draft<'_>, manual: &Manual) -> Decision {
-    let bid = Bid {
-        caller: &manual.caller,
-        run: manual.run,
-        tick: manual.tick,
-        instant: manual.asked,
-        lease: manual.lease,
-        overlap: manual.overlap,
-    };
+    let bid = Bid::of_manual(manual);
     if let Some(answer) = enter(&mut draft, &bid) {
         return draft.answer(answer);
     }
@@ -206,8 +203,11 @@ fn contend(draft: &mut Draft<'_>, bid: &Bid<'_>, rerun: bool) -> Contention {
     let needed = if record.run.is_none() { record.lease } else { bid.longest_lease(record) };
     let may_be_held = record.until > LeaseInstant::FREE && (record.until > lease_now || calm < needed);
     if may_be_held {
-        let is_alive = record.is_running() && record.ended.is_some_and(|alive| alive >= bid.instant);
-        if bid.overlap == Overlap::Skip && is_alive && !rerun {
+        // A run that began after the instant was not going on at it, however long it lives.
+        let covers = record.is_running()
+            && record.started.is_some_and(|started| started <= bid.instant)
+            && record.ended.is_some_and(|alive| alive >= bid.instant);
+        if bid.overlap == Overlap::Skip && covers && !rerun {
             return Contention::Covered;
         }
         if bid.overlap == Overlap::Replace && record.is_running() {
@@ -246,13 +246,10 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict, rerun: bool) -
         let answer = decided(draft.record_mut(), claim.tick);
         return draft.answer(answer);
     }
-    passed::record_passed(&mut draft, claim);
+    raise_mark(&mut draft, claim);
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
     draft.entries.push(entry);
-    let record = draft.record_mut();
-    record.mark = record.mark.max(claim.tick.instant());
-    record.sched = claim.sched.clone();
     draft.answer(Answer::Consumed(verdict))
 }
 

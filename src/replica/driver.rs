@@ -22,9 +22,10 @@ use super::contest::Contest;
 use super::errand::Done;
 use super::event::Event;
 use super::heartbeat::{Exchange, Heartbeat};
-use super::keeper::{Kept, Line, Shop};
+use super::keeper::{Kept, Line};
 use super::member::{Alive, Job, Replica, Stop};
 use super::patience::{Impatience, Patience};
+use super::shop::Shop;
 use super::watch::{Upshot, Watch};
 
 /// Without anything to wait for, the clock is looked at this often.
@@ -170,7 +171,7 @@ impl Driver {
                 Some(done) = self.errands.join_next() => self.done(done.expect("errands neither panic nor are aborted")),
                 Some(kept) = self.keepers.join_next() => self.kept(&kept.expect("keepers neither panic nor are aborted")),
                 Some(exchange) = exchanged.recv() => self.exchanged(exchange),
-                () = tick(&mut alive) => self.say_alive(),
+                () = tick(&mut alive) => self.alive.iter().for_each(|alive| (alive.tell)()),
                 () = stop.drain.cancelled(), if !self.draining => {
                     self.start_to_drain();
                     patience.drain(self.drain);

@@ -10,7 +10,8 @@ use crate::lease::{Abandon, BootInstant, Claim, Open, Reply, Request};
 use crate::store::StoreError;
 
 use super::action::Doubt;
-use super::keeper::{Line, Shop};
+use super::keeper::Line;
+use super::shop::Shop;
 
 /// A lock that cannot be given back is left to its time limit after this many tries.
 const ABANDON_TRIES: u32 = 5;

@@ -9,57 +9,20 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Clock;
-use crate::job::{JobName, JobSpec, NodeName, RunId, UtcMillis};
+use crate::job::{JobName, JobSpec, RunId};
 use crate::lease::{Answer, BootInstant, Deadline, Era, Finish, Holding, Renew, Reply, Request};
-use crate::run::{Ended, Identity, JobOutput, Launch, RunLogs, StopOrder, StopReason, attempt};
-use crate::store::{Store, StoreError};
+use crate::run::{Ended, Identity, Launch, StopOrder, StopReason, attempt};
+use crate::store::StoreError;
 
 use super::event::{Event, RunRef};
-use super::events::Events;
 use super::hold::{Duty, Hold};
-use super::memory::Memory;
+use super::shop::Shop;
 
 /// The end of a run that cannot be recorded is tried again after these pauses, from the first to the second.
 const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
-/// A wall clock ahead of the store's by less than this is taken as it is: half of what the store tolerates.
-const AHEAD_TOLERANCE: Duration = Duration::from_millis(100);
-
 /// A resting hold looks at nothing for this long.
 const REST: Duration = Duration::from_secs(3_600);
-
-/// What every keeper of a replica shares.
-#[derive(Debug)]
-pub(super) struct Shop {
-    pub(super) node: NodeName,
-    pub(super) store: Arc<dyn Store>,
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) logs: RunLogs,
-    pub(super) output: JobOutput,
-    pub(super) events: Events,
-    pub(super) memory: watch::Sender<Option<Memory>>,
-}
-
-impl Shop {
-    /// The instant by which ticks are due: the wall clock's, held back to the store's where the wall clock is ahead.
-    /// A tick so starts when neither clock finds it early, and a clock that is ahead keeps nobody from taking part.
-    pub(super) fn now(&self) -> UtcMillis {
-        let wall = self.clock.utc();
-        Some(self.store_time()).filter(|store| wall.since(*store) > AHEAD_TOLERANCE).unwrap_or(wall)
-    }
-
-    /// What the store's clock should show; the wall clock's time while nobody has heard from the store.
-    pub(super) fn store_time(&self) -> UtcMillis {
-        let memory = self.memory.borrow();
-        memory.as_ref().map_or_else(|| self.clock.utc(), |memory| memory.store_time(self.clock.boot()))
-    }
-
-    /// The store's present life, as far as it is known.
-    pub(super) fn era(&self) -> Era {
-        self.memory.borrow().as_ref().map(|memory| memory.era().clone()).unwrap_or_default()
-    }
-}
 
 /// A lock that was just granted.
 pub(super) struct Grant {

@@ -23,6 +23,7 @@ mod moves;
 mod patience;
 mod proposal;
 mod roster;
+mod shop;
 mod watch;
 
 pub use action::{Action, Bid, Finding, Won};

@@ -54,7 +54,7 @@ fn assert_shared_among(replicas: usize, runs: &[Witnessed]) {
 fn five_replicas_on_one_redis_run_every_tick_exactly_once() {
     let redis = RedisServer::start();
     let runs = run(&Plan { jobs: 10, skews_ms: &[0; 5], ..Plan::on(&redis.url()) }).stop_and_check(PERIOD_MS);
-    assert!(runs.len() >= 10 * seconds(), "{}", runs.len());
+    assert!(runs.len() >= 10 * (seconds() - 3), "{}", runs.len());
     assert_shared_among(5, &runs);
 }
 
@@ -71,7 +71,9 @@ fn a_thousand_jobs_due_at_one_instant_lose_nothing() {
     let plan = Plan { jobs: 1_000, schedule: "*/30 * * * * *", skews_ms: &[0; 3], ..Plan::on(&url) };
     let mut cluster = Cluster::start(&plan);
     cluster.wait_for_runs(1);
-    cluster.stop_and_check(30_000);
+    let runs = cluster.stop();
+    assert_eq!(check(&runs, 30_000), []);
+    assert!(runs.len() >= 1_000, "{}", runs.len());
 }
 
 #[test]

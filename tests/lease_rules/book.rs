@@ -70,7 +70,7 @@ impl Book {
     }
 
     /// This many seconds from now, on the lease clock.
-    pub(crate) fn from_now(&self, seconds: u64) -> LeaseInstant {
+    pub(crate) fn lease_end(&self, seconds: u64) -> LeaseInstant {
         self.server.lease_now.plus(secs(seconds))
     }
 

@@ -16,7 +16,7 @@ fn rule_3_a_missing_record_is_opened_and_the_lock_waits_a_lease() {
         let mut book = Book::new(memory);
         let answer = book.claim(tick(0.0), |claim| claim.caller.largest_lease = secs(300));
         assert_eq!(answer, held_for(secs(300)));
-        let until = book.from_now(300);
+        let until = book.lease_end(300);
         let record = book.record();
         assert_eq!((record.until, record.lease, record.mark), (until, secs(300), at(0.2)));
         assert!(!record.is_running() && record.fence.0 == 0);
@@ -78,7 +78,7 @@ fn rule_4_a_record_of_another_era_waits_by_the_largest_lease_and_raises_its_mark
             claim.caller.calm = Duration::ZERO;
         });
         assert_eq!(answer, held_for(secs(30)));
-        let (until, era) = (book.from_now(30), book.server.era.clone());
+        let (until, era) = (book.lease_end(30), book.server.era.clone());
         let record = book.record();
         assert_eq!((record.until, &record.era, record.mark), (until, &era, at(-0.8)));
     }
@@ -87,7 +87,7 @@ fn rule_4_a_record_of_another_era_waits_by_the_largest_lease_and_raises_its_mark
 #[test]
 fn rule_4_never_shortens_a_wait_nor_lowers_a_mark() {
     let mut book = Book::ready(Memory::Forgetful);
-    book.record().until = book.from_now(20);
+    book.record().until = book.lease_end(20);
     book.record().lease = secs(5);
     book.record().mark = at(0.0);
     let until = book.record().until;
@@ -98,7 +98,7 @@ fn rule_4_never_shortens_a_wait_nor_lowers_a_mark() {
         claim.caller.heard = at(-30.0);
     });
     // Rule 6 then takes it for a clock that was stepped back; rule 4 alone would have left it.
-    let least = book.from_now(5);
+    let least = book.lease_end(5);
     assert!((least..=until).contains(&book.record().until));
     assert_eq!(book.record().mark, at(0.0));
 }
@@ -126,7 +126,6 @@ fn rule_4_ticks_passed_over_have_one_entry_and_the_first_free_one_runs() {
     book.pass(secs(60));
     assert!(is_won(&book.claim(tick(60.0), |_| {})));
     assert_eq!(book.told(), [several(at(-60.0), tick(0.0), LOST)]);
-    book.new_era();
 }
 
 #[test]
@@ -160,7 +159,7 @@ fn rule_4_ticks_missed_after_those_forgotten_share_their_entry() {
 #[test]
 fn rule_4_on_a_durable_store_a_restart_forgets_nothing() {
     let mut idle = Book::ready(Memory::Durable);
-    idle.record().until = idle.from_now(20);
+    idle.record().until = idle.lease_end(20);
     idle.new_era();
     idle.server.lease_now = LeaseInstant(1_000);
     assert!(is_won(&idle.claim(tick(0.0), |claim| claim.caller.heard = at(60.0))));
@@ -230,4 +229,28 @@ fn a_gap_after_an_edited_schedule_is_not_told_of() {
         book.claim(tick(180.0), |_| {});
         assert!(book.told().contains(&several(at(0.0), tick(120.0), GAP)), "{:?}", book.told());
     }
+}
+
+#[test]
+fn a_rerun_leaves_forgotten_ticks_to_be_told_of() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let holding = book.win(tick(0.0));
+    let interrupted = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
+    book.finish(&holding, |finish| finish.verdict = interrupted);
+    book.new_era();
+    book.pass(secs(70));
+    book.open(|open| open.caller.heard = at(65.0));
+    book.pass(LEASE);
+    let rerun = book.claim(tick(0.0), |claim| claim.on_interrupt = solocron::job::OnInterrupt::Rerun);
+    assert!(is_won(&rerun), "{rerun:?}");
+    assert_eq!(book.claim(tick(60.0), |_| {}), Answer::Consumed(LOST));
+}
+
+#[test]
+fn a_manual_request_that_meets_a_missing_record_keeps_what_was_seen() {
+    let mut book = Book::new(Memory::Forgetful);
+    book.manual(|manual| manual.caller.seen = Some(at(-180.0)));
+    book.pass(LEASE);
+    assert!(is_won(&book.claim(tick(30.0), |claim| claim.prev = Some(tick(-30.0)))));
+    assert_eq!(book.told(), [several(at(-180.0), tick(-30.0), LOST)]);
 }

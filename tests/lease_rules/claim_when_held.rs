@@ -24,7 +24,7 @@ fn rule_5_the_same_run_asks_again_and_hears_the_same() {
         let first = book.ask(Request::Claim(claim.clone()));
         book.pass(Duration::from_millis(900));
         assert_eq!(book.ask(Request::Claim(claim.clone())), first);
-        assert_eq!(book.from_now(30), book.record().until);
+        assert_eq!(book.lease_end(30), book.record().until);
         let holding = sample::holding(book.record());
         book.finish(&holding, |_| {});
         assert!(matches!(book.ask(Request::Claim(claim)), Answer::Decided { by: Some(_), how: Some(_) }));
@@ -51,12 +51,12 @@ fn rule_6_a_lock_that_ends_too_far_ahead_is_cut_to_the_largest_lease() {
         for (remembered, expected) in [(30, 30), (60, 60)] {
             let mut book = Book::ready(memory);
             book.win(tick(0.0));
-            book.record().until = book.from_now(3600);
+            book.record().until = book.lease_end(3600);
             book.claim(tick(0.1), |claim| {
                 wait(claim);
                 claim.caller.largest_lease = secs(remembered);
             });
-            assert_eq!(book.from_now(expected), book.record().until);
+            assert_eq!(book.lease_end(expected), book.record().until);
         }
     }
 }
@@ -88,7 +88,8 @@ fn rule_7_a_holder_not_heard_from_for_a_lease_is_gone_and_the_lock_is_free() {
 
 #[test]
 fn rule_7_and_12_a_claimant_without_a_lease_of_calm_waits_for_the_largest_lease() {
-    let cases: [(fn(&mut Claim), u64); 3] = [
+    type Change = fn(&mut Claim);
+    let cases: [(Change, u64); 3] = [
         (|_| {}, 30),
         (|claim| claim.lease = secs(40), 40),
         (|claim| claim.caller.largest_lease = secs(50), 50),

@@ -24,7 +24,7 @@ fn rule_14_a_grant_writes_the_whole_record_and_keeps_pause_and_order() {
         let expected = Record {
             fence,
             mark: at(-0.5),
-            until: book.from_now(7),
+            until: book.lease_end(7),
             lease: secs(7),
             phase: Phase::Running,
             run: Some(run),

@@ -13,7 +13,7 @@ fn a_renewal_gives_another_lease_and_tells_of_an_order_to_stop() {
         let holding = book.win(tick(0.0));
         book.pass(secs(29));
         assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
-        assert_eq!(book.from_now(30), book.record().until);
+        assert_eq!(book.lease_end(30), book.record().until);
         book.record().stop = Some(holding.run);
         assert_eq!(book.renew(&holding), Answer::Renewed { stop: true });
         book.record().stop = Some(RunId::new());

@@ -22,7 +22,7 @@ fn a_renewal_puts_back_what_an_emptied_store_forgot() {
         book.record = None;
         book.pass(secs(5));
         assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
-        let until = book.from_now(30);
+        let until = book.lease_end(30);
         let record = book.record();
         assert_eq!((record.fence, record.run, record.tick), (before.fence, before.run, before.tick));
         assert_eq!((record.mark, record.until, record.owner.clone()), (at(0.0), until, before.owner));

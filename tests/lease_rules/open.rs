@@ -19,7 +19,7 @@ fn an_unknown_job_waits_two_seconds_and_then_runs_its_first_tick() {
         assert_eq!(book.open(|open| open.known = false), opened(&sample::sched().0));
         let expected = Record {
             mark: at(0.2),
-            until: book.from_now(2),
+            until: book.lease_end(2),
             lease: secs(2),
             sched: sample::sched(),
             ..Record::empty(book.server.era.clone())
@@ -39,7 +39,7 @@ fn a_known_job_waits_by_the_largest_lease() {
         for (lease, largest) in [(30, 300), (300, 30)] {
             let mut book = Book::new(memory);
             book.open(|open| (open.lease, open.caller.largest_lease) = (secs(lease), secs(largest)));
-            assert_eq!(book.from_now(300), book.record().until);
+            assert_eq!(book.lease_end(300), book.record().until);
         }
     }
 }

@@ -95,6 +95,46 @@ fn kind(request: &Request) -> &'static str {
 /// What one of the two is told differently, to show that the comparison notices.
 type Twist = fn(&mut Request, &mut UtcMillis);
 
+/// One difference in each kind of request, and one in the clock.
+const TWISTS: [(&str, Twist); 8] = [
+    ("a clock one millisecond ahead", |_, now| *now = now.plus(Duration::from_millis(1))),
+    ("another tick", |request, _| {
+        if let Request::Claim(claim) = request {
+            claim.tick.0 = claim.tick.0.plus(Duration::from_millis(1));
+        }
+    }),
+    ("less calm", |request, _| {
+        if let Request::Claim(claim) = request {
+            claim.caller.calm = claim.caller.calm.saturating_sub(Duration::from_secs(300));
+        }
+    }),
+    ("no order", |request, _| {
+        if let Request::Manual(manual) = request {
+            manual.order = None;
+        }
+    }),
+    ("a known job", |request, _| {
+        if let Request::Open(open) = request {
+            open.known = true;
+        }
+    }),
+    ("another fence", |request, _| {
+        if let Request::Renew(renew) = request {
+            renew.holding.fence.0 += 1;
+        }
+    }),
+    ("another era", |request, _| {
+        if let Request::Finish(finish) = request {
+            finish.era.0.push('0');
+        }
+    }),
+    ("another run", |request, _| {
+        if let Request::Abandon(abandon) = request {
+            abandon.run = RunId::new();
+        }
+    }),
+];
+
 /// Runs one history, and stops at the first difference.
 async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twist) -> Result<(), String> {
     let rng = TestRng::from_seed(RngAlgorithm::XorShift, &seed.to_le_bytes());
@@ -161,47 +201,9 @@ async fn the_scripts_decide_as_the_function_does() {
 
 #[tokio::test]
 async fn the_comparison_notices_a_difference_in_every_kind_of_request() {
-    let twists: [(&str, Twist); 8] = [
-        ("a clock one millisecond ahead", |_, now| *now = now.plus(Duration::from_millis(1))),
-        ("another tick", |request, _| {
-            if let Request::Claim(claim) = request {
-                claim.tick.0 = claim.tick.0.plus(Duration::from_millis(1));
-            }
-        }),
-        ("less calm", |request, _| {
-            if let Request::Claim(claim) = request {
-                claim.caller.calm = claim.caller.calm.saturating_sub(Duration::from_secs(300));
-            }
-        }),
-        ("no order", |request, _| {
-            if let Request::Manual(manual) = request {
-                manual.order = None;
-            }
-        }),
-        ("a known job", |request, _| {
-            if let Request::Open(open) = request {
-                open.known = true;
-            }
-        }),
-        ("another fence", |request, _| {
-            if let Request::Renew(renew) = request {
-                renew.holding.fence.0 += 1;
-            }
-        }),
-        ("another era", |request, _| {
-            if let Request::Finish(finish) = request {
-                finish.era.0.push('0');
-            }
-        }),
-        ("another run", |request, _| {
-            if let Request::Abandon(abandon) = request {
-                abandon.run = RunId::new();
-            }
-        }),
-    ];
     let server = RedisServer::start();
     let mut pair = Pair::meet(&server).await;
-    for (what, twist) in twists {
+    for (what, twist) in TWISTS {
         let mut noticed = false;
         for seed in 1..=20 {
             noticed |= compare(&mut pair, seed, &mut Reached::default(), twist).await.is_err();

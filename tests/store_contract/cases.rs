@@ -59,11 +59,9 @@ pub(crate) async fn a_tick_is_granted_once_and_held_meanwhile_and_decided_after(
     assert_eq!((holding.run, holding.fence, holding.tick), (claim.run, fence, claim.tick));
 
     let same_tick = sample::claim(b.caller().await, claim.tick);
+    let decided = |how| Answer::Decided { by: Some(sample::node("a")), how: Some(Verdict::plain(how)) };
     let answer = b.ask(Request::Claim(same_tick.clone())).await.answer;
-    assert_eq!(
-        answer,
-        Answer::Decided { by: Some(sample::node("a")), how: Some(Verdict::plain(Outcome::Running)) }
-    );
+    assert_eq!(answer, decided(Outcome::Running));
 
     let waiting = Manual { overlap: Overlap::Wait, ..sample::manual(b.caller().await) };
     let answer = b.ask(Request::Manual(waiting)).await.answer;
@@ -75,10 +73,7 @@ pub(crate) async fn a_tick_is_granted_once_and_held_meanwhile_and_decided_after(
     assert_eq!(again, Answer::AlreadyDecided);
 
     let answer = b.ask(Request::Claim(same_tick)).await.answer;
-    assert_eq!(
-        answer,
-        Answer::Decided { by: Some(sample::node("a")), how: Some(Verdict::plain(Outcome::Succeeded)) }
-    );
+    assert_eq!(answer, decided(Outcome::Succeeded));
 }
 
 pub(crate) async fn asking_again_with_the_same_run_is_harmless(world: &World) {
@@ -137,10 +132,8 @@ pub(crate) async fn an_abandoned_tick_can_be_claimed_again(world: &World) {
     let claim = sample::claim(b.caller().await, holding.tick);
     let fence = won(&b.ask(Request::Claim(claim)).await.answer);
     assert!(fence > holding.fence);
-    assert_eq!(
-        a.ask(Request::Abandon(sample::abandon(holding.run, &a.era))).await.answer,
-        Answer::AlreadyDecided
-    );
+    let again = sample::abandon(holding.run, &a.era);
+    assert_eq!(a.ask(Request::Abandon(again)).await.answer, Answer::AlreadyDecided);
 }
 
 pub(crate) async fn a_tick_past_its_start_deadline_is_recorded_as_missed(world: &World) {

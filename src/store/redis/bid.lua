@@ -51,8 +51,10 @@ end
 local function contend(bid, rerun)
   local needed = record.run == '' and record.lease or longest_lease(bid)
   if record['until'] > 0 and (record['until'] > now or bid.calm < needed) then
-    local alive = record.phase == 'running' and record.ended and record.ended >= bid.instant
-    if bid.overlap == 'skip' and alive and not rerun then
+    -- A run that began after the instant was not going on at it, however long it lives.
+    local covers = record.phase == 'running' and record.started and record.started <= bid.instant
+      and record.ended and record.ended >= bid.instant
+    if bid.overlap == 'skip' and covers and not rerun then
       return 'covered'
     end
     if bid.overlap == 'replace' and record.phase == 'running' then

@@ -46,15 +46,19 @@ local function pass_over()
   })
 end
 
+local function raise_mark()
+  pass_over()
+  record.mark = math.max(record.mark, tick)
+  record.sched = sched
+end
+
 local function consume(outcome, reason)
   if rerun then return decided(tick) end
-  pass_over()
+  raise_mark()
   add_entry({
     'tick', tick, 'cause', catch_up and 'catch_up' or 'schedule', 'outcome', outcome, 'reason', reason,
     'finished', now,
   })
-  record.mark = math.max(record.mark, tick)
-  record.sched = sched
   return answer('consumed', outcome, reason)
 end
 
@@ -67,9 +71,10 @@ local standing, held = contend(bid, rerun)
 if standing == 'held' then return held end
 if standing == 'covered' then return consume('skipped', 'overlap') end
 
--- A rerun raises no mark.
-if not rerun then pass_over() end
-record.tries = rerun and record.tries + 1 or 1
-record.mark = math.max(record.mark, tick)
-record.sched = sched
-return grant(bid, rerun and 'rerun' or catch_up and 'catch_up' or 'schedule')
+if rerun then
+  record.tries = record.tries + 1
+  return grant(bid, 'rerun')
+end
+record.tries = 1
+raise_mark()
+return grant(bid, catch_up and 'catch_up' or 'schedule')

@@ -1,0 +1,50 @@
+//! What every part of a replica shares: its store, its clocks, its logs, and what it remembers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+use crate::job::{NodeName, UtcMillis};
+use crate::lease::Era;
+use crate::run::{JobOutput, RunLogs};
+use crate::store::Store;
+
+use super::events::Events;
+use super::memory::Memory;
+
+/// A wall clock ahead of the store's by less than this is taken as it is: half of what the store tolerates.
+const AHEAD_TOLERANCE: Duration = Duration::from_millis(100);
+
+/// Shared by the loop, its errands and the keepers.
+#[derive(Debug)]
+pub(super) struct Shop {
+    pub(super) node: NodeName,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) logs: RunLogs,
+    pub(super) output: JobOutput,
+    pub(super) events: Events,
+    pub(super) memory: watch::Sender<Option<Memory>>,
+}
+
+impl Shop {
+    /// The instant by which ticks are due: the wall clock's, held back to the store's where the wall clock is ahead.
+    /// A tick so starts when neither clock finds it early, and a clock that is ahead keeps nobody from taking part.
+    pub(super) fn now(&self) -> UtcMillis {
+        let wall = self.clock.utc();
+        Some(self.store_time()).filter(|store| wall.since(*store) > AHEAD_TOLERANCE).unwrap_or(wall)
+    }
+
+    /// What the store's clock should show; the wall clock's time while nobody has heard from the store.
+    pub(super) fn store_time(&self) -> UtcMillis {
+        let memory = self.memory.borrow();
+        memory.as_ref().map_or_else(|| self.clock.utc(), |memory| memory.store_time(self.clock.boot()))
+    }
+
+    /// The store's present life, as far as it is known.
+    pub(super) fn era(&self) -> Era {
+        self.memory.borrow().as_ref().map(|memory| memory.era().clone()).unwrap_or_default()
+    }
+}
