@@ -51,7 +51,6 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         tell_systemd(&[sd_notify::NotifyState::Ready]);
         let result = replica.run(stop).await;
         signals.abort();
-        tell_systemd(&[sd_notify::NotifyState::Stopping]);
         result.map(|()| Exit::Done).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
     })
 }
@@ -142,6 +141,9 @@ fn listen(stop: Stop) -> Result<tokio::task::JoinHandle<()>, Failure> {
             }
             if stop.drain.is_cancelled() {
                 stop.at_once.cancel();
+            }
+            if !stop.drain.is_cancelled() {
+                tell_systemd(&[sd_notify::NotifyState::Stopping]);
             }
             stop.drain.cancel();
         }

@@ -10,6 +10,7 @@ use crate::lease::{Answer, BootInstant, Era, Reply, ScheduleHash};
 use super::action::{Action, Bid, Doubt, Finding, Won};
 
 use super::memory::Known;
+use super::opening::Opening;
 use super::proposal::{Proposal, is_catch_up};
 
 /// A store that did not answer is asked again after this long, twice as long each time.
@@ -20,9 +21,6 @@ const ASKS_PER_LEASE: u32 = 6;
 
 /// However soon the holder's time seems over, it is not asked for more often than this.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
-
-/// A record of a newer release is complained of this often.
-const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 
 /// A record of a newer release is looked at again after this long.
 const SCHEMA_PAUSE: Duration = Duration::from_secs(30);
@@ -43,13 +41,10 @@ pub struct Contest {
     spec: Arc<JobSpec>,
     /// Every tick up to here is known to be decided.
     decided: UtcMillis,
-    /// Whether the job's record is known to be of the store's present era.
-    open: bool,
+    opening: Opening,
     state: State,
     /// Why the tick at hand has not been decided yet: becomes the reason of ticks that are passed over.
     delayed_by: Option<Reason>,
-    /// When a record of a newer release was last complained of.
-    complained: Option<UtcMillis>,
 }
 
 impl Contest {
@@ -58,10 +53,9 @@ impl Contest {
         Self {
             spec,
             decided: UtcMillis(0),
-            open: false,
+            opening: Opening::default(),
             state: State::Idle,
             delayed_by: None,
-            complained: None,
         }
     }
 
@@ -72,7 +66,7 @@ impl Contest {
 
     /// Whether the job's record still has to be opened.
     pub fn is_unopened(&self) -> bool {
-        !self.open
+        !self.opening.is_open()
     }
 
     /// The tick at hand.
@@ -117,23 +111,24 @@ impl Contest {
 
     /// The store lives another life, or forgot: the record has to be opened before the next claim.
     pub fn close(&mut self) {
-        self.open = false;
+        self.opening.set(false);
+    }
+
+    /// The tick whose instant has just come, if it cannot even be claimed because no record is open; told once.
+    pub fn unheard(&mut self, now: UtcMillis) -> Option<Tick> {
+        self.opening.unheard(&self.spec.schedule, now)
     }
 
     /// Whether a record of a newer release is worth another complaint.
     pub fn may_complain(&mut self, now: UtcMillis) -> bool {
-        let may = self.complained.is_none_or(|before| now.since(before) >= COMPLAIN_EVERY);
-        if may {
-            self.complained = Some(now);
-        }
-        may
+        self.opening.may_complain(now)
     }
 
     /// The record is open; its mark tells what is decided. Under another schedule, the new one starts now.
     pub fn opened(&mut self, mark: UtcMillis, sched: &ScheduleHash, now: UtcMillis) {
         let same = sched.0 == self.spec.schedule.fingerprint();
         self.decided = self.decided.max(if same { mark } else { mark.max(now) });
-        self.open = true;
+        self.opening.set(true);
         self.hurry(now);
     }
 
@@ -156,7 +151,7 @@ impl Contest {
     /// Time has passed: a tick's instant, or a wait, may be over. `stagger` tells how long after a tick's instant
     /// this replica asks for it.
     pub fn wake(&mut self, now: UtcMillis, stagger: impl FnOnce(Tick) -> Duration) -> Action {
-        if !self.open || self.is_asking() {
+        if self.is_unopened() || self.is_asking() {
             return Action::Nothing;
         }
         let Some(tick) = self.candidate(now) else { return self.rest() };
@@ -249,7 +244,9 @@ impl Contest {
                 (Some(Finding::NewerSchema(*schema)), self.wait(bid.sure(), now.plus(SCHEMA_PAUSE)))
             }
             Answer::NewEra(_) | Answer::Unsynced => {
-                self.open &= reply.answer == Answer::Unsynced;
+                if reply.answer != Answer::Unsynced {
+                    self.close();
+                }
                 self.wait(bid, again);
                 (None, Action::Resync(again))
             }

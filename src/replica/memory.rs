@@ -9,6 +9,9 @@ use crate::lease::{BootInstant, Caller, Era};
 /// The store's clock was stepped when it is off by more than this from where it should be.
 const STEP: Duration = Duration::from_millis(500);
 
+/// Clocks of two machines may drift apart by one percent.
+const DRIFT_DIVISOR: u32 = 100;
+
 /// What one exchange with the store taught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Learned {
@@ -60,6 +63,9 @@ impl Reading {
 pub struct Memory {
     /// The store's time when this machine was started.
     origin: i64,
+    /// How far that may be off, and when it was read.
+    error: Duration,
+    read: BootInstant,
     era: Era,
     /// The latest store time heard in any earlier era.
     heard: UtcMillis,
@@ -73,6 +79,8 @@ impl Memory {
     pub fn first(reading: Reading, era: Era) -> Self {
         Self {
             origin: reading.origin(),
+            error: reading.error(),
+            read: reading.received,
             era,
             heard: UtcMillis(0),
             latest: reading.store,
@@ -87,7 +95,7 @@ impl Memory {
             self.heard = self.heard.max(self.latest);
             self.era = era.clone();
             Learned::NewEra
-        } else if off > STEP + reading.error() {
+        } else if off > STEP + reading.error() + self.error {
             Learned::Stepped
         } else {
             Learned::Steady
@@ -95,7 +103,13 @@ impl Memory {
         if learned != Learned::Steady {
             self.steady_since = reading.received;
         }
-        self.origin = reading.origin();
+        // A slow answer tells less than a quick one of a while ago, until clocks may have drifted apart.
+        let aged = self.error + reading.received.since(self.read) / DRIFT_DIVISOR;
+        if learned != Learned::Steady || reading.error() <= aged {
+            self.origin = reading.origin();
+            self.error = reading.error();
+            self.read = reading.received;
+        }
         self.latest = self.latest.max(reading.store);
         learned
     }
@@ -179,6 +193,9 @@ mod tests {
     fn a_slow_answer_is_no_step() {
         let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
         assert_eq!(memory.learn(reading(1_000, 2_600, 501_000), &era("e")), Learned::Steady);
+        assert_eq!(memory.learn(reading(3_000, 5_000, 505_000), &era("e")), Learned::Steady);
+        assert_eq!(memory.store_time(at(6_000)), UtcMillis(506_000), "the quick reading is believed");
+        assert_eq!(memory.learn(reading(6_000, 6_000, 506_000), &era("e")), Learned::Steady);
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod keeper;
 mod member;
 mod memory;
 mod moves;
+mod opening;
 mod patience;
 mod proposal;
 mod roster;

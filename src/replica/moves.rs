@@ -24,6 +24,12 @@ impl Driver {
         let now = self.shop.now();
         let roster = &self.watch.roster;
         let Some(contest) = self.contests.get_mut(job) else { return };
+        if let Some(error) = self.watch.outage()
+            && let Some(tick) = contest.unheard(now)
+        {
+            let error = error.to_owned();
+            self.shop.events.tell(Event::TickUndecided { job: job.clone(), tick, error });
+        }
         let action = contest.wake(now, |tick| roster.stagger(job, tick));
         self.perform(job, action);
     }

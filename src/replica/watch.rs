@@ -36,7 +36,8 @@ pub(super) struct Watch {
     me: NodeName,
     life: RunId,
     expected: Option<u32>,
-    up: Option<bool>,
+    /// Why the store did not answer last time, or nothing if it did; unknown before the first time.
+    outage: Option<Option<String>>,
     /// Whether the store has taken a heartbeat of this life.
     known: bool,
     too_few_since: Option<BootInstant>,
@@ -59,7 +60,7 @@ impl Watch {
             me,
             life,
             expected,
-            up: None,
+            outage: None,
             known: false,
             too_few_since: None,
             taken_said: None,
@@ -67,19 +68,25 @@ impl Watch {
         }
     }
 
+    /// Why the store does not answer, while it does not.
+    pub(super) fn outage(&self) -> Option<&str> {
+        self.outage.as_ref()?.as_deref()
+    }
+
     /// Takes in one exchange.
     pub(super) fn take_in(&mut self, exchange: Exchange, memory: &mut Option<Memory>) -> Upshot {
         let pulse = match exchange.result {
             Ok(pulse) => pulse,
             Err(error) => {
-                if self.up != Some(false) {
-                    self.events.tell(Event::StoreLost { error: error.to_string() });
+                let error = error.to_string();
+                if self.outage().is_none() {
+                    self.events.tell(Event::StoreLost { error: error.clone() });
                 }
-                self.up = Some(false);
+                self.outage = Some(Some(error));
                 return Upshot::Same;
             }
         };
-        if self.up.replace(true) != Some(true) {
+        if self.outage.replace(None) != Some(None) {
             self.events.tell(Event::StoreReached { store: self.store.clone() });
         }
         let reading = Reading { sent: exchange.sent, received: exchange.received, store: pulse.now };
