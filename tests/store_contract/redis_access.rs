@@ -141,6 +141,9 @@ fn certificates(folder: &Path) {
     assert!(output.status.success(), "openssl: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// The server's address, for a process of this test's own.
+const TLS_URL: &str = "SOLOCRON_TEST_TLS_URL";
+
 fn tls_server(folder: &Path) -> RedisServer {
     let path = |name: &str| folder.join(name).display().to_string();
     RedisServer::start_with(&[
@@ -157,8 +160,12 @@ fn tls_server(folder: &Path) -> RedisServer {
     ])
 }
 
-#[test]
-fn tls_is_spoken_to_a_server_whose_ca_is_trusted() {
+#[tokio::test]
+async fn tls_is_spoken_to_a_server_whose_ca_is_trusted() {
+    // The test starts itself as each of the clients.
+    if let Ok(url) = std::env::var(TLS_URL) {
+        return speak_tls(&url).await;
+    }
     let folder = TempDir::new().expect("a folder for temporary files");
     certificates(folder.path());
     let server = tls_server(folder.path());
@@ -166,8 +173,8 @@ fn tls_is_spoken_to_a_server_whose_ca_is_trusted() {
     // The trusted CAs are read from the environment, which only a new process can be given safely.
     let client = |ca: &str| {
         let output = Command::new(std::env::current_exe().expect("a test has a file"))
-            .args(["redis_access::one_tls_client", "--exact", "--ignored", "--nocapture"])
-            .env("SOLOCRON_TEST_TLS_URL", format!("rediss://localhost:{}/0", server.port()))
+            .args(["redis_access::tls_is_spoken_to_a_server_whose_ca_is_trusted", "--exact", "--nocapture"])
+            .env(TLS_URL, format!("rediss://localhost:{}/0", server.port()))
             .env("SSL_CERT_FILE", folder.path().join(ca))
             .output()
             .expect("a process");
@@ -180,11 +187,9 @@ fn tls_is_spoken_to_a_server_whose_ca_is_trusted() {
     assert!(!trusted && said.to_lowercase().contains("certificate"), "{said}");
 }
 
-#[tokio::test]
-#[ignore = "started by the test above, with an address"]
-async fn one_tls_client() {
-    let url = std::env::var("SOLOCRON_TEST_TLS_URL").expect("started by the test above");
-    let replica = connect(&url).await.unwrap_or_else(|error| panic!("{error}"));
+/// A client in a process of its own.
+async fn speak_tls(url: &str) {
+    let replica = connect(url).await.unwrap_or_else(|error| panic!("{error}"));
     let open = sample::open(replica.caller().await);
     let reply = replica.ask(Request::Open(open)).await;
     assert!(reply.mark.is_some_and(|mark| mark.since(reply.now) < LEASE), "{reply:?}");

@@ -10,11 +10,19 @@ use solocron::lease::{Answer, Request};
 use crate::support::sample;
 use crate::world::World;
 
+/// Tells the test that it is the process with the switches.
+const CHILD: &str = "SOLOCRON_TEST_SWITCHED";
+
 /// How often one tick is granted in each store, as a process with this environment sees it.
 fn grants(switched_off: &str) -> Vec<String> {
     // The switch is read once per process, and tests may share theirs.
     let output = Command::new(std::env::current_exe().expect("a test has a file"))
-        .args(["switch::one_tick_claimed_three_times", "--exact", "--ignored", "--nocapture"])
+        .args([
+            "switch::a_tick_is_granted_twice_only_where_the_mark_is_switched_off",
+            "--exact",
+            "--nocapture",
+        ])
+        .env(CHILD, "")
         .env("SOLOCRON_SWITCH_OFF", switched_off)
         .output()
         .expect("a process");
@@ -23,15 +31,17 @@ fn grants(switched_off: &str) -> Vec<String> {
     said.lines().filter_map(|line| line.strip_prefix("granted ").map(str::to_owned)).collect()
 }
 
-#[test]
-fn a_tick_is_granted_twice_only_where_the_mark_is_switched_off() {
+#[tokio::test]
+async fn a_tick_is_granted_twice_only_where_the_mark_is_switched_off() {
+    if std::env::var(CHILD).is_ok() {
+        return claim_one_tick_three_times().await;
+    }
     assert_eq!(grants(""), ["local 1", "redis 1"]);
     assert_eq!(grants("mark"), ["local 3", "redis 3"]);
 }
 
-#[tokio::test]
-#[ignore = "started by the test above, with its switches"]
-async fn one_tick_claimed_three_times() {
+/// In a process with the test's switches.
+async fn claim_one_tick_three_times() {
     // What libtest says so far ends without a new line.
     println!();
     for (name, world) in [("local", World::local()), ("redis", World::redis())] {
