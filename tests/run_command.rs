@@ -263,3 +263,16 @@ fn a_killed_parent_takes_its_replicas_with_it() {
     replicas.signal(Signal::SIGKILL);
     replicas.wait_until_all_gone();
 }
+
+#[test]
+fn people_get_colours_where_they_are_wanted() {
+    let scene = Scene::new(CHATTY);
+    let mut command = scene.command(&["run", "--log-format", "pretty", "--replicas", "2"]);
+    let mut replicas = Program::start(command.env("CLICOLOR_FORCE", "1"));
+    let line = replicas.wait_for("of a run", |line| line.contains("run ended"));
+    assert!(line.contains("\u{1b}["), "{line}");
+    let plain = anstream::adapter::strip_str(&line).to_string();
+    assert!(plain.contains(" | ") && plain.contains("run ended: succeeded"), "{plain}");
+    replicas.signal(Signal::SIGTERM);
+    replicas.wait().expect_code(0);
+}
