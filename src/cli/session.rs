@@ -43,7 +43,7 @@ impl Session {
     pub(crate) fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
         let cluster = self.config.cluster.clone();
         let local = |path: &Path| -> Result<Arc<dyn Store>, Failure> {
-            let store = LocalStore::open(path, cluster.clone(), Box::new(SystemClock));
+            let store = LocalStore::start(path, cluster.clone(), Box::new(SystemClock));
             let store = store.map_err(|error| Failure::new(Exit::StoreUnreachable, error.to_string()))?;
             Ok(Arc::new(store))
         };

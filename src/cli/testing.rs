@@ -110,7 +110,7 @@ impl Bench {
         let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
         let clock = Hands(Arc::new(AtomicI64::new(NOON)));
         let path = folder.path().join("store.sqlite3");
-        let store = LocalStore::open(&path, config.cluster.clone(), Box::new(clock.clone()));
+        let store = LocalStore::start(&path, config.cluster.clone(), Box::new(clock.clone()));
         Self { folder, store: store.expect("opened"), config, clock }
     }
 

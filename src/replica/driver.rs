@@ -224,6 +224,8 @@ impl Driver {
     /// The wall clock was stepped: every instant is waited for anew, and what is due by now is looked at.
     fn replan(&mut self, now: UtcMillis) {
         self.shop.events.tell(Event::ClockStepped);
+        // The embedded store goes by the same clock, and how far another's is off has to be measured anew.
+        self.resync.notify_one();
         self.alarms.clear();
         self.agenda.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
         self.expect(take_coming(&self.agenda, self.shop.clock.as_ref()));

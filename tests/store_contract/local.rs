@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Barrier;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -23,8 +22,8 @@ const RACE_BASE: &str = "SOLOCRON_TEST_RACE_BASE";
 
 const RACE_TICKS: i64 = 200;
 
-fn open(path: &Path) -> Result<LocalStore, StoreError> {
-    LocalStore::open(path, cluster(), Box::new(SystemClock))
+fn start(path: &Path) -> LocalStore {
+    LocalStore::start(path, cluster(), Box::new(SystemClock)).expect("a machine with a boot id")
 }
 
 #[tokio::test]
@@ -64,7 +63,7 @@ async fn processes_race_for_200_ticks_without_a_double() {
 /// One process of the race.
 async fn race(path: &Path) {
     let base: i64 = std::env::var(RACE_BASE).expect("started by the race").parse().expect("a number");
-    let store = open(path).expect("a local disk");
+    let store = start(path);
     let era = store.pulse(None).await.expect("a pulse").era;
     let replica = Replica { store: std::sync::Arc::new(store), era };
     // What libtest says so far ends without a new line.
@@ -96,26 +95,47 @@ async fn run(replica: &Replica, tick: Tick) -> bool {
     }
 }
 
-#[test]
-fn replicas_that_start_together_make_the_file_together() {
+#[tokio::test]
+async fn replicas_that_start_together_make_the_file_together() {
     for _ in 0..10 {
         let folder = TempDir::new().expect("a folder for temporary files");
         let path = folder.path().join("deep/er/store.db");
-        let start = Barrier::new(6);
-        std::thread::scope(|scope| {
-            let opens: Vec<_> = (0..6)
-                .map(|_| {
-                    scope.spawn(|| {
-                        start.wait();
-                        open(&path).map(|_| ())
-                    })
-                })
-                .collect();
-            for open in opens {
-                assert_eq!(open.join().expect("no panic"), Ok(()));
-            }
-        });
+        let stores: Vec<LocalStore> = (0..6).map(|_| start(&path)).collect();
+        // Each store opens the file on a thread of its own.
+        let ready = futures_util::future::join_all(stores.iter().map(Store::ready)).await;
+        assert_eq!(ready, [const { Ok(()) }; 6]);
     }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_opened_is_an_outage_and_is_used_once_it_can() {
+    let folder = TempDir::new().expect("a folder for temporary files");
+    let in_the_way = folder.path().join("deep");
+    std::fs::write(&in_the_way, "").expect("a temporary file");
+    let store = start(&in_the_way.join("store.db"));
+
+    let error = store.ready().await.expect_err("a file is where its folder should be");
+    assert!(matches!(&error, StoreError::NotSent(why) if why.contains("folder")), "{error:?}");
+
+    std::fs::remove_file(&in_the_way).expect("our own file");
+    assert_eq!(store.ready().await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_file_that_was_deleted_is_left_for_the_one_that_others_find() {
+    let world = World::local();
+    let replica = world.opened().await;
+    replica.win().await;
+    let World::Local(folder) = &world else { unreachable!("it was made local") };
+    for file in ["store.db", "store.db-wal", "store.db-shm"] {
+        std::fs::remove_file(folder.path().join(file)).expect("our own file");
+    }
+
+    let other = start(&folder.path().join("store.db"));
+    other.enroll(&[job()]).await.expect("a new file");
+
+    assert_eq!(replica.store.known(&[job()]).await, Ok(vec![true]));
+    assert_eq!(replica.store.records(&[job()]).await, Ok(vec![None]));
 }
 
 #[tokio::test]

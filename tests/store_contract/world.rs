@@ -47,7 +47,7 @@ impl World {
         let store: Arc<dyn Store> = match self {
             Self::Local(folder) => {
                 let path = file(folder);
-                Arc::new(LocalStore::open(&path, cluster(), Box::new(SystemClock)).expect("a local disk"))
+                Arc::new(LocalStore::start(&path, cluster(), Box::new(SystemClock)).expect("a local disk"))
             }
             Self::Redis(server) => {
                 let url = RedisUrl::parse(&server.url()).expect("a good url");

@@ -1,6 +1,7 @@
-//! The SQLite file: opened for several processes, refused where locks do not work.
+//! The SQLite file: opened for several processes, refused where locks do not work, and left when it was deleted.
 
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::statfs::{self, FsType};
@@ -23,8 +24,33 @@ const REMOTE: [(FsType, &str); 5] = [
     (FsType(0x00C3_6400), "ceph"),
 ];
 
-/// Opens the file, making it and its folder where they are missing.
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+/// The open file.
+pub(super) struct File {
+    pub(super) connection: Connection,
+    path: PathBuf,
+    /// Device and number of the file that was opened.
+    identity: Option<(u64, u64)>,
+}
+
+impl File {
+    /// Opens the file, making it and its folder where they are missing.
+    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        let connection = connect(path)?;
+        Ok(Self { connection, path: path.to_owned(), identity: identity(path) })
+    }
+
+    /// Whether other replicas that open the path find this file. One that was deleted or replaced is nobody's but
+    /// ours: what it says about locks is worth nothing.
+    pub(super) fn is_still_there(&self) -> bool {
+        self.identity.is_some() && identity(&self.path) == self.identity
+    }
+}
+
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+fn connect(path: &Path) -> Result<Connection, StoreError> {
     let shown = path.display();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|error| {

@@ -8,7 +8,6 @@ use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
 use crate::store::{Answered, Beat, JobEntries, Pulse, Store, StoreError};
 
-use super::file;
 use super::worker::{Desk, Worker};
 
 /// A cluster's records in one SQLite file.
@@ -24,12 +23,12 @@ impl fmt::Debug for LocalStore {
 }
 
 impl LocalStore {
-    /// Opens the file, making it where it is missing. Leases are measured by `clock`'s boot time.
-    pub fn open(path: &Path, cluster: ClusterName, clock: Box<dyn Clock>) -> Result<Self, StoreError> {
-        let connection = file::open(path)?;
+    /// Starts without waiting for the file, which is opened, or made, by the first request that succeeds. Leases are
+    /// measured by `clock`'s boot time.
+    pub fn start(path: &Path, cluster: ClusterName, clock: Box<dyn Clock>) -> Result<Self, StoreError> {
         let era =
             boot_id().map_err(|error| StoreError::NotSent(format!("local store: no boot id: {error}")))?;
-        let worker = Worker::start(Desk { connection, cluster, clock, era: Era(era) })?;
+        let worker = Worker::start(Desk { path: path.to_owned(), cluster, clock, era: Era(era) })?;
         Ok(Self { path: path.to_owned(), worker })
     }
 }

@@ -1,9 +1,9 @@
 //! The thread that owns the SQLite connection: requests that arrive together share one transaction and one sync.
 
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rusqlite::Connection;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -12,6 +12,7 @@ use crate::job::ClusterName;
 use crate::lease::{Era, LeaseInstant, Memory, Server};
 use crate::store::StoreError;
 
+use super::file::File;
 use super::tables::{TableError, Tables, begin};
 
 /// Requests that share one transaction at the most; more would only make the first wait longer.
@@ -25,9 +26,9 @@ pub(super) struct Worker {
     asks: mpsc::Sender<Box<dyn Ask>>,
 }
 
-/// What the thread needs besides the connection.
+/// What the thread needs.
 pub(super) struct Desk {
-    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
     pub(super) cluster: ClusterName,
     pub(super) clock: Box<dyn Clock>,
     pub(super) era: Era,
@@ -111,19 +112,29 @@ impl Worker {
 }
 
 fn serve(desk: &Desk, inbox: &mpsc::Receiver<Box<dyn Ask>>) {
+    let mut file = None;
     while let Ok(first) = inbox.recv() {
         let mut batch = vec![first];
         batch.extend(inbox.try_iter().take(BATCH - 1));
-        let committed = transact(desk, &mut batch);
+        let committed = at_hand(&mut file, desk).and_then(|file| transact(desk, file, &mut batch));
         for ask in batch {
             ask.answer(committed.clone());
         }
     }
 }
 
-fn transact(desk: &Desk, batch: &mut [Box<dyn Ask>]) -> Result<(), StoreError> {
+/// The file that other replicas find, opened anew where it was not open, or was deleted.
+fn at_hand<'a>(file: &'a mut Option<File>, desk: &Desk) -> Result<&'a File, StoreError> {
+    if file.as_ref().is_none_or(|file| !file.is_still_there()) {
+        *file = None;
+        *file = Some(File::open(&desk.path)?);
+    }
+    Ok(file.as_ref().expect("it was just opened"))
+}
+
+fn transact(desk: &Desk, file: &File, batch: &mut [Box<dyn Ask>]) -> Result<(), StoreError> {
     let refused = |error: rusqlite::Error| StoreError::Refused(format!("local store: {error}"));
-    let transaction = begin(&desk.connection).map_err(refused)?;
+    let transaction = begin(&file.connection).map_err(refused)?;
     // The clocks are read once the file is ours: a decision never rests on a time before another's.
     let server = desk.server();
     let tables = Tables { connection: &transaction, cluster: &desk.cluster };

@@ -1,0 +1,155 @@
+//! A replica whose wall clock is stepped while it waits: it plans anew, runs what is due by the new time, and nothing
+//! twice. The clock is the test's own; the replica, its store and its jobs are real.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use solocron::clock::{Clock, SystemClock, Waiting, Woke};
+use solocron::config::{Overrides, Source, load};
+use solocron::job::{ClusterName, NodeName, Tick, UtcMillis};
+use solocron::lease::BootInstant;
+use solocron::replica::{Event, Events, Job, Replica, Stop};
+use solocron::run::{JobOutput, LogRetention, RunLogs};
+use solocron::store::LocalStore;
+use tempfile::TempDir;
+use tokio::sync::{Notify, broadcast};
+
+/// Nothing here takes longer than this, however busy the machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// The wall clock shows this when the test starts: ten seconds before noon.
+const BEGUN: UtcMillis = UtcMillis(1_767_268_790_000);
+const NOON: Tick = Tick(UtcMillis(BEGUN.0 + 10_000));
+
+/// One job that shows when the replica is at work, and the one that the test is about.
+const JOBS: &str = r#"
+cluster = { store = "local" }
+jobs.warm-up = { schedule = "* * * * * *", command = ["true"] }
+jobs.hourly = { schedule = "@hourly", command = ["true"] }
+"#;
+
+/// The machine's own pace, with a wall clock that the test steps.
+#[derive(Debug, Clone)]
+struct SteppedClock {
+    begun: BootInstant,
+    stepped_ms: Arc<AtomicI64>,
+    steps: Arc<Notify>,
+}
+
+impl SteppedClock {
+    fn new() -> Self {
+        Self { begun: SystemClock.boot(), stepped_ms: Arc::default(), steps: Arc::default() }
+    }
+
+    fn step(&self, by_ms: i64) {
+        self.stepped_ms.fetch_add(by_ms, Ordering::SeqCst);
+        self.steps.notify_waiters();
+    }
+}
+
+impl Clock for SteppedClock {
+    fn utc(&self) -> UtcMillis {
+        let passed = BEGUN.plus(SystemClock.boot().since(self.begun));
+        UtcMillis(passed.0 + self.stepped_ms.load(Ordering::SeqCst))
+    }
+
+    fn boot(&self) -> BootInstant {
+        SystemClock.boot()
+    }
+
+    fn wait_until(&self, at: UtcMillis) -> Waiting<'_> {
+        Box::pin(async move {
+            tokio::select! {
+                () = self.steps.notified() => Woke::Stepped,
+                () = tokio::time::sleep(at.since(self.utc())) => Woke::Due,
+            }
+        })
+    }
+
+    fn wait_until_boot(&self, at: BootInstant) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::time::sleep(at.since(self.boot())))
+    }
+}
+
+fn replica(folder: &Path, clock: &SteppedClock, events: &Events) -> Replica {
+    let source = Source { path: "jobs.toml".into(), text: JOBS.to_owned() };
+    let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
+    let jobs = config.jobs.iter().map(|(name, spec)| {
+        let job = Job { spec: Arc::clone(spec), env: BTreeMap::new() };
+        (name.clone(), job)
+    });
+    let cluster = ClusterName::parse("test").expect("a name");
+    let store =
+        LocalStore::start(&folder.join("store.db"), cluster, Box::new(clock.clone())).expect("a boot id");
+    let now = clock.clone();
+    Replica {
+        node: NodeName::parse("n1").expect("a name"),
+        jobs: jobs.collect(),
+        file: config.fingerprint.clone(),
+        expected_replicas: None,
+        drain: DEADLINE,
+        store: Arc::new(store),
+        clock: Arc::new(clock.clone()),
+        logs: RunLogs::new(folder, Arc::new(move || now.utc())),
+        retention: LogRetention { keep: DEADLINE, keep_runs: 10, max_bytes: 1 << 20 },
+        output: JobOutput::File,
+        events: events.clone(),
+        alive: None,
+    }
+}
+
+async fn wait_for(
+    events: &mut broadcast::Receiver<Arc<Event>>,
+    is_it: impl Fn(&Event) -> bool,
+) -> Arc<Event> {
+    let waiting = async {
+        loop {
+            let event = events.recv().await.expect("the replica goes on");
+            if is_it(&event) {
+                return event;
+            }
+        }
+    };
+    tokio::time::timeout(DEADLINE, waiting).await.expect("in time")
+}
+
+fn ended_tick(event: &Event, job: &str) -> Option<Tick> {
+    match event {
+        Event::RunEnded { run, .. } if run.job.as_str() == job => Some(run.tick),
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn a_stepped_wall_clock_is_planned_by_anew_and_repeats_no_tick() {
+    let folder = TempDir::new().expect("a folder for temporary files");
+    let (clock, stop) = (SteppedClock::new(), Stop::default());
+    let events = Events::of(NodeName::parse("n1").expect("a name"));
+    let mut heard = events.listen();
+    let running = tokio::spawn(replica(folder.path(), &clock, &events).run(stop.clone()));
+    wait_for(&mut heard, |event| ended_tick(event, "warm-up").is_some()).await;
+
+    // Forward over noon: the tick is due at once, and runs.
+    clock.step(60_000);
+    wait_for(&mut heard, |event| *event == Event::ClockStepped).await;
+    let ended = wait_for(&mut heard, |event| ended_tick(event, "hourly").is_some()).await;
+    assert_eq!(ended_tick(&ended, "hourly"), Some(NOON));
+
+    // Back before noon, and past it again: the tick is decided, whatever the clock says.
+    clock.step(-60_000);
+    wait_for(&mut heard, |event| *event == Event::ClockStepped).await;
+    clock.step(3_606_000);
+    let ended = wait_for(&mut heard, |event| ended_tick(event, "hourly").is_some()).await;
+    assert_eq!(
+        ended_tick(&ended, "hourly"),
+        Some(Tick(UtcMillis(NOON.as_millis() + 3_600_000))),
+        "one o'clock is next"
+    );
+
+    stop.drain.cancel();
+    running.await.expect("no panic").expect("a good end");
+}
