@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::config::{Config, Source, nearest};
-use crate::job::{JobName, JobSpec};
+use crate::config::{Config, Source};
+use crate::job::{JobName, JobSpec, nearest};
 
 use super::exit::{Exit, Failure};
 
@@ -34,7 +34,7 @@ pub(crate) fn find_jobs(
 fn unknown(config: &Config, source: &Source, name: &JobName) -> Failure {
     let names: Vec<&str> = config.jobs.keys().map(JobName::as_str).collect();
     let mut message = format!("there is no job `{name}` in {}", source.path.display());
-    if let Some(meant) = nearest(name.as_str(), &names) {
+    if let Some(meant) = nearest(name.as_str(), names.iter().copied()) {
         message.push_str(&format!("\n  help: did you mean `{meant}`?"));
     }
     let listed = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");

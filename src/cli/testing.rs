@@ -111,7 +111,9 @@ impl Bench {
         let clock = Hands(Arc::new(AtomicI64::new(NOON)));
         let path = folder.path().join("store.sqlite3");
         let store = LocalStore::start(&path, config.cluster.clone(), Box::new(clock.clone()));
-        Self { folder, store: store.expect("opened"), config, clock }
+        let store = store.expect("a machine with a boot id");
+        store.ready().await.expect("a file of its own");
+        Self { folder, store, config, clock }
     }
 
     pub(crate) fn now(&self) -> UtcMillis {

@@ -44,4 +44,3 @@ pub use resolve::{EnvError, resolve_env};
 pub use source::{Source, SourceError, find};
 pub use store_url::{StoreUrl, StoreUrlError};
 pub use substitute::ReadFile;
-pub use suggest::nearest;

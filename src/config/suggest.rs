@@ -1,6 +1,8 @@
 //! "Did you mean": the known word that a mistyped one was probably meant to be. It says nothing rather than
 //! something far-fetched.
 
+use crate::job;
+
 /// Words of other programs for things that have another name here.
 const SYNONYMS: &[(&str, &str)] = &[
     ("cron", "schedule"),
@@ -24,36 +26,14 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("default", "defaults"),
 ];
 
-/// The nearest of the known words: a synonym, or one at most a third of its letters away.
-pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+/// The nearest of the known words: a synonym, or a likely slip.
+pub(super) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let plain = word.to_lowercase().replace('-', "_");
     let synonym = SYNONYMS.iter().find(|(other, _)| *other == plain).map(|(_, ours)| *ours);
     if let Some(known) = synonym.and_then(|ours| known.iter().find(|word| **word == ours)) {
         return Some(known);
     }
-    let far = |candidate: &str| distance(&plain, candidate);
-    let near = known.iter().copied().min_by_key(|candidate| far(candidate))?;
-    let letters = near.chars().count().max(plain.chars().count());
-    (far(near) <= (letters / 3).max(1)).then_some(near)
-}
-
-/// How many letters must be put in, taken out, changed or swapped with their neighbour to get from one to the other.
-fn distance(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=to.len()).collect();
-    for i in 1..=from.len() {
-        let mut row = vec![i; to.len() + 1];
-        for j in 1..=to.len() {
-            let change = above[j - 1] + usize::from(from[i - 1] != to[j - 1]);
-            row[j] = change.min(above[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
-                row[j] = row[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut above, row);
-    }
-    above[to.len()]
+    job::nearest(&plain, known.iter().copied())
 }
 
 /// `a`, `b` or `c`, for messages.
@@ -88,13 +68,6 @@ mod tests {
     fn a_word_that_resembles_none_gets_no_suggestion() {
         assert_eq!(nearest("colour", &["schedule", "lease"]), None);
         assert_eq!(nearest("x", &[]), None);
-    }
-
-    #[test]
-    fn a_swap_counts_once() {
-        assert_eq!(distance("lsaee", "lease"), 2);
-        assert_eq!(distance("laese", "lease"), 1);
-        assert_eq!(distance("", "abc"), 3);
     }
 
     #[test]

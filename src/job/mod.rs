@@ -2,6 +2,7 @@
 
 mod duration;
 mod name;
+mod nearest;
 mod outcome;
 mod schedule;
 mod spec;
@@ -9,6 +10,7 @@ mod tick;
 
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use name::{ClusterName, JobName, NameError, NodeName, RunId};
+pub use nearest::nearest;
 pub use outcome::{Cause, Outcome, Reason, Verdict};
 pub use schedule::{Schedule, ScheduleError};
 pub use spec::{CatchUp, Command, JobSpec, OnInterrupt, Overlap};

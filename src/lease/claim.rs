@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 
-use super::decide::{Decision, Draft, EARLY_TOLERANCE};
+use super::draft::{Decision, Draft, EARLY_TOLERANCE};
 use super::passed;
 use super::{Answer, Caller, Claim, Entry, Holder, LeaseInstant, Manual, Phase, Protection, Record};
 

@@ -3,7 +3,7 @@
 
 use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
-use super::decide::{Decision, Draft};
+use super::draft::{Decision, Draft};
 use super::{Abandon, Answer, Entry, Finish, Holding, LeaseInstant, Phase, Record, Renew};
 
 /// What the record says of a lock that was granted once.

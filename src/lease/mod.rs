@@ -6,6 +6,7 @@
 mod claim;
 mod deadline;
 mod decide;
+mod draft;
 mod entry;
 mod fields;
 mod hold;
@@ -16,7 +17,8 @@ mod request;
 mod switch;
 
 pub use deadline::{BootInstant, Deadline, Pace};
-pub use decide::{Decision, decide};
+pub use decide::decide;
+pub use draft::Decision;
 pub use entry::Entry;
 pub use fields::FieldError;
 pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};

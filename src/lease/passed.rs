@@ -3,7 +3,7 @@
 
 use crate::job::{Cause, Outcome, Reason, UtcMillis, Verdict};
 
-use super::decide::Draft;
+use super::draft::Draft;
 use super::{Claim, Entry};
 
 /// A claim that found no record: its own tick may have been forgotten, if the mark now covers it.

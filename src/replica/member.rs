@@ -11,8 +11,6 @@ use crate::job::{JobName, JobSpec, NodeName};
 use crate::run::{JobOutput, LogRetention, RunLogs};
 use crate::store::Store;
 
-use super::clockwork::ClockworkError;
-use super::driver::Driver;
 use super::events::Events;
 
 /// A job with its variables resolved.
@@ -74,12 +72,4 @@ pub struct Stop {
     pub drain: CancellationToken,
     /// Stop everything at once.
     pub at_once: CancellationToken,
-}
-
-impl Replica {
-    /// Takes part until it is told to stop, and returns when nothing of it runs any more. A store that is down ends
-    /// nothing.
-    pub async fn run(self, stop: Stop) -> Result<(), ClockworkError> {
-        Driver::build(self).run(stop).await
-    }
 }

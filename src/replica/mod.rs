@@ -17,6 +17,7 @@ mod events;
 mod heartbeat;
 mod hold;
 mod keeper;
+mod life;
 mod member;
 mod memory;
 mod moves;

@@ -2,8 +2,8 @@
 //! A value that passes is within its field's bounds.
 
 use super::error::Problem;
-use super::nearest::nearest;
 use super::piece::Piece;
+use crate::job::nearest;
 
 /// One of the six fields, in the order of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

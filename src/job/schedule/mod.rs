@@ -12,7 +12,6 @@ mod expression;
 mod field;
 mod interval;
 mod item;
-mod nearest;
 mod nickname;
 mod pattern;
 mod piece;

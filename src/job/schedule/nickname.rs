@@ -2,8 +2,8 @@
 //! What has no instant that all replicas share, such as `@reboot`, is refused.
 
 use super::error::Problem;
-use super::nearest::nearest;
 use super::piece::Piece;
+use crate::job::nearest;
 
 /// Each nickname with the fields that it stands for.
 const NICKNAMES: [(&str, &str); 7] = [

@@ -6,8 +6,8 @@ use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
 use super::error::Problem;
-use super::nearest::nearest;
 use super::piece::Piece;
+use crate::job::nearest;
 
 /// No tick is earlier than 1900-01-01T00:00:00Z: before that, zones kept the sun's time of some city.
 pub(super) const EARLIEST: Timestamp = Timestamp::constant(-2_208_988_800, 0);
