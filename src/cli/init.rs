@@ -1,5 +1,6 @@
 //! PID 1 of a container: starts solocron proper as its child, passes signals on, and reaps whatever is left to it.
 
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::errno::Errno;
@@ -35,7 +36,8 @@ pub(crate) fn run() -> Result<u8, Failure> {
         }
         let mut children = signal(SignalKind::child()).map_err(|error| failed("no signal handler", error))?;
         let program = std::env::current_exe().map_err(|error| failed("cannot find itself", error))?;
-        let child = Command::new(program).args(std::env::args_os().skip(1)).spawn();
+        // A signal of a terminal reaches the child through here alone, and so once.
+        let child = Command::new(program).args(std::env::args_os().skip(1)).process_group(0).spawn();
         let child = child.map_err(|error| failed("cannot start solocron", error))?;
         let main = Pid::from_raw(i32::try_from(child.id()).expect("process ids are positive i32"));
         loop {

@@ -15,6 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::clock::{Clock, SystemClock};
 
 use super::args::LogFormat;
+use super::log_writer::LogWriter;
 
 /// The format that was asked for, or what fits stdout.
 pub(crate) fn format_or_default(asked: Option<LogFormat>) -> LogFormat {
@@ -32,16 +33,23 @@ pub(crate) fn start(format: LogFormat, level: Level) {
     // The scheduler's own errors say nothing that the replica does not notice by itself.
     let targets = Targets::new()
         .with_target("solocron", level)
+        // The jobs' output is wanted or not by `--job-output`, whatever the level of the log.
+        .with_target("solocron::output", Level::INFO)
         .with_target("tokio_cron_scheduler", Level::ERROR)
         .with_default(Level::WARN.min(level));
     let registry = tracing_subscriber::registry().with(targets);
     match format {
         LogFormat::Json => {
-            let layer = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false);
+            let layer = tracing_subscriber::fmt::layer()
+                .with_writer(LogWriter::start())
+                .json()
+                .flatten_event(true)
+                .with_current_span(false);
             registry.with(layer.with_span_list(false).with_target(false)).init();
         }
         LogFormat::Pretty => {
-            let layer = tracing_subscriber::fmt::layer().with_ansi(coloured());
+            let layer =
+                tracing_subscriber::fmt::layer().with_writer(LogWriter::start()).with_ansi(coloured());
             registry.with(layer.event_format(Pretty)).init();
         }
     }

@@ -8,6 +8,7 @@ mod exit;
 mod history;
 mod init;
 mod log_text;
+mod log_writer;
 mod logging;
 mod logs;
 mod man;

@@ -1,8 +1,10 @@
 //! `run --replicas N`: N replica processes on this machine, their lines prefixed with their names. One signal to this
 //! process stops them all.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use nix::sys::signal::{Signal, kill};
@@ -29,8 +31,11 @@ const COLOURS: [AnsiColor; 6] = [
     AnsiColor::BrightRed,
 ];
 
-/// Lines that wait to be printed; a slow terminal slows the replicas' logs down, and nothing else.
+/// Lines that wait to be printed; a terminal that stops reading holds up the replicas' logs, and nothing else.
 const WAITING_LINES: usize = 1_024;
+
+/// At the end, a terminal that does not read is waited for this long.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Runs `count` replicas until they have all ended.
 pub(crate) fn run(args: &RunArgs, global: &GlobalArgs, node: &NodeName, count: u16) -> Result<Exit, Failure> {
@@ -48,16 +53,21 @@ async fn supervise(
     let handler = |kind| signal(kind).map_err(|error| failed("no signal handler", &error));
     let (mut term, mut int) = (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
     let (lines, to_print) = mpsc::channel(WAITING_LINES);
-    let printing = tokio::spawn(print(to_print));
+    let (printed, is_printed) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        print(to_print);
+        let _ = printed.send(());
+    });
     let mut ends = JoinSet::new();
-    let mut pids = Vec::new();
+    let mut pids = BTreeMap::new();
     for number in 1..=count {
         let name = NodeName::parse(&format!("{node}-{number}"))
             .map_err(|error| Failure::new(Exit::Usage, format!("{error}; use a shorter --node NAME")))?;
         let child = command(args, global, &name)?
             .spawn()
             .map_err(|error| failed("cannot start a replica", &error))?;
-        pids.extend(child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw));
+        let pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+        pids.extend(pid.map(|pid| (name.clone(), pid)));
         let prefix = prefix(&name, usize::from(number));
         ends.spawn(follow(child, name, prefix, lines.clone()));
     }
@@ -69,6 +79,8 @@ async fn supervise(
             Some(()) = int.recv() => pass_on(&pids),
             Some(end) = ends.join_next() => {
                 let (name, status) = end.expect("following neither panics nor is aborted");
+                // Its id may soon be another process's.
+                pids.remove(&name);
                 worst = worse(worst, status);
                 if !status.is_some_and(|status| status.success()) {
                     let status = status.map_or_else(|| "lost".to_owned(), |status| status.to_string());
@@ -79,8 +91,8 @@ async fn supervise(
         }
     }
     drop(lines);
-    // The printer ends with its channel.
-    let _ = printing.await;
+    // The printer ends with its channel, unless nobody reads what it prints.
+    let _ = tokio::time::timeout(LAST_WORDS, is_printed).await;
     Ok(worst)
 }
 
@@ -88,8 +100,8 @@ fn failed(what: &str, error: &std::io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("{what}: {error}"))
 }
 
-fn pass_on(pids: &[Pid]) {
-    for pid in pids {
+fn pass_on(pids: &BTreeMap<NodeName, Pid>) {
+    for pid in pids.values() {
         // It may have ended already.
         let _ = kill(*pid, Signal::SIGTERM);
     }
@@ -194,9 +206,9 @@ async fn pass_lines(from: impl AsyncRead + Unpin, prefix: Vec<u8>, to: mpsc::Sen
     }
 }
 
-async fn print(mut lines: mpsc::Receiver<Vec<u8>>) {
+fn print(mut lines: mpsc::Receiver<Vec<u8>>) {
     let mut readable = true;
-    while let Some(line) = lines.recv().await {
+    while let Some(line) = lines.blocking_recv() {
         // When nobody reads any more, the replicas go on all the same.
         readable = readable && std::io::stdout().write_all(&line).is_ok();
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
@@ -11,15 +12,18 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{Config, resolve_env};
 use crate::job::{JobName, NodeName};
 use crate::replica::{Alive, Events, Job, Replica, Stop};
-use crate::run::{JobOutput, LogRetention, RunLogs};
+use crate::run::{JobOutput, LogRetention, RunLogs, raise_file_limit};
 
 use super::args::{GlobalArgs, OutputArg, RunArgs};
 use super::exit::{Exit, Failure};
 use super::session::{Session, env};
-use super::{logging, replicas};
+use super::{log_writer, logging, replicas};
 
 /// A replica waits for the store and for jobs; it does not compute.
 const WORKERS: usize = 2;
+
+/// At the end, threads that hang in the system are waited for this long.
+const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// The watchdog is told three times per interval, so that one late ping is no death.
 const PINGS_PER_WATCHDOG: u32 = 3;
@@ -44,7 +48,10 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))?;
-    runtime.block_on(async {
+    if let Err(error) = raise_file_limit() {
+        warn!(%error, "the limit of open files stays as it is");
+    }
+    let result = runtime.block_on(async {
         let stop = Stop::default();
         let signals = listen(stop.clone())?;
         let replica = build(args, &session, node, jobs)?;
@@ -52,7 +59,11 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         let result = replica.run(stop).await;
         signals.abort();
         result.map(|()| Exit::Done).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
-    })
+    });
+    // A disk or a look-up that hangs is not waited for.
+    runtime.shutdown_timeout(LAST_WAIT);
+    log_writer::flush();
+    result
 }
 
 /// The name that was given, or the host's.

@@ -17,6 +17,9 @@ use crate::lease::BootInstant;
 
 use super::{Clock, Waiting, Woke};
 
+/// A wait without a timer ends after this long.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
 /// The machine's own clocks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
@@ -41,10 +44,11 @@ impl Clock for SystemClock {
             let at = Duration::from_millis(u64::try_from(at.0).unwrap_or(0));
             match expire(TimerClock::CLOCK_REALTIME, at, flags).await {
                 Err(error) if error.raw_os_error() == Some(Errno::ECANCELED as i32) => Woke::Stepped,
-                result => {
-                    result.expect("a timer can be made and read");
+                Err(_) => {
+                    look_again().await;
                     Woke::Due
                 }
+                Ok(()) => Woke::Due,
             }
         })
     }
@@ -52,9 +56,17 @@ impl Clock for SystemClock {
     fn wait_until_boot(&self, at: BootInstant) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
-            expire(TimerClock::CLOCK_BOOTTIME, at.0, flags).await.expect("a timer can be made and read");
+            if expire(TimerClock::CLOCK_BOOTTIME, at.0, flags).await.is_err() {
+                look_again().await;
+            }
         })
     }
+}
+
+/// Without a timer, as when no more files can be opened, the clock is looked at again a little later: whoever waits
+/// looks whether the instant has come.
+async fn look_again() {
+    tokio::time::sleep(LOOK_AGAIN).await;
 }
 
 /// A timer that the runtime can wait for.

@@ -27,9 +27,11 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// Time since the machine started, suspend included; never set.
     fn boot(&self) -> BootInstant;
 
-    /// Waits until the wall clock shows `at`, or was stepped. Dropping the future ends the wait.
+    /// Waits until the wall clock shows `at`, or was stepped; it may end early, when the machine is short of timers.
+    /// Dropping the future ends the wait.
     fn wait_until(&self, at: UtcMillis) -> Waiting<'_>;
 
-    /// Waits until `boot` is at or past `at`. Dropping the future ends the wait.
+    /// Waits until `boot` is at or past `at`; it may end early, when the machine is short of timers. Dropping the
+    /// future ends the wait.
     fn wait_until_boot(&self, at: BootInstant) -> BoxFuture<'_, ()>;
 }

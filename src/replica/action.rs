@@ -65,8 +65,6 @@ pub enum Action {
         /// When the claim was sent.
         sent: BootInstant,
     },
-    /// Release the lock of a claim whose answer came too late.
-    Abandon(Doubt),
     /// Learn the store's clock and era, and come back.
     Resync(UtcMillis),
 }

@@ -18,7 +18,7 @@ use tokio_cron_scheduler::{
 };
 use uuid::Uuid;
 
-use crate::clock::Clock;
+use crate::job::UtcMillis;
 
 use super::agenda::{Agenda, Coming};
 
@@ -39,6 +39,9 @@ pub struct ClockworkError(String);
 /// What the agenda holds, seen by the scheduler and by the replica.
 pub(super) type SharedAgenda = Arc<Mutex<Agenda>>;
 
+/// Reads the clock that ticks are due by.
+pub(super) type Now = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
+
 /// The running clockwork.
 pub(super) struct Clockwork {
     scheduler: JobScheduler,
@@ -48,11 +51,11 @@ impl Clockwork {
     /// Starts to announce the agenda's ticks.
     pub(super) async fn start(
         agenda: SharedAgenda,
-        clock: Arc<dyn Clock>,
+        now: Now,
         announce: mpsc::UnboundedSender<Vec<Coming>>,
     ) -> Result<Self, ClockworkError> {
         let failed = |error: JobSchedulerError| ClockworkError(format!("{error:?}"));
-        let source = Source { agenda, clock, announce };
+        let source = Source { agenda, now, announce };
         let scheduler = JobScheduler::new_with_storage_and_code(
             Box::new(source.clone()),
             Box::new(SimpleNotificationStore::default()),
@@ -74,14 +77,14 @@ impl Clockwork {
 }
 
 /// What comes until the lead, taken off the agenda.
-pub(super) fn take_coming(agenda: &SharedAgenda, clock: &dyn Clock) -> Vec<Coming> {
-    agenda.lock().unwrap_or_else(PoisonError::into_inner).take_until(clock.utc().plus(LEAD))
+pub(super) fn take_coming(agenda: &SharedAgenda, now: UtcMillis) -> Vec<Coming> {
+    agenda.lock().unwrap_or_else(PoisonError::into_inner).take_until(now.plus(LEAD))
 }
 
 #[derive(Clone)]
 struct Source {
     agenda: SharedAgenda,
-    clock: Arc<dyn Clock>,
+    now: Now,
     announce: mpsc::UnboundedSender<Vec<Coming>>,
 }
 
@@ -135,7 +138,7 @@ impl MetaDataStorage for Source {
     /// The one job is due as long as a tick within the lead waits to be announced.
     fn list_next_ticks(&mut self) -> Done<Vec<JobAndNextTick>> {
         let earliest = self.agenda.lock().unwrap_or_else(PoisonError::into_inner).earliest();
-        let horizon = self.clock.utc().plus(LEAD);
+        let horizon = (self.now)().plus(LEAD);
         let due = earliest.is_some_and(|earliest| earliest <= horizon);
         // Any time in the past says "now"; zero would delete the job.
         let job = JobAndNextTick {
@@ -169,7 +172,7 @@ impl ToCode<Box<JobToRunAsync>> for Source {
     fn get(&mut self, id: Uuid) -> PinnedGetFuture<Box<JobToRunAsync>> {
         let source = self.clone();
         let announce: Box<JobToRunAsync> = Box::new(move |_, _| {
-            let coming = take_coming(&source.agenda, source.clock.as_ref());
+            let coming = take_coming(&source.agenda, (source.now)());
             // The replica may have stopped listening.
             let _ = source.announce.send(coming);
             Box::pin(ready(()))

@@ -59,10 +59,16 @@ async fn announced(jobs: Vec<Arc<JobSpec>>, span: Duration) -> Vec<(String, Tick
     let mut agenda = Agenda::default();
     agenda.plan(jobs, clock.utc());
     let (announce, mut heard) = mpsc::unbounded_channel();
-    let clockwork =
-        Clockwork::start(Arc::new(Mutex::new(agenda)), Arc::clone(&clock) as Arc<dyn Clock>, announce)
-            .await
-            .expect("the scheduler starts");
+    let clockwork = Clockwork::start(
+        Arc::new(Mutex::new(agenda)),
+        {
+            let clock = Arc::clone(&clock);
+            Arc::new(move || clock.utc())
+        },
+        announce,
+    )
+    .await
+    .expect("the scheduler starts");
     let mut announced = Vec::new();
     let until = BEGUN.plus(span);
     while let Ok(Some(coming)) = tokio::time::timeout_at(clock.begun + span, heard.recv()).await {

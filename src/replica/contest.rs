@@ -114,12 +114,13 @@ impl Contest {
         self.opening.set(false);
     }
 
-    /// The tick whose instant has just come, if it cannot even be claimed because no record is open; told once.
+    /// Nothing is claimed until the store answers. The tick whose instant has just come, if worth a complaint.
     pub fn unheard(&mut self, now: UtcMillis) -> Option<Tick> {
+        self.delayed_by = Some(Reason::StoreUnreachable);
         self.opening.unheard(&self.spec.schedule, now)
     }
 
-    /// Whether a record of a newer release is worth another complaint.
+    /// Whether it is worth another complaint that nothing can be claimed.
     pub fn may_complain(&mut self, now: UtcMillis) -> bool {
         self.opening.may_complain(now)
     }
@@ -153,6 +154,14 @@ impl Contest {
     pub fn wake(&mut self, now: UtcMillis, stagger: impl FnOnce(Tick) -> Duration) -> Action {
         if self.is_unopened() || self.is_asking() {
             return Action::Nothing;
+        }
+        if let State::Waiting { bid, until } = &self.state
+            && bid.unsure
+            && bid.tick.instant() <= self.decided
+        {
+            // The mark may be this bid's own: only asking again tells whether the lock is ours.
+            let (bid, until) = (bid.clone(), *until);
+            return if now < until { Action::WakeAt(until) } else { self.ask(bid, None) };
         }
         let Some(tick) = self.candidate(now) else { return self.rest() };
         match &mut self.state {
@@ -268,11 +277,10 @@ impl Contest {
         }
     }
 
-    /// The tick is given back, and claimed anew under another run id.
+    /// The tick is given back, and then claimed anew under another run id.
     fn too_late(&mut self, bid: &Bid) -> Action {
         self.decided = self.decided.min(UtcMillis(bid.tick.as_millis() - 1));
-        self.state = State::Idle;
-        Action::Abandon(bid.doubt())
+        self.ask(Bid::new(bid.tick), Some(bid.doubt()))
     }
 
     fn settled(&mut self, tick: Tick) -> Action {

@@ -96,9 +96,8 @@ fn a_won_claim_starts_its_run_and_one_that_was_answered_too_late_gives_the_tick_
     let mut late = every_second();
     let bid = claimed(late.wake(at(1_000), no_stagger));
     let (_, action) = late.answered(&won(), at(1_500), SENT, false);
-    assert!(matches!(action, Action::Abandon(doubt) if doubt.run == bid.run));
-    let again = claimed(late.wake(at(1_501), no_stagger));
-    assert_eq!(again.tick, bid.tick);
+    let Action::Claim { bid: again, instead_of: Some(doubt) } = action else { panic!("it is claimed anew") };
+    assert_eq!((again.tick, doubt.run), (bid.tick, bid.run));
     assert_ne!(again.run, bid.run, "a run id that was given back is never used again");
 }
 
@@ -125,6 +124,19 @@ fn a_newer_tick_takes_over_and_what_an_unanswered_claim_may_have_taken_is_given_
     let claim = contest.proposal().claim(&newer, caller(), at(2_000));
     assert_eq!((claim.prev, claim.gap_reason), (Some(Tick(at(1_000))), Reason::StoreUnreachable));
     assert_eq!(claim.gap.map(|gap| (gap.mark, gap.count)), Some((T0, 1)));
+}
+
+#[test]
+fn a_claim_that_may_be_in_the_mark_already_is_asked_again_and_not_forgotten() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    contest.failed(true, at(1_010));
+    // The store is back after a restart, and remembers the grant that nobody heard of.
+    contest.close();
+    contest.opened(at(1_000), &ScheduleHash(contest.spec().schedule.fingerprint().into()), at(1_500));
+    assert_eq!(claimed(contest.wake(at(1_500), no_stagger)).run, bid.run);
+    let (_, action) = contest.answered(&won(), at(1_501), SENT, true);
+    assert!(matches!(action, Action::Start { won, .. } if won.run == bid.run));
 }
 
 #[test]

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::job::JobName;
 use crate::run::{StopOrder, StopReason};
 
+use super::action::Action;
 use super::driver::Driver;
 use super::errand;
 use super::event::Event;
@@ -23,11 +25,22 @@ impl Driver {
         self.give_back_unsure();
     }
 
+    /// Claims nothing more for a job: instead of `action`, what may have been granted is given back.
+    pub(super) fn leave(&mut self, job: &JobName, action: Action) {
+        if let Action::Claim { instead_of: Some(doubt), .. } = action {
+            self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
+            self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
+        }
+        self.give_back_unsure();
+    }
+
     /// Orders every run to stop, with its own grace or with this one; the longest grace comes back.
     pub(super) fn stop_runs(&mut self, grace: Option<Duration>) -> Duration {
-        self.shop.events.tell(Event::Stopping { running: self.lines.len() });
+        self.stopping = true;
+        let running: Vec<_> = self.lines.values().filter(|(_, line)| !line.over.is_cancelled()).collect();
+        self.shop.events.tell(Event::Stopping { running: running.len() });
         let mut longest = Duration::ZERO;
-        for (job, line) in self.lines.values() {
+        for (job, line) in running {
             let own = self.jobs.get(job).map_or(Duration::ZERO, |job| job.spec.kill_grace);
             let grace = grace.unwrap_or(own);
             StopOrder { reason: StopReason::Shutdown, grace }.give(&line.stops);

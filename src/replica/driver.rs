@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, watch};
@@ -26,7 +26,7 @@ use super::keeper::{Kept, Line};
 use super::member::{Alive, Job, Replica, Stop};
 use super::patience::{Impatience, Patience};
 use super::shop::Shop;
-use super::watch::{Upshot, Watch};
+use super::watch::Watch;
 
 /// Without anything to wait for, the clock is looked at this often.
 const IDLE: Duration = Duration::from_secs(3_600);
@@ -45,7 +45,9 @@ pub(super) struct Driver {
     pub(super) lines: HashMap<RunId, (JobName, Line)>,
     pub(super) resync: Arc<Notify>,
     pub(super) draining: bool,
-    agenda: SharedAgenda,
+    /// Runs are being stopped: nothing is started any more.
+    pub(super) stopping: bool,
+    pub(super) agenda: SharedAgenda,
     beat: watch::Sender<Beat>,
     pruning: JoinSet<()>,
     retention: LogRetention,
@@ -98,6 +100,7 @@ impl Driver {
             lines: HashMap::new(),
             resync: Arc::new(Notify::new()),
             draining: false,
+            stopping: false,
             agenda: Arc::new(Mutex::new(agenda)),
             beat: watch::Sender::new(beat),
             pruning: JoinSet::new(),
@@ -112,9 +115,10 @@ impl Driver {
         let store = self.shop.store.label();
         self.shop.events.tell(Event::Started { jobs: self.contests.len(), store });
         let (announce, announced) = mpsc::unbounded_channel();
-        self.expect(take_coming(&self.agenda, self.shop.clock.as_ref()));
-        let clock = Arc::clone(&self.shop.clock);
-        let clockwork = Clockwork::start(Arc::clone(&self.agenda), clock, announce).await?;
+        self.expect(take_coming(&self.agenda, self.shop.now()));
+        let shop = Arc::clone(&self.shop);
+        let now = Arc::new(move || shop.now());
+        let clockwork = Clockwork::start(Arc::clone(&self.agenda), now, announce).await?;
         let (exchanges, exchanged) = mpsc::channel(1);
         let heartbeat = Heartbeat {
             store: Arc::clone(&self.shop.store),
@@ -203,58 +207,22 @@ impl Driver {
     }
 
     /// Ticks will come at their instants.
-    fn expect(&mut self, coming: Vec<Coming>) {
+    pub(super) fn expect(&mut self, coming: Vec<Coming>) {
         self.alarms.extend(coming.into_iter().map(|coming| Reverse((coming.tick.instant(), coming.job))));
     }
 
     fn woke(&mut self, woke: Woke) {
         let now = self.shop.now();
         if woke == Woke::Stepped {
-            return self.replan(now);
+            return self.clock_stepped();
         }
         while let Some(Reverse((at, job))) = self.alarms.pop() {
             if at > now {
                 self.alarms.push(Reverse((at, job)));
                 return;
             }
-            self.look_at(&job);
+            self.look_at(&job, now);
         }
-    }
-
-    /// The wall clock was stepped: every instant is waited for anew, and what is due by now is looked at.
-    fn replan(&mut self, now: UtcMillis) {
-        self.shop.events.tell(Event::ClockStepped);
-        // The embedded store goes by the same clock, and how far another's is off has to be measured anew.
-        self.resync.notify_one();
-        self.alarms.clear();
-        self.agenda.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
-        self.expect(take_coming(&self.agenda, self.shop.clock.as_ref()));
-        self.look_at_all();
-    }
-
-    /// Whatever the jobs wait for may have happened.
-    pub(super) fn look_at_all(&mut self) {
-        let now = self.shop.now();
-        let jobs: Vec<JobName> = self.contests.keys().cloned().collect();
-        for job in jobs {
-            self.contests.get_mut(&job).expect("the name was just taken from there").hurry(now);
-            self.look_at(&job);
-        }
-    }
-
-    fn exchanged(&mut self, exchange: Exchange) {
-        let mut memory = self.shop.memory.borrow().clone();
-        let upshot = self.watch.take_in(exchange, &mut memory);
-        self.shop.memory.send_replace(memory);
-        match upshot {
-            Upshot::Same => return,
-            Upshot::Reached => {}
-            Upshot::Reopen => {
-                self.contests.values_mut().for_each(Contest::close);
-                self.lines.values().for_each(|(_, line)| line.renew.notify_one());
-            }
-        }
-        self.open_records();
     }
 
     fn kept(&mut self, kept: &Kept) {
@@ -264,7 +232,7 @@ impl Driver {
         if let Some(contest) = self.contests.get_mut(&kept.job) {
             contest.hurry(self.shop.now());
         }
-        self.look_at(&kept.job);
+        self.look_at(&kept.job, self.shop.now());
     }
 
     /// What the next heartbeat says.

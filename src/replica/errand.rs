@@ -30,7 +30,7 @@ pub(super) enum Done {
     /// Records were opened, or not.
     Opened(Vec<(JobName, Result<Reply, StoreError>)>),
     /// A lock was given back, as far as possible.
-    Abandoned(JobName),
+    Abandoned,
     /// This replica's own run has shown that it lives, or has ended.
     Proven(JobName),
 }
@@ -48,7 +48,7 @@ pub(super) async fn claim(shop: Arc<Shop>, job: JobName, claim: Claim, instead_o
 /// Gives back a lock under which nothing was started.
 pub(super) async fn abandon(shop: Arc<Shop>, job: JobName, doubt: Doubt) -> Done {
     give_back(&shop, &job, doubt).await;
-    Done::Abandoned(job)
+    Done::Abandoned
 }
 
 async fn give_back(shop: &Shop, job: &JobName, doubt: Doubt) {
@@ -89,6 +89,10 @@ pub(super) async fn prove(job: JobName, line: Line) -> Done {
     renewed.mark_unchanged();
     line.renew.notify_one();
     // Whether it did or has ended meanwhile, the tick is asked for again.
-    let _ = tokio::time::timeout(PROOF_LIMIT, renewed.changed()).await;
+    tokio::select! {
+        _ = renewed.changed() => {}
+        () = line.over.cancelled() => {}
+        () = tokio::time::sleep(PROOF_LIMIT) => {}
+    }
     Done::Proven(job)
 }

@@ -84,6 +84,13 @@ pub enum Event {
         /// The record's schema.
         schema: u32,
     },
+    /// A job's record cannot be opened; it is tried again and again.
+    OpenFailed {
+        /// The job.
+        job: JobName,
+        /// Why.
+        error: String,
+    },
     /// A run begins.
     RunStarted {
         /// The run.

@@ -53,6 +53,7 @@ impl Events {
             | Event::TickHeld { .. }
             | Event::TickUndecided { .. }
             | Event::NewerSchema { .. }
+            | Event::OpenFailed { .. }
             | Event::ClaimAbandoned { .. } => self.log_tick(event),
             _ => self.log_replica(event),
         }
@@ -80,8 +81,11 @@ impl Events {
             Event::NewerSchema { job, schema } => {
                 error!(%job, node, schema, "record was written by a newer release: upgrade this replica");
             }
+            Event::OpenFailed { job, error } => {
+                error!(%job, node, error, "job cannot run: its record in the store cannot be opened");
+            }
             Event::ClaimAbandoned { job, run } => {
-                warn!(%job, %run, node, "claim was answered too late: given back, nothing was started");
+                warn!(%job, %run, node, "claim is given back: its answer did not come in time, and nothing was started");
             }
             _ => {}
         }

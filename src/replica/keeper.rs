@@ -46,6 +46,8 @@ pub(super) struct Line {
     pub(super) renew: Arc<Notify>,
     /// Counts good renewals.
     pub(super) renewed: watch::Sender<u64>,
+    /// Nothing of the run is left; its end may not be recorded yet.
+    pub(super) over: CancellationToken,
     /// Try once more to record the end, and then leave it.
     pub(super) give_up: CancellationToken,
 }
@@ -57,6 +59,7 @@ impl Line {
             stops: watch::Sender::new(None),
             renew: Arc::new(Notify::new()),
             renewed: watch::Sender::new(0),
+            over: CancellationToken::new(),
             give_up: CancellationToken::new(),
         }
     }
@@ -132,11 +135,15 @@ impl Keeper {
         shop.events.tell(Event::RunStarted { run: self.run.clone(), late });
         let identity = self.grant.identity();
         let launch = Launch::new(&self.grant.spec, self.grant.env.clone(), identity.clone());
-        let log = shop.logs.begin(&identity).await;
-        let ended = {
-            let running = attempt(&launch, &log, shop.output, self.line.stops.subscribe());
-            self.hold_while(running).await
+        let stops = self.line.stops.subscribe();
+        // Beginning the log may take as long as the disk does: the lock is renewed meanwhile.
+        let running = async {
+            let log = shop.logs.begin(&identity).await;
+            let ended = attempt(&launch, &log, shop.output, stops).await;
+            (log, ended)
         };
+        let (log, ended) = self.hold_while(running).await;
+        self.line.over.cancel();
         self.tell_end(&ended);
         // The store first: until then the lock is held, and others wait for it.
         let finished = self.finish(1, &ended);
@@ -144,7 +151,7 @@ impl Keeper {
     }
 
     /// Renews until the run is over, and orders it to stop when the lock is lost.
-    async fn hold_while(&mut self, running: impl Future<Output = Ended>) -> Ended {
+    async fn hold_while<T>(&mut self, running: impl Future<Output = T>) -> T {
         let clock = Arc::clone(&self.shop.clock);
         let nudge = Arc::clone(&self.line.renew);
         let mut running = std::pin::pin!(running);
@@ -224,8 +231,8 @@ impl Keeper {
     }
 
     fn stop_for_loss(&self, why: &'static str) {
-        self.tell(Event::LockLost { run: self.run.clone(), why });
         StopOrder { reason: StopReason::LockLost, grace: self.hold.loss_grace() }.give(&self.line.stops);
+        self.tell(Event::LockLost { run: self.run.clone(), why });
     }
 
     fn tell_end(&self, ended: &Ended) {
@@ -255,13 +262,18 @@ impl Keeper {
         let mut pause = FINISH_PAUSES.0;
         loop {
             let last_try = self.line.give_up.is_cancelled();
-            match self.shop.store.submit(&self.run.job, &request).await {
-                Ok(_) => return self.tell(Event::RunRecorded { run: self.run.clone() }),
-                Err(_) if last_try => return,
-                Err(error) if pause == FINISH_PAUSES.0 => {
-                    self.tell(Event::FinishDelayed { run: self.run.clone(), error: error.to_string() });
-                }
-                Err(_) => {}
+            let error = match self.shop.store.submit(&self.run.job, &request).await.map(|reply| reply.answer)
+            {
+                Ok(Answer::Finished) => return self.tell(Event::RunRecorded { run: self.run.clone() }),
+                Ok(Answer::AlreadyDecided) => return,
+                Ok(other) => format!("the store answered {}", other.name()),
+                Err(error) => error.to_string(),
+            };
+            if last_try {
+                return;
+            }
+            if pause == FINISH_PAUSES.0 {
+                self.tell(Event::FinishDelayed { run: self.run.clone(), error });
             }
             tokio::select! {
                 () = self.line.give_up.cancelled() => {}

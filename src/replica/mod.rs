@@ -23,6 +23,7 @@ mod memory;
 mod moves;
 mod opening;
 mod patience;
+mod planning;
 mod proposal;
 mod roster;
 mod shop;

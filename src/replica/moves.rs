@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::job::JobName;
-use crate::lease::{Answer, BootInstant, Deadline, Holding, Pace, Reply};
+use crate::job::{JobName, UtcMillis};
+use crate::lease::{Answer, BootInstant, Deadline, Holder, Holding, Pace, Reply};
 use crate::store::StoreError;
 
 use super::action::{Action, Bid, Doubt, Finding, Won};
@@ -16,19 +16,20 @@ use super::keeper::{Grant, Line, keep};
 use super::proposal::schedule_hash;
 
 impl Driver {
-    /// Looks whether a tick of the job is due, and does what follows.
-    pub(super) fn look_at(&mut self, job: &JobName) {
+    /// Looks whether a tick of the job is due by `now`, and does what follows.
+    pub(super) fn look_at(&mut self, job: &JobName, now: UtcMillis) {
         if self.draining {
             return;
         }
-        let now = self.shop.now();
         let roster = &self.watch.roster;
         let Some(contest) = self.contests.get_mut(job) else { return };
-        if let Some(error) = self.watch.outage()
-            && let Some(tick) = contest.unheard(now)
-        {
-            let error = error.to_owned();
-            self.shop.events.tell(Event::TickUndecided { job: job.clone(), tick, error });
+        if let Some(error) = self.watch.outage() {
+            // The heartbeat finds out when the store answers again; then all jobs are looked at.
+            if let Some(tick) = contest.unheard(now) {
+                let error = error.to_owned();
+                self.shop.events.tell(Event::TickUndecided { job: job.clone(), tick, error });
+            }
+            return;
         }
         let action = contest.wake(now, |tick| roster.stagger(job, tick));
         self.perform(job, action);
@@ -40,10 +41,6 @@ impl Driver {
             Action::WakeAt(at) => self.alarms.push(Reverse((at, job.clone()))),
             Action::Claim { bid, instead_of } => self.claim(job, &bid, instead_of),
             Action::Start { won, sent } => self.start(job, won, sent),
-            Action::Abandon(doubt) => {
-                self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
-                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
-            }
             Action::Resync(at) => {
                 self.resync.notify_one();
                 self.alarms.push(Reverse((at, job.clone())));
@@ -52,6 +49,9 @@ impl Driver {
     }
 
     fn claim(&mut self, job: &JobName, bid: &Bid, instead_of: Option<Doubt>) {
+        if let Some(doubt) = &instead_of {
+            self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
+        }
         let contest = self.contests.get_mut(job).expect("only a contest claims");
         let caller = {
             let memory = self.shop.memory.borrow();
@@ -68,12 +68,12 @@ impl Driver {
         match done {
             Done::Claimed { job, sent, result } => self.claimed(&job, sent, result),
             Done::Opened(opened) => self.opened(opened),
-            Done::Abandoned(job) => self.look_at(&job),
+            Done::Abandoned => {}
             Done::Proven(job) => {
                 if let Some(contest) = self.contests.get_mut(&job) {
                     contest.hurry(self.shop.now());
                 }
-                self.look_at(&job);
+                self.look_at(&job, self.shop.now());
             }
         }
     }
@@ -85,7 +85,7 @@ impl Driver {
         let (finding, action) = match result {
             Ok(reply) => {
                 let deadline = deadline_of(contest, sent);
-                let in_time = !deadline.is_over(self.shop.clock.boot()) && !self.draining;
+                let in_time = !deadline.is_over(self.shop.clock.boot()) && !self.stopping;
                 contest.answered(&reply, now, sent, in_time)
             }
             Err(error) => {
@@ -99,12 +99,13 @@ impl Driver {
         if let (Some(finding), Some(tick)) = (finding, tick) {
             self.tell_finding(job, tick, finding);
         }
-        self.perform(job, action);
-        if self.draining {
-            return self.give_back_unsure();
+        if self.draining && !matches!(action, Action::Start { .. }) {
+            return self.leave(job, action);
         }
+        // A run that was granted just before may still finish in the drain.
+        self.perform(job, action);
         // The next tick may be due already.
-        self.look_at(job);
+        self.look_at(job, now);
     }
 
     fn tell_finding(&mut self, job: &JobName, tick: crate::job::Tick, finding: Finding) {
@@ -115,7 +116,9 @@ impl Driver {
             Finding::NewerSchema(schema) => Event::NewerSchema { job, schema },
             Finding::Held(holder) => {
                 // A run of this very replica proves that it lives by renewing; then the tick can be decided.
-                let own = holder.as_ref().and_then(|holder| self.lines.get(&holder.run));
+                // One that began after the tick's instant has nothing to prove: the tick waits for its end.
+                let began_before = |holder: &&Holder| holder.since <= tick.instant();
+                let own = holder.as_ref().filter(began_before).and_then(|holder| self.lines.get(&holder.run));
                 if let Some((_, line)) = own.filter(|_| !self.draining) {
                     self.errands.spawn(errand::prove(job.clone(), line.clone()));
                 }
@@ -184,13 +187,19 @@ impl Driver {
             match reply.map(|reply| (reply.mark, reply.answer)) {
                 Ok((mark, Answer::Opened { sched })) => {
                     contest.opened(mark.unwrap_or_default(), &sched, now);
-                    self.look_at(&job);
+                    self.look_at(&job, now);
                 }
                 Ok((_, Answer::NewerSchema(schema))) if contest.may_complain(now) => {
                     self.shop.events.tell(Event::NewerSchema { job, schema });
                 }
-                // Anything else is tried again after the next heartbeat.
-                Ok(_) | Err(_) => {}
+                // Anything else is tried again after the next heartbeat, and said now and then.
+                other => {
+                    let error =
+                        other.map_or_else(|error| error.to_string(), |(_, answer)| answer.name().to_owned());
+                    if contest.may_complain(now) {
+                        self.shop.events.tell(Event::OpenFailed { job, error });
+                    }
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{Schedule, Tick, UtcMillis};
 
-/// A record of a newer release is complained of this often.
+/// That nothing can be claimed is complained of this often per job.
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 
 /// An instant has just come within this long after it.
@@ -14,10 +14,8 @@ const JUST_COME: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Opening {
     open: bool,
-    /// When a record of a newer release was last complained of.
+    /// When it was last complained that nothing can be claimed.
     complained: Option<UtcMillis>,
-    /// The newest tick that was told to wait for the store although no record is open.
-    unheard: Option<Tick>,
 }
 
 impl Opening {
@@ -31,7 +29,7 @@ impl Opening {
         self.open = open;
     }
 
-    /// Whether a record of a newer release is worth another complaint.
+    /// Whether it is worth another complaint that nothing can be claimed.
     pub(super) fn may_complain(&mut self, now: UtcMillis) -> bool {
         let may = self.complained.is_none_or(|before| now.since(before) >= COMPLAIN_EVERY);
         if may {
@@ -40,13 +38,9 @@ impl Opening {
         may
     }
 
-    /// The tick whose instant has just come, if it cannot even be claimed because no record is open; told once.
+    /// The tick whose instant has just come, if it is worth a complaint that it cannot be claimed.
     pub(super) fn unheard(&mut self, schedule: &Schedule, now: UtcMillis) -> Option<Tick> {
-        let tick = schedule.at_or_before(now)?;
-        let is_news = !self.open && now.since(tick.instant()) < JUST_COME && self.unheard < Some(tick);
-        if is_news {
-            self.unheard = Some(tick);
-        }
-        is_news.then_some(tick)
+        let tick = schedule.at_or_before(now).filter(|tick| now.since(tick.instant()) < JUST_COME)?;
+        self.may_complain(now).then_some(tick)
     }
 }

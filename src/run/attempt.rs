@@ -12,7 +12,7 @@ use super::course::{Action, Course, Event, Exit, Limits, Step};
 use super::error::RunError;
 use super::launch::Launch;
 use super::output::Output;
-use super::process::Process;
+use super::process::{Process, Spawned};
 use super::run_log::RunLog;
 use super::sink::{JobOutput, Sink};
 use super::stop::StopOrder;
@@ -98,12 +98,10 @@ async fn live(
 ) -> Fate {
     let log = output.sink().log();
     let over = CancellationToken::new();
-    let ordered = *stops.borrow_and_update();
-    if let Some(order) = ordered {
-        return Fate::never_started(order.reason.verdict(), None, log);
-    }
-    match Process::spawn(launch).await {
-        Ok((process, pipes)) => {
+    match Process::spawn(launch, stops.clone()).await {
+        Ok(Spawned::Ordered(order)) => Fate::never_started(order.reason.verdict(), None, log),
+        Ok(Spawned::Running(started)) => {
+            let (process, pipes) = *started;
             output.connect(pipes);
             let drive = Drive::new(process, launch, log);
             let driving = async {
@@ -141,6 +139,12 @@ impl<'a> Drive<'a> {
     }
 
     async fn until_over(mut self, stops: &mut watch::Receiver<Option<StopOrder>>) -> Fate {
+        // An order that came while the command was being started has had its grace.
+        let ordered = *stops.borrow_and_update();
+        let late = ordered.map(|order| Event::Stop(StopOrder { grace: Duration::ZERO, ..order }));
+        if let Some(fate) = late.and_then(|event| self.feed(event)) {
+            return fate;
+        }
         loop {
             let event = self.next_event(stops).await;
             // Who had ended by itself when a stop came keeps its own verdict, in whatever order we hear of the two.

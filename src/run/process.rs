@@ -16,12 +16,15 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, chdir, geteuid, setgid, setgroups, setuid};
 use tokio::net::unix::pipe;
 use tokio::process::Child;
+use tokio::sync::watch;
 
 use super::account::{Account, Switch};
 use super::course::{Exit, Group};
 use super::environment::environment;
 use super::error::RunError;
 use super::launch::Launch;
+use super::limits::restore_file_limit;
+use super::stop::StopOrder;
 use crate::job::Command;
 
 /// The numbers of all Linux signals.
@@ -49,11 +52,24 @@ pub(super) struct Pipes {
     pub(super) err: pipe::Receiver,
 }
 
+/// What became of a start.
+#[derive(Debug)]
+pub(super) enum Spawned {
+    /// It runs.
+    Running(Box<(Process, Pipes)>),
+    /// It was ordered to stop before it was started.
+    Ordered(StopOrder),
+}
+
 impl Process {
-    /// Starts the command. Looking up an account or a file can hang on a network: this happens off the runtime.
-    pub(super) async fn spawn(launch: &Launch) -> Result<(Self, Pipes), RunError> {
+    /// Starts the command, unless an order to stop has come first. Looking up an account or a file can hang on a
+    /// network: this happens off the runtime, and may take longer than the lock holds.
+    pub(super) async fn spawn(
+        launch: &Launch,
+        stops: watch::Receiver<Option<StopOrder>>,
+    ) -> Result<Spawned, RunError> {
         let launch = launch.clone();
-        let spawning = tokio::task::spawn_blocking(move || spawn_blocking(&launch));
+        let spawning = tokio::task::spawn_blocking(move || spawn_blocking(&launch, &stops));
         spawning.await.expect("spawning neither panics nor is it aborted")
     }
 
@@ -155,7 +171,7 @@ fn member(stat: &str, group: Pid) -> Option<bool> {
     Some(matches!(*state, "Z" | "X") && matches!(*threads, "0" | "1"))
 }
 
-fn spawn_blocking(launch: &Launch) -> Result<(Process, Pipes), RunError> {
+fn spawn_blocking(launch: &Launch, stops: &watch::Receiver<Option<StopOrder>>) -> Result<Spawned, RunError> {
     let account = Account::of(launch)?;
     let start_failed = |source| start_error(launch, &account, source);
     let cwd = launch.cwd.as_ref().map(|cwd| CString::new(cwd.as_os_str().as_bytes())).transpose();
@@ -172,10 +188,14 @@ fn spawn_blocking(launch: &Launch) -> Result<(Process, Pipes), RunError> {
     let switch = account.switch.clone();
     // SAFETY: between fork and exec only async-signal-safe calls are made: everything that allocates was made before.
     unsafe { command.pre_exec(move || become_job(switch.as_ref(), cwd.as_deref())) };
+    if let Some(order) = *stops.borrow() {
+        return Ok(Spawned::Ordered(order));
+    }
     let child = tokio::process::Command::from(command).kill_on_drop(true).spawn().map_err(start_failed)?;
     let id = child.id().expect("a child that was not waited for has an id");
     let group = Pid::from_raw(id.try_into().expect("process ids are below 2^22"));
-    Ok((Process { child, group, reaped: false, over: false }, Pipes { out, err }))
+    let process = Process { child, group, reaped: false, over: false };
+    Ok(Spawned::Running(Box::new((process, Pipes { out, err }))))
 }
 
 fn bare_command(command: &Command) -> std::process::Command {
@@ -203,6 +223,7 @@ fn become_job(switch: Option<&Switch>, cwd: Option<&CStr>) -> io::Result<()> {
     // SAFETY: the call takes numbers only and closes nothing before exec. Kernels before 5.11 refuse it; there,
     // descriptors that the replica inherited without the flag stay open, as with any other supervisor.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    restore_file_limit()?;
     if let Some(switch) = switch {
         take_on(switch).map_err(|errno| in_step(STEP_SWITCH, errno.into()))?;
     }

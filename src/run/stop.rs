@@ -39,7 +39,7 @@ impl StopReason {
 pub struct StopOrder {
     /// Why.
     pub reason: StopReason,
-    /// Between SIGTERM and SIGKILL, counted from when the order is given; zero means SIGKILL at once.
+    /// Between SIGTERM and SIGKILL; zero means SIGKILL at once. An order given before the command runs has no grace.
     pub grace: Duration,
 }
 

@@ -28,8 +28,8 @@ const REMOTE: [(FsType, &str); 5] = [
 pub(super) struct File {
     pub(super) connection: Connection,
     path: PathBuf,
-    /// Device and number of the file that was opened.
-    identity: Option<(u64, u64)>,
+    /// The file that was opened, and those that SQLite keeps beside it.
+    identity: Identity,
 }
 
 impl File {
@@ -42,12 +42,19 @@ impl File {
     /// Whether other replicas that open the path find this file. One that was deleted or replaced is nobody's but
     /// ours: what it says about locks is worth nothing.
     pub(super) fn is_still_there(&self) -> bool {
-        self.identity.is_some() && identity(&self.path) == self.identity
+        self.identity[0].is_some() && identity(&self.path) == self.identity
     }
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
-    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+/// Device and number of the file, its log and its index: whoever has others shares neither locks nor commits.
+type Identity = [Option<(u64, u64)>; 3];
+
+fn identity(path: &Path) -> Identity {
+    ["", "-wal", "-shm"].map(|suffix| {
+        let mut file = path.as_os_str().to_owned();
+        file.push(suffix);
+        std::fs::metadata(file).ok().map(|found| (found.dev(), found.ino()))
+    })
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {

@@ -116,6 +116,10 @@ impl Connector {
                 CallError::Store(StoreError::Refused(said))
             }
             redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
+                // Redis 6.2 wraps what a script's command was refused for into an error of its own.
+                if said.contains("READONLY") {
+                    self.drop_connection(number, &said);
+                }
                 CallError::Store(StoreError::Refused(said))
             }
             _ => {

@@ -1,0 +1,129 @@
+//! Writes the log from a thread of its own: a reader that stops reading holds up nobody but itself. What does not fit
+//! the queue is dropped and counted.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tracing_subscriber::fmt::MakeWriter;
+
+/// Lines that wait for a slow reader: minutes of a busy replica, and a few megabytes.
+const WAITING_LINES: usize = 16_384;
+
+/// At the end, a reader that does not read is waited for this long.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// The queue of the process, once the log was started.
+static QUEUE: OnceLock<SyncSender<Item>> = OnceLock::new();
+
+enum Item {
+    Line(Vec<u8>),
+    /// Answered once everything before it is written.
+    Flush(SyncSender<()>),
+}
+
+/// Gives out writers that never block.
+#[derive(Clone)]
+pub(crate) struct LogWriter {
+    queue: SyncSender<Item>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl LogWriter {
+    /// Starts the thread. To be called once.
+    pub(crate) fn start() -> Self {
+        let (queue, items) = sync_channel(WAITING_LINES);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&dropped);
+        std::thread::spawn(move || write_all(&items, &counted));
+        let _ = QUEUE.set(queue.clone());
+        Self { queue, dropped }
+    }
+}
+
+/// Waits until what was logged is written, for as long as a reader may reasonably take.
+pub(crate) fn flush() {
+    let (written, is_written) = sync_channel(1);
+    if QUEUE.get().is_some_and(|queue| queue.try_send(Item::Flush(written)).is_ok()) {
+        // Either way there is nothing more to be done.
+        let _: Result<(), RecvTimeoutError> = is_written.recv_timeout(LAST_WORDS);
+    }
+}
+
+fn write_all(items: &Receiver<Item>, dropped: &AtomicU64) {
+    let mut out = io::stdout();
+    for item in items {
+        // When nobody reads any more, the replica goes on all the same.
+        let _ = match item {
+            Item::Line(line) => out.write_all(&line),
+            Item::Flush(written) => {
+                let _ = written.try_send(());
+                Ok(())
+            }
+        };
+        let missing = dropped.swap(0, Ordering::Relaxed);
+        if missing > 0 {
+            let _ = writeln!(
+                out,
+                "{{\"level\":\"WARN\",\"message\":\"{missing} log lines were dropped, as nobody read them\"}}"
+            );
+        }
+    }
+}
+
+impl<'a> MakeWriter<'a> for LogWriter {
+    type Writer = OneLine<'a>;
+
+    fn make_writer(&'a self) -> OneLine<'a> {
+        OneLine { log: self, line: Vec::new() }
+    }
+}
+
+/// One event's line, sent when it is complete.
+pub(crate) struct OneLine<'a> {
+    log: &'a LogWriter,
+    line: Vec<u8>,
+}
+
+impl Write for OneLine<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for OneLine<'_> {
+    fn drop(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if let Err(TrySendError::Full(_)) = self.log.queue.try_send(Item::Line(line)) {
+            self.log.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_queue_blocks_nobody_and_counts_what_it_drops() {
+        let (queue, items) = sync_channel(2);
+        let log = LogWriter { queue, dropped: Arc::default() };
+        for line in ["a\n", "b\n", "c\n", "d\n"] {
+            log.make_writer().write_all(line.as_bytes()).expect("it never fails");
+        }
+        assert_eq!(log.dropped.load(Ordering::Relaxed), 2);
+        drop(log);
+        let kept: Vec<Vec<u8>> = items
+            .iter()
+            .filter_map(|item| if let Item::Line(line) = item { Some(line) } else { None })
+            .collect();
+        assert_eq!(kept, [b"a\n", b"b\n"]);
+    }
+}

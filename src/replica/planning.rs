@@ -1,0 +1,70 @@
+//! What a replica plans anew, and when: after steps of the wall clock, and after what heartbeats bring.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::job::JobName;
+
+use super::clockwork::take_coming;
+use super::contest::Contest;
+use super::driver::Driver;
+use super::event::Event;
+use super::heartbeat::Exchange;
+use super::watch::Upshot;
+
+/// Instants are planned anew when the clock they are waited for by turns out to be off by more than this.
+const REPLAN: Duration = Duration::from_millis(500);
+
+impl Driver {
+    /// The wall clock was stepped: every instant is waited for anew, and what is due by now is looked at.
+    pub(super) fn clock_stepped(&mut self) {
+        self.shop.events.tell(Event::ClockStepped);
+        // The embedded store goes by the same clock, and how far another's is off has to be measured anew.
+        self.resync.notify_one();
+        self.plan_anew();
+    }
+
+    fn plan_anew(&mut self) {
+        let now = self.shop.now();
+        self.alarms.clear();
+        self.agenda.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
+        self.expect(take_coming(&self.agenda, now));
+        self.look_at_all();
+    }
+
+    /// Whatever the jobs wait for may have happened.
+    fn look_at_all(&mut self) {
+        let now = self.shop.now();
+        let jobs: Vec<JobName> = self.contests.keys().cloned().collect();
+        for job in jobs {
+            self.contests.get_mut(&job).expect("the name was just taken from there").hurry(now);
+            self.look_at(&job, now);
+        }
+    }
+
+    /// How far the wall clock is ahead of the one that ticks are due by.
+    fn ahead(&self) -> Duration {
+        self.shop.clock.utc().since(self.shop.now())
+    }
+
+    /// A heartbeat is back, or was lost.
+    pub(super) fn exchanged(&mut self, exchange: Exchange) {
+        let (was_ahead, was_out) = (self.ahead(), self.watch.outage().is_some());
+        let mut memory = self.shop.memory.borrow().clone();
+        let upshot = self.watch.take_in(exchange, &mut memory);
+        self.shop.memory.send_replace(memory);
+        if upshot == Upshot::Same {
+            return;
+        }
+        if upshot == Upshot::Reopen {
+            self.contests.values_mut().for_each(Contest::close);
+            self.lines.values().for_each(|(_, line)| line.renew.notify_one());
+        }
+        self.open_records();
+        if self.ahead().abs_diff(was_ahead) > REPLAN {
+            self.plan_anew();
+        } else if was_out {
+            self.look_at_all();
+        }
+    }
+}
