@@ -1,5 +1,7 @@
 //! What honest replicas ask of the store, and what they make of the answers.
 
+use std::time::Duration;
+
 use solocron::job::{Cause, OnInterrupt, Outcome, Overlap, Reason, RunId, Verdict};
 use solocron::lease::{Answer, Claim, Deadline, Gap, Holding, Pace, Request};
 
@@ -38,21 +40,28 @@ impl World {
     fn ask_for_lock(&mut self, who: usize, claim: Claim, is_heard: bool) {
         self.replicas[who].claim = Some(claim.clone());
         let answer = self.send(who, Request::Claim(claim.clone()), is_heard);
-        self.note_grant(who, claim.run, answer, is_heard);
+        self.note_grant(who, (claim.run, claim.lease), answer, is_heard);
     }
 
     pub(crate) fn manual(&mut self, who: usize, policy: usize) {
         let mut manual = sample::manual(self.caller(who));
         manual.overlap = [Overlap::Skip, Overlap::Wait][policy % 2];
         manual.lease = secs(LEASES[policy % 2]);
-        let run = manual.run;
+        let asked = (manual.run, manual.lease);
         let answer = self.send(who, Request::Manual(manual), true);
-        self.note_grant(who, run, answer, true);
+        self.note_grant(who, asked, answer, true);
     }
 
-    fn note_grant(&mut self, who: usize, run: RunId, answer: Option<Answer>, is_heard: bool) {
+    fn note_grant(
+        &mut self,
+        who: usize,
+        (run, lease): (RunId, Duration),
+        answer: Option<Answer>,
+        is_heard: bool,
+    ) {
         let Some(Answer::Won { fence, .. }) = answer else { return };
-        let holding = sample::holding(self.book.record());
+        // A replica goes by the lease it asked for; the record's may be longer, as a wait after a loss of memory.
+        let holding = Holding { lease, ..sample::holding(self.book.record()) };
         assert_eq!((holding.run, holding.fence), (run, fence));
         if self.grants.iter().all(|grant| grant.fence != fence) {
             let Holding { tick, cause, .. } = holding;
