@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::job::{Cause, JobSpec, Outcome, UtcMillis};
-use crate::store::Store;
+use crate::store::{KEPT_ENTRIES, Store};
 
 use super::args::{Format, GlobalArgs, HistoryArgs};
 use super::exit::{Exit, Failure};
@@ -12,7 +12,7 @@ use super::named::find_jobs;
 use super::past::PastTick;
 use super::screen::Screen;
 use super::session::Session;
-use super::survey::{KEPT_ENTRIES, Survey};
+use super::survey::Survey;
 use super::table::{Cell, Table};
 use super::times::{Rfc3339, since, span, utc};
 use super::tone::Tone;

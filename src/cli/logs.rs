@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::job::{JobSpec, Outcome, UtcMillis};
 use crate::run::{RunEntry, RunError, RunLogs};
-use crate::store::Store;
+use crate::store::{KEPT_ENTRIES, Store};
 
 use super::args::{GlobalArgs, LogsArgs};
 use super::exit::{Exit, Failure};
@@ -16,7 +16,7 @@ use super::named::find_job;
 use super::past::PastTick;
 use super::screen::{Reader, Screen};
 use super::session::Session;
-use super::survey::{JobState, KEPT_ENTRIES, Survey};
+use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, span, utc};
 use super::tone::Tone;
 

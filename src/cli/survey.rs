@@ -10,9 +10,6 @@ use crate::store::{Peer, Store};
 use super::exit::Failure;
 use super::past::{PastTick, count};
 
-/// The store keeps no more entries of a job than this.
-pub(crate) const KEPT_ENTRIES: usize = 200;
-
 /// Replicas and jobs as the store knows them.
 #[derive(Debug)]
 pub(crate) struct Survey {

@@ -11,4 +11,5 @@ pub use beat::{Beat, BeatRun, Peer, Pulse};
 pub use error::StoreError;
 pub use local::LocalStore;
 pub use redis::{RedisKeys, RedisStore};
-pub use trait_::{Answered, JobEntries, Store};
+use trait_::FORGET_NODES_MS;
+pub use trait_::{Answered, JobEntries, KEPT_ENTRIES, Store};

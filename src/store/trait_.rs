@@ -9,6 +9,12 @@ use crate::lease::{Entry, Record, Reply, Request};
 
 use super::{Beat, Pulse, StoreError};
 
+/// The newest entries that every store keeps per job; the Redis scripts say the same number once more.
+pub const KEPT_ENTRIES: usize = 200;
+
+/// Replicas not heard from for an hour are forgotten by every store.
+pub(super) const FORGET_NODES_MS: i64 = 3_600_000;
+
 /// The entries of one job, oldest first.
 pub type JobEntries = (JobName, Vec<Entry>);
 

@@ -6,13 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::job::{ClusterName, JobName, UtcMillis};
 use crate::lease::{Entry, FieldError, Record, Reply, Request, Server, decide};
-use crate::store::{Beat, Peer};
-
-/// The newest entries kept per job.
-const KEPT_ENTRIES: i64 = 200;
-
-/// Replicas not heard from for an hour are forgotten.
-const FORGET_NODES_MS: i64 = 3_600_000;
+use crate::store::{Beat, FORGET_NODES_MS, KEPT_ENTRIES, Peer};
 
 /// A failure inside a transaction, which is then rolled back.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +88,7 @@ impl Tables<'_> {
                 "DELETE FROM entries WHERE cluster = ?1 AND job = ?2 AND id <= (
                      SELECT id FROM entries WHERE cluster = ?1 AND job = ?2 ORDER BY id DESC LIMIT 1 OFFSET ?3)",
             )?
-            .execute(params![self.cluster.as_str(), job.as_str(), KEPT_ENTRIES])?;
+            .execute(params![self.cluster.as_str(), job.as_str(), KEPT_ENTRIES as i64])?;
         Ok(())
     }
 

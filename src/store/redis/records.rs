@@ -9,15 +9,12 @@ use redis::{Cmd, FromRedisValue, Value};
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, UtcMillis};
 use crate::lease::{Entry, Era, Record, Reply, Request};
-use crate::store::{Answered, Beat, JobEntries, Peer, Pulse, Store, StoreError};
+use crate::store::{Answered, Beat, FORGET_NODES_MS, JobEntries, Peer, Pulse, Store, StoreError};
 
 use super::RedisKeys;
 use super::connect::{CallError, Connector};
 use super::reply::{self, Texts};
 use super::scripts::{self, LeaseScript};
-
-/// Replicas not heard from for an hour are forgotten.
-const FORGET_NODES_MS: i64 = 3_600_000;
 
 /// A cluster's records on one Redis server.
 pub struct RedisStore {
