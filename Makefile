@@ -1,31 +1,74 @@
 # make test    everything that is tested, on a fresh Debian or Ubuntu with Rust: installs what is missing
+# make campaign DURATION=1h SEED=7   everything done to real replicas and servers, as long as wanted
+# make switches  ten times for each protection: without it, scripted faults make the checker of the campaign fail
 # make check   formatting, lints, documentation, dependencies
+# make model   the model checker further than make test goes: STEPS=1 more steps of time (each about ten times as many
+#              worlds), FAULTS=0 more faults of every kind; see tests/model
+# make simulate  more simulated clusters than make test: SEEDS=10000 of each store, or SEED=7 only
+# make random  the tests of random inputs with others than make test has, which takes the same ones each time:
+#              CASES=20000 of them, SEED=7 to have the same again
 # make run     three replicas of ./jobs.toml on this machine
+# make bench   what a guard costs, against a plain spawn
 
 SHELL := /bin/bash
 CARGO ?= cargo
+# How many simulations of each kind of store `make simulate` makes; about ten a second.
+SEEDS ?= 10000
+# How many random inputs `make random` tries in each test.
+CASES ?= 20000
 # Lets tests switch single protections off, to show that the checkers notice. Never in a shipped build.
 FEATURES := --features test-switches
+STEPS ?= 1
+FAULTS ?= 0
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-# The tests' tools, each with the Debian package that has it.
+# The tests' tools, each with the Debian package that has it. Debian keeps those of a PostgreSQL server off PATH.
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
-	systemd-analyze:systemd
+	systemd-analyze:systemd sqlite3:sqlite3 psql:postgresql-client initdb:postgresql postgres:postgresql
 
-.PHONY: test check run tools fmt clippy doc deny
+.PHONY: test campaign switches check model simulate random run bench tools fmt clippy doc deny
 
+# A commit that has passed passes again: chance is for `make random`.
+test: export PROPTEST_RNG_SEED = 1
 test: tools
 	$(CARGO) nextest run $(FEATURES)
 	$(CARGO) test --doc $(FEATURES)
 
+campaign: tools
+	CAMPAIGN_DURATION="$(or $(DURATION),1h)" CAMPAIGN_SEED="$(SEED)" $(CARGO) nextest run $(FEATURES) \
+		--profile campaign --test campaign --no-capture -E 'test(no_fault_makes_a_tick_run_twice_or_go_missing)'
+
+switches: tools
+	CAMPAIGN_REPEAT=10 $(CARGO) nextest run $(FEATURES) --profile campaign --test campaign \
+		--success-output immediate -E 'test(/^switched_off::/)'
+
 check: fmt clippy doc deny
+
+simulate:
+	SOLOCRON_SEEDS=$(SEEDS) $(if $(SEED),SOLOCRON_SEED=$(SEED)) \
+		$(CARGO) test $(FEATURES) --lib simulation::sweep -- --nocapture
+
+random: export PROPTEST_CASES = $(CASES)
+random: export PROPTEST_RNG_SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+random:
+	@echo "SEED=$$PROPTEST_RNG_SEED"
+	$(CARGO) nextest run $(FEATURES) --profile campaign --lib --test lease_rules --test schedule_oracle
+
+# The library is built as for the tests: with optimisation the checker is some times faster, and worth the build.
+model: export SOLOCRON_MODEL_STEPS = $(STEPS)
+model: export SOLOCRON_MODEL_FAULTS = $(FAULTS)
+model:
+	$(CARGO) test --release $(FEATURES) --test model -- --nocapture --test-threads 2
 
 run:
 	$(CARGO) run --release -- run --replicas 3
 
+bench:
+	$(CARGO) bench --bench guard
+
 tools:
-	@missing=(); for tool in $(TOOLS); do \
-		PATH="$$PATH:/usr/sbin:/sbin" command -v "$${tool%%:*}" >/dev/null || missing+=("$${tool##*:}"); \
+	@missing=(); folders=$$(printf ':%s' /usr/sbin /sbin /usr/lib/postgresql/*/bin); for tool in $(TOOLS); do \
+		PATH="$$PATH$$folders" command -v "$${tool%%:*}" >/dev/null || missing+=("$${tool##*:}"); \
 	done; \
 	if (( $${#missing[@]} )); then \
 		command -v apt-get >/dev/null || { \

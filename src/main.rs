@@ -5,5 +5,5 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    solocron::cli::main(&solocron::cli::Cli::parse())
+    solocron::run::guards_main().unwrap_or_else(|| solocron::cli::main(&solocron::cli::Cli::parse()))
 }

@@ -12,9 +12,9 @@ use solocron::clock::{Clock, SystemClock, Waiting, Woke};
 use solocron::config::{Overrides, Source, load};
 use solocron::job::{ClusterName, NodeName, Tick, UtcMillis};
 use solocron::lease::BootInstant;
-use solocron::replica::{Event, Events, Job, Replica, Stop};
-use solocron::run::{JobOutput, LogRetention, RunLogs};
-use solocron::store::LocalStore;
+use solocron::replica::{Event, Events, Job, Ledger, Replica, Stop};
+use solocron::run::{Guards, JobOutput, LogRetention, RunLogs};
+use solocron::store::{LocalStore, Store};
 use tempfile::TempDir;
 use tokio::sync::{Notify, broadcast};
 
@@ -75,6 +75,10 @@ impl Clock for SteppedClock {
     }
 }
 
+fn node() -> NodeName {
+    NodeName::parse("n1").expect("a name")
+}
+
 fn replica(folder: &Path, clock: &SteppedClock, events: &Events) -> Replica {
     let source = Source { path: "jobs.toml".into(), text: JOBS.to_owned() };
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
@@ -87,11 +91,15 @@ fn replica(folder: &Path, clock: &SteppedClock, events: &Events) -> Replica {
         LocalStore::start(&folder.join("store.db"), cluster, Box::new(clock.clone())).expect("a boot id");
     let now = clock.clone();
     Replica {
-        node: NodeName::parse("n1").expect("a name"),
+        guards: Arc::new(Guards::made_by(env!("CARGO_BIN_EXE_solocron"))),
+        node: node(),
         jobs: jobs.collect(),
         file: config.fingerprint.clone(),
+        labels: Vec::new(),
+        max_running: None,
         expected_replicas: None,
         drain: DEADLINE,
+        ledger: Ledger::new(folder, &ClusterName::parse("test").expect("a name"), &node(), store.label()),
         store: Arc::new(store),
         clock: Arc::new(clock.clone()),
         logs: RunLogs::new(folder, Arc::new(move || now.utc())),
@@ -99,6 +107,7 @@ fn replica(folder: &Path, clock: &SteppedClock, events: &Events) -> Replica {
         output: JobOutput::File,
         events: events.clone(),
         alive: None,
+        reloads: None,
     }
 }
 
@@ -128,7 +137,7 @@ fn ended_tick(event: &Event, job: &str) -> Option<Tick> {
 async fn a_stepped_wall_clock_is_planned_by_anew_and_repeats_no_tick() {
     let folder = TempDir::new().expect("a folder for temporary files");
     let (clock, stop) = (SteppedClock::new(), Stop::default());
-    let events = Events::of(NodeName::parse("n1").expect("a name"));
+    let events = Events::of(node());
     let mut heard = events.listen();
     let running = tokio::spawn(replica(folder.path(), &clock, &events).run(stop.clone()));
     wait_for(&mut heard, |event| ended_tick(event, "warm-up").is_some()).await;

@@ -174,7 +174,7 @@ jobs! {
     both_command_and_shell: "shell = \"backup | gzip\"";
     an_overlap_that_nobody_knows: "overlap = \"skp\"";
     a_catch_up_that_is_a_boolean: "catch_up = true";
-    policies_of_later_releases: "overlap = \"wait\"\ncatch_up = \"last\"\non_interrupt = \"rerun\"\nretries = 3\nonly_on = [\"gpu\"]";
+    policies_of_later_releases: "overlap = \"wait\"\ncatch_up = \"last\"\non_interrupt = \"rerun\"\nretries = 3";
     retries_below_zero: "retries = -1";
     success_codes_out_of_range: "success_codes = [0, 256, \"1\"]";
     no_success_codes: "success_codes = []";
@@ -213,7 +213,8 @@ jobs! {
     problems_in_defaults_are_reported_once: "[jobs.second]\nschedule = \"@daily\"\ncommand = [\"x\"]\n[defaults]\nlease = \"1s\"\nenv = { A = 1 }";
     defaults_for_what_each_job_must_say: "[defaults]\nschedule = \"@daily\"\nshell = \"x\"";
     an_unknown_default: "[defaults]\ntime_zone = \"UTC\"\nstore = \"local\"";
-    replica_keys_of_later_releases: "[replica]\nlisten = \"127.0.0.1:7070\"\nlabels = [\"gpu\"]\nmax_running = 4";
+    replica_keys_of_later_releases: "[replica]\nlisten = \"127.0.0.1:7070\"";
+    labels_that_are_none: "[replica]\nlabels = [\"gpu\", \"zone=eu\", \"\", 3]\n[defaults]\nonly_on = [\"a b\"]";
     replica_keys_with_bad_values: "[replica]\nlisten = \"7070\"\nlabels = \"gpu\"\nmax_running = 0\ndrain = \"soon\"";
     log_limits_that_make_no_sense: "[logs]\nkeep = \"0s\"\nkeep_runs = 0\nmax_bytes = \"1.5GB\"\nmax_byte = 1";
     a_log_limit_of_no_bytes: "[logs]\nmax_bytes = \"0MB\"";

@@ -11,8 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 use process::{Program, Scene, descendants};
 
-/// The first run leaves an orphan behind, which ends once PID 1 is its parent; the runs after it look whether it is gone.
-/// A zombie is still there.
+/// The first run leaves an orphan behind, which ends once it has come down to its guard; the runs after it look whether it
+/// is gone. A zombie is still there.
 const ORPHANING: &str = r#"
 cluster = { name = "test", store = "local" }
 [jobs.orphaning]
@@ -20,7 +20,7 @@ schedule = "* * * * * *"
 shell = '''
 if [ ! -e started ]; then
   : > started
-  (setsid sh -c 'until [ "$ppid" = 1 ]; do read -r _ _ _ ppid _ < /proc/$$/stat; done; echo $$ > new; mv new orphan' &)
+  (setsid sh -c 'until [ "$parent" = lease-guard ]; do read -r _ _ _ id _ < /proc/$$/stat; read -r parent < /proc/$id/comm; done; echo $$ > new; mv new orphan' &)
 elif [ -e orphan ]; then
   [ -e "/proc/$(cat orphan)" ] && echo "the orphan is there" || echo "the orphan is reaped"
 fi

@@ -178,7 +178,7 @@ fn sighup_ends_nothing() {
     let mut replica = scene.run(&[]);
     replica.wait_for_event("replica started");
     replica.signal(Signal::SIGHUP);
-    replica.wait_for("about reloading", |line| line.contains("reload"));
+    replica.wait_for_event("jobs file loaded again");
     replica.wait_for_event("run ended");
     replica.signal(Signal::SIGTERM);
     replica.wait().expect_code(0);

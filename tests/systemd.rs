@@ -51,6 +51,33 @@ fn the_unit_gives_a_replica_the_time_that_the_defaults_ask_for() {
 }
 
 #[test]
+fn systemctl_reload_loads_the_file_waits_and_fails_with_its_problems_when_it_is_bad() {
+    let unit = unit();
+    let order = unit.lines().find_map(|line| line.strip_prefix("ExecReload=")).expect("it can be reloaded");
+    let arguments: Vec<&str> =
+        order.strip_prefix("/usr/local/bin/solocron ").expect("the installed program").split(' ').collect();
+    let scene = Scene::new(JOBS);
+    // systemd tells both commands of the folder that it made for them.
+    let command = |args: &[&str]| {
+        let mut command = scene.command(args);
+        command.env_remove("SOLOCRON_STATE_DIR").env("STATE_DIRECTORY", scene.path("state"));
+        Program::start(&mut command)
+    };
+    let mut replica = command(&["run", "--log-format", "json"]);
+    replica.wait_for_event("replica started");
+    std::fs::write(scene.path("jobs.toml"), JOBS.replace("daily", "weekly")).expect("a writable folder");
+    let said = command(&arguments).wait().expect_code(0).log;
+    assert!(said.contains("jobs.toml loaded ("), "{said}");
+    let loaded = replica.wait_for_event("jobs file loaded again");
+    assert_eq!((&loaded["added"], &loaded["removed"]), (&"weekly".into(), &"daily".into()));
+    std::fs::write(scene.path("jobs.toml"), "nonsense = 1\n").expect("a writable folder");
+    let said = command(&arguments).wait().expect_code(78).log;
+    assert!(said.contains("`nonsense`"), "{said}");
+    replica.signal(Signal::SIGTERM);
+    replica.wait().expect_code(0);
+}
+
+#[test]
 fn systemd_is_told_when_the_replica_is_ready_that_it_lives_and_when_it_stops() {
     let scene = Scene::new(JOBS);
     let socket = UnixDatagram::bind(scene.path("notify.sock")).expect("a folder that holds sockets");

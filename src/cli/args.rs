@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::job::{JobName, NodeName, RunId, parse_duration};
+use crate::config::Overrides;
+use crate::job::{JobName, Label, NodeName, RunId, parse_duration};
+
+use super::operating::Operating;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -33,7 +36,7 @@ pub struct Cli {
 const EVERYWHERE: &str = "Options of every command";
 
 /// Flags of every command, before or after it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct GlobalArgs {
     /// The jobs file [default: ./jobs.toml, then /etc/solocron/jobs.toml]
     #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE", env = "SOLOCRON_CONFIG")]
@@ -51,17 +54,29 @@ pub struct GlobalArgs {
 pub enum Command {
     /// Be a replica, in the foreground
     Run(RunArgs),
+    /// Tell the replicas of this state folder to load the jobs file again, and wait
+    #[command(
+        after_help = "Running jobs keep the definition they started with; a bad file changes nothing.\n\n\
+        Exit codes: 0 loaded by every replica, 1 no replica runs here or one did not load it, 78 a bad file."
+    )]
+    Reload,
     /// Commands that change nothing.
     #[command(flatten)]
     Read(Reading),
+    /// Commands of an operator.
+    #[command(flatten)]
+    Operate(Operating),
 }
 
 /// The commands that change nothing.
 #[derive(Debug, Subcommand)]
 pub enum Reading {
-    /// Validate the jobs file
-    #[command(after_help = "Exit codes: 0 no errors, 78 a bad file. Warnings refuse nothing.")]
-    Check(FormatArgs),
+    /// Validate the jobs file; with --probe, the store too
+    #[command(
+        after_help = "Exit codes: 0 no errors, 1 the probe found errors, 69 store unreachable, 78 a bad file. \
+        Warnings refuse nothing."
+    )]
+    Check(CheckArgs),
     /// Show the coming ticks
     #[command(after_help = "Examples:\n  \
         solocron next                      the next 10 ticks of all jobs\n  \
@@ -114,6 +129,17 @@ pub struct FormatArgs {
     pub format: Format,
 }
 
+/// Flags of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Also reach the store, and say what is unsafe about its settings; changes nothing
+    #[arg(long)]
+    pub probe: bool,
+    /// How to print.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
 /// How to write the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -136,7 +162,7 @@ pub enum OutputArg {
 }
 
 /// Flags of `run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct RunArgs {
     /// This replica's name, unique in the cluster [default: host name]
     #[arg(long, value_name = "NAME", env = "SOLOCRON_NODE")]
@@ -144,6 +170,12 @@ pub struct RunArgs {
     /// Let runs finish for this long after SIGTERM [default: the file's `drain`, else 20s]
     #[arg(long, value_name = "DURATION", value_parser = duration, env = "SOLOCRON_DRAIN")]
     pub drain: Option<Duration>,
+    /// Take part in the jobs that are `only_on` this label; repeated, or with commas [default: the file's `labels`]
+    #[arg(long = "label", value_name = "LABEL", value_delimiter = ',', env = "SOLOCRON_LABELS")]
+    pub labels: Option<Vec<Label>>,
+    /// Run at most N jobs at once; others take what comes meanwhile [default: the file's `max_running`, else any number]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), env = "SOLOCRON_MAX_RUNNING")]
+    pub max_running: Option<u32>,
     /// Pretty lines or JSON [default: pretty on a terminal, else json]
     #[arg(
         long,
@@ -172,6 +204,14 @@ pub struct RunArgs {
     /// Started by a `run --replicas`: end with it
     #[arg(long, hide = true)]
     pub supervised: bool,
+}
+
+impl RunArgs {
+    /// What beats the file.
+    pub(crate) fn overrides(&self) -> Overrides<'_> {
+        let Self { drain, max_running, .. } = *self;
+        Overrides { store: None, drain, labels: self.labels.as_deref(), max_running }
+    }
 }
 
 /// Flags of `next`.
@@ -248,6 +288,7 @@ pub struct LogsArgs {
     pub local: bool,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+/// Reads a duration of the contract.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
 }

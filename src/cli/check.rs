@@ -1,20 +1,33 @@
-//! `check`: everything that is wrong with jobs.toml, or that nothing is. No store is asked, and no job started.
+//! `check`: everything that is wrong with jobs.toml, or that nothing is; with `--probe` the same of the store. Nothing
+//! is changed, and no job started.
 
 use serde::Serialize;
 
 use crate::config::{self, Config, Overrides, Problem, Severity, Source};
 
-use super::args::{Format, FormatArgs, GlobalArgs};
+use super::args::{CheckArgs, Format, GlobalArgs};
 use super::exit::{Exit, Failure};
-use super::screen::Screen;
-use super::session::env;
+use super::probe::Probe;
+use super::screen::{Screen, counted};
+use super::session::{Session, env};
 
 /// What programs get.
 #[derive(Debug, Serialize)]
 struct Report {
     file: Option<String>,
+    /// No errors, neither in the file nor in what the probe found.
     ok: bool,
     problems: Vec<Found>,
+    /// What the probe found; absent where nobody asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    probe: Option<Probe>,
+}
+
+impl Report {
+    /// The report of a bad file, or of none.
+    fn refusal(file: Option<String>, problems: Vec<Found>) -> Self {
+        Self { file, ok: false, problems, probe: None }
+    }
 }
 
 /// One problem, for programs.
@@ -27,40 +40,64 @@ struct Found {
     help: Option<String>,
 }
 
-/// Checks the file.
-pub(crate) fn run(args: &FormatArgs, global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
+/// Checks the file, and the store if it is asked for.
+pub(crate) async fn run(
+    args: &CheckArgs,
+    global: &GlobalArgs,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let is_json = args.format.format == Format::Json;
     let source = match config::find(global.config.as_deref()) {
         Ok(source) => source,
-        Err(error) if args.format == Format::Json => {
+        Err(error) if is_json => {
             let file = global.config.as_ref().map(|path| path.display().to_string());
             let problem = Problem::error(error.to_string());
-            screen.print_json(&Report { file, ok: false, problems: vec![found(&problem, None)] })?;
+            screen.print_json(&Report::refusal(file, vec![found(&problem, None)]))?;
             return Ok(Exit::BadConfig);
         }
         Err(error) => return Err(Failure::new(Exit::BadConfig, error.to_string())),
     };
-    let overrides = Overrides { store: global.store.as_deref(), drain: None };
-    let loaded = config::load(&source, &overrides, &env);
-    match args.format {
-        Format::Json => {
-            let problems = match &loaded {
-                Ok((_, warnings)) => warnings.as_slice(),
-                Err(problems) => problems.as_slice(),
-            };
-            let problems = problems.iter().map(|problem| found(problem, Some(&source))).collect();
-            let file = Some(source.path.display().to_string());
-            screen.print_json(&Report { file, ok: loaded.is_ok(), problems })?;
-            Ok(if loaded.is_ok() { Exit::Done } else { Exit::BadConfig })
+    let overrides = Overrides { store: global.store.as_deref(), ..Overrides::default() };
+    let (config, warnings) = match config::load(&source, &overrides, &env) {
+        Ok(loaded) => loaded,
+        Err(problems) if is_json => {
+            let problems = problems.as_slice().iter().map(|problem| found(problem, Some(&source))).collect();
+            screen.print_json(&Report::refusal(Some(source.path.display().to_string()), problems))?;
+            return Ok(Exit::BadConfig);
         }
-        Format::Table => {
-            let (config, warnings) = loaded.map_err(|problems| {
-                Failure::drawn(config::render(problems.as_slice(), &source, screen.err_colour))
-            })?;
-            screen.say(&config::draw(&warnings, &source, screen.err_colour));
-            screen.print(&summary(&config, &warnings, &source))?;
-            Ok(Exit::Done)
+        Err(problems) => {
+            return Err(Failure::drawn(config::render(problems.as_slice(), &source, screen.err_colour)));
         }
+    };
+    let session = Session::of(source, config, warnings, global);
+    if is_json { report(args, session?, screen).await } else { show(args, session?, screen).await }
+}
+
+/// For people: the file first, as the store may take a while.
+async fn show(args: &CheckArgs, session: Session, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
+    let Session { source, config, warnings, .. } = &session;
+    screen.say(&config::draw(warnings, source, screen.err_colour));
+    screen.print(&summary(config, warnings, source))?;
+    if !args.probe {
+        return Ok(Exit::Done);
     }
+    let probe = Probe::of(&session).await?;
+    screen.say(&probe.drawn(screen.err_colour));
+    screen.print(&probe.summary())?;
+    Ok(probe.exit())
+}
+
+async fn report(args: &CheckArgs, session: Session, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
+    let probe = if args.probe { Some(Probe::of(&session).await?) } else { None };
+    let exit = probe.as_ref().map_or(Exit::Done, Probe::exit);
+    let Session { source, warnings, .. } = &session;
+    screen.print_json(&Report {
+        file: Some(source.path.display().to_string()),
+        ok: exit == Exit::Done,
+        problems: warnings.iter().map(|problem| found(problem, Some(source))).collect(),
+        probe,
+    })?;
+    Ok(exit)
 }
 
 fn found(problem: &Problem, source: Option<&Source>) -> Found {
@@ -87,13 +124,4 @@ fn summary(config: &Config, warnings: &[Problem], source: &Source) -> String {
     };
     let warnings = counted(warnings.len(), "warning");
     format!("{}: {jobs}, no errors, {warnings}\n", source.path.display())
-}
-
-/// `no jobs`, `1 job`, `5 jobs`
-fn counted(count: usize, noun: &str) -> String {
-    match count {
-        0 => format!("no {noun}s"),
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
 }

@@ -2,19 +2,24 @@
 
 use std::process::ExitCode;
 
+use tokio::runtime::Runtime;
+
 use crate::clock::{Clock, SystemClock};
 
 use super::args::{Cli, Command, GlobalArgs, Reading};
 use super::exit::{Exit, Failure};
+use super::operating::Operating;
 use super::screen::Screen;
-use super::{init, reading, run};
+use super::{init, kill, pause, reading, reload, run, trigger, unlock};
 
 /// Runs the command. Errors are printed here, and nowhere else.
 pub fn main(cli: &Cli) -> ExitCode {
     let result = match &cli.command {
         Command::Run(_) if init::is_first() => init::run().map(ExitCode::from),
         Command::Run(args) => run::run(args, &cli.global).map(ExitCode::from),
+        Command::Reload => reload(&cli.global).map(ExitCode::from),
         Command::Read(command) => read(command, &cli.global).map(ExitCode::from),
+        Command::Operate(command) => operate(command, &cli.global).map(ExitCode::from),
     };
     result.unwrap_or_else(|failure| {
         print(&failure);
@@ -22,10 +27,30 @@ pub fn main(cli: &Cli) -> ExitCode {
     })
 }
 
+fn reload(global: &GlobalArgs) -> Result<Exit, Failure> {
+    runtime()?.block_on(reload::run(global, &mut Screen::of_process()))
+}
+
 fn read(command: &Reading, global: &GlobalArgs) -> Result<Exit, Failure> {
+    runtime()?.block_on(reading::read(command, global, SystemClock.utc(), &mut Screen::of_process()))
+}
+
+fn operate(command: &Operating, global: &GlobalArgs) -> Result<Exit, Failure> {
+    let screen = &mut Screen::of_process();
+    runtime()?.block_on(async {
+        match command {
+            Operating::Pause(args) => pause::pause(args, global, screen).await,
+            Operating::Kill(args) => kill::run(args, global, screen).await,
+            Operating::Trigger(args) => trigger::run(args, global, screen).await,
+            Operating::Unlock(args) => unlock::run(args, global, screen).await,
+            Operating::Resume(args) => pause::resume(args, global, screen).await,
+        }
+    })
+}
+
+fn runtime() -> Result<Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))?;
-    runtime.block_on(reading::read(command, global, SystemClock.utc(), &mut Screen::of_process()))
+    runtime.map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))
 }
 
 fn print(failure: &Failure) {

@@ -13,6 +13,10 @@ pub enum Exit {
     Failed,
     /// Wrong usage, or an unknown job.
     Usage,
+    /// A manual run was skipped.
+    Skipped,
+    /// As a command did that was followed.
+    AsCommand(u8),
     /// The store cannot be reached.
     StoreUnreachable,
     /// jobs.toml is bad.
@@ -25,7 +29,9 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::Usage => 2,
+            Exit::AsCommand(code) => code,
             Exit::StoreUnreachable => 69,
+            Exit::Skipped => 75,
             Exit::BadConfig => 78,
         })
     }

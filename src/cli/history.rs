@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use crate::config::Overrides;
 use crate::job::{Cause, JobSpec, Outcome, UtcMillis};
 use crate::store::{KEPT_ENTRIES, Store};
 
@@ -23,7 +24,7 @@ pub(crate) async fn run(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let session = Session::load(global, None)?;
+    let session = Session::load(global, Overrides::default())?;
     let jobs = find_jobs(&session.config, &session.source, args.job.as_ref())?;
     let store = session.reach_store().await?;
     show(args, jobs, store.as_ref(), screen).await

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::Overrides;
 use crate::job::{JobSpec, Outcome, UtcMillis};
 use crate::run::{RunEntry, RunError, RunLogs};
 use crate::store::{KEPT_ENTRIES, Store};
@@ -30,7 +31,7 @@ pub(crate) async fn run(
     now: UtcMillis,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let session = Session::load(global, None)?;
+    let session = Session::load(global, Overrides::default())?;
     let spec = find_job(&session.config, &session.source, &args.job)?;
     let logs = RunLogs::new(&session.state_dir, Arc::new(move || now));
     let here = find_here(args, &logs)?;

@@ -46,6 +46,8 @@ async fn begin(bench: &Bench, run: u8, output: &str) -> (RunLogs, RunLog) {
 
 fn failed(tail: &str) -> Ended {
     Ended {
+        was_tried: true,
+        ago: std::time::Duration::ZERO,
         verdict: Verdict::plain(Outcome::Failed),
         exit_code: Some(3),
         signal: None,

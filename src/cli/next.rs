@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::config::{self, Problem, Source};
+use crate::config::{self, Overrides, Problem, Source};
 use crate::job::{JobName, JobSpec, Schedule, ScheduleError, Tick, UtcMillis};
 use crate::replica::{Agenda, Coming};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(
             of_expression(expression, zone, screen)?.ticks(after).take(count).collect()
         }
         None => {
-            let (source, config, _) = load_file(global, None)?;
+            let (source, config, _) = load_file(global, Overrides::default())?;
             let jobs = find_jobs(&config, &source, args.job.as_ref())?;
             if !jobs.iter().any(|job| job.enabled) {
                 screen.say(&format!(

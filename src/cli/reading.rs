@@ -15,7 +15,7 @@ pub async fn read(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     match command {
-        Reading::Check(args) => check::run(args, global, screen),
+        Reading::Check(args) => check::run(args, global, screen).await,
         Reading::Next(args) => next::run(args, global, now, screen),
         Reading::Status(args) => status::run(args, global, screen).await,
         Reading::History(args) => history::run(args, global, screen).await,

@@ -52,6 +52,7 @@ async fn supervise(
 ) -> Result<Exit, Failure> {
     let handler = |kind| signal(kind).map_err(|error| failed("no signal handler", &error));
     let (mut term, mut int) = (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
+    let mut hup = handler(SignalKind::hangup())?;
     let (lines, to_print) = mpsc::channel(WAITING_LINES);
     let (printed, is_printed) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -75,8 +76,9 @@ async fn supervise(
     while !ends.is_empty() {
         tokio::select! {
             // Replicas have process groups of their own: a signal of the terminal reaches them through here alone.
-            Some(()) = term.recv() => pass_on(&pids),
-            Some(()) = int.recv() => pass_on(&pids),
+            Some(()) = term.recv() => pass_on(&pids, Signal::SIGTERM),
+            Some(()) = int.recv() => pass_on(&pids, Signal::SIGTERM),
+            Some(()) = hup.recv() => pass_on(&pids, Signal::SIGHUP),
             Some(end) = ends.join_next() => {
                 let (name, status) = end.expect("following neither panics nor is aborted");
                 // Its id may soon be another process's.
@@ -100,10 +102,10 @@ fn failed(what: &str, error: &std::io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("{what}: {error}"))
 }
 
-fn pass_on(pids: &BTreeMap<NodeName, Pid>) {
+fn pass_on(pids: &BTreeMap<NodeName, Pid>, signal: Signal) {
     for pid in pids.values() {
         // It may have ended already.
-        let _ = kill(*pid, Signal::SIGTERM);
+        let _ = kill(*pid, signal);
     }
 }
 
@@ -138,6 +140,12 @@ fn command(args: &RunArgs, global: &GlobalArgs, name: &NodeName) -> Result<Comma
     ]);
     if let Some(drain) = args.drain {
         command.args(["--drain", &crate::job::format_duration(drain)]);
+    }
+    if let Some(limit) = args.max_running {
+        command.args(["--max-running", &limit.to_string()]);
+    }
+    for label in args.labels.iter().flatten() {
+        command.args(["--label", label.as_str()]);
     }
     if let Some(config) = &global.config {
         command.arg("--config").arg(config);

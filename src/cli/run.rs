@@ -6,17 +6,22 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tracing::warn;
 
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, resolve_env};
 use crate::job::{JobName, NodeName};
-use crate::replica::{Alive, Events, Job, Replica, Stop};
-use crate::run::{JobOutput, LogRetention, RunLogs, raise_file_limit};
+use crate::replica::{Alive, Events, Job, Ledger, Replica, Stop};
+use crate::run::{Guards, JobOutput, RunLogs, raise_file_limit};
 
 use super::args::{GlobalArgs, OutputArg, RunArgs};
+use super::control::Control;
 use super::exit::{Exit, Failure};
-use super::session::{Session, env};
+use super::file_watch::FileWatch;
+use super::reloader::{Order, Reloader};
+use super::resolve::{resolve_jobs, retention};
+use super::session::Session;
 use super::{log_writer, logging, replicas};
 
 /// A replica waits for the store and for jobs; it does not compute.
@@ -30,7 +35,7 @@ const PINGS_PER_WATCHDOG: u32 = 3;
 
 /// Runs a replica, or several.
 pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
-    let session = Session::load(global, args.drain)?;
+    let session = Session::load(global, args.overrides())?;
     let node = node_name(args)?;
     if let Some(count) = args.replicas {
         return replicas::run(args, global, &node, count);
@@ -41,7 +46,8 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             Failure::new(Exit::Failed, format!("cannot be tied to the process that started it: {errno}"))
         })?;
     }
-    let jobs = resolve_jobs(&session.config)?;
+    let jobs = resolve_jobs(&session.config)
+        .map_err(|problems| Failure::new(Exit::BadConfig, problems.join("\nerror: ")))?;
     logging::start(logging::format_or_default(args.log_format), args.log_level);
     for warning in &session.warnings {
         warn!(file = %session.source.path.display(), help = warning.help, "{}", warning.message);
@@ -51,13 +57,25 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     if let Err(error) = raise_file_limit() {
         warn!(%error, "the limit of open files stays as it is");
     }
+    let guards = Guards::of_this_program();
+    guards.start().map_err(|error| Failure::new(Exit::Failed, format!("no guards for its runs: {error}")))?;
     let result = runtime.block_on(async {
         let stop = Stop::default();
-        let signals = listen(stop.clone())?;
-        let replica = build(args, &session, node, jobs)?;
+        let (orders, to_load) = Reloader::orders();
+        let mut tasks = JoinSet::new();
+        listen(stop.clone(), orders.clone(), &mut tasks)?;
+        let (reloader, reloads) = Reloader::new(&session, node.clone(), global, args);
+        tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, orders.clone()).run());
+        tasks.spawn(reloader.run(to_load));
+        match Control::open(&session.state_dir, &node) {
+            Ok(control) => drop(tasks.spawn(control.serve(orders))),
+            Err(error) => warn!(%node, %error, "`solocron reload` cannot reach this replica: use SIGHUP"),
+        }
+        let replica = build(args, &session, guards, (node, jobs))?;
+        let replica = Replica { reloads: Some(reloads), ..replica };
         tell_systemd(&[sd_notify::NotifyState::Ready]);
         let result = replica.run(stop).await;
-        signals.abort();
+        tasks.shutdown().await;
         result.map(|()| Exit::Done).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
     });
     // A disk or a look-up that hangs is not waited for.
@@ -77,47 +95,30 @@ fn node_name(args: &RunArgs) -> Result<NodeName, Failure> {
     })
 }
 
-/// Every job with its variables, or every problem with them.
-fn resolve_jobs(config: &Config) -> Result<BTreeMap<JobName, Job>, Failure> {
-    let (mut jobs, mut problems) = (BTreeMap::new(), Vec::new());
-    for (name, spec) in &config.jobs {
-        match resolve_env(spec, &env, &|path| std::fs::read_to_string(path)) {
-            Ok(env) => {
-                jobs.insert(name.clone(), Job { spec: Arc::clone(spec), env });
-            }
-            Err(error) => problems.push(error.to_string()),
-        }
-    }
-    if problems.is_empty() {
-        Ok(jobs)
-    } else {
-        Err(Failure::new(Exit::BadConfig, problems.join("\nerror: ")))
-    }
-}
-
 fn build(
     args: &RunArgs,
     session: &Session,
-    node: NodeName,
-    jobs: BTreeMap<JobName, Job>,
+    guards: Guards,
+    (node, jobs): (NodeName, BTreeMap<JobName, Job>),
 ) -> Result<Replica, Failure> {
     let config = &session.config;
     let clock = Arc::new(SystemClock);
+    let store = session.open_store()?;
     Ok(Replica {
         events: Events::of(node.clone()),
+        ledger: Ledger::new(&session.state_dir, &config.cluster, &node, store.label()),
         node,
         jobs,
         file: config.fingerprint.clone(),
+        labels: config.replica.labels.clone(),
+        max_running: config.replica.max_running,
         expected_replicas: config.expected_replicas,
         drain: config.replica.drain,
-        store: session.open_store()?,
+        store,
         clock,
+        guards: Arc::new(guards),
         logs: RunLogs::new(&session.state_dir, Arc::new(|| SystemClock.utc())),
-        retention: LogRetention {
-            keep: config.logs.keep,
-            keep_runs: config.logs.keep_runs,
-            max_bytes: config.logs.max_bytes,
-        },
+        retention: retention(config),
         output: match args.job_output {
             OutputArg::File => JobOutput::File,
             OutputArg::Stdout => JobOutput::Stdout,
@@ -127,11 +128,12 @@ fn build(
             every: interval / PINGS_PER_WATCHDOG,
             tell: Box::new(|| tell_systemd(&[sd_notify::NotifyState::Watchdog])),
         }),
+        reloads: None,
     })
 }
 
-/// TERM and INT drain, a second one is at once.
-fn listen(stop: Stop) -> Result<tokio::task::JoinHandle<()>, Failure> {
+/// TERM and INT drain, a second one is at once; HUP reloads.
+fn listen(stop: Stop, orders: mpsc::Sender<Order>, tasks: &mut JoinSet<()>) -> Result<(), Failure> {
     let handler = |kind| {
         signal(kind).map_err(|error| Failure::new(Exit::Failed, format!("no signal handler: {error}")))
     };
@@ -140,13 +142,14 @@ fn listen(stop: Stop) -> Result<tokio::task::JoinHandle<()>, Failure> {
         handler(SignalKind::interrupt())?,
         handler(SignalKind::hangup())?,
     );
-    Ok(tokio::spawn(async move {
+    tasks.spawn(async move {
         loop {
             tokio::select! {
                 Some(()) = term.recv() => {}
                 Some(()) = int.recv() => {}
                 Some(()) = hup.recv() => {
-                    warn!("reloading is not supported yet: restart the replica to load the file again");
+                    // Where orders wait already, one of them is as good as this one.
+                    let _ = orders.try_send(Order::Signal);
                     continue;
                 }
             }
@@ -158,7 +161,8 @@ fn listen(stop: Stop) -> Result<tokio::task::JoinHandle<()>, Failure> {
             }
             stop.drain.cancel();
         }
-    }))
+    });
+    Ok(())
 }
 
 /// systemd may not be there, or not listen: then nobody needs to hear.

@@ -90,6 +90,15 @@ impl<'a> Screen<'a> {
     }
 }
 
+/// `no jobs`, `1 job`, `5 jobs`
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    match count {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,6 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::clock::SystemClock;
 use crate::config::{self, Config, Overrides, Problem, Source, StoreUrl};
@@ -32,9 +31,19 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Finds and loads the file, and the state folder. All problems of the file are in the failure's message.
-    pub(crate) fn load(global: &GlobalArgs, drain: Option<Duration>) -> Result<Self, Failure> {
-        let (source, config, warnings) = load_file(global, drain)?;
+    /// Finds and loads the file, and the state folder; the command's own flags beat the file. All problems of the file are in the failure's message.
+    pub(crate) fn load(global: &GlobalArgs, flags: Overrides<'_>) -> Result<Self, Failure> {
+        let (source, config, warnings) = load_file(global, flags)?;
+        Self::of(source, config, warnings, global)
+    }
+
+    /// Finds the state folder that goes with a file that is loaded already.
+    pub(crate) fn of(
+        source: Source,
+        config: Config,
+        warnings: Vec<Problem>,
+        global: &GlobalArgs,
+    ) -> Result<Self, Failure> {
         let state_dir = state_dir(global.state_dir.as_deref())?;
         Ok(Self { source, config, warnings, state_dir })
     }
@@ -58,7 +67,7 @@ impl Session {
     }
 
     /// Fails where the store is a file that nobody has made yet.
-    fn expect_store_file(&self) -> Result<(), Failure> {
+    pub(crate) fn expect_store_file(&self) -> Result<(), Failure> {
         let path = match &self.config.store {
             StoreUrl::Local => self.state_dir.join(LOCAL_STORE_FILE),
             StoreUrl::LocalPath(path) => path.clone(),
@@ -90,11 +99,11 @@ impl Session {
 /// Finds and loads the file alone, with its warnings. All its problems are in the failure's message.
 pub(crate) fn load_file(
     global: &GlobalArgs,
-    drain: Option<Duration>,
+    flags: Overrides<'_>,
 ) -> Result<(Source, Config, Vec<Problem>), Failure> {
     let source = config::find(global.config.as_deref())
         .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))?;
-    let overrides = Overrides { store: global.store.as_deref(), drain };
+    let overrides = Overrides { store: global.store.as_deref(), ..flags };
     match config::load(&source, &overrides, &env) {
         Ok((config, warnings)) => Ok((source, config, warnings)),
         Err(problems) => Err(Failure::drawn(config::render(problems.as_slice(), &source, colour()))),
@@ -112,7 +121,7 @@ pub(crate) fn colour() -> bool {
 }
 
 /// Where run logs and the local store are kept.
-fn state_dir(flag: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(crate) fn state_dir(flag: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(folder) = flag {
         return Ok(folder.to_owned());
     }

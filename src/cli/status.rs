@@ -1,6 +1,6 @@
 //! `status`: what is wrong first, then the replicas, then every job. Times are the store's.
 
-use crate::config::Config;
+use crate::config::{Config, Overrides};
 use crate::store::Store;
 
 use super::args::{Format, GlobalArgs, StatusArgs};
@@ -18,7 +18,7 @@ pub(crate) async fn run(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let session = Session::load(global, None)?;
+    let session = Session::load(global, Overrides::default())?;
     let store = session.reach_store().await?;
     show(args, &session.config, store.as_ref(), screen).await
 }

@@ -2,9 +2,9 @@
 
 use crate::job::UtcMillis;
 
-use super::status_view::{JobView, LockView, ReplicaView, StatusView};
+use super::status_view::{JobView, LockView, PausedView, ReplicaView, StatusView};
 use super::table::{Cell, Table};
-use super::times::{Rfc3339, from_now, span};
+use super::times::{Rfc3339, from_now, span, utc};
 use super::tone::Tone;
 
 /// As much of a file's hash as is needed to tell two apart.
@@ -26,6 +26,7 @@ pub(crate) fn text(view: &StatusView, now: UtcMillis) -> String {
     if !view.jobs.is_empty() {
         text.push('\n');
         text.push_str(&jobs(&view.jobs, now));
+        text.extend(view.jobs.iter().filter_map(|job| paused(job, now)));
     }
     text
 }
@@ -48,11 +49,12 @@ fn counted(count: usize, noun: &str) -> String {
 }
 
 fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
-    let mut table = Table::new(&["REPLICA", "STATE", "UP", "HEARD", "VERSION", "FILE", "RUNNING"]);
+    let mut table = Table::new(&["REPLICA", "STATE", "UP", "HEARD", "VERSION", "FILE", "LABELS", "RUNNING"]);
     for replica in replicas {
         let Rfc3339(started) = replica.started;
         let Rfc3339(heard) = replica.heard;
         let (state, tone) = match (replica.live, replica.draining) {
+            (true, false) if replica.full => ("full", Tone::Odd),
             (true, false) => ("live", Tone::Good),
             (true, true) => ("draining", Tone::Odd),
             (false, true) => ("stopped", Tone::Quiet),
@@ -62,6 +64,7 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
         let (file, file_tone) =
             if replica.same_file { (hash, Tone::Plain) } else { (format!("{hash} ≠"), Tone::Odd) };
         let running: Vec<&str> = replica.running.iter().map(|run| run.job.as_str()).collect();
+        let labels: Vec<&str> = replica.labels.iter().map(|label| label.as_str()).collect();
         table.row(vec![
             Cell::plain(&replica.node),
             Cell::new(state, tone),
@@ -69,6 +72,7 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
             Cell::plain(from_now(heard, now)),
             Cell::plain(&replica.version),
             Cell::new(file, file_tone),
+            Cell::plain(labels.join(" ")),
             Cell::plain(running.join(" ")),
         ]);
     }
@@ -98,8 +102,22 @@ fn next(job: &JobView, now: UtcMillis) -> Cell {
         (Some(_), Some(Rfc3339(until))) => {
             Cell::new(format!("paused, ends {}", from_now(until, now)), Tone::Odd)
         }
+        (Some(_), None) if job.paused.is_some() => Cell::new("paused", Tone::Odd),
         (Some(Rfc3339(at)), None) => Cell::plain(from_now(*at, now)),
     }
+}
+
+/// `backup` is paused by ann@db1 since 2026-11-20 12:00:00 UTC (3m ago): month end
+fn paused(job: &JobView, now: UtcMillis) -> Option<String> {
+    let PausedView { by, since, reason } = job.paused.as_ref()?;
+    let by = by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+    let since =
+        since.map_or(String::new(), |Rfc3339(at)| format!(" since {} UTC ({})", utc(at), from_now(at, now)));
+    let until = job
+        .paused_until
+        .map_or(format!("`solocron resume {}`", job.job), |Rfc3339(until)| format!("{} UTC", utc(until)));
+    let why = reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    Some(Tone::Odd.paint(&format!("`{}` is paused{by}{since} until {until}{why}", job.job)) + "\n")
 }
 
 /// `n1 for 3m 10s, run 0193…`

@@ -99,6 +99,9 @@ async fn replicas_that_drain_take_no_ticks() {
                 started: UtcMillis(0),
                 draining: true,
                 running: Vec::new(),
+                labels: Vec::new(),
+                full: false,
+                ahead_ms: None,
             })
             .await;
     }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::job::{Cause, Fence, JobName, NodeName, RunId, Tick, UtcMillis};
-use crate::lease::ScheduleHash;
+use crate::job::{Cause, Fence, JobName, Label, NodeName, RunId, Tick};
+use crate::lease::{Pausing, ScheduleHash};
 use crate::store::Peer;
 
 use super::past::PastTick;
@@ -29,6 +29,8 @@ pub(crate) struct ReplicaView {
     /// Whether it was heard a moment ago.
     pub(crate) live: bool,
     pub(crate) draining: bool,
+    /// Whether it runs as much as it may at once.
+    pub(crate) full: bool,
     /// When it started, by its own clock.
     pub(crate) started: Rfc3339,
     pub(crate) heard: Rfc3339,
@@ -37,6 +39,7 @@ pub(crate) struct ReplicaView {
     pub(crate) file: String,
     /// Whether that is the file at hand.
     pub(crate) same_file: bool,
+    pub(crate) labels: Vec<Label>,
     pub(crate) running: Vec<RunView>,
 }
 
@@ -52,9 +55,13 @@ pub(crate) struct RunView {
 pub(crate) struct JobView {
     pub(crate) job: JobName,
     pub(crate) enabled: bool,
+    /// The labels that a replica must carry to run it.
+    pub(crate) only_on: Vec<Label>,
     pub(crate) next: Option<Rfc3339>,
     pub(crate) next_ms: Option<Tick>,
+    /// When its pause ends by itself, if it does.
     pub(crate) paused_until: Option<Rfc3339>,
+    pub(crate) paused: Option<PausedView>,
     /// Whether the store has a record of it.
     pub(crate) known: bool,
     /// Whether the cluster decides ticks by the schedule of the file at hand.
@@ -62,6 +69,14 @@ pub(crate) struct JobView {
     /// The newest decided tick, as in `history`, without its output.
     pub(crate) last: Option<PastTick>,
     pub(crate) lock: Option<LockView>,
+}
+
+/// A pause that goes on.
+#[derive(Debug, Serialize)]
+pub(crate) struct PausedView {
+    pub(crate) by: Option<String>,
+    pub(crate) since: Option<Rfc3339>,
+    pub(crate) reason: Option<String>,
 }
 
 /// A lock that is held.
@@ -97,11 +112,13 @@ fn replica(peer: &Peer, survey: &Survey, config: &Config) -> ReplicaView {
         node: beat.node.clone(),
         live: survey.is_live(peer),
         draining: beat.draining,
+        full: beat.full,
         started: Rfc3339(beat.started),
         heard: Rfc3339(peer.at),
         version: beat.version.clone(),
         file: beat.file.clone(),
         same_file: beat.file == config.fingerprint,
+        labels: beat.labels.clone(),
         running: beat.running.iter().map(|run| RunView { job: run.job.clone(), run: run.run }).collect(),
     }
 }
@@ -109,15 +126,20 @@ fn replica(peer: &Peer, survey: &Survey, config: &Config) -> ReplicaView {
 fn job(job: &JobState, survey: &Survey) -> JobView {
     let (spec, record) = (&job.spec, job.record.as_ref());
     let next = spec.schedule.next_after(survey.now).filter(|_| spec.enabled);
-    let paused: Option<UtcMillis> =
-        record.and_then(|record| record.paused).filter(|&until| until > survey.now);
+    let paused = record.and_then(|record| record.paused.filter(|until| *until > survey.now));
     let here = ScheduleHash(spec.schedule.fingerprint().to_owned());
     JobView {
         job: spec.name.clone(),
         enabled: spec.enabled,
+        only_on: spec.only_on.clone(),
         next: next.map(|tick| Rfc3339(tick.instant())),
         next_ms: next,
-        paused_until: paused.map(Rfc3339),
+        paused_until: paused.filter(|until| *until < Pausing::UNTIL_RESUMED).map(Rfc3339),
+        paused: paused.and(record).map(|record| PausedView {
+            by: record.paused_by.clone(),
+            since: record.paused_at.map(Rfc3339),
+            reason: record.paused_why.clone(),
+        }),
         known: record.is_some(),
         same_schedule: record.is_none_or(|record| record.sched == here),
         last: job.decided().next_back().map(|last| PastTick { tail: None, ..last }),

@@ -88,7 +88,7 @@ pub(crate) fn reading(line: &str) -> Reading {
     let words = std::iter::once("solocron").chain(line.split_whitespace());
     match Cli::try_parse_from(words).expect("a good command line").command {
         Command::Read(reading) => reading,
-        Command::Run(_) => panic!("`{line}` changes something"),
+        Command::Run(_) | Command::Reload | Command::Operate(_) => panic!("`{line}` changes something"),
     }
 }
 
@@ -154,7 +154,7 @@ impl Bench {
     /// A replica starts to take part in a job.
     pub(crate) async fn open(&self, job: &str) {
         let (caller, spec) = (self.caller("n1").await, self.spec(job));
-        let open = Open { caller, sched: self.sched(job), lease: spec.lease, known: false };
+        let open = Open { caller, sched: self.sched(job), lease: spec.lease, known: false, pausing: None };
         let answer = self.submit(job, Request::Open(open)).await;
         assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     }
@@ -177,6 +177,7 @@ impl Bench {
             on_interrupt: OnInterrupt::Skip,
             catch_up: false,
             wall: self.now(),
+            unfit: None,
         };
         self.submit(job, Request::Claim(claim)).await
     }
@@ -222,6 +223,9 @@ impl Bench {
                 .iter()
                 .map(|(job, run)| BeatRun { job: self.spec(job).name.clone(), run: run_id(*run) })
                 .collect(),
+            labels: Vec::new(),
+            full: false,
+            ahead_ms: None,
         })
         .await;
     }

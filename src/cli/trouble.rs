@@ -1,6 +1,8 @@
 //! What is wrong with a cluster, the worst first. Pure: it judges a survey, and each trouble says what it means and
 //! what to do.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use crate::config::Config;
@@ -23,10 +25,14 @@ pub(crate) enum Kind {
     NoReplica,
     /// Fewer replicas take ticks than the file expects.
     TooFewReplicas,
+    /// No live replica has the labels of a job.
+    NoReplicaFits,
     /// Live replicas loaded different files.
     MixedFiles,
     /// Live replicas are of different releases.
     MixedVersions,
+    /// The clock of a live replica differs from the store's.
+    ClockDiffers,
     /// A record was written by a newer release.
     NewerSchema,
     /// A tick should have been decided by now.
@@ -66,11 +72,15 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
     let taking = live.iter().filter(|peer| !peer.beat.draining).count();
     let mut all = Vec::new();
     all.extend(too_few(survey, config, taking));
-    all.extend(mixed(&live, Kind::MixedFiles, "loaded different files", |peer| &peer.beat.file));
-    all.extend(mixed(&live, Kind::MixedVersions, "are of different releases", |peer| &peer.beat.version));
+    let files = ("loaded different files", "reload");
+    all.extend(mixed(&live, Kind::MixedFiles, files, |peer| &peer.beat.file));
+    let releases = ("are of different releases", "restart");
+    all.extend(mixed(&live, Kind::MixedVersions, releases, |peer| &peer.beat.version));
+    all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
     for job in &survey.jobs {
         all.extend(newer_schema(job));
         // Without replicas, every job is overdue, and saying so of each would hide why.
+        all.extend((taking > 0).then(|| no_replica_fits(job, &live)).flatten());
         all.extend((taking > 0).then(|| overdue(job, survey.now)).flatten());
         all.extend(holder_lost(job, survey, &live));
         all.extend(last_outcome(job, survey.now));
@@ -104,8 +114,22 @@ fn too_few(survey: &Survey, config: &Config, taking: usize) -> Option<Trouble> {
     Some(Trouble { since, ..Trouble::of_cluster(kind, message) })
 }
 
-/// Live replicas that differ in something they should agree on.
-fn mixed(live: &[&Peer], kind: Kind, how: &str, what: impl Fn(&Peer) -> &String) -> Option<Trouble> {
+/// A live replica whose clock is off by more than ticks are shared out over.
+fn clock_differs(peer: &Peer) -> Option<Trouble> {
+    let (node, ahead_ms) = (&peer.beat.node, peer.beat.ahead_ms?);
+    let off = span(Duration::from_millis(ahead_ms.unsigned_abs()));
+    let side = if ahead_ms > 0 { "ahead of" } else { "behind" };
+    let message = format!("the clock of {node} is {off} {side} the store's; check NTP on both machines");
+    Some(Trouble { node: Some(node.clone()), ..Trouble::of_cluster(Kind::ClockDiffers, message) })
+}
+
+/// Live replicas that differ in something they should agree on, and the way out.
+fn mixed(
+    live: &[&Peer],
+    kind: Kind,
+    (how, cure): (&str, &str),
+    what: impl Fn(&Peer) -> &String,
+) -> Option<Trouble> {
     let mut groups: std::collections::BTreeMap<&str, Vec<&str>> = std::collections::BTreeMap::new();
     for peer in live {
         groups.entry(what(peer)).or_default().push(peer.beat.node.as_str());
@@ -115,7 +139,7 @@ fn mixed(live: &[&Peer], kind: Kind, how: &str, what: impl Fn(&Peer) -> &String)
     }
     let groups: Vec<String> =
         groups.iter().map(|(value, nodes)| format!("{} ({value})", nodes.join(", "))).collect();
-    let message = format!("live replicas {how}: {}; restart those that are behind", groups.join(" and "));
+    let message = format!("live replicas {how}: {}; {cure} those that are behind", groups.join(" and "));
     Some(Trouble::of_cluster(kind, message))
 }
 
@@ -129,6 +153,24 @@ fn newer_schema(job: &JobState) -> Option<Trouble> {
         );
         Trouble::of_job(job, Kind::NewerSchema, message)
     })
+}
+
+/// A job that none of the live replicas may run.
+fn no_replica_fits(job: &JobState, live: &[&Peer]) -> Option<Trouble> {
+    let spec = &job.spec;
+    let has_all = |peer: &&Peer| spec.only_on.iter().all(|label| peer.beat.labels.contains(label));
+    if !spec.enabled || live.iter().filter(|peer| !peer.beat.draining).any(has_all) {
+        return None;
+    }
+    let labels: Vec<&str> = spec.only_on.iter().map(|label| label.as_str()).collect();
+    let message = format!(
+        "`{}` does not run: no live replica has {} `{}`; start one with `solocron run --label {}`",
+        spec.name,
+        if labels.len() == 1 { "the label" } else { "all the labels" },
+        labels.join("`, `"),
+        labels.join(",")
+    );
+    Some(Trouble::of_job(job, Kind::NoReplicaFits, message))
 }
 
 /// The oldest tick that should have been decided by now, and is not.

@@ -1,10 +1,11 @@
 //! What counts as trouble, and what does not.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::testing::{Bench, FILE, NOON, node, run_id};
 use super::*;
-use crate::job::{Cause, Reason, Verdict};
+use crate::job::{Cause, JobSpec, Label, Reason, Verdict};
 use crate::lease::{Entry, Phase};
 use crate::store::Beat;
 
@@ -57,6 +58,20 @@ async fn replicas_with_different_files_or_releases_are_named_with_what_they_have
     survey.peers[1].at = UtcMillis(0);
     let kinds: Vec<Kind> = troubles(&survey, &bench.config).iter().map(|trouble| trouble.kind).collect();
     assert_eq!(kinds, [Kind::TooFewReplicas], "what a dead replica had does not matter");
+}
+
+#[tokio::test]
+async fn a_clock_that_differs_from_the_stores_is_said_of_live_replicas() {
+    let (bench, mut survey) = healthy(FILE).await;
+    survey.peers[0].beat.ahead_ms = Some(90_000);
+    survey.peers[1].beat.ahead_ms = Some(-2_000);
+    let said = messages(&survey, &bench);
+    assert!(
+        matches!(&said[..], [one, two]
+            if one.starts_with("the clock of n1 is") && one.contains("ahead of the store's; check NTP")
+            && two.starts_with("the clock of n2 is") && two.contains("behind the store's")),
+        "{said:?}"
+    );
 }
 
 #[tokio::test]
@@ -145,6 +160,25 @@ async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_never_overstated() 
     let trouble = troubles(&survey, &bench.config).remove(0);
     assert_eq!(trouble.count, None, "more may lie further back");
     assert!(trouble.message.contains("at least 50 ticks in a row"), "{trouble:?}");
+}
+
+#[tokio::test]
+async fn a_job_that_no_live_replica_has_the_labels_of_is_trouble() {
+    let (bench, mut survey) = healthy(FILE).await;
+    let label = |label: &str| Label::parse(label).expect("a label");
+    let payout = survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is there");
+    payout.spec =
+        Arc::new(JobSpec { only_on: vec![label("eu"), label("gpu")], ..JobSpec::clone(&payout.spec) });
+    survey.peers[1].beat.labels = vec![label("gpu")];
+    assert_eq!(
+        messages(&survey, &bench),
+        ["`payout` does not run: no live replica has all the labels `eu`, `gpu`; start one with \
+             `solocron run --label eu,gpu`"]
+    );
+    survey.peers[1].beat.labels = vec![label("gpu"), label("eu")];
+    assert!(messages(&survey, &bench).is_empty());
+    survey.peers[1].beat.draining = true;
+    assert!(messages(&survey, &bench).iter().any(|message| message.starts_with("`payout` does not run")));
 }
 
 #[tokio::test]

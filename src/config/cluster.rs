@@ -45,7 +45,7 @@ fn name(section: &Section<'_>, store_flag: Option<&str>, findings: &mut Findings
         let name = section.read("name", findings, value::text)?;
         return ClusterName::parse(&name.value)
             .map_err(|error| {
-                let help = suggested_name(&name.value).map(|name| format!("write for example `{name}`"));
+                let help = format!("write for example `{}`", similar_name(&name.value, "payments"));
                 findings.add(Problem::error(error.to_string()).at(name.span).help(help));
             })
             .ok();
@@ -62,10 +62,12 @@ fn name(section: &Section<'_>, store_flag: Option<&str>, findings: &mut Findings
     None
 }
 
-/// A name like this one that would be accepted.
-pub(super) fn suggested_name(name: &str) -> Option<String> {
+/// A name like the refused one that would be accepted; `otherwise` where nothing of it can stay.
+pub(super) fn similar_name(refused: &str, otherwise: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    let name: String = name.trim().chars().map(plain).take(64).collect();
-    let name = name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).trim_end_matches('-');
-    (!name.is_empty()).then(|| name.to_owned())
+    let name: String = refused.trim().chars().map(plain).take(64).collect();
+    match name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).trim_end_matches('-') {
+        "" => otherwise.to_owned(),
+        name => name.to_owned(),
+    }
 }

@@ -16,7 +16,7 @@ use super::source::Source;
 use super::store_url::StoreUrl;
 use super::substitute::Lookup;
 use super::{cluster, document, job, keys, warnings};
-use crate::job::{ClusterName, JobName, JobSpec};
+use crate::job::{ClusterName, JobName, JobSpec, Label};
 
 /// Everything that jobs.toml says, checked, with defaults and overrides applied.
 #[derive(Debug, Clone)]
@@ -44,6 +44,10 @@ pub struct Overrides<'a> {
     pub store: Option<&'a str>,
     /// `--drain`.
     pub drain: Option<Duration>,
+    /// `--label`.
+    pub labels: Option<&'a [Label]>,
+    /// `--max-running`.
+    pub max_running: Option<u32>,
 }
 
 /// Reads and checks the whole file; gives back its warnings with it, or every problem when there is an error.
@@ -59,7 +63,7 @@ pub fn load(
     let cluster = Section::top(root, "cluster", &mut findings);
     let cluster = cluster::read(&cluster, overrides.store, lookup, &mut findings);
     let replica = Section::top(root, "replica", &mut findings);
-    let replica = replica::read(&replica, overrides.drain, &mut findings);
+    let replica = replica::read(&replica, overrides, &mut findings);
     let logs = Section::top(root, "logs", &mut findings);
     let logs = logs::read(&logs, &mut findings);
     let jobs = jobs(root, &mut findings);

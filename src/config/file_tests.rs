@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::{Config, Overrides, Problems, Source, StoreUrl, load, render, resolve_env};
-use crate::job::{CatchUp, Command, JobName, JobSpec, OnInterrupt, Overlap};
+use crate::job::{CatchUp, Command, JobName, JobSpec, Label, OnInterrupt, Overlap};
 
 /// Every key of the contract that this release supports.
 const FULL: &str = r#"
@@ -41,7 +41,7 @@ on_interrupt = "skip"
 retries = 0
 retry_delay = "1s"
 success_codes = [0, 3]
-only_on = []
+only_on = ["gpu", "eu-1"]
 enabled = false
 description = "every night"
 
@@ -51,7 +51,8 @@ shell = "report"
 
 [replica]
 drain = "0s"
-labels = []
+labels = ["eu-1", "gpu"]
+max_running = 4
 
 [logs]
 keep = "7d"
@@ -77,6 +78,10 @@ fn job<'c>(config: &'c Config, name: &str) -> &'c JobSpec {
     &config.jobs[&JobName::parse(name).expect("a good name")]
 }
 
+fn label(label: &str) -> Label {
+    Label::parse(label).expect("a good label")
+}
+
 fn pairs(env: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
     env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
@@ -90,6 +95,8 @@ fn every_key_of_the_sections_arrives() {
     assert_eq!(url.reveal(), "redis://:hunter2@redis.internal:6379/2");
     assert_eq!(config.expected_replicas, Some(3));
     assert_eq!(config.replica.drain, Duration::ZERO);
+    assert_eq!(config.replica.labels, [label("eu-1"), label("gpu")]);
+    assert_eq!(config.replica.max_running, Some(4));
     assert_eq!(config.logs.keep, Duration::from_secs(7 * 86_400));
     assert_eq!(config.logs.keep_runs, 10);
     assert_eq!(config.logs.max_bytes, 500_000_000);
@@ -113,7 +120,8 @@ fn every_key_of_a_job_arrives_and_beats_the_default() {
     assert_eq!((spec.overlap, spec.catch_up), (Overlap::Skip, CatchUp::None));
     assert_eq!((spec.on_interrupt, spec.retries), (OnInterrupt::Skip, 0));
     assert_eq!(spec.retry_delay, Duration::from_secs(1));
-    assert_eq!((spec.success_codes.as_slice(), spec.only_on.as_slice()), (&[0, 3][..], &[][..]));
+    assert_eq!(spec.success_codes, [0, 3]);
+    assert_eq!(spec.only_on, [label("gpu"), label("eu-1")]);
     assert!(!spec.enabled);
     assert_eq!(spec.description.as_deref(), Some("every night"));
 }
@@ -149,11 +157,18 @@ fn what_nobody_says_has_the_default_of_the_contract() {
 
 #[test]
 fn flags_beat_the_file() {
-    let overrides = Overrides { store: Some("redis://h/1"), drain: Some(Duration::from_secs(5)) };
+    let flagged = [label("other")];
+    let overrides = Overrides {
+        store: Some("redis://h/1"),
+        drain: Some(Duration::from_secs(5)),
+        labels: Some(&flagged),
+        max_running: Some(9),
+    };
     let (config, _) =
         read(&FULL.replace("REDIS_PASSWORD", "NOT_SET"), &overrides).expect("the file's store is not asked");
     assert_eq!(config.store.to_string(), "redis://h:6379/1");
     assert_eq!(config.replica.drain, Duration::from_secs(5));
+    assert_eq!((config.replica.labels.as_slice(), config.replica.max_running), (&flagged[..], Some(9)));
     let problems = read(MINIMAL, &overrides).expect_err("a Redis store needs a name");
     assert!(problems.to_string().contains("`name` is missing"), "{problems}");
 }

@@ -36,7 +36,7 @@ pub(super) fn read(
     findings: &mut Findings,
 ) -> Option<(JobName, Arc<JobSpec>)> {
     let name = JobName::parse(key).map_err(|error| {
-        let help = cluster::suggested_name(key).map(|name| format!("write for example `[jobs.{name}]`"));
+        let help = format!("write for example `[jobs.{}]`", cluster::similar_name(key, "nightly-backup"));
         findings.add(Problem::error(error.to_string()).at(span.clone()).help(help));
     });
     let title = format!("job `{}`", key.escape_debug());

@@ -2,7 +2,7 @@
 //! nobody knows, and neither is ignored.
 
 use super::value::{self, Raw, Reading, Refusal};
-use crate::job::{CatchUp, OnInterrupt, Overlap};
+use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
 
 /// Refuses what the contract names but this release does not do.
 pub(super) fn not_yet(meanwhile: &str) -> Refusal {
@@ -12,12 +12,12 @@ pub(super) fn not_yet(meanwhile: &str) -> Refusal {
 /// `overlap`.
 pub(super) fn overlap(raw: &Raw<'_>) -> Reading<Overlap> {
     let words = [("skip", Overlap::Skip), ("wait", Overlap::Wait), ("replace", Overlap::Replace)];
-    only(raw, &words, "a tick is skipped while the previous run is still going")
+    value::word(raw, &words)
 }
 
 /// `catch_up`.
 pub(super) fn catch_up(raw: &Raw<'_>) -> Reading<CatchUp> {
-    only(raw, &[("none", CatchUp::None), ("last", CatchUp::Last)], "missed ticks stay missed")
+    value::word(raw, &[("none", CatchUp::None), ("last", CatchUp::Last)])
 }
 
 /// `on_interrupt`.
@@ -43,32 +43,22 @@ fn only<T: Copy + Default + PartialEq>(raw: &Raw<'_>, words: &[(&str, T)], meanw
 
 /// `retries`.
 pub(super) fn retries(raw: &Raw<'_>) -> Reading<u32> {
-    match value::small_number(raw, 0..=u32::MAX)? {
-        0 => Ok(0),
-        retries => Refusal::new(
-            format!("is {retries}, which is not supported yet"),
-            "write `0` or take out the line, and let the command try again by itself",
-        )
-        .alone(),
-    }
-}
-
-/// `only_on`.
-pub(super) fn only_on(raw: &Raw<'_>) -> Reading<Vec<String>> {
-    let labels = labels(raw)?;
-    if labels.is_empty() {
-        return Ok(labels);
-    }
-    not_yet("every replica takes part in every job").alone()
+    value::small_number(raw, 0..=u32::MAX)
 }
 
 /// A list of labels.
-pub(super) fn labels(raw: &Raw<'_>) -> Reading<Vec<String>> {
+pub(super) fn labels(raw: &Raw<'_>) -> Reading<Vec<Label>> {
     let Some(items) = raw.get_ref().as_array() else {
         let what = format!("is {}, expected a list of labels", value::kind(raw));
         return Refusal::new(what, "write `[\"…\"]`").alone();
     };
-    value::each(items, value::filled)
+    value::each(items, |item| {
+        let text = value::filled(item)?;
+        Label::parse(&text).map_err(|_| {
+            let help = "a label matches [A-Za-z0-9][A-Za-z0-9._-]{0,63}, such as `\"gpu\"`";
+            vec![Refusal::new(format!("is `{}`, expected a label", text.escape_debug()), help)]
+        })
+    })
 }
 
 /// `success_codes`.

@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use super::file::Overrides;
 use super::findings::Findings;
 use super::keys;
 use super::policy;
 use super::section::Section;
 use super::value::{self, Raw, Reading, Refusal};
+use crate::job::Label;
 
 /// How long running jobs may go on after the replica was told to stop.
 const DEFAULT_DRAIN: Duration = Duration::from_secs(20);
@@ -17,33 +19,31 @@ const DEFAULT_DRAIN: Duration = Duration::from_secs(20);
 pub struct ReplicaSettings {
     /// How long running jobs may go on after the replica was told to stop; zero: not at all.
     pub drain: Duration,
+    /// What it is told apart from others by.
+    pub labels: Vec<Label>,
+    /// How many runs may go on at once; any number if absent.
+    pub max_running: Option<u32>,
 }
 
-/// Reads `[replica]`; the flag beats the file.
+/// Reads `[replica]`; flags beat the file.
 pub(super) fn read(
     section: &Section<'_>,
-    drain: Option<Duration>,
+    overrides: &Overrides<'_>,
     findings: &mut Findings,
 ) -> ReplicaSettings {
     section.refuse_unknown(keys::REPLICA, findings);
-    section.read("max_running", findings, |raw| {
-        value::small_number(raw, 1..=u32::MAX)?;
-        policy::not_yet("each replica runs whatever it wins").alone::<()>()
-    });
     section.read("listen", findings, |raw| {
         listen(raw)?;
         policy::not_yet("there are no HTTP pages yet").alone::<()>()
     });
-    section.read("labels", findings, |raw| {
-        let labels = policy::labels(raw)?;
-        if labels.is_empty() {
-            Ok(())
-        } else {
-            policy::not_yet("every replica takes part in every job").alone()
-        }
-    });
-    let in_file = section.read("drain", findings, value::duration).map(|drain| drain.value);
-    ReplicaSettings { drain: drain.or(in_file).unwrap_or(DEFAULT_DRAIN) }
+    let labels = section.read("labels", findings, policy::labels).map(|labels| labels.value);
+    let max_running = section.read("max_running", findings, |raw| value::small_number(raw, 1..=u32::MAX));
+    let drain = section.read("drain", findings, value::duration).map(|drain| drain.value);
+    ReplicaSettings {
+        drain: overrides.drain.or(drain).unwrap_or(DEFAULT_DRAIN),
+        labels: overrides.labels.map(<[Label]>::to_vec).or(labels).unwrap_or_default(),
+        max_running: overrides.max_running.or(max_running.map(|limit| limit.value)),
+    }
 }
 
 fn listen(raw: &Raw<'_>) -> Reading<()> {

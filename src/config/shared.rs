@@ -10,7 +10,7 @@ use super::placed::Placed;
 use super::section::Section;
 use super::value::{self, Raw, Reading, Refusal};
 use super::{env, expressions, policy};
-use crate::job::{CatchUp, OnInterrupt, Overlap};
+use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
 
 /// Below this a short hiccup of the store would cost the lock of a healthy run.
 const MIN_LEASE: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub(super) struct Shared {
     pub(super) retries: Option<u32>,
     pub(super) retry_delay: Option<Duration>,
     pub(super) success_codes: Option<Vec<u8>>,
-    pub(super) only_on: Option<Vec<String>>,
+    pub(super) only_on: Option<Vec<Label>>,
     pub(super) enabled: Option<bool>,
     pub(super) description: Option<String>,
 }
@@ -61,7 +61,7 @@ impl Shared {
             success_codes: section
                 .read("success_codes", findings, policy::success_codes)
                 .map(|codes| codes.value),
-            only_on: section.read("only_on", findings, policy::only_on).map(|labels| labels.value),
+            only_on: section.read("only_on", findings, policy::labels).map(|labels| labels.value),
             enabled: section.read("enabled", findings, value::flag).map(|enabled| enabled.value),
             description: section.read("description", findings, value::text).map(|text| text.value),
         }

@@ -9,7 +9,7 @@ mod spec;
 mod tick;
 
 pub use duration::{DurationError, format_duration, parse_duration};
-pub use name::{ClusterName, JobName, NameError, NodeName, RunId};
+pub use name::{ClusterName, JobName, Label, NameError, NodeName, RunId};
 pub use nearest::nearest;
 pub use outcome::{Cause, Outcome, Reason, Verdict};
 pub use schedule::{Schedule, ScheduleError};

@@ -15,20 +15,21 @@ const MAX_NAME: usize = 64;
 #[error("{kind} name `{value}` {problem}; names match [A-Za-z0-9][A-Za-z0-9._-]{{0,63}}")]
 pub struct NameError {
     kind: &'static str,
+    /// Escaped: what cannot be seen is often what is wrong with it.
     value: String,
     problem: String,
 }
 
 fn checked(kind: &'static str, value: &str) -> Result<Arc<str>, NameError> {
-    let refuse = |problem: String| NameError { kind, value: value.to_owned(), problem };
+    let refuse = |problem: String| NameError { kind, value: value.escape_debug().to_string(), problem };
     let Some(first) = value.chars().next() else {
         return Err(refuse("is empty".into()));
     };
     if !first.is_ascii_alphanumeric() {
-        return Err(refuse(format!("starts with `{first}`")));
+        return Err(refuse(format!("starts with `{}`", first.escape_debug())));
     }
     if let Some(bad) = value.chars().find(|c| !c.is_ascii_alphanumeric() && !"._-".contains(*c)) {
-        return Err(refuse(format!("contains `{bad}`")));
+        return Err(refuse(format!("contains `{}`", bad.escape_debug())));
     }
     if value.len() > MAX_NAME {
         return Err(refuse(format!("has {} characters", value.len())));
@@ -95,6 +96,10 @@ name! {
     /// The name under which replicas cooperate.
     ClusterName, "cluster"
 }
+name! {
+    /// What replicas are told apart by: `gpu`.
+    Label, "label"
+}
 
 /// One execution for one tick; its retries share the id. Time-ordered and unguessable (UUID v7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -146,6 +151,8 @@ mod tests {
             ("-x", "starts with `-`"),
             ("a/b", "contains `/`"),
             ("é", "starts with `é`"),
+            ("\u{feff}", "job name `\\u{feff}` starts with `\\u{feff}`"),
+            ("two\nlines", "job name `two\\nlines` contains `\\n`"),
             (&"x".repeat(65), "has 65 characters"),
         ];
         for (bad, expected) in cases {

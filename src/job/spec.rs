@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{JobName, Schedule};
+use super::{JobName, Label, Schedule};
 
 /// One job of jobs.toml with its defaults filled in. Every value is within its bounds.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct JobSpec {
     /// Its name: the table's key.
     pub name: JobName,
@@ -44,7 +44,7 @@ pub struct JobSpec {
     /// Exit codes that count as success; never empty.
     pub success_codes: Vec<u8>,
     /// Labels a replica must carry to take part.
-    pub only_on: Vec<String>,
+    pub only_on: Vec<Label>,
     /// Whether it is scheduled at all.
     pub enabled: bool,
     /// For people.
@@ -61,7 +61,7 @@ pub enum Command {
 }
 
 /// What happens at a tick when the previous run of the job is still going.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overlap {
     /// The tick does not run.
     #[default]
@@ -83,7 +83,7 @@ pub enum CatchUp {
 }
 
 /// What happens when a run was cut short by its replica.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OnInterrupt {
     /// It stays interrupted.
     #[default]

@@ -3,39 +3,13 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
+use crate::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, Tick, Verdict};
 
+use super::bid::Bid;
 use super::draft::{Decision, Draft, EARLY_TOLERANCE};
+use super::hold::TRIES;
 use super::passed;
-use super::{Answer, Caller, Claim, Entry, Holder, LeaseInstant, Manual, Phase, Protection, Record};
-
-/// What a claim and a manual request have in common.
-struct Bid<'a> {
-    caller: &'a Caller,
-    run: RunId,
-    tick: Tick,
-    /// The instant that a previous run may have covered: the tick's, or when somebody asked.
-    instant: UtcMillis,
-    lease: Duration,
-    overlap: Overlap,
-}
-
-impl<'a> Bid<'a> {
-    fn of_claim(claim: &'a Claim) -> Self {
-        let Claim { ref caller, run, tick, lease, overlap, .. } = *claim;
-        Self { caller, run, tick, instant: tick.instant(), lease, overlap }
-    }
-
-    fn of_manual(manual: &'a Manual) -> Self {
-        let Manual { ref caller, run, tick, asked, lease, overlap, .. } = *manual;
-        Self { caller, run, tick, instant: asked, lease, overlap }
-    }
-
-    /// The longest lease that anybody may hold or have held under this record.
-    fn longest_lease(&self, record: &Record) -> Duration {
-        record.lease.max(self.lease).max(self.caller.largest_lease)
-    }
-}
+use super::{Answer, Claim, Entry, LeaseInstant, Manual, Phase, Protection, Record};
 
 /// Decides a claim for a scheduled tick.
 pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
@@ -49,7 +23,7 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
     }
     let now = draft.server.now;
     // Rule 8.
-    if claim.tick.instant() > now.plus(EARLY_TOLERANCE) {
+    if Protection::Early.is_on() && claim.tick.instant() > now.plus(EARLY_TOLERANCE) {
         return draft.answer(Answer::Early { wait: claim.tick.instant().since(now) });
     }
     // Rule 9.
@@ -66,6 +40,9 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
             return consume(draft, claim, Verdict::because(Outcome::Skipped, Reason::Overlap), rerun);
         }
         Contention::Held(answer) => return draft.answer(answer),
+    }
+    if claim.unfit.is_some() {
+        return draft.answer(Answer::Early { wait: claim.time_left(now) });
     }
     if rerun {
         draft.record_mut().tries += 1;
@@ -100,14 +77,14 @@ pub(super) fn decide_manual(mut draft: Draft<'_>, manual: &Manual) -> Decision {
             let verdict = Verdict::because(Outcome::Skipped, Reason::Overlap);
             let entry = Entry::without_run(manual.tick, Cause::Manual, verdict, draft.server.now);
             draft.entries.push(Entry { run: Some(manual.run), ..entry });
-            draft.record_mut().order = None;
+            draft.record_mut().take_order(manual);
             return draft.answer(Answer::Consumed(verdict));
         }
         Contention::Held(answer) => return draft.answer(answer),
     }
     let record = draft.record_mut();
     record.tries = 1;
-    record.order = None;
+    record.take_order(manual);
     grant(draft, &bid, Cause::Manual)
 }
 
@@ -123,23 +100,27 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     }
     // Rule 3.
     if draft.record.is_none() {
-        let wait = bid.lease.max(bid.caller.largest_lease);
+        let wait = bid.caller.longest_lease(bid.lease, Duration::ZERO);
         draft.create(bid.caller, wait);
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
     draft.adopt_era(bid.caller, bid.lease);
+    draft.recall_lost(bid.caller);
     // Rule 5.
     if draft.record_mut().run == Some(bid.run) {
         return Some(mine(draft, bid));
     }
-    // Rule 6.
     let (now, lease_now, calm) = (draft.server.now, draft.server.lease_now, draft.calm(bid.caller));
     let record = draft.record_mut();
     let longest = bid.longest_lease(record);
+    if calm < longest {
+        return None;
+    }
+    // Rule 6. A clock that is back again before long has harmed nothing by then.
     record.until = record.until.min(lease_now.plus(longest));
     // Rule 7.
-    if record.is_running() && record.until <= lease_now && calm >= longest {
+    if record.is_running() && record.until <= lease_now {
         let last_alive = record.ended.or(record.started).unwrap_or(now);
         draft.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), last_alive);
     }
@@ -150,9 +131,16 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
 fn mine(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Answer {
     let renewed = draft.server.lease_now.plus(bid.lease);
     let now = draft.server.now;
+    let calm = draft.calm(bid.caller);
     let record = draft.record_mut();
     if !record.is_running() {
         return decided(record, bid.tick);
+    }
+    // The grant may be of an earlier life of the store, which granted the lock to another since, and forgot it. Who
+    // still holds it takes it back meanwhile.
+    let needed = bid.longest_lease(record);
+    if calm < needed {
+        return Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) };
     }
     record.until = record.until.max(renewed);
     record.ended = Some(now);
@@ -161,26 +149,23 @@ fn mine(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Answer {
 
 /// Rule 9's exception: the first rerun of a tick whose run was interrupted.
 fn may_rerun(record: &Record, claim: &Claim) -> bool {
-    claim.on_interrupt == OnInterrupt::Rerun
-        && record.phase == Phase::Idle
-        && record.tick == Some(claim.tick)
-        && record.cause != Some(Cause::Manual)
-        && record.last.is_some_and(|last| last.outcome == Outcome::Interrupted)
-        && record.tries == 1
+    let may = claim.on_interrupt == OnInterrupt::Rerun && claim.unfit.is_none();
+    may && record.was_cut_short(claim.tick) && record.tries < TRIES
 }
 
 /// Rules 10 and 11: whether the tick is too late, was edited away, or is paused.
 fn not_to_run(draft: &mut Draft<'_>, claim: &Claim, rerun: bool) -> Option<Verdict> {
     let now = draft.server.now;
     let record = draft.record_mut();
-    let late = now.min(claim.wall).since(claim.tick.instant()) > claim.start_deadline;
-    if late && !claim.catch_up && !rerun {
-        return Some(Verdict::because(Outcome::Missed, Reason::Late));
+    let paused = record.paused.is_some_and(|until| now < until);
+    // A paused job misses nobody who could run it.
+    let is_missed = claim.is_late(now) && !(paused && claim.unfit.is_some());
+    if is_missed && !claim.catch_up && !rerun {
+        return Some(Verdict::because(Outcome::Missed, claim.unfit.unwrap_or(Reason::Late)));
     }
     if claim.catch_up && !record.is_under(&claim.sched) {
         return Some(Verdict::because(Outcome::Missed, Reason::Edited));
     }
-    let paused = record.paused.is_some_and(|until| now < until);
     paused.then_some(Verdict::because(Outcome::Skipped, Reason::Paused))
 }
 
@@ -196,38 +181,33 @@ enum Contention {
 
 /// Rules 12 and 13.
 fn contend(draft: &mut Draft<'_>, bid: &Bid<'_>, rerun: bool) -> Contention {
-    let lease_now = draft.server.lease_now;
+    let (now, lease_now) = (draft.server.now, draft.server.lease_now);
     let calm = draft.calm(bid.caller);
     let record = draft.record_mut();
+    // What was seen later than now was seen by a clock that was stepped back since: it covers nothing.
+    let ended = record.ended.filter(|ended| *ended <= now);
     // A record that was opened and never granted waits only as long as it was opened for.
     let needed = if record.run.is_none() { record.lease } else { bid.longest_lease(record) };
     let may_be_held = record.until > LeaseInstant::FREE && (record.until > lease_now || calm < needed);
     if may_be_held {
         // A run that began after the instant was not going on at it, however long it lives.
-        let covers = record.is_running()
-            && record.started.is_some_and(|started| started <= bid.instant)
-            && record.ended.is_some_and(|alive| alive >= bid.instant);
+        let was_alive = record.started.is_some_and(|started| started <= bid.instant)
+            && ended.is_some_and(|alive| alive >= bid.instant);
+        let covers = record.is_running() && (was_alive || !Protection::LivingHolder.is_on());
         if bid.overlap == Overlap::Skip && covers && !rerun {
             return Contention::Covered;
         }
         if bid.overlap == Overlap::Replace && record.is_running() {
-            record.stop = record.run;
+            record.replace_run();
         }
-        let frees_in = record.until.since(lease_now).max(needed.saturating_sub(calm));
-        return Contention::Held(Answer::Held { by: holder(record), frees_in });
+        let frees_in = record.until.since(lease_now).min(needed).max(needed.saturating_sub(calm));
+        return Contention::Held(Answer::Held { by: record.holder(), frees_in });
     }
     let covered = matches!(
-        (record.started, record.ended),
+        (record.started, ended),
         (Some(started), Some(ended)) if started <= bid.instant && bid.instant < ended
     );
     if bid.overlap == Overlap::Skip && covered && !rerun { Contention::Covered } else { Contention::Free }
-}
-
-fn holder(record: &Record) -> Option<Holder> {
-    if !record.is_running() {
-        return None;
-    }
-    Some(Holder { node: record.owner.clone()?, run: record.run?, since: record.started? })
 }
 
 /// How the tick was decided, as far as the record still tells.
@@ -247,6 +227,11 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict, rerun: bool) -
         return draft.answer(answer);
     }
     raise_mark(&mut draft, claim);
+    let record = draft.record_mut();
+    if record.run.is_none() {
+        // Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
+        record.lost = Some(record.mark);
+    }
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
     draft.entries.push(entry);
@@ -265,6 +250,7 @@ fn at_or_below_mark(mut draft: Draft<'_>, claim: &Claim) -> Decision {
 /// Rule 14: the lock is the caller's.
 fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
     let server = draft.server;
+    let until = draft.leased_from(bid.caller).plus(bid.lease);
     let record = draft.record_mut();
     let seen = server.now.max(bid.caller.heard);
     record.fence = Fence((record.fence.0 + 1).max(seen.0));
@@ -275,10 +261,11 @@ fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
     record.started = Some(server.now);
     record.ended = Some(server.now);
     record.last = None;
-    record.until = server.lease_now.plus(bid.lease);
+    record.until = until;
     record.lease = bid.lease;
     record.owner = Some(bid.caller.node.clone());
     record.stop = None;
+    record.stop_for = None;
     let (fence, tries) = (record.fence, record.tries);
     draft.answer(Answer::Won { fence, tries, started: server.now })
 }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::draft::{Decision, Draft};
-use super::{Answer, Open, Record, Request, SCHEMA, Server, claim, hold};
+use super::{Answer, Open, Record, Request, SCHEMA, Server, claim, hold, operate};
 
 /// A job that nobody has ever known waits only this long: its peers' heartbeats come every second.
 pub(super) const FIRST_WAIT: Duration = Duration::from_secs(2);
@@ -23,6 +23,7 @@ pub fn decide(record: Option<&Record>, request: &Request, server: &Server) -> De
         Request::Renew(request) => hold::decide_renew(draft, request),
         Request::Finish(request) => hold::decide_finish(draft, request),
         Request::Abandon(request) => hold::decide_abandon(draft, request),
+        Request::Operate(request) => operate::decide_operate(draft, request),
     }
 }
 
@@ -30,13 +31,17 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     if draft.server.era != open.caller.era {
         return draft.new_era();
     }
-    let wait = if open.known { open.lease.max(open.caller.largest_lease) } else { FIRST_WAIT };
+    let wait = if open.known { open.caller.longest_lease(open.lease, Duration::ZERO) } else { FIRST_WAIT };
     if draft.record.is_none() {
         draft.create(&open.caller, wait);
         draft.record_mut().sched = open.sched.clone();
     }
     draft.adopt_era(&open.caller, open.lease);
     draft.recall(open);
-    let sched = draft.record_mut().sched.clone();
-    draft.answer(Answer::Opened { sched })
+    let record = draft.record_mut();
+    if let Some(pausing) = &open.pausing {
+        record.recall_pausing(pausing);
+    }
+    let (sched, pausing) = (record.sched.clone(), record.pausing());
+    draft.answer(Answer::Opened { sched, pausing })
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::job::{Cause, Tick, UtcMillis, Verdict};
 
-use super::{Answer, Caller, Entry, Era, LeaseInstant, Memory, Open, Phase, Record, Reply, Server};
+use super::{
+    Answer, Caller, Entry, Era, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply, Server,
+};
 
 /// A request held up on its way for longer than this, or a clock stepped by more, is answered with *unsynced*.
 pub(super) const SYNC_TOLERANCE: Duration = Duration::from_secs(1);
@@ -23,6 +25,11 @@ pub struct Decision {
     pub reply: Reply,
 }
 
+/// The mark of a store that forgot, when somebody had heard it at this instant: any tick up to it may be decided.
+fn maybe_decided(heard: UtcMillis) -> UtcMillis {
+    if Protection::MarkReset.is_on() { heard.plus(EARLY_TOLERANCE) } else { UtcMillis(0) }
+}
+
 /// A decision in the making.
 pub(super) struct Draft<'a> {
     pub(super) record: Option<Record>,
@@ -37,7 +44,8 @@ impl<'a> Draft<'a> {
 
     pub(super) fn answer(self, answer: Answer) -> Decision {
         let mark = self.record.as_ref().map(|record| record.mark);
-        let reply = Reply { now: self.server.now, mark, answer };
+        let lease = self.record.as_ref().map(|record| record.lease);
+        let reply = Reply { now: self.server.now, mark, lease, answer };
         Decision { record: self.record, entries: self.entries, reply }
     }
 
@@ -55,14 +63,14 @@ impl<'a> Draft<'a> {
     pub(super) fn is_unsynced(&self, expect: UtcMillis) -> bool {
         let now = self.server.now;
         let off = now.since(expect).max(expect.since(now));
-        self.server.memory == Memory::Forgetful && off > SYNC_TOLERANCE
+        Protection::Expect.is_on() && self.server.memory == Memory::Forgetful && off > SYNC_TOLERANCE
     }
 
     /// Opens a missing record: nothing up to now is granted, and nothing at all before `wait` has passed.
     pub(super) fn create(&mut self, caller: &Caller, wait: Duration) {
         let mut record = Record::empty(self.server.era.clone());
-        record.mark = self.server.now.max(caller.heard).plus(EARLY_TOLERANCE);
-        record.until = self.server.lease_now.plus(wait);
+        record.mark = maybe_decided(self.server.now.max(caller.heard));
+        record.until = self.leased_from(caller).plus(wait);
         record.lease = wait;
         record.lost = caller.seen.filter(|seen| *seen < record.mark);
         self.record = Some(record);
@@ -77,7 +85,7 @@ impl<'a> Draft<'a> {
         }
         let was_missing = record.era == Self::no_era();
         record.era = server.era.clone();
-        let wait = record.lease.max(lease).max(caller.largest_lease);
+        let wait = caller.longest_lease(lease, record.lease);
         match server.memory {
             // The machine was restarted: nothing is forgotten, but the lease clock began anew.
             Memory::Durable if !was_missing && !record.is_running() => {
@@ -89,7 +97,7 @@ impl<'a> Draft<'a> {
                 record.until = record.until.max(server.lease_now.plus(wait));
                 // Of a record that its holder put back, everything else up to now may have been lost.
                 let heard = if was_missing { server.now.max(caller.heard) } else { caller.heard };
-                record.pass_unrecorded(heard.plus(EARLY_TOLERANCE));
+                record.pass_unrecorded(maybe_decided(heard));
             }
         }
         // Everyone else waits as long, however small their own leases.
@@ -101,28 +109,44 @@ impl<'a> Draft<'a> {
         self.server.memory == Memory::Durable || self.server.era == *era
     }
 
+    /// Ticks above the mark that the caller has seen were forgotten, where the record was opened by one who had not
+    /// seen them, and nothing was decided since.
+    pub(super) fn recall_lost(&mut self, caller: &Caller) {
+        let record = self.record_mut();
+        if record.run.is_none() {
+            record.lost = record.lost.or(caller.seen.filter(|seen| *seen < record.mark));
+        }
+    }
+
     /// Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
     pub(super) fn recall(&mut self, open: &Open) {
+        self.recall_lost(&open.caller);
         let heard = open.caller.heard;
         if self.server.memory == Memory::Durable || heard == UtcMillis(0) {
             return;
         }
         let record = self.record_mut();
-        if record.run.is_none() {
-            // Opened by one who had not seen the ticks before.
-            record.lost = record.lost.or(open.caller.seen.filter(|seen| *seen < record.mark));
-        }
-        record.pass_unrecorded(heard.plus(EARLY_TOLERANCE));
+        record.pass_unrecorded(maybe_decided(heard));
         if record.until > LeaseInstant::FREE {
-            record.lease = record.lease.max(open.lease).max(open.caller.largest_lease);
+            record.lease = open.caller.longest_lease(open.lease, record.lease);
+        }
+    }
+
+    /// From when on a new lock is leased: now, or the latest time that the caller heard before the store's clock was set
+    /// back, which may be undone before anyone else sees it.
+    pub(super) fn leased_from(&self, caller: &Caller) -> LeaseInstant {
+        let Server { lease_now, memory, .. } = *self.server;
+        match memory {
+            Memory::Forgetful => lease_now.max(LeaseInstant(caller.heard.0)),
+            Memory::Durable => lease_now,
         }
     }
 
     /// For how long the caller has surely watched a steady clock.
     pub(super) fn calm(&self, caller: &Caller) -> Duration {
         match self.server.memory {
-            Memory::Forgetful => caller.calm,
-            Memory::Durable => Duration::MAX,
+            Memory::Forgetful if Protection::Calm.is_on() => caller.calm,
+            Memory::Forgetful | Memory::Durable => Duration::MAX,
         }
     }
 
@@ -144,6 +168,7 @@ impl<'a> Draft<'a> {
         record.ended = Some(ended);
         record.last = Some(verdict);
         record.stop = None;
+        record.stop_for = None;
         self.entries.push(entry);
     }
 

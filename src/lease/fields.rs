@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::job::{Fence, Tick, UtcMillis, Verdict};
 
-use super::{Entry, Era, LeaseInstant, Phase, Record, ScheduleHash};
+use super::{Entry, Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
 
 /// A stored field that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +72,7 @@ impl Phase {
 
 impl Record {
     /// The record as stored, in the order the Redis scripts know it by.
-    pub fn to_fields(&self) -> [(&'static str, String); 21] {
+    pub fn to_fields(&self) -> [(&'static str, String); 30] {
         [
             ("schema", self.schema.to_string()),
             ("fence", self.fence.0.to_string()),
@@ -95,11 +95,29 @@ impl Record {
             ("order", text(self.order.as_ref())),
             ("stop", text(self.stop.as_ref())),
             ("lost", number(self.lost)),
+            ("paused_at", number(self.paused_at)),
+            ("paused_by", text(self.paused_by.as_ref())),
+            ("paused_why", text(self.paused_why.as_ref())),
+            ("stop_by", text(self.stop_by.as_ref())),
+            ("order_tick", text(self.order_tick.map(Tick::as_millis).as_ref())),
+            ("order_at", number(self.order_at)),
+            ("taken", text(self.taken.as_ref())),
+            ("taken_run", text(self.taken_run.as_ref())),
+            ("stop_for", text(self.stop_for.as_ref())),
         ]
     }
 
-    /// Reads a stored record. Of one with a newer schema, only the fields of ours are read.
+    /// Reads a stored record. One with a newer schema is always read, with what this release can make out of it: that
+    /// it is newer is all that counts.
     pub fn from_fields(fields: &Fields) -> Result<Self, FieldError> {
+        let schema: u32 = required(fields, "schema")?;
+        match Self::read_fields(fields) {
+            Err(_) if schema > SCHEMA => Ok(Self { schema, ..Self::empty(Era::default()) }),
+            result => result,
+        }
+    }
+
+    fn read_fields(fields: &Fields) -> Result<Self, FieldError> {
         let reason = optional(fields, "reason")?;
         Ok(Self {
             schema: required(fields, "schema")?,
@@ -122,6 +140,15 @@ impl Record {
             order: optional(fields, "order")?,
             stop: optional(fields, "stop")?,
             lost: instant(fields, "lost")?,
+            paused_at: instant(fields, "paused_at")?,
+            paused_by: optional(fields, "paused_by")?,
+            paused_why: optional(fields, "paused_why")?,
+            stop_by: optional(fields, "stop_by")?,
+            order_tick: optional(fields, "order_tick")?.map(Tick::at_millis),
+            order_at: instant(fields, "order_at")?,
+            taken: optional(fields, "taken")?,
+            taken_run: optional(fields, "taken_run")?,
+            stop_for: optional(fields, "stop_for")?,
         })
     }
 }
@@ -201,6 +228,15 @@ mod tests {
             order: Some(RunId::new()),
             stop: Some(RunId::new()),
             lost: Some(UtcMillis(800)),
+            paused_at: Some(UtcMillis(4)),
+            paused_by: Some("ann@db1".into()),
+            paused_why: Some("month end".into()),
+            stop_by: Some("ann@db1".into()),
+            order_tick: Some(Tick::at_millis(990)),
+            order_at: Some(UtcMillis(995)),
+            taken: Some(RunId::new()),
+            taken_run: Some(RunId::new()),
+            stop_for: Some(Reason::Replaced),
             ..Record::empty(Era("e1".into()))
         }
     }
@@ -232,6 +268,18 @@ mod tests {
         for entry in [bare, full] {
             assert_eq!(Entry::from_fields(&stored(&entry.to_fields())), Ok(entry));
         }
+    }
+
+    #[test]
+    fn a_newer_record_is_known_for_newer_whatever_its_fields_hold() {
+        let full = full_record();
+        let mut fields = stored(&full.to_fields());
+        fields.insert("schema".into(), "2".into());
+        assert_eq!(Record::from_fields(&fields), Ok(Record { schema: 2, ..full }));
+        fields.insert("phase".into(), "melting".into());
+        fields.remove("mark");
+        let newer = Record { schema: 2, ..Record::empty(Era::default()) };
+        assert_eq!(Record::from_fields(&fields), Ok(newer));
     }
 
     #[test]

@@ -4,7 +4,10 @@
 use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
 use super::draft::{Decision, Draft};
-use super::{Abandon, Answer, Entry, Finish, Holding, LeaseInstant, Phase, Record, Renew};
+use super::{Abandon, Answer, Entry, Finish, Holding, LeaseInstant, Phase, Protection, Record, Renew};
+
+/// A tick is granted once, and once more after an interruption.
+pub(super) const TRIES: u32 = 2;
 
 /// What the record says of a lock that was granted once.
 enum Standing {
@@ -20,13 +23,13 @@ fn standing(record: Option<&Record>, holding: &Holding) -> Standing {
     match record {
         None => Standing::Forgotten,
         Some(record) if record.fence < holding.fence => Standing::Forgotten,
-        Some(record)
-            if record.run == Some(holding.run) && record.fence == holding.fence && record.is_running() =>
-        {
-            Standing::Mine
-        }
+        Some(record) if record.is_running() && is_holder(record, holding) => Standing::Mine,
         Some(_) => Standing::Over,
     }
+}
+
+fn is_holder(record: &Record, holding: &Holding) -> bool {
+    !Protection::HolderCheck.is_on() || record.run == Some(holding.run) && record.fence == holding.fence
 }
 
 /// Decides a renewal.
@@ -42,10 +45,11 @@ pub(super) fn decide_renew(mut draft: Draft<'_>, renew: &Renew) -> Decision {
     }
     let server = draft.server;
     let record = draft.record_mut();
-    record.until = server.lease_now.plus(holding.lease);
+    // Never earlier than before: a clock that was set back may be set right again.
+    record.until = record.until.max(server.lease_now.plus(holding.lease));
     record.ended = Some(server.now);
     record.lease = holding.lease;
-    let stop = record.stop == Some(holding.run);
+    let stop = record.stop_reason(holding.run);
     draft.answer(Answer::Renewed { stop })
 }
 
@@ -61,6 +65,7 @@ fn take_back(draft: &mut Draft<'_>, holding: &Holding) {
     record.phase = Phase::Running;
     record.last = None;
     record.stop = None;
+    record.stop_for = None;
 }
 
 /// Decides the end of a run.
@@ -78,14 +83,22 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
         }
         Standing::Forgotten if is_held_by_another(draft.record.as_ref(), holding) => {
             // Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it
-            // renews, and until then nobody else is granted the lock.
+            // renews or asks again, and until then nobody else is granted the lock.
+            let Record { until, ended: alive, started, .. } = *draft.record_mut();
+            // As far as the store knows, it covered no instant after its last sign of life.
+            let ended = alive.or(started).unwrap_or(now);
+            draft.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), ended);
             let record = draft.record_mut();
+            record.until = until;
             record.fence = holding.fence;
             raise_mark(record, holding);
         }
         Standing::Forgotten => {
             put_back(&mut draft, holding);
-            end(draft.record_mut(), finish, ended);
+            let record = draft.record_mut();
+            end(record, finish, ended);
+            // A rerun may have been forgotten with it.
+            record.tries = record.tries.max(TRIES);
         }
         Standing::Over => return draft.answer(Answer::AlreadyDecided),
     }
@@ -102,6 +115,7 @@ fn end(record: &mut Record, finish: &Finish, ended: UtcMillis) {
     record.ended = Some(ended);
     record.last = Some(finish.verdict);
     record.stop = None;
+    record.stop_for = None;
 }
 
 fn entry_of(finish: &Finish, ended: UtcMillis) -> Entry {
@@ -146,6 +160,7 @@ pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decisio
 fn give_back(record: &mut Record, tick: Tick) {
     record.phase = Phase::Idle;
     record.stop = None;
+    record.stop_for = None;
     if record.tries > 1 {
         record.tries -= 1;
         record.last = Some(Verdict::because(Outcome::Interrupted, Reason::NodeLost));
@@ -162,6 +177,15 @@ fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
         sched: holding.sched.clone(),
         ..Record::empty(Draft::no_era())
     });
+    if record.run.is_none() {
+        // Opened by one who had not seen the ticks before; the holder had, up to its own.
+        record.lost = record.lost.or(Some(decided_up_to(holding)).filter(|told| *told < record.mark));
+    }
+    if holding.cause == Cause::Manual && record.order_at.is_some_and(|at| at <= holding.started) {
+        // It was taken by a run by hand after it was given: this one, unless that was `exec`.
+        record.taken = record.order.take().or(record.taken);
+        record.taken_run = Some(holding.run);
+    }
     record.fence = holding.fence;
     record.run = Some(holding.run);
     record.tick = Some(holding.tick);

@@ -3,6 +3,7 @@
 //! `decide(record, request, server) -> (record', entries, reply)` is the only place where it is settled who runs what.
 //! The Redis scripts say the same rules once more in Lua, and a property test holds the two equal.
 
+mod bid;
 mod claim;
 mod deadline;
 mod decide;
@@ -10,6 +11,7 @@ mod draft;
 mod entry;
 mod fields;
 mod hold;
+mod operate;
 mod passed;
 mod record;
 mod reply;
@@ -21,6 +23,7 @@ pub use decide::decide;
 pub use draft::Decision;
 pub use entry::Entry;
 pub use fields::FieldError;
+pub use operate::{Act, Operate, Pausing};
 pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
 pub use reply::{Answer, Holder, Reply};
 pub use request::{

@@ -20,7 +20,8 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     let record = draft.record_mut();
     let after = record.lost.filter(|lost| *lost < claim.tick.instant() && record.tick != Some(claim.tick))?;
     let after = Some(after).filter(|_| record.is_under(&claim.sched));
-    record.lost = Some(claim.tick.instant()).filter(|tick| *tick < record.mark);
+    // Of a record that was never granted it stays known up to where ticks were told of.
+    record.lost = Some(claim.tick.instant()).filter(|tick| *tick < record.mark || record.run.is_none());
     let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
     let entry = Entry::without_run(claim.tick, Cause::Schedule, verdict, now);
     draft.entries.push(Entry { after, ..entry });
@@ -31,7 +32,7 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
 pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim) {
     let now = draft.server.now;
     let record = draft.record_mut();
-    let lost = record.lost.take();
+    let lost = record.lost.take().filter(|lost| *lost < record.mark);
     let after = lost.unwrap_or(record.mark);
     let Some(prev) = claim.prev.filter(|prev| prev.instant() > after) else { return };
     if !record.is_under(&claim.sched) {

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, Fence, NodeName, RunId, Tick, UtcMillis, Verdict};
+use crate::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Schedule, Tick, UtcMillis, Verdict};
+
+use super::Holder;
 
 /// The shape of the record. A replica claims nothing from a record with a newer one.
 pub const SCHEMA: u32 = 1;
 
 /// An instant on the clock that leases are measured by, in milliseconds: the server's own for Redis,
 /// `CLOCK_BOOTTIME` for the embedded store. Zero stands for "free".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LeaseInstant(pub i64);
 
 impl LeaseInstant {
@@ -29,15 +31,22 @@ impl LeaseInstant {
 }
 
 /// One life of the server: it changes when the server may have lost acknowledged writes or its clock's origin.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Era(pub String);
 
 /// Hash of a job's schedule and zone: two replicas with the same one compute the same ticks.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ScheduleHash(pub String);
 
+impl ScheduleHash {
+    /// The hash of this schedule, zone included.
+    pub fn of(schedule: &Schedule) -> Self {
+        Self(schedule.fingerprint().to_owned())
+    }
+}
+
 /// Whether somebody holds the lock to run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Phase {
     /// No run is going on.
     #[default]
@@ -47,7 +56,7 @@ pub enum Phase {
 }
 
 /// What the store keeps per job, without a time limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Record {
     /// Shape of this record; see [`SCHEMA`].
     pub schema: u32,
@@ -83,10 +92,28 @@ pub struct Record {
     pub sched: ScheduleHash,
     /// Scheduled ticks are skipped before this instant.
     pub paused: Option<UtcMillis>,
+    /// When the job was last paused or resumed, by the store's clock.
+    pub paused_at: Option<UtcMillis>,
+    /// By whom.
+    pub paused_by: Option<String>,
+    /// Why, where that was said.
+    pub paused_why: Option<String>,
     /// A manual run that somebody asked for, and nobody has taken yet.
     pub order: Option<RunId>,
+    /// The tick that `order` is for.
+    pub order_tick: Option<Tick>,
+    /// When `order` was given, by the store's clock.
+    pub order_at: Option<UtcMillis>,
+    /// The last order that was taken.
+    pub taken: Option<RunId>,
+    /// The run that took it, or was skipped for it.
+    pub taken_run: Option<RunId>,
     /// A run that its holder shall stop.
     pub stop: Option<RunId>,
+    /// Why, where it is not an operator who asked for it.
+    pub stop_for: Option<Reason>,
+    /// The operator who asked for it, if it is one.
+    pub stop_by: Option<String>,
     /// Ticks above this instant, up to `mark`, were passed over when the store forgot, and have no entry yet.
     pub lost: Option<UtcMillis>,
 }
@@ -112,10 +139,31 @@ impl Record {
             era,
             sched: ScheduleHash::default(),
             paused: None,
+            paused_at: None,
+            paused_by: None,
+            paused_why: None,
             order: None,
+            order_tick: None,
+            order_at: None,
+            taken: None,
+            taken_run: None,
             stop: None,
+            stop_for: None,
+            stop_by: None,
             lost: None,
         }
+    }
+
+    /// A newer tick takes the place of what runs; who was to be stopped before is stopped for that.
+    pub(super) fn replace_run(&mut self) {
+        if self.stop != self.run {
+            (self.stop, self.stop_for, self.stop_by) = (self.run, Some(Reason::Replaced), None);
+        }
+    }
+
+    /// Why this run shall be stopped, if it shall.
+    pub(super) fn stop_reason(&self, run: RunId) -> Option<Reason> {
+        (self.stop == Some(run)).then(|| self.stop_for.unwrap_or(Reason::Operator))
     }
 
     /// Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry.
@@ -131,8 +179,22 @@ impl Record {
         self.sched == *sched || self.sched == ScheduleHash::default()
     }
 
+    /// Who holds the lock, as far as the store knows.
+    pub fn holder(&self) -> Option<Holder> {
+        if !self.is_running() {
+            return None;
+        }
+        Some(Holder { node: self.owner.clone()?, run: self.run?, since: self.started? })
+    }
+
     /// Whether a run is going on, as far as the store knows.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
+    }
+
+    /// Whether the newest run was of this tick, and was interrupted.
+    pub(super) fn was_cut_short(&self, tick: Tick) -> bool {
+        let is_interrupted = self.last.is_some_and(|last| last.outcome == Outcome::Interrupted);
+        !self.is_running() && self.tick == Some(tick) && self.cause != Some(Cause::Manual) && is_interrupted
     }
 }

@@ -2,23 +2,26 @@
 
 use std::time::Duration;
 
-use crate::job::{Fence, NodeName, RunId, UtcMillis, Verdict};
+use crate::job::{Fence, NodeName, Reason, RunId, UtcMillis, Verdict};
 
-use super::{Era, ScheduleHash};
+use super::{Era, Pausing, ScheduleHash};
 
 /// An answer, with what every answer tells besides.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reply {
     /// The store's time when it decided.
     pub now: UtcMillis,
     /// The newest decided instant of the job; `None` while it has no record.
     pub mark: Option<UtcMillis>,
+    /// The record's lease, or how long it waits: others may hold the job's lock for longer than the caller's own file
+    /// says. `None` while it has no record.
+    pub lease: Option<Duration>,
     /// The answer.
     pub answer: Answer,
 }
 
 /// Who holds a lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Holder {
     /// The replica.
     pub node: NodeName,
@@ -29,7 +32,7 @@ pub struct Holder {
 }
 
 /// The answer to a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Answer {
     /// The request came later than expected, or a clock was stepped: learn the store's time, and ask again.
     Unsynced,
@@ -41,6 +44,8 @@ pub enum Answer {
     Opened {
         /// Schedule and zone under which its mark was last raised.
         sched: ScheduleHash,
+        /// The last word about whether the job is paused.
+        pausing: Option<Pausing>,
     },
     /// The lock is the caller's.
     Won {
@@ -51,7 +56,7 @@ pub enum Answer {
         /// When it was granted, by the store's clock.
         started: UtcMillis,
     },
-    /// The tick's instant has not come yet by the store's clock.
+    /// The tick's instant has not come yet by the store's clock; or for who cannot run it, the end of its start deadline.
     Early {
         /// How long until it comes.
         wait: Duration,
@@ -74,8 +79,8 @@ pub enum Answer {
     Consumed(Verdict),
     /// The lock holds for another lease.
     Renewed {
-        /// Whether somebody wants the run stopped.
-        stop: bool,
+        /// Why the run shall be stopped, if it shall: an operator wants it, or a newer tick takes its place.
+        stop: Option<Reason>,
     },
     /// The lock is not the caller's any more: stop at once.
     Lost,
@@ -85,10 +90,34 @@ pub enum Answer {
     AlreadyDecided,
     /// The lock is released; the tick may be claimed again, or has its record.
     Abandoned,
+    /// What the operator wants is in the record.
+    Noted,
+    /// No replica has ever opened the job, or the store has just forgotten it.
+    NoRecord,
 }
 
 impl Answer {
-    /// The answer's name on the wire and in logs.
+    /// The names of all answers.
+    pub const NAMES: [&'static str; 16] = [
+        "unsynced",
+        "new_era",
+        "newer_schema",
+        "opened",
+        "won",
+        "early",
+        "held",
+        "decided",
+        "consumed",
+        "renewed",
+        "lost",
+        "finished",
+        "already_decided",
+        "abandoned",
+        "noted",
+        "no_record",
+    ];
+
+    /// The answer's name on the wire and in logs, one of `NAMES`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Unsynced => "unsynced",
@@ -105,6 +134,8 @@ impl Answer {
             Self::Finished => "finished",
             Self::AlreadyDecided => "already_decided",
             Self::Abandoned => "abandoned",
+            Self::Noted => "noted",
+            Self::NoRecord => "no_record",
         }
     }
 }

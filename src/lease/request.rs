@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use crate::job::{Cause, Fence, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 
-use super::{Era, LeaseInstant, ScheduleHash};
+use super::{Era, LeaseInstant, Operate, Pace, Pausing, Protection, ScheduleHash};
 
 /// What the store knows at the moment of deciding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Server {
     /// The clock that ticks are compared with.
     pub now: UtcMillis,
@@ -20,7 +20,7 @@ pub struct Server {
 }
 
 /// What a store may forget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Memory {
     /// Acknowledged writes may be lost, and requests may arrive late (Redis).
     Forgetful,
@@ -29,7 +29,7 @@ pub enum Memory {
 }
 
 /// What a replica remembers of the store, sent along with each request that may take the lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
     /// The replica that asks.
     pub node: NodeName,
@@ -39,7 +39,7 @@ pub struct Caller {
     pub era: Era,
     /// For how long the replica has seen neither a new era nor a step of the store's clock.
     pub calm: Duration,
-    /// The latest store time that the replica heard in any earlier era; 0 if none.
+    /// The latest store time that the replica heard in any earlier era, or before the store's clock was set back; 0 if none.
     pub heard: UtcMillis,
     /// The largest lease of this job that the replica has seen.
     pub largest_lease: Duration,
@@ -47,8 +47,18 @@ pub struct Caller {
     pub seen: Option<UtcMillis>,
 }
 
+impl Caller {
+    /// The longest lease that anybody may hold, as far as the request, the record and the replica's memory tell.
+    pub(super) fn longest_lease(&self, requested: Duration, recorded: Duration) -> Duration {
+        if !Protection::LargestLease.is_on() {
+            return requested;
+        }
+        requested.max(recorded).max(self.largest_lease)
+    }
+}
+
 /// A request about one job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Request {
     /// Make sure that there is a record of this era.
     Open(Open),
@@ -62,10 +72,12 @@ pub enum Request {
     Finish(Finish),
     /// Release a lock under which nothing was started.
     Abandon(Abandon),
+    /// Do what an operator wants.
+    Operate(Operate),
 }
 
 /// Make sure that there is a record of this era: at start, at reload, and on a new era.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Open {
     /// Who asks, and what it remembers.
     pub caller: Caller,
@@ -75,10 +87,12 @@ pub struct Open {
     pub lease: Duration,
     /// Whether the cluster's roster or this process has ever known the job.
     pub known: bool,
+    /// The last word about whether the job is paused that the replica has heard: a store may have forgotten it.
+    pub pausing: Option<Pausing>,
 }
 
 /// Take the lock for a scheduled tick.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// Who asks, and what it remembers.
     pub caller: Caller,
@@ -106,10 +120,38 @@ pub struct Claim {
     pub catch_up: bool,
     /// The replica's wall clock.
     pub wall: UtcMillis,
+    /// Why the replica cannot run the job now: then nothing is granted to it, and a tick whose start deadline is over is
+    /// missed for this reason.
+    pub unfit: Option<Reason>,
+}
+
+impl Claim {
+    /// How long after its instant the tick is, by the clock that finds it less late.
+    fn lateness(&self, now: UtcMillis) -> Duration {
+        now.min(self.wall).since(self.tick.instant())
+    }
+
+    /// Whether the tick may not start any more.
+    pub(super) fn is_late(&self, now: UtcMillis) -> bool {
+        self.lateness(now) > self.start_deadline
+    }
+
+    /// How long until the tick may not start any more.
+    pub(super) fn time_left(&self, now: UtcMillis) -> Duration {
+        (self.start_deadline + Duration::from_millis(1)).saturating_sub(self.lateness(now))
+    }
+
+    /// What happens when the previous run is still going: who would not run itself has nothing stopped.
+    pub(super) fn overlap(&self) -> Overlap {
+        match (self.overlap, self.unfit) {
+            (Overlap::Replace, Some(_)) => Overlap::Wait,
+            (overlap, _) => overlap,
+        }
+    }
 }
 
 /// How many ticks lie above a mark and below a claimed tick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Gap {
     /// The mark that the replica knows; the count holds for no other.
     pub mark: UtcMillis,
@@ -118,7 +160,7 @@ pub struct Gap {
 }
 
 /// Take the lock for a run that somebody asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Manual {
     /// Who asks, and what it remembers.
     pub caller: Caller,
@@ -137,7 +179,7 @@ pub struct Manual {
 }
 
 /// A lock that was granted: everything a store that forgot needs to have put back.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Holding {
     /// The run it was granted to.
     pub run: RunId,
@@ -162,7 +204,7 @@ pub struct Holding {
 }
 
 /// Hold the lock for another lease.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Renew {
     /// The lock.
     pub holding: Holding,
@@ -170,8 +212,16 @@ pub struct Renew {
     pub expect: UtcMillis,
 }
 
+impl Renew {
+    /// For how long its answer is worth waiting for: as long as from one renewal to the next, so that several tries
+    /// fit in before the run must stop.
+    pub fn patience(&self) -> Duration {
+        Pace::new(self.holding.lease, Duration::ZERO).renew_every()
+    }
+}
+
 /// Record how the run ended, and release the lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Finish {
     /// The lock.
     pub holding: Holding,
@@ -192,7 +242,7 @@ pub struct Finish {
 }
 
 /// Release a lock under which certainly nothing was started.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Abandon {
     /// The run that was claimed; whether it was granted need not be known.
     pub run: RunId,

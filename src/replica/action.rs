@@ -1,7 +1,7 @@
 //! What a contest says: which claim to make, what to do next, and what became known of a tick.
 
-use crate::job::{Cause, Fence, NodeName, RunId, Tick, UtcMillis, Verdict};
-use crate::lease::{BootInstant, Era, Holder};
+use crate::job::{Cause, Fence, JobSpec, NodeName, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
+use crate::lease::{BootInstant, Era, Holder, Holding, ScheduleHash};
 
 /// A claim for one tick, under one run id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,23 +10,57 @@ pub struct Bid {
     pub run: RunId,
     /// The tick.
     pub tick: Tick,
+    /// Why this replica cannot run the tick: nothing is granted to it.
+    pub unfit: Option<Reason>,
     /// Whether a claim that got no answer may have been applied.
     pub(super) unsure: bool,
     /// The life of the store, as the replica knew it, in which it was first claimed.
     pub(super) era: Era,
     /// How often the store did not answer.
     pub(super) failures: u32,
+    /// Whether it waits for the lock, which is held, as long as its start deadline lets it.
+    pub(super) waited: bool,
+    /// Whether it was last claimed as a tick that is caught up with, however late.
+    pub(super) catch_up: bool,
+    /// Whether it still is what the job's definition asks for.
+    pub(super) wanted: Wanted,
+}
+
+/// What a definition of the job that was loaded after a bid was made leaves of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// All of it.
+    AsItIs,
+    /// Its tick: claimed anew under another run id, as the claim tells of the former lease and policies.
+    Anew,
+    /// Nothing: its tick is none any more.
+    NoMore,
 }
 
 impl Bid {
     /// A bid for the tick, under a run id of its own.
     pub(super) fn new(tick: Tick) -> Self {
-        Self { run: RunId::new(), tick, unsure: false, era: Era::default(), failures: 0 }
+        Self {
+            run: RunId::new(),
+            tick,
+            unfit: None,
+            unsure: false,
+            era: Era::default(),
+            failures: 0,
+            waited: false,
+            catch_up: false,
+            wanted: Wanted::AsItIs,
+        }
     }
 
     /// What has to be given back when this bid is given up.
     pub(super) fn doubt(&self) -> Doubt {
         Doubt { run: self.run, era: self.era.clone() }
+    }
+
+    /// The lock is held: by another, or by this very bid in an earlier life of the store, which then stays in doubt.
+    pub(super) fn held(self, by: Option<&Holder>) -> Self {
+        if by.is_some_and(|holder| holder.run == self.run) { self } else { self.sure() }
     }
 
     /// The store answered: nothing of this bid is in doubt any more.
@@ -65,6 +99,8 @@ pub enum Action {
         /// When the claim was sent.
         sent: BootInstant,
     },
+    /// Release what may have been granted, and start nothing.
+    GiveBack(Doubt),
     /// Learn the store's clock and era, and come back.
     Resync(UtcMillis),
 }
@@ -90,6 +126,24 @@ pub struct Won {
     pub mark: UtcMillis,
 }
 
+impl Won {
+    /// What the holder has to remember of the lock.
+    pub(super) fn holding(&self, spec: &JobSpec, node: &NodeName) -> Holding {
+        Holding {
+            run: self.run,
+            fence: self.fence,
+            tick: self.tick,
+            lease: spec.lease,
+            node: node.clone(),
+            cause: self.cause,
+            tries: self.tries,
+            started: self.started,
+            mark: self.mark,
+            sched: ScheduleHash::of(&spec.schedule),
+        }
+    }
+}
+
 /// What became known of a tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
@@ -106,4 +160,19 @@ pub enum Finding {
     Held(Option<Holder>),
     /// The record was written by a newer release.
     NewerSchema(u32),
+}
+
+impl Finding {
+    /// The holder whose proof of life would decide the tick: of a job that skips, and begun by the tick's instant. One
+    /// that began later has nothing to prove, and where ticks wait, they wait for its end.
+    pub(super) fn awaits_proof(&self, spec: &JobSpec, tick: Tick) -> Option<&Holder> {
+        let Self::Held(Some(holder)) = self else { return None };
+        Some(holder).filter(|holder| spec.overlap == Overlap::Skip && holder.since <= tick.instant())
+    }
+
+    /// The holder whose place the tick takes.
+    pub(super) fn replaces(&self, spec: &JobSpec) -> Option<&Holder> {
+        let Self::Held(Some(holder)) = self else { return None };
+        Some(holder).filter(|_| spec.overlap == Overlap::Replace)
+    }
 }

@@ -4,26 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{Cause, JobSpec, Reason, Tick, UtcMillis};
-use crate::lease::{Answer, BootInstant, Era, Reply, ScheduleHash};
+use crate::job::{JobSpec, Overlap, Reason, Tick, UtcMillis};
+use crate::lease::{Answer, BootInstant, Reply, ScheduleHash};
 
-use super::action::{Action, Bid, Doubt, Finding, Won};
-
-use super::memory::Known;
+use super::action::{Action, Bid, Doubt, Finding, Wanted, Won};
 use super::opening::Opening;
-use super::proposal::{Proposal, is_catch_up};
+use super::pause;
+use super::proposal::cause_of;
+use super::standing::Standing;
 
-/// A store that did not answer is asked again after this long, twice as long each time.
-const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+mod at_hand;
+mod revising;
 
-/// A held lock is asked for again after this part of the lease: its holder renews as often.
-const ASKS_PER_LEASE: u32 = 6;
-
-/// However soon the holder's time seems over, it is not asked for more often than this.
-const MIN_PAUSE: Duration = Duration::from_millis(50);
-
-/// A record of a newer release is looked at again after this long.
-const SCHEMA_PAUSE: Duration = Duration::from_secs(30);
+use revising::up_to_date;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
@@ -39,23 +32,35 @@ enum State {
 #[derive(Debug)]
 pub struct Contest {
     spec: Arc<JobSpec>,
+    /// Whether this replica may take the job's ticks.
+    pub(super) standing: Standing,
     /// Every tick up to here is known to be decided.
-    decided: UtcMillis,
+    pub(super) decided: UtcMillis,
+    /// The largest lease of the job that was seen: here, or in an answer about another replica's.
+    pub(super) largest_lease: Duration,
     opening: Opening,
     state: State,
     /// Why the tick at hand has not been decided yet: becomes the reason of ticks that are passed over.
-    delayed_by: Option<Reason>,
+    pub(super) delayed_by: Option<Reason>,
+    /// When the job began to be scheduled as it is, if that was later than the replica: older ticks start nothing here.
+    since: UtcMillis,
+    /// The job is not scheduled any more: it is remembered for what is known of its record.
+    retired: bool,
 }
 
 impl Contest {
     /// A job whose record has not been opened yet.
     pub fn new(spec: Arc<JobSpec>) -> Self {
         Self {
+            largest_lease: spec.lease,
             spec,
+            standing: Standing::default(),
             decided: UtcMillis(0),
             opening: Opening::default(),
             state: State::Idle,
             delayed_by: None,
+            since: UtcMillis(0),
+            retired: false,
         }
     }
 
@@ -66,47 +71,7 @@ impl Contest {
 
     /// Whether the job's record still has to be opened.
     pub fn is_unopened(&self) -> bool {
-        !self.opening.is_open()
-    }
-
-    /// The tick at hand.
-    pub fn tick(&self) -> Option<Tick> {
-        match &self.state {
-            State::Waiting { bid, .. } | State::Asking { bid } => Some(bid.tick),
-            State::Idle => None,
-        }
-    }
-
-    /// Whether no claim of the bid at hand has failed yet.
-    pub fn first_failure(&self) -> bool {
-        matches!(&self.state, State::Asking { bid } if bid.failures == 0)
-    }
-
-    /// The claim under way is made in this life of the store; one that may have been applied before keeps its own.
-    pub(super) fn claims_in(&mut self, era: &Era) {
-        if let State::Asking { bid } = &mut self.state
-            && !bid.unsure
-        {
-            bid.era = era.clone();
-        }
-    }
-
-    /// Gives up the bid at hand.
-    pub fn forget(&mut self) {
-        self.state = State::Idle;
-    }
-
-    /// Whether a claim is under way.
-    pub fn is_asking(&self) -> bool {
-        matches!(self.state, State::Asking { .. })
-    }
-
-    /// The run whose claim may have been applied although no answer came.
-    pub fn doubt(&self) -> Option<Doubt> {
-        match &self.state {
-            State::Waiting { bid, .. } | State::Asking { bid } if bid.unsure => Some(bid.doubt()),
-            _ => None,
-        }
+        !self.opening.is_open() && !self.retired
     }
 
     /// The store lives another life, or forgot: the record has to be opened before the next claim.
@@ -118,6 +83,11 @@ impl Contest {
     pub fn unheard(&mut self, now: UtcMillis) -> Option<Tick> {
         self.delayed_by = Some(Reason::StoreUnreachable);
         self.opening.unheard(&self.spec.schedule, now)
+    }
+
+    /// Older ticks start nothing here: they are decided, or came while the job was not scheduled as it is.
+    pub(super) fn past(&self) -> UtcMillis {
+        self.decided.max(self.since)
     }
 
     /// Whether it is worth another complaint that nothing can be claimed.
@@ -133,6 +103,11 @@ impl Contest {
         self.hurry(now);
     }
 
+    /// An answer told the record's lease: whoever forgets the largest of them may wait too short a time for its holder.
+    pub(super) fn saw(&mut self, lease: Option<Duration>) {
+        self.largest_lease = self.largest_lease.max(lease.unwrap_or_default());
+    }
+
     /// Something happened that the wait at hand waited for.
     pub fn hurry(&mut self, now: UtcMillis) {
         if let State::Waiting { until, .. } = &mut self.state {
@@ -140,19 +115,10 @@ impl Contest {
         }
     }
 
-    /// The oldest tick that may still start, or else the newest one, which has to be decided all the same.
-    fn candidate(&self, now: UtcMillis) -> Option<Tick> {
-        let schedule = &self.spec.schedule;
-        let newest = schedule.at_or_before(now).filter(|tick| tick.instant() > self.decided)?;
-        let Some(limit) = self.spec.start_deadline else { return Some(newest) };
-        let in_time = now.minus(limit + Duration::from_millis(1)).max(self.decided);
-        Some(schedule.next_after(in_time).map_or(newest, |oldest| oldest.min(newest)))
-    }
-
     /// Time has passed: a tick's instant, or a wait, may be over. `stagger` tells how long after a tick's instant
     /// this replica asks for it.
     pub fn wake(&mut self, now: UtcMillis, stagger: impl FnOnce(Tick) -> Duration) -> Action {
-        if self.is_unopened() || self.is_asking() {
+        if self.is_unopened() || self.is_asking() || self.retired {
             return Action::Nothing;
         }
         if let State::Waiting { bid, until } = &self.state
@@ -163,10 +129,18 @@ impl Contest {
             let (bid, until) = (bid.clone(), *until);
             return if now < until { Action::WakeAt(until) } else { self.ask(bid, None) };
         }
-        let Some(tick) = self.candidate(now) else { return self.rest() };
+        let Some(tick) = self.tick_at_hand(now) else {
+            let doubt = self.doubt();
+            self.rest();
+            return doubt.map_or_else(|| self.look_again(now), Action::GiveBack);
+        };
         match &mut self.state {
-            State::Waiting { bid, until } if bid.tick == tick => {
-                if now < *until {
+            // Who has waited for the lock too long is decided as missed before the next tick waits.
+            State::Waiting { bid, until }
+                if bid.tick == tick || bid.waited && bid.tick.instant() > self.decided =>
+            {
+                let is_fit_now = bid.unfit.is_some() && self.standing == Standing::Takes;
+                if now < *until && !is_fit_now {
                     return Action::WakeAt(*until);
                 }
                 let bid = bid.clone();
@@ -175,7 +149,7 @@ impl Contest {
             _ => {
                 let instead_of = self.doubt();
                 let bid = Bid::new(tick);
-                let at = tick.instant().plus(stagger(tick));
+                let at = self.asked_at(tick, stagger(tick), now);
                 if now < at && instead_of.is_none() {
                     return self.wait(bid, at);
                 }
@@ -185,6 +159,10 @@ impl Contest {
     }
 
     fn ask(&mut self, bid: Bid, instead_of: Option<Doubt>) -> Action {
+        let (bid, instead_of) = up_to_date(bid, instead_of);
+        // What may have been granted is asked for as before.
+        let unfit = if bid.unsure { bid.unfit } else { self.standing.excuse() };
+        let bid = Bid { unfit, ..bid };
         self.state = State::Asking { bid: bid.clone() };
         Action::Claim { bid, instead_of }
     }
@@ -199,17 +177,6 @@ impl Contest {
         Action::Nothing
     }
 
-    /// What requests tell of the job besides.
-    pub(super) fn known(&self) -> Known {
-        let mark = Some(self.decided).filter(|mark| *mark > UtcMillis(0));
-        Known { largest_lease: self.spec.lease, mark }
-    }
-
-    /// The job as this replica knows it, to be put into requests.
-    pub(super) fn proposal(&self) -> Proposal<'_> {
-        Proposal { spec: &self.spec, decided: self.decided, delayed_by: self.delayed_by }
-    }
-
     /// The store answered the claim sent at `sent`. `in_time` is false when a grant must not start anything any more.
     pub fn answered(
         &mut self,
@@ -220,12 +187,17 @@ impl Contest {
     ) -> (Option<Finding>, Action) {
         let State::Asking { bid } = self.state.clone() else { return (None, Action::Nothing) };
         self.decided = self.decided.max(reply.mark.unwrap_or(UtcMillis(0)));
-        let again = now.plus(RETRY_PAUSES.0);
+        self.saw(reply.lease);
+        if bid.wanted == Wanted::NoMore {
+            return self.answered_in_vain(&bid, &reply.answer);
+        }
+        let in_time = in_time && bid.wanted == Wanted::AsItIs;
+        let again = now.plus(pause::after_failures(0));
         match &reply.answer {
             Answer::Won { .. } if !in_time => (None, self.too_late(&bid)),
             Answer::Won { fence, tries, started } => {
-                let cause = self.cause(&bid, *tries, now);
-                self.settled(bid.tick);
+                let cause = cause_of(bid.catch_up, *tries);
+                self.settled(&bid);
                 let won = Won {
                     run: bid.run,
                     tick: bid.tick,
@@ -238,19 +210,27 @@ impl Contest {
                 };
                 (None, Action::Start { won, sent })
             }
-            Answer::Early { wait } => (None, self.wait(bid.sure(), now.plus(*wait))),
+            Answer::Early { wait } => {
+                self.delayed_by = self.delayed_by.or(bid.unfit);
+                (None, self.wait(bid.sure(), now.plus(*wait)))
+            }
             Answer::Held { by, frees_in } => {
-                self.delayed_by = Some(Reason::Overlap);
-                let pause = (*frees_in).min(self.spec.lease / ASKS_PER_LEASE).max(MIN_PAUSE);
-                (Some(Finding::Held(by.clone())), self.wait(bid.sure(), now.plus(pause)))
+                let waits = self.spec.overlap != Overlap::Skip;
+                // Older ticks were not decided for whatever reason they already have.
+                let held_up = if waits { Reason::Late } else { Reason::Overlap };
+                let is_first = !self.proposal().skips_any(bid.tick);
+                self.delayed_by = Some(if is_first { held_up } else { self.proposal().gap_reason(&bid) });
+                let pause = pause::while_held(&self.spec, bid.tick, *frees_in, now);
+                let bid = Bid { waited: waits, ..bid.held(by.as_ref()) };
+                (Some(Finding::Held(by.clone())), self.wait(bid, now.plus(pause)))
             }
             Answer::Decided { by, how } => {
                 let finding = Finding::Decided { by: by.clone(), how: *how };
-                (Some(finding), self.settled(bid.tick))
+                (Some(finding), self.settled(&bid))
             }
-            Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.settled(bid.tick)),
+            Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.settled(&bid)),
             Answer::NewerSchema(schema) => {
-                (Some(Finding::NewerSchema(*schema)), self.wait(bid.sure(), now.plus(SCHEMA_PAUSE)))
+                (Some(Finding::NewerSchema(*schema)), self.wait(bid.sure(), now.plus(pause::SCHEMA)))
             }
             Answer::NewEra(_) | Answer::Unsynced => {
                 if reply.answer != Answer::Unsynced {
@@ -265,27 +245,27 @@ impl Contest {
             | Answer::Lost
             | Answer::Finished
             | Answer::AlreadyDecided
-            | Answer::Abandoned => (None, self.wait(bid, again)),
+            | Answer::Abandoned
+            | Answer::Noted
+            | Answer::NoRecord => (None, self.wait(bid, again)),
         }
     }
 
-    fn cause(&self, bid: &Bid, tries: u32, now: UtcMillis) -> Cause {
-        match (tries > 1, is_catch_up(&self.spec, bid.tick, now)) {
-            (true, _) => Cause::Rerun,
-            (false, true) => Cause::CatchUp,
-            (false, false) => Cause::Schedule,
-        }
+    /// Nothing was started for the tick, and it is open again.
+    pub(super) fn given_back(&mut self, tick: Tick) {
+        self.decided = self.decided.min(UtcMillis(tick.as_millis() - 1));
     }
 
     /// The tick is given back, and then claimed anew under another run id.
     fn too_late(&mut self, bid: &Bid) -> Action {
-        self.decided = self.decided.min(UtcMillis(bid.tick.as_millis() - 1));
+        self.given_back(bid.tick);
         self.ask(Bid::new(bid.tick), Some(bid.doubt()))
     }
 
-    fn settled(&mut self, tick: Tick) -> Action {
-        self.decided = self.decided.max(tick.instant());
-        self.delayed_by = None;
+    fn settled(&mut self, bid: &Bid) -> Action {
+        self.decided = self.decided.max(bid.tick.instant());
+        // What came while it waited may be too late by now.
+        self.delayed_by = bid.waited.then_some(Reason::Late);
         self.rest()
     }
 
@@ -293,8 +273,11 @@ impl Contest {
     pub fn failed(&mut self, may_have_been_applied: bool, now: UtcMillis) -> Action {
         let State::Asking { bid } = self.state.clone() else { return Action::Nothing };
         self.delayed_by = Some(Reason::StoreUnreachable);
-        let pause = RETRY_PAUSES.0.saturating_mul(1 << bid.failures.min(10)).min(RETRY_PAUSES.1);
-        let unsure = bid.unsure || may_have_been_applied;
+        let pause = pause::after_failures(bid.failures);
+        let unsure = bid.unsure || (may_have_been_applied && bid.unfit.is_none());
+        if bid.wanted == Wanted::NoMore {
+            return self.give_up(&bid, unsure);
+        }
         self.wait(Bid { unsure, failures: bid.failures + 1, ..bid }, now.plus(pause))
     }
 }

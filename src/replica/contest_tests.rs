@@ -4,20 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Overrides, Source, load};
-use crate::job::{Fence, NodeName, Outcome, Reason, RunId, Tick, UtcMillis, Verdict};
+use crate::job::{Fence, JobSpec, NodeName, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use crate::lease::{Answer, BootInstant, Caller, Era, Holder, Reply, ScheduleHash};
 
 use super::action::{Action, Bid, Finding};
 use super::contest::Contest;
 
-const T0: UtcMillis = UtcMillis(1_767_225_600_000);
-const SENT: BootInstant = BootInstant(Duration::ZERO);
+pub(super) const T0: UtcMillis = UtcMillis(1_767_225_600_000);
+pub(super) const SENT: BootInstant = BootInstant(Duration::ZERO);
 
-fn at(ms: i64) -> UtcMillis {
+pub(super) fn at(ms: i64) -> UtcMillis {
     UtcMillis(T0.0 + ms)
 }
 
-fn contest(keys: &str) -> Contest {
+pub(super) fn contest(keys: &str) -> Contest {
     let text = format!("[cluster]\nstore = \"local\"\n[jobs.x]\ncommand = [\"true\"]\n{keys}\n");
     let source = Source { path: "jobs.toml".into(), text };
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
@@ -27,35 +27,38 @@ fn contest(keys: &str) -> Contest {
     contest
 }
 
-fn every_second() -> Contest {
+pub(super) fn every_second() -> Contest {
     contest("schedule = \"* * * * * *\"")
 }
 
-fn no_stagger(_: Tick) -> Duration {
+pub(super) fn no_stagger(_: Tick) -> Duration {
     Duration::ZERO
 }
 
-fn claimed(action: Action) -> Bid {
+pub(super) fn claimed(action: Action) -> Bid {
     match action {
         Action::Claim { bid, .. } => bid,
         other => panic!("expected a claim, got {other:?}"),
     }
 }
 
-fn reply(answer: Answer) -> Reply {
-    Reply { now: T0, mark: None, answer }
+pub(super) fn reply(answer: Answer) -> Reply {
+    Reply { now: T0, mark: None, lease: None, answer }
 }
 
-fn won() -> Reply {
+pub(super) fn won() -> Reply {
     reply(Answer::Won { fence: Fence(1), tries: 1, started: T0 })
 }
 
-fn held(frees_in: Duration) -> Reply {
-    let by = Some(Holder { node: NodeName::parse("b").expect("name"), run: RunId::new(), since: T0 });
-    reply(Answer::Held { by, frees_in })
+pub(super) fn holder() -> Holder {
+    Holder { node: NodeName::parse("b").expect("name"), run: RunId::new(), since: T0 }
 }
 
-fn caller() -> Caller {
+pub(super) fn held(frees_in: Duration) -> Reply {
+    reply(Answer::Held { by: Some(holder()), frees_in })
+}
+
+pub(super) fn caller() -> Caller {
     Caller {
         node: NodeName::parse("a").expect("name"),
         expect: T0,
@@ -83,6 +86,17 @@ fn the_first_ranked_claims_at_the_instant_and_others_a_little_later() {
     let stagger = |_| Duration::from_millis(20);
     assert_eq!(later.wake(at(1_000), stagger), Action::WakeAt(at(1_020)));
     assert_eq!(claimed(later.wake(at(1_020), stagger)).tick, Tick(at(1_000)));
+}
+
+#[test]
+fn a_larger_lease_that_an_answer_tells_of_is_remembered() {
+    let mut contest = every_second();
+    let own = contest.known().largest_lease;
+    claimed(contest.wake(at(1_000), no_stagger));
+    let larger = Reply { lease: Some(own * 9), ..held(Duration::from_secs(60)) };
+    contest.answered(&larger, at(1_001), SENT, true);
+    contest.saw(Some(own * 2));
+    assert_eq!(contest.known().largest_lease, own * 9);
 }
 
 #[test]
@@ -115,7 +129,7 @@ fn no_answer_is_asked_again_under_the_same_run_id() {
 fn a_newer_tick_takes_over_and_what_an_unanswered_claim_may_have_taken_is_given_back() {
     let mut contest = every_second();
     let bid = claimed(contest.wake(at(1_000), no_stagger));
-    contest.claims_in(&Era("e".into()));
+    contest.claims(&contest.proposal().claim(&bid, caller(), at(1_000)));
     contest.failed(true, at(1_990));
     let Action::Claim { bid: newer, instead_of: Some(doubt) } = contest.wake(at(2_000), no_stagger) else {
         panic!("the newer tick is claimed");
@@ -180,12 +194,36 @@ fn a_held_lock_is_asked_for_again_when_it_may_be_free_and_every_sixth_of_the_lea
 }
 
 #[test]
+fn a_lock_that_its_own_unanswered_claim_holds_stays_in_doubt() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    contest.failed(true, at(1_001));
+    contest.wake(at(1_101), no_stagger);
+    let by = Some(Holder { node: NodeName::parse("a").expect("name"), run: bid.run, since: T0 });
+    let held = reply(Answer::Held { by, frees_in: Duration::from_secs(3) });
+    let (_, action) = contest.answered(&held, at(1_102), SENT, true);
+    assert_eq!(action, Action::WakeAt(at(4_102)));
+    assert_eq!(contest.doubt().map(|doubt| doubt.run), Some(bid.run));
+}
+
+#[test]
 fn the_holders_own_proof_of_life_ends_the_wait_at_once() {
     let mut contest = every_second();
     contest.wake(at(1_000), no_stagger);
     contest.answered(&held(Duration::from_secs(25)), at(1_001), SENT, true);
     contest.hurry(at(1_010));
     assert_eq!(claimed(contest.wake(at(1_010), no_stagger)).tick, Tick(at(1_000)));
+}
+
+#[test]
+fn only_a_run_that_began_by_the_instant_of_a_tick_to_be_skipped_is_asked_for_a_proof_of_life() {
+    let spec = JobSpec::clone(every_second().spec());
+    let waits = JobSpec { overlap: Overlap::Wait, ..spec.clone() };
+    let finding = Finding::Held(Some(holder()));
+    assert!(finding.awaits_proof(&spec, Tick(T0)).is_some());
+    assert!(finding.awaits_proof(&spec, Tick(at(-1_000))).is_none(), "it began later");
+    assert!(finding.awaits_proof(&waits, Tick(T0)).is_none(), "no proof would decide the tick");
+    assert!(Finding::Held(None).awaits_proof(&spec, Tick(T0)).is_none());
 }
 
 #[test]

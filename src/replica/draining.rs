@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::job::JobName;
 use crate::run::{StopOrder, StopReason};
 
-use super::action::Action;
+use super::action::{Action, Doubt};
 use super::driver::Driver;
 use super::errand;
 use super::event::Event;
@@ -18,20 +18,27 @@ impl Driver {
             return;
         }
         self.draining = true;
+        self.lines.values().for_each(|(_, line)| line.no_more.cancel());
         self.alarms.clear();
         self.update_beat();
         self.resync.notify_one();
         self.shop.events.tell(Event::Draining { running: self.lines.len(), limit: self.drain });
         self.give_back_unsure();
+        self.ask_for_orders();
     }
 
     /// Claims nothing more for a job: instead of `action`, what may have been granted is given back.
     pub(super) fn leave(&mut self, job: &JobName, action: Action) {
-        if let Action::Claim { instead_of: Some(doubt), .. } = action {
-            self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
-            self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
+        if let Action::Claim { instead_of: Some(doubt), .. } | Action::GiveBack(doubt) = action {
+            self.give_back(job, doubt);
         }
         self.give_back_unsure();
+    }
+
+    /// Gives back what may have been granted, and was not started.
+    pub(super) fn give_back(&mut self, job: &JobName, doubt: Doubt) {
+        self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
+        self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
     }
 
     /// Orders every run to stop, with its own grace or with this one; the longest grace comes back.
@@ -40,9 +47,8 @@ impl Driver {
         let running: Vec<_> = self.lines.values().filter(|(_, line)| !line.over.is_cancelled()).collect();
         self.shop.events.tell(Event::Stopping { running: running.len() });
         let mut longest = Duration::ZERO;
-        for (job, line) in running {
-            let own = self.jobs.get(job).map_or(Duration::ZERO, |job| job.spec.kill_grace);
-            let grace = grace.unwrap_or(own);
+        for (_, line) in running {
+            let grace = grace.unwrap_or(line.kill_grace);
             StopOrder { reason: StopReason::Shutdown, grace }.give(&line.stops);
             longest = longest.max(grace);
         }

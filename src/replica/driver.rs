@@ -2,6 +2,7 @@
 //! say. It holds no rule of its own.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,13 +20,19 @@ use crate::store::{Beat, BeatRun};
 use super::agenda::{Agenda, Coming};
 use super::clockwork::{Clockwork, ClockworkError, SharedAgenda, take_coming};
 use super::contest::Contest;
-use super::errand::Done;
+use super::errand::{self, Done};
 use super::event::Event;
 use super::heartbeat::{Exchange, Heartbeat};
-use super::keeper::{Kept, Line};
-use super::member::{Alive, Job, Replica, Stop};
+use super::inspection::Inspection;
+use super::keeper::Kept;
+use super::line::Line;
+use super::member::{Alive, Job, Reload, Replica, Stop};
+use super::notices::Notices;
 use super::patience::{Impatience, Patience};
+use super::recall::Past;
+use super::room::Room;
 use super::shop::Shop;
+use super::vacancy::Vacancies;
 use super::watch::Watch;
 
 /// Without anything to wait for, the clock is looked at this often.
@@ -37,10 +44,15 @@ pub(super) struct Driver {
     pub(super) jobs: BTreeMap<JobName, Job>,
     pub(super) contests: HashMap<JobName, Contest>,
     pub(super) watch: Watch,
+    pub(super) inspection: Inspection,
+    pub(super) vacancies: Vacancies,
+    pub(super) room: Room,
     /// When to look at which job again, in any order; looking too often is harmless.
     pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
     pub(super) errands: JoinSet<Done>,
     pub(super) opening: HashSet<JobName>,
+    pub(super) past: Past,
+    pub(super) notices: Notices,
     pub(super) keepers: JoinSet<Kept>,
     pub(super) lines: HashMap<RunId, (JobName, Line)>,
     pub(super) resync: Arc<Notify>,
@@ -48,17 +60,18 @@ pub(super) struct Driver {
     /// Runs are being stopped: nothing is started any more.
     pub(super) stopping: bool,
     pub(super) agenda: SharedAgenda,
-    beat: watch::Sender<Beat>,
-    pruning: JoinSet<()>,
-    retention: LogRetention,
+    pub(super) beat: watch::Sender<Beat>,
+    pub(super) pruning: JoinSet<()>,
+    pub(super) retention: LogRetention,
     pub(super) drain: Duration,
     alive: Option<Alive>,
+    reloads: Option<mpsc::Receiver<Reload>>,
 }
 
 impl Driver {
     /// A replica that has not begun.
     pub(super) fn build(replica: Replica) -> Self {
-        let life = RunId::new();
+        let (life, file) = (RunId::new(), replica.file.clone());
         let beat = Beat {
             node: replica.node.clone(),
             life,
@@ -67,23 +80,29 @@ impl Driver {
             started: replica.clock.utc(),
             draining: false,
             running: Vec::new(),
+            labels: replica.labels.clone(),
+            full: false,
+            ahead_ms: None,
         };
         let mut agenda = Agenda::default();
         agenda.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
         let enabled = replica.jobs.values().filter(|job| job.spec.enabled);
         let contests =
             enabled.map(|job| (job.spec.name.clone(), Contest::new(Arc::clone(&job.spec)))).collect();
-        let watch = Watch::new(
+        let mut watch = Watch::new(
             replica.events.clone(),
             replica.store.label(),
             (replica.node.clone(), life),
-            replica.expected_replicas,
+            (replica.expected_replicas, file),
         );
+        watch.roster.carry(replica.labels);
         let shop = Shop {
             node: replica.node,
             store: replica.store,
             clock: replica.clock,
+            guards: replica.guards,
             logs: replica.logs,
+            ledger: replica.ledger,
             output: replica.output,
             events: replica.events,
             memory: watch::Sender::new(None),
@@ -93,9 +112,14 @@ impl Driver {
             jobs: replica.jobs,
             contests,
             watch,
+            inspection: Inspection::default(),
+            vacancies: Vacancies::default(),
+            room: Room::new(replica.max_running),
             alarms: BinaryHeap::new(),
             errands: JoinSet::new(),
             opening: HashSet::new(),
+            past: Past::default(),
+            notices: Notices::default(),
             keepers: JoinSet::new(),
             lines: HashMap::new(),
             resync: Arc::new(Notify::new()),
@@ -107,6 +131,7 @@ impl Driver {
             retention: replica.retention,
             drain: replica.drain,
             alive: replica.alive,
+            reloads: replica.reloads,
         }
     }
 
@@ -131,7 +156,9 @@ impl Driver {
         let mut tasks = JoinSet::new();
         tasks.spawn(heartbeat.run(over.clone()));
         self.prune();
+        self.errands.spawn(errand::recall(Arc::clone(&self.shop)));
         self.loop_until_stopped(stop, announced, exchanged).await;
+        self.past.burials.shutdown().await;
         clockwork.stop().await;
         over.cancel();
         while tasks.join_next().await.is_some() {}
@@ -174,7 +201,9 @@ impl Driver {
                 Some(coming) = announced.recv() => self.expect(coming),
                 Some(done) = self.errands.join_next() => self.done(done.expect("errands neither panic nor are aborted")),
                 Some(kept) = self.keepers.join_next() => self.kept(&kept.expect("keepers neither panic nor are aborted")),
+                Some(buried) = self.past.burials.join_next() => self.buried(&buried.expect("burials neither panic nor are aborted yet")),
                 Some(exchange) = exchanged.recv() => self.exchanged(exchange),
+                Some(reload) = another(&mut self.reloads) => self.reload(reload),
                 () = tick(&mut alive) => self.alive.iter().for_each(|alive| (alive.tell)()),
                 () = stop.drain.cancelled(), if !self.draining => {
                     self.start_to_drain();
@@ -216,43 +245,34 @@ impl Driver {
         if woke == Woke::Stepped {
             return self.clock_stepped();
         }
-        while let Some(Reverse((at, job))) = self.alarms.pop() {
-            if at > now {
-                self.alarms.push(Reverse((at, job)));
-                return;
-            }
-            self.look_at(&job, now);
+        let mut due = Vec::new();
+        while let Some(alarm) = self.alarms.peek_mut().filter(|alarm| alarm.0.0 <= now) {
+            due.push(PeekMut::pop(alarm).0.1);
         }
-    }
-
-    fn kept(&mut self, kept: &Kept) {
-        self.lines.remove(&kept.run);
-        self.update_beat();
-        self.prune();
-        if let Some(contest) = self.contests.get_mut(&kept.job) {
-            contest.hurry(self.shop.now());
-        }
-        self.look_at(&kept.job, self.shop.now());
+        self.watch.roster.expect(due.len());
+        due.iter().for_each(|job| self.look_at(job, now));
     }
 
     /// What the next heartbeat says.
     pub(super) fn update_beat(&mut self) {
         let running =
             self.lines.iter().map(|(run, (job, _))| BeatRun { job: job.clone(), run: *run }).collect();
-        let draining = self.draining;
+        let (draining, ahead_ms) = (self.draining, self.watch.offset.ahead_ms());
+        let full = self.room.is_full();
         self.beat.send_modify(|beat| {
             beat.running = running;
+            beat.ahead_ms = ahead_ms;
             beat.draining = draining;
+            beat.full = full;
         });
     }
+}
 
-    /// Deletes logs that are kept no longer, off the loop.
-    fn prune(&mut self) {
-        while self.pruning.try_join_next().is_some() {}
-        if self.pruning.is_empty() {
-            let (shop, retention) = (Arc::clone(&self.shop), self.retention);
-            self.pruning.spawn(async move { shop.logs.prune(retention).await });
-        }
+/// The next file, if any will ever come.
+async fn another(reloads: &mut Option<mpsc::Receiver<Reload>>) -> Option<Reload> {
+    match reloads {
+        Some(reloads) => reloads.recv().await,
+        None => std::future::pending().await,
     }
 }
 

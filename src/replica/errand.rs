@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use tracing::warn;
 
-use crate::job::JobName;
-use crate::lease::{Abandon, BootInstant, Claim, Open, Reply, Request};
-use crate::store::StoreError;
+use crate::job::{JobName, RunId};
+use crate::lease::{Abandon, BootInstant, Claim, Finish, Manual, Open, Record, Reply, Request};
+use crate::store::{Concern, Replied, StoreError};
 
 use super::action::Doubt;
-use super::keeper::Line;
+use super::event::RunRef;
+use super::former::{Former, formers};
+use super::line::Line;
 use super::shop::Shop;
 
 /// A lock that cannot be given back is left to its time limit after this many tries.
@@ -22,17 +24,32 @@ const ABANDON_PAUSE: Duration = Duration::from_millis(200);
 /// A renewal asked for as a proof of life is waited for this long.
 const PROOF_LIMIT: Duration = Duration::from_secs(2);
 
+/// Reading a few thousand small files takes far less.
+const RECALL_LIMIT: Duration = Duration::from_secs(3);
+/// A store that has not told how it is set up by then is asked again when it comes into sight again.
+const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
+
 /// An errand's result.
 #[derive(Debug)]
 pub(super) enum Done {
     /// A claim was answered, or not.
     Claimed { job: JobName, sent: BootInstant, result: Result<Reply, StoreError> },
-    /// Records were opened, or not.
-    Opened(Vec<(JobName, Result<Reply, StoreError>)>),
+    /// What a former life left behind.
+    Recalled(Vec<Former>),
+    /// Records were opened, or not; and the store was told how runs ended, or not.
+    Opened { opened: Vec<(JobName, Replied)>, told: Vec<(RunRef, Replied)> },
+    /// A request to run what was ordered was answered, or not.
+    Obeyed { job: JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError> },
+    /// A record was looked at, or not.
+    Looked { job: JobName, record: Result<Option<Box<Record>>, StoreError> },
+    /// What was noted of a job is not noted any more.
+    Forgotten,
     /// A lock was given back, as far as possible.
     Abandoned,
     /// This replica's own run has shown that it lives, or has ended.
     Proven(JobName),
+    /// What there is to know about how the store is set up, if it told.
+    Inspected(Option<Vec<Concern>>),
 }
 
 /// Claims; before that, gives back what an unanswered claim may have taken.
@@ -61,26 +78,54 @@ async fn give_back(shop: &Shop, job: &JobName, doubt: Doubt) {
     }
 }
 
-/// Opens records: asks first which jobs the cluster knows, and tells it of the others afterwards, so that replicas that
-/// start together all find them new.
-pub(super) async fn open(shop: Arc<Shop>, mut opens: Vec<(JobName, Open)>) -> Done {
-    let jobs: Vec<JobName> = opens.iter().map(|(job, _)| job.clone()).collect();
-    let known = match shop.store.known(&jobs).await {
-        Ok(known) => known,
-        Err(error) => return Done::Opened(jobs.into_iter().map(|job| (job, Err(error.clone()))).collect()),
+/// Reads what a former life left behind. A disk that does not answer is not waited for: what it holds costs a lease.
+pub(super) async fn recall(shop: Arc<Shop>) -> Done {
+    let reading = async {
+        let notes = shop.ledger.read().await;
+        let at = Arc::clone(&shop);
+        let signs = tokio::task::spawn_blocking(move || at.logs.marked(&at.node)).await;
+        formers(&notes, signs.expect("reading signs neither panics nor is it aborted"))
     };
-    for ((_, open), known) in opens.iter_mut().zip(known) {
-        open.known |= known;
-    }
-    let requests: Vec<(JobName, Request)> =
-        opens.into_iter().map(|(job, open)| (job, Request::Open(open))).collect();
-    let replies = join_all(requests.iter().map(|(job, request)| shop.store.submit(job, request))).await;
-    let opened: Vec<_> = jobs.into_iter().zip(replies).collect();
-    let told: Vec<JobName> =
+    let read = tokio::time::timeout(RECALL_LIMIT, reading).await;
+    Done::Recalled(read.unwrap_or_else(|_| {
+        warn!(node = %shop.node, "state directory does not answer: runs of a former life are left to their leases");
+        Vec::new()
+    }))
+}
+
+/// Notes nothing more of a job.
+pub(super) async fn forget(shop: Arc<Shop>, job: JobName) -> Done {
+    shop.ledger.forget(&job).await;
+    Done::Forgotten
+}
+
+/// Opens records, and then tells how runs ended, all at once. Asks before which jobs the cluster knows, and tells it of
+/// the others afterwards, so that replicas that start together all find them new.
+pub(super) async fn open(
+    shop: Arc<Shop>,
+    mut opens: Vec<(JobName, Open)>,
+    ends: Vec<(JobName, Finish)>,
+) -> Done {
+    let jobs: Vec<JobName> = opens.iter().map(|(job, _)| job.clone()).collect();
+    let runs: Vec<RunRef> = ends.iter().map(|(job, finish)| RunRef::of(job, &finish.holding)).collect();
+    let known = shop.store.known(&jobs).await;
+    let replies = match known {
+        Err(error) => vec![Err(error); opens.len() + ends.len()],
+        Ok(known) => {
+            opens.iter_mut().zip(known).for_each(|((_, open), known)| open.known |= known);
+            let opens = opens.into_iter().map(|(job, open)| (job, Request::Open(open)));
+            let ends = ends.into_iter().map(|(job, finish)| (job, Request::Finish(finish)));
+            shop.store.submit_all(&opens.chain(ends).collect::<Vec<_>>()).await
+        }
+    };
+    let mut replies = replies.into_iter();
+    let opened: Vec<_> = jobs.into_iter().zip(&mut replies).collect();
+    let told = runs.into_iter().zip(replies).collect();
+    let made: Vec<JobName> =
         opened.iter().filter(|(_, reply)| reply.is_ok()).map(|(job, _)| job.clone()).collect();
     // A cluster that was not told takes the jobs for new once more, which costs it nothing but the next opening.
-    let _ = shop.store.enroll(&told).await;
-    Done::Opened(opened)
+    let _ = shop.store.enroll(&made).await;
+    Done::Opened { opened, told }
 }
 
 /// Lets this replica's own run renew its lock, which proves that it lives.
@@ -95,4 +140,28 @@ pub(super) async fn prove(job: JobName, line: Line) -> Done {
         () = tokio::time::sleep(PROOF_LIMIT) => {}
     }
     Done::Proven(job)
+}
+
+/// Asks for the lock for a run that somebody ordered.
+pub(super) async fn obey(shop: Arc<Shop>, job: JobName, manual: Manual) -> Done {
+    let (run, sent) = (manual.run, shop.clock.boot());
+    let result = shop.store.submit(&job, &Request::Manual(manual)).await;
+    Done::Obeyed { job, run, sent, result }
+}
+
+/// Looks at a job's record, once it is this replica's turn.
+pub(super) async fn look(shop: Arc<Shop>, job: JobName, turn: Duration) -> Done {
+    tokio::time::sleep(turn).await;
+    let records = shop.store.records(std::slice::from_ref(&job)).await;
+    Done::Looked { job, record: records.map(|records| records.into_iter().next().flatten().map(Box::new)) }
+}
+
+/// Looks at how the store is set up.
+pub(super) async fn inspect(shop: Arc<Shop>) -> Done {
+    let inspection = tokio::time::timeout(INSPECTION_LIMIT, async {
+        // What brought this about may have dropped the connection.
+        shop.store.ready().await?;
+        shop.store.inspect().await
+    });
+    Done::Inspected(inspection.await.ok().and_then(Result::ok))
 }

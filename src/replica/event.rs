@@ -2,22 +2,12 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, Fence, JobName, NodeName, RunId, Tick, Verdict};
+use crate::job::{JobName, Label, NodeName, RunId, Tick, Verdict};
+use crate::lease::{BootInstant, Pausing};
+use crate::store::Concern;
 
-/// A run, as every line about it names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunRef {
-    /// The job.
-    pub job: JobName,
-    /// Its tick.
-    pub tick: Tick,
-    /// The run.
-    pub run: RunId,
-    /// Its fencing token.
-    pub fence: Fence,
-    /// Why it was started.
-    pub cause: Cause,
-}
+use super::changes::Changes;
+pub use super::run_ref::RunRef;
 
 /// Something that happened on a replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,6 +67,15 @@ pub enum Event {
         /// Why.
         error: String,
     },
+    /// A tick waits because the store refused its claim.
+    ClaimRefused {
+        /// The job.
+        job: JobName,
+        /// The tick.
+        tick: Tick,
+        /// Why.
+        error: String,
+    },
     /// A job's record was written by a newer release.
     NewerSchema {
         /// The job.
@@ -91,12 +90,30 @@ pub enum Event {
         /// Why.
         error: String,
     },
+    /// An operator has paused a job, or resumed it.
+    PausingHeard {
+        /// The job.
+        job: JobName,
+        /// What was said, and by whom.
+        said: Pausing,
+    },
+    /// An operator wants a run of this replica stopped.
+    KillHeard {
+        /// The job.
+        job: JobName,
+        /// The run.
+        run: RunId,
+        /// Who.
+        by: String,
+    },
     /// A run begins.
     RunStarted {
         /// The run.
         run: RunRef,
         /// How long after the tick's instant, by this replica's clock.
         late: Duration,
+        /// When the claim was sent: the lease counts from there.
+        sent: BootInstant,
     },
     /// A claim was won too late to start anything, and given back.
     ClaimAbandoned {
@@ -104,6 +121,23 @@ pub enum Event {
         job: JobName,
         /// The run that was not started.
         run: RunId,
+    },
+    /// An attempt has failed, and another will be made under the same lock.
+    AttemptFailed {
+        /// The run.
+        run: RunRef,
+        /// The attempt, from 1.
+        attempt: u32,
+        /// How it ended.
+        verdict: Verdict,
+        /// The exit code, if the command exited.
+        exit_code: Option<i32>,
+        /// The signal, if one ended the command.
+        signal: Option<i32>,
+        /// Why it could not be started.
+        error: Option<String>,
+        /// How long after that it is tried again.
+        again_in: Duration,
     },
     /// A run has ended, and nothing of it is left.
     RunEnded {
@@ -127,10 +161,26 @@ pub enum Event {
         /// The run.
         run: RunRef,
     },
+    /// The end of a run is recorded, which the store did not know, or had forgotten.
+    RunRecalled {
+        /// The run.
+        run: RunRef,
+    },
+    /// A run of this replica's former life may still go on: it is left to its lease.
+    FormerRunLeft {
+        /// The job.
+        job: JobName,
+        /// The run.
+        run: RunId,
+        /// How that showed.
+        why: String,
+    },
     /// A lock was renewed.
     Renewed {
         /// The run.
         run: RunRef,
+        /// When the renewal was sent: the lease counts from there.
+        sent: BootInstant,
     },
     /// A lock could not be renewed; it will be tried again.
     RenewalFailed {
@@ -160,6 +210,15 @@ pub enum Event {
         /// What showed.
         what: &'static str,
     },
+    /// This machine's wall clock and the store's differ.
+    ClockDiffers {
+        /// How far the wall clock is ahead of the store's, in milliseconds; negative where it is behind.
+        ahead_ms: i64,
+    },
+    /// This machine's wall clock and the store's agree again.
+    ClockAgrees,
+    /// Something is unsafe about how the store is set up, or could not be found out.
+    StoreConcern(Concern),
     /// Another replica goes by this replica's name.
     NameTaken,
     /// Fewer replicas are up than the file expects.
@@ -168,6 +227,39 @@ pub enum Event {
         live: usize,
         /// How many there should be.
         expected: u32,
+    },
+    /// Other replicas have had another jobs.toml for a while.
+    FilesDiffer {
+        /// Hash of this replica's.
+        file: String,
+        /// The others, each with the hash of its own.
+        others: String,
+    },
+    /// All replicas have the same jobs.toml again.
+    FilesAgree {
+        /// Its hash.
+        file: String,
+    },
+    /// Another jobs.toml is in effect.
+    Reloaded {
+        /// Its hash.
+        file: String,
+        /// What is different.
+        changes: Changes,
+    },
+    /// A tick that waited is none any more: its job was edited, removed or disabled.
+    TickDropped {
+        /// The job.
+        job: JobName,
+        /// The tick.
+        tick: Tick,
+    },
+    /// No live replica has the labels of these jobs: they do not run.
+    NoReplicaFits {
+        /// What their replicas must carry.
+        labels: Vec<Label>,
+        /// The jobs.
+        jobs: Vec<JobName>,
     },
     /// No new ticks are taken; runs may finish.
     Draining {

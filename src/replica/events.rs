@@ -8,11 +8,16 @@ use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use crate::job::NodeName;
+use crate::lease::Pausing;
+use crate::store::{Concern, Grade};
 
 use super::event::Event;
 
 /// Listeners that fall this far behind lose the oldest events; the log loses none.
 const BACKLOG: usize = 4_096;
+
+/// Of many jobs as many are named in one line.
+const LISTED: usize = 20;
 
 /// Where a replica tells what happens.
 #[derive(Debug, Clone)]
@@ -42,8 +47,10 @@ impl Events {
     fn log(&self, event: &Event) {
         match event {
             Event::RunStarted { .. }
+            | Event::AttemptFailed { .. }
             | Event::RunEnded { .. }
             | Event::RunRecorded { .. }
+            | Event::RunRecalled { .. }
             | Event::Renewed { .. }
             | Event::RenewalFailed { .. }
             | Event::LockLost { .. }
@@ -52,8 +59,13 @@ impl Events {
             | Event::TickConsumed { .. }
             | Event::TickHeld { .. }
             | Event::TickUndecided { .. }
+            | Event::ClaimRefused { .. }
+            | Event::FormerRunLeft { .. }
             | Event::NewerSchema { .. }
             | Event::OpenFailed { .. }
+            | Event::TickDropped { .. }
+            | Event::PausingHeard { .. }
+            | Event::KillHeard { .. }
             | Event::ClaimAbandoned { .. } => self.log_tick(event),
             _ => self.log_replica(event),
         }
@@ -78,14 +90,34 @@ impl Events {
             Event::TickUndecided { job, tick, error } => {
                 warn!(%job, %tick, node, error, "tick waits, because the store does not answer");
             }
+            Event::ClaimRefused { job, tick, error } => {
+                error!(%job, %tick, node, error, "tick waits, because the store refuses its claim");
+            }
+            Event::FormerRunLeft { job, run, why } => {
+                warn!(%job, %run, node, why, "run of a former life may still go on: its job waits for its lease to end");
+            }
             Event::NewerSchema { job, schema } => {
                 error!(%job, node, schema, "record was written by a newer release: upgrade this replica");
             }
             Event::OpenFailed { job, error } => {
                 error!(%job, node, error, "job cannot run: its record in the store cannot be opened");
             }
+            Event::TickDropped { job, tick } => {
+                warn!(%job, %tick, node, "tick that waited does not run: its job was edited");
+            }
+            Event::PausingHeard { job, said } => {
+                let Pausing { until, at: _, by, why } = said;
+                let why = why.as_deref();
+                match until.filter(|until| *until < Pausing::UNTIL_RESUMED).map(display) {
+                    _ if until.is_none() => info!(%job, node, by, "job resumed"),
+                    until => info!(%job, node, by, why, until, "job paused: its ticks are skipped"),
+                }
+            }
+            Event::KillHeard { job, run, by } => {
+                info!(%job, %run, node, by, "operator wants the run stopped");
+            }
             Event::ClaimAbandoned { job, run } => {
-                warn!(%job, %run, node, "claim is given back: its answer did not come in time, and nothing was started");
+                warn!(%job, %run, node, "claim is given back, and nothing was started: its answer came too late, or its job was edited");
             }
             _ => {}
         }
@@ -94,10 +126,16 @@ impl Events {
     fn log_run(&self, event: &Event) {
         let node = display(&self.node);
         match event {
-            Event::RunStarted { run: r, late } => {
-                let late_ms = millis(*late);
+            Event::RunStarted { run: r, late, sent } => {
+                let (late_ms, sent_boot_ms) = (millis(*late), millis(sent.0));
                 debug!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, cause = %r.cause, late_ms,
-                    "run started");
+                    sent_boot_ms, "run started");
+            }
+            Event::AttemptFailed { run: r, attempt, verdict, exit_code, signal, error, again_in } => {
+                let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
+                let (again_in_ms, error) = (millis(*again_in), error.as_deref());
+                warn!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, attempt, cause = %r.cause,
+                    outcome, reason, exit_code, signal, again_in_ms, error, "attempt failed, trying again");
             }
             Event::RunEnded { run: r, attempt, verdict, exit_code, signal, took, error } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
@@ -108,8 +146,13 @@ impl Events {
             Event::RunRecorded { run: r } => {
                 debug!(job = %r.job, tick = %r.tick, run = %r.run, node, "run recorded")
             }
-            Event::Renewed { run: r } => {
-                debug!(job = %r.job, tick = %r.tick, run = %r.run, node, "lock renewed")
+            Event::RunRecalled { run: r } => {
+                info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence,
+                    "end of the run recorded after all");
+            }
+            Event::Renewed { run: r, sent } => {
+                let sent_boot_ms = millis(sent.0);
+                debug!(job = %r.job, tick = %r.tick, run = %r.run, node, sent_boot_ms, "lock renewed");
             }
             Event::RenewalFailed { run: r, error } => {
                 warn!(job = %r.job, tick = %r.tick, run = %r.run, node, error, "lock not renewed, trying again");
@@ -136,11 +179,28 @@ impl Events {
             }
             Event::ClockStepped => warn!(node, "wall clock was stepped: planning anew"),
             Event::StoreChanged { what } => warn!(node, what, "store changed"),
+            Event::ClockDiffers { ahead_ms } => {
+                warn!(node, ahead_ms, "wall clock differs from the store's: check NTP on both machines");
+            }
+            Event::ClockAgrees => info!(node, "wall clock agrees with the store's again"),
+            Event::StoreConcern(concern) => self.log_concern(concern),
             Event::NameTaken => {
                 error!(node, "another replica has the same name: give each its own with --node");
             }
             Event::TooFewReplicas { live, expected } => {
                 warn!(node, live, expected, "fewer replicas are up than expected");
+            }
+            Event::FilesDiffer { file, others } => {
+                warn!(node, file, others, "replicas have different jobs files: reload those that are behind");
+            }
+            Event::FilesAgree { file } => info!(node, file, "replicas have the same jobs file again"),
+            Event::Reloaded { file, changes } => {
+                let [added, changed, removed] = changes.listed();
+                info!(node, file, added, changed, removed, "jobs file loaded again");
+            }
+            Event::NoReplicaFits { labels, jobs } => {
+                let (labels, jobs) = (listed(labels), listed(jobs));
+                error!(node, labels, jobs, "no live replica has the labels of these jobs: they do not run");
             }
             Event::Draining { running, limit } => {
                 info!(node, running, limit_s = limit.as_secs(), "draining: taking no new ticks");
@@ -150,6 +210,24 @@ impl Events {
             _ => {}
         }
     }
+
+    fn log_concern(&self, concern: &Concern) {
+        let node = display(&self.node);
+        let Concern { grade, what, value, help } = concern;
+        let help = help.as_deref();
+        match grade {
+            Grade::Error => error!(node, what, value, help, "store is set up so that jobs cannot run"),
+            Grade::Warning => warn!(node, what, value, help, "store is set up unsafely"),
+            Grade::Unchecked | Grade::Note => debug!(node, what, value, help, "store looked at"),
+        }
+    }
+}
+
+/// `a b c and 7 more`
+fn listed(names: &[impl ToString]) -> String {
+    let shown: Vec<String> = names.iter().take(LISTED).map(ToString::to_string).collect();
+    let more = names.len() - shown.len();
+    if more == 0 { shown.join(" ") } else { format!("{} and {more} more", shown.join(" ")) }
 }
 
 fn millis(of: Duration) -> u64 {

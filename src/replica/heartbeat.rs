@@ -9,6 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::job::UtcMillis;
 use crate::lease::BootInstant;
 use crate::store::{Beat, Pulse, Store, StoreError};
 
@@ -22,6 +23,8 @@ pub(super) struct Exchange {
     pub(super) sent: BootInstant,
     /// When the answer was there.
     pub(super) received: BootInstant,
+    /// What the wall clock showed then.
+    pub(super) wall: UtcMillis,
     /// The answer.
     pub(super) result: Result<Pulse, StoreError>,
 }
@@ -54,8 +57,8 @@ impl Heartbeat {
             let beat = self.beat.borrow().clone();
             let sent = self.clock.boot();
             let result = self.store.pulse(Some(&beat)).await;
-            let received = self.clock.boot();
-            if self.exchanges.send(Exchange { sent, received, result }).await.is_err() {
+            let (received, wall) = (self.clock.boot(), self.clock.utc());
+            if self.exchanges.send(Exchange { sent, received, wall, result }).await.is_err() {
                 return;
             }
         }

@@ -82,6 +82,11 @@ impl Hold {
         self.next = self.next.min(now);
     }
 
+    /// Until when the run may go on.
+    pub(super) fn deadline(&self) -> BootInstant {
+        self.deadline.at()
+    }
+
     /// Between SIGTERM and SIGKILL when the lock is lost.
     pub(super) fn loss_grace(&self) -> Duration {
         self.deadline.pace().loss_grace()
@@ -130,6 +135,28 @@ mod tests {
         assert_eq!(now, at(23_700));
         assert!(tries > 20, "{tries}");
         assert_eq!(hold.duty(at(99_000)), Duty::Rest);
+    }
+
+    #[test]
+    fn on_the_shortest_lease_renewals_that_get_no_answer_leave_room_for_further_tries() {
+        let lease = Duration::from_secs(5);
+        let pace = Pace::new(lease, Duration::from_secs(10));
+        let mut hold = Hold::granted(Deadline::granted(pace, at(0)), at(0));
+        let (mut now, mut tries) = (at(0), 0);
+        loop {
+            match hold.duty(now) {
+                Duty::Renew => {
+                    tries += 1;
+                    // The store waits for an answer as long as from one renewal to the next.
+                    now = now.plus(pace.renew_every());
+                    hold.failed(now);
+                }
+                Duty::Wait(until) => now = until,
+                Duty::Stop => break,
+                Duty::Rest => panic!("it must say that the run stops"),
+            }
+        }
+        assert_eq!(tries, 3);
     }
 
     #[test]

@@ -6,16 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio::sync::{Notify, watch};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
 
-use crate::job::{JobName, JobSpec, RunId};
-use crate::lease::{Answer, BootInstant, Deadline, Era, Finish, Holding, Renew, Reply, Request};
-use crate::run::{Ended, Identity, Launch, StopOrder, StopReason, attempt};
+use crate::job::{Cause, JobName, JobSpec, RunId, Tick};
+use crate::lease::{
+    Abandon, Answer, BootInstant, Deadline, Era, Finish, Holding, Protection, Renew, Reply, Request,
+};
+use crate::run::{Ended, Identity, Launch, StopOrder, StopReason};
 use crate::store::StoreError;
 
+use super::attempts::Attempts;
 use super::event::{Event, RunRef};
 use super::hold::{Duty, Hold};
+use super::line::Line;
+use super::note::Note;
 use super::shop::Shop;
 
 /// The end of a run that cannot be recorded is tried again after these pauses, from the first to the second.
@@ -37,66 +41,33 @@ pub(super) struct Grant {
     pub(super) era: Era,
 }
 
-/// How others reach a keeper.
-#[derive(Debug, Clone)]
-pub(super) struct Line {
-    /// Orders to the run.
-    pub(super) stops: watch::Sender<Option<StopOrder>>,
-    /// Renew now, which proves that the holder lives.
-    pub(super) renew: Arc<Notify>,
-    /// Counts good renewals.
-    pub(super) renewed: watch::Sender<u64>,
-    /// Nothing of the run is left; its end may not be recorded yet.
-    pub(super) over: CancellationToken,
-    /// Try once more to record the end, and then leave it.
-    pub(super) give_up: CancellationToken,
-}
-
-impl Line {
-    /// A line to a keeper that is about to start.
-    pub(super) fn new() -> Self {
-        Self {
-            stops: watch::Sender::new(None),
-            renew: Arc::new(Notify::new()),
-            renewed: watch::Sender::new(0),
-            over: CancellationToken::new(),
-            give_up: CancellationToken::new(),
-        }
-    }
-}
-
 /// A run that is over.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     pub(super) job: JobName,
     pub(super) run: RunId,
+    /// The tick that is open again, as nothing was started for it.
+    pub(super) given_back: Option<Tick>,
 }
 
 /// Runs the command under the lock, and returns when nothing of it is left and its end is recorded.
 pub(super) async fn keep(shop: Arc<Shop>, grant: Grant, line: Line) -> Kept {
-    let kept = Kept { job: grant.spec.name.clone(), run: grant.holding.run };
     let keeper = Keeper {
         run: grant.reference(),
         hold: Hold::granted(grant.deadline, grant.sent),
         failing: false,
+        deadlines: watch::Sender::new(grant.deadline.at()),
         era: grant.era.clone(),
         shop,
         grant,
         line,
     };
-    keeper.keep().await;
-    kept
+    keeper.keep().await
 }
 
 impl Grant {
     fn reference(&self) -> RunRef {
-        RunRef {
-            job: self.spec.name.clone(),
-            tick: self.holding.tick,
-            run: self.holding.run,
-            fence: self.holding.fence,
-            cause: self.holding.cause,
-        }
+        RunRef::of(&self.spec.name, &self.holding)
     }
 
     fn identity(&self) -> Identity {
@@ -123,31 +94,53 @@ struct Keeper {
     era: Era,
     /// Whether the last renewal failed: said once, not each time.
     failing: bool,
+    /// Until when the run may go on: for whoever enforces it beside this keeper.
+    deadlines: watch::Sender<BootInstant>,
 }
 
 /// A renewal under way: when and in which life of the store it was sent, and its answer.
 type Renewing = BoxFuture<'static, (BootInstant, Era, Result<Reply, StoreError>)>;
 
 impl Keeper {
-    async fn keep(mut self) {
+    async fn keep(mut self) -> Kept {
         let shop = Arc::clone(&self.shop);
         let late = shop.now().since(self.run.tick.instant());
-        shop.events.tell(Event::RunStarted { run: self.run.clone(), late });
+        shop.events.tell(Event::RunStarted { run: self.run.clone(), late, sent: self.grant.sent });
         let identity = self.grant.identity();
         let launch = Launch::new(&self.grant.spec, self.grant.env.clone(), identity.clone());
-        let stops = self.line.stops.subscribe();
-        // Beginning the log may take as long as the disk does: the lock is renewed meanwhile.
-        let running = async {
-            let log = shop.logs.begin(&identity).await;
-            let ended = attempt(&launch, &log, shop.output, stops).await;
-            (log, ended)
+        let attempts = Attempts {
+            shop: Arc::clone(&shop),
+            spec: Arc::clone(&self.grant.spec),
+            launch,
+            run: self.run.clone(),
+            line: self.line.clone(),
+            deadlines: self.deadlines.subscribe(),
         };
-        let (log, ended) = self.hold_while(running).await;
+        let note = Note::running(&self.grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.boot());
+        let noted = shop.ledger.keep(&identity.job, note);
+        // Beginning the log may take as long as the disk does: the lock is renewed meanwhile. A crash right after the
+        // command has started finds both the log and the note.
+        let running = async {
+            let (log, ()) = tokio::join!(shop.logs.begin(&identity), noted);
+            let (count, ended) = attempts.make(&log).await;
+            (log, count, ended)
+        };
+        let (log, count, ended) = self.hold_while(running).await;
         self.line.over.cancel();
-        self.tell_end(&ended);
+        // A manual run decides no tick, and so gives none back.
+        let decides = self.run.cause != Cause::Manual;
+        let given_back = Some(self.run.tick).filter(|_| !ended.was_tried && decides);
         // The store first: until then the lock is held, and others wait for it.
-        let finished = self.finish(1, &ended);
-        tokio::join!(finished, shop.logs.finish(log, 1, &ended));
+        if ended.was_tried {
+            self.tell_end(count, &ended);
+            tokio::join!(self.finish(count, &ended), shop.logs.finish(log, count, &ended));
+        } else {
+            self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run });
+            let abandon = Abandon { run: self.run.run, era: self.era.clone() };
+            let unnoted = shop.ledger.forget_run(&self.run.job, self.run.run);
+            tokio::join!(unnoted, self.record(Request::Abandon(abandon)), shop.logs.forget(log));
+        }
+        Kept { job: self.run.job, run: self.run.run, given_back }
     }
 
     /// Renews until the run is over, and orders it to stop when the lock is lost.
@@ -165,7 +158,7 @@ impl Keeper {
                     continue;
                 }
                 Duty::Stop => {
-                    self.stop_for_loss("could not renew it in time");
+                    self.stop_for_loss(self.hold.loss_grace(), "could not renew it in time");
                     continue;
                 }
                 Duty::Rest => now.plus(REST),
@@ -203,19 +196,21 @@ impl Keeper {
         let now = self.shop.clock.boot();
         match answer.map(|reply| reply.answer) {
             Ok(Answer::Renewed { stop }) => {
-                self.hold.renewed(sent);
+                self.hold.renewed(if Protection::DeadlineFromSending.is_on() { sent } else { now });
+                self.deadlines.send_replace(self.hold.deadline());
                 self.era = era;
                 self.failing = false;
                 self.line.renewed.send_modify(|count| *count += 1);
-                self.tell(Event::Renewed { run: self.run.clone() });
-                if stop {
+                self.tell(Event::Renewed { run: self.run.clone(), sent });
+                if let Some(why) = stop {
                     let grace = self.grant.spec.kill_grace;
-                    StopOrder { reason: StopReason::Operator, grace }.give(&self.line.stops);
+                    StopOrder { reason: StopReason::asked_for(why), grace }.give(&self.line.stops);
                 }
             }
             Ok(Answer::Lost) => {
                 if self.hold.lose() {
-                    self.stop_for_loss("the store gave it to another, or it was removed");
+                    // Somebody else may be running already: there is no time left for a grace.
+                    self.stop_for_loss(Duration::ZERO, "the store gave it to another, or it was removed");
                 }
             }
             Ok(other) => self.renewal_failed(now, format!("the store answered {}", other.name())),
@@ -230,15 +225,15 @@ impl Keeper {
         }
     }
 
-    fn stop_for_loss(&self, why: &'static str) {
-        StopOrder { reason: StopReason::LockLost, grace: self.hold.loss_grace() }.give(&self.line.stops);
+    fn stop_for_loss(&self, grace: Duration, why: &'static str) {
+        StopOrder { reason: StopReason::LockLost, grace }.give(&self.line.stops);
         self.tell(Event::LockLost { run: self.run.clone(), why });
     }
 
-    fn tell_end(&self, ended: &Ended) {
+    fn tell_end(&self, attempt: u32, ended: &Ended) {
         self.tell(Event::RunEnded {
             run: self.run.clone(),
-            attempt: 1,
+            attempt,
             verdict: ended.verdict,
             exit_code: ended.exit_code,
             signal: ended.signal,
@@ -247,25 +242,31 @@ impl Keeper {
         });
     }
 
-    /// Records the end, however long the store takes to answer, unless the replica gives up.
+    /// Notes the end, and records it in the store.
     async fn finish(&self, attempt: u32, ended: &Ended) {
-        let request = Request::Finish(Finish {
+        let finish = Finish {
             holding: self.grant.holding.clone(),
             era: self.era.clone(),
             attempt,
             verdict: ended.verdict,
-            ended: self.shop.store_time(),
+            ended: self.shop.store_time().minus(ended.ago),
             exit_code: ended.exit_code,
             signal: ended.signal,
             tail: ended.tail.clone(),
-        });
+        };
+        let noted = self.shop.ledger.keep(&self.run.job, Note::Ended(finish.clone()));
+        tokio::join!(noted, self.record(Request::Finish(finish)));
+    }
+
+    /// Records the end, however long the store takes to answer, unless the replica gives up.
+    async fn record(&self, request: Request) {
         let mut pause = FINISH_PAUSES.0;
         loop {
             let last_try = self.line.give_up.is_cancelled();
             let error = match self.shop.store.submit(&self.run.job, &request).await.map(|reply| reply.answer)
             {
                 Ok(Answer::Finished) => return self.tell(Event::RunRecorded { run: self.run.clone() }),
-                Ok(Answer::AlreadyDecided) => return,
+                Ok(Answer::AlreadyDecided | Answer::Abandoned) => return,
                 Ok(other) => format!("the store answered {}", other.name()),
                 Err(error) => error.to_string(),
             };

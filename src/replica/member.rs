@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::job::{JobName, JobSpec, NodeName};
-use crate::run::{JobOutput, LogRetention, RunLogs};
+use crate::job::{JobName, JobSpec, Label, NodeName};
+use crate::run::{Guards, JobOutput, LogRetention, RunLogs};
 use crate::store::Store;
 
+use super::changes::Changes;
 use super::events::Events;
+use super::ledger::Ledger;
 
 /// A job with its variables resolved.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Job {
     /// What jobs.toml says.
     pub spec: Arc<JobSpec>,
@@ -31,6 +34,10 @@ pub struct Replica {
     pub jobs: BTreeMap<JobName, Job>,
     /// Hash of the jobs.toml they come from.
     pub file: String,
+    /// What it is told apart from others by.
+    pub labels: Vec<Label>,
+    /// How many runs may go on at once; any number if absent.
+    pub max_running: Option<u32>,
     /// How many replicas there should be.
     pub expected_replicas: Option<u32>,
     /// How long runs may go on after the order to drain.
@@ -39,9 +46,13 @@ pub struct Replica {
     pub store: Arc<dyn Store>,
     /// The clocks.
     pub clock: Arc<dyn Clock>,
+    /// What makes the guards of its runs.
+    pub guards: Arc<Guards>,
     /// Where output and finished runs are kept.
     pub logs: RunLogs,
-    /// How much of that is kept.
+    /// Where its locks are noted for a later life of it.
+    pub ledger: Ledger,
+    /// How much of the logs is kept.
     pub retention: LogRetention,
     /// Where the jobs' output goes.
     pub output: JobOutput,
@@ -49,6 +60,27 @@ pub struct Replica {
     pub events: Events,
     /// Told while the replica makes progress, this often.
     pub alive: Option<Alive>,
+    /// Where it gets a jobs.toml that was loaded again.
+    pub reloads: Option<mpsc::Receiver<Reload>>,
+}
+
+/// A jobs.toml that was loaded while the replica runs, of the same cluster and store. It takes effect as a whole.
+#[derive(Debug)]
+pub struct Reload {
+    /// Every job, also those that are not enabled.
+    pub jobs: BTreeMap<JobName, Job>,
+    /// Hash of the file.
+    pub file: String,
+    /// How many replicas there should be.
+    pub expected_replicas: Option<u32>,
+    /// How long runs may go on after the order to drain.
+    pub drain: Duration,
+    /// What it carries for jobs that are `only_on` these.
+    pub labels: Vec<Label>,
+    /// How much of the logs is kept.
+    pub retention: LogRetention,
+    /// Told what changed, once it is in effect; dropped by a replica that drains.
+    pub done: oneshot::Sender<Changes>,
 }
 
 /// Somebody who wants to hear that the replica makes progress.

@@ -9,6 +9,10 @@ use crate::lease::{BootInstant, Caller, Era};
 /// The store's clock was stepped when it is off by more than this from where it should be.
 const STEP: Duration = Duration::from_millis(500);
 
+/// Without a reading for this long, the store's clock may have been stepped back and forth, and nobody saw it: while it
+/// was back, a holder may have renewed a lock that looks long over since. Longer than a lost heartbeat and the next take.
+const UNWATCHED: Duration = Duration::from_secs(4);
+
 /// Clocks of two machines may drift apart by one percent.
 const DRIFT_DIVISOR: u32 = 100;
 
@@ -67,11 +71,13 @@ pub struct Memory {
     error: Duration,
     read: BootInstant,
     era: Era,
-    /// The latest store time heard in any earlier era.
+    /// The latest store time heard in any earlier era, or that the store's clock may have shown when it was set back.
     heard: UtcMillis,
     /// The latest store time heard at all.
     latest: UtcMillis,
     steady_since: BootInstant,
+    /// When the store's clock was last looked at.
+    watched: BootInstant,
 }
 
 impl Memory {
@@ -85,6 +91,7 @@ impl Memory {
             heard: UtcMillis(0),
             latest: reading.store,
             steady_since: reading.received,
+            watched: reading.sent,
         }
     }
 
@@ -96,13 +103,19 @@ impl Memory {
             self.era = era.clone();
             Learned::NewEra
         } else if off > STEP + reading.error() + self.error {
+            if reading.origin() < self.origin {
+                // By the clock that was set back, ticks were decided and fences given out that still lie ahead.
+                // It may have gone on until this reading.
+                self.heard = self.heard.max(self.store_time(reading.received).plus(self.error));
+            }
             Learned::Stepped
         } else {
             Learned::Steady
         };
-        if learned != Learned::Steady {
+        if learned != Learned::Steady || self.is_unwatched(reading.received) {
             self.steady_since = reading.received;
         }
+        self.watched = self.watched.max(reading.sent);
         // A slow answer tells less than a quick one of a while ago, until clocks may have drifted apart.
         let aged = self.error + reading.received.since(self.read) / DRIFT_DIVISOR;
         if learned != Learned::Steady || reading.error() <= aged {
@@ -112,6 +125,16 @@ impl Memory {
         }
         self.latest = self.latest.max(reading.store);
         learned
+    }
+
+    /// An answer between two heartbeats showed this time: what it decided may be forgotten in the next life as well.
+    pub fn hear(&mut self, store: UtcMillis) {
+        self.latest = self.latest.max(store);
+    }
+
+    /// Whether the store's clock was not looked at for too long to vouch for it.
+    fn is_unwatched(&self, now: BootInstant) -> bool {
+        now.since(self.watched) > UNWATCHED
     }
 
     /// The store forgot what this replica had told it: as good as a new life, although it calls itself the same.
@@ -125,12 +148,17 @@ impl Memory {
         UtcMillis(self.origin.saturating_add(i64::try_from(now.0.as_millis()).unwrap_or(i64::MAX)))
     }
 
+    /// How far a wall clock that shows `wall` now is ahead of the store's, in milliseconds, and how far that may be off.
+    pub fn ahead(&self, wall: UtcMillis, now: BootInstant) -> (i64, Duration) {
+        (wall.0.saturating_sub(self.store_time(now).0), self.error + now.since(self.read) / DRIFT_DIVISOR)
+    }
+
     /// The store's present life.
     pub fn era(&self) -> &Era {
         &self.era
     }
 
-    /// The latest store time heard in any earlier era; 0 if none.
+    /// The latest store time heard in any earlier era, or before the store's clock was set back; 0 if none.
     pub fn heard(&self) -> UtcMillis {
         self.heard
     }
@@ -141,7 +169,7 @@ impl Memory {
             node: node.clone(),
             expect: self.store_time(now),
             era: self.era.clone(),
-            calm: now.since(self.steady_since),
+            calm: if self.is_unwatched(now) { Duration::ZERO } else { now.since(self.steady_since) },
             heard: self.heard,
             largest_lease: job.largest_lease,
             seen: job.mark,
@@ -178,9 +206,9 @@ mod tests {
 
     #[test]
     fn calm_grows_from_the_first_reading_and_begins_anew_with_a_step_or_an_era() {
-        let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+        let mut memory = Memory::first(reading(6_000, 6_000, 506_000), era("e"));
         assert_eq!(memory.learn(reading(9_000, 9_000, 509_100), &era("e")), Learned::Steady);
-        assert_eq!(calm(&memory, 10_000), Duration::from_secs(10));
+        assert_eq!(calm(&memory, 10_000), Duration::from_secs(4));
 
         assert_eq!(memory.learn(reading(10_000, 10_000, 530_000), &era("e")), Learned::Stepped);
         assert_eq!(calm(&memory, 11_000), Duration::from_secs(1));
@@ -190,12 +218,45 @@ mod tests {
     }
 
     #[test]
+    fn nobody_is_calm_about_a_clock_that_nobody_watched() {
+        let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+        assert_eq!(calm(&memory, 4_000), Duration::from_secs(4));
+        assert_eq!(calm(&memory, 4_001), Duration::ZERO, "the last look is too long ago");
+        assert_eq!(memory.learn(reading(9_000, 9_010, 509_000), &era("e")), Learned::Steady);
+        assert_eq!(calm(&memory, 10_010), Duration::from_secs(1), "calm begins anew with the next look");
+    }
+
+    #[test]
     fn a_slow_answer_is_no_step() {
         let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
         assert_eq!(memory.learn(reading(1_000, 2_600, 501_000), &era("e")), Learned::Steady);
         assert_eq!(memory.learn(reading(3_000, 5_000, 505_000), &era("e")), Learned::Steady);
         assert_eq!(memory.store_time(at(6_000)), UtcMillis(506_000), "the quick reading is believed");
         assert_eq!(memory.learn(reading(6_000, 6_000, 506_000), &era("e")), Learned::Steady);
+    }
+
+    #[test]
+    fn what_an_answer_showed_after_the_last_heartbeat_was_heard_too() {
+        let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+        memory.hear(UtcMillis(500_900));
+        assert_eq!(memory.heard(), UtcMillis(0), "it is of this life");
+        memory.learn(reading(1_000, 1_000, 501_000), &era("f"));
+        assert_eq!(memory.heard(), UtcMillis(500_900));
+    }
+
+    #[test]
+    fn what_was_heard_before_the_stores_clock_was_set_back_is_kept() {
+        let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+        assert_eq!(memory.learn(reading(1_000, 1_000, 560_000), &era("e")), Learned::Stepped);
+        assert_eq!(memory.heard(), UtcMillis(0), "nothing lies ahead of a clock that was set forward");
+        assert_eq!(memory.learn(reading(2_000, 2_000, 502_000), &era("e")), Learned::Stepped);
+        assert_eq!(memory.heard(), UtcMillis(561_000), "it may have been set back just now");
+    }
+
+    #[test]
+    fn a_wall_clock_is_ahead_by_what_the_reading_tells_give_or_take_half_its_time() {
+        let memory = Memory::first(reading(1_000, 1_020, 501_010), era("e"));
+        assert_eq!(memory.ahead(UtcMillis(502_600), at(2_020)), (580, Duration::from_millis(20)));
     }
 
     #[test]

@@ -3,10 +3,14 @@
 
 mod action;
 mod agenda;
+mod attempts;
+mod changes;
 mod clockwork;
 #[cfg(test)]
 mod clockwork_tests;
 mod contest;
+#[cfg(test)]
+mod contest_policy_tests;
 #[cfg(test)]
 mod contest_tests;
 mod draining;
@@ -14,27 +18,53 @@ mod driver;
 mod errand;
 mod event;
 mod events;
+mod files;
+mod former;
 mod heartbeat;
 mod hold;
+mod inspection;
 mod keeper;
+mod ledger;
+#[cfg(test)]
+mod ledger_tests;
 mod life;
+mod line;
 mod member;
 mod memory;
 mod moves;
+mod note;
+mod notices;
+mod offset;
 mod opening;
+mod orders;
 mod patience;
+mod pause;
 mod planning;
 mod proposal;
+mod recall;
+mod reloading;
+#[cfg(test)]
+mod revising_tests;
+mod room;
 mod roster;
+mod run_ref;
 mod shop;
+#[cfg(test)]
+mod simulation;
+mod standing;
+mod vacancy;
 mod watch;
 
 pub use action::{Action, Bid, Finding, Won};
 pub use agenda::{Agenda, Coming};
+pub use changes::Changes;
 pub use clockwork::ClockworkError;
 pub use contest::Contest;
 pub use event::{Event, RunRef};
 pub use events::Events;
-pub use member::{Alive, Job, Replica, Stop};
+pub use ledger::Ledger;
+pub use member::{Alive, Job, Reload, Replica, Stop};
 pub use memory::{Known, Learned, Memory, Reading};
+pub use orders::order_waits;
 pub use roster::{LIVE_FOR, Roster};
+pub use standing::Standing;

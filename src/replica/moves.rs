@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::job::{JobName, UtcMillis};
-use crate::lease::{Answer, BootInstant, Deadline, Holder, Holding, Pace, Reply};
+use crate::job::{JobName, Tick, UtcMillis};
+use crate::lease::{BootInstant, Deadline, Pace, Protection, Reply};
+use crate::run::{StopOrder, StopReason};
 use crate::store::StoreError;
 
 use super::action::{Action, Bid, Doubt, Finding, Won};
@@ -12,8 +13,9 @@ use super::contest::Contest;
 use super::driver::Driver;
 use super::errand::{self, Done};
 use super::event::Event;
-use super::keeper::{Grant, Line, keep};
-use super::proposal::schedule_hash;
+use super::keeper::{Grant, Kept, keep};
+use super::line::Line;
+use super::standing::Standing;
 
 impl Driver {
     /// Looks whether a tick of the job is due by `now`, and does what follows.
@@ -21,8 +23,11 @@ impl Driver {
         if self.draining {
             return;
         }
+        self.watch.roster.fill(self.room.is_full());
         let roster = &self.watch.roster;
-        let Some(contest) = self.contests.get_mut(job) else { return };
+        let Some(contest) = self.contests.get_mut(job).filter(|contest| !contest.is_retired()) else {
+            return;
+        };
         if let Some(error) = self.watch.outage() {
             // The heartbeat finds out when the store answers again; then all jobs are looked at.
             if let Some(tick) = contest.unheard(now) {
@@ -31,7 +36,13 @@ impl Driver {
             }
             return;
         }
-        let action = contest.wake(now, |tick| roster.stagger(job, tick));
+        let spec = Arc::clone(contest.spec());
+        let standing = roster.standing(&spec, self.room.is_there_for(job));
+        contest.stand(standing);
+        let action = contest.wake(now, |tick| roster.stagger(&spec, tick));
+        if matches!(standing, Standing::Full(_)) && contest.tick().is_some() {
+            self.room.wait(job);
+        }
         self.perform(job, action);
     }
 
@@ -41,6 +52,10 @@ impl Driver {
             Action::WakeAt(at) => self.alarms.push(Reverse((at, job.clone()))),
             Action::Claim { bid, instead_of } => self.claim(job, &bid, instead_of),
             Action::Start { won, sent } => self.start(job, won, sent),
+            Action::GiveBack(doubt) => {
+                self.give_back(job, doubt);
+                self.vacate(job);
+            }
             Action::Resync(at) => {
                 self.resync.notify_one();
                 self.alarms.push(Reverse((at, job.clone())));
@@ -52,14 +67,17 @@ impl Driver {
         if let Some(doubt) = &instead_of {
             self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
         }
+        if bid.unfit.is_none() {
+            self.room.take(job);
+        }
         let contest = self.contests.get_mut(job).expect("only a contest claims");
         let caller = {
             let memory = self.shop.memory.borrow();
             let memory = memory.as_ref().expect("no record is open before the store was heard");
             memory.caller(&self.shop.node, self.shop.clock.boot(), contest.known())
         };
-        contest.claims_in(&caller.era);
         let claim = contest.proposal().claim(bid, caller, self.shop.now());
+        contest.claims(&claim);
         self.errands.spawn(errand::claim(Arc::clone(&self.shop), job.clone(), claim, instead_of));
     }
 
@@ -67,8 +85,12 @@ impl Driver {
     pub(super) fn done(&mut self, done: Done) {
         match done {
             Done::Claimed { job, sent, result } => self.claimed(&job, sent, result),
-            Done::Opened(opened) => self.opened(opened),
-            Done::Abandoned => {}
+            Done::Recalled(formers) => self.recalled(formers),
+            Done::Opened { opened, told } => self.opened(opened, told),
+            Done::Obeyed { job, run, sent, result } => self.obeyed(&job, run, sent, result),
+            Done::Looked { job, record } => self.looked(&job, record),
+            Done::Abandoned | Done::Forgotten => {}
+            Done::Inspected(found) => self.inspected(found),
             Done::Proven(job) => {
                 if let Some(contest) = self.contests.get_mut(&job) {
                     contest.hurry(self.shop.now());
@@ -80,18 +102,19 @@ impl Driver {
 
     fn claimed(&mut self, job: &JobName, sent: BootInstant, result: Result<Reply, StoreError>) {
         let now = self.shop.now();
+        let sent = if Protection::DeadlineFromSending.is_on() { sent } else { self.shop.clock.boot() };
         let contest = self.contests.get_mut(job).expect("only a contest claims");
         let tick = contest.tick();
         let (finding, action) = match result {
             Ok(reply) => {
+                self.shop.hear(&reply);
                 let deadline = deadline_of(contest, sent);
                 let in_time = !deadline.is_over(self.shop.clock.boot()) && !self.stopping;
                 contest.answered(&reply, now, sent, in_time)
             }
             Err(error) => {
                 if let Some(tick) = tick.filter(|_| contest.first_failure()) {
-                    let error = error.to_string();
-                    self.shop.events.tell(Event::TickUndecided { job: job.clone(), tick, error });
+                    self.shop.events.tell(unclaimed(job.clone(), tick, &error));
                 }
                 (None, contest.failed(error.may_have_been_applied(), now))
             }
@@ -106,102 +129,100 @@ impl Driver {
         self.perform(job, action);
         // The next tick may be due already.
         self.look_at(job, now);
+        self.vacate(job);
     }
 
-    fn tell_finding(&mut self, job: &JobName, tick: crate::job::Tick, finding: Finding) {
+    /// The job may not need its room any more: then it goes to those that wait for it.
+    pub(super) fn vacate(&mut self, job: &JobName) {
+        let may_be_granted = |contest: &Contest| contest.is_asking() || contest.doubt().is_some();
+        let is_needed = self.contests.get(job).is_some_and(may_be_granted)
+            || self.lines.values().any(|(running, _)| running == job)
+            || self.notices.may_be_granted(job);
+        if self.room.is_unlimited() || is_needed {
+            return;
+        }
+        self.room.free(job);
+        while let Some(next) = self.room.call_next() {
+            let now = self.shop.now();
+            self.contests.get_mut(&next).into_iter().for_each(|contest| contest.hurry(now));
+            self.look_at(&next, now);
+        }
+    }
+
+    fn tell_finding(&mut self, job: &JobName, tick: Tick, finding: Finding) {
         let job = job.clone();
+        let spec = self.contests[&job].spec();
+        // A run of this very replica proves that it lives by renewing; then the tick can be decided.
+        let own = finding.awaits_proof(spec, tick).and_then(|holder| self.lines.get(&holder.run));
+        if let Some((_, line)) = own.filter(|_| !self.draining) {
+            self.errands.spawn(errand::prove(job.clone(), line.clone()));
+        }
+        // It need not wait for its renewal to learn that it gives way.
+        if let Some((_, line)) = finding.replaces(spec).and_then(|holder| self.lines.get(&holder.run)) {
+            StopOrder { reason: StopReason::Replaced, grace: spec.kill_grace }.give(&line.stops);
+        }
         let event = match finding {
             Finding::Decided { by, how } => Event::TickDecided { job, tick, holder: by, how },
             Finding::Consumed(verdict) => Event::TickConsumed { job, tick, verdict },
             Finding::NewerSchema(schema) => Event::NewerSchema { job, schema },
-            Finding::Held(holder) => {
-                // A run of this very replica proves that it lives by renewing; then the tick can be decided.
-                // One that began after the tick's instant has nothing to prove: the tick waits for its end.
-                let began_before = |holder: &&Holder| holder.since <= tick.instant();
-                let own = holder.as_ref().filter(began_before).and_then(|holder| self.lines.get(&holder.run));
-                if let Some((_, line)) = own.filter(|_| !self.draining) {
-                    self.errands.spawn(errand::prove(job.clone(), line.clone()));
-                }
-                Event::TickHeld { job, tick, holder: holder.map(|holder| holder.node) }
-            }
+            Finding::Held(holder) => Event::TickHeld { job, tick, holder: holder.map(|holder| holder.node) },
         };
         self.shop.events.tell(event);
     }
 
-    fn start(&mut self, job: &JobName, won: Won, sent: BootInstant) {
+    /// Starts what was granted.
+    pub(super) fn start(&mut self, job: &JobName, won: Won, sent: BootInstant) {
+        self.room.take(job);
         let job = self.jobs.get(job).expect("only a job of the file is contested");
         let spec = Arc::clone(&job.spec);
         let grant = Grant {
             env: job.env.clone(),
-            era: won.era,
+            holding: won.holding(&spec, &self.shop.node),
             deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),
-            holding: Holding {
-                run: won.run,
-                fence: won.fence,
-                tick: won.tick,
-                lease: spec.lease,
-                node: self.shop.node.clone(),
-                cause: won.cause,
-                tries: won.tries,
-                started: won.started,
-                mark: won.mark,
-                sched: schedule_hash(&spec),
-            },
+            era: won.era,
             sent,
             spec,
         };
-        let line = Line::new();
+        let line = Line::new(grant.spec.kill_grace);
+        if self.draining {
+            line.no_more.cancel();
+        }
         self.lines.insert(won.run, (grant.spec.name.clone(), line.clone()));
         self.keepers.spawn(keep(Arc::clone(&self.shop), grant, line));
         self.update_beat();
     }
 
-    /// Opens the records of all jobs that need it.
-    pub(super) fn open_records(&mut self) {
-        if self.draining {
-            return;
-        }
-        let memory = self.shop.memory.borrow().clone();
-        let Some(memory) = memory else { return };
-        let now = self.shop.clock.boot();
-        let mut opens = Vec::new();
-        for (job, contest) in &self.contests {
-            if !contest.is_unopened() || self.opening.contains(job) {
-                continue;
+    /// A run is over, and recorded.
+    pub(super) fn kept(&mut self, kept: &Kept) {
+        self.lines.remove(&kept.run);
+        self.update_beat();
+        self.prune();
+        if let Some(contest) = self.contests.get_mut(&kept.job) {
+            if let Some(tick) = kept.given_back {
+                contest.given_back(tick);
             }
-            let caller = memory.caller(&self.shop.node, now, contest.known());
-            opens.push((job.clone(), contest.proposal().open(caller)));
+            contest.hurry(self.shop.now());
         }
-        if opens.is_empty() {
-            return;
-        }
-        self.opening.extend(opens.iter().map(|(job, _)| job.clone()));
-        self.errands.spawn(errand::open(Arc::clone(&self.shop), opens));
+        self.look_at(&kept.job, self.shop.now());
+        self.vacate(&kept.job);
     }
 
-    fn opened(&mut self, opened: Vec<(JobName, Result<Reply, StoreError>)>) {
-        let now = self.shop.now();
-        for (job, reply) in opened {
-            self.opening.remove(&job);
-            let Some(contest) = self.contests.get_mut(&job) else { continue };
-            match reply.map(|reply| (reply.mark, reply.answer)) {
-                Ok((mark, Answer::Opened { sched })) => {
-                    contest.opened(mark.unwrap_or_default(), &sched, now);
-                    self.look_at(&job, now);
-                }
-                Ok((_, Answer::NewerSchema(schema))) if contest.may_complain(now) => {
-                    self.shop.events.tell(Event::NewerSchema { job, schema });
-                }
-                // Anything else is tried again after the next heartbeat, and said now and then.
-                other => {
-                    let error =
-                        other.map_or_else(|error| error.to_string(), |(_, answer)| answer.name().to_owned());
-                    if contest.may_complain(now) {
-                        self.shop.events.tell(Event::OpenFailed { job, error });
-                    }
-                }
-            }
+    /// Deletes logs that are kept no longer, off the loop.
+    pub(super) fn prune(&mut self) {
+        while self.pruning.try_join_next().is_some() {}
+        if self.pruning.is_empty() {
+            let (shop, retention) = (Arc::clone(&self.shop), self.retention);
+            self.pruning.spawn(async move { shop.logs.prune(retention).await });
         }
+    }
+}
+
+/// What there is to say about a claim that failed.
+fn unclaimed(job: JobName, tick: Tick, error: &StoreError) -> Event {
+    let said = error.to_string();
+    match error {
+        StoreError::Refused(_) => Event::ClaimRefused { job, tick, error: said },
+        StoreError::NotSent(_) | StoreError::Unknown(_) => Event::TickUndecided { job, tick, error: said },
     }
 }
 

@@ -47,20 +47,35 @@ impl Driver {
         self.shop.clock.utc().since(self.shop.now())
     }
 
+    /// Whether there are jobs that no live replica may run.
+    fn look_for_vacancies(&mut self) {
+        let jobs = self.contests.values().map(Contest::spec);
+        for event in self.vacancies.look(&self.watch.roster, jobs, self.shop.clock.boot()) {
+            self.shop.events.tell(event);
+        }
+    }
+
     /// A heartbeat is back, or was lost.
     pub(super) fn exchanged(&mut self, exchange: Exchange) {
+        self.inspect_if_due(&exchange.result);
         let (was_ahead, was_out) = (self.ahead(), self.watch.outage().is_some());
+        let notices = exchange.result.as_ref().map(|pulse| pulse.notices.clone()).unwrap_or_default();
         let mut memory = self.shop.memory.borrow().clone();
         let upshot = self.watch.take_in(exchange, &mut memory);
         self.shop.memory.send_replace(memory);
+        self.update_beat();
         if upshot == Upshot::Same {
             return;
         }
+        self.look_for_vacancies();
         if upshot == Upshot::Reopen {
             self.contests.values_mut().for_each(Contest::close);
             self.lines.values().for_each(|(_, line)| line.renew.notify_one());
+            self.doubt_the_store();
         }
         self.open_records();
+        self.heed(notices);
+        self.ask_for_orders();
         if self.ahead().abs_diff(was_ahead) > REPLAN {
             self.plan_anew();
         } else if was_out {

@@ -1,13 +1,17 @@
 //! What a replica puts into its requests: the schedule's neighbours of a tick, counted and dated, and what the replica
 //! remembers. Pure.
 
-use crate::job::{CatchUp, JobSpec, Reason, Tick, UtcMillis};
+use std::time::Duration;
+
+use crate::job::{CatchUp, Cause, JobSpec, Reason, Tick, UtcMillis};
 use crate::lease::{Caller, Claim, Gap, Open, ScheduleHash};
 
 use super::action::Bid;
+use super::contest::Contest;
+use super::memory::Known;
 
 /// Ticks between the mark and a claim are counted up to this many; above, the count is left out.
-const MAX_COUNTED: u64 = 100_000;
+const MAX_COUNTED: u64 = 10_000;
 
 /// A job as a replica knows it.
 pub(super) struct Proposal<'a> {
@@ -16,6 +20,19 @@ pub(super) struct Proposal<'a> {
     pub(super) decided: UtcMillis,
     /// Why ticks before the claimed one were not decided, if that is known.
     pub(super) delayed_by: Option<Reason>,
+}
+
+impl Contest {
+    /// What requests tell of the job besides.
+    pub(super) fn known(&self) -> Known {
+        let mark = Some(self.decided).filter(|mark| *mark > UtcMillis(0));
+        Known { largest_lease: self.largest_lease, mark }
+    }
+
+    /// The job as this replica knows it, to be put into requests.
+    pub(super) fn proposal(&self) -> Proposal<'_> {
+        Proposal { spec: self.spec(), decided: self.decided, delayed_by: self.delayed_by }
+    }
 }
 
 impl Proposal<'_> {
@@ -28,14 +45,15 @@ impl Proposal<'_> {
             tick: bid.tick,
             prev,
             gap: prev.and_then(|prev| self.gap(prev)),
-            gap_reason: self.delayed_by.unwrap_or(Reason::NoReplica),
-            sched: schedule_hash(spec),
+            gap_reason: self.gap_reason(bid),
+            sched: ScheduleHash::of(&spec.schedule),
             lease: spec.lease,
             start_deadline: spec.start_deadline_of(bid.tick),
             overlap: spec.overlap,
             on_interrupt: spec.on_interrupt,
             catch_up: is_catch_up(spec, bid.tick, now),
             wall: now,
+            unfit: bid.unfit,
             caller,
         }
     }
@@ -43,11 +61,22 @@ impl Proposal<'_> {
     /// The request to open the job's record.
     pub(super) fn open(&self, caller: Caller) -> Open {
         Open {
-            sched: schedule_hash(self.spec),
+            sched: ScheduleHash::of(&self.spec.schedule),
             lease: self.spec.lease,
             known: self.decided > UtcMillis(0),
+            pausing: None,
             caller,
         }
+    }
+
+    /// Why ticks before the claimed one were not decided.
+    pub(super) fn gap_reason(&self, bid: &Bid) -> Reason {
+        self.delayed_by.or(bid.unfit).unwrap_or(Reason::NoReplica)
+    }
+
+    /// Whether ticks before this one are not decided.
+    pub(super) fn skips_any(&self, tick: Tick) -> bool {
+        self.spec.schedule.next_after(self.decided).is_some_and(|oldest| oldest < tick)
     }
 
     /// How many ticks lie above the known mark, up to `prev`.
@@ -65,12 +94,25 @@ impl Proposal<'_> {
     }
 }
 
-/// Whether the tick is too late for anything but catching up, and that is wanted.
-pub(super) fn is_catch_up(spec: &JobSpec, tick: Tick, now: UtcMillis) -> bool {
-    spec.catch_up == CatchUp::Last && now.since(tick.instant()) > spec.start_deadline_of(tick)
+/// Whether the tick is too late for anything but catching up, and that is wanted: of the newest tick alone.
+fn is_catch_up(spec: &JobSpec, tick: Tick, now: UtcMillis) -> bool {
+    let is_newest = || spec.schedule.at_or_before(now).is_none_or(|newest| newest <= tick);
+    spec.catch_up == CatchUp::Last && now.since(tick.instant()) > spec.start_deadline_of(tick) && is_newest()
 }
 
-/// Hash of the job's schedule and zone.
-pub(super) fn schedule_hash(spec: &JobSpec) -> ScheduleHash {
-    ScheduleHash(spec.schedule.fingerprint().to_owned())
+/// Of the ticks after `decided`, the oldest that may still start, or else the newest, which has to be decided all the same.
+pub(super) fn candidate(spec: &JobSpec, decided: UtcMillis, now: UtcMillis) -> Option<Tick> {
+    let newest = spec.schedule.at_or_before(now).filter(|tick| tick.instant() > decided)?;
+    let Some(limit) = spec.start_deadline else { return Some(newest) };
+    let in_time = now.minus(limit + Duration::from_millis(1)).max(decided);
+    Some(spec.schedule.next_after(in_time).map_or(newest, |oldest| oldest.min(newest)))
+}
+
+/// Why a tick that was granted for the `tries`th time runs.
+pub(super) fn cause_of(catch_up: bool, tries: u32) -> Cause {
+    match (tries > 1, catch_up) {
+        (true, _) => Cause::Rerun,
+        (false, true) => Cause::CatchUp,
+        (false, false) => Cause::Schedule,
+    }
 }

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
-use crate::job::{JobName, NodeName, Tick, UtcMillis};
+use crate::job::{JobName, JobSpec, Label, NodeName, Reason, Tick, UtcMillis};
 use crate::store::Peer;
+
+use super::standing::Standing;
 
 /// A replica that has missed this many seconds of heartbeats is taken for dead.
 pub const LIVE_FOR: Duration = Duration::from_secs(4);
@@ -13,29 +15,75 @@ pub const LIVE_FOR: Duration = Duration::from_secs(4);
 /// replica is not missed.
 const STAGGER: Duration = Duration::from_millis(20);
 
+/// With many ticks due at once, each more makes a replica slower by about this: else the first that gets to it would take
+/// the others' ticks too.
+const PER_TICK: Duration = Duration::from_micros(200);
+
+/// However many are due, a dead replica's ticks are not later than this.
+const MAX_STEP: Duration = Duration::from_millis(200);
+
 /// Ranks beyond this ask together: the last of many replicas must not be late.
 const MAX_STAGGERED: u32 = 4;
+
+/// A live replica that takes ticks.
+#[derive(Debug, Clone)]
+struct Mate {
+    node: NodeName,
+    labels: Vec<Label>,
+    full: bool,
+}
+
+impl Mate {
+    /// Whether it carries every label that the job asks for.
+    fn is_fit_for(&self, spec: &JobSpec) -> bool {
+        spec.only_on.iter().all(|label| self.labels.contains(label))
+    }
+}
 
 /// The live replicas of the cluster, as of the last heartbeat.
 #[derive(Debug, Clone)]
 pub struct Roster {
-    me: NodeName,
-    others: Vec<NodeName>,
+    me: Mate,
+    others: Vec<Mate>,
+    /// How many ticks are due at once.
+    crowd: u32,
 }
 
 impl Roster {
     /// A replica that knows of no other.
     pub fn alone(me: NodeName) -> Self {
-        Self { me, others: Vec::new() }
+        Self { me: Mate { node: me, labels: Vec::new(), full: false }, others: Vec::new(), crowd: 1 }
+    }
+
+    /// This replica carries these labels.
+    pub fn carry(&mut self, labels: Vec<Label>) {
+        self.me.labels = labels;
+    }
+
+    /// Whether this replica runs as much as it may at once.
+    pub fn fill(&mut self, full: bool) {
+        self.me.full = full;
+    }
+
+    /// So many ticks are due at once from now on.
+    pub fn expect(&mut self, crowd: usize) {
+        self.crowd = u32::try_from(crowd).unwrap_or(u32::MAX);
     }
 
     /// Those heard from lately who still take ticks.
     pub fn learn(&mut self, peers: &[Peer], now: UtcMillis) {
-        self.others = peers
-            .iter()
-            .filter(|peer| now.since(peer.at) <= LIVE_FOR && !peer.beat.draining && peer.beat.node != self.me)
-            .map(|peer| peer.beat.node.clone())
-            .collect();
+        let others = peers.iter().filter(|peer| self.counts(peer, now));
+        let mate = |Peer { beat, .. }: &Peer| Mate {
+            node: beat.node.clone(),
+            labels: beat.labels.clone(),
+            full: beat.full,
+        };
+        self.others = others.map(mate).collect();
+    }
+
+    /// Whether it is another replica, heard from lately, that still takes ticks.
+    pub(super) fn counts(&self, peer: &Peer, now: UtcMillis) -> bool {
+        now.since(peer.at) <= LIVE_FOR && !peer.beat.draining && peer.beat.node != self.me.node
     }
 
     /// How many replicas take ticks, this one included.
@@ -43,13 +91,47 @@ impl Roster {
         self.others.len() + 1
     }
 
-    /// How long after its instant this replica asks for the tick.
-    pub fn stagger(&self, job: &JobName, tick: Tick) -> Duration {
-        let mine = weight(job, tick, &self.me);
-        let ahead = |other: &&NodeName| (weight(job, tick, other), *other) > (mine, &self.me);
-        let rank = self.others.iter().filter(ahead).count();
-        STAGGER * u32::try_from(rank).unwrap_or(u32::MAX).min(MAX_STAGGERED)
+    /// Whether any of them may run the job.
+    pub fn has_one_for(&self, spec: &JobSpec) -> bool {
+        self.has(|mate| mate.is_fit_for(spec))
     }
+
+    fn has(&self, which: impl Fn(&Mate) -> bool) -> bool {
+        which(&self.me) || self.others.iter().any(which)
+    }
+
+    /// Whether this replica, which has room for the job or not, may take its ticks; if not, why nobody did, as far as
+    /// can be seen.
+    pub fn standing(&self, spec: &JobSpec, has_room: bool) -> Standing {
+        let is_fit = self.me.is_fit_for(spec);
+        if is_fit && has_room {
+            return Standing::Takes;
+        }
+        let reason = if !self.has_one_for(spec) {
+            Reason::NoReplica
+        } else if self.others.iter().any(|other| other.is_fit_for(spec) && !other.full) {
+            Reason::Late
+        } else {
+            Reason::Capacity
+        };
+        if is_fit { Standing::Full(reason) } else { Standing::Watches(reason) }
+    }
+
+    /// How long after the others this replica asks for the tick. Those that may run it ask first, and of them those with
+    /// room.
+    pub fn stagger(&self, spec: &JobSpec, tick: Tick) -> Duration {
+        let weight = |mate: &Mate| weight(&spec.name, tick, &mate.node);
+        let place = |mate: &Mate| (mate.is_fit_for(spec), !mate.full, weight(mate), mate.node.clone());
+        let mine = place(&self.me);
+        let ahead = |other: &&Mate| place(other) > mine;
+        let rank = self.others.iter().filter(ahead).count();
+        step(self.crowd) * u32::try_from(rank).unwrap_or(u32::MAX).min(MAX_STAGGERED)
+    }
+}
+
+/// How long each rank leaves to the one before it, while so many ticks are due at once.
+fn step(crowd: u32) -> Duration {
+    (STAGGER + PER_TICK.saturating_mul(crowd.saturating_sub(1))).min(MAX_STEP)
 }
 
 /// Highest random weight: the same on every replica and release (FNV-1a, then mixed so that every bit counts).
@@ -65,70 +147,5 @@ fn weight(job: &JobName, tick: Tick, node: &NodeName) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::job::RunId;
-    use crate::store::Beat;
-
-    fn name(name: &str) -> NodeName {
-        NodeName::parse(name).expect("name")
-    }
-
-    fn peer(node: &str, at: i64, draining: bool) -> Peer {
-        let beat = Beat {
-            node: name(node),
-            life: RunId::new(),
-            version: "0".into(),
-            file: String::new(),
-            started: UtcMillis(0),
-            draining,
-            running: Vec::new(),
-        };
-        Peer { at: UtcMillis(at), beat }
-    }
-
-    fn rosters(nodes: &[&str]) -> Vec<Roster> {
-        let peers: Vec<Peer> = nodes.iter().map(|node| peer(node, 0, false)).collect();
-        let roster = |node: &&str| {
-            let mut roster = Roster::alone(name(node));
-            roster.learn(&peers, UtcMillis(0));
-            roster
-        };
-        nodes.iter().map(roster).collect()
-    }
-
-    #[test]
-    fn every_replica_agrees_who_asks_first_and_all_come_first_equally_often() {
-        let rosters = rosters(&["a", "b", "c"]);
-        let job = JobName::parse("pay").expect("name");
-        let mut firsts = [0_u32; 3];
-        for second in 0..3_000 {
-            let tick = Tick::at_millis(1_700_000_000_000 + second * 1_000);
-            let delays: Vec<Duration> = rosters.iter().map(|roster| roster.stagger(&job, tick)).collect();
-            let mut sorted = delays.clone();
-            sorted.sort();
-            assert_eq!(sorted, [Duration::ZERO, STAGGER, STAGGER * 2]);
-            firsts[delays.iter().position(Duration::is_zero).expect("one is first")] += 1;
-        }
-        assert!(firsts.iter().all(|&share| (900..=1_100).contains(&share)), "{firsts:?}");
-    }
-
-    #[test]
-    fn the_silent_and_the_draining_are_left_out() {
-        let mut roster = Roster::alone(name("a"));
-        roster.learn(
-            &[peer("a", 9_000, false), peer("b", 9_000, true), peer("c", 1_000, false)],
-            UtcMillis(9_500),
-        );
-        assert_eq!(roster.live(), 1);
-    }
-
-    #[test]
-    fn the_last_of_many_is_hardly_later() {
-        let names: Vec<String> = (0..30).map(|i| format!("n{i}")).collect();
-        let rosters = rosters(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        let job = JobName::parse("pay").expect("name");
-        let latest = rosters.iter().map(|roster| roster.stagger(&job, Tick::at_millis(0))).max();
-        assert_eq!(latest, Some(STAGGER * MAX_STAGGERED));
-    }
-}
+#[path = "roster_tests.rs"]
+mod tests;

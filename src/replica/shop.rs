@@ -7,11 +7,12 @@ use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::job::{NodeName, UtcMillis};
-use crate::lease::Era;
-use crate::run::{JobOutput, RunLogs};
+use crate::lease::{Answer, Era, Reply};
+use crate::run::{Guards, JobOutput, RunLogs};
 use crate::store::Store;
 
 use super::events::Events;
+use super::ledger::Ledger;
 use super::memory::Memory;
 
 /// A wall clock ahead of the store's by less than this is taken as it is: half of what the store tolerates.
@@ -23,7 +24,9 @@ pub(super) struct Shop {
     pub(super) node: NodeName,
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) guards: Arc<Guards>,
     pub(super) logs: RunLogs,
+    pub(super) ledger: Ledger,
     pub(super) output: JobOutput,
     pub(super) events: Events,
     pub(super) memory: watch::Sender<Option<Memory>>,
@@ -33,8 +36,7 @@ impl Shop {
     /// The instant by which ticks are due: the wall clock's, held back to the store's where the wall clock is ahead.
     /// A tick so starts when neither clock finds it early, and a clock that is ahead keeps nobody from taking part.
     pub(super) fn now(&self) -> UtcMillis {
-        let wall = self.clock.utc();
-        Some(self.store_time()).filter(|store| wall.since(*store) > AHEAD_TOLERANCE).unwrap_or(wall)
+        due_by(self.clock.utc(), self.store_time())
     }
 
     /// What the store's clock should show; the wall clock's time while nobody has heard from the store.
@@ -43,8 +45,25 @@ impl Shop {
         memory.as_ref().map_or_else(|| self.clock.utc(), |memory| memory.store_time(self.clock.boot()))
     }
 
+    /// Remembers until when the store has decided something in the life that this replica knows.
+    pub(super) fn hear(&self, reply: &Reply) {
+        let is_of_this_life = !matches!(reply.answer, Answer::NewEra(_) | Answer::Unsynced);
+        self.memory.send_if_modified(|memory| {
+            if let Some(memory) = memory.as_mut().filter(|_| is_of_this_life) {
+                memory.hear(reply.now);
+            }
+            // Nobody need be told.
+            false
+        });
+    }
+
     /// The store's present life, as far as it is known.
     pub(super) fn era(&self) -> Era {
         self.memory.borrow().as_ref().map(|memory| memory.era().clone()).unwrap_or_default()
     }
+}
+
+/// The instant by which ticks are due, from the wall clock's time and the store's.
+pub(super) fn due_by(wall: UtcMillis, store: UtcMillis) -> UtcMillis {
+    Some(store).filter(|store| wall.since(*store) > AHEAD_TOLERANCE).unwrap_or(wall)
 }

@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use crate::job::{NodeName, RunId};
 use crate::lease::BootInstant;
+use crate::store::Pulse;
 
 use super::event::Event;
 use super::events::Events;
+use super::files::Files;
 use super::heartbeat::Exchange;
 use super::memory::{Learned, Memory, Reading};
+use super::offset::Offset;
 use super::roster::Roster;
 
 /// Too few replicas are said after this long, and again as often.
@@ -35,13 +38,16 @@ pub(super) struct Watch {
     store: String,
     me: NodeName,
     life: RunId,
-    expected: Option<u32>,
+    /// How many replicas there should be.
+    pub(super) expected: Option<u32>,
+    pub(super) files: Files,
     /// Why the store did not answer last time, or nothing if it did; unknown before the first time.
     outage: Option<Option<String>>,
     /// Whether the store has taken a heartbeat of this life.
     known: bool,
     too_few_since: Option<BootInstant>,
     taken_said: Option<BootInstant>,
+    pub(super) offset: Offset,
     pub(super) roster: Roster,
 }
 
@@ -51,7 +57,7 @@ impl Watch {
         events: Events,
         store: String,
         (me, life): (NodeName, RunId),
-        expected: Option<u32>,
+        (expected, file): (Option<u32>, String),
     ) -> Self {
         let roster = Roster::alone(me.clone());
         Self {
@@ -60,10 +66,12 @@ impl Watch {
             me,
             life,
             expected,
+            files: Files::of(file),
             outage: None,
             known: false,
             too_few_since: None,
             taken_said: None,
+            offset: Offset::default(),
             roster,
         }
     }
@@ -97,8 +105,17 @@ impl Watch {
             }
             Some(memory) => memory.learn(reading, &pulse.era),
         };
+        let (ahead_ms, error) =
+            memory.as_ref().map(|m| m.ahead(exchange.wall, exchange.received)).unwrap_or_default();
+        if let Some(event) = self.offset.measured(ahead_ms, error, exchange.received) {
+            self.events.tell(event);
+        }
         let forgot = self.known && pulse.forgot;
-        if forgot && let Some(memory) = memory {
+        // A new life is distrusted as it is; what was heard in it says nothing of earlier ones.
+        if forgot
+            && learned != Learned::NewEra
+            && let Some(memory) = memory
+        {
             memory.distrust(exchange.received);
         }
         let now = exchange.received;
@@ -110,6 +127,7 @@ impl Watch {
         self.known = true;
         self.roster.learn(&pulse.peers, pulse.now);
         self.count_replicas(now);
+        self.compare_files(&pulse, now);
         self.upshot(learned, forgot)
     }
 
@@ -136,6 +154,14 @@ impl Watch {
         }
     }
 
+    fn compare_files(&mut self, pulse: &Pulse, now: BootInstant) {
+        let others = pulse.peers.iter().filter(|peer| self.roster.counts(peer, pulse.now));
+        let files = others.map(|peer| (&peer.beat.node, peer.beat.file.as_str()));
+        if let Some(event) = self.files.learn(files, now) {
+            self.events.tell(event);
+        }
+    }
+
     fn say_taken(&mut self, now: BootInstant) {
         if self.taken_said.is_none_or(|said| now.since(said) >= SAY_TAKEN_AGAIN) {
             self.taken_said = Some(now);
@@ -143,3 +169,7 @@ impl Watch {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;

@@ -30,7 +30,7 @@ pub(super) struct Person {
 }
 
 /// Ids to take on. `None` keeps the replica's own.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Switch {
     pub(super) uid: Option<Uid>,
     pub(super) gid: Gid,

@@ -1,5 +1,5 @@
 //! The course of one attempt as a pure state machine. Equal events at equal times lead to equal verdicts, and nothing
-//! ends a stop but an empty process group.
+//! ends a stop but the proof that nothing of the run is left.
 
 use std::time::Duration;
 
@@ -24,12 +24,13 @@ pub(super) struct Exit {
 pub(super) struct Limits {
     pub(super) timeout: Option<Duration>,
     pub(super) kill_grace: Duration,
+    pub(super) loss_grace: Duration,
     pub(super) success_codes: Vec<u8>,
 }
 
-/// What is left of the process group.
+/// What is left of the run's processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
+pub(super) enum Tree {
     Alive,
     Empty,
 }
@@ -37,25 +38,27 @@ pub(super) enum Group {
 /// What can happen to an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// The main process ended and was reaped.
+    /// The main process ended by itself: its guard had not begun to stop it.
     Exited(Exit),
+    /// The main process ended after its guard had begun to stop it: by order, or for its deadline.
+    Stopped(Exit),
+    /// The guard is gone, and nobody can say how the main process ends.
+    GuardLost,
     /// Somebody wants it to end.
     Stop(StopOrder),
     /// The instant of `wake_at` has come.
     Clock,
-    /// The group was looked at.
-    Group(Group),
+    /// The guard says, or a look has shown, what is left.
+    Tree(Tree),
 }
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
     Wait,
-    /// Ask the group to end.
-    Terminate,
-    /// End the group.
-    Kill,
-    /// Say that the group outlives SIGKILL.
+    /// Have the tree asked to end, and killed after this long.
+    Stop(Duration),
+    /// Say that the tree outlives SIGKILL.
     Complain,
 }
 
@@ -91,8 +94,8 @@ impl Course {
     pub(super) fn step(self, event: Event, at: Duration, limits: &Limits) -> Step {
         match self {
             Self::Running => Self::step_running(event, at, limits),
-            Self::Stopping { .. } => self.step_stopping(event, at),
-            Self::Killing { .. } => self.step_killing(event, at),
+            Self::Stopping { .. } => self.step_stopping(event, at, limits),
+            Self::Killing { .. } => self.step_killing(event, at, limits),
         }
     }
 
@@ -105,75 +108,91 @@ impl Course {
         }
     }
 
-    /// Whether the end of the group, which nobody announces, has to be looked for.
-    pub(super) fn looks(&self) -> bool {
+    /// Since when the tree should have been dead, counted from the start.
+    pub(super) fn killing_since(&self) -> Option<Duration> {
         match self {
-            Self::Running => false,
-            Self::Stopping { exit, .. } => exit.is_some(),
-            Self::Killing { .. } => true,
+            Self::Running | Self::Stopping { .. } => None,
+            Self::Killing { since, .. } => Some(*since),
         }
     }
 
     fn step_running(event: Event, at: Duration, limits: &Limits) -> Step {
         match event {
             Event::Exited(exit) => Step::Over(limits.verdict(exit), exit),
-            Event::Stop(order) => Self::ask(order.reason, at.saturating_add(order.grace), None, at),
+            Event::Stop(order) => Self::ask(order, at),
             Event::Clock if limits.timeout.is_some_and(|timeout| at >= timeout) => {
-                Self::ask(StopReason::Timeout, at.saturating_add(limits.kill_grace), None, at)
+                Self::ask(StopOrder { reason: StopReason::Timeout, grace: limits.kill_grace }, at)
             }
-            Event::Clock | Event::Group(_) => Step::On(Self::Running, Action::Wait),
+            // The guard found the deadline over: its clock goes on while the replica is frozen.
+            Event::Stopped(exit) => Step::On(
+                Self::Stopping {
+                    reason: StopReason::LockLost,
+                    kill_at: at.saturating_add(limits.loss_grace),
+                    exit: Some(exit),
+                },
+                Action::Wait,
+            ),
+            Event::GuardLost => Self::kill(StopReason::GuardLost, Some(Exit::default()), at),
+            Event::Clock | Event::Tree(_) => Step::On(Self::Running, Action::Wait),
         }
     }
 
     /// The first order: SIGTERM, or SIGKILL when there is no grace.
-    fn ask(reason: StopReason, kill_at: Duration, exit: Option<Exit>, at: Duration) -> Step {
-        if kill_at <= at {
-            return Self::kill(reason, exit, at);
+    fn ask(order: StopOrder, at: Duration) -> Step {
+        if order.grace.is_zero() {
+            return Self::kill(order.reason, None, at);
         }
-        Step::On(Self::Stopping { reason, kill_at, exit }, Action::Terminate)
+        let kill_at = at.saturating_add(order.grace);
+        Step::On(Self::Stopping { reason: order.reason, kill_at, exit: None }, Action::Stop(order.grace))
     }
 
     fn kill(reason: StopReason, exit: Option<Exit>, at: Duration) -> Step {
-        Step::On(Self::Killing { reason, since: at, complained: false, exit }, Action::Kill)
+        let killing = Self::Killing { reason, since: at, complained: false, exit };
+        Step::On(killing, Action::Stop(Duration::ZERO))
     }
 
-    fn step_stopping(self, event: Event, at: Duration) -> Step {
+    fn step_stopping(self, event: Event, at: Duration, limits: &Limits) -> Step {
         let Self::Stopping { mut reason, mut kill_at, mut exit } = self else {
             return Step::On(self, Action::Wait);
         };
-        match (event, exit) {
-            (Event::Group(Group::Empty), Some(exit)) => return Step::Over(reason.verdict(), exit),
-            (Event::Exited(how), _) => exit = Some(how),
-            (Event::Stop(order), _) => {
+        let mut action = Action::Wait;
+        match event {
+            // It was quicker than the order.
+            Event::Exited(exit) => return Step::Over(limits.verdict(exit), exit),
+            Event::Tree(Tree::Empty) => return Step::Over(reason.verdict(), exit.unwrap_or_default()),
+            Event::GuardLost => return Self::kill(reason, exit.or(Some(Exit::default())), at),
+            Event::Stopped(how) => exit = Some(how),
+            Event::Stop(order) => {
                 reason = reason.max(order.reason);
-                kill_at = kill_at.min(at.saturating_add(order.grace));
+                if at.saturating_add(order.grace) < kill_at {
+                    kill_at = at.saturating_add(order.grace);
+                    action = Action::Stop(order.grace);
+                }
             }
-            (Event::Clock | Event::Group(_), _) => {}
+            Event::Clock | Event::Tree(Tree::Alive) => {}
         }
-        let exited_now = matches!(event, Event::Exited(_));
-        // The group may have ended with its main process: look before the next signal.
-        if kill_at <= at && !exited_now {
+        // The tree may have ended with its main process: the guard tells before it kills.
+        if kill_at <= at && !matches!(event, Event::Stopped(_)) {
             return Self::kill(reason, exit, at);
         }
-        Step::On(Self::Stopping { reason, kill_at, exit }, Action::Wait)
+        Step::On(Self::Stopping { reason, kill_at, exit }, action)
     }
 
-    fn step_killing(self, event: Event, at: Duration) -> Step {
+    fn step_killing(self, event: Event, at: Duration, limits: &Limits) -> Step {
         let Self::Killing { mut reason, since, mut complained, mut exit } = self else {
             return Step::On(self, Action::Wait);
         };
         let mut action = Action::Wait;
-        match (event, exit) {
-            (Event::Group(Group::Empty), Some(exit)) => return Step::Over(reason.verdict(), exit),
-            (Event::Exited(how), _) => exit = Some(how),
-            (Event::Stop(order), _) => reason = reason.max(order.reason),
-            (Event::Group(Group::Alive), _) if !complained && at >= since.saturating_add(STUCK_AFTER) => {
+        match event {
+            Event::Exited(exit) => return Step::Over(limits.verdict(exit), exit),
+            Event::Tree(Tree::Empty) => return Step::Over(reason.verdict(), exit.unwrap_or_default()),
+            Event::Stopped(how) => exit = Some(how),
+            Event::Stop(order) => reason = reason.max(order.reason),
+            Event::Tree(Tree::Alive) if !complained && at >= since.saturating_add(STUCK_AFTER) => {
                 complained = true;
                 action = Action::Complain;
             }
-            // Again each time: a process may have joined the group since.
-            (Event::Group(Group::Alive), _) => action = Action::Kill,
-            (Event::Clock | Event::Group(Group::Empty), _) => {}
+            Event::Clock | Event::GuardLost | Event::Tree(Tree::Alive) => {}
         }
         Step::On(Self::Killing { reason, since, complained, exit }, action)
     }

@@ -163,6 +163,8 @@ pub(super) mod tests {
             node: NodeName::parse("n1").unwrap(),
         };
         let ended = Ended {
+            was_tried: true,
+            ago: std::time::Duration::ZERO,
             verdict: Verdict::plain(Outcome::Failed),
             exit_code: Some(3),
             signal: None,

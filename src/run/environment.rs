@@ -65,6 +65,7 @@ mod tests {
             success_codes: vec![0],
             timeout: None,
             kill_grace: Duration::from_secs(10),
+            loss_grace: Duration::from_secs(5),
             identity: Identity {
                 job: JobName::parse("backup").unwrap(),
                 tick: Tick::at_millis(1_700_000_000_000),

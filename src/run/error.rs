@@ -73,6 +73,16 @@ pub enum RunError {
         /// The way out.
         help: &'static str,
     },
+    /// The process that watches over the run cannot be made, and nothing is started without it.
+    #[error(
+        "job `{job}`: no guard for its run: {source}; check the limits of the replica (processes, memory, open files)"
+    )]
+    Guard {
+        /// The job.
+        job: JobName,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A file of the state directory cannot be read or written.
     #[error("`{}`: {source}; check the space, the owner and the mode of the state directory", path.display())]
     File {

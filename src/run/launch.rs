@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::course::Limits;
 use crate::job::{Cause, Command, Fence, JobName, JobSpec, NodeName, RunId, Tick};
+use crate::lease::Pace;
 
 /// Everything an attempt needs to know; built by the replica.
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub struct Launch {
     pub timeout: Option<Duration>,
     /// Between SIGTERM and SIGKILL when the timeout has passed; every other stop order brings its own grace.
     pub kill_grace: Duration,
+    /// Between SIGTERM and SIGKILL when the lock is lost, or the replica is gone.
+    pub loss_grace: Duration,
     /// Which attempt of which run this is.
     pub identity: Identity,
 }
@@ -63,6 +66,7 @@ impl Launch {
             success_codes: spec.success_codes.clone(),
             timeout: spec.timeout,
             kill_grace: spec.kill_grace,
+            loss_grace: Pace::new(spec.lease, spec.kill_grace).loss_grace(),
             identity,
         }
     }
@@ -72,6 +76,7 @@ impl Launch {
         Limits {
             timeout: self.timeout,
             kill_grace: self.kill_grace,
+            loss_grace: self.loss_grace,
             success_codes: self.success_codes.clone(),
         }
     }

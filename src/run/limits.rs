@@ -16,10 +16,7 @@ pub fn raise_file_limit() -> io::Result<()> {
     Ok(setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?)
 }
 
-/// Gives a job the limit that the replica was started with. Async-signal-safe.
-pub(super) fn restore_file_limit() -> io::Result<()> {
-    match STARTED_WITH.get() {
-        Some((soft, hard)) => Ok(setrlimit(Resource::RLIMIT_NOFILE, *soft, *hard)?),
-        None => Ok(()),
-    }
+/// The soft and the hard limit that the replica was started with, if they were raised since.
+pub(super) fn file_limit_at_start() -> Option<(u64, u64)> {
+    STARTED_WITH.get().copied()
 }

@@ -1,8 +1,9 @@
-//! `RUN.running`: the sign that a run goes on. Its replica holds a lock on it from before it can be seen, and the kernel
-//! frees that lock however the replica ends, so that a sign left behind by a crash is told from a true one.
+//! `RUN.running`: the sign that a run goes on. Its replica and its guard hold a lock on it from before it can be seen, and
+//! the kernel frees that lock however both end, so that a sign left behind by a crash is told from a true one.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use super::entry::RunEntry;
@@ -13,8 +14,8 @@ use crate::job::{Outcome, Reason, Verdict};
 #[derive(Debug)]
 pub(super) struct Marker {
     path: PathBuf,
-    /// Held, never read: closing it frees the lock.
-    _lock: File,
+    /// Held, never read: closing it, and every other hold on it, frees the lock.
+    lock: File,
 }
 
 impl Marker {
@@ -29,7 +30,12 @@ impl Marker {
             let _ = fs::remove_file(&unseen);
             return Err(error);
         }
-        Ok(Self { path, _lock: file })
+        Ok(Self { path, lock: file })
+    }
+
+    /// Another hold on the lock.
+    pub(super) fn hold(&self) -> io::Result<OwnedFd> {
+        self.lock.try_clone().map(OwnedFd::from)
     }
 
     /// Takes the sign down.

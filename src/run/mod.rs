@@ -1,21 +1,26 @@
-//! One attempt of one job as a process group of its own, and what a node keeps of it. It knows no lock, no store and no
-//! schedule: who may run, and when, is decided above.
+//! One attempt of one job under a guard, and what a node keeps of it. It knows no store and no schedule, and of the lock
+//! only until when the run may go on: who may run, and when, is decided above.
 //!
 //! Under the state directory, folders with mode 0750 and files with 0640:
 //!
 //! ```text
 //! runs/JOB/RUN.log      output of one run, all its attempts; not there for a silent run (see `output`)
-//! runs/JOB/RUN.running  the run's entry while it goes on, locked by its replica: a crash is seen by the lock being free
+//! runs/JOB/RUN.running  the run's entry while it goes on, locked by its replica and its guard: a crash is seen by the
+//!                       lock being free
 //! runs.jsonl            one entry per finished run, oldest first
 //! runs.lock             held while runs.jsonl is written, as replicas may share the directory
 //! ```
 
 mod account;
+mod ask;
 mod attempt;
+mod cgroup;
 mod course;
+mod drive;
 mod entry;
 mod environment;
 mod error;
+mod guard;
 mod journal;
 mod launch;
 mod limits;
@@ -29,16 +34,22 @@ mod run_files;
 mod run_log;
 mod run_logs;
 mod sink;
+mod start_error;
 mod stop;
+mod sweep;
+mod system;
 mod tail;
+mod tree;
 
 pub use attempt::{Ended, attempt};
 pub use entry::RunEntry;
 pub use error::RunError;
+pub use guard::{Guards, guards_main};
 pub use launch::{Identity, Launch};
 pub use limits::raise_file_limit;
 pub use retention::LogRetention;
 pub use run_log::RunLog;
 pub use run_logs::{RunLogs, WallClock};
 pub use sink::JobOutput;
-pub use stop::{StopOrder, StopReason};
+pub use stop::{Reins, StopOrder, StopReason};
+pub use sweep::{processes_of, sweep};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -58,6 +59,11 @@ impl RunLog {
     /// The run.
     pub(super) fn run(&self) -> RunId {
         self.entry.run
+    }
+
+    /// Another hold on the sign that the run goes on, for its guard: the sign is true until both have let go.
+    pub(super) fn sign(&self) -> Option<OwnedFd> {
+        self.marker.as_ref()?.hold().ok()
     }
 
     /// The wall clock that stamps lines.

@@ -2,6 +2,7 @@
 //! and no error of a file stops a job: it is said, and costs what the file would have held.
 
 use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,11 +12,11 @@ use super::entry::RunEntry;
 use super::error::RunError;
 use super::journal::Journal;
 use super::launch::Identity;
-use super::marker;
+use super::marker::{self, Marker};
 use super::retention::{LogRetention, plan};
 use super::run_files;
 use super::run_log::RunLog;
-use crate::job::{JobName, RunId, UtcMillis};
+use crate::job::{JobName, NodeName, RunId, UtcMillis};
 
 /// Reads the wall clock; it stamps lines and entries, and decides nothing.
 pub type WallClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
@@ -64,9 +65,43 @@ impl RunLogs {
         if let Err(error) = self.journal.append(&entry).await {
             tracing::warn!(%job, %run, %error, "run cannot be noted in the journal");
         }
-        let Some(marker) = marker else { return };
-        let taking_down = tokio::task::spawn_blocking(move || marker.take_down());
-        if let Err(error) = taking_down.await.expect("removing a file neither panics nor is it aborted") {
+        take_down(job, run, marker).await;
+    }
+
+    /// Nothing was started after all: there is nothing to be kept of it.
+    pub async fn forget(&self, log: RunLog) {
+        let base = self.state_dir.clone();
+        let closing = tokio::task::spawn_blocking(move || log.close(&base));
+        let (entry, marker) = closing.await.expect("closing a log neither panics nor is it aborted");
+        take_down(&entry.job, entry.run, marker).await;
+    }
+
+    /// The runs of this replica whose sign is up: those that go on, and those that a former life of it left behind.
+    /// Blocks on files.
+    pub fn marked(&self, node: &NodeName) -> Vec<RunEntry> {
+        let mut entries = self.signs(&run_files::jobs(&self.state_dir));
+        entries.retain(|entry| entry.node == *node);
+        entries
+    }
+
+    /// Notes how a run ended whose replica did not live to do so, and takes down its sign.
+    pub async fn bury(&self, entry: &RunEntry) {
+        let (job, run) = (&entry.job, entry.run);
+        let journal = Journal::new(&self.state_dir);
+        // A crash between the two steps of `finish` leaves both the line and the sign.
+        let is_noted = move || Ok(journal.entries()?.any(|entry| entry.run == run));
+        let noted = tokio::task::spawn_blocking(is_noted).await;
+        let noted = match noted.expect("reading the journal neither panics nor is it aborted") {
+            Ok(true) => Ok(()),
+            Ok(false) => self.journal.append(entry).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = noted {
+            tracing::warn!(%job, %run, %error, "run cannot be noted in the journal");
+        }
+        let sign = run_files::path(&self.state_dir, (job, run), "running");
+        let removing = tokio::task::spawn_blocking(move || fs::remove_file(sign));
+        if let Err(error) = removing.await.expect("removing a file neither panics nor is it aborted") {
             tracing::warn!(%job, %run, %error, "sign of a running run cannot be removed");
         }
     }
@@ -133,6 +168,14 @@ impl RunLogs {
         let path = self.log_path(&entry.job, entry.run);
         let log = path.exists().then(|| path.strip_prefix(&self.state_dir).unwrap_or(&path).to_owned());
         RunEntry { log, ..entry }
+    }
+}
+
+async fn take_down(job: &JobName, run: RunId, marker: Option<Marker>) {
+    let Some(marker) = marker else { return };
+    let taking_down = tokio::task::spawn_blocking(move || marker.take_down());
+    if let Err(error) = taking_down.await.expect("removing a file neither panics nor is it aborted") {
+        tracing::warn!(%job, %run, %error, "sign of a running run cannot be removed");
     }
 }
 

@@ -1,14 +1,27 @@
-//! Wishes to end an attempt. However many meet, the strongest reason and the shortest grace remain.
+//! What reaches an attempt from outside: how long it may go on, and wishes to end it. However many of those meet, the
+//! strongest reason and the shortest grace remain.
 
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::job::{Outcome, Reason, Verdict};
+use crate::lease::BootInstant;
+
+/// How an attempt is held while it goes on.
+#[derive(Debug, Clone)]
+pub struct Reins {
+    /// The strongest wish to end it so far.
+    pub stops: watch::Receiver<Option<StopOrder>>,
+    /// It may go on until this instant, on `CLOCK_BOOTTIME`; only ever later ones are given.
+    pub deadlines: watch::Receiver<BootInstant>,
+}
 
 /// Why an attempt is stopped, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopReason {
+    /// Its guard was killed: nobody watches over it any more.
+    GuardLost,
     /// It ran longer than the job's `timeout`.
     Timeout,
     /// An operator asked for it.
@@ -22,9 +35,18 @@ pub enum StopReason {
 }
 
 impl StopReason {
+    /// The reason of an order that lies in the job's record.
+    pub const fn asked_for(why: Reason) -> Self {
+        match why {
+            Reason::Operator => Self::Operator,
+            _ => Self::Replaced,
+        }
+    }
+
     /// How a run that was stopped for this reason ends.
     pub const fn verdict(self) -> Verdict {
         match self {
+            Self::GuardLost => Verdict::because(Outcome::Interrupted, Reason::NodeLost),
             Self::Timeout => Verdict::plain(Outcome::TimedOut),
             Self::Operator => Verdict::because(Outcome::Killed, Reason::Operator),
             Self::Replaced => Verdict::because(Outcome::Killed, Reason::Replaced),
@@ -77,6 +99,7 @@ mod tests {
     #[test]
     fn every_reason_has_the_contracts_verdict() {
         let cases = [
+            (StopReason::GuardLost, "interrupted (node_lost)"),
             (StopReason::Timeout, "timed_out"),
             (StopReason::Operator, "killed (operator)"),
             (StopReason::Replaced, "killed (replaced)"),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{JobName, NodeName, RunId, UtcMillis};
+use crate::job::{JobName, Label, NodeName, RunId, UtcMillis};
 use crate::lease::Era;
 
 /// What a replica says of itself.
@@ -22,6 +22,15 @@ pub struct Beat {
     pub draining: bool,
     /// What it runs.
     pub running: Vec<BeatRun>,
+    /// What it is told apart from others by.
+    #[serde(default)]
+    pub labels: Vec<Label>,
+    /// Whether it runs as much as it may at once.
+    #[serde(default)]
+    pub full: bool,
+    /// How far its wall clock is ahead of the store's, in milliseconds, while they differ by too much.
+    #[serde(default)]
+    pub ahead_ms: Option<i64>,
 }
 
 /// A run that a replica is at.
@@ -42,6 +51,15 @@ pub struct Peer {
     pub beat: Beat,
 }
 
+/// Word that an operator has changed a job's record: a hint to look at it, on which nothing rests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The job.
+    pub job: JobName,
+    /// Tells the notice from earlier ones about the job.
+    pub stamp: i64,
+}
+
 /// What a heartbeat teaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulse {
@@ -53,4 +71,6 @@ pub struct Pulse {
     pub forgot: bool,
     /// Every replica heard from within the last hour, the sender as it was before; by name.
     pub peers: Vec<Peer>,
+    /// The newest notice about each job that had one within the last minute, in no order.
+    pub notices: Vec<Notice>,
 }

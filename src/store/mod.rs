@@ -2,14 +2,16 @@
 //! in time, and says whether a request that failed may have been applied.
 
 mod beat;
+mod concern;
 mod error;
 mod local;
 mod redis;
 mod trait_;
 
-pub use beat::{Beat, BeatRun, Peer, Pulse};
+pub use beat::{Beat, BeatRun, Notice, Peer, Pulse};
+pub use concern::{Concern, Grade};
 pub use error::StoreError;
 pub use local::LocalStore;
 pub use redis::{RedisKeys, RedisStore};
-use trait_::FORGET_NODES_MS;
-pub use trait_::{Answered, JobEntries, KEPT_ENTRIES, Store};
+pub use trait_::{Answered, JobEntries, KEPT_ENTRIES, Replied, Store};
+use trait_::{FORGET_NODES_MS, FORGET_NOTICES_MS};

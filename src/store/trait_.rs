@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use crate::job::JobName;
 use crate::lease::{Entry, Record, Reply, Request};
 
-use super::{Beat, Pulse, StoreError};
+use super::{Beat, Concern, Pulse, StoreError};
 
 /// The newest entries that every store keeps per job; the Redis scripts say the same number once more.
 pub const KEPT_ENTRIES: usize = 200;
@@ -15,11 +15,17 @@ pub const KEPT_ENTRIES: usize = 200;
 /// Replicas not heard from for an hour are forgotten by every store.
 pub(super) const FORGET_NODES_MS: i64 = 3_600_000;
 
+/// A notice is told for a minute by every store: replicas hear of it within a second, and one that starts has not seen it.
+pub(super) const FORGET_NOTICES_MS: i64 = 60_000;
+
 /// The entries of one job, oldest first.
 pub type JobEntries = (JobName, Vec<Entry>);
 
 /// The future of a store's answer.
 pub type Answered<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// The answer to one request of several.
+pub type Replied = Result<Reply, StoreError>;
 
 /// A store: one cluster's records, history and heartbeats. Every call ends within a few seconds.
 pub trait Store: Send + Sync + fmt::Debug {
@@ -29,8 +35,15 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Decides a request on a job's record, atomically.
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply>;
 
+    /// Decides requests on the records of several jobs, each atomically by itself and all in their order, in as few
+    /// exchanges as that takes. As many answers come back, in the same order.
+    fn submit_all<'a>(&'a self, requests: &'a [(JobName, Request)]) -> BoxFuture<'a, Vec<Replied>>;
+
     /// Exchanges heartbeats; without a beat of one's own, only listens.
     fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse>;
+
+    /// Tells replicas, with their next heartbeats, that an operator has changed the job's record.
+    fn announce<'a>(&'a self, job: &'a JobName) -> Answered<'a, ()>;
 
     /// Which of these jobs the cluster has ever known, in their order.
     fn known<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<bool>>;
@@ -43,6 +56,9 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// At most the `newest` entries of each of these jobs, in their order.
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>>;
+
+    /// What there is to know about how the store is set up, in no order. Changes nothing.
+    fn inspect(&self) -> Answered<'_, Vec<Concern>>;
 
     /// The store for people, without secrets: `redis://host:6379/0`.
     fn label(&self) -> String;

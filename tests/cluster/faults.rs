@@ -40,7 +40,7 @@ fn a_holder_cut_off_from_redis_stops_its_run_before_its_lease_expires_and_goes_o
 }
 
 #[test]
-fn a_lock_given_to_another_stops_the_run_at_the_next_renewal() {
+fn a_lock_given_to_another_has_the_run_killed_at_the_next_renewal_without_a_grace() {
     let redis = RedisServer::start();
     let mut cluster = Cluster::start(&long_run(&redis.url()));
     let (started, _) = cluster.wait_for_message("run started");
@@ -49,6 +49,7 @@ fn a_lock_given_to_another_stops_the_run_at_the_next_renewal() {
     let (stopped, ended) = cluster.wait_for_message("run ended");
     assert_lost(&ended);
     let took = stopped.duration_since(started);
+    assert_eq!(ended["signal"], 9, "{ended}");
     assert!(took < LEASE, "{took}");
     cluster.stop();
 }
@@ -108,5 +109,18 @@ fn a_replica_that_is_killed_in_mid_run_holds_its_job_up_for_a_lease_and_no_longe
     );
     let history = redis.cli(&["XRANGE", "solocron:{test/job0}:runs", "-", "+"]);
     assert!(history.contains("node_lost"), "{history}");
+    cluster.stop();
+}
+
+#[test]
+fn a_clock_that_differs_from_the_stores_is_said_and_the_store_is_gone_by() {
+    let redis = RedisServer::start();
+    let mut cluster = Cluster::start(&Plan { skews_ms: &[-1_500], ..Plan::on(&redis.url()) });
+    let (_, said) =
+        cluster.wait_for_message("wall clock differs from the store's: check NTP on both machines");
+    let ahead = said["ahead_ms"].as_i64().expect("a number");
+    assert!((-1_600..=-1_400).contains(&ahead), "{said}");
+    assert_eq!(said["level"], "WARN");
+    cluster.wait_for_runs(1);
     cluster.stop();
 }

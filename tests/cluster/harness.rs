@@ -16,6 +16,7 @@ use serde_json::Value;
 use solocron::clock::{Clock, SystemClock};
 use tempfile::TempDir;
 
+use crate::c_program::compile;
 use crate::witness::{self, Witnessed, check};
 
 /// No single thing that these tests wait for takes longer than this, however busy the machine.
@@ -39,6 +40,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) run_ms: u32,
     /// One replica each, with its clock off by so many milliseconds.
     pub(crate) skews_ms: &'a [i64],
+    /// Further flags of each replica; of those beyond, none.
+    pub(crate) flags: &'a [&'a str],
     /// A protection that is switched off.
     pub(crate) off: Option<&'a str>,
 }
@@ -46,7 +49,8 @@ pub(crate) struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// One short job every second on one replica.
     pub(crate) fn on(store: &'a str) -> Self {
-        Self { store, jobs: 1, schedule: "* * * * * *", keys: "", run_ms: 0, skews_ms: &[0], off: None }
+        let schedule = "* * * * * *";
+        Self { store, jobs: 1, schedule, keys: "", run_ms: 0, skews_ms: &[0], flags: &[], off: None }
     }
 }
 
@@ -85,6 +89,7 @@ impl Cluster {
             if *skew != 0 {
                 command.env("LD_PRELOAD", &shim).env("CLOCK_SKEW_MS", skew.to_string());
             }
+            command.args(plan.flags.get(number).copied().unwrap_or_default().split_whitespace());
             if let Some(off) = plan.off {
                 command.env("SOLOCRON_SWITCH_OFF", off);
             }
@@ -143,6 +148,18 @@ impl Cluster {
         let event = self.wait_for(message, |event| event["message"] == message);
         let at = event["timestamp"].as_str().and_then(|at| at.parse().ok());
         (at.expect("every line has its time"), event)
+    }
+
+    /// How ticks ended, oldest first, as `history` tells.
+    pub(crate) fn history(&self) -> Vec<Value> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
+        command.args(["history", "--format", "json", "-n", "200", "--config"]);
+        command
+            .arg(self.folder.path().join("jobs.toml"))
+            .arg("--state-dir")
+            .arg(self.folder.path().join("state"));
+        let output = command.stdin(Stdio::null()).output().expect("the program was built");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
     }
 
     /// Kills a replica, named n0, n1, and so on.
@@ -212,21 +229,6 @@ fn records(folder: &TempDir) -> PathBuf {
 fn pass_lines(child: &mut Child, to: Sender<String>) {
     let log = BufReader::new(child.stdout.take().expect("it is piped"));
     std::thread::spawn(move || log.lines().map_while(Result::ok).try_for_each(|line| to.send(line)));
-}
-
-/// Compiles a C file of the test support.
-fn compile(folder: &Path, name: &str, flags: &[&str]) -> PathBuf {
-    let (source, program) =
-        (format!("{}/tests/support/{name}.c", env!("CARGO_MANIFEST_DIR")), folder.join(name));
-    let output = Command::new("cc")
-        .args(["-O1", "-Wall", "-Werror", "-o"])
-        .arg(&program)
-        .arg(source)
-        .args(flags)
-        .output()
-        .unwrap_or_else(|error| panic!("cc: {error}; try `apt-get install gcc libc6-dev`"));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    program
 }
 
 fn jobs_toml(plan: &Plan<'_>, witness: &Path, records: &Path) -> String {

@@ -2,8 +2,12 @@
 //!
 //! `SOLOCRON_CLUSTER_SECONDS` makes the runs longer than the short form of `make test`.
 
+#[path = "../support/c_program.rs"]
+mod c_program;
 mod faults;
 mod harness;
+mod labels;
+mod policies;
 #[expect(dead_code, reason = "what the tests of the stores need besides")]
 #[path = "../support/redis_server.rs"]
 mod redis_server;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Answer, Gap, LeaseInstant, Memory};
+use solocron::job::{Cause, Outcome, Reason, RunId, UtcMillis, Verdict};
+use solocron::lease::{Answer, Claim, Gap, Holding, LeaseInstant, Memory};
 
 use crate::book::{Book, GAP, MEMORIES, at, held_for, is_held_by, is_won, one, secs, several, tick};
 use crate::sample::{self, LEASE, node};
@@ -177,6 +177,42 @@ fn rule_4_on_a_durable_store_a_restart_forgets_nothing() {
     assert!(is_won(&running.claim(tick(60.0), claim)));
     let node_lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
     assert_eq!(running.told(), [one(tick(0.0), Cause::Schedule, node_lost)]);
+}
+
+/// B's claim is granted and the answer lost; when the lease is over, another is granted the next tick. Then the store
+/// goes on from a copy of before that. Returns the other's lock.
+fn with_an_unheard_grant(book: &mut Book, unheard: RunId) -> Holding {
+    assert!(is_won(&book.claim(tick(0.0), again(unheard, secs(3600)))));
+    let copy = book.record.clone();
+    book.pass(LEASE);
+    let holding = book.win(tick(30.0));
+    book.record = copy;
+    book.new_era();
+    holding
+}
+
+fn again(run: RunId, calm: Duration) -> impl FnOnce(&mut Claim) {
+    move |claim| (claim.run, claim.caller.node, claim.caller.calm) = (run, node("b"), calm)
+}
+
+#[test]
+fn rule_5_a_claim_repeated_in_another_life_of_the_store_is_not_granted_beside_one_that_was_forgotten() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let unheard = RunId::new();
+    let holding = with_an_unheard_grant(&mut book, unheard);
+    assert!(is_held_by(&book.claim(tick(0.0), again(unheard, Duration::ZERO)), &node("b")));
+    assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+    book.pass(LEASE);
+    assert!(matches!(book.claim(tick(0.0), again(unheard, LEASE)), Answer::Decided { .. }));
+}
+
+#[test]
+fn rule_5_a_claim_repeated_in_another_life_of_the_store_is_granted_when_nobody_took_the_lock_back() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let unheard = RunId::new();
+    with_an_unheard_grant(&mut book, unheard);
+    assert!(!is_won(&book.claim(tick(0.0), again(unheard, secs(29)))));
+    assert!(is_won(&book.claim(tick(0.0), again(unheard, LEASE))));
 }
 
 #[test]

@@ -238,7 +238,7 @@ fn a_consumed_tick_leaves_a_running_holder_alone() {
         assert_eq!(book.claim(tick(20.0), |claim| claim.prev = None), Answer::Consumed(PAUSED));
         expected.mark = at(20.0);
         assert_eq!(*book.record(), expected);
-        assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
         assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
     }
 }

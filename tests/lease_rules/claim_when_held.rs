@@ -174,7 +174,7 @@ fn rule_12_wait_and_replace_are_held_and_replace_stops_the_holder() {
             let answer = book.claim(tick(10.0), |claim| (claim.overlap, claim.prev) = (overlap, None));
             assert!(is_held_by(&answer, &node("a")), "{answer:?}");
             assert!(book.entries.is_empty() && book.record().mark == at(0.0));
-            let stop = overlap == Overlap::Replace;
+            let stop = (overlap == Overlap::Replace).then_some(Reason::Replaced);
             assert_eq!(book.renew(&holding), Answer::Renewed { stop });
             book.finish(&holding, |_| {});
             assert_eq!(book.record().stop, None);
@@ -192,7 +192,7 @@ fn rule_12_an_order_to_stop_is_not_passed_on_to_the_next_run() {
         assert!(book.record().stop.is_some());
         book.pass(LEASE);
         let next = book.win(tick(30.0));
-        assert_eq!(book.renew(&next), Answer::Renewed { stop: false });
+        assert_eq!(book.renew(&next), Answer::Renewed { stop: None });
     }
 }
 
@@ -251,5 +251,17 @@ fn rule_13_a_run_whose_end_was_told_late_covered_nothing_after_it() {
         assert_eq!(book.entries[0].finished, at(4.0));
         assert_eq!(book.claim(tick(3.0), |claim| claim.prev = None), Answer::Consumed(OVERLAP));
         assert!(is_won(&book.claim(tick(10.0), |claim| claim.prev = None)));
+    }
+}
+
+#[test]
+fn rule_13_a_run_that_ended_by_a_clock_that_was_stepped_back_since_covered_nothing() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.pass(secs(60));
+        book.finish(&holding, |_| {});
+        book.server.now = at(5.0);
+        assert!(is_won(&book.claim(tick(5.0), |claim| claim.prev = None)));
     }
 }

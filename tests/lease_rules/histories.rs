@@ -64,8 +64,10 @@ fn within(mut step: Step, replicas: usize) -> Step {
     step
 }
 
+/// At least so many cases; more where the surroundings ask for more (`make random`).
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, max_shrink_iters: 20_000, failure_persistence: None, ..ProptestConfig::default() }
+    let asked_for = ProptestConfig::default();
+    ProptestConfig { cases: cases.max(asked_for.cases), max_shrink_iters: 20_000, failure_persistence: None, ..asked_for }
 }
 
 proptest! {

@@ -12,12 +12,14 @@ fn a_renewal_gives_another_lease_and_tells_of_an_order_to_stop() {
         let mut book = Book::ready(memory);
         let holding = book.win(tick(0.0));
         book.pass(secs(29));
-        assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
         assert_eq!(book.lease_end(30), book.record().until);
         book.record().stop = Some(holding.run);
-        assert_eq!(book.renew(&holding), Answer::Renewed { stop: true });
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: Some(Reason::Operator) });
+        book.claim(tick(10.0), |claim| claim.overlap = solocron::job::Overlap::Replace);
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: Some(Reason::Operator) }, "who asked first");
         book.record().stop = Some(RunId::new());
-        assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
     }
 }
 
@@ -27,7 +29,7 @@ fn a_renewal_after_the_end_of_the_lock_still_counts_if_nobody_took_it() {
         let mut book = Book::ready(memory);
         let holding = book.win(tick(0.0));
         book.pass(secs(45));
-        assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
     }
 }
 
@@ -43,7 +45,7 @@ fn a_renewal_that_was_held_up_on_its_way_is_unsynced() {
     let mut durable = Book::ready(Memory::Durable);
     let holding = durable.win(tick(0.0));
     let late = sample::renew(&holding, at(-1.001));
-    assert_eq!(durable.ask(Request::Renew(late)), Answer::Renewed { stop: false });
+    assert_eq!(durable.ask(Request::Renew(late)), Answer::Renewed { stop: None });
 }
 
 /// Ways in which a holder differs from the record by one thing.

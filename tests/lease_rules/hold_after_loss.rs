@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, Outcome, Reason, Verdict};
+use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Verdict};
 use solocron::lease::{Answer, Claim, Holding, Memory, Request};
 
-use crate::book::{Book, MEMORIES, at, is_held_by, is_won, one, secs, tick};
+use crate::book::{Book, MEMORIES, at, held_for, is_held_by, is_won, one, secs, tick};
 use crate::sample::{self, LEASE, forgotten, node};
 
 fn wait(claim: &mut Claim) {
@@ -21,7 +21,7 @@ fn a_renewal_puts_back_what_an_emptied_store_forgot() {
         let before = book.record().clone();
         book.record = None;
         book.pass(secs(5));
-        assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
         let until = book.lease_end(30);
         let record = book.record();
         assert_eq!((record.fence, record.run, record.tick), (before.fence, before.run, before.tick));
@@ -44,7 +44,7 @@ fn a_renewal_takes_its_lock_back_from_an_older_copy() {
     book.record = copy;
     book.new_era();
     book.open(|_| {});
-    assert_eq!(book.renew(&holding), Answer::Renewed { stop: false });
+    assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
     assert_eq!((book.record().mark, book.record().run), (at(0.0), Some(holding.run)));
     assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
     assert!(is_won(&book.claim(tick(0.1), |claim| claim.prev = None)));
@@ -55,7 +55,7 @@ fn a_run_displaced_by_a_renewal_with_a_newer_fence_loses_and_has_its_entry() {
     let mut book = Book::ready(Memory::Forgetful);
     let displaced = book.win(tick(0.0));
     let newer = forgotten(tick(-1.0), displaced.fence.0 + 1);
-    assert_eq!(book.renew(&newer), Answer::Renewed { stop: false });
+    assert_eq!(book.renew(&newer), Answer::Renewed { stop: None });
     assert_eq!(book.renew(&displaced), Answer::Lost);
     assert_eq!(book.finish(&displaced, |_| {}), Answer::AlreadyDecided);
     let lock_lost = Verdict::because(Outcome::Interrupted, Reason::LockLost);
@@ -162,18 +162,20 @@ fn a_durable_store_frees_at_once_what_a_restarted_replica_finishes() {
 }
 
 #[test]
-fn a_finish_with_a_newer_fence_leaves_the_other_holder_in_place_until_it_is_gone() {
+fn a_finish_with_a_newer_fence_ends_the_other_holder_and_nobody_is_granted_the_lock_until_it_is_gone() {
     let mut book = Book::ready(Memory::Forgetful);
     let other = book.win(tick(0.0));
     let newer = Holding { fence: solocron::job::Fence(other.fence.0 + 1), ..forgotten(tick(-1.0), 0) };
     assert_eq!(book.finish(&newer, |_| {}), Answer::Finished);
-    assert!(is_held_by(&book.claim(tick(0.1), wait), &node("a")));
+    assert_eq!(book.claim(tick(0.1), wait), held_for(LEASE));
+    // The fence is the newer one's now: nobody may be told it as theirs.
+    assert!(!is_won(&book.claim(tick(0.0), |claim| claim.run = other.run)));
     assert_eq!(book.renew(&other), Answer::Lost);
     book.pass(LEASE);
     let granted = book.win(tick(30.0));
     assert!(granted.fence > newer.fence);
     let verdicts: Vec<_> = book.entries.iter().map(|entry| (entry.tick, entry.outcome)).collect();
-    assert_eq!(verdicts, [(tick(-1.0), Outcome::Succeeded), (tick(0.0), Outcome::Interrupted)]);
+    assert_eq!(verdicts, [(tick(0.0), Outcome::Interrupted), (tick(-1.0), Outcome::Succeeded)]);
 }
 
 #[test]
@@ -185,4 +187,31 @@ fn a_manual_run_put_back_never_raises_the_mark_of_a_record_that_is_there() {
     book.record = copy;
     book.renew(&holding);
     assert_eq!(book.record().mark, at(-60.0));
+}
+
+#[test]
+fn a_run_that_a_newer_finish_ends_covers_no_tick_after_its_last_sign_of_life() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let other = book.win(tick(0.0));
+    let newer = Holding { fence: solocron::job::Fence(other.fence.0 + 1), ..forgotten(tick(-1.0), 0) };
+    book.pass(secs(60));
+    book.finish(&newer, |_| {});
+    assert_eq!(book.record().ended, Some(at(0.0)));
+    assert!(is_won(&book.claim(tick(60.0), |claim| claim.prev = None)));
+}
+
+#[test]
+fn an_end_that_a_store_forgot_is_not_rerun_as_the_rerun_may_be_forgotten_too() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.record = None;
+        book.pass(secs(5));
+        book.open(|open| open.known = true);
+        let interrupted = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
+        assert_eq!(book.finish(&holding, |finish| finish.verdict = interrupted), Answer::Finished);
+        book.pass(LEASE);
+        let answer = book.claim(tick(0.0), |claim| claim.on_interrupt = OnInterrupt::Rerun);
+        assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");
+    }
 }

@@ -61,9 +61,9 @@ fn a_manual_run_during_another_is_skipped_held_or_replaces_it() {
         assert_eq!(answer, Answer::Consumed(OVERLAP));
         assert_eq!(skip.told(), [one(tick(0.0), Cause::Manual, OVERLAP)]);
         assert_eq!((skip.entries[0].run, skip.record().order), (Some(run), None));
-        assert_eq!(skip.renew(&holding), Answer::Renewed { stop: false });
+        assert_eq!(skip.renew(&holding), Answer::Renewed { stop: None });
 
-        for (overlap, stop) in [(Overlap::Wait, false), (Overlap::Replace, true)] {
+        for (overlap, stop) in [(Overlap::Wait, None), (Overlap::Replace, Some(Reason::Replaced))] {
             let mut book = Book::ready(memory);
             let holding = book.win(tick(0.0));
             book.record().order = Some(run);

@@ -9,7 +9,7 @@ use crate::book::{Book, MEMORIES, at, held_for, is_won, secs, several, tick};
 use crate::sample::{self, LEASE};
 
 fn opened(sched: &str) -> Answer {
-    Answer::Opened { sched: ScheduleHash(sched.into()) }
+    Answer::Opened { sched: ScheduleHash(sched.into()), pausing: None }
 }
 
 #[test]

@@ -7,8 +7,8 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use solocron::lease::{
-    Abandon, Caller, Claim, Era, Finish, Gap, Holding, LeaseInstant, Manual, Open, Record, Renew, Request,
-    SCHEMA, ScheduleHash,
+    Abandon, Act, Caller, Claim, Era, Finish, Gap, Holding, LeaseInstant, Manual, Open, Operate, Pausing,
+    Record, Renew, Request, SCHEMA, ScheduleHash,
 };
 
 use crate::support::sample::node;
@@ -96,9 +96,22 @@ impl History {
                 pass(kept, span);
             }
             8 => kept.era = Era(self.pick(&["", "0badc0de"]).to_owned()),
-            9 => kept.paused = self.maybe(now).map(|now| self.near(now)),
-            10 | 11 => kept.order = self.maybe(self.runs[0]),
-            12 => kept.stop = self.maybe(kept.run).flatten(),
+            9 => {
+                kept.paused = self.maybe(now).map(|now| self.near(now));
+                kept.paused_at = self.maybe(now).map(|now| self.near(now));
+                kept.paused_by = self.maybe("bob@db2".to_owned());
+                kept.paused_why = self.maybe("ä \"b\"".to_owned());
+            }
+            10 | 11 => {
+                kept.order = self.maybe(self.runs[0]);
+                kept.order_at = self.maybe(now);
+                kept.taken = self.maybe(self.runs[1]);
+            }
+            12 => {
+                kept.stop = self.maybe(kept.run).flatten();
+                kept.stop_by = self.maybe("bob@db2".to_owned());
+                kept.stop_for = self.maybe(Reason::Replaced);
+            }
             13 => kept.schema = if self.one_in(4) { SCHEMA + 1 } else { SCHEMA },
             14 => kept.lost = self.maybe(kept.mark.minus(Duration::from_secs(10))),
             15 => kept.until = LeaseInstant(self.near(now).0),
@@ -109,12 +122,13 @@ impl History {
 
     /// A request, expected at `now`.
     pub(crate) fn request(&mut self, record: Option<&Record>, now: UtcMillis) -> Request {
-        match self.rng.random_range(0..20) {
+        match self.rng.random_range(0..22) {
             0..9 => Request::Claim(self.claim(record, now)),
             9..12 => Request::Manual(self.manual(record, now)),
             12 | 13 => Request::Open(self.open(record, now)),
             14 | 15 => Request::Renew(self.renew(record, now)),
             16..19 => Request::Finish(self.finish(record, now)),
+            19 | 20 => Request::Operate(self.operate(record, now)),
             _ => Request::Abandon(Abandon { run: self.run(record), era: self.life() }),
         }
     }
@@ -137,6 +151,11 @@ impl History {
         self.pick(&[Overlap::Skip, Overlap::Wait, Overlap::Replace])
     }
 
+    fn maybe_unfit(&mut self) -> Option<Reason> {
+        let reason = self.pick(&[Reason::NoReplica, Reason::Capacity, Reason::Late]);
+        self.one_in(4).then_some(reason)
+    }
+
     fn claim(&mut self, record: Option<&Record>, now: UtcMillis) -> Claim {
         let caller = self.caller(now);
         let tick = self.tick(record, now);
@@ -157,6 +176,7 @@ impl History {
             on_interrupt: self.pick(&[OnInterrupt::Skip, OnInterrupt::Rerun]),
             catch_up: self.one_in(4),
             wall: self.near(now),
+            unfit: self.maybe_unfit(),
         }
     }
 
@@ -175,7 +195,31 @@ impl History {
 
     fn open(&mut self, record: Option<&Record>, now: UtcMillis) -> Open {
         let caller = self.caller(now);
-        Open { caller, sched: self.sched(record), lease: self.lease(), known: self.one_in(2) }
+        let pausing = self.pausing(now);
+        let pausing = self.maybe(pausing);
+        Open { caller, sched: self.sched(record), lease: self.lease(), known: self.one_in(2), pausing }
+    }
+
+    fn pausing(&mut self, now: UtcMillis) -> Pausing {
+        let until = self.near(now);
+        let why = "ö %s".to_owned();
+        Pausing { until: self.maybe(until), at: self.near(now), by: "eve@db3".into(), why: self.maybe(why) }
+    }
+
+    fn operate(&mut self, record: Option<&Record>, now: UtcMillis) -> Operate {
+        let expect = if self.one_in(20) { self.near(now) } else { now };
+        let (lasts, why) = (self.span(), "month end".to_owned());
+        let pause = Act::Pause { lasts: self.maybe(lasts), why: self.maybe(why) };
+        let run = self.run(record);
+        let kill = Act::Kill { run: self.maybe(run) };
+        let unlock = Act::Unlock { run };
+        let order = self.runs[0];
+        let tick = self.tick(record, now);
+        let trigger = Act::Trigger { order, tick: self.maybe(tick) };
+        // An unlock seldom finds what it may remove.
+        let act =
+            self.pick(&[pause, Act::Resume, kill, unlock.clone(), unlock, trigger, Act::Withdraw { order }]);
+        Operate { expect, by: self.pick(&["ann@db1", "bob@db2"]).into(), act }
     }
 
     fn holding(&mut self, record: Option<&Record>, now: UtcMillis) -> Holding {
@@ -225,6 +269,8 @@ fn pass(record: &mut Record, span: Duration) {
     back(&mut record.started);
     back(&mut record.ended);
     back(&mut record.paused);
+    back(&mut record.paused_at);
+    back(&mut record.order_at);
     back(&mut record.lost);
     record.tick = record.tick.map(|tick| Tick(tick.instant().minus(span)));
     record.mark = record.mark.minus(span);

@@ -20,6 +20,9 @@ pub(crate) struct Pair {
     job: JobName,
     /// The server's present life.
     pub(crate) era: Era,
+    /// A protection that the function alone has to do without.
+    #[cfg(feature = "test-switches")]
+    pub(crate) function_without: Option<solocron::lease::Protection>,
 }
 
 impl Pair {
@@ -32,7 +35,15 @@ impl Pair {
         let era = store.pulse(None).await.expect("a pulse").era;
         let client = redis::Client::open(server.unix_url()).expect("a good url");
         let raw = client.get_connection().expect("a server");
-        Self { store, raw, keys: RedisKeys::of(cluster), job: JobName::parse("j").expect("a name"), era }
+        Self {
+            store,
+            raw,
+            keys: RedisKeys::of(cluster),
+            job: JobName::parse("j").expect("a name"),
+            era,
+            #[cfg(feature = "test-switches")]
+            function_without: None,
+        }
     }
 
     /// The server's time.
@@ -75,6 +86,13 @@ impl Pair {
     pub(crate) fn by_function(&self, record: Option<&Record>, request: &Request, now: UtcMillis) -> Decision {
         let server =
             Server { now, lease_now: LeaseInstant(now.0), era: self.era.clone(), memory: Memory::Forgetful };
-        decide(record, request, &server)
+        let decide = || decide(record, request, &server);
+        #[cfg(feature = "test-switches")]
+        return match self.function_without {
+            Some(off) => solocron::lease::Protection::without(Some(off), decide),
+            None => decide(),
+        };
+        #[cfg(not(feature = "test-switches"))]
+        decide()
     }
 }

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use solocron::job::{Cause, Command, Fence, JobName, NodeName, RunId, Tick, UtcMillis};
-use solocron::run::{Ended, Identity, JobOutput, Launch, RunLogs, StopOrder, StopReason, attempt};
+use solocron::lease::BootInstant;
+use solocron::run::{
+    Ended, Guards, Identity, JobOutput, Launch, Reins, RunLogs, StopOrder, StopReason, attempt,
+};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -85,10 +88,23 @@ pub(crate) async fn run(
     orders: watch::Receiver<Option<StopOrder>>,
 ) -> Ended {
     let log = logs.begin(&launch.identity).await;
-    let running = attempt(launch, &log, output, orders);
+    let guards = guards();
+    let running = attempt(&guards, launch, &log, output, free(orders));
     let ended = tokio::time::timeout(PATIENCE, running).await.expect("the attempt hangs");
     logs.finish(log, launch.identity.attempt, &ended).await;
     ended
+}
+
+/// Guards as the program makes them: a process of tests for each process of its own.
+pub(crate) fn guards() -> Arc<Guards> {
+    static GUARDS: LazyLock<Arc<Guards>> =
+        LazyLock::new(|| Arc::new(Guards::made_by(env!("CARGO_BIN_EXE_solocron"))));
+    Arc::clone(&GUARDS)
+}
+
+/// No deadline, and these orders.
+pub(crate) fn free(stops: watch::Receiver<Option<StopOrder>>) -> Reins {
+    Reins { stops, deadlines: watch::Sender::new(BootInstant(Duration::MAX)).subscribe() }
 }
 
 impl Going {
@@ -166,6 +182,7 @@ fn launch(command: Command) -> Launch {
         success_codes: vec![0],
         timeout: None,
         kill_grace: LONG,
+        loss_grace: LONG,
         identity: Identity {
             job: JobName::parse("backup").unwrap(),
             tick: Tick::at_millis(1_700_000_000_000),

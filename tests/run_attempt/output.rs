@@ -11,7 +11,7 @@ use nix::unistd::{Pid, mkfifo};
 use solocron::run::{Identity, JobOutput, Launch, StopReason, attempt};
 use tokio::sync::watch;
 
-use crate::bench::{Bench, LONG, Stray, eventually, is_alive, run, shell};
+use crate::bench::{Bench, LONG, Stray, eventually, free, guards, is_alive, run, shell};
 use crate::said;
 
 /// The stamp of every line here.
@@ -72,7 +72,7 @@ async fn attempts_of_a_run_share_its_log() {
     let log = bench.logs.begin(&first.identity).await;
     for launch in [&first, &second] {
         let (_stops, orders) = watch::channel(None);
-        attempt(launch, &log, JobOutput::File, orders).await;
+        attempt(&guards(), launch, &log, JobOutput::File, free(orders)).await;
     }
     assert_eq!(bench.log_of(&first), format!("{STAMP} out attempt 1\n{STAMP} out attempt 2\n"));
 }
@@ -184,7 +184,7 @@ async fn a_full_disk_is_said_once_and_the_job_runs_on() {
     said::listen();
     for _ in 0..2 {
         let (_stops, orders) = watch::channel(None);
-        let ended = attempt(&launch, &log, JobOutput::File, orders).await;
+        let ended = attempt(&guards(), &launch, &log, JobOutput::File, free(orders)).await;
         assert_eq!((ended.exit_code, ended.log_bytes), (Some(5), 0));
         assert!(ended.tail.ends_with("\n100000\n"));
     }

@@ -7,10 +7,11 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
-use solocron::run::{JobOutput, Launch, StopOrder, StopReason, attempt};
+use solocron::clock::{Clock, SystemClock};
+use solocron::run::{JobOutput, Launch, Reins, StopOrder, StopReason, attempt};
 use tokio::sync::watch;
 
-use crate::bench::{Bench, LONG, Stray, eventually, is_alive, shell};
+use crate::bench::{Bench, LONG, eventually, free, guards, is_alive, shell};
 
 /// Long enough to be seen, short enough to be waited for.
 const SHORT: Duration = Duration::from_millis(150);
@@ -65,6 +66,19 @@ async fn an_order_that_was_there_before_starts_nothing() {
     let ended = crate::bench::run(&bench.logs, &launch, JobOutput::File, orders).await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.exit_code), ("interrupted (lock_lost)", None));
     assert_eq!(ended.tail, "");
+    assert!(!ended.was_tried, "its tick may run elsewhere");
+}
+
+#[tokio::test]
+async fn what_was_killed_before_it_began_does_not_run_elsewhere() {
+    let bench = Bench::new();
+    let grace = Duration::ZERO;
+    for reason in [StopReason::Operator, StopReason::Replaced] {
+        let (_stops, orders) = watch::channel(Some(StopOrder { reason, grace }));
+        let ended = crate::bench::run(&bench.logs, &shell("echo started"), JobOutput::File, orders).await;
+        assert!(ended.was_tried, "{:?}", ended.verdict);
+        assert_eq!(ended.tail, "");
+    }
 }
 
 #[tokio::test]
@@ -133,15 +147,15 @@ fn ignores_term(pid: Pid) -> bool {
 }
 
 #[tokio::test]
-async fn the_dead_that_nobody_reaps_do_not_hold_up_a_stop() {
+async fn who_has_left_the_group_is_asked_to_end_like_everybody_else() {
     let bench = Bench::new();
     // `sleep 600` left the group, and never asks after its child, which stays in it as a zombie.
     let line = "(sleep 599 & exec setsid sh -c 'echo parent $$; exec sleep 600') & wait; sleep 600";
     let going = bench.start(&shell(line));
-    let stray = Stray(going.printed_pid("parent").await);
+    let stray = going.printed_pid("parent").await;
     going.stop(StopReason::Operator, LONG);
     assert_eq!(going.end().await.verdict.to_string(), "killed (operator)");
-    assert!(is_alive(stray.0), "otherwise there was no zombie");
+    assert!(!is_alive(stray));
 }
 
 #[tokio::test]
@@ -162,7 +176,8 @@ async fn who_had_ended_by_itself_before_the_order_keeps_its_own_verdict() {
     let launch = Launch { cwd: Some(bench.folder.path().into()), ..shell(line) };
     let log = bench.logs.begin(&launch.identity).await;
     let (stops, orders) = watch::channel(None);
-    let mut running = Box::pin(attempt(&launch, &log, JobOutput::File, orders));
+    let guards = guards();
+    let mut running = Box::pin(attempt(&guards, &launch, &log, JobOutput::File, free(orders)));
     let pid = tokio::select! {
         _ = &mut running => panic!("it waits for the fifo"),
         pid = eventually("the job's id", || fs::read_to_string(bench.path("pid")).ok()?.trim().parse().ok()) => {
@@ -179,4 +194,41 @@ async fn who_had_ended_by_itself_before_the_order_keeps_its_own_verdict() {
     assert_eq!((ended.verdict.to_string().as_str(), ended.exit_code), ("failed", Some(3)));
     assert_eq!(ended.tail, "last words\n");
     assert!(kill(pid, None).is_err(), "it was reaped");
+}
+
+#[tokio::test]
+async fn a_run_ends_at_its_deadline_by_itself_and_a_later_one_lets_it_go_on() {
+    let bench = Bench::new();
+    let launch =
+        Launch { loss_grace: SHORT, ..shell("trap '' TERM; echo ready; while :; do sleep 0.01; done") };
+    let log = bench.logs.begin(&launch.identity).await;
+    let (_stops, orders) = watch::channel(None);
+    let in_a_while = || SystemClock.boot().plus(4 * SHORT);
+    let deadlines = watch::Sender::new(in_a_while());
+    let reins = Reins { stops: orders, deadlines: deadlines.subscribe() };
+    let guards = guards();
+    let mut running = Box::pin(attempt(&guards, &launch, &log, JobOutput::File, reins));
+    let renewed = SystemClock.boot().plus(3 * SHORT);
+    tokio::select! {
+        ended = &mut running => panic!("before its deadline: {ended:?}"),
+        () = SystemClock.wait_until_boot(renewed) => {}
+    }
+    let deadline = in_a_while();
+    deadlines.send_replace(deadline);
+    let ended = running.await;
+    assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("interrupted (lock_lost)", Some(9)));
+    assert!(SystemClock.boot() >= deadline.plus(SHORT), "it had until then, and its grace");
+}
+
+#[tokio::test]
+async fn nothing_is_started_whose_deadline_is_over() {
+    let bench = Bench::new();
+    let launch = shell("echo started");
+    let log = bench.logs.begin(&launch.identity).await;
+    let (_stops, orders) = watch::channel(None);
+    let over = watch::Sender::new(SystemClock.boot());
+    let reins = Reins { stops: orders, deadlines: over.subscribe() };
+    let ended = attempt(&guards(), &launch, &log, JobOutput::File, reins).await;
+    assert_eq!((ended.verdict.to_string().as_str(), ended.was_tried), ("interrupted (lock_lost)", false));
+    assert_eq!(ended.tail, "");
 }

@@ -29,6 +29,9 @@ async fn death_of_a_signal_that_nobody_of_us_sent_is_a_failure() {
     let ended = Bench::new().run(&shell("kill -SEGV $$")).await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("failed", Some(11)));
     assert_eq!(ended.exit_code, None);
+    // Real-time signals have no names.
+    let ended = Bench::new().run(&shell("kill -40 $$")).await;
+    assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("failed", Some(40)));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use solocron::job::{Fence, JobName, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
+use solocron::job::{Fence, JobName, Label, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use solocron::lease::{Answer, Holding, Manual, Request};
 use solocron::store::{Beat, BeatRun};
 
@@ -100,7 +100,7 @@ pub(crate) async fn a_renewal_moves_the_end_of_the_lock(world: &World) {
 
     let answer = replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await.answer;
 
-    assert_eq!(answer, Answer::Renewed { stop: false });
+    assert_eq!(answer, Answer::Renewed { stop: None });
     let moved = replica.record().await.until.since(aged.until);
     assert!(moved >= Duration::from_secs(20) && moved < Duration::from_secs(25), "{moved:?}");
 }
@@ -193,6 +193,9 @@ pub(crate) fn beat(name: &str) -> Beat {
         started: UtcMillis(1),
         draining: false,
         running: vec![BeatRun { job: job(), run: RunId::new() }],
+        labels: vec![Label::parse("gpu").expect("a label")],
+        full: true,
+        ahead_ms: Some(-700),
     }
 }
 

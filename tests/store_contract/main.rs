@@ -1,8 +1,11 @@
 //! What every store promises, run against each of them, and what each promises besides. A missing redis-server is a
 //! loud failure.
 
+mod batch;
 mod cases;
+mod frozen;
 mod local;
+mod operator;
 mod redis;
 mod redis_access;
 mod redis_outage;
@@ -10,26 +13,28 @@ mod redis_outage;
 mod support;
 #[cfg(feature = "test-switches")]
 mod switch;
+mod unfit;
 mod world;
 
 macro_rules! contract {
-    ($($case:ident),+ $(,)?) => {
-        mod local_store {
+    ($local:ident, $redis:ident, $cases:ident: $($case:ident),+ $(,)?) => {
+        mod $local {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
-                crate::cases::$case(&crate::world::World::local()).await;
+                crate::$cases::$case(&crate::world::World::local()).await;
             })+
         }
-        mod redis_store {
+        mod $redis {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $case() {
-                crate::cases::$case(&crate::world::World::redis()).await;
+                crate::$cases::$case(&crate::world::World::redis()).await;
             })+
         }
     };
 }
 
 contract! {
+    local_store, redis_store, cases:
     the_first_open_of_an_unknown_job_waits_two_seconds_at_most,
     an_open_of_a_known_job_waits_its_lease,
     a_tick_is_granted_once_and_held_meanwhile_and_decided_after,
@@ -45,4 +50,34 @@ contract! {
     records_come_in_the_order_asked,
     a_manual_run_takes_the_same_lock,
     of_many_claimants_exactly_one_wins_each_tick,
+}
+
+contract! {
+    local_store_of_old, redis_store_of_old, frozen:
+    a_record_of_schema_1_is_claimed_renewed_and_finished,
+    a_record_of_schema_1_that_never_ran_is_claimed,
+    a_running_record_of_schema_1_is_renewed_and_finished_by_its_holder,
+    a_running_record_of_schema_1_is_taken_over_from_a_lost_holder,
+    entries_of_schema_1_are_read_from_the_store,
+}
+
+contract! {
+    local_store_of_the_unfit, redis_store_of_the_unfit, unfit:
+    who_cannot_run_a_tick_has_it_recorded_as_missed_for_that_reason,
+}
+
+contract! {
+    local_store_and_operators, redis_store_and_operators, operator:
+    a_paused_job_skips_its_ticks_until_it_is_resumed,
+    a_holder_learns_by_renewing_that_an_operator_kills_its_run,
+    an_order_is_taken_by_one_run_and_told_which,
+    a_lock_is_removed_from_a_silent_holder_alone,
+    a_replica_puts_back_the_pause_that_the_store_forgot,
+    a_job_that_no_replica_has_opened_is_not_operated_on,
+    replicas_hear_of_what_was_announced,
+}
+
+contract! {
+    local_store_at_once, redis_store_at_once, batch:
+    many_requests_at_once_are_each_decided_in_their_order,
 }

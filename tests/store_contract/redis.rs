@@ -72,8 +72,8 @@ async fn scripts_that_the_server_forgot_are_sent_again() {
     assert_eq!(server(&world).cli(&["SCRIPT", "FLUSH"]), "OK");
 
     let renew = Request::Renew(sample::renew(&holding, replica.now().await));
-    assert_eq!(replica.ask(renew.clone()).await.answer, Answer::Renewed { stop: false });
-    assert_eq!(replica.ask(renew).await.answer, Answer::Renewed { stop: false });
+    assert_eq!(replica.ask(renew.clone()).await.answer, Answer::Renewed { stop: None });
+    assert_eq!(replica.ask(renew).await.answer, Answer::Renewed { stop: None });
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn a_full_server_refuses_claims_loudly_but_lets_holders_renew_and_finish()
     server(&world).cli(&["CONFIG", "SET", "maxmemory", "1"]);
 
     let renewed = replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
-    assert_eq!(renewed.answer, Answer::Renewed { stop: false });
+    assert_eq!(renewed.answer, Answer::Renewed { stop: None });
     let finish = sample::finish(&holding, &replica.era);
     let verdict = finish.verdict;
     assert_eq!(replica.ask(Request::Finish(finish)).await.answer, Answer::Finished);
@@ -126,6 +126,26 @@ async fn an_abandon_passes_at_maxmemory_too() {
     assert_eq!(replica.ask(Request::Abandon(abandon)).await.answer, Answer::Abandoned);
 
     assert!(!replica.record().await.is_running());
+}
+
+#[tokio::test]
+async fn a_full_server_still_takes_heartbeats_and_remembers_new_jobs() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    server(&world).cli(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    server(&world).cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    assert!(server(&world).cli(&["SET", "x", "y"]).contains("maxmemory"), "it is full");
+
+    for forgot in [true, false] {
+        let pulse = replica.store.pulse(Some(&crate::cases::beat("a"))).await.expect("a pulse");
+        assert_eq!(pulse.forgot, forgot);
+    }
+    replica.store.enroll(&[job()]).await.expect("enrolled");
+
+    assert_eq!(replica.store.known(&[job()]).await, Ok(vec![true]));
+    let nodes = RedisKeys::of(cluster()).nodes();
+    assert_eq!(server(&world).cli(&["HKEYS", &nodes]), "a");
+    assert_eq!(server(&world).cli(&["PTTL", &nodes]), "-1", "it has no ttl");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use solocron::clock::{Clock, SystemClock};
 use solocron::config::RedisUrl;
 use solocron::lease::{Answer, Request};
 use solocron::store::{RedisStore, Store, StoreError};
@@ -98,6 +99,26 @@ async fn a_hung_server_is_unknown_within_the_bound_and_found_again() {
     is_back(&replica).await;
     // What was sent to the hung server was still executed, and refused for being late.
     assert_eq!(replica.record().await.run, Some(holding.run));
+}
+
+#[tokio::test]
+async fn a_renewal_is_waited_for_no_longer_than_leaves_room_for_further_tries() {
+    let mut world = World::redis();
+    let replica = world.opened().await;
+    let short = solocron::lease::Holding { lease: Duration::from_secs(5), ..replica.win().await };
+    let renew = Request::Renew(sample::renew(&short, replica.now().await));
+    replica.ask(renew.clone()).await;
+    server(&mut world).freeze();
+    let begun = SystemClock.boot();
+
+    let hung = timeout(BOUND, replica.store.submit(&job(), &renew)).await.expect("in time");
+
+    let took = SystemClock.boot().since(begun);
+    assert!(matches!(&hung, Err(StoreError::Unknown(why)) if why.contains("833ms")), "{hung:?}");
+    assert!(took >= Duration::from_millis(833) && took < Duration::from_millis(1_600), "{took:?}");
+    let next = timeout(AT_ONCE, replica.store.submit(&job(), &renew)).await.expect("at once");
+    assert!(matches!(next, Err(StoreError::NotSent(_))), "nothing was heard over the connection: {next:?}");
+    server(&mut world).thaw();
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use solocron::clock::SystemClock;
 use solocron::config::RedisUrl;
 use solocron::job::{ClusterName, JobName, UtcMillis};
 use solocron::lease::{Answer, Caller, Claim, Era, Holding, Record, Reply, Request};
-use solocron::store::{LocalStore, RedisKeys, RedisStore, Store};
+use solocron::store::{Answered, LocalStore, RedisKeys, RedisStore, Store, StoreError};
 use tempfile::TempDir;
 
 use crate::support::redis_server::RedisServer;
@@ -91,7 +91,8 @@ impl World {
     }
 }
 
-fn file(folder: &TempDir) -> PathBuf {
+/// The embedded store's file.
+pub(crate) fn file(folder: &TempDir) -> PathBuf {
     folder.path().join("store.db")
 }
 
@@ -117,6 +118,19 @@ fn edit_hash(server: &RedisServer, edit: impl Fn(&mut Fields)) {
     server.cli(&command);
 }
 
+/// Asks again while the disk is too busy for anyone to get the embedded store's file, as replicas do; each time takes
+/// two seconds.
+async fn patiently<'a, T>(ask: impl Fn() -> Answered<'a, T>) -> Result<T, StoreError> {
+    const TIMES: usize = 15;
+    for _ in 1..TIMES {
+        match ask().await {
+            Err(StoreError::Refused(why)) if why.contains("another replica has been writing") => {}
+            result => return result,
+        }
+    }
+    ask().await
+}
+
 /// One replica's handle on the store.
 #[derive(Debug, Clone)]
 pub(crate) struct Replica {
@@ -126,7 +140,7 @@ pub(crate) struct Replica {
 
 impl Replica {
     pub(crate) async fn now(&self) -> UtcMillis {
-        self.store.pulse(None).await.expect("a pulse").now
+        patiently(|| self.store.pulse(None)).await.expect("a pulse").now
     }
 
     pub(crate) async fn caller(&self) -> Caller {
@@ -141,7 +155,8 @@ impl Replica {
     }
 
     pub(crate) async fn ask(&self, request: Request) -> Reply {
-        self.store.submit(&job(), &request).await.expect("an answer")
+        let job = job();
+        patiently(|| self.store.submit(&job, &request)).await.expect("an answer")
     }
 
     pub(crate) async fn record(&self) -> Record {

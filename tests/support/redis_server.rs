@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -26,6 +26,7 @@ pub(crate) struct RedisServer {
     child: Child,
     folder: TempDir,
     args: Vec<String>,
+    env: Vec<(String, PathBuf)>,
     port: u16,
 }
 
@@ -37,12 +38,19 @@ impl RedisServer {
 
     /// Starts a server with further arguments; `{port}` in them stands for the port.
     pub(crate) fn start_with(args: &[&str]) -> Self {
+        Self::start_under(args, &[])
+    }
+
+    /// Starts a server with further arguments and variables.
+    pub(crate) fn start_under(args: &[&str], env: &[(&str, &Path)]) -> Self {
         let folder = TempDir::new().expect("a folder for temporary files");
         let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+        let env: Vec<(String, PathBuf)> =
+            env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         for _ in 0..PORT_ATTEMPTS {
             let port = free_port();
-            match spawn(&folder, &args, port) {
-                Ok(child) => return Self { child, folder, args, port },
+            match spawn(&folder, (&args, &env), port) {
+                Ok(child) => return Self { child, folder, args, env, port },
                 Err(log) if log.contains("Address already in use") => {}
                 Err(log) => panic!("redis-server {args:?} did not start:\n{log}"),
             }
@@ -105,7 +113,7 @@ impl RedisServer {
 
     /// Starts it again on the same port, after `stop`.
     pub(crate) fn start_again(&mut self) {
-        self.child = spawn(&self.folder, &self.args, self.port)
+        self.child = spawn(&self.folder, (&self.args, &self.env), self.port)
             .unwrap_or_else(|log| panic!("redis-server did not start again:\n{log}"));
     }
 }
@@ -122,10 +130,15 @@ fn free_port() -> u16 {
 }
 
 /// Starts the process and waits until its log says that it is ready; the error is its log.
-fn spawn(folder: &TempDir, args: &[String], port: u16) -> Result<Child, String> {
+fn spawn(
+    folder: &TempDir,
+    (args, env): (&[String], &[(String, PathBuf)]),
+    port: u16,
+) -> Result<Child, String> {
     let own_port = args.iter().any(|arg| arg.contains(PORT));
     let mut child = Command::new("redis-server")
         .current_dir(folder.path())
+        .envs(env.iter().map(|(name, value)| (name, value)))
         .args(["--save", "", "--appendonly", "no", "--bind", "127.0.0.1", "--unixsocket", "redis.sock"])
         .args(["--port", &if own_port { 0 } else { port }.to_string()])
         .args(args.iter().map(|arg| arg.replace(PORT, &port.to_string())))

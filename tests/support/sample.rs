@@ -40,7 +40,7 @@ pub(crate) fn caller(now: UtcMillis, era: &Era) -> Caller {
 
 /// Opens the sample job, which is known.
 pub(crate) fn open(caller: Caller) -> Open {
-    Open { caller, sched: sched(), lease: LEASE, known: true }
+    Open { caller, sched: sched(), lease: LEASE, known: true, pausing: None }
 }
 
 /// Claims a tick of the sample job with the default policies.
@@ -58,6 +58,7 @@ pub(crate) fn claim(caller: Caller, tick: Tick) -> Claim {
         on_interrupt: OnInterrupt::Skip,
         catch_up: false,
         wall: caller.expect,
+        unfit: None,
         caller,
     }
 }

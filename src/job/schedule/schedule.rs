@@ -114,6 +114,13 @@ impl Schedule {
     }
 }
 
+impl PartialEq for Schedule {
+    /// The same ticks by the same expressions, in any order.
+    fn eq(&self, other: &Self) -> bool {
+        self.fingerprint() == other.fingerprint()
+    }
+}
+
 impl fmt::Debug for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Schedule")

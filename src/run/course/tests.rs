@@ -7,9 +7,10 @@ use super::*;
 const CLEAN: Exit = Exit { code: Some(0), signal: None };
 const TERMED: Exit = Exit { code: None, signal: Some(15) };
 const KILLED: Exit = Exit { code: None, signal: Some(9) };
+const EMPTY: Event = Event::Tree(Tree::Empty);
 
 fn limits() -> Limits {
-    Limits { timeout: Some(secs(60)), kill_grace: secs(10), success_codes: vec![0, 3] }
+    Limits { timeout: Some(secs(60)), kill_grace: secs(10), loss_grace: secs(5), success_codes: vec![0, 3] }
 }
 
 const fn secs(count: u64) -> Duration {
@@ -46,18 +47,18 @@ fn who_ends_by_itself_is_judged_by_its_exit_code() {
 }
 
 #[test]
-fn a_timeout_asks_then_kills_and_is_over_when_the_group_is_empty() {
-    let alive = Event::Group(Group::Alive);
+fn a_timeout_asks_then_kills_and_is_over_when_nothing_is_left() {
+    let alive = Event::Tree(Tree::Alive);
     let (done, end) = course(&[
         (59, Event::Clock),
         (60, Event::Clock),
         (69, Event::Clock),
         (70, Event::Clock),
-        (70, Event::Exited(KILLED)),
+        (70, Event::Stopped(KILLED)),
         (71, alive),
-        (72, Event::Group(Group::Empty)),
+        (72, EMPTY),
     ]);
-    assert_eq!(done, [Action::Terminate, Action::Kill, Action::Kill]);
+    assert_eq!(done, [Action::Stop(secs(10)), Action::Stop(secs(0))]);
     assert_eq!(end, Some(("timed_out".into(), KILLED)));
 }
 
@@ -70,51 +71,72 @@ fn an_exit_and_a_timeout_in_one_instant_give_the_verdict_of_the_exit() {
 }
 
 #[test]
-fn an_exit_with_success_after_the_order_is_still_a_stop() {
-    let empty = Event::Group(Group::Empty);
-    let events = [(1, stop(StopReason::Operator, 5)), (2, Event::Exited(CLEAN)), (2, empty)];
-    assert_eq!(course(&events), (vec![Action::Terminate], Some(("killed (operator)".into(), CLEAN))));
+fn who_ended_by_itself_before_it_could_be_stopped_keeps_its_own_verdict() {
+    for order in [stop(StopReason::Operator, 5), stop(StopReason::LockLost, 0)] {
+        let end = course(&[(1, order), (2, Event::Exited(CLEAN))]).1;
+        assert_eq!(end, Some(("succeeded".into(), CLEAN)));
+    }
 }
 
 #[test]
-fn who_stays_in_the_group_is_waited_for_until_the_grace_ends_and_then_killed() {
-    let (alive, empty) = (Event::Group(Group::Alive), Event::Group(Group::Empty));
+fn an_exit_with_success_after_the_order_is_still_a_stop() {
+    let events = [(1, stop(StopReason::Operator, 5)), (2, Event::Stopped(CLEAN)), (2, EMPTY)];
+    assert_eq!(course(&events), (vec![Action::Stop(secs(5))], Some(("killed (operator)".into(), CLEAN))));
+}
+
+#[test]
+fn what_is_left_after_the_main_process_is_waited_for_until_the_grace_ends_and_then_killed() {
+    let alive = Event::Tree(Tree::Alive);
     let events =
-        [(1, stop(StopReason::Replaced, 5)), (2, Event::Exited(TERMED)), (5, alive), (6, alive), (6, empty)];
-    assert_eq!(
-        course(&events),
-        (vec![Action::Terminate, Action::Kill], Some(("killed (replaced)".into(), TERMED)))
-    );
+        [(1, stop(StopReason::Replaced, 5)), (2, Event::Stopped(TERMED)), (5, alive), (6, alive), (6, EMPTY)];
+    let done = vec![Action::Stop(secs(5)), Action::Stop(secs(0))];
+    assert_eq!(course(&events), (done, Some(("killed (replaced)".into(), TERMED))));
 }
 
 #[test]
 fn no_grace_means_sigkill_at_once() {
-    assert_eq!(course(&[(1, stop(StopReason::LockLost, 0))]).0, [Action::Kill]);
+    assert_eq!(course(&[(1, stop(StopReason::LockLost, 0))]).0, [Action::Stop(secs(0))]);
+}
+
+#[test]
+fn a_guard_that_stops_the_run_by_itself_has_found_the_deadline_over() {
+    let events = [(1, Event::Stopped(TERMED)), (2, EMPTY)];
+    assert_eq!(course(&events), (vec![], Some(("interrupted (lock_lost)".into(), TERMED))));
+}
+
+#[test]
+fn without_its_guard_a_run_is_killed_and_nobody_can_say_how_it_ended() {
+    let events = [(1, Event::GuardLost), (2, Event::Tree(Tree::Alive)), (3, EMPTY)];
+    let end = Some(("interrupted (node_lost)".into(), Exit::default()));
+    assert_eq!(course(&events), (vec![Action::Stop(secs(0))], end));
+    let stopped = course(&[(1, stop(StopReason::Operator, 9)), (2, Event::GuardLost), (3, EMPTY)]);
+    assert_eq!(stopped.1, Some(("killed (operator)".into(), Exit::default())));
 }
 
 #[test]
 fn of_several_orders_the_strongest_reason_and_the_earliest_kill_count() {
-    let end = [(9, Event::Exited(KILLED)), (9, Event::Group(Group::Empty))];
+    let end = [(9, Event::Stopped(KILLED)), (9, EMPTY)];
+    let (ask, kill) = (|grace| Action::Stop(secs(grace)), Action::Stop(secs(0)));
     type Case<'a> = (&'a [(u64, Event)], &'a [Action], &'a str);
     let cases: [Case<'_>; 4] = [
         (
             &[(1, stop(StopReason::LockLost, 5)), (2, stop(StopReason::Operator, 9)), (5, Event::Clock)],
-            &[Action::Terminate],
+            &[ask(5)],
             "interrupted (lock_lost)",
         ),
         (
             &[(1, stop(StopReason::LockLost, 9)), (2, stop(StopReason::Operator, 3)), (5, Event::Clock)],
-            &[Action::Terminate, Action::Kill],
+            &[ask(9), ask(3), kill],
             "interrupted (lock_lost)",
         ),
         (
             &[(1, stop(StopReason::Operator, 9)), (2, stop(StopReason::Shutdown, 0))],
-            &[Action::Terminate, Action::Kill],
+            &[ask(9), kill],
             "interrupted (shutdown)",
         ),
         (
             &[(1, stop(StopReason::Operator, 0)), (2, stop(StopReason::LockLost, 0))],
-            &[Action::Kill],
+            &[kill],
             "interrupted (lock_lost)",
         ),
     ];
@@ -125,25 +147,24 @@ fn of_several_orders_the_strongest_reason_and_the_earliest_kill_count() {
 }
 
 #[test]
-fn a_group_that_outlives_sigkill_is_killed_again_and_said_once() {
-    let alive = Event::Group(Group::Alive);
+fn a_tree_that_outlives_sigkill_is_said_once() {
+    let alive = Event::Tree(Tree::Alive);
     let events = [(1, stop(StopReason::Operator, 0)), (5, alive), (6, alive), (7, alive)];
-    assert_eq!(course(&events).0, [Action::Kill, Action::Kill, Action::Complain, Action::Kill]);
+    assert_eq!(course(&events).0, [Action::Stop(secs(0)), Action::Complain]);
 }
 
 fn any_event() -> impl Strategy<Value = Event> {
     let reasons = [StopReason::Timeout, StopReason::Operator, StopReason::Shutdown, StopReason::LockLost];
     prop_oneof![
         Just(Event::Clock),
-        Just(Event::Group(Group::Alive)),
-        Just(Event::Group(Group::Empty)),
+        Just(Event::Tree(Tree::Alive)),
         (prop::sample::select(reasons.to_vec()), 0u64..20).prop_map(|(reason, grace)| stop(reason, grace)),
     ]
 }
 
 proptest! {
     #[test]
-    fn nothing_ends_an_attempt_before_its_main_process_is_reaped(
+    fn nothing_ends_an_attempt_but_its_own_end_and_the_proof_that_nothing_is_left(
         events in prop::collection::vec((0u64..200, any_event()), 0..40),
     ) {
         let mut events = events;

@@ -9,8 +9,8 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::store::StoreError;
 
-/// A transaction waits this long for those of other replicas, which take microseconds.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+/// A transaction waits this long for those of other replicas, which take as long as the disk to be sure of a page.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Each time another replica got in between; more than a machine has replicas.
 const SWITCH_ATTEMPTS: u32 = 100;
@@ -89,7 +89,8 @@ fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")
 }
 
-fn refuse_remote(folder: &Path) -> Result<(), StoreError> {
+/// Fails where the folder is on another machine.
+pub(super) fn refuse_remote(folder: &Path) -> Result<(), StoreError> {
     let Ok(found) = statfs::statfs(folder) else { return Ok(()) };
     match REMOTE.iter().find(|(kind, _)| *kind == found.filesystem_type()) {
         None => Ok(()),

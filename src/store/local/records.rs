@@ -3,12 +3,18 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use futures_util::future::BoxFuture;
+
 use crate::clock::{Clock, boot_id};
 use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
-use crate::store::{Answered, Beat, JobEntries, Pulse, Store, StoreError};
+use crate::store::{Answered, Beat, Concern, JobEntries, Pulse, Replied, Store, StoreError};
 
-use super::worker::{Desk, Worker};
+use super::inspect::inspect;
+use super::worker::{ANSWER_TIMEOUT, Desk, Worker};
+
+/// Requests made at once that share a transaction at the most: it takes some 10 ms, which other replicas wait for.
+const BATCH: usize = 1_000;
 
 /// A cluster's records in one SQLite file.
 pub struct LocalStore {
@@ -40,7 +46,30 @@ impl Store for LocalStore {
 
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply> {
         let (job, request) = (job.clone(), request.clone());
-        Box::pin(self.worker.ask(move |tables, server| tables.decide(&job, &request, server)))
+        let limit = match &request {
+            Request::Renew(renew) => renew.patience().min(ANSWER_TIMEOUT),
+            _ => ANSWER_TIMEOUT,
+        };
+        Box::pin(self.worker.ask_within(limit, move |tables, server| tables.decide(&job, &request, server)))
+    }
+
+    fn submit_all<'a>(&'a self, requests: &'a [(JobName, Request)]) -> BoxFuture<'a, Vec<Replied>> {
+        Box::pin(async move {
+            let mut replies = Vec::with_capacity(requests.len());
+            for batch in requests.chunks(BATCH) {
+                let asked = batch.to_vec();
+                match self.worker.ask(move |tables, server| tables.decide_all(&asked, server)).await {
+                    Ok(decided) => replies.extend(decided),
+                    Err(error) => {
+                        replies.extend(std::iter::repeat_n(Err(error.clone()), batch.len()));
+                        let unsent = StoreError::NotSent(error.to_string());
+                        replies.resize(requests.len(), Err(unsent));
+                        break;
+                    }
+                }
+            }
+            replies
+        })
     }
 
     fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse> {
@@ -52,8 +81,14 @@ impl Store for LocalStore {
             if let Some(beat) = beat {
                 tables.beat(&beat, server.now)?;
             }
-            Ok(Pulse { now: server.now, era: server.era.clone(), forgot, peers })
+            let notices = tables.notices(server.now)?;
+            Ok(Pulse { now: server.now, era: server.era.clone(), forgot, peers, notices })
         }))
+    }
+
+    fn announce<'a>(&'a self, job: &'a JobName) -> Answered<'a, ()> {
+        let job = job.clone();
+        Box::pin(self.worker.ask(move |tables, server| tables.announce(&job, server.now)))
     }
 
     fn known<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<bool>> {
@@ -76,6 +111,13 @@ impl Store for LocalStore {
         Box::pin(self.worker.ask(move |tables, _| {
             jobs.into_iter().map(|job| Ok((job.clone(), tables.entries(&job, newest)?))).collect()
         }))
+    }
+
+    fn inspect(&self) -> Answered<'_, Vec<Concern>> {
+        let path = self.path.clone();
+        // Apart from the thread that decides: a disk that hangs holds nothing up.
+        let looked = tokio::task::spawn_blocking(move || inspect(&path));
+        Box::pin(async { looked.await.map_err(|error| StoreError::NotSent(format!("local store: {error}"))) })
     }
 
     fn label(&self) -> String {

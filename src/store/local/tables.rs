@@ -6,7 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::job::{ClusterName, JobName, UtcMillis};
 use crate::lease::{Entry, FieldError, Record, Reply, Request, Server, decide};
-use crate::store::{Beat, FORGET_NODES_MS, KEPT_ENTRIES, Peer};
+use crate::store::{
+    Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, KEPT_ENTRIES, Notice, Peer, Replied, StoreError,
+};
 
 /// A failure inside a transaction, which is then rolled back.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +35,9 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
              cluster TEXT NOT NULL, node TEXT NOT NULL, at INTEGER NOT NULL, beat TEXT NOT NULL,
              PRIMARY KEY (cluster, node)) WITHOUT ROWID;
          CREATE TABLE IF NOT EXISTS jobs (
-             cluster TEXT NOT NULL, job TEXT NOT NULL, PRIMARY KEY (cluster, job)) WITHOUT ROWID;",
+             cluster TEXT NOT NULL, job TEXT NOT NULL, PRIMARY KEY (cluster, job)) WITHOUT ROWID;
+         CREATE TABLE IF NOT EXISTS notices (
+             id INTEGER PRIMARY KEY AUTOINCREMENT, cluster TEXT NOT NULL, job TEXT NOT NULL, at INTEGER NOT NULL);",
     )
 }
 
@@ -64,6 +68,20 @@ impl Tables<'_> {
             self.append(job, entry)?;
         }
         Ok(decision.reply)
+    }
+
+    /// Decides requests on several jobs' records, in their order. A record that cannot be read refuses its own alone.
+    pub(super) fn decide_all(
+        &self,
+        requests: &[(JobName, Request)],
+        server: &Server,
+    ) -> Result<Vec<Replied>, TableError> {
+        let decided = requests.iter().map(|(job, request)| match self.decide(job, request, server) {
+            Ok(reply) => Ok(Ok(reply)),
+            Err(error @ TableError::Sql(_)) => Err(error),
+            Err(error) => Ok(Err(StoreError::Refused(format!("local store: {error}")))),
+        });
+        decided.collect()
     }
 
     /// A job's record.
@@ -139,6 +157,31 @@ impl Tables<'_> {
                 serde_json::to_string(beat).expect("a beat is plain JSON")
             ])?;
         Ok(())
+    }
+
+    /// Tells of a job's record that was changed.
+    pub(super) fn announce(&self, job: &JobName, now: UtcMillis) -> Result<(), TableError> {
+        self.connection
+            .prepare_cached("DELETE FROM notices WHERE cluster = ?1 AND (at < ?2 OR job = ?3)")?
+            .execute(params![self.cluster.as_str(), now.0.saturating_sub(FORGET_NOTICES_MS), job.as_str()])?;
+        self.connection
+            .prepare_cached("INSERT INTO notices (cluster, job, at) VALUES (?1, ?2, ?3)")?
+            .execute(params![self.cluster.as_str(), job.as_str(), now.0])?;
+        Ok(())
+    }
+
+    /// The newest notice about each job that had one within the last minute.
+    pub(super) fn notices(&self, now: UtcMillis) -> Result<Vec<Notice>, TableError> {
+        let since = now.0.saturating_sub(FORGET_NOTICES_MS);
+        let rows = self
+            .connection
+            .prepare_cached("SELECT job, id FROM notices WHERE cluster = ?1 AND at >= ?2")?
+            .query_map(params![self.cluster.as_str(), since], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+            })?
+            .collect::<Result<Vec<_>, _>>()?;
+        let notice = |(job, stamp): (String, i64)| Some(Notice { job: JobName::parse(&job).ok()?, stamp });
+        Ok(rows.into_iter().filter_map(notice).collect())
     }
 
     /// Whether the cluster has ever known the job.

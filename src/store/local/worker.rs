@@ -4,22 +4,23 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rusqlite::ErrorCode;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::clock::Clock;
-use crate::job::ClusterName;
+use crate::job::{ClusterName, format_duration};
 use crate::lease::{Era, LeaseInstant, Memory, Server};
 use crate::store::StoreError;
 
-use super::file::File;
+use super::file::{BUSY_TIMEOUT, File};
 use super::tables::{TableError, Tables, begin};
 
 /// Requests that share one transaction at the most; more would only make the first wait longer.
 const BATCH: usize = 256;
 
 /// Answers come within this long, or the request is given up: longer than a transaction waits for others.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The thread, as seen by those who ask it. It ends when this is dropped.
 pub(super) struct Worker {
@@ -95,17 +96,26 @@ impl Worker {
         T: Send + 'static,
         F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send + 'static,
     {
+        self.ask_within(ANSWER_TIMEOUT, perform).await
+    }
+
+    /// The same, and waits no longer than `limit`.
+    pub(super) async fn ask_within<T, F>(&self, limit: Duration, perform: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
         let gone = || StoreError::NotSent("local store: its thread has ended".to_owned());
         self.asks
             .send(Box::new(Question { perform: Some(perform), result: None, reply }))
             .map_err(|_| gone())?;
-        match timeout(ANSWER_TIMEOUT, answer).await {
+        match timeout(limit, answer).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(StoreError::Unknown("local store: its thread has ended".to_owned())),
             Err(_) => Err(StoreError::Unknown(format!(
-                "local store: no answer within {} s; is the disk stuck, or another process in the file?",
-                ANSWER_TIMEOUT.as_secs()
+                "local store: no answer within {}; is the disk stuck, or another process in the file?",
+                format_duration(limit)
             ))),
         }
     }
@@ -134,7 +144,13 @@ fn at_hand<'a>(file: &'a mut Option<File>, desk: &Desk) -> Result<&'a File, Stor
 
 fn transact(desk: &Desk, file: &File, batch: &mut [Box<dyn Ask>]) -> Result<(), StoreError> {
     let refused = |error: rusqlite::Error| StoreError::Refused(format!("local store: {error}"));
-    let transaction = begin(&file.connection).map_err(refused)?;
+    let transaction = begin(&file.connection).map_err(|error| match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy) => StoreError::Refused(format!(
+            "local store: another replica has been writing for {}; is the disk too busy?",
+            format_duration(BUSY_TIMEOUT)
+        )),
+        _ => refused(error),
+    })?;
     // The clocks are read once the file is ours: a decision never rests on a time before another's.
     let server = desk.server();
     let tables = Tables { connection: &transaction, cluster: &desk.cluster };

@@ -10,6 +10,7 @@ local before = record['until']
 if record.tick == record.mark and record.cause ~= 'manual' and remembers then
   record.phase = 'idle'
   record.stop = ''
+  record.stop_for = ''
   if record.tries > 1 then
     record.tries = record.tries - 1
     record.last = 'interrupted'

@@ -14,7 +14,7 @@ local function decided(tick)
 end
 
 local function longest_lease(bid)
-  return math.max(record.lease, bid.lease, bid.largest)
+  return longest_of(bid.lease, record.lease, bid.largest)
 end
 
 -- Rules 1 to 7; returns an answer when the request may not be considered.
@@ -23,25 +23,34 @@ local function enter(bid, when_created)
   if unsynced(bid.expect) then return answer('unsynced') end
   if era ~= bid.era then return answer('new_era', era) end
   if not record then
-    local wait = math.max(bid.lease, bid.largest)
+    local wait = longest_of(bid.lease, 0, bid.largest)
     create(bid.heard, wait, bid.seen)
     if when_created then when_created() end
     return answer('held', '', '', '', wait)
   end
   adopt_era(bid.heard, bid.largest, bid.lease)
+  recall_lost(bid.seen)
   if record.run == bid.run then
     if record.phase ~= 'running' then return decided(bid.tick) end
+    -- The grant may be of an earlier life of the store, which granted the lock to another since, and forgot it.
+    local needed = longest_lease(bid)
+    if bid.calm < needed then
+      local node, run, since = holder_or_nothing()
+      return answer('held', node, run, since, needed - bid.calm)
+    end
     record['until'] = math.max(record['until'], plus(now, bid.lease))
     record.ended = now
     changed = true
     return answer('won', record.fence, record.tries, record.started or now)
   end
   local longest = longest_lease(bid)
+  if bid.calm < longest then return nil end
+  -- A clock that is back again before long has harmed nothing by then.
   if record['until'] > plus(now, longest) then
     record['until'] = plus(now, longest)
     changed = true
   end
-  if record.phase == 'running' and record['until'] <= now and bid.calm >= longest then
+  if record.phase == 'running' and record['until'] <= now then
     end_run('interrupted', 'node_lost', record.ended or record.started or now)
   end
   return nil
@@ -50,22 +59,25 @@ end
 -- Rules 12 and 13; returns 'free', 'covered', or 'held' with its answer.
 local function contend(bid, rerun)
   local needed = record.run == '' and record.lease or longest_lease(bid)
+  -- What was seen later than now was seen by a clock that was stepped back since: it covers nothing.
+  local ended = record.ended and record.ended <= now and record.ended
   if record['until'] > 0 and (record['until'] > now or bid.calm < needed) then
     -- A run that began after the instant was not going on at it, however long it lives.
-    local covers = record.phase == 'running' and record.started and record.started <= bid.instant
-      and record.ended and record.ended >= bid.instant
+    local began = record.started and record.started <= bid.instant
+    local was_alive = began and ended and ended >= bid.instant --[[protection: living-holder, off: true]]
+    local covers = record.phase == 'running' and was_alive
     if bid.overlap == 'skip' and covers and not rerun then
       return 'covered'
     end
-    if bid.overlap == 'replace' and record.phase == 'running' then
-      record.stop = record.run
+    if bid.overlap == 'replace' and record.phase == 'running' and record.stop ~= record.run then
+      record.stop, record.stop_for, record.stop_by = record.run, 'replaced', ''
       changed = true
     end
     local node, run, since = holder_or_nothing()
-    local frees_in = math.max(record['until'] - now, needed - bid.calm, 0)
+    local frees_in = math.max(math.min(record['until'] - now, needed), needed - bid.calm, 0)
     return 'held', answer('held', node, run, since, frees_in)
   end
-  local covered = record.started and record.ended and record.started <= bid.instant and bid.instant < record.ended
+  local covered = record.started and ended and record.started <= bid.instant and bid.instant < ended
   if bid.overlap == 'skip' and covered and not rerun then return 'covered' end
   return 'free'
 end
@@ -81,17 +93,19 @@ local function grant(bid, cause)
   record.ended = now
   record.last = ''
   record.reason = ''
-  record['until'] = plus(now, bid.lease)
+  record['until'] = plus(math.max(now, bid.heard), bid.lease)
   record.lease = bid.lease
   record.owner = bid.node
   record.stop = ''
+  record.stop_for = ''
   changed = true
   return answer('won', record.fence, record.tries, record.started)
 end
 
 local function bid_from_argv(instant)
+  local calm = tonumber(ARGV[4]) --[[protection: calm, off: MAX]]
   return {
-    node = ARGV[1], expect = tonumber(ARGV[2]), era = ARGV[3], calm = tonumber(ARGV[4]), heard = tonumber(ARGV[5]),
+    node = ARGV[1], expect = tonumber(ARGV[2]), era = ARGV[3], calm = calm, heard = tonumber(ARGV[5]),
     largest = tonumber(ARGV[6]), seen = optional(ARGV[7]), run = ARGV[8], tick = tonumber(ARGV[9]),
     lease = tonumber(ARGV[10]), overlap = ARGV[11], instant = instant,
   }

@@ -1,11 +1,13 @@
 -- Invariant: a tick at or below the mark is never granted, and every tick that the mark passes has an entry.
 -- ARGV: 1-11 bid; 12 prev, 13 gap mark, 14 gap count, 15 gap reason, 16 sched, 17 start deadline, 18 rerun policy,
--- 19 catch-up, 20 wall.
+-- 19 catch-up, 20 wall, 21 why the caller cannot run it.
 local tick = tonumber(ARGV[9])
 local bid = bid_from_argv(tick)
 local prev, gap_mark, gap_count, gap_reason = optional(ARGV[12]), optional(ARGV[13]), ARGV[14], ARGV[15]
 local sched, start_deadline, wall = ARGV[16], tonumber(ARGV[17]), tonumber(ARGV[20])
-local catch_up = ARGV[19] == '1'
+local catch_up, unfit = ARGV[19] == '1', ARGV[21]
+-- Who would not run itself has nothing stopped.
+if unfit ~= '' and bid.overlap == 'replace' then bid.overlap = 'wait' end
 
 -- A claim that finds no record: its own tick may have been forgotten, if the mark then covers it.
 local function remember_lost()
@@ -17,17 +19,19 @@ local refused = enter(bid, remember_lost)
 if refused then return refused end
 
 -- Rule 8.
-if tick > now + EARLY_TOLERANCE then return answer('early', tick - now) end
+local is_early = tick > now + EARLY_TOLERANCE --[[protection: early, off: false]]
+if is_early then return answer('early', tick - now) end
 
 -- Rule 9.
-local rerun = ARGV[18] == 'rerun' and record.phase == 'idle' and record.tick == tick and record.cause ~= 'manual'
-  and record.last == 'interrupted' and record.tries == 1
-local is_decided = tick <= record.mark --[[protection: mark]]
+local rerun = ARGV[18] == 'rerun' and unfit == '' and record.phase == 'idle' and record.tick == tick
+  and record.cause ~= 'manual' and record.last == 'interrupted' and record.tries < TRIES
+local is_decided = tick <= record.mark --[[protection: mark, off: false]]
 if is_decided and not rerun then
   local after = record.lost
   if not after or after >= tick or record.tick == tick then return decided(tick) end
   -- The mark was raised past the tick when the store forgot, and this is its entry.
-  record.lost = tick < record.mark and tick or nil
+  -- Of a record that was never granted it stays known up to where ticks were told of.
+  record.lost = (tick < record.mark or record.run == '') and tick or nil
   add_entry({
     'tick', tick, 'after', is_under(sched) and after or '', 'cause', 'schedule', 'outcome', 'unknown',
     'reason', 'store_reset', 'finished', now,
@@ -37,7 +41,9 @@ end
 
 -- Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
 local function pass_over()
-  local lost, after = record.lost, record.lost or record.mark
+  local lost = record.lost
+  if lost and lost >= record.mark then lost = nil end
+  local after = lost or record.mark
   record.lost = nil
   if not prev or prev <= after or not is_under(sched) then return end
   add_entry({
@@ -55,6 +61,8 @@ end
 local function consume(outcome, reason)
   if rerun then return decided(tick) end
   raise_mark()
+  -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
+  if record.run == '' then record.lost = record.mark end
   add_entry({
     'tick', tick, 'cause', catch_up and 'catch_up' or 'schedule', 'outcome', outcome, 'reason', reason,
     'finished', now,
@@ -63,13 +71,20 @@ local function consume(outcome, reason)
 end
 
 -- Rules 10 and 11.
-if math.min(now, wall) - tick > start_deadline and not catch_up and not rerun then return consume('missed', 'late') end
+local lateness = math.max(math.min(now, wall) - tick, 0)
+local paused = record.paused and now < record.paused
+-- A paused job misses nobody who could run it.
+local is_missed = lateness > start_deadline and not (paused and unfit ~= '')
+if is_missed and not catch_up and not rerun then
+  return consume('missed', unfit ~= '' and unfit or 'late')
+end
 if catch_up and not is_under(sched) then return consume('missed', 'edited') end
-if record.paused and now < record.paused then return consume('skipped', 'paused') end
+if paused then return consume('skipped', 'paused') end
 
 local standing, held = contend(bid, rerun)
 if standing == 'held' then return held end
 if standing == 'covered' then return consume('skipped', 'overlap') end
+if unfit ~= '' then return answer('early', math.max(start_deadline + 1 - lateness, 0)) end
 
 if rerun then
   record.tries = record.tries + 1

@@ -2,24 +2,29 @@
 //! on the server drops the connection, so that the next one resolves the address again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo, RedisError, ServerErrorKind, Value};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo, Pipeline, RedisError, RedisResult,
+    ServerErrorKind, Value,
+};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::debug;
 
 use crate::config::RedisUrl;
+use crate::job::format_duration;
 use crate::store::StoreError;
 
 /// A connection attempt, with its greeting, takes at most this long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A server that has not answered for this long is given up: less than the renewal interval of the usual lease.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Pauses between connection attempts grow from the first to the second.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
@@ -33,7 +38,16 @@ const USER_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 enum State {
     Down { why: String },
-    Up { connection: MultiplexedConnection, number: u64 },
+    Up(Line),
+}
+
+/// A connection that is up.
+#[derive(Clone)]
+struct Line {
+    connection: MultiplexedConnection,
+    number: u64,
+    /// How many answers came over it.
+    heard: Arc<AtomicU64>,
 }
 
 /// One connection, kept up by a task of its own until this is dropped.
@@ -70,7 +84,7 @@ impl Connector {
     /// Waits until the connection is up, at most one connection attempt long.
     pub(super) async fn ready(&self) -> Result<(), StoreError> {
         let mut states = self.state.subscribe();
-        let up = states.wait_for(|state| matches!(state, State::Up { .. }));
+        let up = states.wait_for(|state| matches!(state, State::Up(_)));
         match timeout(CONNECT_TIMEOUT, up).await {
             Ok(_) => Ok(()),
             Err(_) => Err(self.why_down()),
@@ -80,22 +94,58 @@ impl Connector {
     fn why_down(&self) -> StoreError {
         match &*self.state.borrow() {
             State::Down { why } => StoreError::NotSent(why.clone()),
-            State::Up { .. } => StoreError::NotSent("the connection has just come up: ask again".to_owned()),
+            State::Up(_) => StoreError::NotSent("the connection has just come up: ask again".to_owned()),
         }
     }
 
-    /// Sends one command and waits for its answer.
-    pub(super) async fn call(&self, command: &Cmd) -> Result<Value, CallError> {
-        let (mut connection, number) = match &*self.state.borrow() {
-            State::Up { connection, number } => (connection.clone(), *number),
-            State::Down { why } => return Err(CallError::Store(StoreError::NotSent(why.clone()))),
-        };
-        match timeout(RESPONSE_TIMEOUT, connection.send_packed_command(command)).await {
-            // The client hands errors of the server on as values.
-            Ok(result) => result.and_then(Value::extract_error).map_err(|error| self.judge(&error, number)),
+    /// Sends one command and waits for its answer, no longer than `limit`.
+    pub(super) async fn call(&self, command: &Cmd, limit: Duration) -> Result<Value, CallError> {
+        let line = self.line()?;
+        let mut connection = line.connection.clone();
+        let value = self.hear(&line, limit, connection.send_packed_command(command)).await?;
+        // The client hands errors of the server on as values.
+        value.extract_error().map_err(|error| self.judge(&error, line.number))
+    }
+
+    /// Sends several commands at once, and waits for the answers to all of them.
+    pub(super) async fn call_all(
+        &self,
+        commands: &Pipeline,
+    ) -> Result<Vec<Result<Value, CallError>>, CallError> {
+        let line = self.line()?;
+        let mut connection = line.connection.clone();
+        let sent = connection.send_packed_commands(commands, 0, commands.len());
+        let values = self.hear(&line, RESPONSE_TIMEOUT, sent).await?;
+        let each = |value: Value| value.extract_error().map_err(|error| self.judge(&error, line.number));
+        Ok(values.into_iter().map(each).collect())
+    }
+
+    fn line(&self) -> Result<Line, CallError> {
+        match &*self.state.borrow() {
+            State::Up(line) => Ok(line.clone()),
+            State::Down { why } => Err(CallError::Store(StoreError::NotSent(why.clone()))),
+        }
+    }
+
+    /// Waits for an answer, and doubts the connection when it does not come.
+    async fn hear<T>(
+        &self,
+        line: &Line,
+        limit: Duration,
+        answer: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, CallError> {
+        let before = line.heard.load(Ordering::Relaxed);
+        match timeout(limit, answer).await {
+            Ok(result) => {
+                line.heard.fetch_add(u64::from(result.is_ok()), Ordering::Relaxed);
+                result.map_err(|error| self.judge(&error, line.number))
+            }
             Err(_) => {
-                let why = format!("no answer within {} s", RESPONSE_TIMEOUT.as_secs());
-                self.drop_connection(number, &why);
+                let why = format!("no answer within {}", format_duration(limit));
+                // A server that answered others meanwhile is slow, and a new connection would not make it quicker.
+                if limit >= RESPONSE_TIMEOUT || line.heard.load(Ordering::Relaxed) == before {
+                    self.drop_connection(line.number, &why);
+                }
                 Err(CallError::Store(StoreError::Unknown(why)))
             }
         }
@@ -116,7 +166,7 @@ impl Connector {
                 CallError::Store(StoreError::Refused(said))
             }
             redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
-                // Redis 6.2 wraps what a script's command was refused for into an error of its own.
+                // By Redis 6.2, not as an error of its own kind.
                 if said.contains("READONLY") {
                     self.drop_connection(number, &said);
                 }
@@ -131,7 +181,7 @@ impl Connector {
 
     fn drop_connection(&self, doubted: u64, why: &str) {
         self.state.send_if_modified(|state| {
-            let is_it = matches!(state, State::Up { number, .. } if *number == doubted);
+            let is_it = matches!(state, State::Up(line) if line.number == doubted);
             if is_it {
                 *state = State::Down { why: why.to_owned() };
             }
@@ -148,10 +198,41 @@ pub(super) enum CallError {
     Store(StoreError),
 }
 
+impl From<CallError> for StoreError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Store(error) => error,
+            CallError::NoScript => {
+                Self::Refused("the server does not know a script that it was sent".to_owned())
+            }
+        }
+    }
+}
+
 fn shown(error: &RedisError) -> String {
-    match (error.code(), error.detail()) {
+    let said = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
         _ => error.to_string(),
+    };
+    match meaning(&said) {
+        Some(meaning) => format!("{meaning} ({said})"),
+        None => said,
+    }
+}
+
+/// What an answer means whose own words do not tell people what to do.
+fn meaning(said: &str) -> Option<&'static str> {
+    // Redis 6.2 wraps what a script's command was refused for into an error of its own.
+    if said.contains("READONLY") {
+        Some("the server is a replica, and takes no claims: name its primary in `store`")
+    } else if said.starts_with("LOADING") {
+        Some("the server is still loading its data")
+    } else if said.starts_with("MASTERDOWN") {
+        Some("the server is a replica that has lost its primary: name the primary in `store`")
+    } else if said.starts_with("CLUSTERDOWN") || said.starts_with("MOVED") {
+        Some("the server is a node of a Redis Cluster, which is not supported yet")
+    } else {
+        None
     }
 }
 
@@ -168,7 +249,7 @@ async fn keep_up(client: Client, label: String, state: Arc<watch::Sender<State>>
             Ok(Ok(connection)) => {
                 number += 1;
                 debug!(store = %label, "connected");
-                state.send_replace(State::Up { connection, number });
+                state.send_replace(State::Up(Line { connection, number, heard: Arc::default() }));
                 if states.wait_for(|state| matches!(state, State::Down { .. })).await.is_err() {
                     return;
                 }

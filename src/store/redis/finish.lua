@@ -7,17 +7,27 @@ if mine == 'over' then return answer('already_decided') end
 pass_maxmemory()
 local ended = math.max(math.min(tonumber(ARGV[17]), now), holding.started)
 if mine == 'forgotten' and held_by_another() then
-  -- Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it renews.
+  -- Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it renews
+  -- or asks again, and until then nobody else is granted the lock.
+  local before = record['until']
+  -- As far as the store knows, it covered no instant after its last sign of life.
+  end_run('interrupted', 'lock_lost', record.ended or record.started or now)
+  record['until'] = before
   record.fence = holding.fence
   raise_mark()
 else
-  if mine == 'forgotten' then put_back() end
+  if mine == 'forgotten' then
+    put_back()
+    -- A rerun may have been forgotten with it.
+    record.tries = math.max(record.tries, TRIES)
+  end
   -- After a loss of memory the wait goes on: a later holder may have been forgotten.
   if mine == 'mine' and ARGV[18] == era then record['until'] = 0 end
   record.phase = 'idle'
   record.last = ARGV[12]
   record.reason = ARGV[13]
   record.stop = ''
+  record.stop_for = ''
   record.ended = ended
 end
 add_entry({

@@ -10,7 +10,8 @@ if holding.cause ~= 'manual' then decided_up_to = math.max(decided_up_to, holdin
 
 local function standing()
   if not record or record.fence < holding.fence then return 'forgotten' end
-  if record.run == holding.run and record.fence == holding.fence and record.phase == 'running' then return 'mine' end
+  local is_holder = record.run == holding.run and record.fence == holding.fence --[[protection: holder-check, off: true]]
+  if is_holder and record.phase == 'running' then return 'mine' end
   return 'over'
 end
 
@@ -31,6 +32,14 @@ local function put_back()
     record = empty()
     record.mark = decided_up_to
     record.sched = holding.sched
+  end
+  -- Opened by one who had not seen the ticks before; the holder had, up to its own.
+  if record.run == '' and not record.lost and decided_up_to < record.mark then record.lost = decided_up_to end
+  if holding.cause == 'manual' and record.order_at and record.order_at <= holding.started then
+    -- It was taken by a run by hand after it was given: this one, unless that was `exec`.
+    if record.order ~= '' then record.taken = record.order end
+    record.order = ''
+    record.taken_run = holding.run
   end
   record.fence = holding.fence
   record.run = holding.run

@@ -38,6 +38,26 @@ impl RedisKeys {
         format!("solocron:{{{}}}:nodes", self.cluster)
     }
 
+    /// Which jobs' records an operator has changed lately: a hash by job.
+    pub fn notices(&self) -> String {
+        format!("solocron:{{{}}}:notices", self.cluster)
+    }
+
+    /// The cluster, as keys name it.
+    pub(super) fn cluster(&self) -> &str {
+        self.cluster.as_str()
+    }
+
+    /// A key beside those of jobs that is none's: no job's name begins so.
+    pub(super) fn job_probe(&self) -> String {
+        format!("solocron:{{{}/-}}:probe", self.cluster)
+    }
+
+    /// A key beside the cluster's own that nothing else uses.
+    pub(super) fn cluster_probe(&self) -> String {
+        format!("solocron:{{{}}}:probe", self.cluster)
+    }
+
     /// The jobs that the cluster has ever known: a set.
     pub fn jobs(&self) -> String {
         format!("solocron:{{{}}}:jobs", self.cluster)

@@ -3,6 +3,11 @@
 local bid = bid_from_argv(tonumber(ARGV[12]))
 local order = ARGV[13]
 
+-- The order is taken: by this run, or to be skipped.
+local function take_order()
+  if order ~= '' then record.order, record.taken, record.taken_run = '', order, bid.run end
+end
+
 local refused = enter(bid)
 if refused then return refused end
 
@@ -14,10 +19,10 @@ if standing == 'covered' then
   add_entry({
     'tick', bid.tick, 'run', bid.run, 'cause', 'manual', 'outcome', 'skipped', 'reason', 'overlap', 'finished', now,
   })
-  record.order = ''
+  take_order()
   return answer('consumed', 'skipped', 'overlap')
 end
 
 record.tries = 1
-record.order = ''
+take_order()
 return grant(bid, 'manual')

@@ -1,10 +1,17 @@
 //! The Redis store: the lease protocol as Lua scripts, over a connector whose every call is bounded.
 
+mod batch;
 mod connect;
+#[cfg(test)]
+mod connect_tests;
+mod inspect;
+mod judge;
 mod keys;
 mod records;
 mod reply;
+mod rights;
 mod scripts;
+mod settings;
 
 pub use keys::RedisKeys;
 pub use records::RedisStore;

@@ -3,16 +3,24 @@
 local FIELDS = {
   'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
   'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop', 'lost',
+  'paused_at', 'paused_by', 'paused_why', 'stop_by', 'order_tick', 'order_at', 'taken', 'taken_run', 'stop_for',
 }
 local NUMBERS = {
   schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
-  started = true, ended = true, paused = true, lost = true,
+  started = true, ended = true, paused = true, lost = true, paused_at = true, order_tick = true,
+  order_at = true,
 }
 local SCHEMA = 1
 local EARLY_TOLERANCE = 200
 local SYNC_TOLERANCE = 1000
 local FIRST_WAIT = 2000
 local KEPT_ENTRIES = 200
+local RENEWALS_PER_LEASE = 6
+local RENEWAL_ALLOWANCE = 4000
+-- The year 9999.
+local UNTIL_RESUMED = 253370764800000
+-- A tick is granted once, and once more after an interruption.
+local TRIES = 2
 -- The largest whole number that a double holds exactly.
 local MAX = 9007199254740991
 
@@ -48,6 +56,7 @@ local function empty()
   return {
     schema = SCHEMA, fence = 0, mark = 0, ['until'] = 0, lease = 0, phase = 'idle', run = '', tries = 0, cause = '',
     last = '', reason = '', owner = '', era = '', sched = '', order = '', stop = '',
+    paused_by = '', paused_why = '', stop_by = '', stop_for = '', taken = '', taken_run = '',
   }
 end
 
@@ -75,10 +84,10 @@ local function save()
   end
 end
 
--- Writes what was changed and answers: name, now, mark, then what the answer carries.
+-- Writes what was changed and answers: name, now, mark, lease, then what the answer carries.
 local function answer(name, ...)
   if changed then save() end
-  local reply = { name, text(now), record and text(record.mark) or '' }
+  local reply = { name, text(now), record and text(record.mark) or '', record and text(record.lease) or '' }
   for _, value in ipairs({ ... }) do
     reply[#reply + 1] = text(value)
   end
@@ -100,15 +109,28 @@ local function add_entry(pairs_of)
 end
 
 local function unsynced(expect)
-  return math.abs(now - expect) > SYNC_TOLERANCE
+  local is_off = math.abs(now - expect) > SYNC_TOLERANCE --[[protection: expect, off: false]]
+  return is_off
+end
+
+-- The longest lease that anybody may hold.
+local function longest_of(requested, recorded, largest)
+  local longest = math.max(requested, recorded, largest) --[[protection: largest-lease, off: requested]]
+  return longest
+end
+
+-- The mark of a store that forgot, when somebody had heard it at this instant: any tick up to it may be decided.
+local function maybe_decided(heard)
+  local mark = plus(heard, EARLY_TOLERANCE) --[[protection: mark-reset, off: 0]]
+  return mark
 end
 
 -- Ticks above `seen` may have been forgotten with the record.
 local function create(heard, wait, seen)
   record = empty()
   record.era = era
-  record.mark = plus(math.max(now, heard), EARLY_TOLERANCE)
-  record['until'] = plus(now, wait)
+  record.mark = maybe_decided(math.max(now, heard))
+  record['until'] = plus(math.max(now, heard), wait)
   record.lease = wait
   if seen and seen < record.mark then record.lost = seen end
   changed = true
@@ -134,6 +156,7 @@ local function end_run(outcome, reason, ended)
   record.last = outcome
   record.reason = reason
   record.stop = ''
+  record.stop_for = ''
 end
 
 -- Rule 4. A record without an era was missing, until its holder put it back: anything up to now may be lost.
@@ -141,9 +164,25 @@ local function adopt_era(heard, largest, lease)
   if record.era == era then return end
   if record.era == '' then heard = math.max(now, heard) end
   record.era = era
-  record.lease = math.max(record.lease, lease, largest)
+  record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
-  pass_unrecorded(plus(heard, EARLY_TOLERANCE))
+  pass_unrecorded(maybe_decided(heard))
+  changed = true
+end
+
+-- Ticks above the mark that the caller has seen were forgotten, where the record was opened by one who had not seen
+-- them, and nothing was decided since.
+local function recall_lost(seen)
+  if record.run == '' and not record.lost and seen and seen < record.mark then
+    record.lost = seen
+    changed = true
+  end
+end
+
+-- A word about whether the job is paused, unless a later one is known.
+local function recall_pausing(said_until, at, by, why)
+  if record.paused_at and record.paused_at >= at then return end
+  record.paused, record.paused_at, record.paused_by, record.paused_why = said_until, at, by, why
   changed = true
 end
 

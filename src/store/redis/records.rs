@@ -2,24 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
-use futures_util::future::try_join_all;
+use futures_util::future::{BoxFuture, try_join_all};
 use redis::{Cmd, FromRedisValue, Value};
 
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, UtcMillis};
 use crate::lease::{Entry, Era, Record, Reply, Request};
-use crate::store::{Answered, Beat, FORGET_NODES_MS, JobEntries, Peer, Pulse, Store, StoreError};
+use crate::store::{
+    Answered, Beat, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, JobEntries, Notice, Peer, Pulse, Replied,
+    Store, StoreError,
+};
 
 use super::RedisKeys;
-use super::connect::{CallError, Connector};
+use super::batch;
+use super::connect::{CallError, Connector, RESPONSE_TIMEOUT};
+use super::inspect::Login;
 use super::reply::{self, Texts};
-use super::scripts::{self, LeaseScript};
+use super::scripts::{self, Call, LeaseScript};
 
 /// A cluster's records on one Redis server.
 pub struct RedisStore {
-    keys: RedisKeys,
+    pub(super) keys: RedisKeys,
     label: String,
+    pub(super) login: Login,
     /// Renewals alone, so that nothing can hold them up.
     renewals: Connector,
     rest: Connector,
@@ -39,25 +46,35 @@ impl RedisStore {
             keys: RedisKeys::of(cluster),
             renewals: Connector::start(url)?,
             rest: Connector::start(url)?,
+            login: Login::of(url),
             label,
         })
     }
 
     async fn run_script(
         &self,
-        connector: &Connector,
+        (connector, limit): (&Connector, Duration),
         script: &LeaseScript,
         keys: &[String],
         args: &[Vec<u8>],
     ) -> Result<Value, StoreError> {
-        match connector.call(&script.by_hash(keys, args)).await {
-            Err(CallError::NoScript) => connector.call(&script.whole(keys, args)).await.map_err(store_error),
-            result => result.map_err(store_error),
+        match connector.call(&script.by_hash(keys, args), limit).await {
+            Err(CallError::NoScript) => Ok(connector.call(&script.whole(keys, args), limit).await?),
+            result => Ok(result?),
         }
     }
 
-    async fn read<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
-        let value = self.rest.call(command).await.map_err(store_error)?;
+    /// Which connection a request goes by, and for how long its answer is waited for.
+    fn way(&self, request: &Request) -> (&Connector, Duration) {
+        match request {
+            Request::Renew(renew) => (&self.renewals, renew.patience().min(RESPONSE_TIMEOUT)),
+            _ => (&self.rest, RESPONSE_TIMEOUT),
+        }
+    }
+
+    /// Sends one command, and reads its answer.
+    pub(super) async fn read<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
+        let value = self.rest.call(command, RESPONSE_TIMEOUT).await?;
         T::from_redis_value(value).map_err(|error| StoreError::Refused(format!("unexpected answer: {error}")))
     }
 
@@ -83,16 +100,15 @@ impl RedisStore {
     }
 }
 
-fn store_error(error: CallError) -> StoreError {
-    match error {
-        CallError::Store(error) => error,
-        CallError::NoScript => StoreError::Refused("the server forgot a script it was just sent".to_owned()),
-    }
-}
-
 fn peer(text: &str) -> Option<Peer> {
     let (at, said) = text.split_once(' ')?;
     Some(Peer { at: UtcMillis(at.parse().ok()?), beat: serde_json::from_str(said).ok()? })
+}
+
+/// A notice about what is no job's name is no notice.
+fn notice(texts: &mut Texts) -> Result<Option<Notice>, StoreError> {
+    let (job, stamp) = (texts.text(), texts.value()?);
+    Ok(JobName::parse(&job).ok().map(|job| Notice { job, stamp }))
 }
 
 impl Store for RedisStore {
@@ -102,10 +118,13 @@ impl Store for RedisStore {
 
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply> {
         Box::pin(async move {
-            let connector = if matches!(request, Request::Renew(_)) { &self.renewals } else { &self.rest };
-            let (script, keys, args) = scripts::call_of(request, &self.keys, job);
-            reply::read(self.run_script(connector, script, &keys, &args).await?)
+            let Call { script, keys, args } = scripts::call_of(request, &self.keys, job);
+            reply::read(self.run_script(self.way(request), script, &keys, &args).await?)
         })
+    }
+
+    fn submit_all<'a>(&'a self, requests: &'a [(JobName, Request)]) -> BoxFuture<'a, Vec<Replied>> {
+        Box::pin(batch::submit_all(&self.rest, &self.keys, requests))
     }
 
     fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse> {
@@ -116,14 +135,26 @@ impl Store for RedisStore {
                 node.into(),
                 said.unwrap_or_default().into_bytes(),
                 FORGET_NODES_MS.to_string().into_bytes(),
+                FORGET_NOTICES_MS.to_string().into_bytes(),
             ];
-            let value = self.run_script(&self.rest, scripts::pulse(), &[self.keys.nodes()], &args).await?;
+            let (way, keys) = ((&self.rest, RESPONSE_TIMEOUT), [self.keys.nodes(), self.keys.notices()]);
+            let value = self.run_script(way, scripts::pulse(), &keys, &args).await?;
             let mut texts = Texts::of(value)?;
             let (now, era, forgot) = (UtcMillis(texts.value()?), Era(texts.text()), texts.text() == "1");
+            let told: usize = texts.value()?;
+            let notices = (0..told).map(|_| notice(&mut texts)).collect::<Result<Vec<_>, _>>()?;
             let rest: Vec<String> = texts.rest().collect();
             let mut peers: Vec<Peer> = rest.chunks(2).filter_map(|pair| peer(pair.get(1)?)).collect();
             peers.sort_by(|a, b| a.beat.node.cmp(&b.beat.node));
-            Ok(Pulse { now, era, forgot, peers })
+            Ok(Pulse { now, era, forgot, peers, notices: notices.into_iter().flatten().collect() })
+        })
+    }
+
+    fn announce<'a>(&'a self, job: &'a JobName) -> Answered<'a, ()> {
+        Box::pin(async move {
+            let (way, keys) = ((&self.rest, RESPONSE_TIMEOUT), [self.keys.notices()]);
+            let args = [job.as_str().into()];
+            self.run_script(way, scripts::announce(), &keys, &args).await.map(|_| ())
         })
     }
 
@@ -142,8 +173,9 @@ impl Store for RedisStore {
             if jobs.is_empty() {
                 return Ok(());
             }
-            let names: Vec<&str> = jobs.iter().map(JobName::as_str).collect();
-            self.read(redis::cmd("SADD").arg(self.keys.jobs()).arg(names)).await
+            let names: Vec<Vec<u8>> = jobs.iter().map(|job| job.as_str().into()).collect();
+            let (way, keys) = ((&self.rest, RESPONSE_TIMEOUT), [self.keys.jobs(), self.keys.nodes()]);
+            self.run_script(way, scripts::enroll(), &keys, &names).await.map(|_| ())
         })
     }
 
@@ -156,6 +188,10 @@ impl Store for RedisStore {
             let entries = self.entries(job, newest).await?;
             Ok((job.clone(), entries))
         })))
+    }
+
+    fn inspect(&self) -> Answered<'_, Vec<Concern>> {
+        Box::pin(self.look_around())
     }
 
     fn label(&self) -> String {

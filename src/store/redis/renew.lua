@@ -14,8 +14,12 @@ if mine == 'forgotten' then
   record.last = ''
   record.reason = ''
   record.stop = ''
+  record.stop_for = ''
 end
-record['until'] = plus(now, holding.lease)
+-- Never earlier than before: a clock that was set back may be set right again.
+record['until'] = math.max(record['until'], plus(now, holding.lease))
 record.lease = holding.lease
 record.ended = now
-return answer('renewed', record.stop == holding.run and '1' or '0')
+local stop = ''
+if record.stop == holding.run then stop = record.stop_for ~= '' and record.stop_for or 'operator' end
+return answer('renewed', stop)

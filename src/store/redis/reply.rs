@@ -1,4 +1,4 @@
-//! Answers of the scripts: arrays of texts, `[name, now, mark, …]`.
+//! Answers of the scripts: arrays of texts, `[name, now, mark, lease, …]`.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::{FromRedisValue, Value};
 
 use crate::job::{Fence, Reason, UtcMillis, Verdict};
-use crate::lease::{Answer, Era, Holder, Reply, ScheduleHash};
+use crate::lease::{Answer, Era, Holder, Pausing, Reply, ScheduleHash};
 use crate::store::StoreError;
 
 /// Reads the texts of an answer one by one.
@@ -62,11 +62,12 @@ pub(super) fn read(value: Value) -> Result<Reply, StoreError> {
     let name = texts.text();
     let now = UtcMillis(texts.value()?);
     let mark = texts.optional()?.map(UtcMillis);
+    let lease = texts.optional()?.map(Duration::from_millis);
     let answer = match name.as_str() {
         "unsynced" => Answer::Unsynced,
         "new_era" => Answer::NewEra(Era(texts.text())),
         "newer_schema" => Answer::NewerSchema(texts.value()?),
-        "opened" => Answer::Opened { sched: ScheduleHash(texts.text()) },
+        "opened" => Answer::Opened { sched: ScheduleHash(texts.text()), pausing: pausing(&mut texts)? },
         "won" => won(&mut texts)?,
         "early" => Answer::Early { wait: texts.millis()? },
         "held" => held(&mut texts)?,
@@ -75,16 +76,24 @@ pub(super) fn read(value: Value) -> Result<Reply, StoreError> {
             verdict(&mut texts)?
                 .ok_or_else(|| StoreError::Unknown("the answer names no outcome".to_owned()))?,
         ),
-        "renewed" => Answer::Renewed { stop: texts.text() == "1" },
+        "renewed" => Answer::Renewed { stop: texts.optional()? },
         "lost" => Answer::Lost,
         "finished" => Answer::Finished,
         "already_decided" => Answer::AlreadyDecided,
         "abandoned" => Answer::Abandoned,
+        "noted" => Answer::Noted,
+        "no_record" => Answer::NoRecord,
         other => {
             return Err(StoreError::Unknown(format!("the store answered `{other}`, which is no answer")));
         }
     };
-    Ok(Reply { now, mark, answer })
+    Ok(Reply { now, mark, lease, answer })
+}
+
+fn pausing(texts: &mut Texts) -> Result<Option<Pausing>, StoreError> {
+    let Some(at) = texts.optional()?.map(UtcMillis) else { return Ok(None) };
+    let (until, by) = (texts.optional()?.map(UtcMillis), texts.text());
+    Ok(Some(Pausing { until, at, by, why: Some(texts.text()).filter(|why| !why.is_empty()) }))
 }
 
 fn won(texts: &mut Texts) -> Result<Answer, StoreError> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use redis::{Cmd, Script};
 
 use crate::job::{JobName, OnInterrupt, Overlap, Tick, UtcMillis};
-use crate::lease::{Caller, Claim, Finish, Holding, Manual, Open, Protection, Request};
+use crate::lease::{Act, Caller, Claim, Finish, Holding, Manual, Open, Operate, Protection, Request};
 
 use super::RedisKeys;
 
@@ -27,7 +27,10 @@ script!(MANUAL, "record.lua", "bid.lua", "manual.lua");
 script!(RENEW, "record.lua", "holding.lua", "renew.lua");
 script!(FINISH, "record.lua", "holding.lua", "finish.lua");
 script!(ABANDON, "record.lua", "abandon.lua");
+script!(OPERATE, "record.lua", "operate.lua");
 script!(PULSE, "pulse.lua");
+script!(ANNOUNCE, "announce.lua");
+script!(ENROLL, "enroll.lua");
 
 /// A script with its hash.
 pub(super) struct LeaseScript {
@@ -40,6 +43,11 @@ impl LeaseScript {
         let code = without_switched_off(code);
         let hash = Script::new(&code).get_hash().to_owned();
         Self { code, hash }
+    }
+
+    /// What the server knows it by.
+    pub(super) fn hash(&self) -> &str {
+        &self.hash
     }
 
     /// The call by hash.
@@ -59,18 +67,17 @@ impl LeaseScript {
     }
 }
 
-/// Turns `local x = CONDITION --[[protection: NAME]]` into `local x = false` where a test build has switched it off.
+/// Turns `local x = VALUE --[[protection: NAME, off: OTHER]]` into `local x = OTHER` where a test build has switched
+/// the protection off.
 fn without_switched_off(code: &str) -> String {
-    let off: Vec<String> = Protection::ALL
-        .iter()
-        .filter(|protection| !protection.is_on())
-        .map(|protection| format!("--[[protection: {protection}]]"))
-        .collect();
-    let line = |line: &str| match line.split_once(" = ") {
-        Some((name, _)) if off.iter().any(|marker| line.contains(marker)) => format!("{name} = false\n"),
-        _ => format!("{line}\n"),
+    let off: Vec<_> = Protection::ALL.iter().filter(|protection| !protection.is_on()).collect();
+    let switched = |line: &str| {
+        let (code, marker) = line.split_once(" --[[protection: ")?;
+        let (name, value) = marker.strip_suffix("]]")?.split_once(", off: ")?;
+        let (variable, _) = code.split_once(" = ")?;
+        off.iter().any(|protection| protection.as_str() == name).then(|| format!("{variable} = {value}\n"))
     };
-    code.lines().map(line).collect()
+    code.lines().map(|line| switched(line).unwrap_or_else(|| format!("{line}\n"))).collect()
 }
 
 /// The heartbeat's script.
@@ -78,12 +85,25 @@ pub(super) fn pulse() -> &'static LeaseScript {
     &PULSE
 }
 
+/// The script by which replicas are told that a record was changed by an operator.
+pub(super) fn announce() -> &'static LeaseScript {
+    &ANNOUNCE
+}
+
+/// The script by which jobs are made known.
+pub(super) fn enroll() -> &'static LeaseScript {
+    &ENROLL
+}
+
 /// The script of a request, with its keys and arguments.
-pub(super) fn call_of(
-    request: &Request,
-    keys: &RedisKeys,
-    job: &JobName,
-) -> (&'static LeaseScript, [String; 3], Vec<Vec<u8>>) {
+pub(super) struct Call {
+    pub(super) script: &'static LeaseScript,
+    pub(super) keys: [String; 3],
+    pub(super) args: Vec<Vec<u8>>,
+}
+
+/// How to make a request.
+pub(super) fn call_of(request: &Request, keys: &RedisKeys, job: &JobName) -> Call {
     let (script, args): (&'static LeaseScript, Args) = match request {
         Request::Open(open) => (&OPEN, open_args(open)),
         Request::Claim(claim) => (&CLAIM, claim_args(claim)),
@@ -91,12 +111,13 @@ pub(super) fn call_of(
         Request::Renew(renew) => (&RENEW, Args::holding(&renew.holding).instant(renew.expect)),
         Request::Finish(finish) => (&FINISH, finish_args(finish)),
         Request::Abandon(abandon) => (&ABANDON, Args::default().text(abandon.run).text(&abandon.era.0)),
+        Request::Operate(operate) => (&OPERATE, operate_args(operate)),
     };
-    (script, [keys.state(job), keys.lock(job), keys.runs(job)], args.0)
+    Call { script, keys: [keys.state(job), keys.lock(job), keys.runs(job)], args: args.0 }
 }
 
 fn open_args(open: &Open) -> Args {
-    let caller = &open.caller;
+    let (caller, pausing) = (&open.caller, open.pausing.as_ref());
     Args::default()
         .text(&caller.era.0)
         .instant(caller.heard)
@@ -105,6 +126,25 @@ fn open_args(open: &Open) -> Args {
         .text(&open.sched.0)
         .duration(open.lease)
         .flag(open.known)
+        .flag(pausing.is_some())
+        .optional(pausing.map(|said| said.at.0))
+        .optional(pausing.and_then(|said| said.until).map(|until| until.0))
+        .optional(pausing.map(|said| &said.by))
+        .optional(pausing.and_then(|said| said.why.as_ref()))
+}
+
+fn operate_args(operate: &Operate) -> Args {
+    let args = Args::default().instant(operate.expect).text(&operate.by);
+    match &operate.act {
+        Act::Pause { lasts, why } => {
+            args.text("pause").optional(lasts.map(|lasts| lasts.as_millis().min(MAX))).optional(why.as_ref())
+        }
+        Act::Resume => args.text("resume"),
+        Act::Trigger { order, tick } => args.text("trigger").text(order).tick(*tick),
+        Act::Withdraw { order } => args.text("withdraw").text(order),
+        Act::Unlock { run } => args.text("unlock").text(run),
+        Act::Kill { run } => args.text("kill").optional(*run),
+    }
 }
 
 fn claim_args(claim: &Claim) -> Args {
@@ -124,6 +164,7 @@ fn claim_args(claim: &Claim) -> Args {
         .text(rerun)
         .flag(claim.catch_up)
         .instant(claim.wall)
+        .optional(claim.unfit)
 }
 
 fn manual_args(manual: &Manual) -> Args {

@@ -1,0 +1,273 @@
+//! Notices that jobs.toml is another one: an editor that renames a new file into its place, a symbolic link that leads
+//! elsewhere as in a ConfigMap, or a file written over. The folder is watched, as a watch of the file would end with it;
+//! every few seconds it is read all the same, for file systems that tell nobody.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use tracing::warn;
+
+use super::reloader::Order;
+
+/// A file is another one once it has been the same for this long: an editor may be writing it.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// A file that is being written for longer than this many times `QUIET` is loaded when it is looked at next.
+const MAX_LOOKS: usize = 20;
+
+/// However quiet the folder is, the file is read this often.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// What may bring about another file. `MODIFY` is left out: whoever writes closes the file in the end.
+const MAKES_ANOTHER: AddWatchFlags = AddWatchFlags::IN_CLOSE_WRITE
+    .union(AddWatchFlags::IN_MOVED_TO)
+    .union(AddWatchFlags::IN_CREATE)
+    .union(AddWatchFlags::IN_DELETE)
+    .union(AddWatchFlags::IN_ATTRIB)
+    .union(AddWatchFlags::IN_DELETE_SELF)
+    .union(AddWatchFlags::IN_MOVE_SELF);
+
+/// A watch of one file.
+pub(crate) struct FileWatch {
+    path: PathBuf,
+    /// Its bytes when it was last found quiet; nothing if it could not be read.
+    seen: Option<Vec<u8>>,
+    folders: BTreeMap<PathBuf, WatchDescriptor>,
+    orders: mpsc::Sender<Order>,
+    /// Whether it was said that a folder cannot be watched.
+    has_complained: bool,
+}
+
+/// The queue of the kernel, as the runtime waits for it.
+struct Queue(Inotify);
+
+impl AsRawFd for Queue {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl FileWatch {
+    /// Of the file that was loaded with this text.
+    pub(crate) fn new(path: PathBuf, text: &str, orders: mpsc::Sender<Order>) -> Self {
+        Self {
+            path,
+            seen: Some(text.as_bytes().to_vec()),
+            folders: BTreeMap::new(),
+            orders,
+            has_complained: false,
+        }
+    }
+
+    /// Watches until nobody takes orders any more.
+    pub(crate) async fn run(mut self) {
+        let queue = open_queue();
+        let queue = queue.inspect_err(|error| self.complain(error)).ok();
+        loop {
+            // Before the look: whatever comes later is told.
+            self.watch_folders(queue.as_ref());
+            if self.is_another().await && self.orders.send(Order::Noticed).await.is_err() {
+                return;
+            }
+            // Either way it is looked at again.
+            let _ = timeout(LOOK_EVERY, self.hear(queue.as_ref())).await;
+        }
+    }
+
+    fn complain(&mut self, error: &dyn std::fmt::Display) {
+        if std::mem::replace(&mut self.has_complained, true) {
+            return;
+        }
+        let file = self.path.display();
+        let every_s = LOOK_EVERY.as_secs();
+        warn!(%file, %error, every_s, "folder of the jobs file cannot be watched: the file is looked at now and then");
+    }
+
+    /// Watches the file's folder, and that of what it links to.
+    fn watch_folders(&mut self, queue: Option<&AsyncFd<Queue>>) {
+        let Some(queue) = queue.map(|queue| &queue.get_ref().0) else { return };
+        let target = std::fs::canonicalize(&self.path).ok();
+        let folders: Vec<PathBuf> =
+            [Some(self.path.clone()), target].into_iter().flatten().map(folder_of).collect();
+        let gone = std::mem::take(&mut self.folders);
+        for folder in &folders {
+            match queue.add_watch(folder, MAKES_ANOTHER | AddWatchFlags::IN_ONLYDIR) {
+                Ok(watch) => drop(self.folders.insert(folder.clone(), watch)),
+                // It may be replaced just now.
+                Err(Errno::ENOENT | Errno::ENOTDIR) => {}
+                Err(error) => self.complain(&error),
+            }
+        }
+        for watch in gone.values().filter(|watch| !self.folders.values().any(|kept| kept == *watch)) {
+            // A folder that was deleted took its watch along.
+            let _ = queue.rm_watch(*watch);
+        }
+    }
+
+    /// Waits until something happens that may have to do with the file.
+    async fn hear(&self, queue: Option<&AsyncFd<Queue>>) {
+        let Some(queue) = queue else { return std::future::pending().await };
+        // Through links, anything may lead elsewhere.
+        let is_link = std::fs::symlink_metadata(&self.path).is_ok_and(|file| file.is_symlink());
+        let mut is_heard = false;
+        while !is_heard {
+            let Ok(mut ready) = queue.readable().await else { return std::future::pending().await };
+            // However much happens in the folder, it is not looked at more often than this.
+            sleep(QUIET).await;
+            loop {
+                match queue.get_ref().0.read_events() {
+                    Ok(events) => is_heard |= is_link || events.iter().any(|event| self.concerns(event)),
+                    Err(_) => break ready.clear_ready(),
+                }
+            }
+        }
+    }
+
+    fn concerns(&self, event: &InotifyEvent) -> bool {
+        event.name.as_deref().is_none_or(|name| Some(name) == self.path.file_name() || is_of_volume(name))
+    }
+
+    /// Whether the file is another one than it was, and nobody is writing it.
+    async fn is_another(&mut self) -> bool {
+        let mut before = read(&self.path).await;
+        if before == self.seen {
+            return false;
+        }
+        for _ in 0..MAX_LOOKS {
+            sleep(QUIET).await;
+            let now = read(&self.path).await;
+            if now == before {
+                return std::mem::replace(&mut self.seen, now) != self.seen;
+            }
+            before = now;
+        }
+        false
+    }
+}
+
+fn open_queue() -> io::Result<AsyncFd<Queue>> {
+    let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
+    #[expect(
+        deprecated,
+        reason = "its successor asks for a promise that this type keeps: the fd is the queue's own and never changes"
+    )]
+    AsyncFd::new(Queue(queue))
+}
+
+/// What a ConfigMap's files lead through is swapped as `..data`.
+fn is_of_volume(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b"..")
+}
+
+fn folder_of(path: PathBuf) -> PathBuf {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+async fn read(path: &Path) -> Option<Vec<u8>> {
+    tokio::fs::read(path).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nothing that a test waits for takes longer.
+    const DEADLINE: Duration = Duration::from_secs(60);
+
+    struct Scene {
+        folder: tempfile::TempDir,
+        orders: mpsc::Receiver<Order>,
+        watching: tokio::task::JoinHandle<()>,
+    }
+
+    impl Scene {
+        /// A watch of `jobs.toml` in a folder that holds it with the text `1`, made so by `lay`.
+        fn new(lay: impl FnOnce(&Path)) -> Self {
+            let folder = tempfile::tempdir().expect("a folder");
+            lay(folder.path());
+            let (orders, heard) = mpsc::channel(16);
+            let watch = FileWatch::new(folder.path().join("jobs.toml"), "1", orders);
+            Self { folder, orders: heard, watching: tokio::spawn(watch.run()) }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.path().join(name)
+        }
+
+        async fn is_noticed(&mut self) {
+            let order = timeout(DEADLINE, self.orders.recv()).await.expect("in time");
+            assert!(matches!(order, Some(Order::Noticed)));
+        }
+    }
+
+    impl Drop for Scene {
+        fn drop(&mut self) {
+            self.watching.abort();
+        }
+    }
+
+    fn write(path: PathBuf, text: &str) {
+        std::fs::write(path, text).expect("a writable folder");
+    }
+
+    fn link(to: &str, path: PathBuf) {
+        std::os::unix::fs::symlink(to, path).expect("a folder that holds links");
+    }
+
+    #[tokio::test]
+    async fn a_file_written_over_or_renamed_into_its_place_is_noticed_once() {
+        let mut scene = Scene::new(|folder| write(folder.join("jobs.toml"), "1"));
+        write(scene.path("jobs.toml"), "2");
+        scene.is_noticed().await;
+        write(scene.path("jobs.toml.new"), "3");
+        std::fs::rename(scene.path("jobs.toml.new"), scene.path("jobs.toml")).expect("renamed");
+        scene.is_noticed().await;
+        // A touch, a log in the same folder: no other file.
+        write(scene.path("jobs.toml"), "3");
+        write(scene.path("app.log"), "x");
+        write(scene.path("jobs.toml"), "4");
+        scene.is_noticed().await;
+        assert!(scene.orders.try_recv().is_err());
+    }
+
+    #[tokio::test]
+    async fn a_link_that_leads_elsewhere_is_noticed() {
+        let mut scene = Scene::new(|folder| {
+            for (version, text) in [("..1", "1"), ("..2", "2"), ("..3", "3")] {
+                std::fs::create_dir(folder.join(version)).expect("a folder");
+                write(folder.join(version).join("jobs.toml"), text);
+            }
+            link("..1", folder.join("..data"));
+            link("..data/jobs.toml", folder.join("jobs.toml"));
+        });
+        for version in ["..2", "..3"] {
+            // As kubelet swaps the files of a ConfigMap.
+            link(version, scene.path("..data_tmp"));
+            std::fs::rename(scene.path("..data_tmp"), scene.path("..data")).expect("renamed");
+            scene.is_noticed().await;
+        }
+        write(scene.path("..3/jobs.toml"), "4");
+        scene.is_noticed().await;
+    }
+
+    #[tokio::test]
+    async fn a_file_that_goes_and_comes_back_is_noticed() {
+        let mut scene = Scene::new(|folder| write(folder.join("jobs.toml"), "1"));
+        std::fs::remove_file(scene.path("jobs.toml")).expect("removed");
+        scene.is_noticed().await;
+        write(scene.path("jobs.toml"), "1");
+        scene.is_noticed().await;
+    }
+}

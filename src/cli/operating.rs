@@ -1,0 +1,137 @@
+//! The command line of what an operator does to a cluster, from any machine that reaches its store.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use crate::job::JobName;
+
+use super::args::duration;
+
+/// Longer reasons belong elsewhere: they lie in the job's record, and `status` shows them in one line.
+const MAX_REASON: usize = 200;
+
+/// The commands that change something in the cluster.
+#[derive(Debug, Subcommand)]
+pub enum Operating {
+    /// Skip a job's ticks, on every replica, for a time or until it is resumed
+    #[command(
+        after_help = "Each tick is recorded as `skipped (paused)`. A run that goes on is not stopped. `status` \
+        shows who paused what, since when, until when and why.\n\n\
+        Exit codes: 0 paused, 1 no replica knows the job yet, 2 unknown job, 69 store unreachable.\n\n\
+        Example: solocron pause backup --for 2h --reason 'database moves'"
+    )]
+    Pause(PauseArgs),
+    /// End a job's pause
+    #[command(
+        after_help = "Exit codes: 0 not paused any more, 1 no replica knows the job yet, 2 unknown job, 69 store \
+        unreachable."
+    )]
+    Resume(ResumeArgs),
+    /// Run a job by hand, once, on whichever replica takes it first
+    #[command(
+        after_help = "Takes the job's own lock, and decides no tick. Prints the run's id on stdout once a replica \
+        has taken it. While another run goes on, the job's `overlap` decides: `skip` skips it, `wait` waits for up to \
+        `start_deadline`, `replace` stops the other first. A paused job runs by hand all the same.\n\n\
+        With --follow the command waits for the end, prints the end of the output (at most 4 KiB), and exits as the run \
+        did (128+n for signal n).\n\n\
+        Exit codes: 0 a replica runs it, 1 no replica took it in time, 2 unknown job, 69 store unreachable, 75 skipped."
+    )]
+    Trigger(TriggerArgs),
+    /// Remove the lock of a holder that is not heard from any more
+    #[command(
+        after_help = "For jobs with a long lease, where waiting for its end takes too long. Refused while the \
+        holder is heard. Asks first, because a holder that is only cut off may still run the job until the lease ends.\n\n\
+        Exit codes: 0 removed, 1 nothing was changed, 2 unknown job, 69 store unreachable."
+    )]
+    Unlock(UnlockArgs),
+    /// Stop a job's run, wherever it is
+    #[command(
+        after_help = "The run gets SIGTERM, and SIGKILL after its kill_grace; it is recorded as `killed \
+        (operator)`. The command waits for that. Later ticks run as always: see `pause`.\n\n\
+        Exit codes: 0 it has ended, 1 no run goes on, or it has not ended in time, 2 unknown job, 69 store unreachable."
+    )]
+    Kill(KillArgs),
+}
+
+/// Flags of `pause`.
+#[derive(Debug, Args)]
+pub struct PauseArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub job: JobName,
+    /// End the pause by itself after this long [default: until `resume`]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    pub lasts: Option<Duration>,
+    /// Why, for whoever looks at `status`
+    #[arg(long, value_name = "TEXT", value_parser = reason)]
+    pub reason: Option<String>,
+}
+
+/// Flags of `trigger`.
+#[derive(Debug, Args)]
+pub struct TriggerArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub job: JobName,
+    /// Run it for this tick, RFC 3339 [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub tick: Option<jiff::Timestamp>,
+    /// Wait for its end, show its output, and exit as it did
+    #[arg(long, short = 'f')]
+    pub follow: bool,
+}
+
+/// Flags of `unlock`.
+#[derive(Debug, Args)]
+pub struct UnlockArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub job: JobName,
+    /// Do not ask
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Flags of `kill`.
+#[derive(Debug, Args)]
+pub struct KillArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub job: JobName,
+}
+
+/// Flags of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub job: JobName,
+}
+
+fn reason(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    if text.chars().any(char::is_control) {
+        return Err("it must be one line of plain text".to_owned());
+    }
+    match text.chars().count() {
+        ..=MAX_REASON => Ok(text.to_owned()),
+        count => Err(format!("it has {count} characters, and at most {MAX_REASON} are kept")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_one_short_line() {
+        assert_eq!(reason(" month end "), Ok("month end".to_owned()));
+        assert!(reason(" ").is_err());
+        assert!(reason("a\nb").is_err_and(|why| why.contains("one line")));
+        assert!(reason(&"x".repeat(201)).is_err_and(|why| why.contains("201")));
+    }
+}

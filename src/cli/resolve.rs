@@ -1,0 +1,31 @@
+//! What a replica takes of a file: its jobs with their variables, as `run` alone needs them, and its settings.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::config::{Config, resolve_env};
+use crate::job::JobName;
+use crate::replica::Job;
+use crate::run::LogRetention;
+
+use super::session::env;
+
+/// Every job with its variables, or every problem with them.
+pub(crate) fn resolve_jobs(config: &Config) -> Result<BTreeMap<JobName, Job>, Vec<String>> {
+    let (mut jobs, mut problems) = (BTreeMap::new(), Vec::new());
+    for (name, spec) in &config.jobs {
+        match resolve_env(spec, &env, &|path| std::fs::read_to_string(path)) {
+            Ok(env) => {
+                jobs.insert(name.clone(), Job { spec: Arc::clone(spec), env });
+            }
+            Err(error) => problems.push(error.to_string()),
+        }
+    }
+    if problems.is_empty() { Ok(jobs) } else { Err(problems) }
+}
+
+/// How much of the logs is kept.
+pub(crate) fn retention(config: &Config) -> LogRetention {
+    let logs = &config.logs;
+    LogRetention { keep: logs.keep, keep_runs: logs.keep_runs, max_bytes: logs.max_bytes }
+}

@@ -1,0 +1,84 @@
+//! `unlock`: removes the lock of a holder that is not heard from any more, for whoever cannot wait until it frees itself.
+
+use std::io::BufRead;
+
+use crate::job::RunId;
+use crate::lease::{Act, Answer, Record};
+use crate::replica::LIVE_FOR;
+use crate::store::Pulse;
+
+use super::args::GlobalArgs;
+use super::exit::{Exit, Failure};
+use super::operating::UnlockArgs;
+use super::operator::Operator;
+use super::screen::Screen;
+use super::times::{from_now, span};
+
+/// Removes the lock, once it is sure that this is meant.
+pub(crate) async fn run(
+    args: &UnlockArgs,
+    global: &GlobalArgs,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let operator = Operator::at_work(&args.job, global).await?;
+    let (record, pulse) = (operator.record().await?, operator.pulse().await?);
+    let Some(run) = record.run.filter(|_| record.is_running()) else {
+        return Err(Failure::new(Exit::Failed, format!("nobody holds the lock of job `{}`", args.job)));
+    };
+    let silence = silence(args, &record, &pulse)?;
+    if !args.force {
+        screen.say(&question(args, &record, run, &pulse, &silence));
+        if !is_agreed() {
+            return Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"));
+        }
+    }
+    match operator.act(&Act::Unlock { run }).await? {
+        Answer::Noted => {
+            screen.print(&format!(
+                "`{}`: its lock is free; run {run} is interrupted (node_lost)\n",
+                args.job
+            ))?;
+            Ok(Exit::Done)
+        }
+        Answer::Held { .. } => Err(heard(args, "its holder has renewed the lock lately")),
+        _ => Err(Failure::new(Exit::Failed, format!("run {run} has ended meanwhile: nothing was changed"))),
+    }
+}
+
+/// For how long the holder has not been heard; fails where it is.
+fn silence(args: &UnlockArgs, record: &Record, pulse: &Pulse) -> Result<String, Failure> {
+    let Some(node) = &record.owner else { return Ok("its holder is not known".to_owned()) };
+    let peer = pulse.peers.iter().find(|peer| peer.beat.node == *node);
+    match peer.map(|peer| pulse.now.since(peer.at)) {
+        Some(silent) if silent <= LIVE_FOR => Err(heard(args, &format!("{node}, which holds it, is heard"))),
+        Some(silent) => Ok(format!("{node} has been silent for {}", span(silent))),
+        None => Ok(format!("{node} has not been heard within the last hour")),
+    }
+}
+
+fn heard(args: &UnlockArgs, why: &str) -> Failure {
+    let message = format!(
+        "the lock of job `{0}` is not removed: {why}\n  help: `solocron kill {0}` stops its run; a holder that is gone \
+         counts as silent after a few seconds",
+        args.job
+    );
+    Failure::new(Exit::Failed, message)
+}
+
+fn question(args: &UnlockArgs, record: &Record, run: RunId, pulse: &Pulse, silence: &str) -> String {
+    let frees = record.ended.map_or(String::new(), |alive| {
+        format!(" Its lock would free itself {}.", from_now(alive.plus(record.lease), pulse.now))
+    });
+    format!(
+        "`{}` is locked by run {run}, and {silence}.{frees}\nIf that machine is only cut off, its run may go on until \
+         then, and the next run would start beside it.\nremove the lock? [y/N] ",
+        args.job
+    )
+}
+
+/// Whether somebody answers `y`.
+fn is_agreed() -> bool {
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}

@@ -1,0 +1,109 @@
+//! The attempts of one run, all under its lock: after one that failed the command is tried again, until one succeeds,
+//! none is left, or the run is to end: with the lock, by order, or because the replica drains.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::job::{JobSpec, Outcome};
+use crate::lease::BootInstant;
+use crate::run::{Ended, Launch, Reins, RunLog, attempt};
+
+use super::event::{Event, RunRef};
+use super::line::Line;
+use super::shop::Shop;
+
+/// The attempts of a run.
+pub(super) struct Attempts {
+    pub(super) shop: Arc<Shop>,
+    pub(super) spec: Arc<JobSpec>,
+    /// The first; what changes from one to the next is its number.
+    pub(super) launch: Launch,
+    pub(super) run: RunRef,
+    pub(super) line: Line,
+    /// Until when they may go on.
+    pub(super) deadlines: watch::Receiver<BootInstant>,
+}
+
+impl Attempts {
+    /// Makes them, and returns how many there were, and how the last ended.
+    pub(super) async fn make(mut self, log: &RunLog) -> (u32, Ended) {
+        let mut count = 1;
+        let mut ended = self.attempt(log).await;
+        while let Some(pause) = pause_after(&self.spec, count, ended.verdict.outcome) {
+            self.tell_failed(count, &ended, pause);
+            if !self.wait(pause).await {
+                break;
+            }
+            self.launch.identity.attempt = count + 1;
+            let next = self.attempt(log).await;
+            // It came too late to be started: the failure before it is how the run ended, and its tick did run.
+            if !next.was_tried {
+                break;
+            }
+            (count, ended) = (count + 1, next);
+        }
+        (count, ended)
+    }
+
+    async fn attempt(&self, log: &RunLog) -> Ended {
+        let reins = Reins { stops: self.line.stops.subscribe(), deadlines: self.deadlines.clone() };
+        attempt(&self.shop.guards, &self.launch, log, self.shop.output, reins).await
+    }
+
+    /// Whether the run goes on after the pause.
+    async fn wait(&self, pause: Duration) -> bool {
+        let clock = &self.shop.clock;
+        let mut stops = self.line.stops.subscribe();
+        tokio::select! {
+            biased;
+            () = self.line.no_more.cancelled() => false,
+            _ = stops.wait_for(Option::is_some) => false,
+            () = clock.wait_until_boot(clock.boot().plus(pause)) => true,
+        }
+    }
+
+    fn tell_failed(&self, attempt: u32, ended: &Ended, again_in: Duration) {
+        self.shop.events.tell(Event::AttemptFailed {
+            run: self.run.clone(),
+            attempt,
+            verdict: ended.verdict,
+            exit_code: ended.exit_code,
+            signal: ended.signal,
+            error: ended.error.as_ref().map(ToString::to_string),
+            again_in,
+        });
+    }
+}
+
+/// Before the next attempt, after so many of which the last ended so; none if there is none.
+fn pause_after(spec: &JobSpec, attempts: u32, outcome: Outcome) -> Option<Duration> {
+    let has_failed = matches!(outcome, Outcome::Failed | Outcome::TimedOut);
+    let doubled = 2_u32.saturating_pow(attempts - 1);
+    (has_failed && attempts <= spec.retries).then(|| spec.retry_delay.saturating_mul(doubled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replica::contest_tests::contest;
+
+    #[test]
+    fn after_a_failure_the_delay_doubles_until_no_attempt_is_left() {
+        let contest = contest("schedule = \"@hourly\"\nretries = 3\nretry_delay = \"10s\"");
+        let pause = |attempts, outcome| pause_after(contest.spec(), attempts, outcome).map(|at| at.as_secs());
+        let pauses: Vec<_> = (1..=4).map(|attempts| pause(attempts, Outcome::Failed)).collect();
+        assert_eq!(pauses, [Some(10), Some(20), Some(40), None]);
+        assert_eq!(pause(1, Outcome::TimedOut), Some(10));
+        for outcome in [Outcome::Succeeded, Outcome::Killed, Outcome::Interrupted] {
+            assert_eq!(pause(1, outcome), None, "{outcome}");
+        }
+    }
+
+    #[test]
+    fn without_retries_there_is_one_attempt() {
+        let contest = contest("schedule = \"@hourly\"");
+        assert_eq!(pause_after(contest.spec(), 1, Outcome::Failed), None);
+    }
+}

@@ -1,0 +1,56 @@
+//! The bid at hand of a contest: its tick, whether it is under way, and whether it may hold the lock unheard.
+
+use crate::job::Tick;
+use crate::lease::Claim;
+
+use super::super::action::Doubt;
+use super::{Contest, State};
+
+impl Contest {
+    /// The tick at hand.
+    pub fn tick(&self) -> Option<Tick> {
+        match &self.state {
+            State::Waiting { bid, .. } | State::Asking { bid } => Some(bid.tick),
+            State::Idle => None,
+        }
+    }
+
+    /// The tick at hand, while no claim of it is under way.
+    pub fn waits_for(&self) -> Option<Tick> {
+        self.tick().filter(|_| !self.is_asking())
+    }
+
+    /// Whether no claim of the bid at hand has failed yet.
+    pub fn first_failure(&self) -> bool {
+        matches!(&self.state, State::Asking { bid } if bid.failures == 0)
+    }
+
+    /// What the claim under way says of its cause and of the store's life; one that may have been applied before keeps
+    /// its own life.
+    pub(in crate::replica) fn claims(&mut self, claim: &Claim) {
+        if let State::Asking { bid } = &mut self.state {
+            bid.catch_up = claim.catch_up;
+            if !bid.unsure {
+                bid.era = claim.caller.era.clone();
+            }
+        }
+    }
+
+    /// Gives up the bid at hand.
+    pub fn forget(&mut self) {
+        self.state = State::Idle;
+    }
+
+    /// Whether a claim is under way.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.state, State::Asking { .. })
+    }
+
+    /// The run whose claim may have been applied although no answer came.
+    pub fn doubt(&self) -> Option<Doubt> {
+        match &self.state {
+            State::Waiting { bid, .. } | State::Asking { bid } if bid.unsure => Some(bid.doubt()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What becomes of a job's contest when jobs.toml is loaded again. A claim under way was made by the former definition,
+//! and tells of its lease: whatever it is granted is given back, and never started by the new one.
+
+use std::sync::Arc;
+
+use crate::job::{JobSpec, Reason, UtcMillis};
+use crate::lease::Answer;
+
+use super::super::action::{Action, Bid, Doubt, Finding, Wanted};
+use super::{Contest, State};
+
+impl Contest {
+    /// A job that was not scheduled before `now`, as far as this replica knows.
+    pub fn since(spec: Arc<JobSpec>, now: UtcMillis) -> Self {
+        Self { since: now, delayed_by: Some(Reason::Edited), ..Self::new(spec) }
+    }
+
+    /// Whether the job is not scheduled any more.
+    pub fn is_retired(&self) -> bool {
+        self.retired
+    }
+
+    /// The job is defined anew, and its ticks stay what they are: the one at hand is claimed by the new definition.
+    pub fn revise(&mut self, spec: Arc<JobSpec>) {
+        // The former lease may still be held; it is the largest that was seen, or another is.
+        self.largest_lease = self.largest_lease.max(spec.lease);
+        self.spec = spec;
+        self.outdate(Wanted::Anew);
+    }
+
+    /// The job is defined anew, and its ticks are others, from `now` on. What may have been granted and was not started
+    /// has to be given back.
+    pub fn restart(&mut self, spec: Arc<JobSpec>, now: UtcMillis) -> Option<Doubt> {
+        self.revise(spec);
+        self.retired = false;
+        self.since = self.since.max(now);
+        let doubt = self.drop_tick();
+        self.delayed_by = Some(Reason::Edited);
+        doubt
+    }
+
+    /// The job is not scheduled any more. What may have been granted and was not started has to be given back.
+    pub fn retire(&mut self) -> Option<Doubt> {
+        self.retired = true;
+        self.drop_tick()
+    }
+
+    /// Gives up the tick at hand; the answer to a claim under way is waited for.
+    fn drop_tick(&mut self) -> Option<Doubt> {
+        if self.is_asking() {
+            self.outdate(Wanted::NoMore);
+            return None;
+        }
+        let doubt = self.doubt();
+        self.forget();
+        doubt
+    }
+
+    fn outdate(&mut self, left: Wanted) {
+        if let State::Waiting { bid, .. } | State::Asking { bid } = &mut self.state
+            && bid.wanted != Wanted::NoMore
+        {
+            bid.wanted = left;
+        }
+    }
+
+    /// The store answered the claim of a tick that is none any more.
+    pub(super) fn answered_in_vain(&mut self, bid: &Bid, answer: &Answer) -> (Option<Finding>, Action) {
+        match answer {
+            Answer::Won { .. } => (None, self.give_up(bid, true)),
+            Answer::Decided { by, how } => {
+                let finding = Finding::Decided { by: by.clone(), how: *how };
+                (Some(finding), self.give_up(bid, false))
+            }
+            Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.give_up(bid, false)),
+            _ => (None, self.give_up(bid, bid.unsure)),
+        }
+    }
+
+    /// Nothing more is asked for the bid; what it may have been granted is given back.
+    pub(super) fn give_up(&mut self, bid: &Bid, may_hold: bool) -> Action {
+        self.forget();
+        if may_hold { Action::GiveBack(bid.doubt()) } else { Action::Nothing }
+    }
+}
+
+/// A bid by the job's present definition, and what has to be given back before it is claimed.
+pub(super) fn up_to_date(bid: Bid, instead_of: Option<Doubt>) -> (Bid, Option<Doubt>) {
+    if bid.wanted == Wanted::AsItIs {
+        return (bid, instead_of);
+    }
+    let doubt = bid.unsure.then(|| bid.doubt());
+    (Bid::new(bid.tick), doubt.or(instead_of))
+}

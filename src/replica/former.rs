@@ -1,0 +1,284 @@
+//! The runs of a replica's former life: whether they are surely dead, and how their end is told. A run that may still
+//! live is left to its lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::{JobName, Outcome, Reason, RunId, UtcMillis, Verdict};
+use crate::lease::{Era, Finish, Holding, Record};
+use crate::run::{RunEntry, sweep};
+
+use super::event::{Event, RunRef};
+use super::note::Note;
+use super::shop::Shop;
+
+/// What the guard of a run may take beyond its grace until the last process is gone: it kills, and waits for the dead.
+const KILL_ALLOWANCE: Duration = Duration::from_secs(3);
+
+/// The grace of a run of which no note tells: as long as any usual job's.
+const UNKNOWN_GRACE: Duration = Duration::from_secs(10);
+
+/// Processes that SIGKILL does not end within this long hang in the kernel.
+const SWEEP_LIMIT: Duration = Duration::from_secs(2);
+
+/// Between two looks at a sign that another process holds; the kernel tells nobody that it is free but those who block.
+const LOOK_PAUSE: Duration = Duration::from_millis(20);
+
+/// A run that a former life of this replica left behind.
+#[derive(Debug, Clone)]
+pub(super) struct Former {
+    pub(super) job: JobName,
+    pub(super) run: RunId,
+    /// What was noted of its lock.
+    note: Option<Note>,
+    /// The sign that it left among the run logs.
+    sign: Option<RunEntry>,
+}
+
+/// The former runs that notes and signs tell of.
+pub(super) fn formers(notes: &[(JobName, Note)], signs: Vec<RunEntry>) -> Vec<Former> {
+    let note_of = |job: &JobName, run: RunId| {
+        let is_it = |(of, note): &&(JobName, Note)| of == job && note.holding().run == run;
+        notes.iter().find(is_it).map(|(_, note)| note.clone())
+    };
+    let signed: Vec<Former> = signs
+        .into_iter()
+        .map(|sign| Former {
+            note: note_of(&sign.job, sign.run),
+            job: sign.job.clone(),
+            run: sign.run,
+            sign: Some(sign),
+        })
+        .collect();
+    let unsigned = notes.iter().filter(|(_, note)| {
+        let run = note.holding().run;
+        matches!(note, Note::Running { .. }) && !signed.iter().any(|former| former.run == run)
+    });
+    let unsigned: Vec<Former> = unsigned
+        .map(|(job, note)| Former {
+            job: job.clone(),
+            run: note.holding().run,
+            note: Some(note.clone()),
+            sign: None,
+        })
+        .collect();
+    signed.into_iter().chain(unsigned).collect()
+}
+
+impl Former {
+    /// How long its guard may take to end it.
+    fn patience(&self) -> Duration {
+        let grace = match &self.note {
+            Some(Note::Running { loss_grace, .. }) => *loss_grace,
+            Some(Note::Ended(_)) => Duration::ZERO,
+            None => UNKNOWN_GRACE,
+        };
+        grace + KILL_ALLOWANCE
+    }
+
+    /// Whether its processes would be seen here: a state directory may have moved from one machine to another.
+    fn is_within_reach(&self, boot: &str) -> bool {
+        match &self.note {
+            Some(Note::Running { boot: its, .. }) => its == boot && !boot.is_empty(),
+            Some(Note::Ended(_)) | None => true,
+        }
+    }
+
+    /// Whether its lease was over, or its end told, by the job's record.
+    fn is_over_by(&self, record: &Record) -> bool {
+        record.run != Some(self.run) || !record.is_running()
+    }
+
+    /// How it ended, and when: its last sign of life, as the store would say once its lease is over.
+    fn end(&self, record: Option<&Record>) -> (Verdict, UtcMillis) {
+        let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
+        if let Some(Note::Ended(finish)) = &self.note {
+            return (finish.verdict, finish.ended);
+        }
+        let record = record.filter(|record| record.run == Some(self.run));
+        let told = record.filter(|record| !record.is_running()).and_then(|record| record.last);
+        let started = match (&self.note, &self.sign) {
+            (Some(note), _) => note.holding().started,
+            (None, sign) => sign.as_ref().map_or(UtcMillis(0), |sign| sign.started),
+        };
+        (told.unwrap_or(lost), record.and_then(|record| record.ended).unwrap_or(started))
+    }
+}
+
+/// Makes sure that nothing of a former run is left, and then notes how it ended. Returns its job.
+pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
+    let job = former.job.clone();
+    let record = last_record(&shop, &job).await;
+    let sure = match former.is_within_reach(shop.ledger.boot()) {
+        true => make_sure(&shop, &former).await,
+        false if record.as_ref().is_some_and(|record| former.is_over_by(record)) => Ok(()),
+        false => Err("it was started on another machine, or before this one was".to_owned()),
+    };
+    if let Err(why) = sure {
+        shop.events.tell(Event::FormerRunLeft { job: job.clone(), run: former.run, why });
+        return job;
+    }
+    let (verdict, ended) = former.end(record.as_ref());
+    if let Some(Note::Running { holding, era, .. }) = former.note {
+        let (run, took) = (RunRef::of(&job, &holding), ended.since(holding.started));
+        shop.ledger.keep(&job, Note::Ended(cut_short(holding, era, verdict, ended))).await;
+        let (exit_code, signal, error) = (None, None, None);
+        shop.events.tell(Event::RunEnded { run, attempt: 1, verdict, exit_code, signal, took, error });
+    }
+    if let Some(sign) = former.sign {
+        let Verdict { outcome, reason } = verdict;
+        let entry = RunEntry { outcome, reason, finished: Some(ended.max(sign.started)), ..sign };
+        shop.logs.bury(&entry).await;
+    }
+    job
+}
+
+/// Waits until neither a former process of this replica nor the run's guard holds its sign, and kills what is left.
+async fn make_sure(shop: &Arc<Shop>, former: &Former) -> Result<(), String> {
+    let freed = async {
+        while is_held(shop, former).await {
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    };
+    if tokio::time::timeout(former.patience(), freed).await.is_err() {
+        return Err("another process holds its sign: does a second replica go by this name?".to_owned());
+    }
+    if matches!(former.note, Some(Note::Ended(_))) {
+        // What a run leaves behind that ended by itself is let alone.
+        return Ok(());
+    }
+    let left = sweep(former.run, SWEEP_LIMIT)
+        .await
+        .map_err(|error| format!("its processes cannot be looked for: {error}"))?;
+    match left.first() {
+        None => Ok(()),
+        Some(pid) => {
+            Err(format!("{} of its processes cannot be killed, process {pid} the first", left.len()))
+        }
+    }
+}
+
+async fn is_held(shop: &Arc<Shop>, former: &Former) -> bool {
+    let (shop, job, run) = (Arc::clone(shop), former.job.clone(), former.run);
+    let asking = tokio::task::spawn_blocking(move || shop.logs.is_running(&job, run));
+    asking.await.expect("asking for a lock neither panics nor is it aborted")
+}
+
+/// The job's record, if the store can be asked: it knows the run's last sign of life.
+async fn last_record(shop: &Shop, job: &JobName) -> Option<Record> {
+    shop.store.ready().await.ok()?;
+    shop.store.records(std::slice::from_ref(job)).await.ok()?.pop()?
+}
+
+/// A finish for a run that still goes on, as only a test build without the protection sends it.
+pub(super) fn finish_in_mid_run(holding: Holding, era: Era, now: UtcMillis) -> Finish {
+    cut_short(holding, era, Verdict::because(Outcome::Interrupted, Reason::NodeLost), now)
+}
+
+/// The finish of a run of which nothing else is known.
+fn cut_short(holding: Holding, era: Era, verdict: Verdict, ended: UtcMillis) -> Finish {
+    let (exit_code, signal, tail) = (None, None, String::new());
+    Finish { holding, era, attempt: 1, verdict, ended, exit_code, signal, tail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::note::tests::{ended, holding, running};
+    use super::*;
+    use crate::job::Fence;
+    use crate::lease::Phase;
+
+    fn job() -> JobName {
+        JobName::parse("j").expect("name")
+    }
+
+    fn sign(holding: &Holding) -> RunEntry {
+        RunEntry {
+            job: job(),
+            tick: holding.tick,
+            tick_ms: holding.tick,
+            run: holding.run,
+            node: holding.node.clone(),
+            fence: holding.fence,
+            attempt: 1,
+            cause: holding.cause,
+            outcome: Outcome::Interrupted,
+            reason: Some(Reason::NodeLost),
+            exit_code: None,
+            signal: None,
+            started: holding.started,
+            finished: None,
+            tail: None,
+            log: None,
+        }
+    }
+
+    fn record(holding: &Holding, phase: Phase) -> Record {
+        Record {
+            run: Some(holding.run),
+            fence: holding.fence,
+            phase,
+            ended: Some(UtcMillis(holding.started.0 + 7_000)),
+            last: (phase == Phase::Idle).then_some(Verdict::plain(Outcome::Succeeded)),
+            ..Record::empty(Era::default())
+        }
+    }
+
+    const LOST: Verdict = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
+
+    #[test]
+    fn notes_and_signs_of_one_run_are_one_former_run_and_an_ended_one_without_a_sign_is_none() {
+        let (goes_on, has_ended) = (running(1), ended(holding(2), ""));
+        let (of_two, unnoted) = (holding(3), holding(4));
+        let with_sign = ended(of_two.clone(), "");
+        let notes = [
+            (JobName::parse("a").expect("name"), goes_on.clone()),
+            (JobName::parse("b").expect("name"), has_ended),
+            (job(), with_sign.clone()),
+        ];
+
+        let formers = formers(&notes, vec![sign(&of_two), sign(&unnoted)]);
+
+        let found: Vec<_> = formers.iter().map(|former| (former.run, former.note.clone())).collect();
+        assert_eq!(
+            found,
+            [(of_two.run, Some(with_sign)), (unnoted.run, None), (goes_on.holding().run, Some(goes_on))]
+        );
+        assert_eq!(formers.iter().filter(|former| former.sign.is_some()).count(), 2);
+    }
+
+    fn former(note: Note) -> Former {
+        Former { job: job(), run: note.holding().run, note: Some(note), sign: None }
+    }
+
+    #[test]
+    fn a_run_ended_at_its_last_sign_of_life_as_far_as_the_store_knows_it() {
+        let former = former(running(1));
+        let holding = former.note.as_ref().map(Note::holding).expect("a note").clone();
+        assert_eq!(former.end(None), (LOST, holding.started));
+        let alive = UtcMillis(holding.started.0 + 7_000);
+        assert_eq!(former.end(Some(&record(&holding, Phase::Running))), (LOST, alive));
+        let told = Verdict::plain(Outcome::Succeeded);
+        assert_eq!(former.end(Some(&record(&holding, Phase::Idle))), (told, alive));
+        let of_another = Holding { run: RunId::new(), fence: Fence(9), ..holding.clone() };
+        assert_eq!(former.end(Some(&record(&of_another, Phase::Idle))), (LOST, holding.started));
+    }
+
+    #[test]
+    fn a_run_that_ended_in_time_keeps_its_own_end() {
+        let former = former(ended(holding(1), ""));
+        let Some(Note::Ended(finish)) = &former.note else { unreachable!("it was made so") };
+        assert_eq!(former.end(None), (finish.verdict, finish.ended));
+    }
+
+    #[test]
+    fn a_run_of_another_machine_or_of_before_a_reboot_is_over_only_when_the_store_says_so() {
+        let former = former(running(1));
+        assert!(former.is_within_reach("b1") && !former.is_within_reach("b2") && !former.is_within_reach(""));
+        let holding = former.note.as_ref().map(Note::holding).expect("a note");
+        assert!(!former.is_over_by(&record(holding, Phase::Running)));
+        assert!(former.is_over_by(&record(holding, Phase::Idle)));
+        let of_another = Holding { run: RunId::new(), ..holding.clone() };
+        assert!(former.is_over_by(&record(&of_another, Phase::Running)));
+    }
+}

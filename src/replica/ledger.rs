@@ -1,0 +1,220 @@
+//! The newest lock of each job as this replica knows it, in memory and on disk, so that a restart, or a store that
+//! forgot, finds it. No error of a file stops a run: it is said once, and may cost the job one lease after a crash.
+//!
+//! ```text
+//! STATE_DIR/leases/CLUSTER/NODE/JOB.json    one note per job, one line; folders 0750, files 0640
+//! ```
+//!
+//! A note is written over the one before, and nothing is synced: some 10 µs, where a file renamed into its place took
+//! 1 ms on ext4, which flushes such a file, and every start of a run would wait for that. A power cut may tear a note; it
+//! ends the runs as well, and a note that cannot be read costs one lease.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::clock::boot_id;
+use crate::job::{ClusterName, JobName, NodeName, RunId};
+
+use super::note::{Note, NoteError};
+
+/// A longer file is none of ours. The tail is at most 4 KiB, which JSON may write six times as long.
+pub(super) const MAX_BYTES: usize = 64 * 1024;
+
+/// The notes of one replica; clones share them.
+#[derive(Clone)]
+pub struct Ledger {
+    book: Arc<Book>,
+}
+
+struct Book {
+    folder: PathBuf,
+    store: String,
+    /// This life of this machine; empty where the kernel does not tell.
+    boot: String,
+    pages: Mutex<BTreeMap<JobName, Arc<Page>>>,
+    /// Whether the last write failed: said once, not each time.
+    broken: AtomicBool,
+}
+
+/// One job's note. Writes of one job take turns, and each writes the newest.
+struct Page {
+    /// Numbered by turns; no note where there is nothing to remember.
+    newest: Mutex<(u64, Option<Note>)>,
+    /// Which turn is on disk; 0 if none is.
+    on_disk: Mutex<u64>,
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("folder", &self.book.folder).finish_non_exhaustive()
+    }
+}
+
+impl Ledger {
+    /// The notes of this replica under `state_dir`, about locks in the store that people call `store`.
+    pub fn new(state_dir: &Path, cluster: &ClusterName, node: &NodeName, store: String) -> Self {
+        let folder = state_dir.join("leases").join(cluster.as_str()).join(node.as_str());
+        let boot = boot_id().unwrap_or_default();
+        let (pages, broken) = (Mutex::default(), AtomicBool::new(false));
+        Self { book: Arc::new(Book { folder, store, boot, pages, broken }) }
+    }
+
+    /// Which life of which machine this is.
+    pub(super) fn boot(&self) -> &str {
+        &self.book.boot
+    }
+
+    /// Notes this of the job, unless a lock that was granted later is noted; when this returns, it is on disk, if that
+    /// can be.
+    pub(super) async fn keep(&self, job: &JobName, note: Note) {
+        let fence = note.holding().fence;
+        self.turn(job, Some(note), |before| before.holding().fence <= fence).await;
+    }
+
+    /// Nothing of the job is worth remembering any more.
+    pub(super) async fn forget(&self, job: &JobName) {
+        self.turn(job, None, |_| true).await;
+    }
+
+    /// The run's lock was given back, and nothing was started under it.
+    pub(super) async fn forget_run(&self, job: &JobName, run: RunId) {
+        self.turn(job, None, |before| before.holding().run == run).await;
+    }
+
+    async fn turn(&self, job: &JobName, note: Option<Note>, may_replace: impl FnOnce(&Note) -> bool) {
+        let Some(page) = self.book.turn(job, note, may_replace) else { return };
+        let (book, job) = (Arc::clone(&self.book), job.clone());
+        let writing = tokio::task::spawn_blocking(move || book.write(&job, &page));
+        writing.await.expect("writing a note neither panics nor is it aborted");
+    }
+
+    /// What is noted of the job.
+    pub(super) fn note(&self, job: &JobName) -> Option<Note> {
+        let pages = locked(&self.book.pages);
+        pages.get(job).and_then(|page| locked(&page.newest).1.clone())
+    }
+
+    /// The jobs of which something is noted.
+    pub(super) fn jobs(&self) -> Vec<JobName> {
+        let pages = locked(&self.book.pages);
+        let noted = pages.iter().filter(|(_, page)| locked(&page.newest).1.is_some());
+        noted.map(|(job, _)| job.clone()).collect()
+    }
+
+    /// Reads what a former life noted; what this life noted meanwhile is newer. Returns the former life's.
+    pub(super) async fn read(&self) -> Vec<(JobName, Note)> {
+        let book = Arc::clone(&self.book);
+        let reading = tokio::task::spawn_blocking(move || book.read());
+        let notes = reading.await.expect("reading notes neither panics nor is it aborted");
+        for (job, note) in &notes {
+            self.book.turn(job, Some(note.clone()), |_| false);
+        }
+        notes
+    }
+}
+
+impl Book {
+    fn path(&self, job: &JobName) -> PathBuf {
+        self.folder.join(format!("{job}.json"))
+    }
+
+    /// Puts the note on the job's page, if it may replace what is there.
+    fn turn(
+        &self,
+        job: &JobName,
+        note: Option<Note>,
+        may_replace: impl FnOnce(&Note) -> bool,
+    ) -> Option<Arc<Page>> {
+        let mut pages = locked(&self.pages);
+        let new = || Arc::new(Page { newest: Mutex::new((0, None)), on_disk: Mutex::new(0) });
+        let page = pages.entry(job.clone()).or_insert_with(new);
+        let mut newest = locked(&page.newest);
+        if newest.1.as_ref().is_some_and(|before| !may_replace(before)) {
+            return None;
+        }
+        *newest = (newest.0 + 1, note);
+        drop(newest);
+        Some(Arc::clone(page))
+    }
+
+    /// Writes the newest note of the job, unless somebody else has.
+    fn write(&self, job: &JobName, page: &Page) {
+        let mut on_disk = locked(&page.on_disk);
+        let (number, text) = {
+            let newest = locked(&page.newest);
+            if newest.0 == *on_disk {
+                return;
+            }
+            (newest.0, newest.1.as_ref().map(|note| note.to_text(&self.store)))
+        };
+        match replace(&self.path(job), text) {
+            Ok(()) => {
+                *on_disk = number;
+                self.broken.store(false, Ordering::Relaxed);
+            }
+            Err(error) if !self.broken.swap(true, Ordering::Relaxed) => {
+                let folder = self.folder.display();
+                tracing::warn!(%job, %folder, %error,
+                    "locks cannot be noted on disk: after a crash of this replica their jobs wait one lease");
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn read(&self) -> Vec<(JobName, Note)> {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let (mut notes, mut ignored) = (Vec::new(), Vec::new());
+        for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
+            let job = path.file_stem().and_then(|stem| JobName::parse(stem.to_str()?).ok());
+            let Some(job) = job else { continue };
+            match read(&path, &self.store) {
+                Ok(note) => notes.push((job, note)),
+                Err(error) => ignored.push((path, error)),
+            }
+        }
+        if let Some((path, error)) = ignored.first() {
+            let file = path.display();
+            tracing::warn!(notes = ignored.len(), %file, %error, "notes of a former life are ignored");
+        }
+        notes
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes the note as one line over the one before, and then cuts off what that had more. No note: no file.
+fn replace(path: &Path, text: Option<Vec<u8>>) -> io::Result<()> {
+    let Some(mut text) = text else {
+        return fs::remove_file(path).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        });
+    };
+    text.push(b'\n');
+    let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(0o640).open(path);
+    let mut file = match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = path.parent().expect("a note lies in a folder");
+            DirBuilder::new().recursive(true).mode(0o750).create(folder)?;
+            open()?
+        }
+        opened => opened?,
+    };
+    file.write_all(&text)?;
+    file.set_len(text.len() as u64)
+}
+
+fn read(path: &Path, store: &str) -> Result<Note, NoteError> {
+    let mut text = Vec::new();
+    File::open(path)?.take(MAX_BYTES as u64).read_to_end(&mut text)?;
+    let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    Note::from_text(line, store)
+}

@@ -1,0 +1,153 @@
+//! What a replica tells a store that does not know, or may have forgotten: which jobs there are, and how runs ended. At
+//! start it first makes sure that the runs of its former life are dead; the other jobs do not wait for that.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::job::JobName;
+use crate::lease::{Answer, Finish, Open, Protection};
+use crate::store::Replied;
+
+use super::driver::Driver;
+use super::errand;
+use super::event::{Event, RunRef};
+use super::former::{Former, bury, finish_in_mid_run};
+use super::note::Note;
+
+/// What a former life left behind, and what the store has still to be told.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    /// Whether what a former life left behind has been read.
+    is_read: bool,
+    /// Each looks after one run, and comes back with its job.
+    pub(super) burials: JoinSet<JobName>,
+    /// For how many runs of a former life each job waits.
+    awaited: HashMap<JobName, usize>,
+    /// Jobs of which the store may not know how the last run ended.
+    untold: HashSet<JobName>,
+}
+
+impl Driver {
+    /// A former life's notes and signs are read: looks after its runs.
+    pub(super) fn recalled(&mut self, formers: Vec<Former>) {
+        self.past.is_read = true;
+        for former in formers {
+            *self.past.awaited.entry(former.job.clone()).or_default() += 1;
+            self.past.burials.spawn(bury(Arc::clone(&self.shop), former));
+        }
+        self.past.untold.extend(self.shop.ledger.jobs());
+        self.open_records();
+    }
+
+    /// A former run of the job has been looked after. One that may still go on is left to its lease.
+    pub(super) fn buried(&mut self, job: &JobName) {
+        if let Some(left) = self.past.awaited.get_mut(job) {
+            *left -= 1;
+            if *left == 0 {
+                self.past.awaited.remove(job);
+            }
+        }
+        self.open_records();
+    }
+
+    /// The store may have forgotten how runs ended.
+    pub(super) fn doubt_the_store(&mut self) {
+        self.past.untold.extend(self.shop.ledger.jobs());
+    }
+
+    /// Opens the records of all jobs that need it, and tells how runs ended.
+    pub(super) fn open_records(&mut self) {
+        if self.draining || !self.past.is_read {
+            return;
+        }
+        let memory = self.shop.memory.borrow().clone();
+        let Some(memory) = memory else { return };
+        let now = self.shop.clock.boot();
+        let mut opens = Vec::new();
+        for (job, contest) in &self.contests {
+            if !contest.is_unopened() || self.is_busy(job) {
+                continue;
+            }
+            let caller = memory.caller(&self.shop.node, now, contest.known());
+            let pausing = self.notices.pausing(job);
+            opens.push((job.clone(), Open { pausing, ..contest.proposal().open(caller) }));
+        }
+        let ends = self.take_untold();
+        if opens.is_empty() && ends.is_empty() {
+            return;
+        }
+        self.opening.extend(opens.iter().map(|(job, _)| job.clone()));
+        self.opening.extend(ends.iter().map(|(job, _)| job.clone()));
+        self.errands.spawn(errand::open(Arc::clone(&self.shop), opens, ends));
+    }
+
+    /// Whether the job's record is being opened, or a former run of it looked after.
+    fn is_busy(&self, job: &JobName) -> bool {
+        self.opening.contains(job) || self.past.awaited.contains_key(job)
+    }
+
+    /// The ends that the store has to be told: of runs that have ended, and of no others.
+    fn take_untold(&mut self) -> Vec<(JobName, Finish)> {
+        let untold = std::mem::take(&mut self.past.untold);
+        let (later, now): (Vec<_>, Vec<_>) = untold.into_iter().partition(|job| self.is_busy(job));
+        self.past.untold.extend(later);
+        let end = |job: JobName| match self.shop.ledger.note(&job)? {
+            Note::Ended(finish) => Some((job, finish)),
+            Note::Running { .. } if Protection::ResentFinish.is_on() => None,
+            Note::Running { holding, .. } => {
+                Some((job, finish_in_mid_run(holding, self.shop.era(), self.shop.store_time())))
+            }
+        };
+        now.into_iter().filter_map(end).collect()
+    }
+
+    pub(super) fn opened(&mut self, opened: Vec<(JobName, Replied)>, told: Vec<(RunRef, Replied)>) {
+        for (run, reply) in told {
+            self.told(run, reply);
+        }
+        let now = self.shop.now();
+        for (job, reply) in opened {
+            self.opening.remove(&job);
+            let Some(contest) = self.contests.get_mut(&job) else { continue };
+            contest.saw(reply.as_ref().ok().and_then(|reply| reply.lease));
+            match reply.map(|reply| (reply.mark, reply.answer)) {
+                Ok((mark, Answer::Opened { sched, pausing })) => {
+                    contest.opened(mark.unwrap_or_default(), &sched, now);
+                    self.hear_pausing(&job, pausing);
+                    self.look_at(&job, now);
+                }
+                Ok((_, Answer::NewerSchema(schema))) if contest.may_complain(now) => {
+                    self.shop.events.tell(Event::NewerSchema { job, schema });
+                }
+                // Anything else is tried again after the next heartbeat, and said now and then.
+                other => {
+                    let error =
+                        other.map_or_else(|error| error.to_string(), |(_, answer)| answer.name().to_owned());
+                    if contest.may_complain(now) {
+                        self.shop.events.tell(Event::OpenFailed { job, error });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The store was told how a run ended, or did not answer: then it is told again.
+    fn told(&mut self, run: RunRef, reply: Replied) {
+        let job = run.job.clone();
+        self.opening.remove(&job);
+        match reply.map(|reply| reply.answer) {
+            Ok(Answer::Finished) => self.shop.events.tell(Event::RunRecalled { run }),
+            Ok(_) => {}
+            Err(_) => {
+                self.past.untold.insert(job);
+                return;
+            }
+        }
+        if !self.jobs.contains_key(&job) {
+            // No run of it will ever come to replace what is noted.
+            self.errands.spawn(errand::forget(Arc::clone(&self.shop), job));
+        }
+    }
+}

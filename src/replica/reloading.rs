@@ -1,0 +1,78 @@
+//! What a replica does about a jobs.toml that was loaded again: all of it takes effect in one step of the loop. Runs that
+//! go on keep the definition they started with.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::job::JobName;
+
+use super::changes::{Change, Changes};
+use super::clockwork::take_coming;
+use super::contest::Contest;
+use super::driver::Driver;
+use super::event::Event;
+use super::member::{Job, Reload};
+
+impl Driver {
+    /// Takes over another jobs.toml. A replica that drains takes over nothing, and whoever waits for it hears so.
+    pub(super) fn reload(&mut self, reload: Reload) {
+        if self.draining {
+            return;
+        }
+        let Reload { jobs, file, expected_replicas, drain, labels, retention, done } = reload;
+        let changes = Changes::between(&self.jobs, &jobs);
+        let now = self.shop.now();
+        // Ticks that were due before the file was there stay due; looking for one that is none any more is harmless.
+        self.expect(take_coming(&self.agenda, now));
+        for name in changes.jobs() {
+            self.change(name, jobs.get(name));
+        }
+        let scheduled = jobs.values().map(|job| Arc::clone(&job.spec));
+        self.agenda.lock().unwrap_or_else(PoisonError::into_inner).plan(scheduled, now);
+        self.jobs = jobs;
+        self.drain = drain;
+        self.retention = retention;
+        self.watch.expected = expected_replicas;
+        self.watch.files.load(file.clone());
+        self.watch.roster.carry(labels.clone());
+        self.beat.send_modify(|beat| (beat.file, beat.labels) = (file.clone(), labels));
+        // The others are not to take the files for different any longer than they are.
+        self.resync.notify_one();
+        self.shop.events.tell(Event::Reloaded { file, changes: changes.clone() });
+        self.open_records();
+        self.expect(take_coming(&self.agenda, now));
+        for name in changes.jobs() {
+            self.look_at(name, now);
+        }
+        // Whoever asked for it may have gone.
+        let _ = done.send(changes);
+    }
+
+    fn change(&mut self, name: &JobName, new: Option<&Job>) {
+        let now = self.shop.now();
+        let (Some(change), spec) = (Change::of(self.jobs.get(name), new), new.map(|job| &job.spec)) else {
+            return;
+        };
+        let dropped =
+            self.contests.get(name).filter(|_| change != Change::Revised).and_then(Contest::waits_for);
+        if let Some(tick) = dropped {
+            self.shop.events.tell(Event::TickDropped { job: name.clone(), tick });
+        }
+        let doubt = match (change, self.contests.get_mut(name), spec) {
+            (Change::Ends, Some(contest), _) => contest.retire(),
+            (Change::Revised, Some(contest), Some(spec)) => {
+                contest.revise(Arc::clone(spec));
+                None
+            }
+            (Change::Starts, Some(contest), Some(spec)) => contest.restart(Arc::clone(spec), now),
+            (_, None, Some(spec)) => {
+                self.contests.insert(name.clone(), Contest::since(Arc::clone(spec), now));
+                None
+            }
+            (_, _, None) => None,
+        };
+        if let Some(doubt) = doubt {
+            self.give_back(name, doubt);
+            self.vacate(name);
+        }
+    }
+}

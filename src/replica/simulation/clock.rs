@@ -1,0 +1,114 @@
+//! True time, which nobody in the simulation can read, and the clocks of machines, which run fast or slow and are set.
+
+use std::time::Duration;
+
+use crate::job::UtcMillis;
+use crate::lease::BootInstant;
+
+/// What true clocks show when a simulation begins: a full minute, as every tick of every schedule is in it.
+const ZERO: i64 = 1_767_225_600_000;
+
+/// Parts of a million.
+const MILLION: i128 = 1_000_000;
+
+/// True time: milliseconds since the simulation began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Moment(pub(super) u64);
+
+impl Moment {
+    pub(super) fn plus(self, by: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(by.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    pub(super) fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+
+    /// What a true clock shows.
+    pub(super) fn utc(self) -> UtcMillis {
+        UtcMillis(ZERO + i64::try_from(self.0).expect("simulations are short"))
+    }
+}
+
+/// What a process reads from its machine's clocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reads {
+    pub(super) boot: BootInstant,
+    pub(super) wall: UtcMillis,
+}
+
+/// The clocks of one machine.
+#[derive(Debug)]
+pub(super) struct Clock {
+    /// When the machine was started.
+    booted: Moment,
+    /// How much too fast its oscillator runs, in parts of a million.
+    drift: i128,
+    /// Whether the wall clock drifts too, or is disciplined and only ever stepped.
+    wall_drifts: bool,
+    /// By how many milliseconds the wall clock was set off.
+    off: i64,
+}
+
+impl Clock {
+    /// A machine that has been up since before the simulation.
+    pub(super) fn new(drift: i64, wall_drifts: bool) -> Self {
+        Self { booted: Moment(0), drift: drift.into(), wall_drifts, off: 0 }
+    }
+
+    fn scaled(&self, since: Moment, at: Moment) -> i128 {
+        let true_span = i128::from(at.0.saturating_sub(since.0));
+        true_span + true_span * self.drift / MILLION
+    }
+
+    pub(super) fn reads(&self, at: Moment) -> Reads {
+        Reads { boot: self.boot(at), wall: self.wall(at) }
+    }
+
+    /// `CLOCK_BOOTTIME`; it shows a minute when the machine is up.
+    pub(super) fn boot(&self, at: Moment) -> BootInstant {
+        let span = u64::try_from(self.scaled(self.booted, at)).expect("clocks do not run backwards");
+        BootInstant(Duration::from_millis(span + 60_000))
+    }
+
+    /// The wall clock.
+    pub(super) fn wall(&self, at: Moment) -> UtcMillis {
+        let drifted = if self.wall_drifts { self.scaled(Moment(0), at) - i128::from(at.0) } else { 0 };
+        UtcMillis(at.utc().0 + self.off + i64::try_from(drifted).expect("a small drift"))
+    }
+
+    /// How far the wall clock is from true time.
+    pub(super) fn error(&self, at: Moment) -> Duration {
+        Duration::from_millis(self.wall(at).0.abs_diff(at.utc().0))
+    }
+
+    /// The first moment from `now` on at which the boot clock shows `target`.
+    pub(super) fn when(&self, target: BootInstant, now: Moment) -> Moment {
+        let left = i128::try_from(target.since(self.boot(now)).as_millis()).expect("a short time");
+        let mut at = Moment(now.0 + u64::try_from(left * MILLION / (MILLION + self.drift)).expect("ahead"));
+        while self.boot(at) < target {
+            at.0 += 1;
+        }
+        at
+    }
+
+    /// Sets the wall clock this much off its present time.
+    pub(super) fn step(&mut self, by: i64) {
+        self.off += by;
+    }
+
+    /// Sets the wall clock right.
+    pub(super) fn correct(&mut self, at: Moment) {
+        self.off += at.utc().0 - self.wall(at).0;
+    }
+
+    /// When its machine was started.
+    pub(super) fn booted(&self) -> Moment {
+        self.booted
+    }
+
+    /// The machine is started anew: its boot clock begins at its beginning.
+    pub(super) fn reboot(&mut self, at: Moment) {
+        self.booted = at;
+    }
+}

@@ -1,0 +1,132 @@
+//! What a simulated replica has asked of the store, and what it puts off: the counterpart of `errand.rs`.
+
+use std::time::Duration;
+
+use crate::job::{Cause, RunId, Tick};
+use crate::lease::{Abandon, BootInstant, Claim, Era, Finish, Manual, Open, Request};
+use crate::replica::action::{Bid, Doubt};
+
+use super::letter::{Ask, Wish};
+use super::node::Node;
+
+/// As in `errand.rs`: tries to give a lock back, and the pause between two.
+const ABANDON_TRIES: u32 = 5;
+const ABANDON_PAUSE: Duration = Duration::from_millis(200);
+
+/// A request under way.
+#[derive(Debug)]
+pub(super) enum Errand {
+    Pulse {
+        sent: BootInstant,
+    },
+    Claim {
+        job: usize,
+        sent: BootInstant,
+    },
+    Wish {
+        job: usize,
+        sent: BootInstant,
+        run: RunId,
+        tick: Tick,
+        era: Era,
+        is_manual: bool,
+    },
+    Abandon {
+        job: usize,
+        doubt: Doubt,
+        tries: u32,
+        then: Option<Box<Claim>>,
+    },
+    Known(Vec<(usize, Open)>, Vec<(usize, Finish)>),
+    Open {
+        job: usize,
+    },
+    Renew {
+        run: RunId,
+        sent: BootInstant,
+        era: Era,
+    },
+    Finish {
+        run: RunId,
+    },
+    /// The store is told how a run ended that it may not know of.
+    Tell {
+        job: usize,
+    },
+    /// Whatever comes of it.
+    Told,
+}
+
+/// Something put off.
+#[derive(Debug)]
+pub(super) enum Chore {
+    /// Give a lock back, and then claim.
+    Abandon { job: usize, doubt: Doubt, tries: u32, then: Option<Box<Claim>> },
+    /// Try once more to record the end of a run.
+    Finish(RunId),
+    /// The own run was waited for long enough.
+    Proven(usize),
+}
+
+impl Node {
+    pub(super) fn do_chore(&mut self, chore: Chore) {
+        match chore {
+            Chore::Abandon { job, doubt, tries, then } => {
+                let request = Request::Abandon(Abandon { run: doubt.run, era: doubt.era.clone() });
+                self.send(Ask::Submit(job, request), Errand::Abandon { job, doubt, tries, then });
+            }
+            Chore::Finish(run) => self.send_finish(run),
+            Chore::Proven(job) => self.proven(job),
+        }
+    }
+
+    /// `errand::give_back`: after the last try, the lock is left to its time limit.
+    pub(super) fn gave_back(&mut self, errand: (usize, Doubt, u32), then: Option<Box<Claim>>, is_done: bool) {
+        let (job, doubt, tries) = errand;
+        if !is_done && tries + 1 < ABANDON_TRIES {
+            let again = Chore::Abandon { job, doubt, tries: tries + 1, then };
+            return self.chores.push((self.reads.boot.plus(ABANDON_PAUSE), again));
+        }
+        if let Some(claim) = then {
+            self.send_claim(job, *claim);
+        }
+    }
+
+    /// The end of `errand::claim`.
+    pub(super) fn send_claim(&mut self, job: usize, claim: Claim) {
+        let errand = Errand::Claim { job, sent: self.reads.boot };
+        self.send(Ask::Submit(job, Request::Claim(claim)), errand);
+    }
+
+    /// Does what somebody wants, if the record is open. Nothing in the replica asks so yet; the lease floor answers.
+    pub(super) fn wish(&mut self, job: usize, wish: Wish) {
+        let Some(memory) = self.memory.as_ref().filter(|_| !self.contests[job].is_unopened()) else { return };
+        let (sent, spec) = (self.reads.boot, &self.jobs[job]);
+        let caller = memory.caller(&self.name, sent, self.contests[job].known());
+        let era = caller.era.clone();
+        let asked = caller.expect;
+        let (run, tick, request) = match wish {
+            Wish::Again(tick) => {
+                let bid = Bid::new(tick);
+                (bid.run, tick, Request::Claim(self.contests[job].proposal().claim(&bid, caller, self.now())))
+            }
+            Wish::Exec | Wish::Order(_) => {
+                let order = if let Wish::Order(order) = wish { Some(order) } else { None };
+                let (run, tick) = (RunId::new(), Tick(asked));
+                let (lease, overlap) = (spec.lease, spec.overlap);
+                (run, tick, Request::Manual(Manual { caller, run, tick, asked, order, lease, overlap }))
+            }
+        };
+        let is_manual = matches!(request, Request::Manual(_));
+        self.send(Ask::Submit(job, request), Errand::Wish { job, sent, run, tick, era, is_manual });
+    }
+}
+
+/// Why a wished-for run was granted.
+pub(super) fn cause_of(is_manual: bool, tries: u32) -> Cause {
+    match (is_manual, tries > 1) {
+        (true, _) => Cause::Manual,
+        (false, true) => Cause::Rerun,
+        (false, false) => Cause::Schedule,
+    }
+}

@@ -1,0 +1,282 @@
+//! What goes wrong, and when it may: never what the design excludes from its promise.
+
+use std::time::Duration;
+
+use crate::lease::Memory;
+
+use super::clock::Moment;
+use super::network::{Cut, Weather};
+use super::process::Guard;
+use super::server::Service;
+use super::witness::Violation;
+use super::world::{Event, Happening, Mend, World};
+
+/// Every kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    Rough,
+    Cut,
+    Crash,
+    Freeze,
+    GuardFrozen,
+    GuardKilled,
+    StoreStep,
+    ReplicaStep,
+    Emptied,
+    Deleted,
+    Failover,
+    Restart,
+    StoreFrozen,
+    Suspend,
+}
+
+impl Fault {
+    pub(super) const ALL: [Self; 14] = [
+        Self::Rough,
+        Self::Cut,
+        Self::Crash,
+        Self::Freeze,
+        Self::GuardFrozen,
+        Self::GuardKilled,
+        Self::StoreStep,
+        Self::ReplicaStep,
+        Self::Emptied,
+        Self::Deleted,
+        Self::Failover,
+        Self::Restart,
+        Self::StoreFrozen,
+        Self::Suspend,
+    ];
+
+    /// Its name in the tally.
+    pub(super) fn name(self) -> String {
+        format!("fault {self:?}")
+    }
+
+    /// Whether a store of this kind can suffer it.
+    pub(super) fn befalls(self, memory: Memory) -> bool {
+        let needs_a_server = [Self::Cut, Self::StoreStep, Self::Failover, Self::StoreFrozen];
+        memory == Memory::Forgetful || !needs_a_server.contains(&self)
+    }
+}
+
+impl World {
+    pub(super) fn next_fault(&mut self) {
+        if !self.is_troubled() {
+            // Wrong clocks would be trouble without end.
+            return self.correct_clocks();
+        }
+        let fault = self.dice.pick(self.menu);
+        if fault.befalls(self.server.memory) && self.inject(fault) {
+            self.tally.count(&fault.name());
+        }
+        let pause =
+            if self.dice.percent(8) { self.dice.ms(60_000, 120_000) } else { self.dice.ms(10, 15_000) };
+        self.at(pause, Event::Fault);
+    }
+
+    /// Lets this go wrong, if it may; true if it does.
+    fn inject(&mut self, fault: Fault) -> bool {
+        let seat = self.dice.below(self.seats.len());
+        match fault {
+            Fault::Rough => self.let_be_rough(),
+            Fault::Cut => self.cut(seat),
+            Fault::Crash => self.crash(seat),
+            Fault::Freeze => self.freeze(seat),
+            Fault::GuardFrozen | Fault::GuardKilled => self.harm_guard(fault == Fault::GuardKilled),
+            Fault::StoreStep => self.step_clock(self.scenario.store_clock()),
+            Fault::ReplicaStep => self.step_clock(self.scenario.clock_of(seat)),
+            Fault::Emptied | Fault::Deleted | Fault::Failover => self.forget(fault),
+            Fault::Restart => self.restart_store(),
+            Fault::StoreFrozen => self.freeze_store(),
+            Fault::Suspend => self.suspend(seat),
+        }
+    }
+
+    /// Whether those who remember what the store forgot must still be let speak.
+    fn is_delicate(&self) -> bool {
+        self.now < self.delicate
+    }
+
+    fn let_be_rough(&mut self) -> bool {
+        if self.is_delicate() || self.weather == Weather::Rough {
+            return false;
+        }
+        let during = self.dice.ms(1_000, 40_000);
+        self.note(|| format!("rough for {during:?}"));
+        self.weather = Weather::Rough;
+        // What is under way arrives later still.
+        self.trouble(during + Duration::from_secs(62));
+        self.at(during, Event::Mend(Mend::Weather));
+        true
+    }
+
+    fn cut(&mut self, seat: usize) -> bool {
+        if self.is_delicate() || self.seats[seat].cut.is_some() {
+            return false;
+        }
+        let (cut, during) = (self.dice.pick(&Cut::ALL), self.dice.ms_of_any_order(60_000));
+        self.note(|| format!("seat {seat} is cut off for {during:?}: {cut:?}"));
+        self.tally.count(&format!("cut {cut:?}"));
+        self.seats[seat].cut = Some(cut);
+        self.trouble(during);
+        self.at(during, Event::Mend(Mend::Connect(seat)));
+        true
+    }
+
+    fn crash(&mut self, seat: usize) -> bool {
+        let place = &self.seats[seat];
+        // A frozen guard and no replica: nobody is left to stop the run. Out of the promise.
+        if self.is_delicate() || place.node.is_none() || place.frozen.is_some() || self.has_frozen_guard(seat)
+        {
+            return false;
+        }
+        let during = self.dice.ms_of_any_order(60_000);
+        self.note(|| format!("seat {seat} crashes, and is back in {during:?}"));
+        self.end_life(seat);
+        let its: Vec<usize> =
+            self.witness.alive().filter(|(_, run)| run.seat == seat).map(|(at, _)| at).collect();
+        for run in its {
+            if self.witness.runs[run].stop_by_guard(self.now, &mut self.dice) {
+                self.tally.count("guard killed at the end of its replica");
+                self.expect_end(run);
+            }
+        }
+        self.trouble(during + Duration::from_secs(4));
+        self.at(during, Event::Mend(Mend::Restart(seat)));
+        true
+    }
+
+    /// Its replica is gone; what it had on disk stays.
+    pub(super) fn end_life(&mut self, seat: usize) {
+        let place = &mut self.seats[seat];
+        if let Some(node) = place.node.take() {
+            place.disk = node.disk;
+        }
+        place.life += 1;
+        place.held.clear();
+    }
+
+    fn freeze(&mut self, seat: usize) -> bool {
+        if self.is_delicate() || !self.is_up(seat) || self.has_frozen_guard(seat) {
+            return false;
+        }
+        let during = self.dice.ms_of_any_order(90_000);
+        self.freeze_for(seat, during);
+        true
+    }
+
+    pub(super) fn freeze_for(&mut self, seat: usize, during: Duration) {
+        self.note(|| format!("seat {seat} is frozen for {during:?}"));
+        self.seats[seat].frozen = Some(self.now.plus(during));
+        self.trouble(during);
+        self.at(during, Event::Mend(Mend::Thaw(seat)));
+    }
+
+    pub(super) fn is_up(&self, seat: usize) -> bool {
+        self.seats[seat].node.is_some() && self.seats[seat].frozen.is_none()
+    }
+
+    fn has_frozen_guard(&self, seat: usize) -> bool {
+        self.witness.alive().any(|(_, run)| run.seat == seat && matches!(run.guard, Guard::Frozen(_)))
+    }
+
+    /// A guard is stopped while its replica moves, or is killed.
+    fn harm_guard(&mut self, is_killed: bool) -> bool {
+        let all = self.witness.alive().filter(|(_, run)| run.guard == Guard::Well && self.is_up(run.seat));
+        let runs: Vec<usize> = all.map(|(at, _)| at).collect();
+        if runs.is_empty() {
+            return false;
+        }
+        let run = self.dice.pick(&runs);
+        if is_killed {
+            self.note(|| format!("guard of run {run} is killed"));
+            self.trouble(Duration::from_secs(1));
+            if self.witness.runs[run].lose_guard(self.now, &mut self.dice) {
+                self.expect_end(run);
+            }
+            return true;
+        }
+        let during = self.dice.ms(100, 60_000);
+        self.note(|| format!("guard of run {run} is frozen for {during:?}"));
+        self.witness.runs[run].guard = Guard::Frozen(self.now.plus(during));
+        self.at(during, Event::Mend(Mend::GuardThaw(run)));
+        true
+    }
+
+    fn restart_store(&mut self) -> bool {
+        if self.is_delicate() || self.server.service != Service::Up {
+            return false;
+        }
+        if self.server.memory == Memory::Durable {
+            return self.reboot();
+        }
+        let down = self.dice.ms_of_any_order(20_000);
+        self.note(|| format!("store restarts, and is back in {down:?}"));
+        self.server.service = Service::Down;
+        self.server.begin_life(self.server.shelf.clone());
+        self.trouble(down + self.scenario.longest() * 2);
+        self.at(down, Event::Mend(Mend::Service));
+        true
+    }
+
+    fn freeze_store(&mut self) -> bool {
+        if self.is_delicate() || self.server.service != Service::Up {
+            return false;
+        }
+        let during = self.dice.ms_of_any_order(40_000);
+        self.note(|| format!("store is frozen for {during:?}"));
+        self.server.service = Service::Frozen(self.now.plus(during));
+        self.trouble(during + Duration::from_secs(3));
+        self.at(during, Event::Mend(Mend::Service));
+        true
+    }
+
+    /// What was wrong is right again.
+    pub(super) fn mend(&mut self, mend: Mend) -> Result<(), Violation> {
+        match mend {
+            Mend::Thaw(seat) => return self.thaw(seat),
+            Mend::Restart(seat) => return self.start_replica(seat),
+            Mend::Connect(seat) => self.seats[seat].cut = None,
+            Mend::Weather => self.weather = Weather::Fair,
+            Mend::Service => self.server.service = Service::Up,
+            Mend::GuardThaw(run) => {
+                self.witness.runs[run].guard = Guard::Well;
+                self.watch_deadline(run);
+            }
+            Mend::Clock(clock) => self.set_clock(clock, None),
+        }
+        Ok(())
+    }
+
+    /// Every clock of a machine is right again from now on.
+    fn correct_clocks(&mut self) {
+        (0..self.scenario.clocks.len()).for_each(|clock| self.set_clock(clock, None));
+        // And stays so, however much it drifts.
+        if self.now < Moment(0).plus(super::world::FAULTS + super::world::QUIET) {
+            self.at(Duration::from_secs(20), Event::Fault);
+        }
+    }
+
+    /// Sets a clock off by this much, or right; who waits by it is told.
+    pub(super) fn set_clock(&mut self, clock: usize, by: Option<i64>) {
+        let (now, moved) = (self.now, &mut self.scenario.clocks[clock]);
+        if by.is_none() && moved.error(now) < Duration::from_millis(20) {
+            return;
+        }
+        let error = moved.error(now);
+        match by {
+            Some(by) => moved.step(by),
+            None => moved.correct(now),
+        }
+        // Until a clock that was ahead has been caught up with, it shows what it has shown before.
+        let caught_up = now.plus(error.max(self.scenario.clocks[clock].error(now)) + Duration::from_secs(3));
+        self.confusions.push((now, caught_up));
+        for seat in 0..self.seats.len() {
+            if self.scenario.clock_of(seat) == clock {
+                let (life, what) = (self.seats[seat].life, Box::new(Happening::Stepped));
+                self.at(Duration::ZERO, Event::To { seat, life, what });
+            }
+        }
+    }
+}

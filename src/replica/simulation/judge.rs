@@ -1,0 +1,155 @@
+//! What is judged at the end: every tick has its record, none was missed without a cause, and everything runs again.
+
+use std::time::Duration;
+
+use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
+use crate::lease::Entry;
+
+use super::clock::Moment;
+use super::process::Process;
+use super::witness::{Broken, Violation};
+use super::world::{FAULTS, QUIET, World};
+
+/// The store's clock is looked at once a second.
+const SLACK: Duration = Duration::from_secs(1);
+
+impl World {
+    /// Judges the whole history.
+    pub(super) fn judge(&mut self) -> Result<(), Violation> {
+        for job in 0..self.scenario.count() {
+            self.has_run_again(job)?;
+            self.is_told(job)?;
+        }
+        Ok(())
+    }
+
+    fn runs(&self, job: usize) -> impl Iterator<Item = &Process> {
+        self.witness.runs.iter().filter(move |run| run.job == job)
+    }
+
+    /// Something runs again once faults stop.
+    fn has_run_again(&self, job: usize) -> Result<(), Violation> {
+        let settled = Moment(0).plus(FAULTS + QUIET / 4);
+        if self.runs(job).any(|run| run.started > settled && run.holding.cause != Cause::Manual) {
+            return Ok(());
+        }
+        Err(Violation::of(Broken::Stalled, format!("j{job} never ran after {settled:?}")))
+    }
+
+    /// Every tick up to the mark is told of.
+    fn is_told(&mut self, job: usize) -> Result<(), Violation> {
+        let stalled = || Violation::of(Broken::Stalled, format!("j{job} has no record at the end"));
+        let first = self.server.first_marks[job].ok_or_else(stalled)?;
+        let record = self.server.shelf.records[job].clone().ok_or_else(stalled)?;
+        let told = record.lost.map_or(record.mark, |lost| lost.min(record.mark));
+        let entries = by_tick(&self.server.told[job]);
+        let schedule = self.scenario.jobs[0][job].schedule.clone();
+        // Without its protection, a mark may be as low as it gets.
+        let mut at = first.max(Moment(0).utc());
+        while let Some(tick) = schedule.next_after(at).filter(|tick| tick.instant() <= told) {
+            at = tick.instant();
+            let told: Vec<&Entry> = entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
+            self.tally.count("tick");
+            self.is_told_rightly(job, tick, &told)?;
+            self.is_skipped_rightly(job, tick, &told)?;
+            if self.is_calm_around(job, tick) {
+                self.tally.count("tick without a fault near");
+                self.has_good_cause(job, tick, &told)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One record for each tick; where the store forgot, at least one, or a run that was forgotten with its holder.
+    fn is_told_rightly(&self, job: usize, tick: Tick, told: &[&Entry]) -> Result<(), Violation> {
+        let first_runs =
+            told.iter().filter(|entry| !matches!(entry.cause, Cause::Rerun | Cause::Manual)).count();
+        // What was granted may be forgotten together with its holder, before anything is told of it.
+        let was_granted = self.server.granted[job].contains(&tick);
+        // Its start may be under way to its replica still.
+        let record = self.server.shelf.records[job].as_ref();
+        let is_running = record.is_some_and(|record| record.is_running() && record.tick == Some(tick));
+        let has_forgotten = self.server.has_forgotten[job];
+        let broken = match first_runs {
+            0 if has_forgotten && was_granted || is_running => return Ok(()),
+            0 => Broken::Untold,
+            1 => return Ok(()),
+            _ if has_forgotten => return Ok(()),
+            _ => Broken::ToldTwice,
+        };
+        Err(Violation::of(broken, format!("j{job}, tick {tick}: {told:#?}")))
+    }
+
+    /// Who skips a tick for overlap has proof that a run was alive at its instant. While clocks are wrong, nobody can
+    /// say what was when.
+    fn is_skipped_rightly(&self, job: usize, tick: Tick, told: &[&Entry]) -> Result<(), Violation> {
+        let overlap = Verdict::because(Outcome::Skipped, Reason::Overlap);
+        let Some(came) = self.came(tick).filter(|_| told.iter().any(|entry| entry.verdict() == overlap))
+        else {
+            return Ok(());
+        };
+        let (from, to) = (Moment(came.0.saturating_sub(1_500)), came.plus(SLACK));
+        let is_near = |(start, end): &(Moment, Moment)| *start <= to && *end >= from;
+        let is_alive = || self.runs(job).any(|run| is_near(&(run.started, run.ends.max(run.learned))));
+        let (early, late) = (tick.instant().minus(SLACK), tick.instant().plus(SLACK));
+        let was_heard =
+            || self.server.signs[job].iter().any(|(first, last)| *first <= late && *last >= early);
+        if self.confusions.iter().any(is_near) || is_alive() || was_heard() {
+            return Ok(());
+        }
+        Err(Violation::of(Broken::Unjust, format!("j{job}, tick {tick}, skipped for a run that was over")))
+    }
+
+    /// Whether no fault was within the start deadline and three leases of the tick.
+    fn is_calm_around(&self, job: usize, tick: Tick) -> bool {
+        let spec = &self.scenario.jobs[0][job];
+        let around = spec.start_deadline_of(tick) + self.scenario.longest_lease(job) * 3;
+        let Some(came) = self.came(tick) else { return false };
+        let (from, to) = (Moment(came.0.saturating_sub(millis(around))), came.plus(around));
+        to < self.now && !self.troubles.iter().any(|(start, end)| *start <= to && *end >= from)
+    }
+
+    /// When the tick's instant came, by the store's clock.
+    fn came(&self, tick: Tick) -> Option<Moment> {
+        let at = self.seconds.partition_point(|(second, _)| *second < tick);
+        self.seconds.get(at).map(|(_, moment)| *moment)
+    }
+
+    /// It ran, or was skipped or paused; where another run went on for longer than its start deadline, it came too late.
+    fn has_good_cause(&self, job: usize, tick: Tick, told: &[&Entry]) -> Result<(), Violation> {
+        let is_good = |entry: &&&Entry| match (entry.outcome, entry.reason) {
+            (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
+            // What came until the next claim shares the entry of what was forgotten; so does what waited for a run to end
+            // when the store began another life, in which nobody knows.
+            (Outcome::Unknown, _) => self.server.has_forgotten[job] || self.has_run_near(job, tick),
+            (Outcome::Missed, _) => false,
+            _ => true,
+        };
+        if told.is_empty() || told.iter().any(|entry| is_good(&entry)) {
+            return Ok(());
+        }
+        Err(Violation::of(Broken::Missed, format!("j{job}, tick {tick}: {told:#?}")))
+    }
+
+    /// Whether another run went on within the tick's start deadline.
+    fn has_run_near(&self, job: usize, tick: Tick) -> bool {
+        let spec = &self.scenario.jobs[0][job];
+        let Some(came) = self.came(tick) else { return false };
+        let until = came.plus(spec.start_deadline_of(tick) + Duration::from_secs(1));
+        self.runs(job).any(|run| run.started <= until && run.ends >= came)
+    }
+}
+
+fn millis(of: Duration) -> u64 {
+    u64::try_from(of.as_millis()).expect("short")
+}
+
+/// Whether the entry stands for the tick.
+fn covers(entry: &Entry, tick: Tick) -> bool {
+    let is_above = |after: UtcMillis| after < tick.instant() && tick < entry.tick;
+    entry.cause != Cause::Manual && (entry.tick == tick || entry.after.is_some_and(is_above))
+}
+
+fn by_tick(entries: &[Entry]) -> Vec<&Entry> {
+    entries.iter().filter(|entry| entry.cause != Cause::Manual).collect()
+}

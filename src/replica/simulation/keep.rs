@@ -1,0 +1,228 @@
+//! One granted lock on a simulated replica: the counterpart of `keeper.rs`, around the production code's own `Hold`.
+
+use std::time::Duration;
+
+use crate::job::{JobSpec, RunId, Verdict};
+use crate::lease::{
+    Answer, BootInstant, Deadline, Era, Finish, Holding, Pace, Protection, Renew, Reply, Request,
+};
+use crate::replica::hold::{Duty, Hold};
+use crate::replica::note::Note;
+use crate::run::StopReason;
+use crate::store::StoreError;
+
+use super::clock::Reads;
+use super::errand::{Chore, Errand};
+use super::letter::Ask;
+use super::node::{Deed, Node};
+
+/// As in `keeper.rs`.
+const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// A lock and its run.
+#[derive(Debug, Clone)]
+pub(super) struct Keep {
+    pub(super) job: usize,
+    pub(super) holding: Holding,
+    pub(super) deadline: Deadline,
+    /// When its claim was sent.
+    pub(super) sent: BootInstant,
+    /// When to attend to it again.
+    pub(super) wake: Option<BootInstant>,
+    kill_grace: Duration,
+    hold: Hold,
+    era: Era,
+    /// The jobs that wait for a proof of life.
+    proving: Vec<usize>,
+    /// The end of the run, while it is not recorded.
+    finish: Option<Finish>,
+    pause: Duration,
+}
+
+impl Keep {
+    pub(super) fn granted(
+        job: usize,
+        spec: &JobSpec,
+        holding: Holding,
+        (era, sent): (Era, BootInstant),
+        now: BootInstant,
+    ) -> Self {
+        let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), counted_from(sent, now));
+        Self {
+            job,
+            holding,
+            deadline,
+            sent,
+            wake: None,
+            kill_grace: spec.kill_grace,
+            hold: Hold::granted(deadline, sent),
+            era,
+            proving: Vec::new(),
+            finish: None,
+            pause: FINISH_PAUSES.0,
+        }
+    }
+
+    pub(super) fn hurry(&mut self, now: BootInstant) {
+        self.hold.hurry(now);
+    }
+
+    /// `Keeper::note`.
+    pub(super) fn note(&self) -> Note {
+        Note::Running {
+            holding: self.holding.clone(),
+            era: self.era.clone(),
+            loss_grace: self.hold.loss_grace(),
+            boot: String::new(),
+        }
+    }
+
+    /// A newer tick takes its place.
+    pub(super) fn give_way(&self) -> Deed {
+        Deed::Stop { run: self.holding.run, grace: self.kill_grace, reason: StopReason::Replaced }
+    }
+
+    /// Somebody waits for a renewal that shows that the run lives.
+    pub(super) fn prove(&mut self, job: usize, now: BootInstant) {
+        self.proving.push(job);
+        self.hold.hurry(now);
+    }
+}
+
+/// What a deadline is counted from: the sending, unless a test wants to see what the answer's coming leads to.
+fn counted_from(sent: BootInstant, received: BootInstant) -> BootInstant {
+    if Protection::DeadlineFromSending.is_on() { sent } else { received }
+}
+
+impl Node {
+    /// `Keeper::hold_while`, for every keep.
+    pub(super) fn attend_all(&mut self) {
+        for at in 0..self.keeps.len() {
+            self.attend(at);
+        }
+    }
+
+    fn attend(&mut self, at: usize) {
+        let now = self.reads.boot;
+        loop {
+            let keep = &mut self.keeps[at];
+            if keep.finish.is_some() {
+                keep.wake = None;
+                return;
+            }
+            match keep.hold.duty(now) {
+                Duty::Wait(until) => {
+                    keep.wake = Some(until);
+                    return;
+                }
+                Duty::Renew => self.renew(at),
+                Duty::Stop => self.stop_for_loss(at),
+                Duty::Rest => {
+                    keep.wake = None;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// `Keeper::renew`.
+    fn renew(&mut self, at: usize) {
+        let (keep, sent) = (&self.keeps[at], self.reads.boot);
+        let run = keep.holding.run;
+        let renew = Renew { holding: keep.holding.clone(), expect: self.store_time() };
+        let errand = Errand::Renew { run, sent, era: self.era() };
+        self.send(Ask::Submit(keep.job, Request::Renew(renew)), errand);
+    }
+
+    /// `Keeper::renewal_answered`.
+    pub(super) fn renewal_answered(
+        &mut self,
+        run: RunId,
+        (sent, era): (BootInstant, Era),
+        answer: Result<Reply, StoreError>,
+    ) {
+        let now = self.reads.boot;
+        let Some(at) = self.keeps.iter().position(|keep| keep.holding.run == run) else { return };
+        let keep = &mut self.keeps[at];
+        if keep.finish.is_some() {
+            return;
+        }
+        match answer.map(|reply| reply.answer) {
+            Ok(Answer::Renewed { stop }) => {
+                let from = counted_from(sent, now);
+                keep.hold.renewed(from);
+                keep.deadline = keep.deadline.renewed(from);
+                keep.era = era;
+                let proven = std::mem::take(&mut keep.proving);
+                let deadline = keep.deadline.at();
+                self.deeds.push(Deed::Renewed { run, sent, deadline });
+                if let Some(why) = stop {
+                    let (grace, reason) = (keep.kill_grace, StopReason::asked_for(why));
+                    self.deeds.push(Deed::Stop { run, grace, reason });
+                }
+                proven.into_iter().for_each(|job| self.proven(job));
+            }
+            Ok(Answer::Lost) => {
+                if keep.hold.lose() {
+                    self.stop_for_loss(at);
+                }
+            }
+            Ok(_) | Err(_) => keep.hold.failed(now),
+        }
+    }
+
+    fn stop_for_loss(&mut self, at: usize) {
+        let keep = &self.keeps[at];
+        let (run, grace) = (keep.holding.run, keep.hold.loss_grace());
+        self.deeds.push(Deed::Stop { run, grace, reason: StopReason::LockLost });
+    }
+
+    /// Nothing of the run is left: the end of `Keeper::keep`.
+    pub(super) fn run_ended(&mut self, run: RunId, verdict: Verdict, reads: Reads) {
+        self.reads = reads;
+        let ended = self.store_time();
+        let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == run) else { return };
+        let proven = std::mem::take(&mut keep.proving);
+        let finish = Finish {
+            holding: keep.holding.clone(),
+            era: keep.era.clone(),
+            attempt: 1,
+            verdict,
+            ended,
+            exit_code: None,
+            signal: None,
+            tail: String::new(),
+        };
+        keep.finish = Some(finish.clone());
+        let job = keep.job;
+        self.jot(job, Note::Ended(finish));
+        proven.into_iter().for_each(|job| self.proven(job));
+        self.send_finish(run);
+        self.attend_all();
+    }
+
+    /// `Keeper::finish`.
+    pub(super) fn send_finish(&mut self, run: RunId) {
+        let Some(keep) = self.keeps.iter().find(|keep| keep.holding.run == run) else { return };
+        if let Some(finish) = keep.finish.clone() {
+            self.send(Ask::Submit(keep.job, Request::Finish(finish)), Errand::Finish { run });
+        }
+    }
+
+    pub(super) fn finish_answered(&mut self, run: RunId, answer: Result<Reply, StoreError>) {
+        let Some(at) = self.keeps.iter().position(|keep| keep.holding.run == run) else { return };
+        let keep = &mut self.keeps[at];
+        let answer = answer.map(|reply| reply.answer);
+        if !matches!(answer, Ok(Answer::Finished | Answer::AlreadyDecided)) {
+            let again = self.reads.boot.plus(keep.pause);
+            keep.pause = (keep.pause * 2).min(FINISH_PAUSES.1);
+            return self.chores.push((again, Chore::Finish(run)));
+        }
+        if let (Ok(Answer::Finished), Some(finish)) = (answer, &keep.finish) {
+            self.deeds.push(Deed::Recorded { run, verdict: finish.verdict });
+        }
+        // `Driver::kept`.
+        let job = self.keeps.remove(at).job;
+        self.proven(job);
+    }
+}

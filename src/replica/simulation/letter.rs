@@ -1,0 +1,49 @@
+//! What replicas and the store write to each other.
+
+use crate::job::{RunId, Tick};
+use crate::lease::{Reply, Request};
+use crate::store::{Beat, Pulse, StoreError};
+
+/// What a replica asks.
+#[derive(Debug, Clone)]
+pub(super) enum Ask {
+    /// A heartbeat.
+    Pulse(Beat),
+    /// A request about a job's record.
+    Submit(usize, Request),
+    /// Which of these jobs the cluster knows.
+    Known(Vec<usize>),
+    /// That the cluster knows these jobs.
+    Enroll(Vec<usize>),
+}
+
+/// What the store answers.
+#[derive(Debug, Clone)]
+pub(super) enum Told {
+    Pulse(Pulse),
+    Reply(Reply),
+    Known(Vec<bool>),
+    Enrolled,
+}
+
+/// What came of a question.
+pub(super) type Answered = Result<Told, StoreError>;
+
+/// A question under way.
+#[derive(Debug, Clone)]
+pub(super) struct Letter {
+    /// Its number, for its sender.
+    pub(super) id: u64,
+    pub(super) ask: Ask,
+}
+
+/// What somebody wants a replica to do besides.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Wish {
+    /// Run here and now, as `exec` does.
+    Exec,
+    /// Obey an order that was put into the record, as `trigger` does.
+    Order(RunId),
+    /// Ask for a tick again, as survivors do for a run that was cut short.
+    Again(Tick),
+}

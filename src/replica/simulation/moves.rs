@@ -1,0 +1,198 @@
+//! What a simulated replica does about its jobs, and what it makes of the store's answers: the counterparts of
+//! `moves.rs` and `planning.rs`, with the events left out.
+
+use std::time::Duration;
+
+use crate::lease::{Answer, BootInstant, Deadline, Pace, Reply};
+use crate::replica::action::{Action, Bid, Doubt, Won};
+use crate::replica::contest::Contest;
+use crate::replica::heartbeat::Exchange;
+use crate::replica::watch::Upshot;
+use crate::store::{Pulse, StoreError};
+
+use super::clock::Reads;
+use super::errand::{Chore, Errand, cause_of};
+use super::letter::{Answered, Told};
+use super::node::Node;
+
+/// As in `planning.rs`.
+const REPLAN: Duration = Duration::from_millis(500);
+
+/// As in `errand.rs`.
+const PROOF_LIMIT: Duration = Duration::from_secs(2);
+
+impl Node {
+    /// `Driver::look_at`.
+    pub(super) fn look_at(&mut self, job: usize) {
+        let now = self.now();
+        if self.watch.outage().is_some() {
+            self.contests[job].unheard(now);
+            return;
+        }
+        let (roster, spec) = (&self.watch.roster, &self.jobs[job]);
+        self.contests[job].stand(roster.standing(spec, true));
+        let action = self.contests[job].wake(now, |tick| roster.stagger(spec, tick));
+        self.perform(job, action);
+    }
+
+    /// `Driver::perform`.
+    fn perform(&mut self, job: usize, action: Action) {
+        match action {
+            Action::Nothing => {}
+            Action::WakeAt(at) => {
+                self.alarms.insert((at, job));
+            }
+            Action::Claim { bid, instead_of } => self.claim(job, &bid, instead_of),
+            Action::Start { won, sent } => self.begin(job, won, sent),
+            Action::GiveBack(doubt) => self.give_back(job, doubt),
+            Action::Resync(at) => {
+                self.resync = true;
+                self.alarms.insert((at, job));
+            }
+        }
+    }
+
+    /// `Driver::claim`, and the beginning of `errand::claim`.
+    fn claim(&mut self, job: usize, bid: &Bid, instead_of: Option<Doubt>) {
+        let now = self.now();
+        let memory = self.memory.as_ref().expect("no record is open before the store was heard");
+        let caller = memory.caller(&self.name, self.reads.boot, self.contests[job].known());
+        let claim = self.contests[job].proposal().claim(bid, caller, now);
+        self.contests[job].claims(&claim);
+        match instead_of {
+            Some(doubt) => {
+                let then = Some(Box::new(claim));
+                self.do_chore(Chore::Abandon { job, doubt, tries: 0, then });
+            }
+            None => self.send_claim(job, claim),
+        }
+    }
+
+    /// The store answered, or did not.
+    pub(super) fn answered(&mut self, id: u64, answered: Answered, reads: Reads) {
+        self.reads = reads;
+        // What was given up, and comes all the same, nobody waits for.
+        let Some(errand) = self.errands.remove(&id) else { return };
+        let pulse = |told| if let Told::Pulse(pulse) = told { Some(pulse) } else { None };
+        let reply = |told| if let Told::Reply(reply) = told { Some(reply) } else { None };
+        let a_reply = |told: Answered| told.map(|told| reply(told).expect("a reply to a request"));
+        match errand {
+            Errand::Pulse { sent } => {
+                let result = answered.map(|told| pulse(told).expect("a pulse for a pulse"));
+                self.beat_over();
+                self.exchanged(sent, result);
+            }
+            Errand::Claim { job, sent } => self.claimed(job, sent, a_reply(answered)),
+            Errand::Wish { job, sent, run, tick, era, is_manual } => {
+                let won = |reply: &Reply| match reply.answer {
+                    Answer::Won { fence, tries, started } => {
+                        let mark = reply.mark.unwrap_or(tick.instant());
+                        let cause = cause_of(is_manual, tries);
+                        Some(Won { run, tick, fence, cause, tries, started, era: era.clone(), mark })
+                    }
+                    _ => None,
+                };
+                match a_reply(answered).map(|reply| won(&reply)) {
+                    Ok(Some(won)) if self.is_in_time(job, sent) => self.begin(job, won, sent),
+                    Ok(None) => {}
+                    Ok(Some(_)) | Err(_) => self.give_back(job, Doubt { run, era }),
+                }
+            }
+            Errand::Abandon { job, doubt, tries, then } => {
+                self.gave_back((job, doubt, tries), then, answered.is_ok());
+            }
+            Errand::Known(opens, ends) => self.knows(opens, ends, answered),
+            Errand::Open { job } => self.opened(job, a_reply(answered)),
+            Errand::Renew { run, sent, era } => self.renewal_answered(run, (sent, era), a_reply(answered)),
+            Errand::Tell { job } => self.told(job, answered.is_ok()),
+            Errand::Finish { run } => self.finish_answered(run, a_reply(answered)),
+            Errand::Told => {}
+        }
+        self.attend_all();
+    }
+
+    fn is_in_time(&self, job: usize, sent: BootInstant) -> bool {
+        let spec = &self.jobs[job];
+        !Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent).is_over(self.reads.boot)
+    }
+
+    /// `Driver::claimed`.
+    fn claimed(&mut self, job: usize, sent: BootInstant, result: Result<Reply, StoreError>) {
+        let now = self.now();
+        let tick = self.contests[job].tick();
+        let in_time = self.is_in_time(job, sent);
+        let (finding, action) = match result {
+            Ok(reply) => self.contests[job].answered(&reply, now, sent, in_time),
+            Err(error) => (None, self.contests[job].failed(error.may_have_been_applied(), now)),
+        };
+        // `Driver::tell_finding`: a run of this very replica gives way at once.
+        if let Some(holder) = finding.as_ref().and_then(|finding| finding.replaces(&self.jobs[job]))
+            && let Some(keep) = self.keeps.iter().find(|keep| keep.holding.run == holder.run)
+        {
+            self.deeds.push(keep.give_way());
+        }
+        if let (Some(finding), Some(tick)) = (finding, tick)
+            && let Some(holder) = finding.awaits_proof(&self.jobs[job], tick)
+            && let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == holder.run)
+        {
+            // `Driver::tell_finding`: a run of this very replica proves that it lives.
+            keep.prove(job, self.reads.boot);
+            self.chores.push((self.reads.boot.plus(PROOF_LIMIT), Chore::Proven(job)));
+        }
+        self.perform(job, action);
+        self.look_at(job);
+    }
+
+    /// `Done::Proven`.
+    pub(super) fn proven(&mut self, job: usize) {
+        let now = self.now();
+        self.contests[job].hurry(now);
+        self.look_at(job);
+    }
+
+    /// `Driver::clock_stepped`.
+    pub(super) fn clock_stepped(&mut self, reads: Reads) {
+        self.reads = reads;
+        self.resync = true;
+        self.plan_anew();
+    }
+
+    fn plan_anew(&mut self) {
+        let now = self.now();
+        self.alarms.clear();
+        self.agenda.replan(now);
+        self.expect_until(now);
+        self.look_at_all();
+    }
+
+    fn look_at_all(&mut self) {
+        let now = self.now();
+        for job in 0..self.contests.len() {
+            self.contests[job].hurry(now);
+            self.look_at(job);
+        }
+    }
+
+    /// `Driver::exchanged`.
+    fn exchanged(&mut self, sent: BootInstant, result: Result<Pulse, StoreError>) {
+        let ahead = |node: &Self| node.reads.wall.since(node.now());
+        let (was_ahead, was_out) = (ahead(self), self.watch.outage().is_some());
+        let exchange = Exchange { sent, received: self.reads.boot, wall: self.reads.wall, result };
+        let upshot = self.watch.take_in(exchange, &mut self.memory);
+        if upshot == Upshot::Same {
+            return;
+        }
+        if upshot == Upshot::Reopen {
+            self.contests.iter_mut().for_each(Contest::close);
+            self.keeps.iter_mut().for_each(|keep| keep.hurry(self.reads.boot));
+            // `Driver::doubt_the_store`.
+            self.untold.extend(self.disk.keys());
+        }
+        self.open_records();
+        if ahead(self).abs_diff(was_ahead) > REPLAN {
+            self.plan_anew();
+        } else if was_out {
+            self.look_at_all();
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! A replica in the simulation: the production code's own pure parts, in the place of their driver. Where a line here
+//! says again what an async performer does, its comment names that performer; everything else decides as it is shipped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::{JobSpec, NodeName, RunId, UtcMillis, Verdict};
+use crate::lease::{BootInstant, Era};
+use crate::replica::action::{Doubt, Won};
+use crate::replica::agenda::Agenda;
+use crate::replica::clockwork::LEAD;
+use crate::replica::contest::Contest;
+use crate::replica::events::Events;
+use crate::replica::memory::Memory;
+use crate::replica::note::Note;
+use crate::replica::shop::due_by;
+use crate::replica::watch::Watch;
+use crate::run::StopReason;
+use crate::store::{Beat, BeatRun};
+
+use super::clock::Reads;
+use super::errand::{Chore, Errand};
+use super::keep::Keep;
+use super::letter::{Ask, Letter};
+
+/// The heartbeat's interval, as in `heartbeat.rs`.
+const BEAT_EVERY: Duration = Duration::from_secs(1);
+
+/// What a replica makes the world do.
+#[derive(Debug)]
+pub(super) enum Deed {
+    /// Write to the store.
+    Send(Box<Letter>),
+    /// Start the command of the keep that was made last, under a guard that knows its deadline.
+    Start(Box<Keep>),
+    /// Tell the guard of a run that its lock holds until this deadline, by a renewal sent then.
+    Renewed { run: RunId, sent: BootInstant, deadline: BootInstant },
+    /// Stop a run.
+    Stop { run: RunId, grace: Duration, reason: StopReason },
+    /// The end of a run is recorded.
+    Recorded { run: RunId, verdict: Verdict },
+}
+
+/// One life of a replica.
+pub(super) struct Node {
+    pub(super) name: NodeName,
+    pub(super) jobs: Rc<[Arc<JobSpec>]>,
+    /// The clocks, as read when the present step began.
+    pub(super) reads: Reads,
+    pub(super) memory: Option<Memory>,
+    pub(super) watch: Watch,
+    pub(super) agenda: Agenda,
+    pub(super) contests: Vec<Contest>,
+    pub(super) alarms: BTreeSet<(UtcMillis, usize)>,
+    pub(super) keeps: Vec<Keep>,
+    pub(super) opening: BTreeSet<usize>,
+    pub(super) errands: BTreeMap<u64, Errand>,
+    pub(super) chores: Vec<(BootInstant, Chore)>,
+    /// What is on disk, as in `ledger.rs`: what is known of each job's newest lock.
+    pub(super) disk: BTreeMap<usize, Note>,
+    /// As in `recall.rs`: jobs with a former run that is not looked after yet, and jobs of which the store may not know
+    /// how the last run ended.
+    pub(super) awaited: BTreeSet<usize>,
+    pub(super) untold: BTreeSet<usize>,
+    pub(super) deeds: Vec<Deed>,
+    letters: u64,
+    beat: Beat,
+    next_beat: BootInstant,
+    /// A heartbeat is under way; one that is asked for meanwhile follows it.
+    beating: bool,
+    pub(super) resync: bool,
+}
+
+impl Node {
+    /// A replica that starts now, with what an earlier life left on disk.
+    pub(super) fn start(
+        name: &NodeName,
+        jobs: Rc<[Arc<JobSpec>]>,
+        disk: BTreeMap<usize, Note>,
+        reads: Reads,
+    ) -> Self {
+        let life = RunId::new();
+        let mut agenda = Agenda::default();
+        agenda.plan(jobs.iter().cloned(), reads.wall);
+        let beat = Beat {
+            node: name.clone(),
+            life,
+            version: String::new(),
+            file: String::new(),
+            started: reads.wall,
+            draining: false,
+            running: Vec::new(),
+            labels: Vec::new(),
+            full: false,
+            ahead_ms: None,
+        };
+        let events = Events::of(name.clone());
+        Self {
+            name: name.clone(),
+            contests: jobs.iter().map(|job| Contest::new(Arc::clone(job))).collect(),
+            jobs,
+            reads,
+            memory: None,
+            watch: Watch::new(events, "simulated".to_owned(), (name.clone(), life), (None, String::new())),
+            agenda,
+            alarms: BTreeSet::new(),
+            keeps: Vec::new(),
+            opening: BTreeSet::new(),
+            errands: BTreeMap::new(),
+            chores: Vec::new(),
+            awaited: disk
+                .iter()
+                .filter(|(_, note)| matches!(note, Note::Running { .. }))
+                .map(|(job, _)| *job)
+                .collect(),
+            untold: disk.keys().copied().collect(),
+            disk,
+            deeds: Vec::new(),
+            letters: 0,
+            beat,
+            next_beat: reads.boot,
+            beating: false,
+            resync: false,
+        }
+    }
+
+    /// `Shop::now`.
+    pub(super) fn now(&self) -> UtcMillis {
+        due_by(self.reads.wall, self.store_time())
+    }
+
+    /// `Shop::store_time`.
+    pub(super) fn store_time(&self) -> UtcMillis {
+        self.memory.as_ref().map_or(self.reads.wall, |memory| memory.store_time(self.reads.boot))
+    }
+
+    /// `Shop::era`.
+    pub(super) fn era(&self) -> Era {
+        self.memory.as_ref().map(|memory| memory.era().clone()).unwrap_or_default()
+    }
+
+    pub(super) fn send(&mut self, ask: Ask, errand: Errand) {
+        self.letters += 1;
+        self.errands.insert(self.letters, errand);
+        self.deeds.push(Deed::Send(Box::new(Letter { id: self.letters, ask })));
+    }
+
+    /// Time has passed: beats, wakes the jobs whose alarm it is, and does its chores.
+    pub(super) fn wake(&mut self, reads: Reads) {
+        self.reads = reads;
+        if !self.beating && (self.resync || reads.boot >= self.next_beat) {
+            self.exchange();
+        }
+        let now = self.now();
+        self.expect_until(now);
+        while let Some(&(at, job)) = self.alarms.first().filter(|(at, _)| *at <= now) {
+            self.alarms.remove(&(at, job));
+            self.look_at(job);
+        }
+        let chores = std::mem::take(&mut self.chores);
+        let (due, later) = chores.into_iter().partition(|(at, _)| *at <= reads.boot);
+        self.chores = later;
+        for (_, chore) in due {
+            self.do_chore(chore);
+        }
+        self.attend_all();
+    }
+
+    /// `Heartbeat::run`.
+    fn exchange(&mut self) {
+        (self.beating, self.resync) = (true, false);
+        self.next_beat = self.reads.boot.plus(BEAT_EVERY);
+        let job = |keep: &Keep| self.jobs[keep.job].name.clone();
+        self.beat.running =
+            self.keeps.iter().map(|keep| BeatRun { job: job(keep), run: keep.holding.run }).collect();
+        let beat = self.beat.clone();
+        self.send(Ask::Pulse(beat), Errand::Pulse { sent: self.reads.boot });
+    }
+
+    /// The heartbeat under way is back, or lost.
+    pub(super) fn beat_over(&mut self) {
+        self.beating = false;
+        self.next_beat = self.next_beat.max(self.reads.boot);
+    }
+
+    /// `take_coming`, and `Driver::expect`.
+    pub(super) fn expect_until(&mut self, now: UtcMillis) {
+        for coming in self.agenda.take_until(now.plus(LEAD)) {
+            let job = self.jobs.iter().position(|job| job.name == coming.job).expect("a job of the file");
+            self.alarms.insert((coming.tick.instant(), job));
+        }
+    }
+
+    /// How long this replica has nothing to do, by its own clocks.
+    pub(super) fn idle_for(&self) -> Duration {
+        let (boot, now) = (self.reads.boot, self.now());
+        let beat = (!self.beating).then_some(self.next_beat);
+        let boots = self.keeps.iter().filter_map(|keep| keep.wake).chain(beat);
+        let boots = boots.chain(self.chores.iter().map(|(at, _)| *at)).map(|at| at.since(boot));
+        let planned = self.agenda.earliest().map(|at| at.minus(LEAD));
+        let instants = self.alarms.first().map(|(at, _)| *at).into_iter().chain(planned);
+        let asked = (self.resync && !self.beating).then_some(Duration::ZERO);
+        boots.chain(instants.map(|at| at.since(now))).chain(asked).min().unwrap_or(BEAT_EVERY)
+    }
+
+    /// `Driver::start`.
+    pub(super) fn begin(&mut self, job: usize, won: Won, sent: BootInstant) {
+        let holding = won.holding(&self.jobs[job], &self.name);
+        let keep = Keep::granted(job, &self.jobs[job], holding, (won.era, sent), self.reads.boot);
+        self.jot(job, keep.note());
+        self.deeds.push(Deed::Start(Box::new(keep.clone())));
+        self.keeps.push(keep);
+        self.attend_all();
+    }
+
+    /// The run whose claim may have been applied is given back, as by `errand::abandon`.
+    pub(super) fn give_back(&mut self, job: usize, doubt: Doubt) {
+        self.do_chore(Chore::Abandon { job, doubt, tries: 0, then: None });
+    }
+}

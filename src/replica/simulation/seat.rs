@@ -1,0 +1,272 @@
+//! Where a replica runs: a machine with its clocks, a disk that outlives the replica, and the guards of its runs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::lease::{Memory, Request};
+use crate::replica::note::Note;
+use crate::store::StoreError;
+
+use super::clock::Moment;
+use super::keep::Keep;
+use super::letter::{Ask, Letter, Told};
+use super::network::{self, Cut};
+use super::node::{Deed, Node};
+use super::process::{Guard, Process};
+use super::scenario::Length;
+use super::witness::{Violation, named};
+use super::world::{Event, Happening, World};
+
+/// Answers are waited for so long: `RESPONSE_TIMEOUT` of the Redis client, `ANSWER_TIMEOUT` of the embedded store.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOCAL_PATIENCE: Duration = Duration::from_secs(4);
+
+/// A place for a replica.
+#[derive(Default)]
+pub(super) struct Seat {
+    pub(super) node: Option<Node>,
+    /// Counts lives: what was meant for an earlier one never reaches a later.
+    pub(super) life: u32,
+    /// Frozen until then.
+    pub(super) frozen: Option<Moment>,
+    /// What happens once it is thawed.
+    pub(super) held: Vec<Happening>,
+    pub(super) cut: Option<Cut>,
+    pub(super) disk: BTreeMap<usize, Note>,
+    next_wake: Option<Moment>,
+    /// When its replica last heard from the store.
+    pub(super) heard: Option<Moment>,
+}
+
+impl Seat {
+    /// Whether its replica lives, moves, and is not cut off.
+    pub(super) fn is_well(&self) -> bool {
+        self.node.is_some() && self.frozen.is_none() && self.cut.is_none()
+    }
+
+    pub(super) fn is_waiting_for(&self, letter: u64) -> bool {
+        self.node.as_ref().is_some_and(|node| node.errands.contains_key(&letter))
+    }
+}
+
+impl World {
+    /// Something happens to a replica, now or when it is thawed.
+    pub(super) fn happen_to(&mut self, (seat, life): (usize, u32), what: Happening) -> Result<(), Violation> {
+        let reads = self.reads(seat);
+        let place = &mut self.seats[seat];
+        if place.life != life {
+            return Ok(());
+        }
+        if place.frozen.is_some() {
+            place.held.push(what);
+            return Ok(());
+        }
+        let Some(node) = place.node.as_mut() else { return Ok(()) };
+        match what {
+            Happening::Answered(id, answered) => {
+                if matches!(answered, Ok(Told::Pulse(_))) {
+                    place.heard = Some(self.now);
+                }
+                node.answered(id, answered, reads);
+            }
+            Happening::Performs(letter, back) => {
+                self.arrive((seat, life), letter, back);
+                return Ok(());
+            }
+            Happening::Buried(job, is_sure) => node.buried(job, is_sure, reads),
+            Happening::Ended(run, verdict) => {
+                let its = self.witness.runs.iter_mut().rev().find(|process| process.holding.run == run);
+                its.expect("what has ended was started").learned = self.now;
+                node.run_ended(run, verdict, reads);
+            }
+            Happening::Stepped => node.clock_stepped(reads),
+            Happening::Wished(job, wish) => {
+                node.reads = reads;
+                node.wish(job, wish);
+            }
+        }
+        self.perform(seat)
+    }
+
+    pub(super) fn wake(&mut self, (seat, life): (usize, u32)) -> Result<(), Violation> {
+        let reads = self.reads(seat);
+        let now = self.now;
+        let place = &mut self.seats[seat];
+        if place.life != life || place.frozen.is_some() || place.next_wake != Some(now) {
+            return Ok(());
+        }
+        place.next_wake = None;
+        let Some(node) = place.node.as_mut() else { return Ok(()) };
+        node.wake(reads);
+        self.perform(seat)
+    }
+
+    /// Performs what a replica wants done, and lets it sleep until it has something to do.
+    pub(super) fn perform(&mut self, seat: usize) -> Result<(), Violation> {
+        while let Some(node) = &mut self.seats[seat].node
+            && !node.deeds.is_empty()
+        {
+            let deeds = std::mem::take(&mut node.deeds);
+            for deed in deeds {
+                self.do_deed(seat, deed)?;
+            }
+        }
+        let (now, place) = (self.now, &mut self.seats[seat]);
+        let Some(node) = &place.node else { return Ok(()) };
+        // Clocks that run slow have not got there yet when the time is over: a millisecond more, and it looks again.
+        let at = now.plus(node.idle_for().max(Duration::from_millis(1)));
+        if place.next_wake.is_none_or(|planned| planned <= now || planned > at) {
+            place.next_wake = Some(at);
+            let life = place.life;
+            self.at_moment(at, Event::Wake { seat, life });
+        }
+        Ok(())
+    }
+
+    fn do_deed(&mut self, seat: usize, deed: Deed) -> Result<(), Violation> {
+        match deed {
+            Deed::Send(letter) => self.send(seat, letter),
+            Deed::Start(keep) => return self.start(seat, *keep),
+            Deed::Renewed { run, sent, deadline } => {
+                let ago = self.reads(seat).boot.since(sent);
+                let Some(at) = self.find(run) else { return Ok(()) };
+                let good = self.true_moment(seat, ago);
+                let process = &mut self.witness.runs[at];
+                process.last_good = process.last_good.max(good);
+                process.deadline = process.deadline.max(deadline);
+                self.watch_deadline(at);
+            }
+            Deed::Stop { run, grace, reason } => {
+                let Some(at) = self.find(run) else { return Ok(()) };
+                self.note(|| format!("run {run} is stopped: {reason:?}"));
+                self.tally.count(&format!("stop {reason:?}"));
+                let now = self.now;
+                if self.witness.runs[at].stop(now, grace, reason.verdict(), &mut self.dice) {
+                    self.expect_end(at);
+                }
+            }
+            Deed::Recorded { run, verdict } => {
+                let is_interrupted = verdict.outcome == crate::job::Outcome::Interrupted;
+                if let Some(at) = self.witness.runs.iter().position(|process| process.holding.run == run) {
+                    self.witness.runs[at].is_recorded |= !is_interrupted;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn find(&self, run: crate::job::RunId) -> Option<usize> {
+        self.witness.alive().find(|(_, process)| process.holding.run == run).map(|(at, _)| at)
+    }
+
+    /// The true moment that was so long ago by a seat's own clock.
+    fn true_moment(&self, seat: usize, ago: Duration) -> Moment {
+        let clock = &self.scenario.clocks[self.scenario.clock_of(seat)];
+        let then = crate::lease::BootInstant(clock.boot(self.now).0.saturating_sub(ago));
+        let earlier =
+            Moment(self.now.0.saturating_sub(u64::try_from(ago.as_millis()).expect("short") * 102 / 100));
+        clock.when(then, earlier)
+    }
+
+    fn send(&mut self, seat: usize, letter: Box<Letter>) {
+        let is_local = self.server.memory == Memory::Durable;
+        let longest = if is_local { LOCAL_PATIENCE } else { PATIENCE };
+        let patience = match &letter.ask {
+            Ask::Submit(_, Request::Renew(renew)) => longest.min(renew.patience()),
+            _ => longest,
+        };
+        let fate = if is_local {
+            network::fate_of_local(&mut self.dice, self.weather, patience)
+        } else {
+            network::fate(&mut self.dice, self.weather, self.seats[seat].cut)
+        };
+        let (life, id) = (self.seats[seat].life, letter.id);
+        let mut back = fate.back;
+        if fate.arrivals.is_empty() && fate.refused.is_none() {
+            self.tally.count("letter lost");
+        }
+        for (count, after) in fate.arrivals.into_iter().enumerate() {
+            if after > patience {
+                self.tally.count("letter late");
+            }
+            if count > 0 {
+                self.tally.count("letter repeated");
+            }
+            self.at(after, Event::Arrive { seat, life, letter: letter.clone(), back: back.take() });
+        }
+        let (after, error) = match fate.refused {
+            Some(after) => (after, StoreError::NotSent("not connected".to_owned())),
+            None => (patience, StoreError::Unknown("no answer in time".to_owned())),
+        };
+        let what = Box::new(Happening::Answered(id, Err(error)));
+        self.at(after, Event::To { seat, life, what });
+    }
+
+    fn start(&mut self, seat: usize, keep: Keep) -> Result<(), Violation> {
+        let length = match self.scenario.lengths[keep.job] {
+            Length::None => Duration::ZERO,
+            Length::UpTo(most) => self.dice.ms(0, most),
+        };
+        let whose = (keep.job, seat, self.seats[seat].life);
+        let spec = &self.scenario.jobs[seat][keep.job];
+        let grace = crate::lease::Pace::new(spec.lease, spec.kill_grace).loss_grace();
+        let (deadline, ago) = (keep.deadline.at(), self.reads(seat).boot.since(keep.sent));
+        let holding = keep.holding;
+        self.tally.count(&format!("run {}", holding.cause));
+        self.note(|| format!("starts j{}: {}", whose.0, named(&holding)));
+        let span = (self.now, length);
+        let mut process = Process::start(whose, holding, (deadline, grace), span, &mut self.dice);
+        process.last_good = self.true_moment(seat, ago);
+        let seen = self.witness.started(&process);
+        self.witness.runs.push(process);
+        let at = self.witness.runs.len() - 1;
+        self.expect_end(at);
+        self.watch_deadline(at);
+        seen
+    }
+
+    pub(super) fn expect_end(&mut self, run: usize) {
+        self.at_moment(self.witness.runs[run].ends, Event::Over(run));
+    }
+
+    /// The guard waits for the deadline that it was told.
+    pub(super) fn watch_deadline(&mut self, run: usize) {
+        let process = &self.witness.runs[run];
+        let clock = &self.scenario.clocks[self.scenario.clock_of(process.seat)];
+        let due = clock.when(process.deadline, self.now);
+        let due = if let Guard::Frozen(until) = process.guard { due.max(until) } else { due };
+        self.at_moment(due, Event::GuardDue(run));
+    }
+
+    pub(super) fn guard_due(&mut self, run: usize) {
+        let process = &self.witness.runs[run];
+        let is_due = self.reads(process.seat).boot >= process.deadline;
+        if process.is_over || !is_due || process.guard != Guard::Well {
+            return;
+        }
+        if self.witness.runs[run].stop_by_guard(self.now, &mut self.dice) {
+            self.tally.count("guard killed at the deadline");
+            self.note(|| format!("guard of run {run} kills at the deadline"));
+            self.expect_end(run);
+        }
+    }
+
+    /// Nothing of a run is left, unless that has changed meanwhile.
+    pub(super) fn over(&mut self, run: usize) -> Result<(), Violation> {
+        let process = &mut self.witness.runs[run];
+        if process.is_over || process.ends > self.now {
+            return Ok(());
+        }
+        process.is_over = true;
+        let (whose, verdict, id) = ((process.seat, process.life), process.verdict, process.holding.run);
+        let job = process.job;
+        self.note(|| format!("run {id} is over: {verdict}"));
+        self.witness.ended(run, self.now)?;
+        let life = self.seats[whose.0].life;
+        if life != whose.1 {
+            // The next life of its replica looks after it.
+            return self.happen_to((whose.0, life), Happening::Buried(job, true));
+        }
+        self.happen_to(whose, Happening::Ended(id, verdict))
+    }
+}

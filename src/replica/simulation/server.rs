@@ -1,0 +1,172 @@
+//! The store: `lease::decide` over records that live through restarts, failovers and losses.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use crate::job::{NodeName, Tick, UtcMillis};
+use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Record, Server as Moments, decide};
+use crate::store::{Beat, Peer, Pulse};
+
+use super::clock::{Moment, Reads};
+use super::letter::{Ask, Told};
+use super::tally::Tally;
+
+/// A copy that a failover brings back is at most this old.
+const OLDEST_COPY: Duration = Duration::from_secs(8);
+
+/// What a store may lose.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shelf {
+    pub(super) records: Vec<Option<Record>>,
+    nodes: BTreeMap<NodeName, Peer>,
+    known: BTreeSet<usize>,
+}
+
+/// Whether it can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    Up,
+    /// Refuses connections.
+    Down,
+    /// Takes requests, and performs them at this moment.
+    Frozen(Moment),
+}
+
+/// One store.
+pub(super) struct Server {
+    pub(super) memory: Memory,
+    pub(super) service: Service,
+    pub(super) shelf: Shelf,
+    /// Younger than [`OLDEST_COPY`], oldest first.
+    copies: VecDeque<(Moment, Shelf)>,
+    life: u32,
+    /// Every entry ever written of each job, whether or not the store still has it.
+    pub(super) told: Vec<Vec<Entry>>,
+    /// From when to when, by its clock, it heard from the holders of each job's lock: also of those that never heard of
+    /// their grant, and asked again.
+    pub(super) signs: Vec<Vec<(UtcMillis, UtcMillis)>>,
+    /// Every tick ever granted of each job, started or not.
+    pub(super) granted: Vec<BTreeSet<Tick>>,
+    /// The mark of each job's first record.
+    pub(super) first_marks: Vec<Option<UtcMillis>>,
+    /// Jobs of which something was forgotten.
+    pub(super) has_forgotten: Vec<bool>,
+}
+
+impl Server {
+    pub(super) fn new(memory: Memory, jobs: usize) -> Self {
+        let shelf = Shelf { records: vec![None; jobs], ..Shelf::default() };
+        Self {
+            memory,
+            service: Service::Up,
+            shelf,
+            copies: VecDeque::new(),
+            life: 0,
+            told: vec![Vec::new(); jobs],
+            signs: vec![Vec::new(); jobs],
+            granted: vec![BTreeSet::new(); jobs],
+            first_marks: vec![None; jobs],
+            has_forgotten: vec![false; jobs],
+        }
+    }
+
+    fn era(&self) -> Era {
+        Era(format!("life {}", self.life))
+    }
+
+    /// Answers a question at the time that its clocks show.
+    pub(super) fn answer(&mut self, from: &NodeName, ask: &Ask, reads: Reads, tally: &mut Tally) -> Told {
+        match ask {
+            Ask::Pulse(beat) => Told::Pulse(self.pulse(beat, reads.wall)),
+            Ask::Known(jobs) => Told::Known(jobs.iter().map(|job| self.shelf.known.contains(job)).collect()),
+            Ask::Enroll(jobs) => {
+                self.shelf.known.extend(jobs);
+                Told::Enrolled
+            }
+            Ask::Submit(job, request) => {
+                let server = self.moments(reads);
+                let decision = decide(self.shelf.records[*job].as_ref(), request, &server);
+                tally.count(&format!("reply {}", decision.reply.answer.name()));
+                for entry in &decision.entries {
+                    tally.count(&format!("entry {}", entry.verdict()));
+                }
+                if let Answer::Won { .. } = decision.reply.answer {
+                    tally.count(&format!("won by {from}"));
+                    let tick = decision.record.as_ref().and_then(|record| record.tick);
+                    self.granted[*job].extend(tick);
+                }
+                if let (Answer::Won { .. } | Answer::Renewed { .. }, Some(record)) =
+                    (&decision.reply.answer, &decision.record)
+                {
+                    let began = record.started.unwrap_or(reads.wall);
+                    match self.signs[*job].last_mut().filter(|(earlier, _)| *earlier == began) {
+                        Some((_, last)) => *last = reads.wall,
+                        None => self.signs[*job].push((began, reads.wall)),
+                    }
+                }
+                self.first_marks[*job] = self.first_marks[*job].or(decision.reply.mark);
+                self.shelf.records[*job] = decision.record;
+                self.told[*job].extend(decision.entries);
+                Told::Reply(decision.reply)
+            }
+        }
+    }
+
+    /// What both kinds of store read when they decide: the Redis scripts, and `Desk::server`.
+    fn moments(&self, reads: Reads) -> Moments {
+        let lease_now = match self.memory {
+            Memory::Forgetful => reads.wall.0,
+            Memory::Durable => i64::try_from(reads.boot.0.as_millis()).expect("a short time"),
+        };
+        let era = self.era();
+        Moments { now: reads.wall, lease_now: LeaseInstant(lease_now), era, memory: self.memory }
+    }
+
+    /// `pulse.lua`, and `LocalStore::pulse`.
+    fn pulse(&mut self, beat: &Beat, now: UtcMillis) -> Pulse {
+        let peers: Vec<Peer> = self.shelf.nodes.values().cloned().collect();
+        let forgot = !self.shelf.nodes.contains_key(&beat.node);
+        self.shelf.nodes.insert(beat.node.clone(), Peer { at: now, beat: beat.clone() });
+        Pulse { now, era: self.era(), forgot, peers, notices: Vec::new() }
+    }
+
+    /// Keeps a copy for a later failover.
+    pub(super) fn copy(&mut self, now: Moment) {
+        self.copies.push_back((now, self.shelf.clone()));
+        while self.copies.front().is_some_and(|(at, _)| now.since(*at) > OLDEST_COPY) {
+            self.copies.pop_front();
+        }
+    }
+
+    /// What a failover would bring back that picks this copy.
+    pub(super) fn copy_at(&self, pick: usize) -> Option<&Shelf> {
+        self.copies.get(pick % self.copies.len().max(1)).map(|(_, shelf)| shelf)
+    }
+
+    /// Another life begins, with what is on this shelf.
+    pub(super) fn begin_life(&mut self, shelf: Shelf) {
+        self.life += 1;
+        self.replace(shelf);
+    }
+
+    /// The same life goes on with what is on this shelf.
+    pub(super) fn replace(&mut self, shelf: Shelf) {
+        for (job, record) in shelf.records.iter().enumerate() {
+            self.has_forgotten[job] |= *record != self.shelf.records[job];
+        }
+        self.shelf = shelf;
+        self.copies.clear();
+    }
+
+    /// A shelf on which nothing is.
+    pub(super) fn empty_shelf(&self) -> Shelf {
+        Shelf { records: vec![None; self.told.len()], ..Shelf::default() }
+    }
+
+    /// Whether ticks are still to be told of as forgotten.
+    pub(super) fn owes_entries(&self, job: usize) -> bool {
+        self.shelf.records[job]
+            .as_ref()
+            .is_none_or(|record| record.lost.is_some_and(|lost| lost < record.mark))
+    }
+}

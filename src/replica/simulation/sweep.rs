@@ -1,0 +1,144 @@
+//! Sweeps over many seeds: whatever fails within the promise breaks none of it.
+
+use std::ops::Range;
+
+use crate::lease::{Answer, Memory};
+
+use super::faults::Fault;
+use super::tally::Tally;
+use super::witness::Violation;
+use super::world::World;
+
+/// How many simulations of each kind of store a test run makes: ten minutes each, with a fault every few seconds.
+const SEEDS: u64 = 60;
+
+/// The last of a diary that a failure shows; `SOLOCRON_DIARY` asks for more.
+const LINES: u64 = 60;
+
+/// Simulates what this seed leads to.
+pub(super) fn outcome(seed: u64, memory: Memory) -> Result<World, Violation> {
+    let mut world = World::seeded(seed, memory, false);
+    world.run().map(|()| world)
+}
+
+/// How it came to a violation. The same seed leads to it again, and this time it is written down.
+pub(super) fn story(seed: u64, memory: Memory) -> String {
+    let mut world = World::seeded(seed, memory, true);
+    let end = world.run().err().map(|violation| violation.to_string()).unwrap_or_default();
+    let diary = world.diary.unwrap_or_default();
+    let lines = usize::try_from(asked("SOLOCRON_DIARY").unwrap_or(LINES)).expect("a number of lines");
+    let last = diary[diary.len().saturating_sub(lines)..].join("\n");
+    format!("{last}\nseed {seed}: {end}")
+}
+
+fn asked(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
+}
+
+/// The seeds to try: the one, or as many, as somebody asks for.
+fn seeds() -> Range<u64> {
+    match (asked("SOLOCRON_SEED"), asked("SOLOCRON_SEEDS")) {
+        (Some(seed), _) => seed..seed + 1,
+        (None, count) => 0..count.unwrap_or(SEEDS),
+    }
+}
+
+/// Simulates every seed; of more than one, everything must have happened that is to be coped with: faults, these events,
+/// and all answers but those that this store never gives.
+fn sweep(memory: Memory, test: &str, unanswered: &[&str], events: &[&str]) {
+    let mut tally = Tally::default();
+    for seed in seeds() {
+        match outcome(seed, memory) {
+            Ok(world) => tally.merge(&world.tally),
+            Err(violation) => panic!(
+                "{}\nseed {seed}: {violation}\nagain, with more of the diary:\n  SOLOCRON_SEED={seed} SOLOCRON_DIARY=1000 \
+                 cargo nextest run --features test-switches -E 'test({test})'",
+                story(seed, memory)
+            ),
+        }
+    }
+    if seeds().count() == 1 {
+        return;
+    }
+    let faults = Fault::ALL.into_iter().filter(|fault| fault.befalls(memory)).map(Fault::name);
+    // Nobody operates there; pauses and manual runs are simulated by other means.
+    let to_operators = ["noted", "no_record"];
+    let replies =
+        Answer::NAMES.into_iter().filter(|name| !unanswered.contains(name) && !to_operators.contains(name));
+    let replies = replies.map(|name| format!("reply {name}"));
+    for what in faults.chain(replies).chain(events.iter().map(|&event| event.to_owned())) {
+        assert!(tally.of(&what) > 0, "never happened: {what}\n{tally:#?}");
+    }
+    let (ticks, calm) = (tally.of("tick"), tally.of("tick without a fault near"));
+    assert!(calm * 10 > ticks, "{calm} of {ticks} ticks were free of faults");
+    eprintln!("{tally:#?}");
+}
+
+#[test]
+fn on_redis_whatever_fails_within_the_promise_breaks_none_of_it() {
+    let events = [
+        "letter lost",
+        "letter late",
+        "letter repeated",
+        "cut Refused",
+        "cut Silent",
+        "cut AnswersLost",
+        "run schedule",
+        "run manual",
+        "run rerun",
+        "run catch_up",
+        "pause",
+        "stop LockLost",
+        "stop Replaced",
+        "guard killed at the deadline",
+        "guard killed at the end of its replica",
+        "entry interrupted (node_lost)",
+        "entry unknown (store_reset)",
+        "entry skipped (overlap)",
+        "entry skipped (paused)",
+    ];
+    sweep(Memory::Forgetful, "on_redis_whatever_fails", &["newer_schema"], &events);
+}
+
+#[test]
+fn on_the_embedded_store_whatever_fails_within_the_promise_breaks_none_of_it() {
+    let events = [
+        "letter lost",
+        "run schedule",
+        "run manual",
+        "run rerun",
+        "pause",
+        "stop LockLost",
+        "stop Replaced",
+        "guard killed at the deadline",
+        "guard killed at the end of its replica",
+        "entry interrupted (node_lost)",
+        "entry unknown (store_reset)",
+        "entry skipped (overlap)",
+        "entry skipped (paused)",
+    ];
+    sweep(
+        Memory::Durable,
+        "on_the_embedded_store_whatever_fails",
+        &["unsynced", "new_era", "newer_schema"],
+        &events,
+    );
+}
+
+#[test]
+fn the_same_seed_leads_to_the_same_history() {
+    let history = |seed, memory| {
+        let world = outcome(seed, memory).expect("no violation");
+        let run = |run: &super::process::Process| {
+            let holding = &run.holding;
+            (run.job, run.started, run.ends, holding.tick, holding.fence, holding.node.clone(), run.verdict)
+        };
+        (world.witness.runs.iter().map(run).collect::<Vec<_>>(), world.tally)
+    };
+    for memory in [Memory::Forgetful, Memory::Durable] {
+        let first = history(3, memory);
+        assert!(first.0.len() > 10, "{first:?}");
+        assert_eq!(first, history(3, memory));
+        assert_ne!(first, history(4, memory));
+    }
+}

@@ -1,0 +1,117 @@
+//! Sees every run start and end, in true time, and says at once what must never happen.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::job::{Cause, Fence};
+use crate::lease::Holding;
+
+use super::clock::Moment;
+use super::process::Process;
+
+/// What was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Broken {
+    /// Two runs of a job at once.
+    Overlap,
+    /// A second run of a tick, other than one rerun after an interruption.
+    SecondRun,
+    /// A run with a fence that is not above every earlier one.
+    Fence,
+    /// Something of a run was alive when its last good renewal had been sent a lease ago.
+    OutOfHand,
+    /// A run before its tick's instant, by the store's clock.
+    Early,
+    /// A tick without a record, although nothing was forgotten.
+    Untold,
+    /// A tick with two records.
+    ToldTwice,
+    /// A tick that no fault was near, and which did not run, for no good cause.
+    Missed,
+    /// A tick skipped for a run that was not alive at its instant.
+    Unjust,
+    /// A job that did not run again when faults had stopped.
+    Stalled,
+}
+
+/// What was broken, and how.
+#[derive(Debug, Clone)]
+pub(super) struct Violation {
+    pub(super) broken: Broken,
+    pub(super) how: String,
+}
+
+impl Violation {
+    pub(super) fn of(broken: Broken, how: String) -> Self {
+        Self { broken, how }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.broken, self.how)
+    }
+}
+
+/// A run in few words.
+pub(super) fn named(holding: &Holding) -> String {
+    let Holding { tick, fence, cause, node, run, .. } = holding;
+    format!("{cause} of {tick} on {node}, fence {fence}, run {run}")
+}
+
+/// Everything that ran, in order of start.
+#[derive(Debug, Default)]
+pub(super) struct Witness {
+    pub(super) runs: Vec<Process>,
+}
+
+impl Witness {
+    /// A run is about to start.
+    pub(super) fn started(&self, run: &Process) -> Result<(), Violation> {
+        let earlier = || self.runs.iter().filter(|earlier| earlier.job == run.job);
+        let what = named(&run.holding);
+        if let Some(other) = earlier().find(|earlier| !earlier.is_over) {
+            let other = named(&other.holding);
+            return Err(Violation::of(Broken::Overlap, format!("{what}, during {other}")));
+        }
+        let highest = earlier().map(|earlier| earlier.holding.fence).max().unwrap_or(Fence(0));
+        if run.holding.fence <= highest {
+            return Err(Violation::of(Broken::Fence, format!("{what}, after fence {highest}")));
+        }
+        if run.holding.cause == Cause::Manual {
+            return Ok(());
+        }
+        let same = |earlier: &&Process| {
+            earlier.holding.tick == run.holding.tick && earlier.holding.cause != Cause::Manual
+        };
+        let before: Vec<&Process> = earlier().filter(same).collect();
+        let is_first_rerun = |first: &&Process| run.holding.cause == Cause::Rerun && first.was_cut_short();
+        if before.len() > 1 || before.first().is_some_and(|first| !is_first_rerun(first)) {
+            let before: Vec<String> = before.iter().map(|run| named(&run.holding)).collect();
+            return Err(Violation::of(Broken::SecondRun, format!("{what}, after {before:?}")));
+        }
+        // The store tolerates 200 ms.
+        let granted = run.holding.started;
+        if run.holding.tick.instant() > granted.plus(Duration::from_millis(200)) {
+            return Err(Violation::of(Broken::Early, format!("{what}, at {granted}")));
+        }
+        Ok(())
+    }
+
+    /// Nothing of a run is left.
+    pub(super) fn ended(&self, at: usize, now: Moment) -> Result<(), Violation> {
+        let run = &self.runs[at];
+        let alive_for = now.since(run.last_good);
+        if alive_for > run.holding.lease {
+            let what = named(&run.holding);
+            let how = format!("{what}, alive {alive_for:?} after its last good renewal was sent");
+            return Err(Violation::of(Broken::OutOfHand, how));
+        }
+        Ok(())
+    }
+
+    /// Runs of a job that still go on.
+    pub(super) fn alive(&self) -> impl Iterator<Item = (usize, &Process)> {
+        self.runs.iter().enumerate().filter(|(_, run)| !run.is_over)
+    }
+}

@@ -1,0 +1,283 @@
+//! The world of a simulation: one queue of what happens when, in true time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::job::{RunId, Tick, UtcMillis, Verdict};
+use crate::lease::{Memory, Record};
+use crate::store::StoreError;
+
+use super::clock::{Moment, Reads};
+use super::dice::Dice;
+use super::faults::Fault;
+use super::letter::{Answered, Ask, Letter, Told, Wish};
+use super::network::Weather;
+use super::scenario::Scenario;
+use super::seat::Seat;
+use super::server::{Server, Service};
+use super::tally::Tally;
+use super::witness::{Violation, Witness};
+
+/// Something that happens at its moment.
+#[derive(Debug, Clone)]
+pub(super) enum Event {
+    /// A letter reaches the store; its answer is back after so long, if ever.
+    Arrive { seat: usize, life: u32, letter: Box<Letter>, back: Option<Duration> },
+    /// Something happens to a replica that is not frozen.
+    To { seat: usize, life: u32, what: Box<Happening> },
+    /// A replica looks at its clocks.
+    Wake { seat: usize, life: u32 },
+    /// The deadline that a guard was told may have come.
+    GuardDue(usize),
+    /// Nothing of a run may be left.
+    Over(usize),
+    /// A fault is over.
+    Mend(Mend),
+    /// The next fault.
+    Fault,
+    /// The next order of an operator.
+    Operate,
+    /// The store's replica takes a copy.
+    Copy,
+}
+
+/// What can happen to a replica.
+#[derive(Debug, Clone)]
+pub(super) enum Happening {
+    Answered(u64, Answered),
+    /// A request that its own thread was about to perform on the embedded store.
+    Performs(Box<Letter>, Option<Duration>),
+    Ended(RunId, Verdict),
+    /// A run of a former life is surely dead, or has to be left to its lease.
+    Buried(usize, bool),
+    Stepped,
+    Wished(usize, Wish),
+}
+
+/// What is mended.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mend {
+    Thaw(usize),
+    Restart(usize),
+    Connect(usize),
+    Weather,
+    Service,
+    GuardThaw(usize),
+    Clock(usize),
+}
+
+/// How long faults go on, and how long it has to be quiet thereafter.
+pub(super) const FAULTS: Duration = Duration::from_secs(420);
+pub(super) const QUIET: Duration = Duration::from_secs(240);
+
+/// Everything.
+pub(super) struct World {
+    pub(super) now: Moment,
+    pub(super) dice: Dice,
+    pub(super) scenario: Scenario,
+    queue: BTreeMap<(Moment, u64), Event>,
+    numbers: u64,
+    pub(super) seats: Vec<Seat>,
+    pub(super) server: Server,
+    pub(super) weather: Weather,
+    pub(super) witness: Witness,
+    pub(super) tally: Tally,
+    /// What may go wrong.
+    pub(super) menu: &'static [Fault],
+    /// When a fault was going on, or its effects.
+    pub(super) troubles: Vec<(Moment, Moment)>,
+    /// When clocks were wrong.
+    pub(super) confusions: Vec<(Moment, Moment)>,
+    /// Until then somebody has to remember what the store forgot.
+    pub(super) delicate: Moment,
+    /// The moments at which the store's clock first showed each second, for whoever wants to know about a tick.
+    pub(super) seconds: Vec<(Tick, Moment)>,
+    /// What happened, if anybody wants to read it.
+    pub(super) diary: Option<Vec<String>>,
+}
+
+impl World {
+    /// The world that this seed makes.
+    pub(super) fn seeded(seed: u64, memory: Memory, is_told: bool) -> Self {
+        let mut dice = Dice::seeded(seed);
+        let scenario = Scenario::thrown(memory, &mut dice);
+        let seats = scenario.names.iter().map(|_| Seat::default()).collect();
+        let mut world = Self {
+            now: Moment(0),
+            server: Server::new(memory, scenario.count()),
+            seats,
+            scenario,
+            dice,
+            queue: BTreeMap::new(),
+            numbers: 0,
+            weather: Weather::Fair,
+            witness: Witness::default(),
+            tally: Tally::default(),
+            menu: &Fault::ALL,
+            troubles: vec![(Moment(0), Moment(30_000))],
+            confusions: Vec::new(),
+            delicate: Moment(0),
+            seconds: Vec::new(),
+            diary: is_told.then(Vec::new),
+        };
+        for seat in 0..world.seats.len() {
+            let late = if world.dice.percent(50) { Duration::ZERO } else { world.dice.ms(0, 5_000) };
+            world.at(late, Event::Mend(Mend::Restart(seat)));
+        }
+        world.at(Duration::from_secs(10), Event::Fault);
+        world.at(Duration::from_secs(5), Event::Operate);
+        world.at(Duration::from_secs(1), Event::Copy);
+        world
+    }
+
+    /// Lets this happen so much later.
+    pub(super) fn at(&mut self, after: Duration, event: Event) {
+        self.at_moment(self.now.plus(after), event);
+    }
+
+    pub(super) fn at_moment(&mut self, at: Moment, event: Event) {
+        self.numbers += 1;
+        self.queue.insert((at, self.numbers), event);
+    }
+
+    /// Writes into the diary, if there is one.
+    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
+        let now = self.now;
+        if let Some(diary) = &mut self.diary {
+            diary.push(format!("{:>9.3} {}", now.0 as f64 / 1000.0, what()));
+        }
+    }
+
+    /// Whether faults may still happen.
+    pub(super) fn is_troubled(&self) -> bool {
+        self.now < Moment(0).plus(FAULTS)
+    }
+
+    /// What a seat's clocks show.
+    pub(super) fn reads(&self, seat: usize) -> Reads {
+        self.scenario.clocks[self.scenario.clock_of(seat)].reads(self.now)
+    }
+
+    /// What the store's clocks show.
+    pub(super) fn store_reads(&self) -> Reads {
+        self.scenario.clocks[self.scenario.store_clock()].reads(self.now)
+    }
+
+    /// Goes on until the end, and judges.
+    pub(super) fn run(&mut self) -> Result<(), Violation> {
+        self.run_until(Moment(0).plus(FAULTS + QUIET))?;
+        self.judge()
+    }
+
+    /// Goes on until this moment.
+    pub(super) fn run_until(&mut self, end: Moment) -> Result<(), Violation> {
+        while let Some(next) = self.queue.first_entry().filter(|next| next.key().0 <= end) {
+            self.now = next.key().0;
+            let event = next.remove();
+            self.happen(event)?;
+        }
+        self.now = end;
+        Ok(())
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), Violation> {
+        match event {
+            Event::Arrive { seat, life, letter, back } => self.arrive((seat, life), letter, back),
+            Event::To { seat, life, what } => self.happen_to((seat, life), *what)?,
+            Event::Wake { seat, life } => self.wake((seat, life))?,
+            Event::GuardDue(run) => self.guard_due(run),
+            Event::Over(run) => self.over(run)?,
+            Event::Mend(mend) => self.mend(mend)?,
+            Event::Fault => self.next_fault(),
+            Event::Operate => self.operate(),
+            Event::Copy => {
+                self.server.copy(self.now);
+                self.watch_clocks();
+                self.at(Duration::from_secs(1), Event::Copy);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes when ticks come by the store's clock, and that it is trouble when clocks are wrong.
+    fn watch_clocks(&mut self) {
+        let newest = self.store_reads().wall;
+        if self.seconds.last().is_none_or(|(tick, _)| tick.instant() < newest) {
+            self.seconds.push((Tick(newest), self.now));
+        }
+        let wrong = Duration::from_millis(500);
+        if self.scenario.clocks.iter().any(|clock| clock.error(self.now) > wrong) {
+            self.trouble(Duration::from_secs(1));
+            self.confusions.push((self.now, self.now.plus(Duration::from_secs(2))));
+        }
+    }
+
+    /// A fault, or its effects, go on for so long.
+    pub(super) fn trouble(&mut self, during: Duration) {
+        self.troubles.push((self.now, self.now.plus(during)));
+    }
+
+    /// A letter is there: the store answers at once, or when it can.
+    pub(super) fn arrive(&mut self, (seat, life): (usize, u32), letter: Box<Letter>, back: Option<Duration>) {
+        let id = letter.id;
+        let is_local = self.server.memory == Memory::Durable;
+        if is_local && self.seats[seat].life != life {
+            // The embedded store lives in the replica's own process.
+            return;
+        }
+        if let Service::Frozen(until) = self.server.service {
+            return self.at_moment(until, Event::Arrive { seat, life, letter, back });
+        }
+        if is_local && self.seats[seat].frozen.is_some() {
+            return self.seats[seat].held.push(Happening::Performs(letter, back));
+        }
+        if is_local && !self.seats[seat].is_waiting_for(id) {
+            return;
+        }
+        let answered = if self.server.service == Service::Down {
+            Err(StoreError::NotSent("connection refused".to_owned()))
+        } else {
+            let (name, reads) = (&self.scenario.names[seat], self.store_reads());
+            let told = self.server.answer(name, &letter.ask, reads, &mut self.tally);
+            self.note_exchange(seat, &letter, &told);
+            Ok(told)
+        };
+        if let Some(back) = back {
+            let what = Box::new(Happening::Answered(id, answered));
+            self.at(back, Event::To { seat, life, what });
+        }
+    }
+
+    fn note_exchange(&mut self, seat: usize, letter: &Letter, told: &Told) {
+        let (Ask::Submit(job, request), Told::Reply(reply)) = (&letter.ask, told) else { return };
+        if self.diary.is_some() {
+            let record = self.server.shelf.records[*job].clone();
+            self.note(|| {
+                let request = format!("{request:?}");
+                let what = request.split('(').next().unwrap_or_default();
+                let record = record.map(|record| shown(&record)).unwrap_or_default();
+                format!("j{job} seat {seat} {what} -> {:?} [{record}]", reply.answer)
+            });
+        }
+    }
+}
+
+/// A record in few words.
+fn shown(record: &Record) -> String {
+    let ago = |at: Option<UtcMillis>| at.map(|at| at.0 - Moment(0).utc().0);
+    let tick = record.tick.map(|tick| tick.instant());
+    format!(
+        "{:?} tick {:?} tries {} until {:?} mark {:?} lost {:?} started {:?} ended {:?} last {:?} lease {:?} {}",
+        record.phase,
+        ago(tick),
+        record.tries,
+        ago(Some(UtcMillis(record.until.0))),
+        ago(Some(record.mark)),
+        ago(record.lost),
+        ago(record.started),
+        ago(record.ended),
+        record.last.map(|last| last.to_string()),
+        record.lease,
+        record.era.0,
+    )
+}

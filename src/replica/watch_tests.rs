@@ -1,0 +1,71 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::job::UtcMillis;
+use crate::lease::Era;
+use crate::store::{Beat, Peer, Pulse};
+
+fn node(name: &str) -> NodeName {
+    NodeName::parse(name).expect("name")
+}
+
+/// What the heartbeat of this second brings back, while these others live.
+fn exchange(second: u64, others: &[&str]) -> Exchange {
+    let now = UtcMillis(i64::try_from(second).expect("small") * 1_000);
+    let peer = |name: &&str| Peer {
+        at: now,
+        beat: Beat {
+            node: node(name),
+            life: RunId::new(),
+            version: String::new(),
+            file: String::new(),
+            started: UtcMillis(0),
+            draining: false,
+            running: Vec::new(),
+            labels: Vec::new(),
+            full: false,
+            ahead_ms: None,
+        },
+    };
+    let peers = others.iter().map(peer).collect();
+    let pulse = Pulse { now, era: Era("e".into()), forgot: false, peers, notices: Vec::new() };
+    let at = BootInstant(Duration::from_secs(second));
+    Exchange { sent: at, received: at, wall: now, result: Ok(pulse) }
+}
+
+#[test]
+fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
+    let events = Events::of(node("a"));
+    let mut heard = events.listen();
+    let mut watch = Watch::new(events, "store".into(), (node("a"), RunId::new()), (Some(3), String::new()));
+    let mut memory = None;
+    let mut said = Vec::new();
+    for second in 1..=400 {
+        // All are there at first, one is missing then, comes back for a moment, and is missing again.
+        let others: &[&str] = if second < 10 || second == 200 { &["b", "c"] } else { &["b"] };
+        watch.take_in(exchange(second, others), &mut memory);
+        while let Ok(event) = heard.try_recv() {
+            if matches!(*event, Event::TooFewReplicas { .. }) {
+                said.push((second, Arc::unwrap_or_clone(event)));
+            }
+        }
+    }
+    let too_few = Event::TooFewReplicas { live: 2, expected: 3 };
+    let times = [70, 130, 190, 261, 321, 381];
+    assert_eq!(said, times.map(|second| (second, too_few.clone())));
+}
+
+#[test]
+fn a_new_life_that_forgot_this_replica_and_has_another_clock_says_nothing_of_what_was_decided_before() {
+    let me = (node("a"), RunId::new());
+    let mut watch = Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
+    let mut memory = None;
+    watch.take_in(exchange(1, &[]), &mut memory);
+    let mut next = exchange(2, &[]);
+    let last_heard = exchange(1, &[]).wall;
+    let pulse = next.result.as_mut().expect("an answer");
+    (pulse.era, pulse.forgot) = (Era("f".into()), true);
+    pulse.now = pulse.now.plus(Duration::from_secs(60));
+    assert_eq!(watch.take_in(next, &mut memory), Upshot::Reopen);
+    assert_eq!(memory.expect("it was heard").heard(), last_heard);
+}

@@ -1,0 +1,24 @@
+//! The guard of a run: a small process that outlives its replica, gets each new deadline, and kills the whole tree of
+//! the run when the deadline passes, when the replica is gone, or when it is told to. Neither a replica that hangs or
+//! dies nor a guard that does lets a run outlive its lock: each of the two enforces the deadline for itself.
+//!
+//! ```text
+//! replica ── a socket per run ────────────────┐
+//!    └─ nursery (started first, makes guards) │
+//!         └─ guard of one run, sub-reaper ◀───┘
+//!              └─ the job's main process, leader of its group, killed by the kernel if its guard is
+//! ```
+
+mod child;
+mod guards;
+mod nursery;
+mod request;
+mod vigil;
+mod watcher;
+mod word;
+
+pub(in crate::run) use child::{STEP_CWD, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, STEP_SWITCH};
+pub use guards::Guards;
+pub use nursery::guards_main;
+pub(in crate::run) use request::{Request, has_nul};
+pub(in crate::run) use word::{Inbox, LENGTH, Order, Report};

@@ -1,0 +1,211 @@
+//! The process that makes guards: small, single-threaded and started by its replica, so that a guard costs next to
+//! nothing. When a guard itself is killed, what it guarded is left to this process, and killed at once.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, IoSliceMut, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use nix::cmsg_space;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::{set_child_subreaper, set_name};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use nix::unistd::{ForkResult, Pid, dup2_stdin, getpid};
+
+use super::child::{STEP_GUARD, in_step};
+use super::request::Request;
+use super::watcher::{Handed, guard};
+use super::word::Report;
+use crate::lease::Protection;
+use crate::run::cgroup::{self, Cgroup};
+use crate::run::system::{self, Reaped};
+use crate::run::tree;
+
+/// By this name in place of its own the program knows that it is to make guards.
+pub(super) const NAME: &str = "lease-guards";
+
+/// The longest request: more than the kernel takes as words and variables of a command.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// A request that does not come whole within this long came from a replica that is frozen or torn.
+const REST_LIMIT: Duration = Duration::from_secs(5);
+
+/// Between two looks for what a dead guard has left, in milliseconds: twice as long each time, as what is not gone soon
+/// is stuck in the kernel.
+const HUNT_PAUSES_MS: (u16, u16) = (5, 500);
+
+/// Takes over if this process was started to make guards, and returns when it is not needed any more.
+pub fn guards_main() -> Option<ExitCode> {
+    let is_it = std::env::args_os().next().is_some_and(|name| name == NAME);
+    is_it.then(|| match Nursery::start() {
+        Ok(nursery) => {
+            nursery.serve();
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::FAILURE,
+    })
+}
+
+struct Nursery {
+    /// The line to the replica; nothing once it is hung up, and in a guard.
+    line: Option<UnixStream>,
+    signals: SignalFd,
+    guards: HashSet<Pid>,
+    /// A guard was killed, and what it guarded has to be: the next look is after so many milliseconds.
+    hunting: Option<u16>,
+    /// The control group that was delegated to the replica, if one was.
+    cgroup: Option<PathBuf>,
+}
+
+/// What came of making a guard: in the guard itself, there is nothing more to do.
+enum Made {
+    Parent,
+    Guard,
+}
+
+impl Nursery {
+    /// The line to the replica comes as standard input.
+    fn start() -> io::Result<Self> {
+        // For people alone.
+        let _ = set_name(c"lease-guards");
+        set_child_subreaper(true)?;
+        // Where the replica was started with SIGCHLD ignored, the kernel would reap children before they are seen.
+        system::reset_signals()?;
+        // Nothing but SIGKILL ends a guard: signals for the replica's group or service are not for it.
+        SigSet::all().thread_set_mask()?;
+        let mut children = SigSet::empty();
+        children.add(Signal::SIGCHLD);
+        let signals = SignalFd::with_flags(&children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        let line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        line.set_read_timeout(Some(REST_LIMIT))?;
+        // No other copy of it, which a guard would keep: the replica is to see when this process is gone.
+        dup2_stdin(File::open("/dev/null")?)?;
+        Ok(Self {
+            line: Some(line),
+            signals,
+            guards: HashSet::new(),
+            hunting: None,
+            cgroup: cgroup::delegated(),
+        })
+    }
+
+    fn serve(mut self) {
+        while !(self.line.is_none() && self.guards.is_empty() && self.hunting.is_none()) {
+            let is_asked = self.wait();
+            self.reap();
+            if self.hunting.is_some() {
+                self.hunt();
+            }
+            if is_asked && matches!(self.take_request(), Some(Made::Guard)) {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a request or a dead child; whether it is a request.
+    fn wait(&self) -> bool {
+        let watched = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds = vec![watched(self.signals.as_fd())];
+        fds.extend(self.line.as_ref().map(|line| watched(line.as_fd())));
+        let limit = self.hunting.map_or(PollTimeout::NONE, PollTimeout::from);
+        // An interrupted wait is only a shorter one.
+        let _ = poll(&mut fds, limit);
+        let is_asked = fds.get(1).and_then(PollFd::any).unwrap_or(false);
+        while matches!(self.signals.read_signal(), Ok(Some(_))) {}
+        is_asked
+    }
+
+    fn reap(&mut self) {
+        while let Reaped::Child(pid, status) = system::reap() {
+            // A guard ends with zero when its run has ended, and with anything else before.
+            if self.guards.remove(&pid) && status != 0 && Protection::Guard.is_on() {
+                self.hunting = Some(HUNT_PAUSES_MS.0);
+            }
+        }
+    }
+
+    /// Kills what dead guards have left: everything that came down to this process and is no guard.
+    fn hunt(&mut self) {
+        let guards: Vec<Pid> = self.guards.iter().copied().collect();
+        let pause = self.hunting.map(|pause| (pause * 2).min(HUNT_PAUSES_MS.1));
+        // Who cannot be seen now is looked for again.
+        let strays = tree::descendants(getpid(), &guards);
+        tree::signal_each(strays.as_deref().unwrap_or_default(), Signal::SIGKILL);
+        self.hunting = pause.filter(|_| !strays.is_ok_and(|strays| strays.is_empty()));
+        if self.hunting.is_none() {
+            self.cgroup.as_deref().into_iter().for_each(cgroup::tidy);
+        }
+    }
+
+    /// Makes the guard that is asked for. A line that breaks is hung up.
+    fn take_request(&mut self) -> Option<Made> {
+        match receive(self.line.as_ref()?) {
+            Ok(Some((request, handed))) => Some(self.make(&request, handed)),
+            Ok(None) => None,
+            Err(_) => {
+                self.line = None;
+                None
+            }
+        }
+    }
+
+    fn make(&mut self, request: &Request, handed: Handed) -> Made {
+        match system::fork() {
+            Ok(ForkResult::Child) => {
+                self.line = None;
+                let cgroup = self.cgroup.as_deref().and_then(|parent| Cgroup::create(parent, &request.name));
+                guard(request, handed, cgroup, &self.signals);
+                Made::Guard
+            }
+            Ok(ForkResult::Parent { child }) => {
+                self.guards.insert(child);
+                Made::Parent
+            }
+            Err(errno) => {
+                let report = Report::NotStarted(in_step(STEP_GUARD, errno.into()));
+                // The replica may be gone.
+                let _ = (&handed.line).write_all(&report.encode());
+                Made::Parent
+            }
+        }
+    }
+}
+
+/// The next request, with what is handed over; nothing if it makes no sense.
+fn receive(line: &UnixStream) -> io::Result<Option<(Request, Handed)>> {
+    let mut from = line;
+    let mut head = [0_u8; 8];
+    let (count, fds) = receive_head(line, &mut head)?;
+    if count == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    from.read_exact(&mut head[count..])?;
+    let length = usize::try_from(u64::from_le_bytes(head)).ok().filter(|length| *length <= LONGEST);
+    let mut bytes = vec![0; length.ok_or(io::ErrorKind::InvalidData)?];
+    from.read_exact(&mut bytes)?;
+    let mut fds = fds.into_iter();
+    let (Some(own), Some(out), Some(err)) = (fds.next(), fds.next(), fds.next()) else {
+        return Ok(None);
+    };
+    let handed = Handed { line: own.into(), out, err, sign: fds.next() };
+    Ok(Request::decode(&bytes).map(|request| (request, handed)))
+}
+
+fn receive_head(line: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = cmsg_space!([std::os::fd::RawFd; 4]);
+    let mut parts = [IoSliceMut::new(head)];
+    let message = recvmsg::<()>(line.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
+    let mut fds = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(handed) = control {
+            fds.extend(system::adopt(handed));
+        }
+    }
+    Ok((message.bytes, fds))
+}

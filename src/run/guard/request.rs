@@ -1,0 +1,199 @@
+//! What a replica asks the nursery for: one guarded attempt, complete with everything its process needs. It travels as
+//! bytes, because words, variables and paths need not be UTF-8.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
+
+use nix::unistd::{Gid, Uid};
+
+use crate::lease::BootInstant;
+use crate::run::account::Switch;
+
+/// One attempt to be started under a guard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::run) struct Request {
+    /// Names the run's control group, where one is delegated.
+    pub(in crate::run) name: String,
+    /// The program and its arguments.
+    pub(in crate::run) words: Vec<OsString>,
+    /// All of its variables.
+    pub(in crate::run) env: Vec<(OsString, OsString)>,
+    /// Its working directory; the replica's own if absent.
+    pub(in crate::run) cwd: Option<CString>,
+    /// Whom it runs as; the replica's own user and groups if absent.
+    pub(in crate::run) switch: Option<Switch>,
+    /// The soft and the hard limit of open files.
+    pub(in crate::run) files: Option<(u64, u64)>,
+    /// It may go on until this instant, and is not started after it.
+    pub(in crate::run) deadline: BootInstant,
+    /// Between SIGTERM and SIGKILL when that instant has passed, or the replica is gone.
+    pub(in crate::run) loss_grace: Duration,
+}
+
+impl Request {
+    /// The request as bytes.
+    pub(in crate::run) fn encode(&self) -> Vec<u8> {
+        let mut to = Writer::default();
+        to.bytes(self.name.as_bytes());
+        to.list(&self.words, |to, word| to.bytes(word.as_bytes()));
+        to.list(&self.env, |to, (name, value)| {
+            to.bytes(name.as_bytes());
+            to.bytes(value.as_bytes());
+        });
+        to.list(self.cwd.as_slice(), |to, cwd| to.bytes(cwd.as_bytes()));
+        to.list(self.switch.as_slice(), Writer::switch);
+        to.list(self.files.as_slice(), |to, (soft, hard)| {
+            to.number(*soft);
+            to.number(*hard);
+        });
+        to.duration(self.deadline.0);
+        to.duration(self.loss_grace);
+        to.0
+    }
+
+    /// Reads a request; `None` if the bytes are none.
+    pub(in crate::run) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut from = Reader(bytes);
+        let request = Self {
+            name: String::from_utf8(from.bytes()?.to_vec()).ok()?,
+            words: from.list(Reader::text)?,
+            env: from.list(|from| Some((from.text()?, from.text()?)))?,
+            cwd: from.list(|from| CString::new(from.bytes()?).ok())?.pop(),
+            switch: from.list(Reader::switch)?.pop(),
+            files: from.list(|from| Some((from.number()?, from.number()?)))?.pop(),
+            deadline: BootInstant(from.duration()?),
+            loss_grace: from.duration()?,
+        };
+        from.0.is_empty().then_some(request)
+    }
+}
+
+/// Numbers of eight bytes, and texts and lists with their lengths in front.
+#[derive(Default)]
+struct Writer(Vec<u8>);
+
+impl Writer {
+    fn number(&mut self, number: u64) {
+        self.0.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn duration(&mut self, of: Duration) {
+        self.number(u64::try_from(of.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn list<T>(&mut self, items: &[T], write: impl Fn(&mut Self, &T)) {
+        self.number(items.len() as u64);
+        items.iter().for_each(|item| write(self, item));
+    }
+
+    fn switch(&mut self, switch: &Switch) {
+        self.list(switch.uid.as_slice(), |to, uid| to.number(uid.as_raw().into()));
+        self.number(switch.gid.as_raw().into());
+        self.list(switch.groups.as_slice(), |to, groups| {
+            to.list(groups, |to, group| to.number(group.as_raw().into()));
+        });
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: u64) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(usize::try_from(count).ok()?)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let bytes = self.take(8)?;
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    fn duration(&mut self) -> Option<Duration> {
+        self.number().map(Duration::from_nanos)
+    }
+
+    fn bytes(&mut self) -> Option<&'a [u8]> {
+        let count = self.number()?;
+        self.take(count)
+    }
+
+    fn text(&mut self) -> Option<OsString> {
+        self.bytes().map(|bytes| OsString::from_vec(bytes.to_vec()))
+    }
+
+    fn list<T>(&mut self, read: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let count = self.number()?;
+        (0..count).map(|_| read(self)).collect()
+    }
+
+    fn id(&mut self) -> Option<u32> {
+        u32::try_from(self.number()?).ok()
+    }
+
+    fn switch(&mut self) -> Option<Switch> {
+        Some(Switch {
+            uid: self.list(|from| from.id().map(Uid::from_raw))?.pop(),
+            gid: Gid::from_raw(self.id()?),
+            groups: self.list(|from| from.list(|from| from.id().map(Gid::from_raw)))?.pop(),
+        })
+    }
+}
+
+/// Whether a word or a variable can be given to a process at all.
+pub(in crate::run) fn has_nul(text: &OsStr) -> bool {
+    text.as_bytes().contains(&0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> Request {
+        Request {
+            name: "run".into(),
+            words: vec!["sh".into(), OsString::from_vec(vec![0xFF, b'x']), "".into()],
+            env: vec![("A".into(), "b c".into()), ("EMPTY".into(), "".into())],
+            cwd: Some(c"/tmp".into()),
+            switch: Some(Switch {
+                uid: Some(Uid::from_raw(7)),
+                gid: Gid::from_raw(8),
+                groups: Some(vec![Gid::from_raw(9), Gid::from_raw(10)]),
+            }),
+            files: Some((1_024, 4_096)),
+            deadline: BootInstant(Duration::new(5, 6)),
+            loss_grace: Duration::from_millis(1_500),
+        }
+    }
+
+    #[test]
+    fn a_request_comes_out_as_it_went_in() {
+        let bare = Request {
+            words: vec!["true".into()],
+            env: vec![],
+            cwd: None,
+            switch: None,
+            files: None,
+            ..request()
+        };
+        let group_alone = Switch { uid: None, gid: Gid::from_raw(8), groups: None };
+        for request in [request(), Request { switch: Some(group_alone), ..bare.clone() }, bare] {
+            assert_eq!(Request::decode(&request.encode()), Some(request));
+        }
+    }
+
+    #[test]
+    fn a_torn_request_is_none() {
+        let bytes = request().encode();
+        for length in 0..bytes.len() {
+            assert_eq!(Request::decode(&bytes[..length]), None, "{length} of {}", bytes.len());
+        }
+        assert_eq!(Request::decode(&[bytes, vec![0]].concat()), None);
+    }
+}

@@ -1,0 +1,235 @@
+//! The guard of one run, as a process: single-threaded, parent of the job's main process and reaper of everything that
+//! descends from it. It performs what its vigil says, and ends with the last process of its run.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::{set_child_subreaper, set_name};
+use nix::sys::signal::Signal;
+use nix::sys::signalfd::SignalFd;
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::unistd::{Pid, getpgid, getpid};
+
+use super::child::{Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, in_step};
+use super::request::Request;
+use super::vigil::{Act, Cue, Vigil};
+use super::word::{Inbox, LENGTH, Order, Report};
+use crate::clock::{Clock, SystemClock};
+use crate::lease::{BootInstant, Protection};
+use crate::run::cgroup::Cgroup;
+use crate::run::system::{self, Reaped};
+use crate::run::tree;
+
+/// What the replica hands over for one run.
+pub(super) struct Handed {
+    /// The line to the replica: orders come in, reports go out.
+    pub(super) line: UnixStream,
+    /// The job's standard output.
+    pub(super) out: OwnedFd,
+    /// The job's standard error.
+    pub(super) err: OwnedFd,
+    /// The locked sign that the run goes on, if there is one: held, never read.
+    pub(super) sign: Option<OwnedFd>,
+}
+
+/// A guard at work.
+struct Guard {
+    line: UnixStream,
+    inbox: Inbox,
+    is_hung_up: bool,
+    main: Child,
+    status: Option<i32>,
+    vigil: Vigil,
+    cgroup: Option<Cgroup>,
+    sign: Option<OwnedFd>,
+    timer: TimerFd,
+}
+
+/// Guards one run until nothing of it is left. `signals` tells of dead children.
+pub(super) fn guard(request: &Request, handed: Handed, cgroup: Option<Cgroup>, signals: &SignalFd) {
+    // For people alone.
+    let _ = set_name(c"lease-guard");
+    match Guard::start(request, handed, cgroup) {
+        Ok(mut guard) => guard.watch(signals),
+        Err((line, code)) => tell(&line, Report::NotStarted(code)),
+    }
+}
+
+fn tell(mut line: &UnixStream, report: Report) {
+    // The replica may be gone, or frozen with a full pipe: the run is stopped all the same.
+    let _ = line.write_all(&report.encode());
+}
+
+impl Guard {
+    fn start(request: &Request, handed: Handed, cgroup: Option<Cgroup>) -> Result<Self, (UnixStream, i32)> {
+        let Handed { line, out, err, sign } = handed;
+        // All that can fail comes first: without a clock nothing could be watched.
+        let ready = line.set_nonblocking(true).and_then(|()| Ok(set_child_subreaper(true)?));
+        let timer = match ready.and_then(|()| boot_timer()) {
+            Ok(timer) => timer,
+            Err(error) => return Err((line, in_step(STEP_GUARD, error))),
+        };
+        // A request may have waited, in a frozen nursery or a frozen replica, until it is worth nothing any more.
+        if SystemClock.boot() >= request.deadline && Protection::Guard.is_on() || is_abandoned(&line) {
+            return Err((line, STEP_OVERDUE << STEP_SHIFT));
+        }
+        match Child::start(request, (out, err), cgroup.as_ref()) {
+            Err(code) => Err((line, code)),
+            Ok(main) => {
+                tell(&line, Report::Started { guard: getpid(), main: main.pid });
+                let vigil = Vigil::new(request.deadline, request.loss_grace);
+                let inbox = Inbox::default();
+                Ok(Self { line, inbox, is_hung_up: false, main, status: None, vigil, cgroup, sign, timer })
+            }
+        }
+    }
+
+    fn watch(&mut self, signals: &SignalFd) {
+        loop {
+            arm(&self.timer, self.vigil.wake_at());
+            self.wait(signals);
+            // The dead first: who ended by itself was not stopped.
+            if self.reap() || self.hear() || self.cue(Cue::Clock) {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a word of the replica, a dead child, or the vigil's time.
+    fn wait(&self, signals: &SignalFd) {
+        let watched = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds = vec![watched(self.timer.as_fd()), watched(signals.as_fd())];
+        if !self.is_hung_up {
+            fds.push(watched(self.line.as_fd()));
+        }
+        // An interrupted wait is only a shorter one.
+        let _ = poll(&mut fds, PollTimeout::NONE);
+        while matches!(signals.read_signal(), Ok(Some(_))) {}
+    }
+
+    /// Takes in every dead child; true when the watch is over.
+    fn reap(&mut self) -> bool {
+        loop {
+            match system::reap() {
+                Reaped::Child(pid, status) if pid == self.main.pid && self.status.is_none() => {
+                    self.status = Some(status);
+                    if self.cue(Cue::MainEnded) {
+                        return true;
+                    }
+                }
+                Reaped::Child(..) => {}
+                Reaped::None => return false,
+                Reaped::Childless => return self.cue(Cue::Childless),
+            }
+        }
+    }
+
+    /// Takes in what the replica says; true when the watch is over.
+    fn hear(&mut self) -> bool {
+        let mut bytes = [0; 16 * LENGTH];
+        while !self.is_hung_up {
+            match self.line.read(&mut bytes) {
+                Ok(0) => self.is_hung_up = true,
+                Ok(count) => self.inbox.take(&bytes[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => self.is_hung_up = true,
+            }
+            while let Some(order) = self.inbox.next().and_then(|word| Order::decode(&word)) {
+                let cue = match order {
+                    Order::Deadline(at) => Cue::Deadline(at),
+                    Order::Stop(grace) => Cue::Stop(grace),
+                };
+                if self.cue(cue) {
+                    return true;
+                }
+            }
+            if self.is_hung_up {
+                return self.cue(Cue::Hangup);
+            }
+        }
+        false
+    }
+
+    fn cue(&mut self, cue: Cue) -> bool {
+        let act = self.vigil.step(cue, SystemClock.boot());
+        self.perform(act)
+    }
+
+    /// Does what the vigil says; true when the watch is over.
+    fn perform(&mut self, act: Act) -> bool {
+        match act {
+            Act::Wait => {}
+            // A stopped process would sleep through its grace.
+            Act::Terminate => self.signal(&[Signal::SIGTERM, Signal::SIGCONT]),
+            Act::Kill => {
+                self.signal(&[Signal::SIGKILL]);
+                if let Some(cgroup) = &self.cgroup {
+                    cgroup.kill();
+                }
+            }
+            Act::TellExited => {
+                let status = self.status.unwrap_or_default();
+                let report = self.main.failure().map_or(Report::Exited(status), Report::NotStarted);
+                tell(&self.line, Report::At(SystemClock.boot()));
+                tell(&self.line, report);
+                // The run is over; what it left behind is no sign of it.
+                self.sign = None;
+            }
+            Act::TellStopped => tell(&self.line, Report::Stopped(self.status.unwrap_or_default())),
+            Act::TellEmpty => {
+                self.sign = None;
+                tell(&self.line, Report::At(SystemClock.boot()));
+                tell(&self.line, Report::Empty);
+                return true;
+            }
+            Act::Leave => return true,
+        }
+        false
+    }
+
+    /// Sends signals to the main process's group, and then to everything else that descends from this guard.
+    fn signal(&self, signals: &[Signal]) {
+        // Once the main process is reaped, its number may become the number of somebody else's group.
+        let group = Some(self.main.pid).filter(|_| self.status.is_none());
+        if let Some(group) = group {
+            for signal in signals {
+                tree::signal_group(group, *signal);
+            }
+        }
+        let outside = |pid: &Pid| group.is_none() || getpgid(Some(*pid)).ok() != group;
+        // What cannot be seen now is looked for again.
+        let others: Vec<Pid> =
+            tree::listed_descendants(getpid()).unwrap_or_default().into_iter().filter(outside).collect();
+        signals.iter().for_each(|signal| tree::signal_each(&others, *signal));
+    }
+}
+
+/// Whether the replica has hung up already.
+fn is_abandoned(line: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(line.as_fd(), PollFlags::POLLIN)];
+    let polled = poll(&mut fds, PollTimeout::ZERO);
+    polled.is_ok() && fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP))
+}
+
+/// A timer that counts suspend.
+fn boot_timer() -> std::io::Result<TimerFd> {
+    Ok(TimerFd::new(ClockId::CLOCK_BOOTTIME, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?)
+}
+
+/// Sets the timer; an instant in the past is due at once, and setting it anew takes back that it was due.
+fn arm(timer: &TimerFd, at: Option<BootInstant>) {
+    // A time of zero would disarm the timer, and one beyond its range be refused.
+    let longest = std::time::Duration::from_secs(i32::MAX.unsigned_abs().into());
+    let set = match at.map(|at| at.0.max(std::time::Duration::from_nanos(1))).filter(|at| *at < longest) {
+        Some(at) => {
+            let at = Expiration::OneShot(TimeSpec::from_duration(at));
+            timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
+        }
+        None => timer.unset(),
+    };
+    set.expect("the timer and its time are valid");
+}

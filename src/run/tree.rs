@@ -1,0 +1,259 @@
+//! The processes of this machine, as far as a run's are to be found among them: a process group, or everything that
+//! descends from one process. The dead that wait for their parents are not counted.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+
+/// So many processes are not one job's by intent: those found so far are dealt with before more are looked for.
+const MANY: usize = 10_000;
+
+/// One process, by its line in /proc/PID/stat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Process {
+    pid: Pid,
+    parent: Pid,
+    group: Pid,
+    dead: bool,
+}
+
+impl Process {
+    fn read(stat: &str) -> Option<Self> {
+        // The command's name comes in parentheses, and may contain anything.
+        let (head, tail) = stat.rsplit_once(')')?;
+        let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
+        let (state, threads) = (*fields.first()?, *fields.get(17)?);
+        let id = |text: &str| text.parse().ok().map(Pid::from_raw);
+        Some(Self {
+            pid: id(head.split_once(' ')?.0)?,
+            parent: id(fields.get(1)?)?,
+            group: id(fields.get(2)?)?,
+            // The first thread of a process may be a zombie while others run on.
+            dead: matches!(state, "Z" | "X") && matches!(threads, "0" | "1"),
+        })
+    }
+}
+
+/// A file of a process; nothing if the process is gone, or its file is not for us. Any other error, as when no more files
+/// can be opened, says nothing of the process: it must not be taken for its end.
+fn look_into(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) => match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::ENOENT | Errno::ESRCH | Errno::EACCES | Errno::EPERM) => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Reads one process. Its name may be of any bytes.
+fn look_at(folder: &Path) -> io::Result<Option<Process>> {
+    let stat = look_into(&folder.join("stat"))?;
+    Ok(stat.and_then(|stat| Process::read(&String::from_utf8_lossy(&stat))))
+}
+
+/// Every process there is: a snapshot that takes milliseconds.
+fn all() -> io::Result<Vec<Process>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit) {
+            found.extend(look_at(&entry.path())?);
+        }
+    }
+    Ok(found)
+}
+
+/// Everything alive that descends from `root`, but not by way of those in `except`; neither `root` nor they are in it.
+pub(super) fn descendants(root: Pid, except: &[Pid]) -> io::Result<Vec<Pid>> {
+    let mut children: HashMap<Pid, Vec<Process>> = HashMap::new();
+    for process in all()? {
+        children.entry(process.parent).or_default().push(process);
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for child in children.remove(&parent).into_iter().flatten().filter(|p| !except.contains(&p.pid)) {
+            parents.push(child.pid);
+            if !child.dead {
+                found.push(child.pid);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What descends from `root`, by the kernel's own lists of children, and is alive. It costs as much as the tree is large,
+/// and not as the machine is busy: many trees can be killed at once. Who is born, or loses its parent, meanwhile may be
+/// missing: this is for finding whom to signal, and no proof that nobody is left.
+pub(super) fn listed_descendants(root: Pid) -> io::Result<Vec<Pid>> {
+    let mut found = match children(root) {
+        // A kernel without these lists.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return descendants(root, &[]),
+        listed => listed?,
+    };
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied().filter(|_| found.len() < MANY) {
+        // It may be gone by now; its children are found as somebody else's the next time.
+        found.extend(children(parent).unwrap_or_default());
+        at += 1;
+    }
+    let lives = |pid: &Pid| look_at(&folder(*pid)).map_or(true, |process| process.is_some_and(|p| !p.dead));
+    found.retain(lives);
+    Ok(found)
+}
+
+fn folder(pid: Pid) -> PathBuf {
+    PathBuf::from(format!("/proc/{pid}"))
+}
+
+/// The children of all threads of a process, dead ones included.
+pub(super) fn children(of: Pid) -> io::Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    for thread in fs::read_dir(folder(of).join("task"))? {
+        let listed = fs::read_to_string(thread?.path().join("children"))?;
+        found.extend(listed.split_ascii_whitespace().filter_map(|id| id.parse().ok()).map(Pid::from_raw));
+    }
+    Ok(found)
+}
+
+/// Everything alive that was given this variable, `NAME=value`, and has it still, wherever it hangs in the tree; this
+/// process left out.
+pub(super) fn with_variable(variable: &str) -> io::Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    for process in all()?.into_iter().filter(|process| !process.dead && process.pid != Pid::this()) {
+        if has(&folder(process.pid), variable.as_bytes())? {
+            found.push(process.pid);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a process was given this variable. One whose memory is gone, and so can do nothing any more, has none.
+fn has(process: &Path, variable: &[u8]) -> io::Result<bool> {
+    let environment = look_into(&process.join("environ"))?.unwrap_or_default();
+    if !environment.is_empty() {
+        return Ok(holds(&environment, variable));
+    }
+    // The first thread of a process may have ended while others run on.
+    let threads = match fs::read_dir(process.join("task")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        listed => listed?,
+    };
+    for thread in threads.flatten() {
+        let environment = look_into(&thread.path().join("environ"))?.unwrap_or_default();
+        if holds(&environment, variable) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn holds(environment: &[u8], variable: &[u8]) -> bool {
+    environment.split(|&byte| byte == 0).any(|one| one == variable)
+}
+
+/// Whether a process has ended, and waits for its parent to hear of it.
+pub(super) fn is_zombie(pid: Pid) -> bool {
+    look_at(&folder(pid)).is_ok_and(|process| process.is_some_and(|process| process.dead))
+}
+
+/// Whether anybody in the process group is alive.
+pub(super) fn is_group_alive(group: Pid) -> io::Result<bool> {
+    let is_there = killpg(group, None::<Signal>) != Err(Errno::ESRCH);
+    Ok(is_there && all()?.iter().any(|p| p.group == group && !p.dead))
+}
+
+/// Sends a signal to a process group; false if nobody is left in it, not even a dead one, and its number is free.
+pub(super) fn signal_group(group: Pid, signal: Signal) -> bool {
+    killpg(group, signal) != Err(Errno::ESRCH)
+}
+
+/// Sends a signal to each of these processes. Whom it does not reach any more is gone.
+pub(super) fn signal_each(pids: &[Pid], signal: Signal) {
+    for pid in pids {
+        let _ = kill(*pid, signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::ffi::OsStrExt;
+
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    use nix::unistd::{getpgrp, getpid};
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_read_whatever_its_name() {
+        let line = "42 (a) b (c)) S 7 40 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 9 1 1";
+        let read = Process::read(line).expect("a line of the kernel's");
+        let of = |pid| Pid::from_raw(pid);
+        assert_eq!(read, Process { pid: of(42), parent: of(7), group: of(40), dead: false });
+        let dead = Process::read(&line.replace(" S ", " Z ")).expect("a line of the kernel's");
+        assert!(dead.dead);
+    }
+
+    #[test]
+    fn this_process_descends_from_its_parent() {
+        let (parent, own) = (nix::unistd::getppid(), getpid());
+        assert!(descendants(parent, &[]).expect("/proc").contains(&own));
+        assert!(!descendants(parent, &[own]).expect("/proc").contains(&own));
+        assert!(listed_descendants(parent).expect("/proc").contains(&own));
+    }
+
+    #[test]
+    fn processes_are_found_whatever_the_bytes_of_their_names() {
+        let named = |name: &[u8]| {
+            let folder = tempfile::TempDir::new().expect("a folder for temporary files");
+            let path = folder.path().join(OsStr::from_bytes(name));
+            std::os::unix::fs::symlink("/bin/sleep", &path).expect("a name of any bytes");
+            let child = std::process::Command::new(&path).arg("600").spawn().expect("it can sleep");
+            (folder, child)
+        };
+        let (_folder, mut child) = named(b"sleep-\xFF");
+        let pid = Pid::from_raw(child.id().cast_signed());
+        let found = (descendants(getpid(), &[]), listed_descendants(getpid()));
+        child.kill().expect("it sleeps");
+        child.wait().expect("it was killed");
+        assert!(found.0.expect("/proc").contains(&pid));
+        assert!(found.1.expect("/proc").contains(&pid));
+    }
+
+    #[test]
+    fn who_cannot_look_does_not_say_that_nobody_is_there() {
+        let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
+        // No further file can be opened: not the list of processes; and then that, but nothing about any of them.
+        let looks: Vec<_> = [0, 1]
+            .map(|more| {
+                let free = File::open("/proc").expect("the next free number").as_raw_fd();
+                let limit = u64::try_from(free).expect("a number") + more;
+                setrlimit(Resource::RLIMIT_NOFILE, limit, hard).expect("less is allowed");
+                let looks =
+                    (descendants(getpid(), &[]), with_variable("NOBODY=has-this"), is_group_alive(getpgrp()));
+                setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("what it was is allowed");
+                looks
+            })
+            .into();
+        for (descendants, of_run, group) in looks {
+            assert!(descendants.is_err() && of_run.is_err() && group.is_err());
+        }
+    }
+
+    #[test]
+    fn a_variable_is_found_whole_or_not_at_all() {
+        let environment = b"A=1\0SOLOCRON_RUN=abc\0B=2\0";
+        assert!(holds(environment, b"SOLOCRON_RUN=abc"));
+        assert!(!holds(environment, b"SOLOCRON_RUN=ab"));
+        assert!(!holds(b"XSOLOCRON_RUN=abc\0", b"SOLOCRON_RUN=abc"));
+    }
+}

@@ -1,0 +1,94 @@
+//! Asks a Redis server how it is set up. Every question is bounded, changes nothing, and may be refused.
+
+use redis::{ConnectionInfo, IntoConnectionInfo};
+
+use crate::config::RedisUrl;
+use crate::store::{Concern, StoreError};
+
+use super::judge;
+use super::records::RedisStore;
+use super::rights::{self, ProbeKeys, Trial, Try};
+use super::settings::{CONFIG_NAMES, Facts, Settings};
+
+/// As whom the store logs in, and where.
+#[derive(Debug)]
+pub(super) struct Login {
+    user: String,
+    db: i64,
+}
+
+impl Login {
+    /// The login of a URL, without its password.
+    pub(super) fn of(url: &RedisUrl) -> Self {
+        let parsed: Option<ConnectionInfo> = url.reveal().into_connection_info().ok();
+        let settings = parsed.as_ref().map(ConnectionInfo::redis_settings);
+        let user = settings.and_then(|settings| settings.username()).filter(|user| !user.is_empty());
+        Self { user: user.unwrap_or("default").to_owned(), db: settings.map_or(0, |settings| settings.db()) }
+    }
+}
+
+impl RedisStore {
+    /// Everything there is to know about how the server is set up.
+    pub(super) async fn look_around(&self) -> Result<Vec<Concern>, StoreError> {
+        let info: Option<String> = may_be_refused(self.read(&redis::cmd("INFO")).await)?;
+        let settings = Settings::of(&info.unwrap_or_default(), self.configuration().await?);
+        let mut concerns = judge::judge(&settings);
+        if settings.takes_commands() {
+            let tries = self.try_rights().await?;
+            concerns.extend(rights::judge(&tries, &self.login.user));
+        } else {
+            concerns.push(Concern::unchecked(
+                "the user's rights",
+                "as it is, the server does not answer what would show them",
+            ));
+        }
+        Ok(concerns)
+    }
+
+    /// What INFO does not tell; nothing, where the user may not ask.
+    async fn configuration(&self) -> Result<Option<Facts>, StoreError> {
+        let mut config = Facts::new();
+        for name in CONFIG_NAMES {
+            let answer: Option<Facts> =
+                may_be_refused(self.read(redis::cmd("CONFIG").arg("GET").arg(name)).await)?;
+            let Some(found) = answer else { return Ok(None) };
+            config.extend(found);
+        }
+        Ok(Some(config))
+    }
+
+    async fn try_rights(&self) -> Result<Vec<(Trial, Try)>, StoreError> {
+        let keys = ProbeKeys { of_jobs: self.keys.job_probe(), of_cluster: self.keys.cluster_probe() };
+        let cluster = self.keys.cluster();
+        let mut tries = Vec::new();
+        for trial in rights::trials(&keys, cluster).into_iter().chain([rights::select(self.login.db)]) {
+            let found = self.attempt(&trial).await?;
+            tries.push((trial, found));
+        }
+        let may_delete = tries.iter().all(|(trial, found)| trial.right != "del" || *found == Try::Granted);
+        if may_delete {
+            let (trial, undo) = rights::writing_trial(&keys, cluster);
+            let found = self.attempt(&trial).await?;
+            may_be_refused(self.read::<redis::Value>(&undo).await)?;
+            tries.push((trial, found));
+        }
+        Ok(tries)
+    }
+
+    async fn attempt(&self, trial: &Trial) -> Result<Try, StoreError> {
+        match self.read::<redis::Value>(&trial.call).await {
+            Ok(_) => Ok(Try::Granted),
+            Err(StoreError::Refused(why)) => Ok(Try::of(&why)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Nothing where the server refuses to say.
+fn may_be_refused<T>(result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(StoreError::Refused(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,51 @@
+-- Invariant: an operator changes only what is there, and only in time; the mirror of the lock follows.
+-- ARGV: 1 expect, 2 by, 3 act; 4- what it needs.
+local by, act = ARGV[2], ARGV[3]
+if newer_schema() then return answer('newer_schema', record.schema) end
+if unsynced(tonumber(ARGV[1])) then return answer('unsynced') end
+if not record then return answer('no_record') end
+
+-- What is said last is the latest, whatever the clock shows.
+local function say(said_until, why)
+  recall_pausing(said_until, math.max(now, (record.paused_at or 0) + 1), by, why)
+end
+
+local function is_there(run)
+  return record.phase == 'running' and (run == '' or record.run == run)
+end
+
+if (act == 'kill' or act == 'unlock') and not is_there(ARGV[4]) then return answer('already_decided') end
+local alive = record.ended or record.started or now
+-- A lock that ends later than its holder's last sign of life says waits for somebody whom the store forgot.
+local waits_for_another = record['until'] > plus(alive, record.lease)
+local is_heard = now - alive <= math.floor(record.lease / RENEWALS_PER_LEASE) + RENEWAL_ALLOWANCE
+if act == 'unlock' and (waits_for_another or is_heard) then
+  return answer('held', record.owner, record.run, record.started, math.max(record['until'] - now, 0))
+end
+if act == 'withdraw' and record.order ~= ARGV[4] then return answer('already_decided') end
+if act == 'resume' and (not record.paused or record.paused <= now) then return answer('already_decided') end
+
+-- DEL passes at maxmemory, and then the rest does.
+redis.call('DEL', KEYS[2])
+changed = true
+if act == 'pause' then
+  -- 4 for how long, empty until resumed; 5 why.
+  local lasts = optional(ARGV[4])
+  say(lasts and plus(now, lasts) or UNTIL_RESUMED, ARGV[5])
+elseif act == 'unlock' then
+  -- 4 the run.
+  end_run('interrupted', 'node_lost', alive)
+elseif act == 'trigger' then
+  -- 4 the order, 5 its tick, or empty for now.
+  record.order, record.order_tick, record.order_at = ARGV[4], optional(ARGV[5]) or now, now
+elseif act == 'withdraw' then
+  -- 4 the order.
+  record.order = ''
+elseif act == 'resume' then
+  say(nil, '')
+else
+  -- 4 the run, or empty for whichever it is.
+  record.stop, record.stop_for, record.stop_by = record.run, '', by
+  return answer('held', record.owner, record.run, record.started, math.max(record['until'] - now, 0))
+end
+return answer('noted')

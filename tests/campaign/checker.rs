@@ -1,0 +1,110 @@
+//! Judges the evidence of a campaign: every violation of the promise, by name. What the processes themselves did is
+//! judged here; what the stores recorded of it in `coverage`.
+
+use crate::coverage;
+use crate::evidence::Evidence;
+use crate::jobs::JobPlan;
+use crate::testimony::Testimony;
+use crate::violation::Violation;
+
+/// A run is dead this long before its lock may be another's.
+const SPARE_MS: i64 = 500;
+
+/// A tick may be granted this much before its instant by the store's clock.
+const MAX_EARLY_MS: i64 = 200;
+
+/// Everything that is wrong.
+pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
+    let mut violations: Vec<Violation> = evidence.troubles.iter().cloned().map(Violation::Trouble).collect();
+    for job in &evidence.jobs {
+        let runs = evidence.runs_of(&job.name);
+        violations.extend(overlaps(&runs));
+        violations.extend(doubles(&runs));
+        violations.extend(fences(&runs));
+        violations.extend(overstays(evidence, job, &runs));
+        violations.extend(coverage::check(evidence, job, &runs));
+    }
+    violations.extend(early(evidence));
+    violations.sort();
+    violations
+}
+
+/// No two runs of a job at a time, their descendants included. Runs are in order of their start.
+fn overlaps(runs: &[&Testimony]) -> Vec<Violation> {
+    let mut latest: Option<&Testimony> = None;
+    let mut violations = Vec::new();
+    for &run in runs {
+        if let Some(before) = latest.filter(|before| before.last_ms() > run.started_ms) {
+            violations.push(Violation::Overlap {
+                job: run.job.clone(),
+                runs: [before.run.clone(), run.run.clone()],
+                nodes: [before.node.clone(), run.node.clone()],
+                by_ms: before.last_ms().min(run.last_ms()) - run.started_ms,
+            });
+        }
+        latest = latest.filter(|before| before.last_ms() > run.last_ms()).or(Some(run));
+    }
+    violations
+}
+
+/// No tick twice, but for the one rerun that its job may ask for.
+fn doubles(runs: &[&Testimony]) -> Vec<Violation> {
+    let mut by_tick: Vec<&&Testimony> =
+        runs.iter().filter(|run| run.cause != "manual" && run.cause != "rerun").collect();
+    by_tick.sort_by_key(|run| run.tick_ms);
+    let same = by_tick.windows(2).filter(|pair| pair[0].tick_ms == pair[1].tick_ms);
+    same.map(|pair| Violation::Twice {
+        job: pair[1].job.clone(),
+        tick_ms: pair[1].tick_ms,
+        runs: [pair[0].run.clone(), pair[1].run.clone()],
+        nodes: [pair[0].node.clone(), pair[1].node.clone()],
+    })
+    .collect()
+}
+
+/// Fences rise in order of start.
+fn fences(runs: &[&Testimony]) -> Vec<Violation> {
+    let falling = runs.windows(2).filter(|pair| pair[1].fence <= pair[0].fence);
+    falling
+        .map(|pair| Violation::Fence {
+            job: pair[1].job.clone(),
+            run: pair[1].run.clone(),
+            fence: pair[1].fence,
+            before: pair[0].fence,
+        })
+        .collect()
+}
+
+/// No sign of life later than the last good request was sent + lease − half a second.
+fn overstays(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
+    let reach = job.lease_ms - SPARE_MS;
+    let mut violations = Vec::new();
+    for run in runs {
+        let none = Vec::new();
+        let sent = evidence.renewals.get(&run.run).unwrap_or(&none);
+        let over = |life: i64| {
+            let last = sent.partition_point(|sent| *sent <= life).checked_sub(1).map(|at| sent[at]);
+            last.map_or(0, |last| life - last - reach)
+        };
+        let by_ms = run.lives_ms.iter().map(|life| over(*life)).max().unwrap_or(0);
+        if by_ms > 0 {
+            let (job, run, node) = (run.job.clone(), run.run.clone(), run.node.clone());
+            violations.push(Violation::Overstay { job, run, node, by_ms });
+        }
+    }
+    violations
+}
+
+fn early(evidence: &Evidence) -> Vec<Violation> {
+    let early = |entry: &&crate::ledger::Recorded| {
+        entry.started_ms.is_some_and(|started| entry.tick_ms - started > MAX_EARLY_MS)
+    };
+    let found = evidence.entries.iter().filter(early);
+    found
+        .map(|entry| Violation::Early {
+            job: entry.job.clone(),
+            tick_ms: entry.tick_ms,
+            by_ms: entry.tick_ms - entry.started_ms.unwrap_or_default(),
+        })
+        .collect()
+}

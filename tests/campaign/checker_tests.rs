@@ -1,0 +1,232 @@
+//! A checker that cannot fail is worth nothing: one history by hand for each violation, and one that is right.
+
+use crate::checker::check;
+use crate::evidence::Evidence;
+use crate::fault::{Fault, Kind};
+use crate::jobs::JobPlan;
+use crate::ledger::Recorded;
+use crate::testimony::Testimony;
+
+const JOB: &str = "job";
+
+/// The replicas start at this instant, and `CLOCK_BOOTTIME` with them.
+const BEGUN_MS: i64 = 1_000_000;
+
+/// Ten ticks from when things have settled, each of which ran for three seconds and was renewed once.
+fn good() -> Evidence {
+    let job = JobPlan::new(JOB, 5_000, 3_000);
+    let ticks = (0..10).map(|n| BEGUN_MS + 10_000 + n * 5_000);
+    let runs: Vec<Testimony> = ticks.map(run).collect();
+    let renewals =
+        runs.iter().map(|run| (run.run.clone(), vec![run.started_ms - 10, run.started_ms + 1_000])).collect();
+    let entries = runs.iter().map(record).collect();
+    let to_ms = BEGUN_MS + 10_000 + 9 * 5_000 + job.start_deadline_ms + 2_000;
+    Evidence { jobs: vec![job], runs, renewals, entries, from_ms: BEGUN_MS, to_ms, ..Evidence::default() }
+}
+
+/// A run that starts 10 ms after its tick and lives for three seconds.
+fn run(tick_ms: i64) -> Testimony {
+    let started_ms = tick_ms + 10 - BEGUN_MS;
+    Testimony {
+        job: JOB.into(),
+        tick_ms,
+        run: format!("run-{tick_ms}"),
+        fence: tick_ms,
+        cause: "schedule".into(),
+        node: "n0".into(),
+        started_utc_ms: tick_ms + 10,
+        started_ms,
+        lives_ms: (0..=150).map(|beat| started_ms + beat * 20).collect(),
+        end: Some("normal".into()),
+    }
+}
+
+fn record(run: &Testimony) -> Recorded {
+    Recorded {
+        run: Some(run.run.clone()),
+        outcome: "succeeded".into(),
+        started_ms: Some(run.started_utc_ms),
+        ..no_run(run.tick_ms, "", "")
+    }
+}
+
+fn no_run(tick_ms: i64, outcome: &str, reason: &str) -> Recorded {
+    Recorded {
+        job: JOB.into(),
+        tick_ms,
+        after_ms: None,
+        count: None,
+        run: None,
+        outcome: outcome.into(),
+        reason: reason.into(),
+        started_ms: None,
+        id: format!("{tick_ms}-0"),
+    }
+}
+
+/// The names of what is found after a change to the good history.
+fn found(change: impl FnOnce(&mut Evidence)) -> Vec<&'static str> {
+    let mut evidence = good();
+    change(&mut evidence);
+    check(&evidence).iter().map(crate::violation::Violation::name).collect()
+}
+
+fn fault(kind: Kind, evidence: &Evidence) -> Fault {
+    Fault { kind, target: "redis".into(), begun_ms: evidence.from_ms, ended_ms: evidence.to_ms }
+}
+
+/// The third tick did not run, and this is its record.
+fn third_did_not_run(evidence: &mut Evidence, outcome: &str, reason: &str) {
+    let tick_ms = evidence.runs.remove(2).tick_ms;
+    evidence.entries[2] = no_run(tick_ms, outcome, reason);
+}
+
+#[test]
+fn nothing_is_wrong_with_a_good_history() {
+    assert_eq!(found(|_| {}), Vec::<&str>::new());
+}
+
+#[test]
+fn two_runs_at_a_time_are_an_overlap_also_of_what_the_first_one_left_behind() {
+    let beyond = |evidence: &mut Evidence| {
+        let life = evidence.runs[3].started_ms + 1;
+        evidence.runs[2].lives_ms.push(life);
+        evidence.renewals.get_mut(&evidence.runs[2].run).expect("it renewed").push(life - 20);
+    };
+    assert_eq!(found(beyond), ["overlap"]);
+}
+
+#[test]
+fn a_second_run_of_a_tick_is_told() {
+    let again = |evidence: &mut Evidence| evidence.runs[3].tick_ms = evidence.runs[2].tick_ms;
+    assert!(found(again).contains(&"twice"));
+    let rerun = |evidence: &mut Evidence| {
+        again(evidence);
+        evidence.runs[3].cause = "rerun".into();
+    };
+    assert!(!found(rerun).contains(&"twice"), "a rerun is asked for");
+}
+
+#[test]
+fn a_fence_that_does_not_rise_is_told() {
+    assert_eq!(found(|evidence| evidence.runs[3].fence = evidence.runs[2].fence), ["fence"]);
+}
+
+#[test]
+fn a_sign_of_life_after_the_lease_is_told_also_when_a_renewal_came_later() {
+    let silent = |evidence: &mut Evidence| {
+        evidence.jobs[0].lease_ms = 3_000;
+        evidence.renewals.get_mut(&evidence.runs[2].run).expect("it renewed").pop();
+    };
+    assert_eq!(found(silent), ["overstay"]);
+    let late = |evidence: &mut Evidence| {
+        silent(evidence);
+        let end = evidence.runs[2].last_ms();
+        evidence.renewals.get_mut(&evidence.runs[2].run).expect("it renewed").push(end);
+    };
+    assert_eq!(found(late), ["overstay"]);
+}
+
+#[test]
+fn a_grant_before_its_instant_is_told() {
+    assert_eq!(
+        found(|evidence| evidence.entries[2].started_ms = Some(evidence.entries[2].tick_ms - 300)),
+        ["early"]
+    );
+}
+
+#[test]
+fn a_tick_without_a_record_is_told_even_if_faults_excuse_that_it_did_not_run() {
+    let gone = |evidence: &mut Evidence| {
+        evidence.runs.remove(2);
+        evidence.entries.remove(2);
+        evidence.faults.push(fault(Kind::StopRedis, evidence));
+    };
+    assert_eq!(found(gone), ["uncovered"]);
+}
+
+#[test]
+fn a_second_record_of_a_tick_is_told() {
+    let twice = |evidence: &mut Evidence| {
+        let tick_ms = evidence.entries[2].tick_ms;
+        evidence
+            .entries
+            .insert(3, Recorded { run: Some("other".into()), ..no_run(tick_ms, "interrupted", "") });
+    };
+    assert_eq!(found(twice), ["covered twice"]);
+}
+
+#[test]
+fn a_store_that_forgot_nothing_must_know() {
+    let unknown =
+        |evidence: &mut Evidence| evidence.entries[2] = no_run(evidence.entries[2].tick_ms, "unknown", "");
+    assert_eq!(found(unknown), ["needlessly unknown"]);
+    let forgot = |evidence: &mut Evidence| {
+        unknown(evidence);
+        evidence.losses_ms.push(evidence.entries[2].tick_ms + 500);
+    };
+    assert_eq!(found(forgot), Vec::<&str>::new());
+}
+
+#[test]
+fn a_record_that_is_not_true_is_told() {
+    let ran =
+        |evidence: &mut Evidence| evidence.entries[2] = no_run(evidence.entries[2].tick_ms, "missed", "late");
+    assert_eq!(found(ran), ["untrue"]);
+    let did_not = |evidence: &mut Evidence| {
+        evidence.runs.remove(2);
+        evidence.faults.push(fault(Kind::StopRedis, evidence));
+    };
+    assert_eq!(found(did_not), ["untrue"]);
+}
+
+#[test]
+fn a_wrong_count_is_told() {
+    let folded = |evidence: &mut Evidence, count| {
+        third_did_not_run(evidence, "missed", "no_replica");
+        evidence.faults.push(fault(Kind::KillReplica, evidence));
+        let after_ms = Some(evidence.entries[1].tick_ms);
+        evidence.entries[2] = Recorded { after_ms, count: Some(count), ..evidence.entries[2].clone() };
+    };
+    assert_eq!(found(|evidence| folded(evidence, 2)), ["miscounted"]);
+    assert_eq!(found(|evidence| folded(evidence, 1)), Vec::<&str>::new());
+}
+
+#[test]
+fn a_skip_for_a_run_that_was_not_going_on_is_told() {
+    let skipped = |evidence: &mut Evidence| {
+        third_did_not_run(evidence, "skipped", "overlap");
+        evidence.faults.push(fault(Kind::KillReplica, evidence));
+    };
+    assert_eq!(found(skipped), ["skipped for nothing"]);
+    let by_right = |evidence: &mut Evidence| {
+        skipped(evidence);
+        let life = evidence.entries[2].tick_ms - BEGUN_MS;
+        evidence.runs[1].lives_ms.push(life);
+        evidence.renewals.get_mut(&evidence.runs[1].run).expect("it renewed").push(life - 20);
+    };
+    assert_eq!(found(by_right), Vec::<&str>::new());
+}
+
+#[test]
+fn a_tick_that_did_not_run_needs_a_fault_near_it() {
+    let missed = |evidence: &mut Evidence| third_did_not_run(evidence, "missed", "no_replica");
+    assert_eq!(found(missed), ["not run"]);
+    let near = |evidence: &mut Evidence| {
+        missed(evidence);
+        let at = evidence.entries[2].tick_ms - 10_000;
+        evidence.faults.push(Fault { begun_ms: at, ended_ms: at, ..fault(Kind::Cut, evidence) });
+    };
+    assert_eq!(found(near), Vec::<&str>::new());
+    let long_ago = |evidence: &mut Evidence| {
+        missed(evidence);
+        let at = evidence.entries[2].tick_ms - 20_000;
+        evidence.faults.push(Fault { begun_ms: at, ended_ms: at, ..fault(Kind::Cut, evidence) });
+    };
+    assert_eq!(found(long_ago), ["not run"]);
+}
+
+#[test]
+fn what_is_left_behind_is_told() {
+    assert_eq!(found(|evidence| evidence.troubles.push("left behind: sleep".into())), ["trouble"]);
+}

@@ -1,0 +1,151 @@
+//! Judges what the stores recorded: every tick stands in exactly one record, records are true, and what no fault came
+//! near has run.
+
+use std::collections::BTreeSet;
+
+use crate::evidence::Evidence;
+use crate::jobs::JobPlan;
+use crate::ledger::Recorded;
+use crate::testimony::Testimony;
+use crate::violation::Violation;
+
+/// First starts wait two seconds, and nothing is judged before the replicas are at work.
+const SETTLING_MS: i64 = 10_000;
+
+/// Where nothing is wrong, a tick is decided this soon.
+const AT_ONCE_MS: i64 = 2_000;
+
+/// A store whose clock was wrong by a minute is wrong about what it has seen for as long.
+const CLOCK_ERROR_MS: i64 = 70_000;
+
+/// What the clocks of store and witness, and the time from a grant to a start, may differ.
+const TOLERANCE_MS: i64 = 1_000;
+
+/// Everything that is wrong with the records of one job.
+pub(crate) fn check(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
+    let book = Book::of(evidence, job, runs);
+    let mut violations: Vec<Violation> =
+        judged_ticks(evidence, job).flat_map(|tick| book.tick(tick)).collect();
+    violations.extend(book.entries.iter().flat_map(|entry| book.entry(entry)));
+    violations
+}
+
+/// The ticks that must have a record by now.
+pub(crate) fn judged_ticks(evidence: &Evidence, job: &JobPlan) -> impl Iterator<Item = i64> {
+    let wait_ms = if is_clear(evidence, job, evidence.to_ms) { AT_ONCE_MS } else { 4 * job.lease_ms };
+    let last = evidence.to_ms - job.start_deadline_ms - wait_ms;
+    job.ticks(evidence.from_ms + SETTLING_MS, last)
+}
+
+/// Whether no fault came near enough to a tick to keep it from running.
+pub(crate) fn is_clear(evidence: &Evidence, job: &JobPlan, tick_ms: i64) -> bool {
+    let (from, to) = (tick_ms - job.start_deadline_ms - 3 * job.lease_ms, tick_ms + job.start_deadline_ms);
+    !evidence.faults.iter().any(|fault| fault.touches(from, to))
+}
+
+/// The records and runs of one job.
+struct Book<'a> {
+    evidence: &'a Evidence,
+    job: &'a JobPlan,
+    entries: Vec<&'a Recorded>,
+    runs: &'a [&'a Testimony],
+    ran: BTreeSet<i64>,
+}
+
+impl<'a> Book<'a> {
+    fn of(evidence: &'a Evidence, job: &'a JobPlan, runs: &'a [&'a Testimony]) -> Self {
+        let entries = evidence.entries.iter().filter(|entry| entry.job == job.name).collect();
+        let ran = runs.iter().map(|run| run.tick_ms).collect();
+        Self { evidence, job, entries, runs, ran }
+    }
+
+    /// What is wrong with the records of one tick.
+    fn tick(&self, tick_ms: i64) -> Vec<Violation> {
+        let job = || self.job.name.clone();
+        let covering: Vec<&&Recorded> = self.entries.iter().filter(|entry| entry.covers(tick_ms)).collect();
+        let definite: Vec<&&Recorded> =
+            covering.iter().copied().filter(|entry| entry.is_definite()).collect();
+        let mut violations = Vec::new();
+        if covering.is_empty() && !self.may_lack(tick_ms) {
+            violations.push(Violation::Uncovered { job: job(), tick_ms });
+        }
+        if definite.is_empty() && !covering.is_empty() && !self.may_be_forgotten(tick_ms) {
+            violations.push(Violation::NeedlesslyUnknown { job: job(), tick_ms });
+        }
+        if let Some(pair) = definite.windows(2).find(|pair| !self.is_same(pair[0], pair[1])) {
+            let records = [pair[0], pair[1]].map(|entry| format!("{} {}", entry.id, entry.verdict()));
+            violations.push(Violation::CoveredTwice { job: job(), tick_ms, records });
+        }
+        if is_clear(self.evidence, self.job, tick_ms) && !self.ran.contains(&tick_ms) {
+            let by_right = definite.iter().any(|entry| is_overlap(entry)) && self.was_going_on(tick_ms);
+            if !by_right {
+                let records = covering.iter().map(|entry| entry.verdict()).collect();
+                violations.push(Violation::NotRun { job: job(), tick_ms, records });
+            }
+        }
+        violations
+    }
+
+    /// What is wrong with one record by itself.
+    fn entry(&self, entry: &Recorded) -> Vec<Violation> {
+        let (job, tick_ms, record) = (self.job.name.clone(), entry.tick_ms, entry.verdict());
+        let mut violations = Vec::new();
+        let says_not_run = matches!(entry.outcome.as_str(), "skipped" | "missed");
+        let ticks: Vec<i64> = self.ticks_of(entry).collect();
+        if says_not_run && ticks.iter().any(|tick| self.ran.contains(tick)) {
+            violations.push(Violation::Untrue { job: job.clone(), tick_ms, record: record.clone() });
+        }
+        let has_run = |run: &String| self.runs.iter().any(|witnessed| witnessed.run == *run);
+        if entry.outcome == "succeeded" && !entry.run.as_ref().is_some_and(has_run) {
+            violations.push(Violation::Untrue { job: job.clone(), tick_ms, record });
+        }
+        let is = i64::try_from(ticks.len()).expect("few");
+        if let Some(says) = entry.count.filter(|says| *says != is) {
+            violations.push(Violation::Miscounted { job: job.clone(), tick_ms, says, is });
+        }
+        if is_overlap(entry) && !self.was_going_on(tick_ms) && !self.clock_was_wrong(tick_ms) {
+            violations.push(Violation::SkippedForNothing { job, tick_ms });
+        }
+        violations
+    }
+
+    /// The ticks that a record stands for, since the campaign began.
+    fn ticks_of(&self, entry: &Recorded) -> impl Iterator<Item = i64> {
+        let first = entry.after_ms.map_or(entry.tick_ms, |after| after + 1);
+        self.job.ticks(first.max(self.evidence.from_ms - SETTLING_MS), entry.tick_ms)
+    }
+
+    fn was_going_on(&self, tick_ms: i64) -> bool {
+        self.runs.iter().any(|run| run.covers(tick_ms, TOLERANCE_MS))
+    }
+
+    /// One run's end may be recorded in two lives of the store.
+    fn is_same(&self, one: &Recorded, other: &Recorded) -> bool {
+        one.run.is_some() && one.run == other.run && !self.evidence.losses_ms.is_empty()
+    }
+
+    /// A store forgot about then, or had a minute in hand when it did.
+    fn may_be_forgotten(&self, tick_ms: i64) -> bool {
+        let after = self.after_effect();
+        let before = if self.clock_was_wrong(tick_ms) { CLOCK_ERROR_MS } else { after };
+        self.evidence.forgot(tick_ms - before, tick_ms + after) > 0
+    }
+
+    /// Two losses of memory in a row may leave ticks without any record.
+    fn may_lack(&self, tick_ms: i64) -> bool {
+        self.evidence.forgot(tick_ms - CLOCK_ERROR_MS, tick_ms + self.after_effect()) > 1
+    }
+
+    fn after_effect(&self) -> i64 {
+        3 * self.job.lease_ms + self.job.start_deadline_ms + self.job.period_ms
+    }
+
+    fn clock_was_wrong(&self, tick_ms: i64) -> bool {
+        let mut wrong = self.evidence.faults.iter().filter(|fault| fault.kind.steps_the_store());
+        wrong.any(|fault| fault.touches(tick_ms - CLOCK_ERROR_MS, tick_ms + CLOCK_ERROR_MS))
+    }
+}
+
+fn is_overlap(entry: &Recorded) -> bool {
+    entry.outcome == "skipped" && entry.reason == "overlap"
+}

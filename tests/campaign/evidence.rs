@@ -1,0 +1,46 @@
+//! Everything that is known of a campaign when it is over: what the checker judges by.
+
+use std::collections::BTreeMap;
+
+use crate::fault::Fault;
+use crate::jobs::JobPlan;
+use crate::ledger::Recorded;
+use crate::renewals::Renewals;
+use crate::testimony::Testimony;
+
+/// What is known. Instants are the machine's wall clock unless they say otherwise.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Evidence {
+    pub(crate) jobs: Vec<JobPlan>,
+    /// What the jobs wrote down.
+    pub(crate) runs: Vec<Testimony>,
+    /// What the replicas logged of their renewals.
+    pub(crate) renewals: Renewals,
+    /// What the stores recorded.
+    pub(crate) entries: Vec<Recorded>,
+    /// When a store may have lost its memory.
+    pub(crate) losses_ms: Vec<i64>,
+    /// What was done to them.
+    pub(crate) faults: Vec<Fault>,
+    /// How often the proxies saw each answer, and did each trick.
+    pub(crate) replies: BTreeMap<String, u64>,
+    /// Processes left behind, and replicas that ended as they should not.
+    pub(crate) troubles: Vec<String>,
+    /// From when to when there were replicas to run what came.
+    pub(crate) from_ms: i64,
+    pub(crate) to_ms: i64,
+}
+
+impl Evidence {
+    /// The runs of a job, in order of their start.
+    pub(crate) fn runs_of(&self, job: &str) -> Vec<&Testimony> {
+        let mut runs: Vec<&Testimony> = self.runs.iter().filter(|run| run.job == job).collect();
+        runs.sort_by_key(|run| run.started_ms);
+        runs
+    }
+
+    /// Whether a store lost its memory in this span of time.
+    pub(crate) fn forgot(&self, from_ms: i64, to_ms: i64) -> usize {
+        self.losses_ms.iter().filter(|at| (from_ms..=to_ms).contains(at)).count()
+    }
+}

@@ -1,0 +1,244 @@
+//! Does one fault to a world, and tells how it is undone. What the promise excludes is never done: two replicas of three
+//! that nobody can reach while the store forgets, a replica frozen with its guards for longer than the lease.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+use crate::dice::Dice;
+use crate::fault::Kind;
+use crate::processes;
+use crate::proxy::{Rule, Trick};
+use crate::resp::Request;
+use crate::server::Kept;
+use crate::world::World;
+
+/// How far clocks are stepped.
+const STEP_MS: i64 = 60_000;
+
+/// How long a message is held up.
+const HELD: Duration = Duration::from_secs(40);
+
+/// Requests that decide something.
+const DECISIONS: &[Request] = &[Request::Claim, Request::Renew, Request::Finish];
+
+/// Two of the shortest leases.
+const TWO_LEASES_MS: i64 = 10_500;
+
+/// How a fault ends.
+pub(crate) enum Undo {
+    Nothing,
+    Mend(usize),
+    Continue(Vec<Pid>),
+    Restart(usize),
+    ThawServer,
+    RestartServer,
+    FreeMemory,
+    Promote,
+    SetServerRight,
+    SetReplicaRight(usize),
+    Release(Vec<Child>),
+}
+
+/// A fault that was begun.
+pub(crate) struct Begun {
+    pub(crate) target: String,
+    pub(crate) lasts_ms: i64,
+    pub(crate) undo: Undo,
+}
+
+fn begun(target: impl ToString, lasts_ms: i64, undo: Undo) -> Option<Begun> {
+    Some(Begun { target: target.to_string(), lasts_ms, undo })
+}
+
+/// Begins a fault; `None` where there is nothing to do it to. `at` is the replica that it is done to, if to any.
+pub(crate) fn begin(world: &mut World, kind: Kind, at: usize, dice: &mut Dice) -> Option<Begun> {
+    match kind {
+        Kind::Cut | Kind::Delay | Kind::Hold | Kind::DropReply | Kind::Reset => {
+            on_network(world, kind, at, dice)
+        }
+        Kind::KillReplica
+        | Kind::StopReplica
+        | Kind::KillGuard
+        | Kind::StopGuard
+        | Kind::KillBoth
+        | Kind::StopBoth => on_processes(world, kind, at, dice),
+        Kind::ReplicaAhead | Kind::ReplicaBehind => {
+            let offset = if kind == Kind::ReplicaAhead { STEP_MS } else { -STEP_MS };
+            world.replicas[at].clock().step_to(offset);
+            begun(world.replicas[at].node(), dice.between(1_500, 3_000), Undo::SetReplicaRight(at))
+        }
+        Kind::Starve => {
+            let burners = (0..4).map(|_| burner()).collect();
+            begun("the machine", dice.between(2_000, 4_000), Undo::Release(burners))
+        }
+        _ => on_server(world, kind, dice),
+    }
+}
+
+fn on_network(world: &World, kind: Kind, at: usize, dice: &mut Dice) -> Option<Begun> {
+    let (proxy, node) = (&world.proxies[at], world.replicas[at].node());
+    let times = u32::try_from(dice.between(1, 3)).expect("small");
+    let trick = |trick, times| proxy.add(Rule::new(trick, DECISIONS, times));
+    match kind {
+        Kind::Cut => {
+            proxy.cut();
+            return begun(node, dice.between(1_000, 3_000), Undo::Mend(at));
+        }
+        Kind::Delay => {
+            proxy.delay(Duration::from_millis(u64::try_from(dice.between(100, 400)).expect("positive")));
+            return begun(node, dice.between(1_500, 3_000), Undo::Mend(at));
+        }
+        Kind::Hold => trick(Trick::Hold(HELD), 1),
+        Kind::DropReply => {
+            trick(Trick::DropReply, times);
+            // Whoever learns too late that it has the lock gives it back.
+            let urgent = world.jobs.iter().min_by_key(|job| job.start_deadline_ms).expect("there are jobs");
+            let job = Some(urgent.name.clone());
+            proxy.add(Rule { job, ..Rule::new(Trick::DropGrant, &[Request::Claim], 4) });
+            return begun(node, 6_000, Undo::Mend(at));
+        }
+        _ => trick(Trick::ResetInReply, times),
+    }
+    // A client notices within two seconds. That a held message is delivered later excuses nothing.
+    begun(node, 3_000, Undo::Mend(at))
+}
+
+fn on_processes(world: &mut World, kind: Kind, at: usize, dice: &mut Dice) -> Option<Begun> {
+    let node = world.replicas[at].node().to_owned();
+    let guards = processes::guards(world.path(), &node);
+    let replica = world.replicas[at].pid()?;
+    let needs_guards = !matches!(kind, Kind::KillReplica | Kind::StopReplica);
+    if needs_guards && guards.is_empty() {
+        return None;
+    }
+    let both = [guards.as_slice(), &[replica]].concat();
+    match kind {
+        Kind::KillGuard => {
+            processes::signal_all(&guards, Signal::SIGKILL);
+            begun(node, 0, Undo::Nothing)
+        }
+        Kind::StopReplica => stop(node, vec![replica], TWO_LEASES_MS),
+        Kind::StopGuard => stop(node, guards, dice.between(3_000, 5_500)),
+        Kind::StopBoth => stop(node, both, dice.between(500, 2_000)),
+        _ => {
+            // At one instant, as far as two signals can be.
+            processes::signal_all(if kind == Kind::KillBoth { &both } else { &[] }, Signal::SIGKILL);
+            world.replicas[at].kill();
+            begun(node, dice.between(500, 2_000), Undo::Restart(at))
+        }
+    }
+}
+
+fn stop(node: String, pids: Vec<Pid>, lasts_ms: i64) -> Option<Begun> {
+    processes::signal_all(&pids, Signal::SIGSTOP);
+    begun(node, lasts_ms, Undo::Continue(pids))
+}
+
+fn on_server(world: &mut World, kind: Kind, dice: &mut Dice) -> Option<Begun> {
+    let short = dice.between(700, 1_500);
+    if kind.loses_memory() && kind != Kind::Failover {
+        world.about_to_forget();
+    }
+    match kind {
+        Kind::StopRedis => {
+            world.server().freeze();
+            begun("redis", short, Undo::ThawServer)
+        }
+        Kind::RestartAlways => restart(world, Kept::All, dice),
+        Kind::RestartEverysec => restart(world, Kept::AllButASecond, dice),
+        Kind::RestartNothing => restart(world, Kept::Nothing, dice),
+        Kind::FlushAll => {
+            let _: String = world.server().ask(&["FLUSHALL"]);
+            begun("redis", 0, Undo::Nothing)
+        }
+        Kind::DelState => delete(world, "state", dice),
+        Kind::DelLock => delete(world, "lock", dice),
+        Kind::RaiseFence => raise_fences(world, dice),
+        Kind::Noeviction | Kind::VolatileTtl => {
+            let policy = if kind == Kind::Noeviction { "noeviction" } else { "volatile-ttl" };
+            world.server().limit_memory(policy);
+            begun("redis", short, Undo::FreeMemory)
+        }
+        Kind::Failover => {
+            if !world.standby().is_following() {
+                return None;
+            }
+            world.link.cut();
+            begun("redis", short, Undo::Promote)
+        }
+        Kind::ServerAhead | Kind::ServerBehind => {
+            let offset = if kind == Kind::ServerAhead { STEP_MS } else { -STEP_MS };
+            world.server().clock().step_to(offset);
+            begun("redis", dice.between(1_500, 3_000), Undo::SetServerRight)
+        }
+        _ => unreachable!("{kind:?} is done to others"),
+    }
+}
+
+fn restart(world: &mut World, kept: Kept, dice: &mut Dice) -> Option<Begun> {
+    let sync = if kept == Kept::All { "always" } else { "everysec" };
+    let server = world.server();
+    let _: String = server.ask(&["CONFIG", "SET", "appendfsync", sync]);
+    let written = server.written();
+    crate::pause::pause(Duration::from_millis(800));
+    world.server().lose_power(kept, written);
+    begun("redis", dice.between(100, 1_000), Undo::RestartServer)
+}
+
+/// Deletes a key of some jobs.
+fn delete(world: &mut World, what: &str, dice: &mut Dice) -> Option<Begun> {
+    let some = some_jobs(world, dice);
+    for name in &some {
+        let _: i64 = world.server().ask(&["DEL", &key(name, what)]);
+    }
+    begun(some.join(" "), 0, Undo::Nothing)
+}
+
+/// Makes it look as if locks had been given to others.
+fn raise_fences(world: &mut World, dice: &mut Dice) -> Option<Begun> {
+    let some = some_jobs(world, dice);
+    for name in &some {
+        let _: i64 = world.server().ask(&["HINCRBY", &key(name, "state"), "fence", "1"]);
+    }
+    begun(some.join(" "), 0, Undo::Nothing)
+}
+
+fn some_jobs(world: &World, dice: &mut Dice) -> Vec<String> {
+    let names: Vec<String> = world.jobs.iter().map(|job| job.name.clone()).collect();
+    dice.shuffled(&names).into_iter().take(4).collect()
+}
+
+fn key(job: &str, what: &str) -> String {
+    format!("solocron:{{campaign/{job}}}:{what}")
+}
+
+/// A process that does nothing, as fast as it can.
+fn burner() -> Child {
+    let mut command = Command::new("sh");
+    command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
+    command.spawn().expect("every machine has a shell")
+}
+
+/// Ends a fault.
+pub(crate) fn end(world: &mut World, undo: Undo) {
+    match undo {
+        Undo::Nothing => {}
+        Undo::Mend(at) => world.proxies[at].mend(),
+        Undo::Continue(pids) => processes::signal_all(&pids, Signal::SIGCONT),
+        Undo::Restart(at) => world.replicas[at].start(),
+        Undo::ThawServer => world.server().thaw(),
+        Undo::RestartServer => world.server().restart(),
+        Undo::FreeMemory => world.server().free_memory(),
+        Undo::Promote => world.fail_over(),
+        Undo::SetServerRight => world.server().clock().step_to(0),
+        Undo::SetReplicaRight(at) => world.replicas[at].clock().step_to(0),
+        Undo::Release(burners) => burners.into_iter().for_each(|mut burner| {
+            // Errors say that it is gone already.
+            let _ = burner.kill();
+            let _ = burner.wait();
+        }),
+    }
+}

@@ -1,0 +1,62 @@
+//! The jobs of a campaign: what is scheduled, and how it behaves.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// One job.
+#[derive(Debug, Clone)]
+pub(crate) struct JobPlan {
+    pub(crate) name: String,
+    /// A whole number of seconds that divides a minute.
+    pub(crate) period_ms: i64,
+    pub(crate) lease_ms: i64,
+    pub(crate) start_deadline_ms: i64,
+    pub(crate) run_ms: i64,
+    /// `stubborn`, `family`.
+    pub(crate) manners: &'static [&'static str],
+}
+
+impl JobPlan {
+    /// A job that comes so often, takes so long, and has the shortest lease there may be.
+    pub(crate) fn new(name: &str, period_ms: i64, run_ms: i64) -> Self {
+        Self { name: name.into(), period_ms, lease_ms: 5_000, start_deadline_ms: 3_000, run_ms, manners: &[] }
+    }
+
+    /// Its ticks in this span of time, both ends included.
+    pub(crate) fn ticks(&self, from_ms: i64, to_ms: i64) -> impl Iterator<Item = i64> {
+        let first = from_ms + (-from_ms).rem_euclid(self.period_ms);
+        (0..).map(move |n| first + n * self.period_ms).take_while(move |tick| *tick <= to_ms)
+    }
+
+    fn schedule(&self) -> String {
+        match self.period_ms / 1_000 {
+            1 => "* * * * * *".to_owned(),
+            60 => "0 * * * * *".to_owned(),
+            seconds => format!("*/{seconds} * * * * *"),
+        }
+    }
+}
+
+/// The jobs.toml of these jobs; they append to files in `records`.
+pub(crate) fn jobs_toml(jobs: &[JobPlan], program: &Path, records: &Path) -> String {
+    let mut text = "cluster = { name = \"campaign\", store = \"redis://127.0.0.1\" }\n\
+        [defaults]\nkill_grace = \"1s\"\n"
+        .to_owned();
+    for job in jobs {
+        let manners: String = job.manners.iter().map(|manner| format!(", {manner:?}")).collect();
+        write!(
+            text,
+            "[jobs.{}]\nschedule = {:?}\nlease = \"{}ms\"\nstart_deadline = \"{}ms\"\n\
+             command = [{:?}, {:?}, \"{}\"{manners}]\n",
+            job.name,
+            job.schedule(),
+            job.lease_ms,
+            job.start_deadline_ms,
+            program,
+            records,
+            job.run_ms
+        )
+        .expect("text can be written to");
+    }
+    text
+}

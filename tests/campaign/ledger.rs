@@ -1,0 +1,96 @@
+//! What the stores recorded, over all that they forgot: every entry that was ever seen is kept here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::server::Server;
+
+/// One entry of a job's history.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Recorded {
+    pub(crate) job: String,
+    pub(crate) tick_ms: i64,
+    /// Stands for every tick above this one.
+    pub(crate) after_ms: Option<i64>,
+    pub(crate) count: Option<i64>,
+    pub(crate) run: Option<String>,
+    pub(crate) outcome: String,
+    pub(crate) reason: String,
+    /// By the store's clock.
+    pub(crate) started_ms: Option<i64>,
+    /// Its name in the store.
+    pub(crate) id: String,
+}
+
+impl Recorded {
+    /// Whether it stands for this tick.
+    pub(crate) fn covers(&self, tick_ms: i64) -> bool {
+        self.after_ms.map_or(self.tick_ms == tick_ms, |after| after < tick_ms && tick_ms <= self.tick_ms)
+    }
+
+    /// Whether it says what became of its ticks.
+    pub(crate) fn is_definite(&self) -> bool {
+        self.outcome != "unknown"
+    }
+
+    /// `missed (late)`
+    pub(crate) fn verdict(&self) -> String {
+        if self.reason.is_empty() {
+            self.outcome.clone()
+        } else {
+            format!("{} ({})", self.outcome, self.reason)
+        }
+    }
+}
+
+/// Everything that was ever recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    entries: BTreeSet<Recorded>,
+    losses_ms: Vec<i64>,
+}
+
+type Row = (String, BTreeMap<String, String>);
+
+impl Ledger {
+    /// Takes in what a server has recorded now.
+    pub(crate) fn collect(&mut self, server: &Server, jobs: &[&str]) -> redis::RedisResult<()> {
+        let mut asked = redis::pipe();
+        for job in jobs {
+            asked.cmd("XRANGE").arg(format!("solocron:{{campaign/{job}}}:runs")).arg("-").arg("+");
+        }
+        let answers: Vec<Vec<Row>> = asked.query(&mut server.connect()?)?;
+        for (job, rows) in jobs.iter().zip(answers) {
+            self.entries.extend(rows.into_iter().map(|(id, fields)| recorded(job, id, &fields)));
+        }
+        Ok(())
+    }
+
+    /// The store loses its memory about now.
+    pub(crate) fn lost(&mut self, at_ms: i64) {
+        self.losses_ms.push(at_ms);
+    }
+
+    pub(crate) fn losses(&self) -> &[i64] {
+        &self.losses_ms
+    }
+
+    pub(crate) fn entries(&self) -> Vec<Recorded> {
+        self.entries.iter().cloned().collect()
+    }
+}
+
+fn recorded(job: &str, id: String, fields: &BTreeMap<String, String>) -> Recorded {
+    let text = |name: &str| fields.get(name).cloned().unwrap_or_default();
+    let number = |name: &str| fields.get(name).and_then(|value| value.parse().ok());
+    Recorded {
+        job: job.to_owned(),
+        tick_ms: number("tick").expect("every entry has its tick"),
+        after_ms: number("after"),
+        count: number("count"),
+        run: fields.get("run").cloned(),
+        outcome: text("outcome"),
+        reason: text("reason"),
+        started_ms: number("started"),
+        id,
+    }
+}

@@ -1,0 +1,88 @@
+//! The processes of one campaign, found by the mark that all of them inherit.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// The variable whose value, the campaign's folder, marks its processes.
+pub(crate) const MARK: &str = "SOLOCRON_TEST_CAMPAIGN";
+
+/// What a guard calls itself.
+const GUARD: &str = "lease-guard";
+
+/// A process.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    pub(crate) pid: Pid,
+    pub(crate) parent: Pid,
+    pub(crate) name: String,
+    /// The run that it belongs to, by its environment.
+    pub(crate) run: Option<String>,
+    /// The replica that it belongs to, by its environment.
+    pub(crate) node: Option<String>,
+}
+
+/// Every process with this campaign's mark.
+pub(crate) fn of_campaign(folder: &Path) -> Vec<Process> {
+    let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| read(pid, folder))
+        .collect()
+}
+
+fn read(pid: i32, folder: &Path) -> Option<Process> {
+    let environ = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let env: BTreeMap<String, String> = environ
+        .split(|byte| *byte == 0)
+        .filter_map(|variable| std::str::from_utf8(variable).ok()?.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    if env.get(MARK).map(Path::new) != Some(folder) {
+        return None;
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (head, rest) = stat.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    let (state, parent) = (fields.next()?, fields.next()?.parse().ok()?);
+    if state == "Z" {
+        return None;
+    }
+    Some(Process {
+        pid: Pid::from_raw(pid),
+        parent: Pid::from_raw(parent),
+        name: head.split_once('(')?.1.to_owned(),
+        run: env.get("SOLOCRON_RUN").cloned(),
+        node: env.get("SOLOCRON_NODE").cloned(),
+    })
+}
+
+/// The guards of a replica's runs: the parents of their main processes.
+pub(crate) fn guards(folder: &Path, node: &str) -> Vec<Pid> {
+    let all = of_campaign(folder);
+    let is_guard = |pid: Pid| all.iter().any(|it| it.pid == pid && it.name == GUARD);
+    let mut guards: Vec<Pid> = all
+        .iter()
+        .filter(|process| process.run.is_some() && process.node.as_deref() == Some(node))
+        .map(|process| process.parent)
+        .filter(|parent| is_guard(*parent))
+        .collect();
+    guards.sort();
+    guards.dedup();
+    guards
+}
+
+/// Sends a signal to each; those that have gone meanwhile are left alone.
+pub(crate) fn signal_all(pids: &[Pid], signal: Signal) {
+    for pid in pids {
+        // An error says that it is gone already.
+        let _ = kill(*pid, signal);
+    }
+}
+
+/// Kills everything of a campaign.
+pub(crate) fn kill_all(folder: &Path) {
+    let pids: Vec<Pid> = of_campaign(folder).iter().map(|process| process.pid).collect();
+    signal_all(&pids, Signal::SIGKILL);
+}

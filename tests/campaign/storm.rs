@@ -1,0 +1,218 @@
+//! A campaign of random faults: storms, in which every kind of fault is done once in an order that the seed decides, and
+//! calm in between, in which everything must be as if there had been none.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::dice::Dice;
+use crate::fault::{Fault, Kind};
+use crate::injection::{self, Undo};
+use crate::pause::pause;
+use crate::world::{World, now_ms};
+
+/// Between two looks at what is to be done.
+const STEP: Duration = Duration::from_millis(50);
+
+/// The stores keep two hundred entries a job: three minutes of a job of every second.
+const COLLECT_EVERY_MS: i64 = 5_000;
+
+/// How long replicas are left alone before the first storm.
+const CALM_MS: i64 = 30_000;
+
+/// What cannot be done for this long, for want of something to do it to, waits for the next storm.
+const STORM_MS: i64 = 30_000;
+
+/// From one storm's beginning to the next one's.
+const PERIOD_MS: i64 = 200_000;
+
+/// From one fault's beginning to the next one's.
+const GAPS_MS: (i64, i64) = (100, 400);
+
+/// After a replica was away for a while, it has heard from the store again this long after.
+const RECOVERY_MS: i64 = 2_000;
+
+/// After a loss of memory every record is open again this long after.
+const REOPENING_MS: i64 = 4_000;
+
+/// A step of a clock has become known this long after.
+const CLOCK_NEWS_MS: i64 = 1_500;
+
+/// Nothing is begun any more this long before the end, so that there is calm again to be judged by.
+const LAST_CALM_MS: i64 = 60_000;
+
+/// What is going on.
+pub(crate) struct Storm<'a> {
+    world: &'a mut World,
+    dice: Dice,
+    /// What is still to be done in this storm, and until when.
+    deck: VecDeque<Kind>,
+    over_ms: i64,
+    active: Vec<(usize, Undo)>,
+    pub(crate) faults: Vec<Fault>,
+    /// Until when each replica, and the server, has its fault.
+    busy_until_ms: Vec<i64>,
+    server_busy_until_ms: i64,
+    /// Until when a store that forgot is opened anew: by its clock, which is not stepped ahead meanwhile.
+    reopened_ms: i64,
+    /// Until when a clock is wrong: by the design, where both the store's and a replica's are ahead, ticks come early.
+    clock_wrong_until_ms: i64,
+    /// Until when each replica does not hear from the store.
+    away_until_ms: Vec<i64>,
+}
+
+impl<'a> Storm<'a> {
+    /// A campaign on this world.
+    pub(crate) fn over(world: &'a mut World, seed: u64) -> Self {
+        let none = vec![0; world.replicas.len()];
+        Self {
+            world,
+            dice: Dice::of(seed),
+            deck: VecDeque::new(),
+            over_ms: 0,
+            active: Vec::new(),
+            faults: Vec::new(),
+            busy_until_ms: none.clone(),
+            server_busy_until_ms: 0,
+            reopened_ms: 0,
+            clock_wrong_until_ms: 0,
+            away_until_ms: none,
+        }
+    }
+
+    /// Storms and calm for so long; everything is right again in the end.
+    pub(crate) fn rage(mut self, duration: Duration) -> Vec<Fault> {
+        let begun = now_ms();
+        let until = begun + i64::try_from(duration.as_millis()).expect("not that long");
+        let (mut next_storm, mut next_fault, mut next_collect) = (begun + CALM_MS, 0, begun);
+        while now_ms() < until || !self.active.is_empty() {
+            let now = now_ms();
+            self.undo(now);
+            if now >= next_storm && now < until - LAST_CALM_MS {
+                next_storm = now + PERIOD_MS;
+                self.over_ms = now + STORM_MS;
+                self.deck = self.new_deck();
+            }
+            if now >= next_fault {
+                self.inject(now);
+                next_fault = now + self.dice.between(GAPS_MS.0, GAPS_MS.1);
+            }
+            if now >= next_collect {
+                next_collect = now + COLLECT_EVERY_MS;
+                self.world.collect();
+                self.world.skip_lines();
+            }
+            pause(STEP);
+        }
+        self.faults
+    }
+
+    /// Every kind once. What lasts long begins first: messages are held twice, and come when all is calm again. A store
+    /// whose clock was ahead is not made to forget for as long as it was, so that goes last.
+    fn new_deck(&mut self) -> VecDeque<Kind> {
+        let is_placed = |kind: &Kind| matches!(kind, Kind::Hold | Kind::StopReplica | Kind::ServerAhead);
+        let mut deck = VecDeque::from([Kind::Hold, Kind::StopReplica, Kind::Hold]);
+        deck.extend(self.dice.shuffled(Kind::ALL).into_iter().filter(|kind| !is_placed(kind)));
+        deck.push_back(Kind::ServerAhead);
+        deck
+    }
+
+    fn undo(&mut self, now: i64) {
+        let (over, active) = std::mem::take(&mut self.active)
+            .into_iter()
+            .partition(|(at, _): &(usize, Undo)| self.faults[*at].ended_ms <= now);
+        self.active = active;
+        for (at, undo) in over {
+            injection::end(self.world, undo);
+            self.faults[at].ended_ms = now_ms();
+        }
+    }
+
+    /// Begins the first fault of the deck that may be done now.
+    fn inject(&mut self, now: i64) {
+        if now > self.over_ms {
+            self.deck.clear();
+        }
+        for _ in 0..self.deck.len() {
+            let Some(kind) = self.deck.pop_front() else { return };
+            let at = self.dice.below(self.world.replicas.len());
+            if kind == Kind::ServerAhead && self.deck.iter().any(|kind| is_of_server(*kind))
+                || !self.may(kind, at, now)
+            {
+                self.deck.push_back(kind);
+                continue;
+            }
+            let begun_ms = now_ms();
+            let Some(begun) = injection::begin(self.world, kind, at, &mut self.dice) else {
+                // Nothing to do it to; before long there may be.
+                self.deck.push_back(kind);
+                continue;
+            };
+            let ended_ms = now_ms() + begun.lasts_ms;
+            self.remember_effect(kind, at, ended_ms);
+            self.active.push((self.faults.len(), begun.undo));
+            self.faults.push(Fault { kind, target: begun.target, begun_ms, ended_ms });
+            return;
+        }
+    }
+
+    fn remember_effect(&mut self, kind: Kind, at: usize, ended_ms: i64) {
+        if is_of_server(kind) {
+            self.server_busy_until_ms = ended_ms;
+        } else if kind != Kind::Starve {
+            self.busy_until_ms[at] = ended_ms;
+        }
+        if kind.loses_memory() {
+            self.reopened_ms = ended_ms + REOPENING_MS;
+        }
+        if steps_a_clock(kind) {
+            self.clock_wrong_until_ms = ended_ms + CLOCK_NEWS_MS;
+        }
+        if takes_away(kind) {
+            self.away_until_ms[at] = ended_ms + RECOVERY_MS;
+        }
+    }
+
+    /// One fault at a time for each replica and for the server, and always somebody who remembers.
+    fn may(&self, kind: Kind, at: usize, now: i64) -> bool {
+        let away = self.away_until_ms.iter().filter(|until| **until > now).count();
+        let somebody_stays = away + usize::from(takes_away(kind)) < self.away_until_ms.len();
+        let is_free = match kind {
+            Kind::Starve => true,
+            _ if is_of_server(kind) => self.server_busy_until_ms <= now,
+            _ => self.busy_until_ms[at].max(self.away_until_ms[at]) <= now,
+        };
+        let may_step = kind != Kind::ServerAhead || self.reopened_ms <= now;
+        is_free && somebody_stays && may_step && !(steps_a_clock(kind) && self.clock_wrong_until_ms > now)
+    }
+}
+
+fn steps_a_clock(kind: Kind) -> bool {
+    use Kind::*;
+    matches!(kind, ServerAhead | ServerBehind | ReplicaAhead | ReplicaBehind)
+}
+
+/// Whether a replica does not hear from the store meanwhile.
+fn takes_away(kind: Kind) -> bool {
+    use Kind::*;
+    matches!(kind, Cut | KillReplica | StopReplica | KillBoth | StopBoth)
+}
+
+fn is_of_server(kind: Kind) -> bool {
+    use Kind::*;
+    matches!(
+        kind,
+        StopRedis
+            | RestartAlways
+            | RestartEverysec
+            | RestartNothing
+            | FlushAll
+            | DelState
+            | DelLock
+            | RaiseFence
+            | Noeviction
+            | VolatileTtl
+            | Failover
+            | ServerAhead
+            | ServerBehind
+    )
+}

@@ -1,0 +1,140 @@
+//! For each protection a schedule of faults that it survives, and that makes the checker fail as soon as it is switched
+//! off. Both worlds run side by side. `CAMPAIGN_REPEAT` repeats each as often.
+
+use solocron::lease::Protection;
+use tempfile::TempDir;
+
+use crate::checker::check;
+use crate::evidence::Evidence;
+use crate::fault::{Fault, Kind};
+use crate::scripts;
+use crate::variable;
+use crate::violation::Violation;
+use crate::world::{Setup, World};
+
+/// What is done to a world that lacks a protection.
+struct Script {
+    without: Protection,
+    setup: Setup,
+    act: fn(&mut World),
+    /// What is done to it, for the checker: no tick is judged by whether it ran.
+    kinds: &'static [Kind],
+    /// What the checker then says, or one of these.
+    shows: &'static [&'static str],
+}
+
+impl Script {
+    fn play(&self, off: bool) -> (Vec<Violation>, TempDir) {
+        let off = off.then_some(self.without.as_str());
+        let mut world = World::start(&Setup { off, ..self.setup.clone() });
+        (self.act)(&mut world);
+        let (evidence, folder) = world.finish();
+        let (begun_ms, ended_ms) = (evidence.from_ms, evidence.to_ms);
+        let fault = |kind: &Kind| Fault { kind: *kind, target: "script".into(), begun_ms, ended_ms };
+        let violations = check(&Evidence { faults: self.kinds.iter().map(fault).collect(), ..evidence });
+        (violations, folder.expect("nobody has taken it"))
+    }
+
+    /// With the protection the checker finds nothing, without it what it must find.
+    fn show(&self) {
+        if !cfg!(feature = "test-switches") {
+            panic!("built without its switches: run `make test`, or add `--features test-switches`");
+        }
+        for _ in 0..variable("CAMPAIGN_REPEAT", |text| text.parse().ok()).unwrap_or(1) {
+            let ((with, kept), (without, kept_without)) = std::thread::scope(|both| {
+                let without = both.spawn(|| self.play(true));
+                (self.play(false), without.join().expect("the script went to its end"))
+            });
+            assert!(with.is_empty(), "with {}: {with:?}; kept in {}", self.without, kept.keep().display());
+            let Some(found) = without.iter().find(|violation| self.shows.contains(&violation.name())) else {
+                let (without_it, shows, folder) = (self.without, self.shows, kept_without.keep());
+                panic!(
+                    "without {without_it} nothing is {shows:?}: {without:?}; kept in {}",
+                    folder.display()
+                );
+            };
+            println!("without {}: {found}", self.without);
+        }
+    }
+}
+
+#[test]
+fn without_the_mark_a_tick_runs_on_every_replica() {
+    let setup = scripts::quick_jobs();
+    let (act, kinds, shows) = (scripts::let_them_run, &[][..], &["twice"][..]);
+    Script { without: Protection::Mark, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_the_reset_of_the_mark_a_failover_repeats_what_it_lost() {
+    let setup = scripts::seldom_jobs();
+    let (act, kinds, shows) =
+        (scripts::fail_over_to_one_who_was_away, &[Kind::Failover][..], &["twice", "untrue"][..]);
+    Script { without: Protection::MarkReset, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_the_largest_lease_a_replica_with_a_shorter_one_cuts_the_wait() {
+    let setup = scripts::one_with_a_shorter_lease();
+    let (act, kinds, shows) = (scripts::cut_off_the_longer_lease, &[Kind::Cut][..], &["overlap"][..]);
+    Script { without: Protection::LargestLease, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_calm_a_step_of_the_stores_clock_frees_a_lock() {
+    let setup = scripts::long_job();
+    let (act, kinds, shows) =
+        (scripts::cut_off_and_step, &[Kind::Cut, Kind::ServerAhead][..], &["overlap"][..]);
+    Script { without: Protection::Calm, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_the_expected_time_a_claim_overtakes_the_news_of_a_stepped_clock() {
+    let setup = scripts::long_job();
+    let (act, kinds, shows) =
+        (scripts::cut_off_and_step, &[Kind::Cut, Kind::ServerAhead][..], &["overlap"][..]);
+    Script { without: Protection::Expect, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_early_a_tick_is_granted_before_its_instant() {
+    let setup = scripts::quick_jobs();
+    let (act, kinds, shows) = (scripts::step_back_before_ticks, &[Kind::ServerBehind][..], &["early"][..]);
+    Script { without: Protection::Early, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_the_check_of_the_holder_a_late_finish_frees_anothers_lock() {
+    let setup = scripts::long_job();
+    let (act, kinds, shows) = (scripts::finish_after_the_loss, &[Kind::Cut][..], &["overlap"][..]);
+    Script { without: Protection::HolderCheck, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_proof_of_life_ticks_are_skipped_for_a_run_that_died() {
+    let setup = scripts::long_job();
+    let (act, kinds, shows) =
+        (scripts::crash_with_the_job, &[Kind::KillReplica][..], &["skipped for nothing"][..]);
+    Script { without: Protection::LivingHolder, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_telling_ends_of_ended_runs_alone_a_failover_frees_the_lock_of_one_that_goes_on() {
+    let setup = scripts::long_job();
+    let (act, kinds, shows) = (scripts::fail_over_in_mid_run, &[Kind::Failover][..], &["overlap"][..]);
+    Script { without: Protection::ResentFinish, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_the_guard_the_job_of_a_killed_replica_lives_on() {
+    let setup = scripts::long_job();
+    let (act, kinds, shows) = (scripts::kill_the_replica, &[Kind::KillReplica][..], &["overlap"][..]);
+    Script { without: Protection::Guard, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_deadlines_from_the_sending_a_late_answer_lets_a_run_stay_too_long() {
+    let setup = scripts::long_job();
+    let (act, kinds, shows) = (scripts::answer_late_and_then_never, &[Kind::Hold][..], &["overstay"][..]);
+    Script { without: Protection::DeadlineFromSending, setup, act, kinds, shows }.show();
+}

@@ -1,0 +1,245 @@
+//! Everything of a campaign but its faults: two servers, a proxy for each replica, replicas, and the ledger of what the
+//! stores recorded. Nothing of it outlives the value.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use solocron::clock::{Clock, SystemClock};
+use tempfile::TempDir;
+
+use crate::c_program::compile;
+use crate::evidence::Evidence;
+use crate::jobs::{JobPlan, jobs_toml};
+use crate::ledger::Ledger;
+use crate::pause::pause;
+use crate::processes;
+use crate::proxy::Proxy;
+use crate::replica::{Replica, ReplicaPlan};
+use crate::server::Server;
+use crate::shim::ShimClock;
+use crate::{renewals, testimony};
+
+/// No single thing that is waited for takes longer than this, however busy the machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// What ends by itself when a replica drains is gone after this long.
+const LAST_GASP: Duration = Duration::from_secs(5);
+
+/// How a world is made up.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Setup {
+    pub(crate) jobs: Vec<JobPlan>,
+    pub(crate) replicas: usize,
+    /// A protection that all replicas do without.
+    pub(crate) off: Option<&'static str>,
+    /// Other jobs for one of the replicas.
+    pub(crate) other_jobs: Option<(usize, Vec<JobPlan>)>,
+}
+
+/// A running world.
+pub(crate) struct World {
+    folder: Option<TempDir>,
+    path: PathBuf,
+    pub(crate) jobs: Vec<JobPlan>,
+    servers: [Server; 2],
+    primary: usize,
+    /// Between the primary and the server that follows it.
+    pub(crate) link: Proxy,
+    pub(crate) proxies: Vec<Proxy>,
+    pub(crate) replicas: Vec<Replica>,
+    lines: Receiver<Value>,
+    pub(crate) ledger: Ledger,
+    begun_ms: i64,
+}
+
+impl World {
+    /// Starts servers and replicas.
+    pub(crate) fn start(setup: &Setup) -> Self {
+        let folder = TempDir::new().expect("a folder for temporary files");
+        let path = folder.path().to_owned();
+        let shim = ShimClock::library(&path);
+        let clock = |name: &str| ShimClock::new(&path, name, &shim);
+        let servers = ["redis-a", "redis-b"].map(|name| Server::start(clock(name)));
+        let link = Proxy::between_servers(servers[0].port());
+        servers[1].follow(link.port());
+        let proxies: Vec<Proxy> = (0..setup.replicas).map(|_| Proxy::to(servers[0].port())).collect();
+        let (heard, lines) = mpsc::channel();
+        let toml = |name: &str, jobs: &[JobPlan]| write_jobs(&path, name, jobs);
+        let own = toml("jobs.toml", &setup.jobs);
+        let other = setup.other_jobs.as_ref().map(|(at, jobs)| (*at, toml("other.toml", jobs)));
+        let replica = |number: usize| {
+            let node = format!("n{number}");
+            let jobs_toml = other.as_ref().filter(|(at, _)| *at == number).map_or(&own, |(_, toml)| toml);
+            let plan = ReplicaPlan {
+                clock: clock(&node),
+                node,
+                folder: path.clone(),
+                jobs_toml: jobs_toml.clone(),
+                store: proxies[number].url(),
+                off: setup.off,
+            };
+            Replica::new(plan, heard.clone())
+        };
+        let mut replicas: Vec<Replica> = (0..setup.replicas).map(replica).collect();
+        replicas.iter_mut().for_each(Replica::start);
+        let (jobs, ledger, begun_ms) = (setup.jobs.clone(), Ledger::default(), now_ms());
+        let folder = Some(folder);
+        Self { folder, path, jobs, servers, primary: 0, link, proxies, replicas, lines, ledger, begun_ms }
+    }
+
+    /// Where everything of this world is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The server that the replicas use.
+    pub(crate) fn server(&mut self) -> &mut Server {
+        &mut self.servers[self.primary]
+    }
+
+    /// The other one.
+    pub(crate) fn standby(&mut self) -> &mut Server {
+        &mut self.servers[1 - self.primary]
+    }
+
+    /// The number of a replica by its name.
+    pub(crate) fn number(&self, node: &Value) -> usize {
+        let is_it = |replica: &Replica| node == replica.node();
+        self.replicas.iter().position(is_it).expect("the name of a replica")
+    }
+
+    /// Keeps what the store recorded, as far as it can be asked.
+    pub(crate) fn collect(&mut self) {
+        if self.servers[self.primary].is_up() {
+            let names: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
+            // A server that does not answer is asked again before long.
+            let _ = self.ledger.collect(&self.servers[self.primary], &names);
+        }
+    }
+
+    /// The store is about to forget.
+    pub(crate) fn about_to_forget(&mut self) {
+        self.collect();
+        self.ledger.lost(now_ms());
+    }
+
+    /// The standby takes over with what it has; the former primary follows it.
+    pub(crate) fn fail_over(&mut self) {
+        self.about_to_forget();
+        self.standby().lead();
+        self.primary = 1 - self.primary;
+        let port = self.server().port();
+        self.proxies.iter().for_each(|proxy| proxy.point_at(port));
+        self.link.point_at(port);
+        self.link.mend();
+        let link = self.link.port();
+        self.standby().clock().step_to(0);
+        self.standby().follow(link);
+    }
+
+    /// Waits for a line of any replica's log.
+    pub(crate) fn wait_for(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        let deadline = SystemClock.boot().plus(DEADLINE);
+        loop {
+            match self.lines.recv_timeout(deadline.since(SystemClock.boot())) {
+                Ok(line) if is_it(&line) => return line,
+                Ok(_) => {}
+                Err(_) => panic!("waited in vain for {what}; see {}", self.path.display()),
+            }
+        }
+    }
+
+    /// Waits for this message about this job.
+    pub(crate) fn wait_for_message(&self, message: &str, job: &str) -> Value {
+        self.wait_for(&format!("`{message}` of {job}"), |line| {
+            line["message"] == message && line["job"] == job
+        })
+    }
+
+    /// Forgets the lines that came so far.
+    pub(crate) fn skip_lines(&self) {
+        while self.lines.try_recv().is_ok() {}
+    }
+
+    /// Ends everything, and gathers what can be known of it. A replica that was not killed must have ended well.
+    pub(crate) fn finish(mut self) -> (Evidence, Option<TempDir>) {
+        let to_ms = now_ms();
+        let mut troubles = Vec::new();
+        for replica in &mut self.replicas {
+            if replica.has_ended() {
+                troubles.push(format!("{} ended although nobody killed it", replica.node()));
+            }
+            replica.signal(Signal::SIGTERM);
+        }
+        for replica in &mut self.replicas {
+            if !replica.wait() {
+                troubles.push(format!("{} did not end well", replica.node()));
+            }
+        }
+        self.collect();
+        troubles.extend(self.left_behind());
+        let mut replies = std::collections::BTreeMap::new();
+        for (name, count) in self.proxies.iter().flat_map(|proxy| proxy.counts()) {
+            *replies.entry(name).or_default() += count;
+        }
+        let evidence = Evidence {
+            jobs: self.jobs.clone(),
+            runs: testimony::read(&records(&self.path)),
+            renewals: renewals::read(&self.path),
+            entries: self.ledger.entries(),
+            losses_ms: self.ledger.losses().to_vec(),
+            troubles,
+            replies,
+            faults: Vec::new(),
+            from_ms: self.begun_ms,
+            to_ms,
+        };
+        (evidence, self.folder.take())
+    }
+
+    /// Processes that did not end with their replicas.
+    fn left_behind(&self) -> Vec<String> {
+        let deadline = SystemClock.boot().plus(LAST_GASP);
+        loop {
+            let left = processes::of_campaign(&self.path);
+            let left: Vec<_> = left.iter().filter(|process| !process.name.starts_with("redis")).collect();
+            if left.is_empty() || SystemClock.boot() > deadline {
+                return left.iter().map(|process| format!("left behind: {process:?}")).collect();
+            }
+            pause(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.replicas.iter_mut().for_each(Replica::kill);
+        processes::kill_all(&self.path);
+        if let Some(folder) = self.folder.take().filter(|_| std::thread::panicking()) {
+            println!("kept in: {}", folder.keep().display());
+        }
+    }
+}
+
+/// The machine's wall clock, which no shim reaches.
+pub(crate) fn now_ms() -> i64 {
+    SystemClock.utc().0
+}
+
+fn records(folder: &Path) -> PathBuf {
+    folder.join("records")
+}
+
+fn write_jobs(folder: &Path, name: &str, jobs: &[JobPlan]) -> PathBuf {
+    let (program, records) = (folder.join("campaign_job"), records(folder));
+    if !program.exists() {
+        compile(folder, "campaign_job", &["-static"]);
+        std::fs::create_dir(&records).expect("a writable folder");
+    }
+    let file = folder.join(name);
+    std::fs::write(&file, jobs_toml(jobs, &program, &records)).expect("a writable folder");
+    file
+}

@@ -1,0 +1,39 @@
+//! Killing a run.
+
+use std::time::Duration;
+
+use solocron::clock::{Clock, SystemClock};
+
+use crate::stage::{Place, Stage};
+
+/// A lease so long that the holder does not renew by itself within the test; the job cleans up when it is told to stop.
+const LONG: &str = "[jobs.long]\nschedule = \"* * * * * *\"\nlease = \"2m\"\nkill_grace = \"20s\"\n\
+    shell = \"trap 'echo cleaned up; exit 0' TERM; while :; do sleep 0.1; done\"\n";
+
+pub(crate) fn a_run_is_killed_in_order_wherever_it_is(place: Place) {
+    let mut stage = Stage::start(place, LONG);
+    let (holder, run) = stage.first_run();
+    let run = run.as_str().expect("a run id").to_owned();
+    let began = SystemClock.boot();
+    let said = stage.give(&["kill", "long"]).expect_code(0).log;
+    let took = SystemClock.boot().since(began);
+    assert!(said.contains(&format!("run {run}: killed (operator)")), "{said}");
+    assert!(
+        took < Duration::from_secs(15),
+        "the lease is renewed every 20 s, and the order came sooner: {took:?}"
+    );
+    stage.n(holder).wait_for_event_of("run ended", |event| event["reason"] == "operator");
+
+    let history = stage.ask(&["history", "long"]);
+    let is_it = |entry: &&serde_json::Value| entry["run"] == run.as_str();
+    let entry = history.as_array().and_then(|all| all.iter().find(is_it)).expect("its entry");
+    assert_eq!((&entry["outcome"], &entry["reason"]), (&"killed".into(), &"operator".into()));
+    let cleaned = entry["tail"].as_str().is_some_and(|tail| tail.contains("cleaned up\n"));
+    assert!(cleaned, "it was told before it was killed: {entry}");
+    stage.give(&["pause", "long"]).expect_code(0);
+    // The next tick may have run before the pause was there.
+    stage.give(&["kill", "long"]);
+    let nothing = stage.give(&["kill", "long"]).expect_code(1).log;
+    assert!(nothing.contains("no run of job `long` goes on"), "{nothing}");
+    stage.stop();
+}

@@ -1,0 +1,39 @@
+//! An operator's commands against real replicas, on both stores: each is acted upon at once, wherever it is given.
+
+mod kill;
+mod pause;
+#[path = "../support/process.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod process;
+#[path = "../support/redis_server.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod redis_server;
+mod stage;
+mod trigger;
+mod unlock;
+
+macro_rules! on_both_stores {
+    ($($case:ident in $file:ident),+ $(,)?) => {
+        mod local {
+            $(#[test]
+            fn $case() {
+                crate::$file::$case(crate::stage::Place::local());
+            })+
+        }
+        mod redis {
+            $(#[test]
+            fn $case() {
+                crate::$file::$case(crate::stage::Place::redis());
+            })+
+        }
+    };
+}
+
+on_both_stores! {
+    a_paused_job_skips_its_ticks_until_it_is_resumed in pause,
+    a_run_is_killed_in_order_wherever_it_is in kill,
+    a_triggered_job_runs_once_and_is_followed_to_its_end in trigger,
+    a_trigger_during_a_run_is_skipped_and_says_so in trigger,
+    the_lock_of_a_replica_that_is_gone_is_removed_and_of_a_living_one_not in unlock,
+    a_job_that_is_not_in_the_file_is_refused_with_the_near_one in pause,
+}

@@ -1,0 +1,66 @@
+//! A store's clock that is stepped: who has seen it says so by its calm, and who has not must not be misled.
+
+use std::time::Duration;
+
+use solocron::job::Overlap;
+use solocron::lease::{Answer, Claim, LeaseInstant, Memory};
+
+use crate::book::{Book, at, is_held_by, is_won, secs, tick};
+use crate::sample::{self, LEASE, node};
+
+fn set_clock(book: &mut Book, seconds: f64) {
+    (book.server.now, book.server.lease_now) = (at(seconds), LeaseInstant(at(seconds).0));
+}
+
+fn wait(claim: &mut Claim) {
+    claim.overlap = Overlap::Wait;
+    claim.prev = None;
+}
+
+/// Its replica has just seen that the clock was set back from there.
+fn notice(claim: &mut Claim, from: f64) {
+    wait(claim);
+    (claim.caller.calm, claim.caller.heard) = (Duration::ZERO, at(from));
+}
+
+#[test]
+fn rule_6_is_for_a_steady_clock_alone_so_that_one_set_back_and_right_again_frees_no_lock() {
+    for renews in [false, true] {
+        let mut book = Book::ready(Memory::Forgetful);
+        // A manual run: it leaves the mark where it is, and ticks to claim at either time.
+        assert!(is_won(&book.manual(|_| {})));
+        let holding = sample::holding(book.record());
+        book.pass(secs(1));
+        let right = book.server.clone();
+
+        // For a moment the store's clock is a minute behind; who claims or renews meanwhile has noticed.
+        set_clock(&mut book, -59.0);
+        if renews {
+            assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+        }
+        assert!(is_held_by(&book.claim(tick(-59.5), |claim| notice(claim, 1.0)), &node("a")));
+
+        // Who has not noticed asks when it is right again.
+        book.server = right;
+        book.pass(secs(1));
+        assert!(is_held_by(&book.claim(tick(2.0), wait), &node("a")));
+        // Where it stays behind, the lock is cut once a lease has passed calmly, and free after another.
+        set_clock(&mut book, -58.0);
+        assert!(is_held_by(&book.claim(tick(-58.1), wait), &node("a")));
+        assert_eq!(book.lease_end(30), book.record().until);
+        book.pass(LEASE);
+        assert!(is_won(&book.claim(tick(-28.1), wait)));
+    }
+}
+
+#[test]
+fn a_lock_granted_by_a_clock_that_was_set_back_outlasts_its_being_set_right() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let right = book.server.clone();
+    set_clock(&mut book, -50.0);
+    assert!(is_won(&book.claim(tick(-50.0), |claim| notice(claim, 0.0))));
+    book.server = right;
+    book.pass(secs(1));
+    assert!(is_held_by(&book.claim(tick(1.0), wait), &node("a")));
+    assert_eq!(book.record().until, LeaseInstant(at(30.0).0));
+}

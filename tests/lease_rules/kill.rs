@@ -1,0 +1,46 @@
+//! Stopping a run: its holder learns it by renewing, and by whom it was wanted.
+
+use solocron::job::{Overlap, Reason, RunId};
+use solocron::lease::{Act, Answer, Operate, Request};
+
+use crate::book::{Book, MEMORIES, is_held_by, secs, tick};
+use crate::sample::node;
+
+fn kill(book: &mut Book, run: Option<RunId>) -> Answer {
+    let expect = book.server.now;
+    book.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act: Act::Kill { run } }))
+}
+
+#[test]
+fn the_holder_of_a_run_that_an_operator_kills_learns_it_by_renewing() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        assert_eq!(kill(&mut book, None), Answer::AlreadyDecided, "nothing runs");
+        let holding = book.win(tick(0.0));
+        assert_eq!(kill(&mut book, Some(RunId::new())), Answer::AlreadyDecided, "another run is meant");
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+        assert!(is_held_by(&kill(&mut book, None), &node("a")));
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: Some(Reason::Operator) });
+        book.finish(&holding, |_| {});
+        assert_eq!(kill(&mut book, Some(holding.run)), Answer::AlreadyDecided);
+        book.pass(secs(60));
+        let next = book.win(tick(60.0));
+        assert_eq!(book.renew(&next), Answer::Renewed { stop: None }, "the next run is none of it");
+    }
+}
+
+#[test]
+fn an_operators_wish_is_not_taken_for_a_newer_ticks_and_outlives_it() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        let replace = |book: &mut Book| {
+            book.claim(tick(0.1), |claim| (claim.overlap, claim.prev) = (Overlap::Replace, None))
+        };
+        replace(&mut book);
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: Some(Reason::Replaced) });
+        kill(&mut book, None);
+        replace(&mut book);
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: Some(Reason::Operator) });
+    }
+}

@@ -1,0 +1,43 @@
+//! Removing the lock of a holder that is not heard from any more.
+
+use solocron::job::{Cause, Outcome, Reason, RunId, Verdict};
+use solocron::lease::{Act, Answer, Memory, Operate, Request};
+
+use crate::book::{Book, MEMORIES, is_held_by, is_won, one, secs, tick};
+use crate::sample::node;
+
+fn unlock(book: &mut Book, run: RunId) -> Answer {
+    let expect = book.server.now;
+    book.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act: Act::Unlock { run } }))
+}
+
+#[test]
+fn a_lock_is_removed_once_its_holder_was_silent_for_longer_than_it_is_between_renewals() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        // A sixth of the lease, and four seconds.
+        book.pass(secs(9));
+        assert!(is_held_by(&unlock(&mut book, holding.run), &node("a")));
+        assert_eq!(unlock(&mut book, RunId::new()), Answer::AlreadyDecided, "another run is meant");
+        assert!(book.entries.is_empty() && book.record().is_running());
+        book.pass(secs(1));
+        assert_eq!(unlock(&mut book, holding.run), Answer::Noted);
+        let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, lost)]);
+        assert!(is_won(&book.claim(tick(10.0), |claim| claim.prev = None)));
+        assert_eq!(book.renew(&holding), Answer::Lost, "a holder that is back stops at once");
+    }
+}
+
+#[test]
+fn a_lock_that_waits_for_whom_the_store_forgot_is_not_removed() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let holding = book.win(tick(0.0));
+    book.pass(secs(20));
+    // A failover: whatever was granted since is forgotten, and may be held for a lease.
+    book.new_era();
+    book.open(|_| {});
+    assert!(is_held_by(&unlock(&mut book, holding.run), &node("a")));
+    assert!(book.entries.is_empty() && book.record().is_running());
+}

@@ -1,0 +1,55 @@
+//! Ticks that came before a record was opened anew, by one who could not say from where on they were forgotten.
+
+use solocron::job::{Outcome, Reason, Verdict};
+use solocron::lease::{Answer, Claim};
+
+use crate::book::{Book, MEMORIES, at, secs, tick};
+
+const LOST: Verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+
+#[test]
+fn ticks_that_only_a_later_claimant_had_seen_come_are_told_of() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        // A replica that was just started opens the record, and takes the tick for decided.
+        book.open(|open| open.caller.seen = None);
+        assert_eq!(
+            book.claim(tick(0.0), |claim| claim.caller.seen = Some(at(-60.0))),
+            Answer::Consumed(LOST)
+        );
+        assert_eq!(book.told().len(), 1);
+    }
+}
+
+#[test]
+fn what_was_told_of_a_record_that_was_never_granted_is_not_told_again() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        book.open(|open| open.caller.seen = Some(at(-60.0)));
+        book.pass(secs(61));
+        let late = Verdict::because(Outcome::Missed, Reason::Late);
+        let claim = |claim: &mut Claim| {
+            claim.start_deadline = secs(1);
+            claim.caller.seen = Some(at(-60.0));
+        };
+        assert_eq!(book.claim(tick(59.0), claim), Answer::Consumed(late));
+        let told = book.told();
+        book.open(|open| (open.caller.seen, open.caller.heard) = (Some(at(-60.0)), at(-60.0)));
+        assert_eq!(book.claim(tick(59.0), claim), Answer::Decided { by: None, how: None });
+        assert_eq!(book.told(), told);
+    }
+}
+
+#[test]
+fn a_finish_put_back_on_a_new_record_tells_from_where_on_ticks_were_forgotten() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.record = None;
+        book.pass(secs(100));
+        book.open(|open| open.caller.seen = None);
+        book.finish(&holding, |_| {});
+        assert_eq!(book.record().lost, Some(at(0.0)));
+        assert_eq!(book.claim(tick(60.0), |_| {}), Answer::Consumed(LOST));
+    }
+}

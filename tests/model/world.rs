@@ -1,0 +1,191 @@
+//! The whole world at one moment: the store, the replicas, what is under way between them, and the runs.
+
+use std::sync::Arc;
+
+use solocron::job::{Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
+use solocron::lease::{BootInstant, Era, Finish, LeaseInstant, Record, Reply, Request};
+
+use crate::replica::{End, Lock, Replica, Up};
+use crate::run::{Run, State};
+use crate::setting::{Faults, MIDDLE, STEP, Setting, era, sched, time_of};
+use crate::store::Store;
+use solocron::lease::Protection;
+
+/// A request under way, or the reply to it once the store has decided.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Letter {
+    pub(crate) who: usize,
+    pub(crate) life: u8,
+    pub(crate) sent: BootInstant,
+    /// The life of the store that the replica knew when it sent this.
+    pub(crate) era: Era,
+    pub(crate) request: Arc<Request>,
+    pub(crate) reply: Option<Arc<Reply>>,
+}
+
+/// The world.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct World {
+    pub(crate) step: u8,
+    /// At the beginning of a step replicas do what they do by themselves; everything else happens in its middle.
+    pub(crate) is_middle: bool,
+    pub(crate) store: Store,
+    pub(crate) replicas: Vec<Replica>,
+    pub(crate) under_way: Vec<Letter>,
+    /// Every run that was started, in order of start.
+    pub(crate) runs: Vec<Run>,
+    /// Bit by bit, the steps at whose tick's instant a run was alive.
+    pub(crate) covered: u32,
+    /// Ticks that were skipped for overlap although no run was alive at their instant.
+    pub(crate) wrongly_skipped: Vec<Tick>,
+    /// Faults that may still happen.
+    pub(crate) left: Faults,
+    pub(crate) has_jumped: bool,
+    /// The number of the next run id.
+    pub(crate) next_run: u8,
+}
+
+impl World {
+    /// Replicas that started long ago, and a job that was opened then and never run.
+    pub(crate) fn new(setting: &Setting) -> Self {
+        let long_ago = UtcMillis(time_of(0).0 - 600_000);
+        let record = Record {
+            mark: long_ago,
+            until: LeaseInstant(long_ago.0),
+            lease: setting.largest_lease(),
+            sched: sched(),
+            ..Record::empty(era(1))
+        };
+        Self {
+            step: 0,
+            is_middle: true,
+            store: Store::opened(record),
+            replicas: setting.leases.iter().map(|_| Replica::started(long_ago)).collect(),
+            under_way: Vec::new(),
+            runs: Vec::new(),
+            covered: 0,
+            wrongly_skipped: Vec::new(),
+            left: setting.faults,
+            has_jumped: false,
+            next_run: 1,
+        }
+    }
+
+    /// The world's time; every replica's machine has counted as long.
+    pub(crate) fn now(&self) -> UtcMillis {
+        time_of(self.step).plus(if self.is_middle { MIDDLE } else { std::time::Duration::ZERO })
+    }
+
+    /// The same on a machine's clock.
+    pub(crate) fn boot(&self) -> BootInstant {
+        BootInstant(self.now().since(time_of(0)))
+    }
+
+    /// The next step begins.
+    pub(crate) fn pass(&mut self, setting: &Setting) {
+        (self.step, self.is_middle, self.has_jumped) = (self.step + 1, false, false);
+        self.store.pass();
+        for run in &mut self.runs {
+            if run.state == State::Dying {
+                run.state = State::Killed;
+            }
+        }
+        self.stop_what_must_stop(setting);
+        for who in 0..self.replicas.len() {
+            self.routine(setting, who);
+        }
+        if self.runs.iter().any(Run::is_alive) {
+            self.covered |= 1 << self.step;
+        }
+        self.is_middle = true;
+        self.stop_what_must_stop(setting);
+        self.forget_what_cannot_matter(setting);
+    }
+
+    /// Worlds that differ only in this have the same future, and are explored once.
+    fn forget_what_cannot_matter(&mut self, setting: &Setting) {
+        let longest = setting.leases.iter().max().copied().unwrap_or_default();
+        let may_lose =
+            self.left.losses > 0 || self.replicas.iter().any(|replica| replica.era != self.store.era);
+        if !may_lose {
+            self.store.need_no_copies();
+        }
+        for replica in &mut self.replicas {
+            replica.forget_what_cannot_matter(self.step, longest, may_lose);
+            // Word of what was decided reaches everybody who can be reached.
+            let mark = self.store.record.as_ref().map(|record| record.mark);
+            if replica.is_reachable() {
+                replica.decided = replica.decided.max(mark.unwrap_or_default());
+            }
+        }
+        if setting.overlap != Overlap::Skip {
+            self.covered = 0;
+        }
+        let replicas = &self.replicas;
+        for run in self.runs.iter_mut().filter(|run| !run.is_alive() && replicas[run.who].active.is_none()) {
+            run.counted_from = BootInstant(std::time::Duration::ZERO);
+        }
+    }
+
+    /// Guards, and replicas that go on, stop runs whose deadline is over.
+    fn stop_what_must_stop(&mut self, setting: &Setting) {
+        let now = self.boot();
+        let has_guard = setting.has(Protection::Guard);
+        let replicas = &self.replicas;
+        for run in &mut self.runs {
+            let is_watched = has_guard || replicas[run.who].up == Up::Awake;
+            if run.is_alive() && run.is_gone(now) && is_watched {
+                run.state = State::Killed;
+            }
+        }
+        for who in 0..self.replicas.len() {
+            self.notice(who);
+        }
+    }
+
+    /// A replica that goes on sees that its run is over. When it ended is not known: its last sign of life counts.
+    pub(crate) fn notice(&mut self, who: usize) {
+        let Some(lock) = self.replicas[who].active.clone() else { return };
+        let known = self.runs.iter().find(|run| run.id == lock.holding.run);
+        let Some(over) = known.filter(|run| !run.is_alive()) else { return };
+        if self.replicas[who].up == Up::Awake {
+            let last_sign = self.store.now(time_of(0).plus(over.counted_from.0));
+            self.ended(who, &lock, Verdict::because(Outcome::Interrupted, Reason::LockLost), last_sign);
+        }
+    }
+
+    /// A replica writes down how its run ended, and when by the store's clock.
+    pub(crate) fn ended(&mut self, who: usize, lock: &Lock, verdict: Verdict, at: UtcMillis) {
+        let finish = Arc::new(Self::finish(lock, verdict, at));
+        let replica = &mut self.replicas[who];
+        replica.active = None;
+        replica.last = Some(End { finish, is_told: false });
+    }
+
+    /// How a replica tells the end of a run.
+    pub(crate) fn finish(lock: &Lock, verdict: Verdict, ended: UtcMillis) -> Finish {
+        Finish {
+            holding: (*lock.holding).clone(),
+            era: lock.era.clone(),
+            attempt: 1,
+            verdict,
+            ended,
+            exit_code: None,
+            signal: None,
+            tail: String::new(),
+        }
+    }
+
+    /// Ends a run's process.
+    pub(crate) fn kill(&mut self, id: RunId, state: State) {
+        for run in self.runs.iter_mut().filter(|run| run.id == id && run.is_alive()) {
+            run.state = state;
+        }
+    }
+
+    /// Whether somebody was running at the tick's instant.
+    pub(crate) fn is_covered(&self, tick: Tick) -> bool {
+        let step = tick.instant().since(time_of(0)).as_millis() / STEP.as_millis();
+        u32::try_from(step).is_ok_and(|step| step < 32 && self.covered & (1 << step) != 0)
+    }
+}

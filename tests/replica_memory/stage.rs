@@ -1,0 +1,82 @@
+//! Where replicas are killed and started again, and what is left of them afterwards: runs, entries, lines.
+
+use std::ops::Deref;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use solocron::job::RunId;
+use solocron::run::processes_of;
+
+use crate::process::{Program, Scene};
+
+/// The processes of a run.
+pub(crate) fn alive(run: RunId) -> Vec<Pid> {
+    processes_of(run).expect("they can be looked for")
+}
+
+/// A scene that ends what jobs of killed replicas leave behind: they have its state folder in their environment.
+pub(crate) struct Stage(Scene);
+
+impl Stage {
+    pub(crate) fn new(jobs: &str) -> Self {
+        Self(Scene::new(jobs))
+    }
+}
+
+impl Deref for Stage {
+    type Target = Scene;
+    fn deref(&self) -> &Scene {
+        &self.0
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let variable = format!("SOLOCRON_STATE_DIR={}", self.path("state").display());
+        for process in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+            let is_ours = environment.split(|&byte| byte == 0).any(|one| one == variable.as_bytes());
+            let id = process.file_name().to_str().and_then(|id| id.parse().ok());
+            if let Some(id) = id.filter(|_| is_ours) {
+                // It may have ended meanwhile.
+                let _ = kill(Pid::from_raw(id), Signal::SIGKILL);
+            }
+        }
+    }
+}
+
+pub(crate) fn start(scene: &Scene, store: &str, more: &[&str]) -> Program {
+    scene.run(&[&["--store", store, "--log-level", "debug"], more].concat())
+}
+
+pub(crate) fn run_of(event: &Value) -> RunId {
+    event["run"].as_str().and_then(|run| run.parse().ok()).unwrap_or_else(|| panic!("no run in {event}"))
+}
+
+/// The entries of a run in the history of all replicas.
+pub(crate) fn history(scene: &Scene, store: &str, run: RunId) -> Vec<Value> {
+    let output =
+        scene.command(&["--store", store, "history", "--format", "json"]).output().expect("a program");
+    let entries: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    entries.into_iter().filter(|entry| entry["run"] == run.to_string()).collect()
+}
+
+/// The lines about a run in the journal of this node.
+pub(crate) fn journal(scene: &Scene, run: RunId) -> Vec<Value> {
+    let text = std::fs::read_to_string(scene.path("state/runs.jsonl")).unwrap_or_default();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    lines.filter(|line| line["run"] == run.to_string()).collect()
+}
+
+pub(crate) fn verdict(entry: &Value) -> (&str, &str) {
+    (entry["outcome"].as_str().unwrap_or_default(), entry["reason"].as_str().unwrap_or_default())
+}
+
+/// Stops a replica and its runs at once; what it said comes back.
+pub(crate) fn stop(mut replica: Program) -> String {
+    replica.signal(Signal::SIGTERM);
+    replica.wait_for_event("draining: taking no new ticks");
+    replica.signal(Signal::SIGTERM);
+    replica.wait().expect_code(0).log
+}
