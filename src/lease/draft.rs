@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::job::{Cause, Tick, UtcMillis, Verdict};
 
+use super::bid::Bid;
 use super::{
     Answer, Caller, Entry, Era, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply, Server,
 };
@@ -95,6 +96,7 @@ impl<'a> Draft<'a> {
             Memory::Durable if !was_missing => record.until = server.lease_now.plus(wait),
             Memory::Durable | Memory::Forgetful => {
                 record.until = record.until.max(server.lease_now.plus(wait));
+                record.settled = server.lease_now.plus(wait);
                 // Of a record that its holder put back, everything else up to now may have been lost.
                 let heard = if was_missing { server.now.max(caller.heard) } else { caller.heard };
                 record.pass_unrecorded(maybe_decided(heard));
@@ -148,6 +150,15 @@ impl<'a> Draft<'a> {
             Memory::Forgetful if Protection::Calm.is_on() => caller.calm,
             Memory::Forgetful | Memory::Durable => Duration::MAX,
         }
+    }
+
+    /// For how long somebody may still tell what the store forgot of the job; `None` once it is settled, or where the
+    /// store's clock was set back since.
+    pub(super) fn unsettled(&mut self, bid: &Bid<'_>) -> Option<Duration> {
+        let lease_now = self.server.lease_now;
+        let record = self.record_mut();
+        let left = record.settled.since(lease_now);
+        (!left.is_zero() && left <= bid.longest_lease(record)).then_some(left)
     }
 
     /// Ends what the record calls running, with an entry.

@@ -72,7 +72,7 @@ impl Phase {
 
 impl Record {
     /// The record as stored, in the order the Redis scripts know it by.
-    pub fn to_fields(&self) -> [(&'static str, String); 30] {
+    pub fn to_fields(&self) -> [(&'static str, String); 31] {
         [
             ("schema", self.schema.to_string()),
             ("fence", self.fence.0.to_string()),
@@ -104,6 +104,7 @@ impl Record {
             ("taken", text(self.taken.as_ref())),
             ("taken_run", text(self.taken_run.as_ref())),
             ("stop_for", text(self.stop_for.as_ref())),
+            ("settled", self.settled.0.to_string()),
         ]
     }
 
@@ -149,6 +150,7 @@ impl Record {
             taken: optional(fields, "taken")?,
             taken_run: optional(fields, "taken_run")?,
             stop_for: optional(fields, "stop_for")?,
+            settled: optional(fields, "settled")?.map_or(LeaseInstant::FREE, LeaseInstant),
         })
     }
 }
@@ -237,6 +239,7 @@ mod tests {
             taken: Some(RunId::new()),
             taken_run: Some(RunId::new()),
             stop_for: Some(Reason::Replaced),
+            settled: LeaseInstant(29_000),
             ..Record::empty(Era("e1".into()))
         }
     }

@@ -116,6 +116,9 @@ pub struct Record {
     pub stop_by: Option<String>,
     /// Ticks above this instant, up to `mark`, were passed over when the store forgot, and have no entry yet.
     pub lost: Option<UtcMillis>,
+    /// Whoever remembers an earlier life of the server has until then to tell of it; before, no tick is decided not to
+    /// run.
+    pub settled: LeaseInstant,
 }
 
 impl Record {
@@ -151,6 +154,7 @@ impl Record {
             stop_for: None,
             stop_by: None,
             lost: None,
+            settled: LeaseInstant::FREE,
         }
     }
 

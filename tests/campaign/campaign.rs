@@ -35,14 +35,15 @@ fn jobs() -> Vec<JobPlan> {
     let quick = |name: &str| JobPlan::new(name, 1_000, 0);
     let long =
         |name: &str, period, run_ms, lease_ms| JobPlan { lease_ms, ..JobPlan::new(name, period, run_ms) };
+    // Too late for its tick once a lost answer is given up: the lock is given back.
+    let urgent = |name: &str| JobPlan { start_deadline_ms: 1_500, ..quick(name) };
     let stubborn = |job: JobPlan| JobPlan { manners: &["stubborn"], ..job };
     let family = |job: JobPlan| JobPlan { manners: &["family"], ..job };
     vec![
         quick("quick-a"),
         quick("quick-b"),
-        quick("quick-c"),
-        // Too late for its tick once a lost answer is given up: the lock is given back.
-        JobPlan { start_deadline_ms: 1_500, ..quick("quick-d") },
+        urgent("quick-c"),
+        urgent("quick-d"),
         long("short", 2_000, 300, 5_000),
         long("nearly", 3_000, 2_700, 5_000),
         long("often-held", 1_000, 3_500, 6_000),

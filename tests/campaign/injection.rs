@@ -10,9 +10,9 @@ use nix::unistd::Pid;
 use crate::dice::Dice;
 use crate::fault::Kind;
 use crate::processes;
-use crate::proxy::{Rule, Trick};
 use crate::resp::Request;
 use crate::server::Kept;
+use crate::trick::{Rule, Trick};
 use crate::world::World;
 
 /// How far clocks are stepped.
@@ -95,10 +95,8 @@ fn on_network(world: &World, kind: Kind, at: usize, dice: &mut Dice) -> Option<B
         Kind::DropReply => {
             trick(Trick::DropReply, times);
             // Whoever learns too late that it has the lock gives it back.
-            let urgent = world.jobs.iter().min_by_key(|job| job.start_deadline_ms).expect("there are jobs");
-            let job = Some(urgent.name.clone());
-            proxy.add(Rule { job, ..Rule::new(Trick::DropGrant, &[Request::Claim], 4) });
-            return begun(node, 6_000, Undo::Mend(at));
+            trick(Trick::DropGrant, 4);
+            return begun(node, 8_000, Undo::Mend(at));
         }
         _ => trick(Trick::ResetInReply, times),
     }

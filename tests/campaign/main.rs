@@ -30,6 +30,7 @@ mod shim;
 mod storm;
 mod switched_off;
 mod testimony;
+mod trick;
 mod violation;
 mod world;
 

@@ -5,46 +5,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use socket2::SockRef;
 
 use crate::pause::pause;
 use crate::resp::{self, Request};
-
-/// What is done to a request or its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trick {
-    /// The request, and what comes behind it, is delivered only after this long, even if its sender has gone.
-    Hold(Duration),
-    /// The answer does not arrive, and nothing after it: a stream has no holes.
-    DropReply,
-    /// The same, if the answer grants the lock.
-    DropGrant,
-    /// The answer arrives after this long, and what comes behind it too.
-    DelayReply(Duration),
-    /// Half of the answer arrives, and then the connection is reset.
-    ResetInReply,
-}
-
-/// The next so many of these requests, of any job or of one, are tricked.
-#[derive(Debug, Clone)]
-pub(crate) struct Rule {
-    pub(crate) trick: Trick,
-    pub(crate) on: &'static [Request],
-    pub(crate) job: Option<String>,
-    pub(crate) times: u32,
-    /// Not before this answer was given so often, to any request.
-    pub(crate) after: Option<(&'static str, u64)>,
-}
-
-impl Rule {
-    /// For the next so many of these requests, of any job and from now on.
-    pub(crate) fn new(trick: Trick, on: &'static [Request], times: u32) -> Self {
-        Self { trick, on, job: None, times, after: None }
-    }
-}
+use crate::trick::{Rule, Rules, Trick};
 
 /// A proxy of its own for one replica.
 pub(crate) struct Proxy {
@@ -58,7 +26,7 @@ struct Wires {
     upstream: AtomicU16,
     is_cut: AtomicBool,
     delay_ms: AtomicU64,
-    rules: Mutex<Vec<Rule>>,
+    rules: Mutex<Rules>,
     /// Both ends of every connection, to be shut when the network is cut. A held request's are not among them.
     live: Mutex<BTreeMap<u64, [Arc<TcpStream>; 2]>>,
     next: AtomicU64,
@@ -123,6 +91,7 @@ impl Proxy {
 
     /// Passes everything on again, without delay.
     pub(crate) fn mend(&self) {
+        self.wires.rules().mend();
         self.wires.is_cut.store(false, Ordering::SeqCst);
         self.wires.delay_ms.store(0, Ordering::SeqCst);
     }
@@ -141,7 +110,7 @@ impl Proxy {
 
     /// Tricks the next requests of a kind.
     pub(crate) fn add(&self, rule: Rule) {
-        self.wires.rules.lock().expect("no thread panics").push(rule);
+        self.wires.rules().add(rule);
     }
 
     /// What was done and answered so far, by name.
@@ -156,6 +125,10 @@ impl Proxy {
 }
 
 impl Wires {
+    fn rules(&self) -> MutexGuard<'_, Rules> {
+        self.rules.lock().expect("no thread panics")
+    }
+
     fn count(&self, what: &str) {
         *self.counts.lock().expect("no thread panics").entry(what.to_owned()).or_default() += 1;
     }
@@ -198,26 +171,10 @@ impl Wires {
         });
     }
 
-    fn trick_for(&self, request: Request, job: Option<&str>) -> Option<Trick> {
-        let mut rules = self.rules.lock().expect("no thread panics");
-        let fits = |rule: &Rule| {
-            rule.on.contains(&request)
-                && rule.job.as_deref().is_none_or(|wanted| job == Some(wanted))
-                && rule.after.is_none_or(|(answer, times)| self.counted(answer) >= times)
-        };
-        let at = rules.iter().position(fits)?;
-        let trick = rules[at].trick;
-        rules[at].times -= 1;
-        if rules[at].times == 0 {
-            rules.remove(at);
-        }
-        Some(trick)
-    }
-
     fn pass_requests(&self, number: u64, (from, mut to): Ends<'_>, outstanding: &Outstanding) {
         self.for_each_value(from, |value| {
-            let (request, job) = resp::request(value);
-            let trick = self.trick_for(request, job.as_deref());
+            let request = resp::request(value);
+            let trick = self.rules().for_request(request, |answer| self.counted(answer));
             self.count(&format!("sent {request:?}"));
             pause(Duration::from_millis(self.delay_ms.load(Ordering::SeqCst)));
             if let Some(Trick::Hold(limit)) = trick {
@@ -241,8 +198,10 @@ impl Wires {
             if let Some(answer) = answer {
                 self.count(answer);
             }
-            let is_grant = answer == Some("won");
-            match next.and_then(|(_, trick)| trick).filter(|trick| *trick != Trick::DropGrant || is_grant) {
+            let is_spared = |trick: &Trick| {
+                *trick == Trick::DropGrant && !(answer == Some("won") && self.rules().drops_grant())
+            };
+            match next.and_then(|(_, trick)| trick).filter(|trick| !is_spared(trick)) {
                 Some(Trick::DropReply | Trick::DropGrant) => {
                     self.count("dropped reply");
                     listens = false;

@@ -47,14 +47,14 @@ fn texts(value: &[u8]) -> Vec<String> {
     texts
 }
 
-/// Which request this is, and the job that it is about.
-pub(crate) fn request(value: &[u8]) -> (Request, Option<String>) {
+/// Which request this is.
+pub(crate) fn request(value: &[u8]) -> Request {
     let words = texts(value);
     let is_script = words.first().is_some_and(|name| name.starts_with("EVAL"));
     let keys = words.get(2).and_then(|keys| keys.parse::<usize>().ok());
-    let Some(keys) = keys.filter(|_| is_script) else { return (Request::Other, None) };
+    let Some(keys) = keys.filter(|_| is_script) else { return Request::Other };
     // The scripts differ in how many arguments they take.
-    let request = match (keys, words.len() - 3 - keys) {
+    match (keys, words.len() - 3 - keys) {
         (3, 12) => Request::Open,
         (3, 21) => Request::Claim,
         (3, 11) => Request::Renew,
@@ -62,10 +62,7 @@ pub(crate) fn request(value: &[u8]) -> (Request, Option<String>) {
         (3, 2) => Request::Abandon,
         (2, 4) if words[3].ends_with(":nodes") => Request::Pulse,
         _ => Request::Other,
-    };
-    let key = words.get(3).map_or("", String::as_str);
-    let job = key.split_once('/').and_then(|(_, rest)| rest.split_once('}')).map(|(job, _)| job);
-    (request, job.map(str::to_owned))
+    }
 }
 
 /// Which answer of the lease protocol this is.
@@ -101,9 +98,9 @@ mod tests {
             .into_iter()
             .chain(["x"; 11])
             .collect();
-        assert_eq!(request(&array(&renewal)), (Request::Renew, Some("a".to_owned())));
-        assert_eq!(request(&array(&["SELECT", "0"])), (Request::Other, None));
-        assert_eq!(request(&array(&["EVAL", "return 1", "0"])), (Request::Other, None));
+        assert_eq!(request(&array(&renewal)), Request::Renew);
+        assert_eq!(request(&array(&["SELECT", "0"])), Request::Other);
+        assert_eq!(request(&array(&["EVAL", "return 1", "0"])), Request::Other);
         assert_eq!(answer(&array(&["held", "17"])), Some("held"));
         assert_eq!(answer(b"-ERR no\r\n"), None);
     }

@@ -9,8 +9,8 @@ use solocron::clock::{Clock, SystemClock};
 use crate::jobs::JobPlan;
 use crate::pause::pause;
 use crate::processes;
-use crate::proxy::{Rule, Trick};
 use crate::resp::Request;
+use crate::trick::{Rule, Trick};
 use crate::world::{Setup, World, now_ms};
 
 /// The only job of most scripts.

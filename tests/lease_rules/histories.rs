@@ -67,7 +67,12 @@ fn within(mut step: Step, replicas: usize) -> Step {
 /// At least so many cases; more where the surroundings ask for more (`make random`).
 fn config(cases: u32) -> ProptestConfig {
     let asked_for = ProptestConfig::default();
-    ProptestConfig { cases: cases.max(asked_for.cases), max_shrink_iters: 20_000, failure_persistence: None, ..asked_for }
+    ProptestConfig {
+        cases: cases.max(asked_for.cases),
+        max_shrink_iters: 20_000,
+        failure_persistence: None,
+        ..asked_for
+    }
 }
 
 proptest! {

@@ -115,6 +115,7 @@ impl History {
             13 => kept.schema = if self.one_in(4) { SCHEMA + 1 } else { SCHEMA },
             14 => kept.lost = self.maybe(kept.mark.minus(Duration::from_secs(10))),
             15 => kept.until = LeaseInstant(self.near(now).0),
+            16 => kept.settled = LeaseInstant(self.near(now).0),
             _ => return false,
         }
         true
@@ -275,7 +276,9 @@ fn pass(record: &mut Record, span: Duration) {
     record.tick = record.tick.map(|tick| Tick(tick.instant().minus(span)));
     record.mark = record.mark.minus(span);
     record.fence = Fence(UtcMillis(record.fence.0).minus(span).0);
-    if record.until > LeaseInstant::FREE {
-        record.until = LeaseInstant(UtcMillis(record.until.0).minus(span).0);
+    for until in [&mut record.until, &mut record.settled] {
+        if *until > LeaseInstant::FREE {
+            *until = LeaseInstant(UtcMillis(until.0).minus(span).0);
+        }
     }
 }

@@ -60,6 +60,12 @@ end
 
 local function consume(outcome, reason)
   if rerun then return decided(tick) end
+  -- It, or a tick before it, may have run, and whoever knows has yet to tell.
+  local left = (record.settled or 0) - now
+  if left > 0 and left <= longest_lease(bid) then
+    local node, run, since = holder_or_nothing()
+    return answer('held', node, run, since, left)
+  end
   raise_mark()
   -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
   if record.run == '' then record.lost = record.mark end

@@ -4,11 +4,12 @@ local FIELDS = {
   'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
   'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop', 'lost',
   'paused_at', 'paused_by', 'paused_why', 'stop_by', 'order_tick', 'order_at', 'taken', 'taken_run', 'stop_for',
+  'settled',
 }
 local NUMBERS = {
   schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
   started = true, ended = true, paused = true, lost = true, paused_at = true, order_tick = true,
-  order_at = true,
+  order_at = true, settled = true,
 }
 local SCHEMA = 1
 local EARLY_TOLERANCE = 200
@@ -57,6 +58,7 @@ local function empty()
     schema = SCHEMA, fence = 0, mark = 0, ['until'] = 0, lease = 0, phase = 'idle', run = '', tries = 0, cause = '',
     last = '', reason = '', owner = '', era = '', sched = '', order = '', stop = '',
     paused_by = '', paused_why = '', stop_by = '', stop_for = '', taken = '', taken_run = '',
+    settled = 0,
   }
 end
 
@@ -166,6 +168,7 @@ local function adopt_era(heard, largest, lease)
   record.era = era
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
+  record.settled = plus(now, record.lease)
   pass_unrecorded(maybe_decided(heard))
   changed = true
 end
