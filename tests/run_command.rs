@@ -265,6 +265,23 @@ fn a_killed_parent_takes_its_replicas_with_it() {
 }
 
 #[test]
+fn a_disk_that_hangs_keeps_no_job_from_running_and_no_replica_from_ending() {
+    let scene = Scene::new(CHATTY);
+    let notes = scene.path("state/leases/test/n");
+    std::fs::create_dir_all(&notes).expect("a writable folder");
+    // Whoever writes there waits until somebody reads.
+    make_fifo(&notes.join("chatty.json"));
+    let mut replica = scene.run(&[]);
+    let warned = replica.wait_for_event(
+        "locks cannot be noted on disk: after a crash of this replica their jobs wait one lease",
+    );
+    assert_eq!(warned["job"], "chatty");
+    (0..4).for_each(|_| drop(replica.wait_for_event("run ended")));
+    replica.signal(Signal::SIGTERM);
+    replica.wait().expect_code(0);
+}
+
+#[test]
 fn people_get_colours_where_they_are_wanted() {
     let scene = Scene::new(CHATTY);
     let mut command = scene.command(&["run", "--log-format", "pretty", "--replicas", "2"]);

@@ -32,13 +32,12 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         return at_or_below_mark(draft, claim);
     }
     if let Some(verdict) = not_to_run(&mut draft, claim, rerun) {
-        return consume(draft, claim, &bid, verdict, rerun);
+        return consume(draft, claim, verdict, rerun);
     }
     match contend(&mut draft, &bid, rerun) {
         Contention::Free => {}
         Contention::Covered => {
-            let verdict = Verdict::because(Outcome::Skipped, Reason::Overlap);
-            return consume(draft, claim, &bid, verdict, rerun);
+            return consume(draft, claim, Verdict::because(Outcome::Skipped, Reason::Overlap), rerun);
         }
         Contention::Held(answer) => return draft.answer(answer),
     }
@@ -221,14 +220,14 @@ fn decided(record: &Record, tick: Tick) -> Answer {
 }
 
 /// Decides that the tick does not run: raises the mark and writes one entry, and leaves a running holder alone.
-fn consume(mut draft: Draft<'_>, claim: &Claim, bid: &Bid<'_>, verdict: Verdict, rerun: bool) -> Decision {
+fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict, rerun: bool) -> Decision {
     if rerun {
         // The tick has its record already; that it does not run again needs none.
         let answer = decided(draft.record_mut(), claim.tick);
         return draft.answer(answer);
     }
     // It, or a tick before it, may have run, and whoever knows has yet to tell.
-    if let Some(frees_in) = draft.unsettled(bid) {
+    if let Some(frees_in) = draft.unsettled() {
         let by = draft.record_mut().holder();
         return draft.answer(Answer::Held { by, frees_in });
     }

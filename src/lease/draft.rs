@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::job::{Cause, Tick, UtcMillis, Verdict};
 
-use super::bid::Bid;
 use super::{
     Answer, Caller, Entry, Era, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply, Server,
 };
@@ -14,6 +13,9 @@ pub(super) const SYNC_TOLERANCE: Duration = Duration::from_secs(1);
 
 /// A tick may be granted this much before its instant by the store's clock: replicas' clocks differ a little.
 pub(super) const EARLY_TOLERANCE: Duration = Duration::from_millis(200);
+
+/// Every replica that reaches the store has learnt of another life of it by then, and has told what it remembers.
+const SETTLING: Duration = Duration::from_secs(5);
 
 /// What a store has to make atomic: write `record`, append `entries`, answer `reply`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,14 +91,17 @@ impl<'a> Draft<'a> {
         let wait = caller.longest_lease(lease, record.lease);
         match server.memory {
             // The machine was restarted: nothing is forgotten, but the lease clock began anew.
-            Memory::Durable if !was_missing && !record.is_running() => {
-                record.until = LeaseInstant::FREE;
-                return;
+            Memory::Durable if !was_missing => {
+                record.settled = LeaseInstant::FREE;
+                if !record.is_running() {
+                    record.until = LeaseInstant::FREE;
+                    return;
+                }
+                record.until = server.lease_now.plus(wait);
             }
-            Memory::Durable if !was_missing => record.until = server.lease_now.plus(wait),
             Memory::Durable | Memory::Forgetful => {
                 record.until = record.until.max(server.lease_now.plus(wait));
-                record.settled = server.lease_now.plus(wait);
+                record.settled = server.lease_now.plus(wait.min(SETTLING));
                 // Of a record that its holder put back, everything else up to now may have been lost.
                 let heard = if was_missing { server.now.max(caller.heard) } else { caller.heard };
                 record.pass_unrecorded(maybe_decided(heard));
@@ -154,11 +159,10 @@ impl<'a> Draft<'a> {
 
     /// For how long somebody may still tell what the store forgot of the job; `None` once it is settled, or where the
     /// store's clock was set back since.
-    pub(super) fn unsettled(&mut self, bid: &Bid<'_>) -> Option<Duration> {
+    pub(super) fn unsettled(&mut self) -> Option<Duration> {
         let lease_now = self.server.lease_now;
-        let record = self.record_mut();
-        let left = record.settled.since(lease_now);
-        (!left.is_zero() && left <= bid.longest_lease(record)).then_some(left)
+        let left = self.record_mut().settled.since(lease_now);
+        (!left.is_zero() && left <= SETTLING).then_some(left)
     }
 
     /// Ends what the record calls running, with an entry.

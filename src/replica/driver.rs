@@ -165,7 +165,8 @@ impl Driver {
         // A last word, so that nobody waits for this replica; without it, its silence tells.
         let last = self.beat.borrow().clone();
         let _ = self.shop.store.pulse(Some(&last)).await;
-        while self.pruning.join_next().await.is_some() {}
+        // What is not deleted yet is so by the next life.
+        self.pruning.shutdown().await;
         self.shop.events.tell(Event::Stopped);
         Ok(())
     }

@@ -17,18 +17,24 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::clock::boot_id;
 use crate::job::{ClusterName, JobName, NodeName, RunId};
+use crate::run::Disk;
 
 use super::note::{Note, NoteError};
 
 /// A longer file is none of ours. The tail is at most 4 KiB, which JSON may write six times as long.
 pub(super) const MAX_BYTES: usize = 64 * 1024;
 
+/// A run starts, or ends, without its note when the disk takes longer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// The notes of one replica; clones share them.
 #[derive(Clone)]
 pub struct Ledger {
+    disk: Disk,
     book: Arc<Book>,
 }
 
@@ -62,7 +68,8 @@ impl Ledger {
         let folder = state_dir.join("leases").join(cluster.as_str()).join(node.as_str());
         let boot = boot_id().unwrap_or_default();
         let (pages, broken) = (Mutex::default(), AtomicBool::new(false));
-        Self { book: Arc::new(Book { folder, store, boot, pages, broken }) }
+        let book = Arc::new(Book { folder, store, boot, pages, broken });
+        Self { disk: Disk::default(), book }
     }
 
     /// Which life of which machine this is.
@@ -89,9 +96,14 @@ impl Ledger {
 
     async fn turn(&self, job: &JobName, note: Option<Note>, may_replace: impl FnOnce(&Note) -> bool) {
         let Some(page) = self.book.turn(job, note, may_replace) else { return };
-        let (book, job) = (Arc::clone(&self.book), job.clone());
-        let writing = tokio::task::spawn_blocking(move || book.write(&job, &page));
-        writing.await.expect("writing a note neither panics nor is it aborted");
+        let (book, of) = (Arc::clone(&self.book), job.clone());
+        let write = move || {
+            book.write(&of, &page);
+            Ok(())
+        };
+        if let Err(error) = self.disk.work(PATIENCE, write, drop).await {
+            self.book.broke(job, &error);
+        }
     }
 
     /// What is noted of the job.
@@ -158,12 +170,16 @@ impl Book {
                 *on_disk = number;
                 self.broken.store(false, Ordering::Relaxed);
             }
-            Err(error) if !self.broken.swap(true, Ordering::Relaxed) => {
-                let folder = self.folder.display();
-                tracing::warn!(%job, %folder, %error,
-                    "locks cannot be noted on disk: after a crash of this replica their jobs wait one lease");
-            }
-            Err(_) => {}
+            Err(error) => self.broke(job, &error),
+        }
+    }
+
+    /// Said once, until a note is written again.
+    fn broke(&self, job: &JobName, error: &io::Error) {
+        if !self.broken.swap(true, Ordering::Relaxed) {
+            let folder = self.folder.display();
+            tracing::warn!(%job, %folder, %error,
+                "locks cannot be noted on disk: after a crash of this replica their jobs wait one lease");
         }
     }
 

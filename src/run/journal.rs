@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::disk::Disk;
 use super::entry::RunEntry;
 use super::error::RunError;
 use super::log_file::{self, LogFile};
@@ -18,6 +19,9 @@ use crate::job::UtcMillis;
 
 /// Longest wait for another replica's write. A compaction takes well below a second.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// No single step takes longer on a disk that answers.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Between two tries for the lock; the kernel tells nobody that it is free but those who block.
 const LOCK_RETRY: Duration = Duration::from_millis(5);
@@ -31,15 +35,17 @@ const GROWTH: u64 = 64 * 1024;
 pub(super) struct Journal {
     path: PathBuf,
     lock: PathBuf,
+    disk: Disk,
     /// Its length after the last compaction of this process.
     compacted: AtomicU64,
 }
 
 impl Journal {
-    pub(super) fn new(state_dir: &Path) -> Self {
+    pub(super) fn new(state_dir: &Path, disk: Disk) -> Self {
         Self {
             path: state_dir.join("runs.jsonl"),
             lock: state_dir.join("runs.lock"),
+            disk,
             compacted: AtomicU64::new(0),
         }
     }
@@ -60,7 +66,9 @@ impl Journal {
     /// Drops the lines that `policy` does not keep.
     pub(super) async fn compact(&self, policy: LogRetention, now: UtcMillis) -> Result<(), RunError> {
         let grown_to = self.compacted.load(Ordering::Relaxed);
-        let length = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
+        let path = self.path.clone();
+        let measured = self.blocking(move || Ok(fs::metadata(path).map_or(0, |metadata| metadata.len())));
+        let length = measured.await?;
         if length == 0 || (grown_to > 0 && length < grown_to + grown_to / 4 + GROWTH) {
             return Ok(());
         }
@@ -110,9 +118,7 @@ impl Journal {
         T: Send + 'static,
         F: FnOnce() -> io::Result<T> + Send + 'static,
     {
-        let done =
-            tokio::task::spawn_blocking(work).await.expect("file work neither panics nor is it aborted");
-        done.map_err(|error| RunError::file(&self.path, error))
+        self.disk.work(PATIENCE, work, drop).await.map_err(|error| RunError::file(&self.path, error))
     }
 }
 
@@ -169,7 +175,7 @@ mod tests {
     #[tokio::test]
     async fn a_torn_line_costs_only_itself() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::new(folder.path());
+        let journal = Journal::new(folder.path(), Disk::default());
         assert_eq!(jobs_and_times(&journal), []);
         journal.append(&entry("a", 1)).await.unwrap();
         let whole = fs::read(&journal.path).unwrap();
@@ -181,7 +187,7 @@ mod tests {
     #[tokio::test]
     async fn a_journal_that_another_process_holds_is_given_up_after_a_while() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::new(folder.path());
+        let journal = Journal::new(folder.path(), Disk::default());
         let other = log_file::options().open(&journal.lock).unwrap();
         other.lock().unwrap();
         let error = journal.append(&entry("a", 1)).await.expect_err("it is held");
@@ -193,7 +199,7 @@ mod tests {
     #[tokio::test]
     async fn compaction_keeps_the_newest_runs_of_each_job_and_drops_torn_lines() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::new(folder.path());
+        let journal = Journal::new(folder.path(), Disk::default());
         for (job, finished) in [("a", 1_000), ("b", 150_000), ("a", 160_000), ("a", 170_000), ("a", 180_000)]
         {
             journal.append(&entry(job, finished)).await.unwrap();

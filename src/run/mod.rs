@@ -16,6 +16,7 @@ mod ask;
 mod attempt;
 mod cgroup;
 mod course;
+mod disk;
 mod drive;
 mod entry;
 mod environment;
@@ -42,6 +43,7 @@ mod tail;
 mod tree;
 
 pub use attempt::{Ended, attempt};
+pub(crate) use disk::Disk;
 pub use entry::RunEntry;
 pub use error::RunError;
 pub use guard::{Guards, guards_main};

@@ -1,15 +1,14 @@
 //! The log of one run, through all its attempts. Whatever happens to its files, the run goes on.
 
 use std::fmt;
-use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::disk::Disk;
 use super::entry::RunEntry;
 use super::marker::Marker;
-use super::run_files::create_folder;
 use super::run_logs::WallClock;
 use crate::job::{JobName, RunId, UtcMillis};
 
@@ -18,6 +17,7 @@ pub struct RunLog {
     entry: RunEntry,
     now: WallClock,
     path: PathBuf,
+    disk: Disk,
     marker: Option<Marker>,
     broken: AtomicBool,
 }
@@ -29,17 +29,19 @@ impl fmt::Debug for RunLog {
 }
 
 impl RunLog {
-    /// The log of the run that `entry` describes, at `path`. Blocks on files; an error is said and costs the log only.
-    pub(super) fn begin(entry: RunEntry, path: PathBuf, now: WallClock) -> Self {
-        let put_up = path
-            .parent()
-            .map_or(Ok(()), create_folder)
-            .and_then(|()| Marker::put_up(path.with_extension("running"), &entry));
-        let (marker, error) = match put_up {
+    /// The log of the run that `entry` describes, at `path`. Where its sign could not be put up, that is said, and costs the
+    /// log only.
+    pub(super) fn new(
+        entry: RunEntry,
+        (disk, path): (Disk, PathBuf),
+        now: WallClock,
+        sign: io::Result<Marker>,
+    ) -> Self {
+        let (marker, error) = match sign {
             Ok(marker) => (Some(marker), None),
             Err(error) => (None, Some(error)),
         };
-        let log = Self { entry, now, path, marker, broken: AtomicBool::new(false) };
+        let log = Self { entry, now, path, disk, marker, broken: AtomicBool::new(false) };
         if let Some(error) = error {
             log.broke(&error);
         }
@@ -49,6 +51,11 @@ impl RunLog {
     /// The file that holds the output, once there is some.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where that file is.
+    pub(super) fn disk(&self) -> &Disk {
+        &self.disk
     }
 
     /// The job.
@@ -84,10 +91,10 @@ impl RunLog {
         }
     }
 
-    /// The run's entry, and the sign to be taken down once it is in the journal. The entry's `log` is relative to `base`.
-    pub(super) fn close(self, base: &Path) -> (RunEntry, Option<Marker>) {
-        let there = fs::exists(&self.path).unwrap_or(false);
-        let log = there.then(|| self.path.strip_prefix(base).unwrap_or(&self.path).to_owned());
+    /// The run's entry, and the sign to be taken down once it is in the journal. The entry's `log`, if that `is_there`, is
+    /// relative to `base`.
+    pub(super) fn close(self, is_there: bool, base: &Path) -> (RunEntry, Option<Marker>) {
+        let log = is_there.then(|| self.path.strip_prefix(base).unwrap_or(&self.path).to_owned());
         (RunEntry { log, ..self.entry }, self.marker)
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::attempt::Ended;
+use super::disk::Disk;
 use super::entry::RunEntry;
 use super::error::RunError;
 use super::journal::Journal;
@@ -24,9 +25,16 @@ pub type WallClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
 /// Listing every run's files is cheap enough once a minute, and logs do not pile up faster than disks can bear.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
+/// A run starts without its log, and without a sign that it goes on, when the disk takes longer.
+const START_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Whatever comes after the run is waited for this long.
+const END_PATIENCE: Duration = Duration::from_secs(5);
+
 /// The runs of a state directory; shared by all runs of a replica.
 pub struct RunLogs {
     state_dir: PathBuf,
+    disk: Disk,
     now: WallClock,
     journal: Journal,
     pruned: Mutex<Option<UtcMillis>>,
@@ -42,38 +50,54 @@ impl RunLogs {
     /// The runs kept under `state_dir`, which is created when the first one begins.
     pub fn new(state_dir: impl Into<PathBuf>, now: WallClock) -> Self {
         let state_dir = state_dir.into();
-        let journal = Journal::new(&state_dir);
-        Self { state_dir, now, journal, pruned: Mutex::new(None) }
+        let disk = Disk::default();
+        let journal = Journal::new(&state_dir, disk.clone());
+        Self { state_dir, disk, now, journal, pruned: Mutex::new(None) }
     }
 
     /// A run begins: from here on it is found as running, until `finish`, or until this process ends.
     pub async fn begin(&self, identity: &Identity) -> RunLog {
         let entry = RunEntry::running(identity, (self.now)());
         let path = self.log_path(&identity.job, identity.run);
-        let now = Arc::clone(&self.now);
-        let beginning = tokio::task::spawn_blocking(move || RunLog::begin(entry, path, now));
-        beginning.await.expect("beginning a log neither panics nor is it aborted")
+        let (sign, shown) = (path.with_extension("running"), entry.clone());
+        let put_up = move || {
+            sign.parent().map_or(Ok(()), run_files::create_folder)?;
+            Marker::put_up(sign, &shown)
+        };
+        // Of a sign that comes too late nobody would know when it is over.
+        let late = |sign: Marker| drop(sign.take_down());
+        let sign = self.disk.work(START_PATIENCE, put_up, late).await;
+        RunLog::new(entry, (self.disk.clone(), path), Arc::clone(&self.now), sign)
     }
 
     /// The run has ended with this attempt, counted from 1: into the journal, then no longer running.
     pub async fn finish(&self, log: RunLog, attempt: u32, ended: &Ended) {
-        let base = self.state_dir.clone();
-        let closing = tokio::task::spawn_blocking(move || log.close(&base));
-        let (entry, marker) = closing.await.expect("closing a log neither panics nor is it aborted");
+        let (entry, marker) = self.close(log).await;
         let entry = entry.ended(attempt, ended);
         let (job, run) = (&entry.job, entry.run);
         if let Err(error) = self.journal.append(&entry).await {
             tracing::warn!(%job, %run, %error, "run cannot be noted in the journal");
         }
-        take_down(job, run, marker).await;
+        self.take_down(job, run, marker).await;
     }
 
     /// Nothing was started after all: there is nothing to be kept of it.
     pub async fn forget(&self, log: RunLog) {
-        let base = self.state_dir.clone();
-        let closing = tokio::task::spawn_blocking(move || log.close(&base));
-        let (entry, marker) = closing.await.expect("closing a log neither panics nor is it aborted");
-        take_down(&entry.job, entry.run, marker).await;
+        let (entry, marker) = self.close(log).await;
+        self.take_down(&entry.job, entry.run, marker).await;
+    }
+
+    async fn close(&self, log: RunLog) -> (RunEntry, Option<Marker>) {
+        let path = log.path().to_owned();
+        let is_there = self.disk.work(END_PATIENCE, move || fs::exists(path), drop).await;
+        log.close(is_there.unwrap_or(false), &self.state_dir)
+    }
+
+    async fn take_down(&self, job: &JobName, run: RunId, marker: Option<Marker>) {
+        let Some(marker) = marker else { return };
+        if let Err(error) = self.disk.work(END_PATIENCE, move || marker.take_down(), drop).await {
+            tracing::warn!(%job, %run, %error, "sign of a running run cannot be removed");
+        }
     }
 
     /// The runs of this replica whose sign is up: those that go on, and those that a former life of it left behind.
@@ -87,21 +111,20 @@ impl RunLogs {
     /// Notes how a run ended whose replica did not live to do so, and takes down its sign.
     pub async fn bury(&self, entry: &RunEntry) {
         let (job, run) = (&entry.job, entry.run);
-        let journal = Journal::new(&self.state_dir);
+        let journal = Journal::new(&self.state_dir, self.disk.clone());
         // A crash between the two steps of `finish` leaves both the line and the sign.
-        let is_noted = move || Ok(journal.entries()?.any(|entry| entry.run == run));
-        let noted = tokio::task::spawn_blocking(is_noted).await;
-        let noted = match noted.expect("reading the journal neither panics nor is it aborted") {
-            Ok(true) => Ok(()),
-            Ok(false) => self.journal.append(entry).await,
-            Err(error) => Err(error),
+        let is_noted = move || Ok(journal.entries().map(|mut entries| entries.any(|entry| entry.run == run)));
+        let noted = match self.disk.work(END_PATIENCE, is_noted, drop).await {
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => self.journal.append(entry).await,
+            Ok(Err(error)) => Err(error),
+            Err(error) => Err(RunError::file(&self.state_dir, error)),
         };
         if let Err(error) = noted {
             tracing::warn!(%job, %run, %error, "run cannot be noted in the journal");
         }
         let sign = run_files::path(&self.state_dir, (job, run), "running");
-        let removing = tokio::task::spawn_blocking(move || fs::remove_file(sign));
-        if let Err(error) = removing.await.expect("removing a file neither panics nor is it aborted") {
+        if let Err(error) = self.disk.work(END_PATIENCE, move || fs::remove_file(sign), drop).await {
             tracing::warn!(%job, %run, %error, "sign of a running run cannot be removed");
         }
     }
@@ -168,14 +191,6 @@ impl RunLogs {
         let path = self.log_path(&entry.job, entry.run);
         let log = path.exists().then(|| path.strip_prefix(&self.state_dir).unwrap_or(&path).to_owned());
         RunEntry { log, ..entry }
-    }
-}
-
-async fn take_down(job: &JobName, run: RunId, marker: Option<Marker>) {
-    let Some(marker) = marker else { return };
-    let taking_down = tokio::task::spawn_blocking(move || marker.take_down());
-    if let Err(error) = taking_down.await.expect("removing a file neither panics nor is it aborted") {
-        tracing::warn!(%job, %run, %error, "sign of a running run cannot be removed");
     }
 }
 

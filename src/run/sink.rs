@@ -6,6 +6,7 @@
 //! `out+` or `err+`: the line goes on in the next piece with the same word.
 
 use std::mem;
+use std::time::Duration;
 
 use super::line::{LineCutter, Piece};
 use super::log_file::LogFile;
@@ -15,6 +16,9 @@ use crate::job::UtcMillis;
 
 /// A batch that grew beyond this gives its memory back once it is written.
 const BATCH: usize = 64 * 1024;
+
+/// A run does not wait longer for a disk that does not answer, but goes on, and ends, without its log.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the lines of a job go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -127,11 +131,11 @@ impl<'a> Sink<'a> {
         let mut batch = mem::take(&mut self.batch);
         if !batch.is_empty() && !self.log.is_broken() {
             let (path, file, lines) = (self.log.path().to_owned(), self.file.take(), mem::take(&mut batch));
-            let writing = tokio::task::spawn_blocking(move || {
+            let write = move || {
                 let mut file = file.map_or_else(|| LogFile::open(&path), Ok)?;
                 file.append(&lines).map(|()| (file, lines))
-            });
-            match writing.await.expect("writing neither panics nor is it aborted") {
+            };
+            match self.log.disk().work(PATIENCE, write, drop).await {
                 Ok((file, lines)) => {
                     self.file = Some(file);
                     self.written += lines.len() as u64;

@@ -62,7 +62,7 @@ local function consume(outcome, reason)
   if rerun then return decided(tick) end
   -- It, or a tick before it, may have run, and whoever knows has yet to tell.
   local left = (record.settled or 0) - now
-  if left > 0 and left <= longest_lease(bid) then
+  if left > 0 and left <= SETTLING then
     local node, run, since = holder_or_nothing()
     return answer('held', node, run, since, left)
   end

@@ -15,6 +15,7 @@ local SCHEMA = 1
 local EARLY_TOLERANCE = 200
 local SYNC_TOLERANCE = 1000
 local FIRST_WAIT = 2000
+local SETTLING = 5000
 local KEPT_ENTRIES = 200
 local RENEWALS_PER_LEASE = 6
 local RENEWAL_ALLOWANCE = 4000
@@ -168,7 +169,7 @@ local function adopt_era(heard, largest, lease)
   record.era = era
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
-  record.settled = plus(now, record.lease)
+  record.settled = plus(now, math.min(record.lease, SETTLING))
   pass_unrecorded(maybe_decided(heard))
   changed = true
 end
