@@ -18,6 +18,9 @@ use super::times::span;
 /// Replicas hear of an order with their next heartbeat; one that is not taken by then is withdrawn, unless it waits.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// A run that is over for this long, and is not in the history, never will be.
+const ENTRY_LIMIT: Duration = Duration::from_secs(3);
+
 /// The order is announced again this often, as the notice may have been lost.
 const LOOKS_PER_NOTICE: u32 = 5;
 
@@ -117,6 +120,7 @@ async fn withdraw(operator: &Operator, order: RunId, limit: Duration) -> Result<
 
 /// Waits for the end of a run, however long it takes, as long as the store answers.
 async fn ended(operator: &Operator, run: RunId) -> Result<Entry, Failure> {
+    let mut over_since: Option<Instant> = None;
     loop {
         let record = operator.record().await?;
         if (!record.is_running() || record.run != Some(run))
@@ -124,7 +128,10 @@ async fn ended(operator: &Operator, run: RunId) -> Result<Entry, Failure> {
         {
             return Ok(entry);
         }
-        if record.run != Some(run) {
+        // The end and its entry are written in one step: what is not there by now was deleted.
+        let is_over =
+            !record.is_running() && over_since.get_or_insert_with(Instant::now).elapsed() > ENTRY_LIMIT;
+        if record.run != Some(run) || is_over {
             let message = format!("run {run} is over, and the store does not know how it ended");
             return Err(Failure::new(Exit::Failed, message));
         }

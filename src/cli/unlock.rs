@@ -1,6 +1,9 @@
 //! `unlock`: removes the lock of a holder that is not heard from any more, for whoever cannot wait until it frees itself.
 
 use std::io::BufRead;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
 
 use crate::job::RunId;
 use crate::lease::{Act, Answer, Record};
@@ -14,6 +17,9 @@ use super::operator::Operator;
 use super::screen::Screen;
 use super::times::{from_now, span};
 
+/// Replicas are heard every second.
+const TWO_HEARTBEATS: Duration = Duration::from_secs(2);
+
 /// Removes the lock, once it is sure that this is meant.
 pub(crate) async fn run(
     args: &UnlockArgs,
@@ -26,12 +32,16 @@ pub(crate) async fn run(
         return Err(Failure::new(Exit::Failed, format!("nobody holds the lock of job `{}`", args.job)));
     };
     let silence = silence(args, &record, &pulse)?;
+    let first_look = Instant::now();
     if !args.force {
         screen.say(&question(args, &record, run, &pulse, &silence));
         if !is_agreed() {
             return Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"));
         }
     }
+    // The store's clock may have been stepped: whoever lives is heard again by then.
+    sleep_until(first_look + TWO_HEARTBEATS).await;
+    stays_silent(args, &record, [&pulse, &operator.pulse().await?])?;
     match operator.act(&Act::Unlock { run }).await? {
         Answer::Noted => {
             screen.print(&format!(
@@ -54,6 +64,17 @@ fn silence(args: &UnlockArgs, record: &Record, pulse: &Pulse) -> Result<String, 
         Some(silent) => Ok(format!("{node} has been silent for {}", span(silent))),
         None => Ok(format!("{node} has not been heard within the last hour")),
     }
+}
+
+/// Fails where the holder was heard between two looks.
+fn stays_silent(args: &UnlockArgs, record: &Record, looks: [&Pulse; 2]) -> Result<(), Failure> {
+    let Some(node) = &record.owner else { return Ok(()) };
+    let [before, after] =
+        looks.map(|pulse| pulse.peers.iter().find(|peer| peer.beat.node == *node).map(|peer| peer.at));
+    if after.is_some() && after != before {
+        return Err(heard(args, &format!("{node}, which holds it, was heard just now")));
+    }
+    Ok(())
 }
 
 fn heard(args: &UnlockArgs, why: &str) -> Failure {

@@ -144,8 +144,12 @@ pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decisio
     let tick =
         record.tick.filter(|tick| tick.instant() == record.mark && record.cause != Some(Cause::Manual));
     match tick {
-        Some(tick) if remembers => give_back(record, tick),
-        _ => draft.end_run(Verdict::because(Outcome::Missed, Reason::Abandoned), now),
+        // A rerun's tick has its entry already.
+        Some(tick) if remembers && (!abandon.edited || record.tries > 1) => give_back(record, tick),
+        _ => {
+            let reason = if abandon.edited { Reason::Edited } else { Reason::Abandoned };
+            draft.end_run(Verdict::because(Outcome::Missed, reason), now);
+        }
     }
     let record = draft.record_mut();
     // Nothing ran, so nothing covered any later instant.

@@ -248,4 +248,6 @@ pub struct Abandon {
     pub run: RunId,
     /// The life of the store, as the replica knew it, in which it was claimed.
     pub era: Era,
+    /// Its tick is none any more, as the job was edited: it is missed, instead of claimable again.
+    pub edited: bool,
 }

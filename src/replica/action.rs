@@ -1,7 +1,7 @@
 //! What a contest says: which claim to make, what to do next, and what became known of a tick.
 
 use crate::job::{Cause, Fence, JobSpec, NodeName, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
-use crate::lease::{BootInstant, Era, Holder, Holding, ScheduleHash};
+use crate::lease::{Abandon, BootInstant, Era, Holder, Holding, ScheduleHash};
 
 /// A claim for one tick, under one run id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Bid {
 
     /// What has to be given back when this bid is given up.
     pub(super) fn doubt(&self) -> Doubt {
-        Doubt { run: self.run, era: self.era.clone() }
+        Doubt { run: self.run, era: self.era.clone(), edited: self.wanted == Wanted::NoMore }
     }
 
     /// The lock is held: by another, or by this very bid in an earlier life of the store, which then stays in doubt.
@@ -76,6 +76,15 @@ pub struct Doubt {
     pub run: RunId,
     /// The life of the store, as the replica knew it, in which it was claimed.
     pub era: Era,
+    /// Its tick is none any more, as the job was edited.
+    pub edited: bool,
+}
+
+impl Doubt {
+    /// Gives it back.
+    pub(super) fn abandon(&self) -> Abandon {
+        Abandon { run: self.run, era: self.era.clone(), edited: self.edited }
+    }
 }
 
 /// What to do next.

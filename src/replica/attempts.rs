@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::job::{JobSpec, Outcome};
 use crate::lease::BootInstant;
-use crate::run::{Ended, Launch, Reins, RunLog, attempt};
+use crate::run::{Ended, Launch, Reins, RunLog, StopReason, attempt};
 
 use super::event::{Event, RunRef};
 use super::line::Line;
@@ -26,6 +26,16 @@ pub(super) struct Attempts {
     pub(super) deadlines: watch::Receiver<BootInstant>,
 }
 
+/// How the pause before the next attempt ended.
+enum Waited {
+    /// It is over.
+    Long,
+    /// The replica drains: there is no next one.
+    NoMore,
+    /// Somebody wants the run stopped.
+    Stopped(StopReason),
+}
+
 impl Attempts {
     /// Makes them, and returns how many there were, and how the last ended.
     pub(super) async fn make(mut self, log: &RunLog) -> (u32, Ended) {
@@ -33,8 +43,13 @@ impl Attempts {
         let mut ended = self.attempt(log).await;
         while let Some(pause) = pause_after(&self.spec, count, ended.verdict.outcome) {
             self.tell_failed(count, &ended, pause);
-            if !self.wait(pause).await {
-                break;
+            match self.wait(pause).await {
+                Waited::Long => {}
+                Waited::NoMore => break,
+                Waited::Stopped(reason) => {
+                    ended.verdict = reason.verdict();
+                    break;
+                }
             }
             self.launch.identity.attempt = count + 1;
             let next = self.attempt(log).await;
@@ -52,15 +67,17 @@ impl Attempts {
         attempt(&self.shop.guards, &self.launch, log, self.shop.output, reins).await
     }
 
-    /// Whether the run goes on after the pause.
-    async fn wait(&self, pause: Duration) -> bool {
+    /// Waits for the next attempt, or until there is none.
+    async fn wait(&self, pause: Duration) -> Waited {
         let clock = &self.shop.clock;
         let mut stops = self.line.stops.subscribe();
         tokio::select! {
             biased;
-            () = self.line.no_more.cancelled() => false,
-            _ = stops.wait_for(Option::is_some) => false,
-            () = clock.wait_until_boot(clock.boot().plus(pause)) => true,
+            Ok(order) = stops.wait_for(Option::is_some) => {
+                order.map_or(Waited::NoMore, |order| Waited::Stopped(order.reason))
+            }
+            () = self.line.no_more.cancelled() => Waited::NoMore,
+            () = clock.wait_until_boot(clock.boot().plus(pause)) => Waited::Long,
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::warn;
 
 use crate::job::{JobName, RunId};
-use crate::lease::{Abandon, BootInstant, Claim, Finish, Manual, Open, Record, Reply, Request};
+use crate::lease::{BootInstant, Claim, Finish, Manual, Open, Record, Reply, Request};
 use crate::store::{Concern, Replied, StoreError};
 
 use super::action::Doubt;
@@ -69,7 +69,7 @@ pub(super) async fn abandon(shop: Arc<Shop>, job: JobName, doubt: Doubt) -> Done
 }
 
 async fn give_back(shop: &Shop, job: &JobName, doubt: Doubt) {
-    let request = Request::Abandon(Abandon { run: doubt.run, era: doubt.era });
+    let request = Request::Abandon(doubt.abandon());
     for _ in 0..ABANDON_TRIES {
         if shop.store.submit(job, &request).await.is_ok() {
             return;

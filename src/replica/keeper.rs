@@ -136,7 +136,7 @@ impl Keeper {
             tokio::join!(self.finish(count, &ended), shop.logs.finish(log, count, &ended));
         } else {
             self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run });
-            let abandon = Abandon { run: self.run.run, era: self.era.clone() };
+            let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };
             let unnoted = shop.ledger.forget_run(&self.run.job, self.run.run);
             tokio::join!(unnoted, self.record(Request::Abandon(abandon)), shop.logs.forget(log));
         }

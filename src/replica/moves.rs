@@ -159,7 +159,7 @@ impl Driver {
         }
         // It need not wait for its renewal to learn that it gives way.
         if let Some((_, line)) = finding.replaces(spec).and_then(|holder| self.lines.get(&holder.run)) {
-            StopOrder { reason: StopReason::Replaced, grace: spec.kill_grace }.give(&line.stops);
+            StopOrder { reason: StopReason::Replaced, grace: line.kill_grace }.give(&line.stops);
         }
         let event = match finding {
             Finding::Decided { by, how } => Event::TickDecided { job, tick, holder: by, how },

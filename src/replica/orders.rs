@@ -18,6 +18,9 @@ use super::standing::Standing;
 /// Without a `start_deadline` an order waits for the lock this long.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
+/// An order that is first heard of later than this, and waits for no run, is none any more: whoever gave it is gone.
+const NEWS: Duration = Duration::from_secs(60);
+
 /// For how long replicas let an order for the job wait for the lock.
 pub fn order_waits(spec: &JobSpec) -> Duration {
     spec.start_deadline.unwrap_or(LONGEST_WAIT)
@@ -43,12 +46,13 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// The order in a record, if there is one.
-    fn of(record: &Record) -> Option<Self> {
+    /// The order in a record, if there is one by now.
+    fn of(record: &Record, now: UtcMillis) -> Option<Self> {
+        let at = record.order_at.filter(|at| record.is_running() || now.since(*at) <= NEWS)?;
         Some(Self {
             id: record.order?,
             tick: record.order_tick?,
-            at: record.order_at?,
+            at,
             run: RunId::new(),
             asking: false,
             unsure: false,
@@ -58,7 +62,7 @@ impl Order {
     }
 
     fn doubt(&self) -> Doubt {
-        Doubt { run: self.run, era: self.era.clone() }
+        Doubt { run: self.run, era: self.era.clone(), edited: false }
     }
 
     /// Whether its lock may be granted to this replica any moment, or already is.
@@ -73,7 +77,8 @@ pub(super) type Orders = HashMap<JobName, Order>;
 impl Driver {
     /// A record was looked at: takes the order that it holds.
     pub(super) fn hear_order(&mut self, job: &JobName, record: &Record) {
-        let Some(order) = Order::of(record) else { return };
+        let now = self.shop.store_time();
+        let Some(order) = Order::of(record, now) else { return };
         // One that is asked for already is answered first; the notice of another is told again.
         if self.notices.orders.get(job).is_none_or(|known| known.id != order.id && !known.asking) {
             self.drop_order(job);
@@ -192,7 +197,7 @@ impl Driver {
         let deadline = spec.map(|spec| Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent));
         let in_time = deadline.is_some_and(|deadline| !deadline.is_over(self.shop.clock.boot()));
         if self.stopping || !in_time {
-            let doubt = Doubt { run: won.run, era: won.era };
+            let doubt = Doubt { run: won.run, era: won.era, edited: false };
             self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
             self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
         } else {
@@ -210,5 +215,27 @@ impl Driver {
             self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: order.run });
             self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), order.doubt()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lease::Phase;
+
+    #[test]
+    fn an_order_that_nobody_took_in_time_is_none_any_more_unless_it_waits_for_a_run() {
+        let at = UtcMillis(1_800_000_000_000);
+        let mut record = Record {
+            order: Some(RunId::new()),
+            order_tick: Some(Tick(at)),
+            order_at: Some(at),
+            ..Record::empty(Era::default())
+        };
+        assert!(Order::of(&record, at.plus(NEWS)).is_some());
+        let late = at.plus(NEWS).plus(Duration::from_millis(1));
+        assert!(Order::of(&record, late).is_none());
+        record.phase = Phase::Running;
+        assert!(Order::of(&record, late).is_some());
     }
 }

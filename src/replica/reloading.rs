@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use crate::job::JobName;
+use crate::job::{JobName, UtcMillis};
 
 use super::changes::{Change, Changes};
 use super::clockwork::take_coming;
@@ -20,6 +20,7 @@ impl Driver {
         }
         let Reload { jobs, file, expected_replicas, drain, labels, retention, done } = reload;
         let changes = Changes::between(&self.jobs, &jobs);
+        let relabelled = self.beat.borrow().labels != labels;
         let now = self.shop.now();
         // Ticks that were due before the file was there stay due; looking for one that is none any more is harmless.
         self.expect(take_coming(&self.agenda, now));
@@ -43,8 +44,27 @@ impl Driver {
         for name in changes.jobs() {
             self.look_at(name, now);
         }
+        if relabelled {
+            self.ask_anew(now);
+        }
         // Whoever asked for it may have gone.
         let _ = done.send(changes);
+    }
+
+    /// This replica carries other labels: what is granted to a claim that is under way may be none of its jobs any more.
+    fn ask_anew(&mut self, now: UtcMillis) {
+        let is_labelled =
+            |contest: &&mut Contest| !contest.spec().only_on.is_empty() && !contest.is_retired();
+        let labelled: Vec<JobName> = self
+            .contests
+            .values_mut()
+            .filter(is_labelled)
+            .map(|contest| {
+                contest.revise(Arc::clone(contest.spec()));
+                contest.spec().name.clone()
+            })
+            .collect();
+        labelled.iter().for_each(|name| self.look_at(name, now));
     }
 
     fn change(&mut self, name: &JobName, new: Option<&Job>) {

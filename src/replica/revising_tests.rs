@@ -110,6 +110,11 @@ fn another_schedule_starts_now_and_nothing_older_runs() {
     assert_eq!(claim(&mut contest, 20_000).0.tick.instant(), at(20_000));
 }
 
+/// What is given back of a tick that is none any more.
+fn edited(former: &Bid) -> Doubt {
+    Doubt { edited: true, ..former.doubt() }
+}
+
 #[test]
 fn a_claim_of_the_former_schedule_starts_nothing_whatever_is_answered() {
     let answers = [
@@ -123,7 +128,7 @@ fn a_claim_of_the_former_schedule_starts_nothing_whatever_is_answered() {
         let (former, _) = claim(&mut contest, 1_000);
         assert_eq!(contest.restart(spec(EVERY_TEN), at(1_001)), None, "its answer is waited for");
         let action = answer(&mut contest, said.clone(), 1_002);
-        let expected = if is_given_back { Action::GiveBack(former.doubt()) } else { Action::Nothing };
+        let expected = if is_given_back { Action::GiveBack(edited(&former)) } else { Action::Nothing };
         assert_eq!(action, expected, "{said:?}");
         assert_eq!(wake(&mut contest, 1_003), Action::Nothing);
     }
@@ -134,12 +139,12 @@ fn a_claim_of_the_former_schedule_without_an_answer_is_given_back() {
     let mut before = contest();
     let (former, _) = claim(&mut before, 1_000);
     before.failed(true, at(1_010));
-    assert_eq!(before.restart(spec(EVERY_TEN), at(1_011)), Some(former.doubt()));
+    assert_eq!(before.restart(spec(EVERY_TEN), at(1_011)), Some(edited(&former)));
 
     let mut after = contest();
     let (former, _) = claim(&mut after, 1_000);
     after.restart(spec(EVERY_TEN), at(1_001));
-    assert_eq!(after.failed(true, at(1_010)), Action::GiveBack(former.doubt()));
+    assert_eq!(after.failed(true, at(1_010)), Action::GiveBack(edited(&former)));
     assert_eq!(wake(&mut after, 1_011), Action::Nothing);
 }
 
@@ -151,7 +156,7 @@ fn a_retired_job_claims_nothing_and_one_that_comes_back_starts_then_with_what_it
     assert_eq!(contest.retire(), None);
     contest.close();
     assert!(contest.is_retired() && !contest.is_unopened(), "its record is nobody's concern");
-    assert_eq!(answer(&mut contest, won(), 1_001), Action::GiveBack(former.doubt()));
+    assert_eq!(answer(&mut contest, won(), 1_001), Action::GiveBack(edited(&former)));
     assert_eq!(wake(&mut contest, 5_000), Action::Nothing);
 
     contest.restart(spec(EVERY_SECOND), at(7_500));
@@ -171,7 +176,7 @@ fn a_claim_under_way_outlives_two_edits_in_a_row() {
     contest.retire();
     contest.restart(spec(EVERY_SECOND), at(1_001));
     contest.revise(longer_lease());
-    assert_eq!(answer(&mut contest, won(), 1_002), Action::GiveBack(former.doubt()));
+    assert_eq!(answer(&mut contest, won(), 1_002), Action::GiveBack(edited(&former)));
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub(crate) fn request(value: &[u8]) -> Request {
         (3, 21) => Request::Claim,
         (3, 11) => Request::Renew,
         (3, 18) => Request::Finish,
-        (3, 2) => Request::Abandon,
+        (3, 3) => Request::Abandon,
         (2, 4) if words[3].ends_with(":nodes") => Request::Pulse,
         _ => Request::Other,
     }

@@ -37,3 +37,17 @@ pub(crate) fn a_run_is_killed_in_order_wherever_it_is(place: Place) {
     assert!(nothing.contains("no run of job `long` goes on"), "{nothing}");
     stage.stop();
 }
+
+/// Fails at once, and is tried again much later.
+const FAILING: &str =
+    "[jobs.failing]\nschedule = \"* * * * * *\"\nretries = 1\nretry_delay = \"10m\"\nshell = \"exit 1\"\n";
+
+pub(crate) fn a_run_that_waits_for_its_next_attempt_is_killed_too(place: Place) {
+    let mut stage = Stage::start(place, FAILING);
+    let (holder, _) = stage.first_run();
+    stage.n(holder).wait_for_event("attempt failed, trying again");
+    let said = stage.give(&["kill", "failing"]).expect_code(0).log;
+    assert!(said.contains("killed (operator)"), "{said}");
+    stage.n(holder).wait_for_event_of("run ended", |event| event["outcome"] == "killed");
+    stage.stop();
+}

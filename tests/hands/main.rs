@@ -32,6 +32,7 @@ macro_rules! on_both_stores {
 on_both_stores! {
     a_paused_job_skips_its_ticks_until_it_is_resumed in pause,
     a_run_is_killed_in_order_wherever_it_is in kill,
+    a_run_that_waits_for_its_next_attempt_is_killed_too in kill,
     a_triggered_job_runs_once_and_is_followed_to_its_end in trigger,
     a_trigger_during_a_run_is_skipped_and_says_so in trigger,
     the_lock_of_a_replica_that_is_gone_is_removed_and_of_a_living_one_not in unlock,

@@ -123,7 +123,7 @@ impl Book {
 
     pub(crate) fn abandon(&mut self, holding: &Holding) -> Answer {
         let era = self.server.era.clone();
-        self.ask(Request::Abandon(Abandon { run: holding.run, era }))
+        self.ask(Request::Abandon(Abandon { run: holding.run, era, edited: false }))
     }
 
     /// Claims the tick, and wins.

@@ -1,7 +1,7 @@
 //! Renew, finish and abandon on a store that remembers: only the holder's own lock, and each end once.
 
-use solocron::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, UtcMillis, Verdict};
-use solocron::lease::{Answer, Holding, LeaseInstant, Memory, Request};
+use solocron::job::{Cause, Fence, NodeName, OnInterrupt, Outcome, Reason, RunId, UtcMillis, Verdict};
+use solocron::lease::{Abandon, Answer, Holding, LeaseInstant, Memory, Request};
 
 use crate::book::{Book, MEMORIES, at, is_won, one, secs, tick};
 use crate::sample::{self, LEASE};
@@ -172,6 +172,30 @@ fn an_abandoned_tick_with_later_ones_decided_has_its_entry() {
 }
 
 #[test]
+fn an_abandoned_tick_of_an_edited_job_is_missed_and_a_rerun_of_it_has_its_entry_already() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        let edited = Abandon { edited: true, ..sample::abandon(holding.run, &book.server.era) };
+        assert_eq!(book.ask(Request::Abandon(edited)), Answer::Abandoned);
+        let missed = Verdict::because(Outcome::Missed, Reason::Edited);
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, missed)]);
+        assert_eq!((book.record().mark, book.record().until), (at(0.0), LeaseInstant::FREE));
+
+        book.pass(secs(60));
+        let first = book.win(tick(60.0));
+        book.finish(&first, |finish| {
+            finish.verdict = Verdict::because(Outcome::Interrupted, Reason::Shutdown)
+        });
+        book.claim(tick(60.0), |claim| claim.on_interrupt = OnInterrupt::Rerun);
+        let rerun = sample::holding(book.record());
+        let edited = Abandon { edited: true, ..sample::abandon(rerun.run, &book.server.era) };
+        assert_eq!(book.ask(Request::Abandon(edited)), Answer::Abandoned);
+        assert_eq!(book.entries.len(), 2, "{:?}", book.told());
+    }
+}
+
+#[test]
 fn a_claim_repeated_after_its_abandon_is_decided() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
@@ -187,7 +211,6 @@ fn a_claim_repeated_after_its_abandon_is_decided() {
 
 #[test]
 fn an_abandoned_rerun_may_be_tried_again() {
-    use solocron::job::OnInterrupt;
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let first = book.win(tick(0.0));

@@ -164,7 +164,7 @@ impl World {
 
     fn abandon(&mut self, setting: &Setting, who: usize, bid: &Bid) {
         self.replicas[who].bid = None;
-        let abandon = Abandon { run: bid.run, era: bid.era.clone() };
+        let abandon = Abandon { run: bid.run, era: bid.era.clone(), edited: false };
         self.ask(setting, who, Request::Abandon(abandon), Fate::Prompt);
     }
 

@@ -130,7 +130,9 @@ impl History {
             14 | 15 => Request::Renew(self.renew(record, now)),
             16..19 => Request::Finish(self.finish(record, now)),
             19 | 20 => Request::Operate(self.operate(record, now)),
-            _ => Request::Abandon(Abandon { run: self.run(record), era: self.life() }),
+            _ => {
+                Request::Abandon(Abandon { run: self.run(record), era: self.life(), edited: self.one_in(3) })
+            }
         }
     }
 

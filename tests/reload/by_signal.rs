@@ -183,7 +183,9 @@ fn a_job_that_is_enabled_again_starts_now_and_its_ticks_meanwhile_are_told_as_ed
     let past: Value = serde_json::from_str(&past).expect("JSON");
     let missed: Vec<&Value> =
         past.as_array().expect("a list").iter().filter(|tick| tick["outcome"] == "missed").collect();
-    assert!(matches!(&missed[..], [one] if one["reason"] == "edited"), "{past:#}");
+    // The newest may have been granted just as the file was loaded, and then has an entry of its own.
+    assert!(matches!(missed.len(), 1 | 2), "{past:#}");
+    assert!(missed.iter().all(|tick| tick["reason"] == "edited"), "{past:#}");
 }
 
 #[test]

@@ -129,5 +129,5 @@ pub(crate) fn finish(holding: &Holding, era: &Era) -> Finish {
 
 /// Tells that nothing was started.
 pub(crate) fn abandon(run: RunId, era: &Era) -> Abandon {
-    Abandon { run, era: era.clone() }
+    Abandon { run, era: era.clone(), edited: false }
 }

@@ -51,6 +51,7 @@ impl Contest {
             self.outdate(Wanted::NoMore);
             return None;
         }
+        self.outdate(Wanted::NoMore);
         let doubt = self.doubt();
         self.forget();
         doubt

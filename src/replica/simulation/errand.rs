@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Cause, RunId, Tick};
-use crate::lease::{Abandon, BootInstant, Claim, Era, Finish, Manual, Open, Request};
+use crate::lease::{BootInstant, Claim, Era, Finish, Manual, Open, Request};
 use crate::replica::action::{Bid, Doubt};
 
 use super::letter::{Ask, Wish};
@@ -72,7 +72,7 @@ impl Node {
     pub(super) fn do_chore(&mut self, chore: Chore) {
         match chore {
             Chore::Abandon { job, doubt, tries, then } => {
-                let request = Request::Abandon(Abandon { run: doubt.run, era: doubt.era.clone() });
+                let request = Request::Abandon(doubt.abandon());
                 self.send(Ask::Submit(job, request), Errand::Abandon { job, doubt, tries, then });
             }
             Chore::Finish(run) => self.send_finish(run),

@@ -95,7 +95,7 @@ impl Node {
                 match a_reply(answered).map(|reply| won(&reply)) {
                     Ok(Some(won)) if self.is_in_time(job, sent) => self.begin(job, won, sent),
                     Ok(None) => {}
-                    Ok(Some(_)) | Err(_) => self.give_back(job, Doubt { run, era }),
+                    Ok(Some(_)) | Err(_) => self.give_back(job, Doubt { run, era, edited: false }),
                 }
             }
             Errand::Abandon { job, doubt, tries, then } => {

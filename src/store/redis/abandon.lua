@@ -1,13 +1,14 @@
 -- Invariant: a lock under which nothing was started is released, and its tick is claimable again or has its entry.
--- ARGV: 1 run, 2 era.
+-- ARGV: 1 run, 2 era, 3 whether its tick is none any more.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
 
 redis.call('DEL', KEYS[2])
 changed = true
-local remembers = ARGV[2] == era
+local remembers, edited = ARGV[2] == era, ARGV[3] == '1'
 local before = record['until']
-if record.tick == record.mark and record.cause ~= 'manual' and remembers then
+if record.tick == record.mark and record.cause ~= 'manual' and remembers
+  and (not edited or record.tries > 1) then
   record.phase = 'idle'
   record.stop = ''
   record.stop_for = ''
@@ -19,7 +20,7 @@ if record.tick == record.mark and record.cause ~= 'manual' and remembers then
     record.mark = record.tick - 1
   end
 else
-  end_run('missed', 'abandoned', now)
+  end_run('missed', edited and 'edited' or 'abandoned', now)
 end
 -- Nothing ran, so nothing covered any later instant.
 record.started = nil

@@ -110,7 +110,9 @@ pub(super) fn call_of(request: &Request, keys: &RedisKeys, job: &JobName) -> Cal
         Request::Manual(manual) => (&MANUAL, manual_args(manual)),
         Request::Renew(renew) => (&RENEW, Args::holding(&renew.holding).instant(renew.expect)),
         Request::Finish(finish) => (&FINISH, finish_args(finish)),
-        Request::Abandon(abandon) => (&ABANDON, Args::default().text(abandon.run).text(&abandon.era.0)),
+        Request::Abandon(abandon) => {
+            (&ABANDON, Args::default().text(abandon.run).text(&abandon.era.0).flag(abandon.edited))
+        }
         Request::Operate(operate) => (&OPERATE, operate_args(operate)),
     };
     Call { script, keys: [keys.state(job), keys.lock(job), keys.runs(job)], args: args.0 }
