@@ -29,7 +29,7 @@ use super::note::{Note, NoteError};
 pub(super) const MAX_BYTES: usize = 64 * 1024;
 
 /// A run starts, or ends, without its note when the disk takes longer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The notes of one replica; clones share them.
 #[derive(Clone)]

@@ -21,7 +21,7 @@ use crate::job::UtcMillis;
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// No single step takes longer on a disk that answers.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Between two tries for the lock; the kernel tells nobody that it is free but those who block.
 const LOCK_RETRY: Duration = Duration::from_millis(5);

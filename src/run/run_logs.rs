@@ -26,10 +26,10 @@ pub type WallClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
 /// A run starts without its log, and without a sign that it goes on, when the disk takes longer.
-const START_PATIENCE: Duration = Duration::from_secs(2);
+const START_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Whatever comes after the run is waited for this long.
-const END_PATIENCE: Duration = Duration::from_secs(5);
+const END_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The runs of a state directory; shared by all runs of a replica.
 pub struct RunLogs {
