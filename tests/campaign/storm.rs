@@ -28,6 +28,9 @@ const PERIOD_MS: i64 = 200_000;
 /// From one fault's beginning to the next one's.
 const GAPS_MS: (i64, i64) = (100, 400);
 
+/// Whoever was granted a lock unheard gives it back within this time.
+const GIVING_BACK_MS: i64 = 5_000;
+
 /// After a replica was away for a while, it has heard from the store again this long after.
 const RECOVERY_MS: i64 = 2_000;
 
@@ -93,8 +96,9 @@ impl<'a> Storm<'a> {
                 self.deck = self.new_deck();
             }
             if now >= next_fault {
-                self.inject(now);
-                next_fault = now + self.dice.between(GAPS_MS.0, GAPS_MS.1);
+                let begun = self.inject(now);
+                let gap = self.dice.between(GAPS_MS.0, GAPS_MS.1);
+                next_fault = now + if begun == Some(Kind::DropReply) { GIVING_BACK_MS } else { gap };
             }
             if now >= next_collect {
                 next_collect = now + COLLECT_EVERY_MS;
@@ -106,11 +110,12 @@ impl<'a> Storm<'a> {
         self.faults
     }
 
-    /// Every kind once. What lasts long begins first: messages are held twice, and come when all is calm again. A store
-    /// whose clock was ahead is not made to forget for as long as it was, so that goes last.
+    /// Every kind once. Answers are dropped twice: first of all, when locks are being granted and nothing forgets them. What
+    /// lasts long begins next: messages are held twice, and come when all is calm again. A store whose clock was ahead is
+    /// not made to forget for as long as it was, so that goes last.
     fn new_deck(&mut self) -> VecDeque<Kind> {
         let is_placed = |kind: &Kind| matches!(kind, Kind::Hold | Kind::StopReplica | Kind::ServerAhead);
-        let mut deck = VecDeque::from([Kind::Hold, Kind::StopReplica, Kind::Hold]);
+        let mut deck = VecDeque::from([Kind::DropReply, Kind::Hold, Kind::StopReplica, Kind::Hold]);
         deck.extend(self.dice.shuffled(Kind::ALL).into_iter().filter(|kind| !is_placed(kind)));
         deck.push_back(Kind::ServerAhead);
         deck
@@ -128,12 +133,12 @@ impl<'a> Storm<'a> {
     }
 
     /// Begins the first fault of the deck that may be done now.
-    fn inject(&mut self, now: i64) {
+    fn inject(&mut self, now: i64) -> Option<Kind> {
         if now > self.over_ms {
             self.deck.clear();
         }
         for _ in 0..self.deck.len() {
-            let Some(kind) = self.deck.pop_front() else { return };
+            let kind = self.deck.pop_front()?;
             let at = self.dice.below(self.world.replicas.len());
             if kind == Kind::ServerAhead && self.deck.iter().any(|kind| is_of_server(*kind))
                 || !self.may(kind, at, now)
@@ -151,8 +156,9 @@ impl<'a> Storm<'a> {
             self.remember_effect(kind, at, ended_ms);
             self.active.push((self.faults.len(), begun.undo));
             self.faults.push(Fault { kind, target: begun.target, begun_ms, ended_ms });
-            return;
+            return Some(kind);
         }
+        None
     }
 
     fn remember_effect(&mut self, kind: Kind, at: usize, ended_ms: i64) {
