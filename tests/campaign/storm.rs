@@ -20,7 +20,7 @@ const COLLECT_EVERY_MS: i64 = 5_000;
 const CALM_MS: i64 = 30_000;
 
 /// What cannot be done for this long, for want of something to do it to, waits for the next storm.
-const STORM_MS: i64 = 30_000;
+const STORM_MS: i64 = 40_000;
 
 /// From one storm's beginning to the next one's.
 const PERIOD_MS: i64 = 200_000;
