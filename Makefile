@@ -5,8 +5,10 @@
 # make model   the model checker further than make test goes: STEPS=1 more steps of time (each about ten times as many
 #              worlds), FAULTS=0 more faults of every kind; see tests/model
 # make simulate  more simulated clusters than make test: SEEDS=10000 of each store, or SEED=7 only
+# make weeks   weeks of a simulated cluster, with every tick accounted for: WEEKS=200 of them, or SEED=7 only
 # make random  the tests of random inputs with others than make test has, which takes the same ones each time:
 #              CASES=20000 of them, SEED=7 to have the same again
+# make rolling SECONDS=60   three replicas under load, restarted one after the other all the while
 # make run     three replicas of ./jobs.toml on this machine
 # make bench   what a guard costs, against a plain spawn
 
@@ -14,8 +16,12 @@ SHELL := /bin/bash
 CARGO ?= cargo
 # How many simulations of each kind of store `make simulate` makes; about ten a second.
 SEEDS ?= 10000
+# How many weeks `make weeks` goes through; each takes some seconds.
+WEEKS ?= 50
 # How many random inputs `make random` tries in each test.
 CASES ?= 20000
+# How long `make rolling` goes on.
+SECONDS ?= 60
 # Lets tests switch single protections off, to show that the checkers notice. Never in a shipped build.
 FEATURES := --features test-switches
 STEPS ?= 1
@@ -26,7 +32,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
 	systemd-analyze:systemd sqlite3:sqlite3 psql:postgresql-client initdb:postgresql postgres:postgresql
 
-.PHONY: test campaign switches check model simulate random run bench tools fmt clippy doc deny
+.PHONY: test campaign switches check model simulate weeks random rolling run bench tools fmt clippy doc deny
 
 # A commit that has passed passes again: chance is for `make random`.
 test: export PROPTEST_RNG_SEED = 1
@@ -48,11 +54,19 @@ simulate:
 	SOLOCRON_SEEDS=$(SEEDS) $(if $(SEED),SOLOCRON_SEED=$(SEED)) \
 		$(CARGO) test $(FEATURES) --lib simulation::sweep -- --nocapture
 
+weeks:
+	SOLOCRON_SEEDS=$(WEEKS) $(if $(SEED),SOLOCRON_SEED=$(SEED)) \
+		$(CARGO) test $(FEATURES) --lib simulation::week -- --nocapture
+
 random: export PROPTEST_CASES = $(CASES)
 random: export PROPTEST_RNG_SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 random:
 	@echo "SEED=$$PROPTEST_RNG_SEED"
 	$(CARGO) nextest run $(FEATURES) --profile campaign --lib --test lease_rules --test schedule_oracle
+
+rolling: tools
+	SOLOCRON_CLUSTER_SECONDS=$(SECONDS) $(CARGO) nextest run $(FEATURES) --profile campaign --test cluster \
+		--no-capture -E 'test(rolling)'
 
 # The library is built as for the tests: with optimisation the checker is some times faster, and worth the build.
 model: export SOLOCRON_MODEL_STEPS = $(STEPS)

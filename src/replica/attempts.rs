@@ -95,7 +95,7 @@ impl Attempts {
 }
 
 /// Before the next attempt, after so many of which the last ended so; none if there is none.
-fn pause_after(spec: &JobSpec, attempts: u32, outcome: Outcome) -> Option<Duration> {
+pub(super) fn pause_after(spec: &JobSpec, attempts: u32, outcome: Outcome) -> Option<Duration> {
     let has_failed = matches!(outcome, Outcome::Failed | Outcome::TimedOut);
     let doubled = 2_u32.saturating_pow(attempts - 1);
     (has_failed && attempts <= spec.retries).then(|| spec.retry_delay.saturating_mul(doubled))

@@ -54,10 +54,18 @@ impl<'a> Plan<'a> {
     }
 }
 
+/// A replica, and how it is started again.
+struct Replica {
+    command: Command,
+    child: Child,
+}
+
 /// Running replicas.
 pub(crate) struct Cluster {
-    replicas: Vec<Child>,
+    replicas: Vec<Replica>,
     lines: Receiver<String>,
+    /// For the log of a replica that is started again; none any more once all of them are to end.
+    heard: Option<Sender<String>>,
     log: String,
     folder: TempDir,
     jobs: usize,
@@ -93,17 +101,31 @@ impl Cluster {
             if let Some(off) = plan.off {
                 command.env("SOLOCRON_SWITCH_OFF", off);
             }
-            let mut child = command
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::inherit())
-                .spawn()
-                .expect("the program was built");
-            pass_lines(&mut child, heard.clone());
-            child
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+            let child = spawn(&mut command, &heard);
+            Replica { command, child }
         };
         let replicas = plan.skews_ms.iter().enumerate().map(replica).collect();
-        Self { replicas, lines, log: String::new(), folder, jobs: plan.jobs }
+        Self { replicas, lines, heard: Some(heard), log: String::new(), folder, jobs: plan.jobs }
+    }
+
+    /// Drains a replica, named by its number, and starts it again as soon as it has ended.
+    pub(crate) fn restart(&mut self, number: usize) {
+        let replica = &mut self.replicas[number];
+        signal(&replica.child, Signal::SIGTERM);
+        let node = format!("n{number}");
+        self.wait_for("a drained replica", |event| {
+            event["message"] == "replica stopped" && event["node"] == *node
+        });
+        let replica = &mut self.replicas[number];
+        let status = replica.child.wait().expect("the replica is our child");
+        assert!(status.success(), "a drained replica ends well: {status}\n{}", self.log);
+        replica.child = spawn(&mut replica.command, self.heard.as_ref().expect("it is not the end yet"));
+    }
+
+    /// What the replicas have said so far, each in its own order.
+    pub(crate) fn said(&self) -> impl Iterator<Item = Value> {
+        self.log.lines().map(|line| serde_json::from_str(line).unwrap_or_default())
     }
 
     /// Waits until every job has ended so many runs.
@@ -165,7 +187,7 @@ impl Cluster {
     /// Kills a replica, named n0, n1, and so on.
     pub(crate) fn kill(&mut self, node: &str) {
         let number: usize = node.trim_start_matches('n').parse().expect("a replica's name");
-        let mut replica = self.replicas.remove(number);
+        let mut replica = self.replicas.remove(number).child;
         replica.kill().expect("the replica is our child");
         replica.wait().expect("the replica is our child");
     }
@@ -186,8 +208,9 @@ impl Cluster {
     }
 
     fn drain(&mut self) -> Vec<Witnessed> {
+        self.heard = None;
         for replica in &self.replicas {
-            signal(replica, Signal::SIGTERM);
+            signal(&replica.child, Signal::SIGTERM);
         }
         // The lines end when the last replica does.
         while let Ok(line) = self.lines.recv_timeout(DEADLINE) {
@@ -195,7 +218,7 @@ impl Cluster {
             self.log.push('\n');
         }
         for replica in &mut self.replicas {
-            let status = replica.wait().expect("replicas are our children");
+            let status = replica.child.wait().expect("replicas are our children");
             assert!(status.success(), "a drained replica ends well: {status}\n{}", self.log);
         }
         witness::read(&records(&self.folder))
@@ -206,8 +229,8 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         for replica in &mut self.replicas {
             // An error says that it is gone already.
-            let _ = replica.kill();
-            let _ = replica.wait();
+            let _ = replica.child.kill();
+            let _ = replica.child.wait();
         }
         // The jobs of a replica that was killed.
         for orphan in witness::read(&records(&self.folder)).iter().filter(|run| run.end_us.is_none()) {
@@ -223,6 +246,13 @@ fn signal(child: &Child, signal: Signal) {
 
 fn records(folder: &TempDir) -> PathBuf {
     folder.path().join("witnessed")
+}
+
+/// Starts a replica, and listens to its log.
+fn spawn(command: &mut Command, heard: &Sender<String>) -> Child {
+    let mut child = command.spawn().expect("the program was built");
+    pass_lines(&mut child, heard.clone());
+    child
 }
 
 /// Passes a replica's log on, line by line, until it ends.

@@ -11,6 +11,7 @@ mod policies;
 #[expect(dead_code, reason = "what the tests of the stores need besides")]
 #[path = "../support/redis_server.rs"]
 mod redis_server;
+mod rolling;
 mod witness;
 
 use std::collections::BTreeMap;

@@ -26,5 +26,6 @@ mod sweep;
 #[cfg(feature = "test-switches")]
 mod switched_off;
 mod tally;
+mod week;
 mod witness;
 mod world;

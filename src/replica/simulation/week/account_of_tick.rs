@@ -1,0 +1,203 @@
+//! Whether one record says what happened to its tick.
+
+use std::time::Duration;
+
+use crate::job::{CatchUp, Cause, JobSpec, Outcome, Overlap, Reason, Tick, UtcMillis};
+use crate::lease::Entry;
+
+use super::super::clock::Moment;
+use super::account::InForce;
+use super::course::Run;
+use super::log::Span;
+use super::world::World;
+
+/// As in jobs.rs.
+const LEASE: Duration = Duration::from_secs(60);
+
+/// After an outage, a start, or a loss of its lock, nothing is granted for a lease, and what asks may come a little later.
+const RECOVERY: Duration = Duration::from_secs(75);
+
+/// A tick that nothing stood in the way of for this long has no excuse.
+const NO_EXCUSE: Duration = Duration::from_secs(90);
+
+/// What is said to have been at an instant may have been a moment before or after.
+const SLACK: Duration = Duration::from_secs(1);
+
+fn moment(at: UtcMillis) -> Moment {
+    Moment(u64::try_from(at.0 - Moment(0).utc().0).unwrap_or_default())
+}
+
+fn meets(span: &Span, (from, to): Span) -> bool {
+    span.0 <= to && span.1 >= from
+}
+
+impl World {
+    /// What is wrong with the only record of a tick.
+    pub(super) fn is_wrong(&self, in_force: &InForce<'_>, tick: Tick, entry: &Entry) -> Option<String> {
+        let spec = &in_force.phase.spec;
+        let came = moment(tick.instant());
+        let from = entry.after.map_or(came, moment);
+        let told: Span = (from, moment(entry.finished));
+        if let Some(what) = miscounted(spec, entry) {
+            return Some(what);
+        }
+        if let Some(run) = entry.run {
+            let its = self.runs.iter().find(|its| its.holding.run == run);
+            return its.map_or_else(
+                || (!self.store.unheard.contains(&run)).then(|| "tells of a run that never was".to_owned()),
+                |its| self.is_wrong_run(spec, its, entry),
+            );
+        }
+        match (entry.outcome, entry.reason) {
+            (Outcome::Skipped, Some(Reason::Paused)) => {
+                let pauses = self.log.pauses.get(in_force.job).into_iter().flatten();
+                let at = moment(entry.finished);
+                (!pauses.into_iter().any(|span| meets(span, (at, at)))).then(|| "was not paused".to_owned())
+            }
+            (Outcome::Skipped, Some(Reason::Overlap)) => {
+                let around = (Moment(came.0.saturating_sub(1_000)), came.plus(SLACK));
+                // Who did not hear of its grant, and asks again, was as good as running from there on.
+                let held = |run: &Run| (moment(run.holding.started), alive(run).1);
+                let was_alive = self.runs_of(in_force).any(|run| meets(&held(run), around));
+                let may = spec.overlap == Overlap::Skip && was_alive;
+                (!may).then(|| "was skipped, and nothing ran".to_owned())
+            }
+            (Outcome::Unknown, Some(Reason::StoreReset)) => {
+                let was_reset = self.log.lives.iter().any(|at| meets(&(*at, *at), told));
+                (!was_reset).then(|| "is unknown, and nothing was forgotten".to_owned())
+            }
+            (Outcome::Missed, Some(reason)) => self
+                .is_wrong_reason(in_force, reason, told)
+                .or_else(|| self.is_missed_for_nothing(in_force, tick, reason)),
+            _ => Some("has a record that cannot be".to_owned()),
+        }
+    }
+
+    fn runs_of<'a>(&'a self, in_force: &'a InForce<'_>) -> impl Iterator<Item = &'a Run> {
+        self.runs.iter().filter(|run| run.job == *in_force.job)
+    }
+
+    fn is_wrong_run(&self, spec: &JobSpec, run: &Run, entry: &Entry) -> Option<String> {
+        let (ended, verdict) = run.ended?;
+        if (run.holding.tick, Some(run.holding.fence)) != (entry.tick, entry.fence) {
+            return Some("tells of another run".to_owned());
+        }
+        // Who could not tell in time was taken for gone.
+        let was_late = run.recorded.is_none_or(|at| at.since(ended) > Duration::from_secs(5));
+        let was_away = self.was_away(run.seat, (run.started, ended.plus(SLACK)));
+        let was_given_up = entry.reason == Some(Reason::NodeLost)
+            && (was_late || was_away || verdict.outcome == Outcome::Interrupted);
+        if entry.verdict() != verdict && !was_given_up {
+            return Some(format!("ended {verdict}"));
+        }
+        if entry.verdict() == verdict && entry.attempt.is_some_and(|attempt| attempt != run.attempt) {
+            return Some(format!("had {} attempts", run.attempt));
+        }
+        let late_by = run.started.utc().since(entry.tick.instant());
+        let limit = spec.start_deadline_of(entry.tick);
+        // Who has a slow clock does not know better.
+        let was_off = self.was_away(run.seat, (run.started, run.started));
+        match entry.cause {
+            Cause::Schedule if late_by > limit + SLACK && !was_off => Some("started too late".to_owned()),
+            Cause::CatchUp if spec.catch_up != CatchUp::Last => {
+                Some("was not to be caught up with".to_owned())
+            }
+            Cause::CatchUp if late_by <= limit => Some("was not late".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn is_wrong_reason(&self, in_force: &InForce<'_>, reason: Reason, told: Span) -> Option<String> {
+        let (from, to) = told;
+        let is_right = match reason {
+            Reason::StoreUnreachable => self.log.outages.iter().any(|span| meets(span, told)),
+            // Who was not there knows no other reason.
+            Reason::NoReplica => self.fit(in_force).any(|seat| self.was_away(seat, told)),
+            Reason::Late | Reason::Overlap => true,
+            Reason::Edited => {
+                in_force.phase.last >= from || in_force.next.is_some_and(|(first, _)| first <= to)
+            }
+            Reason::Abandoned => !self.store.unheard.is_empty(),
+            _ => false,
+        };
+        (!is_right).then(|| "is not missed for that reason".to_owned())
+    }
+
+    /// A tick may be missed where something stood in its way as long as it could start.
+    fn is_missed_for_nothing(&self, in_force: &InForce<'_>, tick: Tick, reason: Reason) -> Option<String> {
+        let spec = &in_force.phase.spec;
+        let came = moment(tick.instant());
+        let next = spec.schedule.next_after(tick.instant()).map_or(came, |next| moment(next.instant()));
+        let until = match spec.catch_up {
+            CatchUp::Last => next,
+            CatchUp::None => came.plus(spec.start_deadline_of(tick)),
+        };
+        // A look at each of thousands of runs, for each moment, would take longer than the week.
+        let near: Vec<&Run> =
+            self.runs_of(in_force).filter(|run| run.started <= until && busy_until(run) >= came).collect();
+        let is_busy = |at: Moment| near.iter().any(|run| run.started <= at && at <= busy_until(run));
+        let is_free = |at: Moment| !is_busy(at) && !self.is_out(at) && !self.nobody_at(in_force, at);
+        let free = longest((came, until), is_free);
+        (free > NO_EXCUSE).then(|| format!("is missed ({reason}), and nothing stood in its way for {free:?}"))
+    }
+
+    /// The seats whose replicas carry the job's labels.
+    fn fit<'a>(&'a self, in_force: &InForce<'a>) -> impl Iterator<Item = usize> + 'a {
+        let labels = &in_force.phase.spec.only_on;
+        let carries = |seat: usize, label: &str| self.seats[seat].labels.contains(&label);
+        let is_fit = move |seat: &usize| labels.iter().all(|label| carries(*seat, label.as_str()));
+        (0..self.seats.len()).filter(is_fit)
+    }
+
+    fn was_away(&self, seat: usize, during: Span) -> bool {
+        let spans = self.log.absences.get(&seat).into_iter().flatten();
+        spans.into_iter().any(|(from, to)| meets(&(*from, to.plus(RECOVERY)), during))
+    }
+
+    fn nobody_at(&self, in_force: &InForce<'_>, at: Moment) -> bool {
+        self.fit(in_force).all(|seat| self.was_away(seat, (at, at)))
+    }
+
+    /// Whether the store was away, or nothing was granted after that.
+    fn is_out(&self, at: Moment) -> bool {
+        self.log.outages.iter().any(|(from, to)| *from <= at && at <= to.plus(RECOVERY))
+    }
+}
+
+/// An entry that says for how many ticks it stands says it rightly.
+fn miscounted(spec: &JobSpec, entry: &Entry) -> Option<String> {
+    let (after, said) = (entry.after?, entry.count?);
+    let following = |tick: &Tick| spec.schedule.next_after(tick.instant());
+    let ticks = std::iter::successors(spec.schedule.next_after(after), following);
+    let count = ticks.take_while(|tick| *tick <= entry.tick).count() as u64;
+    (said != count).then(|| format!("stands for {count} ticks, and says {said}"))
+}
+
+/// Until when the lock of a run may have stood in the way of the next.
+fn busy_until(run: &Run) -> Moment {
+    let (_, to) = alive(run);
+    let is_told = run.recorded.is_some_and(|told| told.since(to) < SLACK);
+    if is_told { to } else { to.plus(LEASE + RECOVERY) }
+}
+
+/// From when to when something of the run was there.
+fn alive(run: &Run) -> Span {
+    (run.started, run.ended.map_or(super::world::WEEK, |(at, _)| at))
+}
+
+/// Moments of the span, close enough to each other.
+fn looks((from, to): Span) -> impl Iterator<Item = Moment> {
+    const LOOK_EVERY: Duration = Duration::from_secs(5);
+    let following = move |at: &Moment| (*at < to).then(|| at.plus(LOOK_EVERY).min(to));
+    std::iter::successors(Some(from), following)
+}
+
+/// The longest time within the span for which this holds.
+fn longest(span: Span, holds: impl Fn(Moment) -> bool) -> Duration {
+    let (mut since, mut longest) = (None, Duration::ZERO);
+    for at in looks(span) {
+        since = holds(at).then(|| since.unwrap_or(at));
+        longest = longest.max(since.map_or(Duration::ZERO, |since| at.since(since)));
+    }
+    longest
+}

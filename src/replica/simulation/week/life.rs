@@ -1,0 +1,223 @@
+//! One life of a replica, around the shipped steps: what `Driver` is to them when it is shipped.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::{JobName, NodeName, RunId, UtcMillis};
+use crate::lease::{Answer, BootInstant, Request};
+use crate::replica::agenda::Agenda;
+use crate::replica::contest::Contest;
+use crate::replica::events::Events;
+use crate::replica::heartbeat::Exchange;
+use crate::replica::memory::{Memory, Reading};
+use crate::replica::shop::due_by;
+use crate::replica::watch::{Upshot, Watch};
+use crate::store::{Beat, Peer, Pulse, StoreError};
+
+use super::super::clock::Moment;
+use super::jobs::Jobs;
+use super::world::{Event, World};
+
+/// Often enough that the store's clock counts as watched.
+const BEAT_EVERY: Duration = Duration::from_millis(3_900);
+
+/// That the store's clock was steady for longer than the longest lease changes nothing any more.
+const LATELY: Duration = Duration::from_secs(75);
+
+/// With nothing else to do, and with a record that could not be opened, a replica looks again after this long.
+const IDLE: Duration = Duration::from_secs(600);
+const RETRY: Duration = Duration::from_secs(1);
+
+/// One life of a replica.
+pub(super) struct Life {
+    pub(super) number: u32,
+    pub(super) jobs: Jobs,
+    pub(super) contests: BTreeMap<JobName, Contest>,
+    pub(super) memory: Option<Memory>,
+    pub(super) watch: Watch,
+    pub(super) agenda: Agenda,
+    pub(super) alarms: BTreeSet<(UtcMillis, JobName)>,
+    pub(super) beat: Beat,
+    /// Until when its heartbeats went through.
+    pub(super) beaten: Moment,
+    /// Its clocks, as read when the present step began.
+    pub(super) boot: BootInstant,
+    pub(super) wall: UtcMillis,
+    pub(super) planned: Option<Moment>,
+}
+
+impl Life {
+    /// A replica that starts now.
+    pub(super) fn start(
+        name: &NodeName,
+        labels: &[&str],
+        jobs: &Jobs,
+        number: u32,
+        (now, wall): (Moment, UtcMillis),
+    ) -> Self {
+        let life = RunId::new();
+        let events = Events::of(name.clone());
+        let mut watch = Watch::new(events, "week".to_owned(), (name.clone(), life), (None, String::new()));
+        let labels: Vec<_> = labels.iter().map(|label| label.parse().expect("a label")).collect();
+        watch.roster.carry(labels.clone());
+        let mut agenda = Agenda::default();
+        agenda.plan(jobs.values().map(|job| Arc::clone(&job.spec)), wall);
+        let enabled = jobs.values().filter(|job| job.spec.enabled);
+        Self {
+            number,
+            contests: enabled
+                .map(|job| (job.spec.name.clone(), Contest::new(Arc::clone(&job.spec))))
+                .collect(),
+            jobs: Rc::clone(jobs),
+            memory: None,
+            watch,
+            agenda,
+            alarms: BTreeSet::new(),
+            beat: Beat {
+                node: name.clone(),
+                life,
+                version: String::new(),
+                file: String::new(),
+                started: wall,
+                draining: false,
+                running: Vec::new(),
+                labels,
+                full: false,
+                ahead_ms: None,
+            },
+            beaten: now,
+            boot: BootInstant(Duration::ZERO),
+            wall,
+            planned: None,
+        }
+    }
+
+    /// `Shop::now`.
+    pub(super) fn now(&self) -> UtcMillis {
+        due_by(self.wall, self.store_time())
+    }
+
+    /// `Shop::store_time`.
+    pub(super) fn store_time(&self) -> UtcMillis {
+        self.memory.as_ref().map_or(self.wall, |memory| memory.store_time(self.boot))
+    }
+
+    /// How long it has nothing to do.
+    pub(super) fn idle_for(&self) -> Duration {
+        let now = self.now();
+        let alarm = self.alarms.first().map(|(at, _)| *at);
+        let next = alarm.into_iter().chain(self.agenda.earliest()).min();
+        let unopened = self.contests.values().any(Contest::is_unopened);
+        let idle = if unopened && self.watch.outage().is_none() { RETRY } else { IDLE };
+        next.map_or(idle, |next| next.since(now).min(idle)).max(Duration::from_millis(1))
+    }
+}
+
+impl World {
+    pub(super) fn wake(&mut self, seat: usize, number: u32) {
+        if self.seats[seat].life.as_ref().is_none_or(|life| life.number != number) {
+            return;
+        }
+        self.with(seat, |world, life| {
+            if life.planned == Some(world.now) {
+                life.planned = None;
+            }
+            world.beat(seat, life);
+            let now = life.now();
+            for coming in life.agenda.take_until(now) {
+                world.look_at(seat, life, &coming.job);
+            }
+            while let Some((at, job)) = life.alarms.first().filter(|(at, _)| *at <= now).cloned() {
+                life.alarms.remove(&(at, job.clone()));
+                world.look_at(seat, life, &job);
+            }
+        });
+    }
+
+    /// `Heartbeat::run` since it was last looked at, and `Driver::exchanged`.
+    pub(super) fn beat(&mut self, seat: usize, life: &mut Life) {
+        let was_out = life.watch.outage().is_some();
+        if self.store.is_down {
+            let result = Err(StoreError::NotSent("no answer".to_owned()));
+            let exchange = Exchange { sent: life.boot, received: life.boot, wall: life.wall, result };
+            life.watch.take_in(exchange, &mut life.memory);
+            return;
+        }
+        if !was_out && let Some(memory) = &mut life.memory {
+            let (clock, era) = (&self.seats[seat].clock, self.store.era());
+            let lately = Moment(self.now.0.saturating_sub(LATELY.as_millis() as u64));
+            let mut at = life.beaten.plus(BEAT_EVERY).max(lately);
+            while at < self.now {
+                let (sent, received) = (clock.boot(at), clock.boot(at));
+                memory.learn(Reading { sent, received, store: at.utc() }, &era);
+                at = at.plus(BEAT_EVERY);
+            }
+        }
+        life.beaten = self.now;
+        self.seats[seat].heard = self.now;
+        let pulse = Pulse {
+            now: self.utc(),
+            era: self.store.era(),
+            forgot: false,
+            peers: self.peers(),
+            notices: Vec::new(),
+        };
+        let exchange = Exchange { sent: life.boot, received: life.boot, wall: life.wall, result: Ok(pulse) };
+        let upshot = life.watch.take_in(exchange, &mut life.memory);
+        if upshot == Upshot::Reopen {
+            life.contests.values_mut().for_each(Contest::close);
+            let mine = self.runs.iter().enumerate().filter(|(_, run)| run.is_of(seat, life.number));
+            let mine: Vec<usize> = mine.map(|(at, _)| at).collect();
+            mine.into_iter().for_each(|run| self.at(self.now, Event::Attend(run)));
+        }
+        self.open_records(seat, life);
+        if was_out {
+            self.look_at_all(seat, life);
+        }
+    }
+
+    fn peers(&self) -> Vec<Peer> {
+        let peer = |seat: &super::world::Seat| {
+            let at = if seat.sleeps { seat.heard } else { self.now };
+            Some(Peer { at: at.utc(), beat: seat.life.as_ref()?.beat.clone() })
+        };
+        self.seats.iter().filter_map(peer).collect()
+    }
+
+    /// `Driver::open_records`, `errand::open`, and `Driver::opened`.
+    pub(super) fn open_records(&mut self, seat: usize, life: &mut Life) {
+        let Some(memory) = life.memory.clone() else { return };
+        let unopened = life.contests.iter().filter(|(_, contest)| contest.is_unopened());
+        let unopened: Vec<JobName> = unopened.map(|(job, _)| job.clone()).collect();
+        let now = life.now();
+        for job in &unopened {
+            let contest = life.contests.get_mut(job).expect("its name was just taken from there");
+            let caller = memory.caller(&self.seats[seat].name, life.boot, contest.known());
+            let mut open = contest.proposal().open(caller);
+            open.known |= self.store.known.contains(job);
+            let reply = self.store.submit(job, &Request::Open(open), self.now.utc(), &mut self.dice);
+            let Ok(reply) = reply else { continue };
+            self.store.known.insert(job.clone());
+            contest.saw(reply.lease);
+            if let Answer::Opened { sched, .. } = reply.answer {
+                contest.opened(reply.mark.unwrap_or_default(), &sched, now);
+            }
+        }
+        let untold = std::mem::take(&mut self.seats[seat].untold);
+        untold.into_iter().for_each(|run| self.at(self.now, Event::Tell(run)));
+        for job in unopened {
+            self.look_at(seat, life, &job);
+        }
+    }
+
+    pub(super) fn look_at_all(&mut self, seat: usize, life: &mut Life) {
+        let now = life.now();
+        let jobs: Vec<JobName> = life.contests.keys().cloned().collect();
+        for job in jobs {
+            life.contests.get_mut(&job).expect("its name was just taken from there").hurry(now);
+            self.look_at(seat, life, &job);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The store of the week: `lease::decide` over records that nothing forgets. It can be away, and begin another life.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::job::{JobName, RunId, UtcMillis};
+use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Record, Reply, Request, Server, decide};
+use crate::store::StoreError;
+
+use super::super::dice::Dice;
+
+/// As many of ten thousand requests are applied, and their answers lost.
+const LOST_ANSWERS: u64 = 20;
+
+/// One store.
+#[derive(Default)]
+pub(super) struct Store {
+    pub(super) is_down: bool,
+    pub(super) life: u32,
+    pub(super) records: BTreeMap<JobName, Record>,
+    /// Every entry ever written.
+    pub(super) told: BTreeMap<JobName, Vec<Entry>>,
+    pub(super) known: BTreeSet<JobName>,
+    /// Runs whose grant was not heard of.
+    pub(super) unheard: BTreeSet<RunId>,
+}
+
+impl Store {
+    pub(super) fn era(&self) -> Era {
+        Era(format!("life {}", self.life))
+    }
+
+    /// Answers at once, or not at all.
+    pub(super) fn submit(
+        &mut self,
+        job: &JobName,
+        request: &Request,
+        now: UtcMillis,
+        dice: &mut Dice,
+    ) -> Result<Reply, StoreError> {
+        if self.is_down {
+            let why = "no answer".to_owned();
+            return Err(if dice.percent(50) { StoreError::NotSent(why) } else { StoreError::Unknown(why) });
+        }
+        let server =
+            Server { now, lease_now: LeaseInstant(now.0), era: self.era(), memory: Memory::Forgetful };
+        let decision = decide(self.records.get(job), request, &server);
+        if let Some(record) = decision.record {
+            self.records.insert(job.clone(), record);
+        }
+        self.told.entry(job.clone()).or_default().extend(decision.entries);
+        if dice.between(0, 9_999) < LOST_ANSWERS {
+            if let (Request::Claim(claim), Answer::Won { .. }) = (request, &decision.reply.answer) {
+                self.unheard.insert(claim.run);
+            }
+            return Err(StoreError::Unknown("answer lost".to_owned()));
+        }
+        Ok(decision.reply)
+    }
+}
