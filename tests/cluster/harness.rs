@@ -17,6 +17,7 @@ use solocron::clock::{Clock, SystemClock};
 use tempfile::TempDir;
 
 use crate::c_program::compile;
+use crate::process::descendants;
 use crate::witness::{self, Witnessed, check};
 
 /// No single thing that these tests wait for takes longer than this, however busy the machine.
@@ -56,7 +57,8 @@ impl<'a> Plan<'a> {
 
 /// Running replicas.
 pub(crate) struct Cluster {
-    replicas: Vec<Child>,
+    /// By their numbers.
+    replicas: BTreeMap<usize, Child>,
     lines: Receiver<String>,
     log: String,
     folder: TempDir,
@@ -102,7 +104,12 @@ impl Cluster {
             pass_lines(&mut child, heard.clone());
             child
         };
-        let replicas = plan.skews_ms.iter().enumerate().map(replica).collect();
+        let replicas = plan
+            .skews_ms
+            .iter()
+            .enumerate()
+            .map(|(number, skew)| (number, replica((number, skew))))
+            .collect();
         Self { replicas, lines, log: String::new(), folder, jobs: plan.jobs }
     }
 
@@ -164,10 +171,31 @@ impl Cluster {
 
     /// Kills a replica, named n0, n1, and so on.
     pub(crate) fn kill(&mut self, node: &str) {
-        let number: usize = node.trim_start_matches('n').parse().expect("a replica's name");
-        let mut replica = self.replicas.remove(number);
+        let mut replica = self.replicas.remove(&number_of(node)).expect("it was not killed before");
         replica.kill().expect("the replica is our child");
         replica.wait().expect("the replica is our child");
+    }
+
+    /// Kills a replica and its guards.
+    pub(crate) fn kill_with_guards(&mut self, node: &str) {
+        let id = i32::try_from(self.replicas[&number_of(node)].id()).expect("process ids are small");
+        let guards: Vec<Pid> = descendants(Pid::from_raw(id)).into_iter().filter(is_guard).collect();
+        assert!(!guards.is_empty(), "every run has its guard");
+        self.kill(node);
+        for guard in guards {
+            // It may have gone with its replica already.
+            let _ = kill(guard, Signal::SIGKILL);
+        }
+    }
+
+    /// Tells a replica to drain.
+    pub(crate) fn drain_one(&self, node: &str) {
+        signal(&self.replicas[&number_of(node)], Signal::SIGTERM);
+    }
+
+    /// What the jobs have written down so far.
+    pub(crate) fn witnessed(&self) -> Vec<Witnessed> {
+        witness::read(&records(&self.folder))
     }
 
     /// Drains all replicas, and finds nothing wrong in what the jobs of this period wrote down.
@@ -186,7 +214,7 @@ impl Cluster {
     }
 
     fn drain(&mut self) -> Vec<Witnessed> {
-        for replica in &self.replicas {
+        for replica in self.replicas.values() {
             signal(replica, Signal::SIGTERM);
         }
         // The lines end when the last replica does.
@@ -194,7 +222,7 @@ impl Cluster {
             self.log += &line;
             self.log.push('\n');
         }
-        for replica in &mut self.replicas {
+        for replica in self.replicas.values_mut() {
             let status = replica.wait().expect("replicas are our children");
             assert!(status.success(), "a drained replica ends well: {status}\n{}", self.log);
         }
@@ -204,7 +232,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for replica in &mut self.replicas {
+        for replica in self.replicas.values_mut() {
             // An error says that it is gone already.
             let _ = replica.kill();
             let _ = replica.wait();
@@ -214,6 +242,16 @@ impl Drop for Cluster {
             let _ = kill(Pid::from_raw(orphan.pid), Signal::SIGKILL);
         }
     }
+}
+
+/// The number of n0, n1, and so on.
+fn number_of(node: &str) -> usize {
+    node.trim_start_matches('n').parse().expect("a replica's name")
+}
+
+fn is_guard(pid: &Pid) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.starts_with("lease-guard")
 }
 
 fn signal(child: &Child, signal: Signal) {

@@ -8,9 +8,13 @@ mod faults;
 mod harness;
 mod labels;
 mod policies;
+#[expect(dead_code, reason = "what the tests of the program need besides")]
+#[path = "../support/process.rs"]
+mod process;
 #[expect(dead_code, reason = "what the tests of the stores need besides")]
 #[path = "../support/redis_server.rs"]
 mod redis_server;
+mod rerun;
 mod witness;
 
 use std::collections::BTreeMap;
