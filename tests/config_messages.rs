@@ -174,7 +174,7 @@ jobs! {
     both_command_and_shell: "shell = \"backup | gzip\"";
     an_overlap_that_nobody_knows: "overlap = \"skp\"";
     a_catch_up_that_is_a_boolean: "catch_up = true";
-    policies_of_later_releases: "overlap = \"wait\"\ncatch_up = \"last\"\non_interrupt = \"rerun\"\nretries = 3";
+    an_on_interrupt_that_nobody_knows: "on_interrupt = \"retry\"";
     retries_below_zero: "retries = -1";
     success_codes_out_of_range: "success_codes = [0, 256, \"1\"]";
     no_success_codes: "success_codes = []";

@@ -1,5 +1,5 @@
-//! The words of a job's policies. Those that a later release will know are told apart from those that
-//! nobody knows, and neither is ignored.
+//! The words of a job's policies. Keys that a later release will know are told apart from those that nobody knows, and
+//! neither is ignored.
 
 use super::value::{self, Raw, Reading, Refusal};
 use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
@@ -22,23 +22,7 @@ pub(super) fn catch_up(raw: &Raw<'_>) -> Reading<CatchUp> {
 
 /// `on_interrupt`.
 pub(super) fn on_interrupt(raw: &Raw<'_>) -> Reading<OnInterrupt> {
-    let words = [("skip", OnInterrupt::Skip), ("rerun", OnInterrupt::Rerun)];
-    only(raw, &words, "an interrupted run is not repeated")
-}
-
-/// The first word is the default, and the only one that this release does.
-fn only<T: Copy + Default + PartialEq>(raw: &Raw<'_>, words: &[(&str, T)], meanwhile: &str) -> Reading<T> {
-    let chosen = value::word(raw, words)?;
-    if chosen == T::default() {
-        return Ok(chosen);
-    }
-    let word = raw.get_ref().as_str().unwrap_or_default();
-    let default = words[0].0;
-    Refusal::new(
-        format!("is `{word}`, which is not supported yet"),
-        format!("write `{default}` or take out the line: {meanwhile}"),
-    )
-    .alone()
+    value::word(raw, &[("skip", OnInterrupt::Skip), ("rerun", OnInterrupt::Rerun)])
 }
 
 /// `retries`.

@@ -15,17 +15,20 @@ pub(super) struct Bid<'a> {
     pub(super) instant: UtcMillis,
     pub(super) lease: Duration,
     pub(super) overlap: Overlap,
+    /// How long after its end a run that was cut short goes first; none: it is not rerun.
+    pub(super) reruns_within: Option<Duration>,
 }
 
 impl<'a> Bid<'a> {
     pub(super) fn of_claim(claim: &'a Claim) -> Self {
         let Claim { ref caller, run, tick, lease, .. } = *claim;
-        Self { caller, run, tick, instant: tick.instant(), lease, overlap: claim.overlap() }
+        let (overlap, reruns_within) = (claim.overlap(), claim.reruns_within());
+        Self { caller, run, tick, instant: tick.instant(), lease, overlap, reruns_within }
     }
 
     pub(super) fn of_manual(manual: &'a Manual) -> Self {
-        let Manual { ref caller, run, tick, asked, lease, overlap, .. } = *manual;
-        Self { caller, run, tick, instant: asked, lease, overlap }
+        let Manual { ref caller, run, tick, asked, lease, overlap, reruns_within, .. } = *manual;
+        Self { caller, run, tick, instant: asked, lease, overlap, reruns_within }
     }
 
     /// The longest lease that anybody may hold or have held under this record.

@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, Tick, Verdict};
+use crate::job::{Cause, Fence, Outcome, Overlap, Reason, Tick, Verdict};
 
 use super::bid::Bid;
 use super::draft::{Decision, Draft, EARLY_TOLERANCE};
-use super::hold::TRIES;
 use super::passed;
 use super::{Answer, Claim, Entry, LeaseInstant, Manual, Phase, Protection, Record};
 
@@ -27,17 +26,22 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         return draft.answer(Answer::Early { wait: claim.tick.instant().since(now) });
     }
     // Rule 9.
-    let rerun = may_rerun(draft.record_mut(), claim);
+    let rerun = draft.record_mut().is_rerun(claim);
+    if rerun && draft.record_mut().refuses_rerun(claim, now) {
+        // The tick has its record already; that it does not run again needs none.
+        draft.record_mut().forgo_rerun();
+        return at_or_below_mark(draft, claim);
+    }
     if Protection::Mark.is_on() && claim.tick.instant() <= draft.record_mut().mark && !rerun {
         return at_or_below_mark(draft, claim);
     }
-    if let Some(verdict) = not_to_run(&mut draft, claim, rerun) {
-        return consume(draft, claim, verdict, rerun);
+    if let Some(verdict) = not_to_run(&mut draft, claim).filter(|_| !rerun) {
+        return consume(draft, claim, verdict);
     }
     match contend(&mut draft, &bid, rerun) {
         Contention::Free => {}
         Contention::Covered => {
-            return consume(draft, claim, Verdict::because(Outcome::Skipped, Reason::Overlap), rerun);
+            return consume(draft, claim, Verdict::because(Outcome::Skipped, Reason::Overlap));
         }
         Contention::Held(answer) => return draft.answer(answer),
     }
@@ -147,20 +151,14 @@ fn mine(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Answer {
     Answer::Won { fence: record.fence, tries: record.tries, started: record.started.unwrap_or(now) }
 }
 
-/// Rule 9's exception: the first rerun of a tick whose run was interrupted.
-fn may_rerun(record: &Record, claim: &Claim) -> bool {
-    let may = claim.on_interrupt == OnInterrupt::Rerun && claim.unfit.is_none();
-    may && record.was_cut_short(claim.tick) && record.tries < TRIES
-}
-
 /// Rules 10 and 11: whether the tick is too late, was edited away, or is paused.
-fn not_to_run(draft: &mut Draft<'_>, claim: &Claim, rerun: bool) -> Option<Verdict> {
+fn not_to_run(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdict> {
     let now = draft.server.now;
     let record = draft.record_mut();
     let paused = record.paused.is_some_and(|until| now < until);
     // A paused job misses nobody who could run it.
     let is_missed = claim.is_late(now) && !(paused && claim.unfit.is_some());
-    if is_missed && !claim.catch_up && !rerun {
+    if is_missed && !claim.catch_up {
         return Some(Verdict::because(Outcome::Missed, claim.unfit.unwrap_or(Reason::Late)));
     }
     if claim.catch_up && !record.is_under(&claim.sched) {
@@ -207,7 +205,13 @@ fn contend(draft: &mut Draft<'_>, bid: &Bid<'_>, rerun: bool) -> Contention {
         (record.started, ended),
         (Some(started), Some(ended)) if started <= bid.instant && bid.instant < ended
     );
-    if bid.overlap == Overlap::Skip && covered && !rerun { Contention::Covered } else { Contention::Free }
+    if bid.overlap == Overlap::Skip && covered && !rerun {
+        return Contention::Covered;
+    }
+    match record.kept_for_rerun(bid, now).filter(|_| !rerun) {
+        Some(frees_in) => Contention::Held(Answer::Held { by: None, frees_in }),
+        None => Contention::Free,
+    }
 }
 
 /// How the tick was decided, as far as the record still tells.
@@ -220,12 +224,7 @@ fn decided(record: &Record, tick: Tick) -> Answer {
 }
 
 /// Decides that the tick does not run: raises the mark and writes one entry, and leaves a running holder alone.
-fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict, rerun: bool) -> Decision {
-    if rerun {
-        // The tick has its record already; that it does not run again needs none.
-        let answer = decided(draft.record_mut(), claim.tick);
-        return draft.answer(answer);
-    }
+fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
     // It, or a tick before it, may have run, and whoever knows has yet to tell.
     if let Some(frees_in) = draft.unsettled() {
         let by = draft.record_mut().holder();

@@ -48,7 +48,8 @@ impl<'a> Draft<'a> {
     pub(super) fn answer(self, answer: Answer) -> Decision {
         let mark = self.record.as_ref().map(|record| record.mark);
         let lease = self.record.as_ref().map(|record| record.lease);
-        let reply = Reply { now: self.server.now, mark, lease, answer };
+        let rerun = self.record.as_ref().and_then(|record| record.rerun(self.server.lease_now));
+        let reply = Reply { now: self.server.now, mark, lease, rerun, answer };
         Decision { record: self.record, entries: self.entries, reply }
     }
 
@@ -182,6 +183,7 @@ impl<'a> Draft<'a> {
         record.until = LeaseInstant::FREE;
         record.ended = Some(ended);
         record.last = Some(verdict);
+        record.forgo_rerun_if_stopped();
         record.stop = None;
         record.stop_for = None;
         self.entries.push(entry);

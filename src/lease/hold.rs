@@ -6,9 +6,6 @@ use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 use super::draft::{Decision, Draft};
 use super::{Abandon, Answer, Entry, Finish, Holding, LeaseInstant, Phase, Protection, Record, Renew};
 
-/// A tick is granted once, and once more after an interruption.
-pub(super) const TRIES: u32 = 2;
-
 /// What the record says of a lock that was granted once.
 enum Standing {
     /// The run holds it.
@@ -91,6 +88,8 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
             let record = draft.record_mut();
             record.until = until;
             record.fence = holding.fence;
+            // It may have ended well, and that be forgotten.
+            record.forgo_rerun();
             raise_mark(record, holding);
         }
         Standing::Forgotten => {
@@ -98,7 +97,7 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
             let record = draft.record_mut();
             end(record, finish, ended);
             // A rerun may have been forgotten with it.
-            record.tries = record.tries.max(TRIES);
+            record.forgo_rerun();
         }
         Standing::Over => return draft.answer(Answer::AlreadyDecided),
     }
@@ -114,6 +113,7 @@ fn end(record: &mut Record, finish: &Finish, ended: UtcMillis) {
     record.phase = Phase::Idle;
     record.ended = Some(ended);
     record.last = Some(finish.verdict);
+    record.forgo_rerun_if_stopped();
     record.stop = None;
     record.stop_for = None;
 }
@@ -141,20 +141,23 @@ pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decisio
         return draft.answer(Answer::AlreadyDecided);
     };
     let until = record.until;
-    let tick =
-        record.tick.filter(|tick| tick.instant() == record.mark && record.cause != Some(Cause::Manual));
-    match tick {
-        // A rerun's tick has its entry already.
-        Some(tick) if remembers && (!abandon.edited || record.tries > 1) => give_back(record, tick),
+    match record.tick.filter(|_| remembers) {
+        // The tick stays decided, as it was before.
+        Some(_) if record.cause == Some(Cause::Rerun) => give_rerun_back(record),
+        Some(tick)
+            if tick.instant() == record.mark && record.cause != Some(Cause::Manual) && !abandon.edited =>
+        {
+            give_back(record, tick);
+        }
         _ => {
             let reason = if abandon.edited { Reason::Edited } else { Reason::Abandoned };
             draft.end_run(Verdict::because(Outcome::Missed, reason), now);
         }
     }
     let record = draft.record_mut();
-    // Nothing ran, so nothing covered any later instant.
+    // Nothing ran, so nothing covered any later instant. How late a rerun may be is counted anew.
     record.started = None;
-    record.ended = None;
+    record.ended = Some(now).filter(|_| record.cut_short().is_some());
     // After a loss of memory the wait goes on: a later holder may have been forgotten.
     record.until = if remembers { LeaseInstant::FREE } else { until };
     draft.answer(Answer::Abandoned)
@@ -165,12 +168,17 @@ fn give_back(record: &mut Record, tick: Tick) {
     record.phase = Phase::Idle;
     record.stop = None;
     record.stop_for = None;
-    if record.tries > 1 {
-        record.tries -= 1;
-        record.last = Some(Verdict::because(Outcome::Interrupted, Reason::NodeLost));
-    } else {
-        record.mark = UtcMillis(tick.as_millis() - 1);
-    }
+    record.mark = UtcMillis(tick.as_millis() - 1);
+}
+
+/// Makes the rerun as claimable as it was before, unless somebody wanted it stopped.
+fn give_rerun_back(record: &mut Record) {
+    record.phase = Phase::Idle;
+    record.tries -= 1;
+    record.last = Some(Verdict::because(Outcome::Interrupted, Reason::NodeLost));
+    record.forgo_rerun_if_stopped();
+    record.stop = None;
+    record.stop_for = None;
 }
 
 /// Puts back what a store that forgot must know of a granted lock. Of a record that was missing the era stays another

@@ -16,6 +16,7 @@ mod passed;
 mod record;
 mod reply;
 mod request;
+mod rerun;
 mod switch;
 
 pub use deadline::{BootInstant, Deadline, Pace};
@@ -29,4 +30,5 @@ pub use reply::{Answer, Holder, Reply};
 pub use request::{
     Abandon, Caller, Claim, Finish, Gap, Holding, Manual, Memory, Open, Renew, Request, Server,
 };
+pub use rerun::Rerun;
 pub use switch::Protection;

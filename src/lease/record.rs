@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Schedule, Tick, UtcMillis, Verdict};
+use crate::job::{Cause, Fence, NodeName, Reason, RunId, Schedule, Tick, UtcMillis, Verdict};
 
 use super::Holder;
 
@@ -194,11 +194,5 @@ impl Record {
     /// Whether a run is going on, as far as the store knows.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
-    }
-
-    /// Whether the newest run was of this tick, and was interrupted.
-    pub(super) fn was_cut_short(&self, tick: Tick) -> bool {
-        let is_interrupted = self.last.is_some_and(|last| last.outcome == Outcome::Interrupted);
-        !self.is_running() && self.tick == Some(tick) && self.cause != Some(Cause::Manual) && is_interrupted
     }
 }

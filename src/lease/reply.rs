@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{Fence, NodeName, Reason, RunId, UtcMillis, Verdict};
 
-use super::{Era, Pausing, ScheduleHash};
+use super::{Era, Pausing, Rerun, ScheduleHash};
 
 /// An answer, with what every answer tells besides.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -16,6 +16,8 @@ pub struct Reply {
     /// The record's lease, or how long it waits: others may hold the job's lock for longer than the caller's own file
     /// says. `None` while it has no record.
     pub lease: Option<Duration>,
+    /// The tick that may run once more after an interruption, where there is one: whoever hears of it takes it up.
+    pub rerun: Option<Rerun>,
     /// The answer.
     pub answer: Answer,
 }

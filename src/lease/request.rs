@@ -141,6 +141,12 @@ impl Claim {
         (self.start_deadline + Duration::from_millis(1)).saturating_sub(self.lateness(now))
     }
 
+    /// How late a rerun may start that goes before this tick; none where the caller would not run it.
+    pub(super) fn reruns_within(&self) -> Option<Duration> {
+        let reruns = self.on_interrupt == OnInterrupt::Rerun && self.unfit.is_none();
+        reruns.then_some(self.start_deadline)
+    }
+
     /// What happens when the previous run is still going: who would not run itself has nothing stopped.
     pub(super) fn overlap(&self) -> Overlap {
         match (self.overlap, self.unfit) {
@@ -176,6 +182,8 @@ pub struct Manual {
     pub lease: Duration,
     /// What happens when a run is going on.
     pub overlap: Overlap,
+    /// How late a rerun may start, which goes first, of a run that was cut short; none: it is not rerun.
+    pub reruns_within: Option<Duration>,
 }
 
 /// A lock that was granted: everything a store that forgot needs to have put back.

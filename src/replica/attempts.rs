@@ -37,12 +37,13 @@ enum Waited {
 }
 
 impl Attempts {
-    /// Makes them, and returns how many there were, and how the last ended.
+    /// Makes them, and returns the number of the last, and how it ended.
     pub(super) async fn make(mut self, log: &RunLog) -> (u32, Ended) {
+        let first = self.launch.identity.attempt;
         let mut count = 1;
         let mut ended = self.attempt(log).await;
         while let Some(pause) = pause_after(&self.spec, count, ended.verdict.outcome) {
-            self.tell_failed(count, &ended, pause);
+            self.tell_failed(first.saturating_add(count - 1), &ended, pause);
             match self.wait(pause).await {
                 Waited::Long => {}
                 Waited::NoMore => break,
@@ -51,7 +52,7 @@ impl Attempts {
                     break;
                 }
             }
-            self.launch.identity.attempt = count + 1;
+            self.launch.identity.attempt = first.saturating_add(count);
             let next = self.attempt(log).await;
             // It came too late to be started: the failure before it is how the run ended, and its tick did run.
             if !next.was_tried {
@@ -59,7 +60,7 @@ impl Attempts {
             }
             (count, ended) = (count + 1, next);
         }
-        (count, ended)
+        (first.saturating_add(count - 1), ended)
     }
 
     async fn attempt(&self, log: &RunLog) -> Ended {
@@ -94,6 +95,13 @@ impl Attempts {
     }
 }
 
+/// The number of a run's first attempt, under the `tries`th grant of its tick: above all that runs before it may have made,
+/// of which a replica that died told nobody.
+pub(super) fn first_attempt(spec: &JobSpec, tries: u32) -> u32 {
+    let made_before = tries.saturating_sub(1).saturating_mul(spec.retries.saturating_add(1));
+    made_before.saturating_add(1)
+}
+
 /// Before the next attempt, after so many of which the last ended so; none if there is none.
 pub(super) fn pause_after(spec: &JobSpec, attempts: u32, outcome: Outcome) -> Option<Duration> {
     let has_failed = matches!(outcome, Outcome::Failed | Outcome::TimedOut);
@@ -116,6 +124,15 @@ mod tests {
         for outcome in [Outcome::Succeeded, Outcome::Killed, Outcome::Interrupted] {
             assert_eq!(pause(1, outcome), None, "{outcome}");
         }
+    }
+
+    #[test]
+    fn a_rerun_goes_on_counting_after_the_last_attempt_that_the_first_run_may_have_made() {
+        let with = |keys: &str| contest(&format!("schedule = \"@hourly\"\n{keys}"));
+        let numbers = |keys| [1, 2].map(|tries| first_attempt(with(keys).spec(), tries));
+        assert_eq!(numbers(""), [1, 2]);
+        assert_eq!(numbers("retries = 3"), [1, 5]);
+        assert_eq!(numbers("retries = 4294967295"), [1, u32::MAX], "and never beyond what there is");
     }
 
     #[test]

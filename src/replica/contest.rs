@@ -14,8 +14,10 @@ use super::proposal::cause_of;
 use super::standing::Standing;
 
 mod at_hand;
+mod cut_short;
 mod revising;
 
+use cut_short::RerunLeft;
 use revising::up_to_date;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub struct Contest {
     since: UtcMillis,
     /// The job is not scheduled any more: it is remembered for what is known of its record.
     retired: bool,
+    /// The tick that may run once more, as it was cut short.
+    rerun: RerunLeft,
 }
 
 impl Contest {
@@ -61,6 +65,7 @@ impl Contest {
             delayed_by: None,
             since: UtcMillis(0),
             retired: false,
+            rerun: RerunLeft::default(),
         }
     }
 
@@ -110,6 +115,7 @@ impl Contest {
 
     /// Something happened that the wait at hand waited for.
     pub fn hurry(&mut self, now: UtcMillis) {
+        self.set_no_alarm();
         if let State::Waiting { until, .. } = &mut self.state {
             *until = now.min(*until);
         }
@@ -132,12 +138,14 @@ impl Contest {
         let Some(tick) = self.tick_at_hand(now) else {
             let doubt = self.doubt();
             self.rest();
-            return doubt.map_or_else(|| self.look_again(now), Action::GiveBack);
+            let next = doubt.map_or_else(|| self.look_again(now), Action::GiveBack);
+            return self.or_rerun(next, now);
         };
+        let goes_first = self.is_rerun(tick);
         match &mut self.state {
             // Who has waited for the lock too long is decided as missed before the next tick waits.
             State::Waiting { bid, until }
-                if bid.tick == tick || bid.waited && bid.tick.instant() > self.decided =>
+                if bid.tick == tick || bid.waited && bid.tick.instant() > self.decided && !goes_first =>
             {
                 let is_fit_now = bid.unfit.is_some() && self.standing == Standing::Takes;
                 if now < *until && !is_fit_now {
@@ -188,16 +196,18 @@ impl Contest {
         let State::Asking { bid } = self.state.clone() else { return (None, Action::Nothing) };
         self.decided = self.decided.max(reply.mark.unwrap_or(UtcMillis(0)));
         self.saw(reply.lease);
+        let is_rerun = self.is_rerun(bid.tick);
+        self.hear_of_rerun(reply.rerun.as_ref(), now);
         if bid.wanted == Wanted::NoMore {
             return self.answered_in_vain(&bid, &reply.answer);
         }
         let in_time = in_time && bid.wanted == Wanted::AsItIs;
         let again = now.plus(pause::after_failures(0));
         match &reply.answer {
-            Answer::Won { .. } if !in_time => (None, self.too_late(&bid)),
+            Answer::Won { tries, .. } if !in_time => (None, self.too_late(&bid, *tries, now)),
             Answer::Won { fence, tries, started } => {
                 let cause = cause_of(bid.catch_up, *tries);
-                self.settled(&bid);
+                self.settled(&bid, is_rerun);
                 let won = Won {
                     run: bid.run,
                     tick: bid.tick,
@@ -219,16 +229,22 @@ impl Contest {
                 // Older ticks were not decided for whatever reason they already have.
                 let held_up = if waits { Reason::Late } else { Reason::Overlap };
                 let is_first = !self.proposal().skips_any(bid.tick);
-                self.delayed_by = Some(if is_first { held_up } else { self.proposal().gap_reason(&bid) });
+                if !is_rerun {
+                    let reason = if is_first { held_up } else { self.proposal().gap_reason(&bid) };
+                    self.delayed_by = Some(reason);
+                }
                 let pause = pause::while_held(&self.spec, bid.tick, *frees_in, now);
-                let bid = Bid { waited: waits, ..bid.held(by.as_ref()) };
+                let bid = Bid { waited: waits && !is_rerun, ..bid.held(by.as_ref()) };
                 (Some(Finding::Held(by.clone())), self.wait(bid, now.plus(pause)))
             }
             Answer::Decided { by, how } => {
                 let finding = Finding::Decided { by: by.clone(), how: *how };
-                (Some(finding), self.settled(&bid))
+                if is_rerun {
+                    self.rerun_denied(now);
+                }
+                (Some(finding), self.settled(&bid, is_rerun))
             }
-            Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.settled(&bid)),
+            Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.settled(&bid, is_rerun)),
             Answer::NewerSchema(schema) => {
                 (Some(Finding::NewerSchema(*schema)), self.wait(bid.sure(), now.plus(pause::SCHEMA)))
             }
@@ -251,21 +267,10 @@ impl Contest {
         }
     }
 
-    /// Nothing was started for the tick, and it is open again.
-    pub(super) fn given_back(&mut self, tick: Tick) {
-        self.decided = self.decided.min(UtcMillis(tick.as_millis() - 1));
-    }
-
-    /// The tick is given back, and then claimed anew under another run id.
-    fn too_late(&mut self, bid: &Bid) -> Action {
-        self.given_back(bid.tick);
-        self.ask(Bid::new(bid.tick), Some(bid.doubt()))
-    }
-
-    fn settled(&mut self, bid: &Bid) -> Action {
+    fn settled(&mut self, bid: &Bid, is_rerun: bool) -> Action {
         self.decided = self.decided.max(bid.tick.instant());
-        // What came while it waited may be too late by now.
-        self.delayed_by = bid.waited.then_some(Reason::Late);
+        // What came while it waited may be too late by now; of newer ticks a rerun says nothing.
+        self.delayed_by = self.delayed_by.filter(|_| is_rerun).or(bid.waited.then_some(Reason::Late));
         self.rest()
     }
 

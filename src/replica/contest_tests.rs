@@ -43,7 +43,7 @@ pub(super) fn claimed(action: Action) -> Bid {
 }
 
 pub(super) fn reply(answer: Answer) -> Reply {
-    Reply { now: T0, mark: None, lease: None, answer }
+    Reply { now: T0, mark: None, lease: None, rerun: None, answer }
 }
 
 pub(super) fn won() -> Reply {

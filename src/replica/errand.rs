@@ -46,6 +46,8 @@ pub(super) enum Done {
     Forgotten,
     /// A lock was given back, as far as possible.
     Abandoned,
+    /// The others are told of a rerun, as far as possible.
+    Announced,
     /// This replica's own run has shown that it lives, or has ended.
     Proven(JobName),
     /// What there is to know about how the store is set up, if it told.
@@ -76,6 +78,12 @@ async fn give_back(shop: &Shop, job: &JobName, doubt: Doubt) {
         }
         tokio::time::sleep(ABANDON_PAUSE).await;
     }
+}
+
+/// Tells the others to look at the job's record: a run was cut short. Without it, they look when its lease would be over.
+pub(super) async fn announce(shop: Arc<Shop>, job: JobName) -> Done {
+    let _ = shop.store.announce(&job).await;
+    Done::Announced
 }
 
 /// Reads what a former life left behind. A disk that does not answer is not waited for: what it holds costs a lease.

@@ -178,7 +178,9 @@ pub(super) fn finish_in_mid_run(holding: Holding, era: Era, now: UtcMillis) -> F
 /// The finish of a run of which nothing else is known.
 fn cut_short(holding: Holding, era: Era, verdict: Verdict, ended: UtcMillis) -> Finish {
     let (exit_code, signal, tail) = (None, None, String::new());
-    Finish { holding, era, attempt: 1, verdict, ended, exit_code, signal, tail }
+    // How many attempts there were, nobody has told.
+    let attempt = holding.tries;
+    Finish { holding, era, attempt, verdict, ended, exit_code, signal, tail }
 }
 
 #[cfg(test)]

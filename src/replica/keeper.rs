@@ -8,14 +8,14 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::job::{Cause, JobName, JobSpec, RunId, Tick};
+use crate::job::{Cause, JobName, JobSpec, Outcome, RunId, Tick};
 use crate::lease::{
     Abandon, Answer, BootInstant, Deadline, Era, Finish, Holding, Protection, Renew, Reply, Request,
 };
 use crate::run::{Ended, Identity, Launch, StopOrder, StopReason};
 use crate::store::StoreError;
 
-use super::attempts::Attempts;
+use super::attempts::{Attempts, first_attempt};
 use super::event::{Event, RunRef};
 use super::hold::{Duty, Hold};
 use super::line::Line;
@@ -48,6 +48,8 @@ pub(super) struct Kept {
     pub(super) run: RunId,
     /// The tick that is open again, as nothing was started for it.
     pub(super) given_back: Option<Tick>,
+    /// The tick that may run once more, as its run was cut short, or its rerun not started.
+    pub(super) cut_short: Option<Tick>,
 }
 
 /// Runs the command under the lock, and returns when nothing of it is left and its end is recorded.
@@ -77,10 +79,16 @@ impl Grant {
             tick_local: self.spec.schedule.local_text(self.holding.tick),
             fence: self.holding.fence,
             run: self.holding.run,
-            attempt: 1,
+            attempt: first_attempt(&self.spec, self.holding.tries),
             cause: self.holding.cause,
             node: self.holding.node.clone(),
         }
+    }
+
+    /// Whether the tick may run once more, after the run ended so.
+    fn has_rerun_left(&self, ended: &Ended) -> bool {
+        let is_cut_short = ended.was_tried && ended.verdict.outcome == Outcome::Interrupted;
+        is_cut_short && self.holding.may_run_again() || !ended.was_tried && self.holding.cause == Cause::Rerun
     }
 }
 
@@ -127,9 +135,10 @@ impl Keeper {
         };
         let (log, count, ended) = self.hold_while(running).await;
         self.line.over.cancel();
-        // A manual run decides no tick, and so gives none back.
-        let decides = self.run.cause != Cause::Manual;
+        // A manual run decides no tick, and so gives none back; a rerun gives back itself alone.
+        let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
         let given_back = Some(self.run.tick).filter(|_| !ended.was_tried && decides);
+        let cut_short = Some(self.run.tick).filter(|_| self.grant.has_rerun_left(&ended));
         // The store first: until then the lock is held, and others wait for it.
         if ended.was_tried {
             self.tell_end(count, &ended);
@@ -140,7 +149,7 @@ impl Keeper {
             let unnoted = shop.ledger.forget_run(&self.run.job, self.run.run);
             tokio::join!(unnoted, self.record(Request::Abandon(abandon)), shop.logs.forget(log));
         }
-        Kept { job: self.run.job, run: self.run.run, given_back }
+        Kept { job: self.run.job, run: self.run.run, given_back, cut_short }
     }
 
     /// Renews until the run is over, and orders it to stop when the lock is lost.

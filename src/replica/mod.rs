@@ -44,6 +44,8 @@ mod proposal;
 mod recall;
 mod reloading;
 #[cfg(test)]
+mod rerun_tests;
+#[cfg(test)]
 mod revising_tests;
 mod room;
 mod roster;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use crate::job::{JobName, Tick, UtcMillis};
+use crate::job::{JobName, OnInterrupt, Tick, UtcMillis};
 use crate::lease::{BootInstant, Deadline, Pace, Protection, Reply};
 use crate::run::{StopOrder, StopReason};
 use crate::store::StoreError;
@@ -15,7 +15,6 @@ use super::errand::{self, Done};
 use super::event::Event;
 use super::keeper::{Grant, Kept, keep};
 use super::line::Line;
-use super::standing::Standing;
 
 impl Driver {
     /// Looks whether a tick of the job is due by `now`, and does what follows.
@@ -36,11 +35,8 @@ impl Driver {
             }
             return;
         }
-        let spec = Arc::clone(contest.spec());
-        let standing = roster.standing(&spec, self.room.is_there_for(job));
-        contest.stand(standing);
-        let action = contest.wake(now, |tick| roster.stagger(&spec, tick));
-        if matches!(standing, Standing::Full(_)) && contest.tick().is_some() {
+        let action = contest.look(now, roster, self.room.is_there_for(job));
+        if contest.waits_for_room(now) {
             self.room.wait(job);
         }
         self.perform(job, action);
@@ -89,7 +85,7 @@ impl Driver {
             Done::Opened { opened, told } => self.opened(opened, told),
             Done::Obeyed { job, run, sent, result } => self.obeyed(&job, run, sent, result),
             Done::Looked { job, record } => self.looked(&job, record),
-            Done::Abandoned | Done::Forgotten => {}
+            Done::Abandoned | Done::Announced | Done::Forgotten => {}
             Done::Inspected(found) => self.inspected(found),
             Done::Proven(job) => {
                 if let Some(contest) = self.contests.get_mut(&job) {
@@ -197,14 +193,26 @@ impl Driver {
         self.lines.remove(&kept.run);
         self.update_beat();
         self.prune();
+        if kept.cut_short.is_some() && self.reruns(&kept.job) {
+            // Others hear of it with their next heartbeat.
+            self.errands.spawn(errand::announce(Arc::clone(&self.shop), kept.job.clone()));
+        }
         if let Some(contest) = self.contests.get_mut(&kept.job) {
             if let Some(tick) = kept.given_back {
                 contest.given_back(tick);
+            }
+            if let Some(tick) = kept.cut_short {
+                contest.cut_short_here(tick, Some(self.shop.node.clone()), self.shop.now());
             }
             contest.hurry(self.shop.now());
         }
         self.look_at(&kept.job, self.shop.now());
         self.vacate(&kept.job);
+    }
+
+    /// Whether a run of the job that was cut short is to run once more.
+    pub(super) fn reruns(&self, job: &JobName) -> bool {
+        self.jobs.get(job).is_some_and(|job| job.spec.enabled && job.spec.on_interrupt == OnInterrupt::Rerun)
     }
 
     /// Deletes logs that are kept no longer, off the loop.

@@ -82,6 +82,7 @@ impl Driver {
             Ok(Some(record)) => {
                 self.hear_pausing(job, record.pausing());
                 self.hear_stop(job, &record);
+                self.hear_cut_short(job, &record);
                 self.hear_order(job, &record);
             }
         }
@@ -93,6 +94,15 @@ impl Driver {
             && self.lines.contains_key(&run)
         {
             self.shop.events.tell(Event::KillHeard { job: job.clone(), run, by });
+        }
+    }
+
+    /// The record tells that a run was cut short: whoever has room for it takes it up.
+    fn hear_cut_short(&mut self, job: &JobName, record: &Record) {
+        let now = self.shop.now();
+        if let (Some(rerun), Some(contest)) = (record.cut_short(), self.contests.get_mut(job)) {
+            contest.hear_of_rerun(Some(&rerun), now);
+            self.look_at(job, now);
         }
     }
 

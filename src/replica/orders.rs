@@ -132,6 +132,7 @@ impl Driver {
             order: Some(order.id),
             lease: spec.lease,
             overlap: spec.overlap,
+            reruns_within: contest.reruns_within(&spec, order.tick),
         };
         self.errands.spawn(errand::obey(Arc::clone(&self.shop), job.clone(), manual));
     }
@@ -165,6 +166,7 @@ impl Driver {
         self.shop.hear(&reply);
         if let Some(contest) = self.contests.get_mut(job) {
             contest.saw(reply.lease);
+            contest.hear_of_rerun(reply.rerun.as_ref(), self.shop.now());
         }
         match reply.answer {
             Answer::Won { fence, tries, started } => {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::job::{CatchUp, Cause, JobSpec, Reason, Tick, UtcMillis};
+use crate::job::{CatchUp, Cause, JobSpec, OnInterrupt, Reason, Tick, UtcMillis};
 use crate::lease::{Caller, Claim, Gap, Open, ScheduleHash};
 
 use super::action::Bid;
@@ -20,6 +20,8 @@ pub(super) struct Proposal<'a> {
     pub(super) decided: UtcMillis,
     /// Why ticks before the claimed one were not decided, if that is known.
     pub(super) delayed_by: Option<Reason>,
+    /// What happens to a tick whose run was interrupted.
+    pub(super) on_interrupt: OnInterrupt,
 }
 
 impl Contest {
@@ -31,7 +33,8 @@ impl Contest {
 
     /// The job as this replica knows it, to be put into requests.
     pub(super) fn proposal(&self) -> Proposal<'_> {
-        Proposal { spec: self.spec(), decided: self.decided, delayed_by: self.delayed_by }
+        let on_interrupt = self.on_interrupt();
+        Proposal { spec: self.spec(), decided: self.decided, delayed_by: self.delayed_by, on_interrupt }
     }
 }
 
@@ -50,7 +53,7 @@ impl Proposal<'_> {
             lease: spec.lease,
             start_deadline: spec.start_deadline_of(bid.tick),
             overlap: spec.overlap,
-            on_interrupt: spec.on_interrupt,
+            on_interrupt: self.on_interrupt,
             catch_up: is_catch_up(spec, bid.tick, now),
             wall: now,
             unfit: bid.unfit,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use crate::job::JobName;
-use crate::lease::{Answer, Finish, Open, Protection};
+use crate::lease::{Answer, Finish, Open, Protection, Rerun};
 use crate::store::Replied;
 
 use super::driver::Driver;
@@ -104,14 +104,14 @@ impl Driver {
     }
 
     pub(super) fn opened(&mut self, opened: Vec<(JobName, Replied)>, told: Vec<(RunRef, Replied)>) {
-        for (run, reply) in told {
-            self.told(run, reply);
-        }
         let now = self.shop.now();
         for (job, reply) in opened {
             self.opening.remove(&job);
             let Some(contest) = self.contests.get_mut(&job) else { continue };
             contest.saw(reply.as_ref().ok().and_then(|reply| reply.lease));
+            if let Ok(reply) = &reply {
+                contest.hear_of_rerun(reply.rerun.as_ref(), now);
+            }
             match reply.map(|reply| (reply.mark, reply.answer)) {
                 Ok((mark, Answer::Opened { sched, pausing })) => {
                     contest.opened(mark.unwrap_or_default(), &sched, now);
@@ -131,12 +131,33 @@ impl Driver {
                 }
             }
         }
+        // After the answers of before: what was told is the newest.
+        for (run, reply) in told {
+            self.told(run, reply);
+        }
+    }
+
+    /// A run of a former life was cut short: others take it up, or this replica does.
+    fn hear_of_former(&mut self, job: &JobName, rerun: Option<&Rerun>) {
+        let now = self.shop.now();
+        if let (Some(rerun), Some(contest)) =
+            (rerun.filter(|rerun| !rerun.goes_on), self.contests.get_mut(job))
+        {
+            contest.hear_of_rerun(Some(rerun), now);
+            self.look_at(job, now);
+            if self.reruns(job) {
+                self.errands.spawn(errand::announce(Arc::clone(&self.shop), job.clone()));
+            }
+        }
     }
 
     /// The store was told how a run ended, or did not answer: then it is told again.
     fn told(&mut self, run: RunRef, reply: Replied) {
         let job = run.job.clone();
         self.opening.remove(&job);
+        if let Ok(reply) = &reply {
+            self.hear_of_former(&job, reply.rerun.as_ref());
+        }
         match reply.map(|reply| reply.answer) {
             Ok(Answer::Finished) => self.shop.events.tell(Event::RunRecalled { run }),
             Ok(_) => {}

@@ -1,6 +1,7 @@
 //! Who is alive, and who asks first: the replicas are ranked anew for each tick, so that none of them wins everything
 //! and not all of them ask at once. Safety never rests on this.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::job::{JobName, JobSpec, Label, NodeName, Reason, Tick, UtcMillis};
@@ -21,6 +22,12 @@ const PER_TICK: Duration = Duration::from_micros(200);
 
 /// However many are due, a dead replica's ticks are not later than this.
 const MAX_STEP: Duration = Duration::from_millis(200);
+
+/// A replica that lost a run leaves its rerun to others for this long: they hear of it with their next heartbeat.
+const HEAD_START: Duration = Duration::from_secs(3);
+
+/// Who is not heard from for so long may be dead: two heartbeats are missing. Asking in vain costs nothing but the question.
+const DOUBTED_AFTER: Duration = Duration::from_millis(2_500);
 
 /// Ranks beyond this ask together: the last of many replicas must not be late.
 const MAX_STAGGERED: u32 = 4;
@@ -45,6 +52,8 @@ impl Mate {
 pub struct Roster {
     me: Mate,
     others: Vec<Mate>,
+    /// What goes on somewhere, this replica included.
+    running: HashSet<JobName>,
     /// How many ticks are due at once.
     crowd: u32,
 }
@@ -52,7 +61,12 @@ pub struct Roster {
 impl Roster {
     /// A replica that knows of no other.
     pub fn alone(me: NodeName) -> Self {
-        Self { me: Mate { node: me, labels: Vec::new(), full: false }, others: Vec::new(), crowd: 1 }
+        Self {
+            me: Mate { node: me, labels: Vec::new(), full: false },
+            others: Vec::new(),
+            running: HashSet::new(),
+            crowd: 1,
+        }
     }
 
     /// This replica carries these labels.
@@ -79,6 +93,21 @@ impl Roster {
             full: beat.full,
         };
         self.others = others.map(mate).collect();
+        let heard = peers.iter().filter(|peer| now.since(peer.at) <= DOUBTED_AFTER);
+        self.running = heard.flat_map(|peer| &peer.beat.running).map(|run| run.job.clone()).collect();
+    }
+
+    /// Whether a run of the job goes on, as far as heartbeats tell.
+    pub fn runs(&self, job: &JobName) -> bool {
+        self.running.contains(job)
+    }
+
+    /// How long this replica leaves a rerun to the others: it does not take up what was cut short by itself, unless
+    /// nobody else does.
+    pub fn head_start(&self, spec: &JobSpec, cut_short_by: Option<&NodeName>) -> Duration {
+        let is_left = cut_short_by == Some(&self.me.node);
+        let has_others = self.others.iter().any(|other| other.is_fit_for(spec));
+        if is_left && has_others { HEAD_START } else { Duration::ZERO }
     }
 
     /// Whether it is another replica, heard from lately, that still takes ticks.
@@ -148,4 +177,4 @@ fn weight(job: &JobName, tick: Tick, node: &NodeName) -> u64 {
 
 #[cfg(test)]
 #[path = "roster_tests.rs"]
-mod tests;
+pub(super) mod tests;

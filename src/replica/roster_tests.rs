@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::*;
 use crate::config::{Overrides, Source, load};
 use crate::job::RunId;
-use crate::store::Beat;
+use crate::store::{Beat, BeatRun};
 
 fn name(name: &str) -> NodeName {
     NodeName::parse(name).expect("name")
@@ -22,7 +22,7 @@ fn job(job: &str, keys: &str) -> Arc<JobSpec> {
     config.jobs.into_values().next().expect("one job")
 }
 
-fn peer(node: &str, at: i64) -> Peer {
+pub(in crate::replica) fn peer(node: &str, at: i64) -> Peer {
     let beat = Beat {
         node: name(node),
         life: RunId::new(),
@@ -174,4 +174,33 @@ fn a_replica_that_dies_costs_its_ticks_the_stagger_and_no_more_however_many_are_
             assert!(delays[0].is_zero() && !delays[1].is_zero() && delays[1] <= most, "{due}: {delays:?}");
         }
     }
+}
+
+#[test]
+fn what_heartbeats_list_goes_on_until_two_of_them_are_missing() {
+    let mut listed = peer("b", 10_000);
+    listed.beat.running = vec![BeatRun { job: JobName::parse("x").expect("name"), run: RunId::new() }];
+    listed.beat.draining = true;
+    let mut roster = Roster::alone(name("a"));
+    let mut runs_at = |now: i64| {
+        roster.learn(std::slice::from_ref(&listed), UtcMillis(now));
+        roster.runs(&JobName::parse("x").expect("name"))
+    };
+    assert!(runs_at(12_500), "also where their replica drains");
+    assert!(!runs_at(12_501));
+}
+
+#[test]
+fn who_lost_a_run_leaves_it_to_those_who_could_run_it_if_there_are_any() {
+    let spec = job("x", "only_on = [\"gpu\"]");
+    let me = name("a");
+    let head_start = |peers: &[Peer], by: &NodeName| {
+        let mut roster = Roster::alone(me.clone());
+        roster.learn(peers, UtcMillis(0));
+        roster.head_start(&spec, Some(by))
+    };
+    let (fit, unfit) = ([labelled("b", &["gpu"])], [peer("b", 0)]);
+    assert!(head_start(&fit, &me) > Duration::ZERO);
+    assert_eq!(head_start(&fit, &name("b")), Duration::ZERO, "another's run is taken up at once");
+    assert_eq!(head_start(&unfit, &me), Duration::ZERO, "nobody else could run it");
 }

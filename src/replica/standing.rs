@@ -44,7 +44,8 @@ impl Contest {
     /// The tick to ask for by now.
     pub(super) fn tick_at_hand(&self, now: UtcMillis) -> Option<Tick> {
         match self.standing {
-            Standing::Takes => candidate(self.spec(), self.past(), now),
+            // A rerun goes first.
+            Standing::Takes => self.rerun_at_hand(now).or_else(|| candidate(self.spec(), self.past(), now)),
             Standing::Full(_) => self.overdue(now).or_else(|| {
                 let may_start = |tick: &Tick| now < end_of(self.spec(), *tick);
                 candidate(self.spec(), self.past(), now).filter(may_start)
@@ -56,7 +57,7 @@ impl Contest {
     /// When a tick is asked for that is not asked for yet.
     pub(super) fn asked_at(&self, tick: Tick, stagger: Duration, now: UtcMillis) -> UtcMillis {
         match self.standing {
-            Standing::Takes => tick.instant().plus(stagger),
+            Standing::Takes => self.due(tick).plus(stagger),
             Standing::Full(_) if self.overdue(now) != Some(tick) => tick.instant().plus(stagger),
             Standing::Full(_) | Standing::Watches(_) => {
                 end_of(self.spec(), tick).plus(self.first_word() + stagger)
@@ -135,7 +136,7 @@ mod tests {
     fn consumed(contest: &mut Contest, now: UtcMillis) {
         let missed = Verdict::because(Outcome::Missed, Reason::NoReplica);
         let answer = Answer::Consumed(missed);
-        let reply = Reply { now, mark: None, lease: None, answer };
+        let reply = Reply { now, mark: None, lease: None, rerun: None, answer };
         contest.answered(&reply, now, BootInstant(Duration::ZERO), true);
     }
 
@@ -187,7 +188,7 @@ mod tests {
         let asked = (Tick(at(60_000)), Some(Reason::Capacity));
         assert_eq!(claimed(contest.wake(at(60_000), at_once)), asked);
         let early = Answer::Early { wait: Duration::from_millis(10_001) };
-        let reply = Reply { now: at(60_000), mark: None, lease: None, answer: early };
+        let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
         let (_, action) = contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
         assert_eq!(action, Action::WakeAt(at(70_001)));
         assert_eq!(claimed(contest.wake(at(70_001), at_once)), asked);
@@ -199,7 +200,7 @@ mod tests {
         contest.stand(Standing::Full(Reason::Capacity));
         claimed(contest.wake(at(60_000), at_once));
         let early = Answer::Early { wait: Duration::from_millis(10_001) };
-        let reply = Reply { now: at(60_000), mark: None, lease: None, answer: early };
+        let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
         contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
         contest.stand(Standing::Takes);
         assert_eq!(claimed(contest.wake(at(62_000), at_once)), (Tick(at(60_000)), None));
@@ -211,7 +212,7 @@ mod tests {
         contest.stand(Standing::Full(Reason::Capacity));
         claimed(contest.wake(at(60_000), at_once));
         let early = Answer::Early { wait: Duration::from_millis(60_001) };
-        let reply = Reply { now: at(60_000), mark: None, lease: None, answer: early };
+        let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
         contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
         assert_eq!(contest.wake(at(120_000), at_once), Action::WakeAt(at(120_001)));
         assert_eq!(claimed(contest.wake(at(120_001), at_once)).0, Tick(at(60_000)));

@@ -3,7 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use solocron::clock::{Clock, SystemClock};
 
-use crate::harness::{Cluster, Plan};
+use crate::harness::Cluster;
+use crate::plan::Plan;
 use crate::redis_server::RedisServer;
 
 /// The shortest lease there may be.

@@ -17,6 +17,8 @@ use solocron::clock::{Clock, SystemClock};
 use tempfile::TempDir;
 
 use crate::c_program::compile;
+use crate::plan::Plan;
+use crate::process::descendants;
 use crate::witness::{self, Witnessed, check};
 
 /// No single thing that these tests wait for takes longer than this, however busy the machine.
@@ -24,35 +26,6 @@ const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Ticks of the first two seconds are left out.
 const WARM_UP_MS: i64 = 2_000;
-
-/// How a cluster is made up.
-#[derive(Clone, Copy)]
-pub(crate) struct Plan<'a> {
-    /// The store's address.
-    pub(crate) store: &'a str,
-    /// How many jobs.
-    pub(crate) jobs: usize,
-    /// When each of them runs.
-    pub(crate) schedule: &'a str,
-    /// Further keys of each job, a line each.
-    pub(crate) keys: &'a str,
-    /// How long each run takes.
-    pub(crate) run_ms: u32,
-    /// One replica each, with its clock off by so many milliseconds.
-    pub(crate) skews_ms: &'a [i64],
-    /// Further flags of each replica; of those beyond, none.
-    pub(crate) flags: &'a [&'a str],
-    /// A protection that is switched off.
-    pub(crate) off: Option<&'a str>,
-}
-
-impl<'a> Plan<'a> {
-    /// One short job every second on one replica.
-    pub(crate) fn on(store: &'a str) -> Self {
-        let schedule = "* * * * * *";
-        Self { store, jobs: 1, schedule, keys: "", run_ms: 0, skews_ms: &[0], flags: &[], off: None }
-    }
-}
 
 /// A replica, and how it is started again.
 struct Replica {
@@ -62,7 +35,8 @@ struct Replica {
 
 /// Running replicas.
 pub(crate) struct Cluster {
-    replicas: Vec<Replica>,
+    /// By their numbers.
+    replicas: BTreeMap<usize, Replica>,
     lines: Receiver<String>,
     /// For the log of a replica that is started again; none any more once all of them are to end.
     heard: Option<Sender<String>>,
@@ -105,19 +79,23 @@ impl Cluster {
             let child = spawn(&mut command, &heard);
             Replica { command, child }
         };
-        let replicas = plan.skews_ms.iter().enumerate().map(replica).collect();
+        let replicas = plan
+            .skews_ms
+            .iter()
+            .enumerate()
+            .map(|(number, skew)| (number, replica((number, skew))))
+            .collect();
         Self { replicas, lines, heard: Some(heard), log: String::new(), folder, jobs: plan.jobs }
     }
 
     /// Drains a replica, named by its number, and starts it again as soon as it has ended.
     pub(crate) fn restart(&mut self, number: usize) {
-        let replica = &mut self.replicas[number];
-        signal(&replica.child, Signal::SIGTERM);
+        signal(&self.replicas[&number].child, Signal::SIGTERM);
         let node = format!("n{number}");
         self.wait_for("a drained replica", |event| {
             event["message"] == "replica stopped" && event["node"] == *node
         });
-        let replica = &mut self.replicas[number];
+        let replica = self.replicas.get_mut(&number).expect("it was not killed before");
         let status = replica.child.wait().expect("the replica is our child");
         assert!(status.success(), "a drained replica ends well: {status}\n{}", self.log);
         replica.child = spawn(&mut replica.command, self.heard.as_ref().expect("it is not the end yet"));
@@ -186,10 +164,31 @@ impl Cluster {
 
     /// Kills a replica, named n0, n1, and so on.
     pub(crate) fn kill(&mut self, node: &str) {
-        let number: usize = node.trim_start_matches('n').parse().expect("a replica's name");
-        let mut replica = self.replicas.remove(number).child;
+        let mut replica = self.replicas.remove(&number_of(node)).expect("it was not killed before").child;
         replica.kill().expect("the replica is our child");
         replica.wait().expect("the replica is our child");
+    }
+
+    /// Kills a replica and its guards.
+    pub(crate) fn kill_with_guards(&mut self, node: &str) {
+        let id = i32::try_from(self.replicas[&number_of(node)].child.id()).expect("process ids are small");
+        let guards: Vec<Pid> = descendants(Pid::from_raw(id)).into_iter().filter(is_guard).collect();
+        assert!(!guards.is_empty(), "every run has its guard");
+        self.kill(node);
+        for guard in guards {
+            // It may have gone with its replica already.
+            let _ = kill(guard, Signal::SIGKILL);
+        }
+    }
+
+    /// Tells a replica to drain.
+    pub(crate) fn drain_one(&self, node: &str) {
+        signal(&self.replicas[&number_of(node)].child, Signal::SIGTERM);
+    }
+
+    /// What the jobs have written down so far.
+    pub(crate) fn witnessed(&self) -> Vec<Witnessed> {
+        witness::read(&records(&self.folder))
     }
 
     /// Drains all replicas, and finds nothing wrong in what the jobs of this period wrote down.
@@ -209,7 +208,7 @@ impl Cluster {
 
     fn drain(&mut self) -> Vec<Witnessed> {
         self.heard = None;
-        for replica in &self.replicas {
+        for replica in self.replicas.values() {
             signal(&replica.child, Signal::SIGTERM);
         }
         // The lines end when the last replica does.
@@ -217,7 +216,7 @@ impl Cluster {
             self.log += &line;
             self.log.push('\n');
         }
-        for replica in &mut self.replicas {
+        for replica in self.replicas.values_mut() {
             let status = replica.child.wait().expect("replicas are our children");
             assert!(status.success(), "a drained replica ends well: {status}\n{}", self.log);
         }
@@ -227,7 +226,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for replica in &mut self.replicas {
+        for replica in self.replicas.values_mut() {
             // An error says that it is gone already.
             let _ = replica.child.kill();
             let _ = replica.child.wait();
@@ -237,6 +236,16 @@ impl Drop for Cluster {
             let _ = kill(Pid::from_raw(orphan.pid), Signal::SIGKILL);
         }
     }
+}
+
+/// The number of n0, n1, and so on.
+fn number_of(node: &str) -> usize {
+    node.trim_start_matches('n').parse().expect("a replica's name")
+}
+
+fn is_guard(pid: &Pid) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.starts_with("lease-guard")
 }
 
 fn signal(child: &Child, signal: Signal) {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::harness::{Cluster, Plan};
+use crate::harness::Cluster;
+use crate::plan::Plan;
 use crate::redis_server::RedisServer;
 use crate::witness::Witnessed;
 

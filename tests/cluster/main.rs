@@ -7,16 +7,22 @@ mod c_program;
 mod faults;
 mod harness;
 mod labels;
+mod plan;
 mod policies;
+#[expect(dead_code, reason = "what the tests of the program need besides")]
+#[path = "../support/process.rs"]
+mod process;
 #[expect(dead_code, reason = "what the tests of the stores need besides")]
 #[path = "../support/redis_server.rs"]
 mod redis_server;
+mod rerun;
 mod rolling;
 mod witness;
 
 use std::collections::BTreeMap;
 
-use harness::{Cluster, Plan};
+use harness::Cluster;
+use plan::Plan;
 use redis_server::RedisServer;
 use witness::{Violation, Witnessed, check};
 

@@ -7,7 +7,8 @@ use solocron::clock::{Clock, SystemClock};
 use solocron::config::{Overrides, Source, load};
 use solocron::lease::{Era, Record, ScheduleHash};
 
-use crate::harness::{Cluster, Plan};
+use crate::harness::Cluster;
+use crate::plan::Plan;
 use crate::redis_server::RedisServer;
 use crate::witness::{Violation, Witnessed, check};
 

@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 use solocron::clock::{Clock, SystemClock};
 
-use crate::harness::{Cluster, Plan};
+use crate::harness::Cluster;
+use crate::plan::Plan;
 use crate::redis_server::RedisServer;
 use crate::witness::{Witnessed, check};
 use crate::{PERIOD_MS, shares};

@@ -13,6 +13,8 @@ pub(crate) struct Witnessed {
     pub(crate) fence: i64,
     pub(crate) pid: i32,
     pub(crate) start_us: i64,
+    pub(crate) attempt: u32,
+    pub(crate) cause: String,
     /// Absent when the job was cut short.
     pub(crate) end_us: Option<i64>,
 }
@@ -48,7 +50,7 @@ pub(crate) fn read(file: &Path) -> Vec<Witnessed> {
     let mut by_run: HashMap<String, usize> = HashMap::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
-        let [what, at_us, job, tick_ms, node, fence, run, pid] = words[..] else {
+        let [what, at_us, job, tick_ms, node, fence, run, pid, attempt, cause] = words[..] else {
             panic!("a torn line: {line}");
         };
         let at_us = at_us.parse().expect("microseconds");
@@ -64,6 +66,8 @@ pub(crate) fn read(file: &Path) -> Vec<Witnessed> {
             fence: fence.parse().expect("a fence"),
             pid: pid.parse().expect("a process id"),
             start_us: at_us,
+            attempt: attempt.parse().expect("an attempt"),
+            cause: cause.to_owned(),
             end_us: None,
         });
     }
@@ -127,6 +131,8 @@ mod tests {
             node: "n".into(),
             fence,
             pid: 0,
+            attempt: 1,
+            cause: "schedule".into(),
             start_us: start_ms * 1_000,
             end_us: Some(end_ms * 1_000),
         }

@@ -366,7 +366,10 @@ fn a_rerun_leaves_forgotten_ticks_to_be_told_of() {
     book.pass(secs(70));
     book.open(|open| open.caller.heard = at(65.0));
     book.pass(LEASE);
-    let rerun = book.claim(tick(0.0), |claim| claim.on_interrupt = solocron::job::OnInterrupt::Rerun);
+    let rerun = book.claim(tick(0.0), |claim| {
+        claim.on_interrupt = solocron::job::OnInterrupt::Rerun;
+        claim.start_deadline = secs(3_600);
+    });
     assert!(is_won(&rerun), "{rerun:?}");
     assert_eq!(book.claim(tick(60.0), |_| {}), Answer::Consumed(LOST));
 }

@@ -191,7 +191,7 @@ fn rule_10_a_catch_up_is_never_late_but_not_for_an_edited_schedule() {
 }
 
 #[test]
-fn rule_10_a_rerun_is_never_late() {
+fn rule_10_a_rerun_is_not_late_however_long_its_tick_is_past() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let holding = book.win(tick(0.0));

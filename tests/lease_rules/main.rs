@@ -17,6 +17,7 @@ mod manual;
 mod open;
 mod pausing;
 mod promises;
+mod rerun;
 #[path = "../support/sample.rs"]
 mod sample;
 mod trigger;

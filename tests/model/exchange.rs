@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use solocron::job::{Cause, Outcome, Reason, UtcMillis, Verdict};
+use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Tick, UtcMillis, Verdict};
 use solocron::lease::{Abandon, Answer, Claim, Deadline, Holding, Open, Protection, Renew, Reply, Request};
 
 use crate::replica::{Bid, Lock, Up};
@@ -136,10 +136,16 @@ impl World {
     /// The bid in doubt, if its tick is still at hand, or was perhaps decided by itself; else one for the tick at hand.
     fn bid_at_hand(&self, setting: &Setting, who: usize) -> Option<Bid> {
         let replica = &self.replicas[who];
-        let candidate = replica.candidate(setting, who, self.step);
+        let candidate = self.rerun_at_hand(setting).or_else(|| replica.candidate(setting, who, self.step));
         let is_at_hand = |bid: &&Bid| bid.tick.instant() <= replica.decided || Some(bid.tick) == candidate;
         let new = |tick| Bid { run: run_id(self.next_run), tick, era: era(replica.era) };
         replica.bid.as_ref().filter(is_at_hand).cloned().or_else(|| candidate.map(new))
+    }
+
+    /// A tick that was cut short goes first. Here everyone knows of it; in truth, answers tell.
+    fn rerun_at_hand(&self, setting: &Setting) -> Option<Tick> {
+        let reruns = setting.on_interrupt == OnInterrupt::Rerun;
+        self.store.record.as_ref().filter(|_| reruns)?.cut_short().map(|rerun| rerun.tick)
     }
 
     fn claim_for(&self, setting: &Setting, who: usize, bid: &Bid) -> Claim {

@@ -184,7 +184,7 @@ impl History {
     }
 
     fn manual(&mut self, record: Option<&Record>, now: UtcMillis) -> Manual {
-        let order = self.runs[0];
+        let (order, within) = (self.runs[0], self.span());
         Manual {
             caller: self.caller(now),
             run: self.run(record),
@@ -193,6 +193,7 @@ impl History {
             order: self.maybe(order),
             lease: self.lease(),
             overlap: self.overlap(),
+            reruns_within: self.one_in(4).then_some(within),
         }
     }
 

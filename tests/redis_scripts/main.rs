@@ -21,7 +21,7 @@ use pair::Pair;
 use support::redis_server::RedisServer;
 
 /// Steps of all histories together.
-const STEPS: usize = 40_000;
+const STEPS: usize = 50_000;
 
 /// A history as long as this has met all kinds of records; a new one starts from none.
 const STEPS_PER_HISTORY: usize = 400;

@@ -72,6 +72,7 @@ pub(crate) fn manual(caller: Caller) -> Manual {
         order: None,
         lease: LEASE,
         overlap: Overlap::Skip,
+        reruns_within: None,
         caller,
     }
 }

@@ -22,9 +22,10 @@ static const char *variable(const char *name) {
 
 static void say(const char *file, const char *what, long long at) {
     char line[512];
-    int length = snprintf(line, sizeof line, "%s %lld %s %s %s %s %s %d\n", what, at, variable("SOLOCRON_JOB"),
+    int length = snprintf(line, sizeof line, "%s %lld %s %s %s %s %s %d %s %s\n", what, at, variable("SOLOCRON_JOB"),
                           variable("SOLOCRON_TICK_MS"), variable("SOLOCRON_NODE"), variable("SOLOCRON_FENCE"),
-                          variable("SOLOCRON_RUN"), getpid());
+                          variable("SOLOCRON_RUN"), getpid(), variable("SOLOCRON_ATTEMPT"),
+                          variable("SOLOCRON_CAUSE"));
     int out = open(file, O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (out < 0 || write(out, line, length) != length) {
         exit(9);

@@ -1,9 +1,9 @@
 //! The bid at hand of a contest: its tick, whether it is under way, and whether it may hold the lock unheard.
 
-use crate::job::Tick;
+use crate::job::{Tick, UtcMillis};
 use crate::lease::Claim;
 
-use super::super::action::Doubt;
+use super::super::action::{Action, Bid, Doubt};
 use super::{Contest, State};
 
 impl Contest {
@@ -39,6 +39,20 @@ impl Contest {
     /// Gives up the bid at hand.
     pub fn forget(&mut self) {
         self.state = State::Idle;
+    }
+
+    /// Nothing was started for the tick, and it is open again.
+    pub(in crate::replica) fn given_back(&mut self, tick: Tick) {
+        self.decided = self.decided.min(UtcMillis(tick.as_millis() - 1));
+    }
+
+    /// The tick is given back, and then claimed anew under another run id.
+    pub(super) fn too_late(&mut self, bid: &Bid, tries: u32, now: UtcMillis) -> Action {
+        match tries > 1 {
+            true => self.cut_short_here(bid.tick, None, now),
+            false => self.given_back(bid.tick),
+        }
+        self.ask(Bid::new(bid.tick), Some(bid.doubt()))
     }
 
     /// Whether a claim is under way.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::job::{JobSpec, Reason, UtcMillis};
+use crate::job::{JobSpec, OnInterrupt, Reason, UtcMillis};
 use crate::lease::Answer;
 
 use super::super::action::{Action, Bid, Doubt, Finding, Wanted};
@@ -25,6 +25,9 @@ impl Contest {
         // The former lease may still be held; it is the largest that was seen, or another is.
         self.largest_lease = self.largest_lease.max(spec.lease);
         self.spec = spec;
+        if self.spec.on_interrupt == OnInterrupt::Skip {
+            self.hear_of_rerun(None, self.since);
+        }
         self.outdate(Wanted::Anew);
     }
 
@@ -34,6 +37,7 @@ impl Contest {
         self.revise(spec);
         self.retired = false;
         self.since = self.since.max(now);
+        self.hear_of_rerun(None, now);
         let doubt = self.drop_tick();
         self.delayed_by = Some(Reason::Edited);
         doubt
@@ -42,6 +46,7 @@ impl Contest {
     /// The job is not scheduled any more. What may have been granted and was not started has to be given back.
     pub fn retire(&mut self) -> Option<Doubt> {
         self.retired = true;
+        self.hear_of_rerun(None, self.since);
         self.drop_tick()
     }
 

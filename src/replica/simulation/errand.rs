@@ -114,7 +114,9 @@ impl Node {
                 let order = if let Wish::Order(order) = wish { Some(order) } else { None };
                 let (run, tick) = (RunId::new(), Tick(asked));
                 let (lease, overlap) = (spec.lease, spec.overlap);
-                (run, tick, Request::Manual(Manual { caller, run, tick, asked, order, lease, overlap }))
+                let reruns_within = self.contests[job].reruns_within(spec, tick);
+                let manual = Manual { caller, run, tick, asked, order, lease, overlap, reruns_within };
+                (run, tick, Request::Manual(manual))
             }
         };
         let is_manual = matches!(request, Request::Manual(_));

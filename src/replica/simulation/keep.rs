@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::job::{JobSpec, RunId, Verdict};
+use crate::job::{JobSpec, Outcome, RunId, Verdict};
 use crate::lease::{
     Answer, BootInstant, Deadline, Era, Finish, Holding, Pace, Protection, Renew, Reply, Request,
 };
@@ -222,7 +222,12 @@ impl Node {
             self.deeds.push(Deed::Recorded { run, verdict: finish.verdict });
         }
         // `Driver::kept`.
-        let job = self.keeps.remove(at).job;
+        let Keep { job, holding, finish, .. } = self.keeps.remove(at);
+        let is_cut_short = |finish: &Finish| finish.verdict.outcome == Outcome::Interrupted;
+        if holding.may_run_again() && finish.as_ref().is_some_and(is_cut_short) {
+            let now = self.now();
+            self.contests[job].cut_short_here(holding.tick, Some(self.name.clone()), now);
+        }
         self.proven(job);
     }
 }

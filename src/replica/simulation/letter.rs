@@ -44,6 +44,6 @@ pub(super) enum Wish {
     Exec,
     /// Obey an order that was put into the record, as `trigger` does.
     Order(RunId),
-    /// Ask for a tick again, as survivors do for a run that was cut short.
+    /// Ask for a tick again, whatever is known of it: only what was cut short may run once more.
     Again(Tick),
 }

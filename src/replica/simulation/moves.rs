@@ -29,9 +29,7 @@ impl Node {
             self.contests[job].unheard(now);
             return;
         }
-        let (roster, spec) = (&self.watch.roster, &self.jobs[job]);
-        self.contests[job].stand(roster.standing(spec, true));
-        let action = self.contests[job].wake(now, |tick| roster.stagger(spec, tick));
+        let action = self.contests[job].look(now, &self.watch.roster, true);
         self.perform(job, action);
     }
 
@@ -104,7 +102,10 @@ impl Node {
             Errand::Known(opens, ends) => self.knows(opens, ends, answered),
             Errand::Open { job } => self.opened(job, a_reply(answered)),
             Errand::Renew { run, sent, era } => self.renewal_answered(run, (sent, era), a_reply(answered)),
-            Errand::Tell { job } => self.told(job, answered.is_ok()),
+            Errand::Tell { job } => {
+                let rerun = a_reply(answered).map(|reply| reply.rerun);
+                self.told(job, rerun);
+            }
             Errand::Finish { run } => self.finish_answered(run, a_reply(answered)),
             Errand::Told => {}
         }

@@ -2,7 +2,7 @@
 //! `recall.rs`, `former.rs`, and of the end of `errand.rs`.
 
 use crate::job::{Outcome, Reason, Verdict};
-use crate::lease::{Answer, Finish, Open, Protection, Reply, Request};
+use crate::lease::{Answer, Finish, Open, Protection, Reply, Request, Rerun};
 use crate::replica::former::finish_in_mid_run;
 use crate::replica::note::Note;
 use crate::store::StoreError;
@@ -91,7 +91,8 @@ impl Node {
             opens.iter().for_each(|(job, _)| {
                 self.opening.remove(job);
             });
-            return ends.iter().for_each(|(job, _)| self.told(*job, false));
+            let lost = || Err(StoreError::Unknown("no answer".to_owned()));
+            return ends.iter().for_each(|(job, _)| self.told(*job, lost()));
         };
         for ((job, mut open), known) in opens.into_iter().zip(known) {
             open.known |= known;
@@ -103,10 +104,19 @@ impl Node {
     }
 
     /// `Driver::told`.
-    pub(super) fn told(&mut self, job: usize, is_told: bool) {
+    pub(super) fn told(&mut self, job: usize, told: Result<Option<Rerun>, StoreError>) {
         self.opening.remove(&job);
-        if !is_told {
-            self.untold.insert(job);
+        match told {
+            Err(_) => {
+                self.untold.insert(job);
+            }
+            Ok(rerun) => {
+                let now = self.now();
+                if let Some(rerun) = rerun.filter(|rerun| !rerun.goes_on) {
+                    self.contests[job].hear_of_rerun(Some(&rerun), now);
+                    self.look_at(job);
+                }
+            }
         }
     }
 
@@ -116,8 +126,9 @@ impl Node {
         if result.is_ok() {
             self.send(Ask::Enroll(vec![job]), Errand::Told);
         }
-        if let Ok(Reply { mark, answer: Answer::Opened { sched, .. }, lease, .. }) = result {
+        if let Ok(Reply { mark, answer: Answer::Opened { sched, .. }, lease, rerun, .. }) = result {
             let now = self.now();
+            self.contests[job].hear_of_rerun(rerun.as_ref(), now);
             self.contests[job].saw(lease);
             self.contests[job].opened(mark.unwrap_or_default(), &sched, now);
             self.look_at(job);

@@ -90,8 +90,7 @@ impl Scenario {
     }
 }
 
-/// What all replicas' files say of a job. `on_interrupt`, which jobs.toml does not take yet,
-/// is the lease floor's already.
+/// What all replicas' files say of a job.
 #[derive(Clone)]
 struct Table {
     keys: String,
@@ -113,7 +112,7 @@ impl Table {
             keys,
             overlap: dice.pick(&[Overlap::Skip, Overlap::Skip, Overlap::Wait, Overlap::Replace]),
             on_interrupt: dice.pick(&[OnInterrupt::Skip, OnInterrupt::Rerun]),
-            catch_up: dice.pick(&[CatchUp::None, CatchUp::None, CatchUp::Last]),
+            catch_up: dice.pick(&[CatchUp::None, CatchUp::Last]),
         }
     }
 

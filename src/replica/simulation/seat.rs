@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::job::{Cause, OnInterrupt};
 use crate::lease::{Memory, Request};
 use crate::replica::note::Note;
 use crate::store::StoreError;
@@ -14,7 +15,7 @@ use super::network::{self, Cut};
 use super::node::{Deed, Node};
 use super::process::{Guard, Process};
 use super::scenario::Length;
-use super::witness::{Violation, named};
+use super::witness::{Broken, Violation, named};
 use super::world::{Event, Happening, World};
 
 /// Answers are waited for so long: `RESPONSE_TIMEOUT` of the Redis client, `ANSWER_TIMEOUT` of the embedded store.
@@ -209,6 +210,7 @@ impl World {
         };
         let whose = (keep.job, seat, self.seats[seat].life);
         let spec = &self.scenario.jobs[seat][keep.job];
+        let reruns = spec.on_interrupt == OnInterrupt::Rerun;
         let grace = crate::lease::Pace::new(spec.lease, spec.kill_grace).loss_grace();
         let (deadline, ago) = (keep.deadline.at(), self.reads(seat).boot.since(keep.sent));
         let holding = keep.holding;
@@ -217,7 +219,12 @@ impl World {
         let span = (self.now, length);
         let mut process = Process::start(whose, holding, (deadline, grace), span, &mut self.dice);
         process.last_good = self.true_moment(seat, ago);
-        let seen = self.witness.started(&process);
+        let seen = match process.holding.cause {
+            Cause::Rerun if !reruns => {
+                Err(Violation::of(Broken::SecondRun, format!("unasked for: {process:?}")))
+            }
+            _ => self.witness.started(&process),
+        };
         self.witness.runs.push(process);
         let at = self.witness.runs.len() - 1;
         self.expect_end(at);

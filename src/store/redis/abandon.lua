@@ -7,24 +7,26 @@ redis.call('DEL', KEYS[2])
 changed = true
 local remembers, edited = ARGV[2] == era, ARGV[3] == '1'
 local before = record['until']
-if record.tick == record.mark and record.cause ~= 'manual' and remembers
-  and (not edited or record.tries > 1) then
+if record.cause == 'rerun' and remembers then
+  -- The tick stays decided, as it was before.
+  record.phase = 'idle'
+  record.tries = record.tries - 1
+  record.last = 'interrupted'
+  record.reason = 'node_lost'
+  forgo_rerun_if_stopped()
+  record.stop = ''
+  record.stop_for = ''
+elseif record.tick == record.mark and record.cause ~= 'manual' and remembers and not edited then
   record.phase = 'idle'
   record.stop = ''
   record.stop_for = ''
-  if record.tries > 1 then
-    record.tries = record.tries - 1
-    record.last = 'interrupted'
-    record.reason = 'node_lost'
-  else
-    record.mark = record.tick - 1
-  end
+  record.mark = record.tick - 1
 else
   end_run('missed', edited and 'edited' or 'abandoned', now)
 end
--- Nothing ran, so nothing covered any later instant.
+-- Nothing ran, so nothing covered any later instant. How late a rerun may be is counted anew.
 record.started = nil
-record.ended = nil
+record.ended = has_rerun_left() and now or nil
 -- After a loss of memory the wait goes on: a later holder may have been forgotten.
 record['until'] = remembers and 0 or before
 return answer('abandoned')

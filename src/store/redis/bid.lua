@@ -56,6 +56,13 @@ local function enter(bid, when_created)
   return nil
 end
 
+-- For how long the tick that was cut short may still be rerun: counted from the last sign of life of its run, as long as
+-- a tick may be late, and a lease more, for that passes before a lost run is known to be one.
+local function rerun_time_left(start_deadline)
+  if record.phase == 'running' or not has_rerun_left() or not record.ended then return 0 end
+  return record.lease + start_deadline - math.max(now - record.ended, 0)
+end
+
 -- Rules 12 and 13; returns 'free', 'covered', or 'held' with its answer.
 local function contend(bid, rerun)
   local needed = record.run == '' and record.lease or longest_lease(bid)
@@ -79,6 +86,9 @@ local function contend(bid, rerun)
   end
   local covered = record.started and ended and record.started <= bid.instant and bid.instant < ended
   if bid.overlap == 'skip' and covered and not rerun then return 'covered' end
+  -- A rerun goes first, unless the newer tick takes its place.
+  local left = bid.overlap ~= 'replace' and bid.reruns_within and rerun_time_left(bid.reruns_within)
+  if left and left > 0 and not rerun then return 'held', answer('held', '', '', '', left) end
   return 'free'
 end
 

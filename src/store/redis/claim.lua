@@ -8,6 +8,7 @@ local sched, start_deadline, wall = ARGV[16], tonumber(ARGV[17]), tonumber(ARGV[
 local catch_up, unfit = ARGV[19] == '1', ARGV[21]
 -- Who would not run itself has nothing stopped.
 if unfit ~= '' and bid.overlap == 'replace' then bid.overlap = 'wait' end
+bid.reruns_within = ARGV[18] == 'rerun' and unfit == '' and start_deadline or nil
 
 -- A claim that finds no record: its own tick may have been forgotten, if the mark then covers it.
 local function remember_lost()
@@ -23,8 +24,14 @@ local is_early = tick > now + EARLY_TOLERANCE --[[protection: early, off: false]
 if is_early then return answer('early', tick - now) end
 
 -- Rule 9.
-local rerun = ARGV[18] == 'rerun' and unfit == '' and record.phase == 'idle' and record.tick == tick
-  and record.cause ~= 'manual' and record.last == 'interrupted' and record.tries < TRIES
+local paused = record.paused and now < record.paused
+local rerun = bid.reruns_within and record.phase == 'idle' and record.tick == tick and has_rerun_left()
+if rerun and (paused or not is_under(sched) or rerun_time_left(start_deadline) <= 0) then
+  -- The tick has its record already; that it does not run again needs none.
+  record.tries = math.max(record.tries, TRIES)
+  changed = true
+  return decided(tick)
+end
 local is_decided = tick <= record.mark --[[protection: mark, off: false]]
 if is_decided and not rerun then
   local after = record.lost
@@ -59,7 +66,6 @@ local function raise_mark()
 end
 
 local function consume(outcome, reason)
-  if rerun then return decided(tick) end
   -- It, or a tick before it, may have run, and whoever knows has yet to tell.
   local left = (record.settled or 0) - now
   if left > 0 and left <= SETTLING then
@@ -78,14 +84,13 @@ end
 
 -- Rules 10 and 11.
 local lateness = math.max(math.min(now, wall) - tick, 0)
-local paused = record.paused and now < record.paused
 -- A paused job misses nobody who could run it.
 local is_missed = lateness > start_deadline and not (paused and unfit ~= '')
-if is_missed and not catch_up and not rerun then
-  return consume('missed', unfit ~= '' and unfit or 'late')
+if not rerun then
+  if is_missed and not catch_up then return consume('missed', unfit ~= '' and unfit or 'late') end
+  if catch_up and not is_under(sched) then return consume('missed', 'edited') end
+  if paused then return consume('skipped', 'paused') end
 end
-if catch_up and not is_under(sched) then return consume('missed', 'edited') end
-if paused then return consume('skipped', 'paused') end
 
 local standing, held = contend(bid, rerun)
 if standing == 'held' then return held end

@@ -14,6 +14,8 @@ if mine == 'forgotten' and held_by_another() then
   end_run('interrupted', 'lock_lost', record.ended or record.started or now)
   record['until'] = before
   record.fence = holding.fence
+  -- It may have ended well, and that be forgotten.
+  record.tries = math.max(record.tries, TRIES)
   raise_mark()
 else
   if mine == 'forgotten' then
@@ -26,6 +28,7 @@ else
   record.phase = 'idle'
   record.last = ARGV[12]
   record.reason = ARGV[13]
+  forgo_rerun_if_stopped()
   record.stop = ''
   record.stop_for = ''
   record.ended = ended

@@ -87,10 +87,26 @@ local function save()
   end
 end
 
--- Writes what was changed and answers: name, now, mark, lease, then what the answer carries.
+-- Whether the tick of the newest run may run once more: its run was cut short, or goes on and may still be.
+local function has_rerun_left()
+  if not record or record.schema > SCHEMA or not record.tick or record.cause == 'manual' then return false end
+  return record.tries < TRIES and (record.phase == 'running' or record.last == 'interrupted')
+end
+
+-- Whoever wants the run stopped does not want it run once more.
+local function forgo_rerun_if_stopped()
+  if record.stop ~= '' and record.stop == record.run then record.tries = math.max(record.tries, TRIES) end
+end
+
+-- Writes what was changed and answers: name, now, mark, lease, the tick that may run once more with the replica that
+-- had it, whether that run goes on and how long until the lock is free, then what the answer carries.
 local function answer(name, ...)
   if changed then save() end
-  local reply = { name, text(now), record and text(record.mark) or '', record and text(record.lease) or '' }
+  local reply = { name, text(now), record and text(record.mark) or '', record and text(record.lease) or '', '', '', '', '' }
+  if has_rerun_left() then
+    reply[5], reply[6], reply[7] = text(record.tick), record.owner, record.phase == 'running' and '1' or '0'
+    reply[8] = text(math.max(record['until'] - now, 0))
+  end
   for _, value in ipairs({ ... }) do
     reply[#reply + 1] = text(value)
   end
@@ -158,6 +174,7 @@ local function end_run(outcome, reason, ended)
   record.ended = ended
   record.last = outcome
   record.reason = reason
+  forgo_rerun_if_stopped()
   record.stop = ''
   record.stop_for = ''
 end

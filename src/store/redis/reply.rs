@@ -1,12 +1,12 @@
-//! Answers of the scripts: arrays of texts, `[name, now, mark, lease, …]`.
+//! Answers of the scripts: arrays of texts, `[name, now, mark, lease, rerun (four of them), …]`.
 
 use std::str::FromStr;
 use std::time::Duration;
 
 use redis::{FromRedisValue, Value};
 
-use crate::job::{Fence, Reason, UtcMillis, Verdict};
-use crate::lease::{Answer, Era, Holder, Pausing, Reply, ScheduleHash};
+use crate::job::{Fence, Reason, Tick, UtcMillis, Verdict};
+use crate::lease::{Answer, Era, Holder, Pausing, Reply, Rerun, ScheduleHash};
 use crate::store::StoreError;
 
 /// Reads the texts of an answer one by one.
@@ -63,6 +63,7 @@ pub(super) fn read(value: Value) -> Result<Reply, StoreError> {
     let now = UtcMillis(texts.value()?);
     let mark = texts.optional()?.map(UtcMillis);
     let lease = texts.optional()?.map(Duration::from_millis);
+    let rerun = rerun(&mut texts)?;
     let answer = match name.as_str() {
         "unsynced" => Answer::Unsynced,
         "new_era" => Answer::NewEra(Era(texts.text())),
@@ -87,7 +88,14 @@ pub(super) fn read(value: Value) -> Result<Reply, StoreError> {
             return Err(StoreError::Unknown(format!("the store answered `{other}`, which is no answer")));
         }
     };
-    Ok(Reply { now, mark, lease, answer })
+    Ok(Reply { now, mark, lease, rerun, answer })
+}
+
+fn rerun(texts: &mut Texts) -> Result<Option<Rerun>, StoreError> {
+    let tick = texts.optional()?.map(Tick::at_millis);
+    let (by, goes_on) = (texts.optional()?, texts.text() == "1");
+    let frees_in = texts.optional()?.map(Duration::from_millis).unwrap_or_default();
+    Ok(tick.map(|tick| Rerun { tick, by, goes_on, frees_in }))
 }
 
 fn pausing(texts: &mut Texts) -> Result<Option<Pausing>, StoreError> {

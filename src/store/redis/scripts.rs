@@ -175,6 +175,7 @@ fn manual_args(manual: &Manual) -> Args {
         .text(overlap(manual.overlap))
         .instant(manual.asked)
         .optional(manual.order)
+        .optional(manual.reruns_within.map(|within| within.as_millis().min(MAX)))
 }
 
 fn finish_args(finish: &Finish) -> Args {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::job::JobName;
-use crate::lease::{Abandon, Request};
+use crate::lease::Request;
 use crate::replica::action::{Action, Bid, Doubt, Finding};
 use crate::replica::changes::{Change, Changes};
 use crate::replica::contest::Contest;
@@ -97,7 +97,7 @@ impl World {
 
     /// `errand::abandon`.
     fn give_back(&mut self, job: &JobName, doubt: &Doubt) {
-        let request = Request::Abandon(Abandon { run: doubt.run, era: doubt.era.clone() });
+        let request = Request::Abandon(doubt.abandon());
         for _ in 0..ABANDON_TRIES {
             if self.store.submit(job, &request, self.now.utc(), &mut self.dice).is_ok() {
                 return;

@@ -1,0 +1,173 @@
+//! The rerun of a tick whose run was cut short by its replica: what answers tell of it, when this replica asks for it,
+//! and that it goes before newer ticks. Every replica that asked for the tick knows when its lock is over at the latest;
+//! while its replica is heard from, nobody asks before.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::{JobSpec, NodeName, OnInterrupt, Tick, UtcMillis};
+use crate::lease::Rerun;
+
+use super::super::action::Action;
+use super::super::pause;
+use super::super::roster::Roster;
+use super::super::standing::Standing;
+use super::Contest;
+
+/// Whose run goes on, by its heartbeat, is looked at again after this long: as often as heartbeats come.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// A tick that may run once more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CutShort {
+    tick: Tick,
+    /// The replica that had its run.
+    by: Option<NodeName>,
+    /// Whether that still goes on, as far as the store knew.
+    goes_on: bool,
+    /// When to ask.
+    at: UtcMillis,
+    /// Whether the alarm for that is set.
+    is_set: bool,
+}
+
+/// What is known of a rerun.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum RerunLeft {
+    /// There is none, or it is not wanted.
+    #[default]
+    Nothing,
+    /// There is one, of a tick that came before the job was scheduled as it is: it does not go before newer ticks.
+    TooOld,
+    /// There is one, or may be.
+    CutShort(CutShort),
+}
+
+impl Contest {
+    /// The store told of the tick that may run once more, if there is one.
+    pub fn hear_of_rerun(&mut self, told: Option<&Rerun>, now: UtcMillis) {
+        let wanted = self.spec.on_interrupt == OnInterrupt::Rerun && !self.retired;
+        let Some(told) = told.filter(|_| wanted) else {
+            self.rerun = RerunLeft::Nothing;
+            return;
+        };
+        if told.tick.instant() <= self.since {
+            self.rerun = RerunLeft::TooOld;
+            return;
+        }
+        let wait = match told.goes_on && told.frees_in.is_zero() {
+            // Its time is over, but who asked has not watched the store for long enough to say so.
+            true => pause::ask_every(&self.spec),
+            false => told.frees_in,
+        };
+        let Rerun { tick, ref by, goes_on, .. } = *told;
+        let mut cut = CutShort { tick, by: by.clone(), goes_on, at: now.plus(wait), is_set: false };
+        if let RerunLeft::CutShort(before) = &self.rerun
+            && (before.tick, before.goes_on, goes_on) == (tick, false, false)
+        {
+            // Who lets others go first does so once.
+            (cut.at, cut.is_set) = (before.at, before.is_set);
+        }
+        self.rerun = RerunLeft::CutShort(cut);
+    }
+
+    /// There is a rerun to be had, and no other replica may know: its run was cut short here, or given back.
+    pub fn cut_short_here(&mut self, tick: Tick, by: Option<NodeName>, now: UtcMillis) {
+        let rerun = Rerun { tick, by, goes_on: false, frees_in: Duration::ZERO };
+        self.hear_of_rerun(Some(&rerun), now);
+    }
+
+    /// Looks what to do by now, as the replica stands among the others.
+    pub fn look(&mut self, now: UtcMillis, roster: &Roster, has_room: bool) -> Action {
+        let spec = Arc::clone(&self.spec);
+        self.stand(roster.standing(&spec, has_room));
+        self.spare(now, roster);
+        let (rerun, head_start) = match &self.rerun {
+            RerunLeft::CutShort(cut) => (Some(cut.tick), roster.head_start(&spec, cut.by.as_ref())),
+            RerunLeft::Nothing | RerunLeft::TooOld => (None, Duration::ZERO),
+        };
+        let head_start = |tick| if Some(tick) == rerun { head_start } else { Duration::ZERO };
+        self.wake(now, |tick| roster.stagger(&spec, tick) + head_start(tick))
+    }
+
+    /// A run that its replica's heartbeat lists goes on.
+    fn spare(&mut self, now: UtcMillis, roster: &Roster) {
+        if let RerunLeft::CutShort(cut) = &mut self.rerun
+            && cut.goes_on
+            && cut.at <= now
+            && roster.runs(&self.spec.name)
+        {
+            (cut.at, cut.is_set) = (now.plus(LOOK_AGAIN), false);
+        }
+    }
+
+    /// Whether a tick is due that this replica has no room for: then it waits for room.
+    pub fn waits_for_room(&self, now: UtcMillis) -> bool {
+        let is_due = self.tick().is_some() || self.rerun_at_hand(now).is_some();
+        matches!(self.standing, Standing::Full(_)) && is_due
+    }
+
+    /// The tick to ask for once more by now.
+    pub(in crate::replica) fn rerun_at_hand(&self, now: UtcMillis) -> Option<Tick> {
+        match &self.rerun {
+            RerunLeft::CutShort(cut) => Some(cut.tick).filter(|_| cut.at <= now),
+            RerunLeft::Nothing | RerunLeft::TooOld => None,
+        }
+    }
+
+    /// Whether it is the tick that may run once more.
+    pub(super) fn is_rerun(&self, tick: Tick) -> bool {
+        matches!(&self.rerun, RerunLeft::CutShort(cut) if cut.tick == tick)
+    }
+
+    /// Since when the tick is to be asked for.
+    pub(in crate::replica) fn due(&self, tick: Tick) -> UtcMillis {
+        match &self.rerun {
+            RerunLeft::CutShort(cut) if cut.tick == tick => cut.at,
+            _ => tick.instant(),
+        }
+    }
+
+    /// Asked for, and not granted: if there still is a rerun, it is not asked for again at once.
+    pub(super) fn rerun_denied(&mut self, now: UtcMillis) {
+        let pause = pause::ask_every(&self.spec);
+        if let RerunLeft::CutShort(cut) = &mut self.rerun
+            && cut.at <= now
+        {
+            (cut.at, cut.is_set) = (now.plus(pause), false);
+        }
+    }
+
+    /// How reruns go before newer ticks in what this replica claims.
+    pub(in crate::replica) fn on_interrupt(&self) -> OnInterrupt {
+        match self.rerun {
+            RerunLeft::TooOld => OnInterrupt::Skip,
+            RerunLeft::Nothing | RerunLeft::CutShort(_) => self.spec.on_interrupt,
+        }
+    }
+
+    /// How late a rerun may start that goes before a run by hand.
+    pub(in crate::replica) fn reruns_within(&self, spec: &JobSpec, tick: Tick) -> Option<Duration> {
+        let reruns = spec.on_interrupt == OnInterrupt::Rerun && self.on_interrupt() == OnInterrupt::Rerun;
+        reruns.then(|| spec.start_deadline_of(tick))
+    }
+
+    /// The earlier of what there is to wait for and the instant to ask for a rerun, which is said once.
+    pub(super) fn or_rerun(&mut self, action: Action, now: UtcMillis) -> Action {
+        let before = if let Action::WakeAt(at) = action { at } else { UtcMillis(i64::MAX) };
+        match &mut self.rerun {
+            RerunLeft::CutShort(cut) if !cut.is_set && now < cut.at && cut.at < before => {
+                cut.is_set = true;
+                Action::WakeAt(cut.at)
+            }
+            _ => action,
+        }
+    }
+
+    /// No alarm is set any more.
+    pub(super) fn set_no_alarm(&mut self) {
+        if let RerunLeft::CutShort(cut) = &mut self.rerun {
+            cut.is_set = false;
+        }
+    }
+}
