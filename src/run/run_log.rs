@@ -46,6 +46,11 @@ impl RunLog {
         log
     }
 
+    /// The log of a run of which no file is kept.
+    pub(super) fn unkept(entry: RunEntry, now: WallClock) -> Self {
+        Self { entry, now, path: PathBuf::new(), marker: None, broken: AtomicBool::new(true) }
+    }
+
     /// The file that holds the output, once there is some.
     pub fn path(&self) -> &Path {
         &self.path

@@ -29,6 +29,8 @@ pub struct RunLogs {
     state_dir: PathBuf,
     now: WallClock,
     journal: Journal,
+    /// Whether anything is kept at all.
+    is_kept: bool,
     pruned: Mutex<Option<UtcMillis>>,
 }
 
@@ -43,7 +45,12 @@ impl RunLogs {
     pub fn new(state_dir: impl Into<PathBuf>, now: WallClock) -> Self {
         let state_dir = state_dir.into();
         let journal = Journal::new(&state_dir);
-        Self { state_dir, now, journal, pruned: Mutex::new(None) }
+        Self { state_dir, now, journal, is_kept: true, pruned: Mutex::new(None) }
+    }
+
+    /// Nothing is kept: no file is written. For runs whose output is not read, and which no replica looks after.
+    pub fn unkept(now: WallClock) -> Self {
+        Self { is_kept: false, ..Self::new(PathBuf::new(), now) }
     }
 
     /// A run begins: from here on it is found as running, until `finish`, or until this process ends.
@@ -51,12 +58,18 @@ impl RunLogs {
         let entry = RunEntry::running(identity, (self.now)());
         let path = self.log_path(&identity.job, identity.run);
         let now = Arc::clone(&self.now);
+        if !self.is_kept {
+            return RunLog::unkept(entry, now);
+        }
         let beginning = tokio::task::spawn_blocking(move || RunLog::begin(entry, path, now));
         beginning.await.expect("beginning a log neither panics nor is it aborted")
     }
 
     /// The run has ended with this attempt, counted from 1: into the journal, then no longer running.
     pub async fn finish(&self, log: RunLog, attempt: u32, ended: &Ended) {
+        if !self.is_kept {
+            return;
+        }
         let base = self.state_dir.clone();
         let closing = tokio::task::spawn_blocking(move || log.close(&base));
         let (entry, marker) = closing.await.expect("closing a log neither panics nor is it aborted");
@@ -70,6 +83,9 @@ impl RunLogs {
 
     /// Nothing was started after all: there is nothing to be kept of it.
     pub async fn forget(&self, log: RunLog) {
+        if !self.is_kept {
+            return;
+        }
         let base = self.state_dir.clone();
         let closing = tokio::task::spawn_blocking(move || log.close(&base));
         let (entry, marker) = closing.await.expect("closing a log neither panics nor is it aborted");
