@@ -111,11 +111,14 @@ impl Asking {
         now: BootInstant,
         chance: f64,
     ) -> Next {
+        if let Answer::Opened { .. } = answer {
+            // That there is a record says nothing of the requests for the lock.
+            return Next::AskAt(now);
+        }
         self.under_way = false;
         self.failing_since = None;
         let misses = std::mem::take(&mut self.misses);
         match answer {
-            Answer::Opened { .. } => Next::AskAt(now),
             Answer::Won { fence, tries, started } => {
                 Next::Start { fence: *fence, tries: *tries, started: *started }
             }

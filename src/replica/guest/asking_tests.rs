@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Fence, NodeName, RunId, UtcMillis};
-use crate::lease::{Answer, BootInstant, Era, Holder};
+use crate::lease::{Answer, BootInstant, Era, Holder, ScheduleHash};
 use crate::store::StoreError;
 
 use super::asking::{Asking, Held, Next, Refusal};
@@ -109,6 +109,26 @@ fn a_store_that_is_down_is_given_a_few_seconds_or_as_long_as_the_guest_waits() {
     let mut patient = Asking::begin(at(60_000));
     assert!(matches!(patient.failed(&down, at(30_000)), Next::LearnAt(_)));
     assert_eq!(patient.failed(&down, at(60_000)), leaves);
+}
+
+#[test]
+fn a_record_that_opens_is_no_answer_to_who_asks_for_the_lock() {
+    let opened = Answer::Opened { sched: ScheduleHash::default(), pausing: None };
+    let mut asking = Asking::begin(at(0));
+    let refuses = StoreError::Refused("out of memory".into());
+    let mut now = 0;
+    while let Next::LearnAt(until) = asking.failed(&refuses, at(now)) {
+        assert_eq!(asking.answered(&opened, || Held::Nobody, until, 0.0), Next::AskAt(until));
+        asking.asks();
+        now = u64::try_from(until.0.as_millis()).expect("a short time");
+    }
+    assert_eq!(now, 5_000);
+    let mut late = 0;
+    while let Next::LearnAt(until) = ask(&mut asking, &Answer::Unsynced, &Held::Nobody, now) {
+        assert_eq!(asking.answered(&opened, || Held::Nobody, until, 0.0), Next::AskAt(until));
+        late += 1;
+        assert!(late <= 5, "it leaves");
+    }
 }
 
 #[test]

@@ -166,7 +166,9 @@ impl Stay {
         let held = self.whose(&reply).await;
         let next = self.asking.answered(&reply.answer, || held, self.shop.clock.boot(), chance());
         let Next::Start { fence, tries, started } = next else {
-            self.tell_wait(&reply.answer, tick);
+            if let Next::AskAt(_) = next {
+                self.tell_wait(&reply.answer, tick);
+            }
             return Err(next);
         };
         let mark = reply.mark.unwrap_or_default();
