@@ -11,9 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use solocron::clock::{Clock, SystemClock};
-use solocron::job::{Cause, Command, Fence, JobName, NodeName, RunId, Tick};
+use solocron::job::{Cause, Fence, JobName, NodeName, RunId, Tick};
 use solocron::lease::BootInstant;
-use solocron::run::{Guards, Identity, JobOutput, Launch, Reins, RunLogs, StopOrder, StopReason, attempt};
+use solocron::run::{
+    Guards, Identity, JobOutput, Launch, Reins, RunLogs, StopOrder, StopReason, Streams, attempt,
+};
 use tokio::sync::watch;
 
 /// Enough for a median that hardly moves.
@@ -24,7 +26,7 @@ const GUARDS: usize = 20;
 
 fn launch(words: &[&str]) -> Launch {
     Launch {
-        command: Command::Argv(words.iter().map(|word| (*word).to_owned()).collect()),
+        command: words.iter().map(Into::into).collect(),
         env: BTreeMap::new(),
         cwd: None,
         user: None,
@@ -33,6 +35,7 @@ fn launch(words: &[&str]) -> Launch {
         timeout: None,
         kill_grace: Duration::from_secs(10),
         loss_grace: Duration::from_secs(5),
+        streams: Streams::Kept,
         identity: Identity {
             job: JobName::parse("bench").expect("a name"),
             tick: Tick::at_millis(0),

@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::config::Overrides;
 use crate::job::{JobName, Label, NodeName, RunId, parse_duration};
 
+use super::locking::Locking;
 use super::operating::Operating;
 
 /// The whole command line.
@@ -66,6 +67,9 @@ pub enum Command {
     /// Commands of an operator.
     #[command(flatten)]
     Operate(Operating),
+    /// Commands of scripts.
+    #[command(flatten)]
+    Lock(Locking),
 }
 
 /// The commands that change nothing.

@@ -8,9 +8,10 @@ use crate::clock::{Clock, SystemClock};
 
 use super::args::{Cli, Command, GlobalArgs, Reading};
 use super::exit::{Exit, Failure};
+use super::locking::Locking;
 use super::operating::Operating;
 use super::screen::Screen;
-use super::{init, kill, pause, reading, reload, run, trigger, unlock};
+use super::{exec, init, kill, pause, reading, reload, run, trigger, unlock};
 
 /// Runs the command. Errors are printed here, and nowhere else.
 pub fn main(cli: &Cli) -> ExitCode {
@@ -20,6 +21,7 @@ pub fn main(cli: &Cli) -> ExitCode {
         Command::Reload => reload(&cli.global).map(ExitCode::from),
         Command::Read(command) => read(command, &cli.global).map(ExitCode::from),
         Command::Operate(command) => operate(command, &cli.global).map(ExitCode::from),
+        Command::Lock(Locking::Exec(args)) => exec::run(args, &cli.global).map(ExitCode::from),
     };
     result.unwrap_or_else(|failure| {
         print(&failure);
@@ -48,7 +50,7 @@ fn operate(command: &Operating, global: &GlobalArgs) -> Result<Exit, Failure> {
     })
 }
 
-fn runtime() -> Result<Runtime, Failure> {
+pub(super) fn runtime() -> Result<Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))
 }

@@ -15,6 +15,10 @@ pub enum Exit {
     Usage,
     /// A manual run was skipped.
     Skipped,
+    /// The lock of a command was lost.
+    LockLost,
+    /// The lock of a command is held by another; the code may be chosen.
+    Conflict(u8),
     /// As a command did that was followed.
     AsCommand(u8),
     /// The store cannot be reached.
@@ -29,8 +33,9 @@ impl From<Exit> for ExitCode {
             Exit::Done => 0,
             Exit::Failed => 1,
             Exit::Usage => 2,
-            Exit::AsCommand(code) => code,
+            Exit::AsCommand(code) | Exit::Conflict(code) => code,
             Exit::StoreUnreachable => 69,
+            Exit::LockLost => 70,
             Exit::Skipped => 75,
             Exit::BadConfig => 78,
         })

@@ -36,7 +36,7 @@ const PINGS_PER_WATCHDOG: u32 = 3;
 /// Runs a replica, or several.
 pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let session = Session::load(global, args.overrides())?;
-    let node = node_name(args)?;
+    let node = node_name(args.node.as_ref())?;
     if let Some(count) = args.replicas {
         return replicas::run(args, global, &node, count);
     }
@@ -85,8 +85,8 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
 }
 
 /// The name that was given, or the host's.
-fn node_name(args: &RunArgs) -> Result<NodeName, Failure> {
-    if let Some(node) = &args.node {
+pub(super) fn node_name(given: Option<&NodeName>) -> Result<NodeName, Failure> {
+    if let Some(node) = given {
         return Ok(node.clone());
     }
     let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::clock::SystemClock;
 use crate::config::{self, Config, Overrides, Problem, Source, StoreUrl};
+use crate::job::ClusterName;
 use crate::store::{LocalStore, RedisStore, Store};
 
 use super::args::GlobalArgs;
@@ -50,20 +51,7 @@ impl Session {
 
     /// Starts to connect to the store. Needs a running runtime.
     pub(crate) fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
-        let cluster = self.config.cluster.clone();
-        let local = |path: &Path| -> Result<Arc<dyn Store>, Failure> {
-            let store = LocalStore::start(path, cluster.clone(), Box::new(SystemClock));
-            let store = store.map_err(|error| Failure::new(Exit::StoreUnreachable, error.to_string()))?;
-            Ok(Arc::new(store))
-        };
-        match &self.config.store {
-            StoreUrl::Local => local(&self.state_dir.join(LOCAL_STORE_FILE)),
-            StoreUrl::LocalPath(path) => local(path),
-            StoreUrl::Redis(url) => {
-                let store = RedisStore::start(url, cluster.clone());
-                Ok(Arc::new(store.map_err(|error| Failure::store(&url.to_string(), &error))?))
-            }
-        }
+        open_store(&self.config.store, &self.config.cluster, &self.state_dir)
     }
 
     /// Fails where the store is a file that nobody has made yet.
@@ -93,6 +81,27 @@ impl Session {
         let store = self.open_store()?;
         store.ready().await.map_err(|error| Failure::store(&store.label(), &error))?;
         Ok(store)
+    }
+}
+
+/// Starts to connect to a store. Needs a running runtime.
+pub(crate) fn open_store(
+    url: &StoreUrl,
+    cluster: &ClusterName,
+    state_dir: &Path,
+) -> Result<Arc<dyn Store>, Failure> {
+    let local = |path: &Path| -> Result<Arc<dyn Store>, Failure> {
+        let store = LocalStore::start(path, cluster.clone(), Box::new(SystemClock));
+        let store = store.map_err(|error| Failure::new(Exit::StoreUnreachable, error.to_string()))?;
+        Ok(Arc::new(store))
+    };
+    match url {
+        StoreUrl::Local => local(&state_dir.join(LOCAL_STORE_FILE)),
+        StoreUrl::LocalPath(path) => local(path),
+        StoreUrl::Redis(url) => {
+            let store = RedisStore::start(url, cluster.clone());
+            Ok(Arc::new(store.map_err(|error| Failure::store(&url.to_string(), &error))?))
+        }
     }
 }
 

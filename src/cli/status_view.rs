@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::job::{Cause, Fence, JobName, Label, NodeName, RunId, Tick};
-use crate::lease::{Pausing, ScheduleHash};
+use crate::lease::{Pausing, Record, ScheduleHash};
 use crate::store::Peer;
 
 use super::past::PastTick;
@@ -143,14 +143,13 @@ fn job(job: &JobState, survey: &Survey) -> JobView {
         known: record.is_some(),
         same_schedule: record.is_none_or(|record| record.sched == here),
         last: job.decided().next_back().map(|last| PastTick { tail: None, ..last }),
-        lock: job.running().map(|running| lock(running, survey)),
+        lock: job.running().zip(record).map(|(running, record)| lock(running, record, survey)),
     }
 }
 
-fn lock(running: PastTick, survey: &Survey) -> LockView {
-    let is_holder = |peer: &&Peer| Some(&peer.beat.node) == running.node.as_ref();
+fn lock(running: PastTick, record: &Record, survey: &Survey) -> LockView {
     LockView {
-        live: survey.peers.iter().find(is_holder).is_some_and(|peer| survey.is_live(peer)),
+        live: survey.hears_holder(record),
         node: running.node,
         run: running.run,
         tick: running.tick,

@@ -71,6 +71,15 @@ impl Survey {
     pub(crate) fn is_live(&self, peer: &Peer) -> bool {
         self.now.since(peer.at) <= LIVE_FOR
     }
+
+    /// Whether the holder of a job's lock was heard a moment ago: by its heartbeat, or where it has none that tells of
+    /// this run, as with `exec`, by its renewals.
+    pub(crate) fn hears_holder(&self, record: &Record) -> bool {
+        let of_owner = |peer: &&Peer| Some(&peer.beat.node) == record.owner.as_ref();
+        let peer = self.peers.iter().find(of_owner);
+        let tells = peer.is_some_and(|peer| peer.beat.running.iter().any(|run| Some(run.run) == record.run));
+        if tells { peer.is_some_and(|peer| self.is_live(peer)) } else { record.is_heard(self.now) }
+    }
 }
 
 impl JobState {

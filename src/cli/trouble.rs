@@ -82,7 +82,7 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
         // Without replicas, every job is overdue, and saying so of each would hide why.
         all.extend((taking > 0).then(|| no_replica_fits(job, &live)).flatten());
         all.extend((taking > 0).then(|| overdue(job, survey.now)).flatten());
-        all.extend(holder_lost(job, survey, &live));
+        all.extend(holder_lost(job, survey));
         all.extend(last_outcome(job, survey.now));
     }
     all
@@ -193,10 +193,10 @@ fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     })
 }
 
-fn holder_lost(job: &JobState, survey: &Survey, live: &[&Peer]) -> Option<Trouble> {
+fn holder_lost(job: &JobState, survey: &Survey) -> Option<Trouble> {
     let running = job.running()?;
     let node = running.node?;
-    if live.iter().any(|peer| peer.beat.node == node) {
+    if survey.hears_holder(job.record.as_ref()?) {
         return None;
     }
     let heard = survey.peers.iter().find(|peer| peer.beat.node == node).map(|peer| peer.at);

@@ -116,6 +116,7 @@ async fn a_holder_that_is_silent_is_named_with_how_long_its_lock_lasts() {
     record.tick = Some(Tick::at_millis(NOON));
     record.owner = Some(node("n2"));
     record.lease = Duration::from_secs(30);
+    record.ended = Some(UtcMillis(NOON));
     let all = troubles(&survey, &bench.config);
     let held = all.iter().find(|trouble| trouble.kind == Kind::HolderLost).expect("it is silent");
     assert_eq!(
@@ -123,6 +124,27 @@ async fn a_holder_that_is_silent_is_named_with_how_long_its_lock_lasts() {
         "`backup` is held by n2, which has been silent for 12s; its lock frees itself after 30s without renewal"
     );
     assert_eq!((held.node.as_ref(), held.since), (Some(&node("n2")), Some(Rfc3339(UtcMillis(NOON)))));
+}
+
+#[tokio::test]
+async fn a_holder_that_is_no_replica_is_heard_by_its_renewals() {
+    let (bench, mut survey) = healthy(FILE).await;
+    pass(&mut survey, Duration::from_secs(12));
+    let now = survey.now;
+    let record = survey.jobs[0].record.as_mut().expect("opened");
+    record.phase = Phase::Running;
+    record.run = Some(run_id(1));
+    record.tick = Some(Tick::at_millis(NOON));
+    record.owner = Some(node("crontab-host"));
+    record.lease = Duration::from_secs(30);
+    // Renewed every five seconds, and four more are allowed.
+    record.ended = Some(now.minus(Duration::from_secs(9)));
+    let is_lost = |survey: &Survey| {
+        troubles(survey, &bench.config).iter().any(|trouble| trouble.kind == Kind::HolderLost)
+    };
+    assert!(!is_lost(&survey));
+    pass(&mut survey, Duration::from_millis(1));
+    assert!(is_lost(&survey));
 }
 
 #[tokio::test]

@@ -41,6 +41,8 @@ pub use redis_url::RedisUrl;
 pub use replica::ReplicaSettings;
 pub use report::{draw, place, render};
 pub use resolve::{EnvError, resolve_env};
+pub use shared::MIN_LEASE;
 pub use source::{Source, SourceError, find};
+pub use store::store_of_flag;
 pub use store_url::{StoreUrl, StoreUrlError};
 pub use substitute::ReadFile;

@@ -13,7 +13,7 @@ use super::{env, expressions, policy};
 use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
 
 /// Below this a short hiccup of the store would cost the lock of a healthy run.
-const MIN_LEASE: Duration = Duration::from_secs(5);
+pub const MIN_LEASE: Duration = Duration::from_secs(5);
 
 /// What a job's table, or `[defaults]`, says about the keys they share.
 #[derive(Debug, Default)]

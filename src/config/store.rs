@@ -50,6 +50,11 @@ pub(super) fn read(
     resolved(&text.value, Some(raw), lookup).map_err(|problems| report(problems, findings)).ok()
 }
 
+/// Reads `--store` where there is no file that it could beat.
+pub fn store_of_flag(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<StoreUrl, Vec<Problem>> {
+    resolved(text, None, Lookup { env, read_file: &|path| std::fs::read_to_string(path) })
+}
+
 fn report(problems: Vec<Problem>, findings: &mut Findings) {
     problems.into_iter().for_each(|problem| findings.add(problem));
 }

@@ -1,6 +1,7 @@
 //! What one job is: everything jobs.toml says about it, checked.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -58,6 +59,16 @@ pub enum Command {
     Argv(Vec<String>),
     /// A line for `/bin/sh -c`.
     Shell(String),
+}
+
+impl Command {
+    /// The program and its arguments.
+    pub fn words(&self) -> Vec<OsString> {
+        match self {
+            Self::Argv(words) => words.iter().map(OsString::from).collect(),
+            Self::Shell(line) => vec!["/bin/sh".into(), "-c".into(), line.into()],
+        }
+    }
 }
 
 /// What happens at a tick when the previous run of the job is still going.

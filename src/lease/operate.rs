@@ -109,6 +109,24 @@ impl Record {
     }
 }
 
+impl Record {
+    /// The holder's last sign of life.
+    fn last_alive(&self, now: UtcMillis) -> UtcMillis {
+        self.ended.or(self.started).unwrap_or(now)
+    }
+
+    /// Whether the holder of the lock has renewed it lately.
+    pub fn is_heard(&self, now: UtcMillis) -> bool {
+        let pace = Pace::new(self.lease, Duration::ZERO);
+        self.is_running() && now.since(self.last_alive(now)) <= pace.renew_every() + RENEWAL_ALLOWANCE
+    }
+
+    /// Whether the holder of the lock has not renewed it for as long as it holds.
+    pub fn has_lapsed(&self, now: UtcMillis) -> bool {
+        self.is_running() && now.since(self.last_alive(now)) >= self.lease
+    }
+}
+
 /// Decides an operator's request.
 pub(super) fn decide_operate(mut draft: Draft<'_>, operate: &Operate) -> Decision {
     if draft.is_unsynced(operate.expect) {
@@ -166,11 +184,10 @@ fn unlock(mut draft: Draft<'_>, run: RunId) -> Decision {
     if !record.is_running() || record.run != Some(run) {
         return draft.answer(Answer::AlreadyDecided);
     }
-    let alive = record.ended.or(record.started).unwrap_or(now);
-    let pace = Pace::new(record.lease, Duration::ZERO);
+    let alive = record.last_alive(now);
     // A lock that ends later than its holder's last sign of life says waits for somebody whom the store forgot.
     let waits_for_another = memory == Memory::Forgetful && record.until.0 > alive.plus(record.lease).0;
-    if waits_for_another || now.since(alive) <= pace.renew_every() + RENEWAL_ALLOWANCE {
+    if waits_for_another || record.is_heard(now) {
         let held = Answer::Held { by: record.holder(), frees_in: record.until.since(lease_now) };
         return draft.answer(held);
     }

@@ -14,10 +14,19 @@ use super::event::{Event, RunRef};
 use super::line::Line;
 use super::shop::Shop;
 
+/// How often a failed attempt is followed by another.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retries {
+    /// How many may follow the first attempt.
+    pub(super) count: u32,
+    /// Before the first of them; doubles each time.
+    pub(super) delay: Duration,
+}
+
 /// The attempts of a run.
 pub(super) struct Attempts {
     pub(super) shop: Arc<Shop>,
-    pub(super) spec: Arc<JobSpec>,
+    pub(super) retries: Retries,
     /// The first; what changes from one to the next is its number.
     pub(super) launch: Launch,
     pub(super) run: RunRef,
@@ -42,7 +51,7 @@ impl Attempts {
         let first = self.launch.identity.attempt;
         let mut count = 1;
         let mut ended = self.attempt(log).await;
-        while let Some(pause) = pause_after(&self.spec, count, ended.verdict.outcome) {
+        while let Some(pause) = self.retries.pause_after(count, ended.verdict.outcome) {
             self.tell_failed(first.saturating_add(count - 1), &ended, pause);
             match self.wait(pause).await {
                 Waited::Long => {}
@@ -102,11 +111,18 @@ pub(super) fn first_attempt(spec: &JobSpec, tries: u32) -> u32 {
     made_before.saturating_add(1)
 }
 
-/// Before the next attempt, after so many of which the last ended so; none if there is none.
-pub(super) fn pause_after(spec: &JobSpec, attempts: u32, outcome: Outcome) -> Option<Duration> {
-    let has_failed = matches!(outcome, Outcome::Failed | Outcome::TimedOut);
-    let doubled = 2_u32.saturating_pow(attempts - 1);
-    (has_failed && attempts <= spec.retries).then(|| spec.retry_delay.saturating_mul(doubled))
+impl Retries {
+    /// Those of a job.
+    pub(super) fn of(spec: &JobSpec) -> Self {
+        Self { count: spec.retries, delay: spec.retry_delay }
+    }
+
+    /// Before the next attempt, after so many of which the last ended so; none if there is none.
+    pub(super) fn pause_after(self, attempts: u32, outcome: Outcome) -> Option<Duration> {
+        let has_failed = matches!(outcome, Outcome::Failed | Outcome::TimedOut);
+        let doubled = 2_u32.saturating_pow(attempts - 1);
+        (has_failed && attempts <= self.count).then(|| self.delay.saturating_mul(doubled))
+    }
 }
 
 #[cfg(test)]
@@ -117,7 +133,9 @@ mod tests {
     #[test]
     fn after_a_failure_the_delay_doubles_until_no_attempt_is_left() {
         let contest = contest("schedule = \"@hourly\"\nretries = 3\nretry_delay = \"10s\"");
-        let pause = |attempts, outcome| pause_after(contest.spec(), attempts, outcome).map(|at| at.as_secs());
+        let pause = |attempts, outcome| {
+            Retries::of(contest.spec()).pause_after(attempts, outcome).map(|at| at.as_secs())
+        };
         let pauses: Vec<_> = (1..=4).map(|attempts| pause(attempts, Outcome::Failed)).collect();
         assert_eq!(pauses, [Some(10), Some(20), Some(40), None]);
         assert_eq!(pause(1, Outcome::TimedOut), Some(10));
@@ -138,6 +156,6 @@ mod tests {
     #[test]
     fn without_retries_there_is_one_attempt() {
         let contest = contest("schedule = \"@hourly\"");
-        assert_eq!(pause_after(contest.spec(), 1, Outcome::Failed), None);
+        assert_eq!(Retries::of(contest.spec()).pause_after(1, Outcome::Failed), None);
     }
 }

@@ -1,21 +1,20 @@
 //! Keeps one granted lock while its run goes on: starts the command, renews, stops the run in good time when the lock
 //! is lost, and records the end.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::job::{Cause, JobName, JobSpec, Outcome, RunId, Tick};
+use crate::job::{Cause, JobName, Outcome, RunId, Tick};
 use crate::lease::{
     Abandon, Answer, BootInstant, Deadline, Era, Finish, Holding, Protection, Renew, Reply, Request,
 };
-use crate::run::{Ended, Identity, Launch, StopOrder, StopReason};
+use crate::run::{Ended, Launch, StopOrder, StopReason};
 use crate::store::StoreError;
 
-use super::attempts::{Attempts, first_attempt};
+use super::attempts::{Attempts, Retries};
 use super::event::{Event, RunRef};
 use super::hold::{Duty, Hold};
 use super::line::Line;
@@ -30,9 +29,9 @@ const REST: Duration = Duration::from_secs(3_600);
 
 /// A lock that was just granted.
 pub(super) struct Grant {
-    pub(super) spec: Arc<JobSpec>,
-    /// The job's own variables, resolved.
-    pub(super) env: BTreeMap<String, String>,
+    /// The first attempt.
+    pub(super) launch: Launch,
+    pub(super) retries: Retries,
     pub(super) holding: Holding,
     pub(super) deadline: Deadline,
     /// When the claim was sent.
@@ -42,7 +41,7 @@ pub(super) struct Grant {
 }
 
 /// A run that is over.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Kept {
     pub(super) job: JobName,
     pub(super) run: RunId,
@@ -50,6 +49,8 @@ pub(super) struct Kept {
     pub(super) given_back: Option<Tick>,
     /// The tick that may run once more, as its run was cut short, or its rerun not started.
     pub(super) cut_short: Option<Tick>,
+    /// How its last attempt ended.
+    pub(super) ended: Ended,
 }
 
 /// Runs the command under the lock, and returns when nothing of it is left and its end is recorded.
@@ -69,20 +70,7 @@ pub(super) async fn keep(shop: Arc<Shop>, grant: Grant, line: Line) -> Kept {
 
 impl Grant {
     fn reference(&self) -> RunRef {
-        RunRef::of(&self.spec.name, &self.holding)
-    }
-
-    fn identity(&self) -> Identity {
-        Identity {
-            job: self.spec.name.clone(),
-            tick: self.holding.tick,
-            tick_local: self.spec.schedule.local_text(self.holding.tick),
-            fence: self.holding.fence,
-            run: self.holding.run,
-            attempt: first_attempt(&self.spec, self.holding.tries),
-            cause: self.holding.cause,
-            node: self.holding.node.clone(),
-        }
+        RunRef::of(&self.launch.identity.job, &self.holding)
     }
 
     /// Whether the tick may run once more, after the run ended so.
@@ -114,11 +102,11 @@ impl Keeper {
         let shop = Arc::clone(&self.shop);
         let late = shop.now().since(self.run.tick.instant());
         shop.events.tell(Event::RunStarted { run: self.run.clone(), late, sent: self.grant.sent });
-        let identity = self.grant.identity();
-        let launch = Launch::new(&self.grant.spec, self.grant.env.clone(), identity.clone());
+        let launch = self.grant.launch.clone();
+        let identity = launch.identity.clone();
         let attempts = Attempts {
             shop: Arc::clone(&shop),
-            spec: Arc::clone(&self.grant.spec),
+            retries: self.grant.retries,
             launch,
             run: self.run.clone(),
             line: self.line.clone(),
@@ -149,7 +137,7 @@ impl Keeper {
             let unnoted = shop.ledger.forget_run(&self.run.job, self.run.run);
             tokio::join!(unnoted, self.record(Request::Abandon(abandon)), shop.logs.forget(log));
         }
-        Kept { job: self.run.job, run: self.run.run, given_back, cut_short }
+        Kept { job: self.run.job, run: self.run.run, given_back, cut_short, ended }
     }
 
     /// Renews until the run is over, and orders it to stop when the lock is lost.
@@ -212,7 +200,7 @@ impl Keeper {
                 self.line.renewed.send_modify(|count| *count += 1);
                 self.tell(Event::Renewed { run: self.run.clone(), sent });
                 if let Some(why) = stop {
-                    let grace = self.grant.spec.kill_grace;
+                    let grace = self.grant.launch.kill_grace;
                     StopOrder { reason: StopReason::asked_for(why), grace }.give(&self.line.stops);
                 }
             }

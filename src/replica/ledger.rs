@@ -39,7 +39,8 @@ pub struct Ledger {
 }
 
 struct Book {
-    folder: PathBuf,
+    /// Nothing is written where there is none.
+    folder: Option<PathBuf>,
     store: String,
     /// This life of this machine; empty where the kernel does not tell.
     boot: String,
@@ -66,6 +67,15 @@ impl Ledger {
     /// The notes of this replica under `state_dir`, about locks in the store that people call `store`.
     pub fn new(state_dir: &Path, cluster: &ClusterName, node: &NodeName, store: String) -> Self {
         let folder = state_dir.join("leases").join(cluster.as_str()).join(node.as_str());
+        Self::at(Some(folder), store)
+    }
+
+    /// Notes in memory alone, for whoever has no later life.
+    pub(super) fn unwritten(store: String) -> Self {
+        Self::at(None, store)
+    }
+
+    fn at(folder: Option<PathBuf>, store: String) -> Self {
         let boot = boot_id().unwrap_or_default();
         let (pages, broken) = (Mutex::default(), AtomicBool::new(false));
         let book = Arc::new(Book { folder, store, boot, pages, broken });
@@ -132,10 +142,6 @@ impl Ledger {
 }
 
 impl Book {
-    fn path(&self, job: &JobName) -> PathBuf {
-        self.folder.join(format!("{job}.json"))
-    }
-
     /// Puts the note on the job's page, if it may replace what is there.
     fn turn(
         &self,
@@ -157,6 +163,7 @@ impl Book {
 
     /// Writes the newest note of the job, unless somebody else has.
     fn write(&self, job: &JobName, page: &Page) {
+        let Some(folder) = &self.folder else { return };
         let mut on_disk = locked(&page.on_disk);
         let (number, text) = {
             let newest = locked(&page.newest);
@@ -165,7 +172,7 @@ impl Book {
             }
             (newest.0, newest.1.as_ref().map(|note| note.to_text(&self.store)))
         };
-        match replace(&self.path(job), text) {
+        match replace(&folder.join(format!("{job}.json")), text) {
             Ok(()) => {
                 *on_disk = number;
                 self.broken.store(false, Ordering::Relaxed);
@@ -176,15 +183,17 @@ impl Book {
 
     /// Said once, until a note is written again.
     fn broke(&self, job: &JobName, error: &io::Error) {
+        let Some(folder) = &self.folder else { return };
         if !self.broken.swap(true, Ordering::Relaxed) {
-            let folder = self.folder.display();
+            let folder = folder.display();
             tracing::warn!(%job, %folder, %error,
                 "locks cannot be noted on disk: after a crash of this replica their jobs wait one lease");
         }
     }
 
     fn read(&self) -> Vec<(JobName, Note)> {
-        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let listed = self.folder.iter().flat_map(fs::read_dir);
+        let files = listed.flatten().flatten().map(|entry| entry.path());
         let (mut notes, mut ignored) = (Vec::new(), Vec::new());
         for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
             let job = path.file_stem().and_then(|stem| JobName::parse(stem.to_str()?).ok());

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crate::job::{JobName, OnInterrupt, Tick, UtcMillis};
 use crate::lease::{BootInstant, Deadline, Pace, Protection, Reply};
-use crate::run::{StopOrder, StopReason};
+use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::StoreError;
 
 use super::action::{Action, Bid, Doubt, Finding, Won};
+use super::attempts::{Retries, first_attempt};
 use super::contest::Contest;
 use super::driver::Driver;
 use super::errand::{self, Done};
@@ -171,19 +172,24 @@ impl Driver {
         self.room.take(job);
         let job = self.jobs.get(job).expect("only a job of the file is contested");
         let spec = Arc::clone(&job.spec);
+        let holding = won.holding(&spec, &self.shop.node);
+        let identity = Identity {
+            attempt: first_attempt(&spec, holding.tries),
+            ..Identity::of(&spec.name, &holding, spec.schedule.local_text(won.tick))
+        };
         let grant = Grant {
-            env: job.env.clone(),
-            holding: won.holding(&spec, &self.shop.node),
+            launch: Launch::new(&spec, job.env.clone(), identity),
+            retries: Retries::of(&spec),
+            holding,
             deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),
             era: won.era,
             sent,
-            spec,
         };
-        let line = Line::new(grant.spec.kill_grace);
+        let line = Line::new(spec.kill_grace);
         if self.draining {
             line.no_more.cancel();
         }
-        self.lines.insert(won.run, (grant.spec.name.clone(), line.clone()));
+        self.lines.insert(won.run, (spec.name.clone(), line.clone()));
         self.keepers.spawn(keep(Arc::clone(&self.shop), grant, line));
         self.update_beat();
     }

@@ -1,29 +1,29 @@
 //! From a launch to a guard that was asked for: everything that can hang on a network, or be refused, happens here.
 
-use std::ffi::{CString, OsString};
-use std::io;
+use std::ffi::CString;
+use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
+use nix::unistd::{getpgrp, tcgetpgrp};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::account::Account;
 use super::environment::environment;
 use super::error::RunError;
-use super::guard::{Guards, Request, has_nul};
-use super::launch::Launch;
+use super::guard::{Guards, Input, Request, has_nul};
+use super::launch::{Launch, Streams};
 use super::limits::file_limit_at_start;
 use super::process::Pipes;
 use super::start_error::start_error;
 use super::stop::{Reins, StopOrder};
-use crate::job::Command;
 use crate::lease::BootInstant;
 
 /// What asking for a guard has led to.
 pub(super) enum Asked {
-    Guard { line: UnixStream, pipes: Pipes, is_switched: bool },
+    Guard { line: UnixStream, pipes: Option<Pipes>, is_switched: bool },
     Ordered(StopOrder),
 }
 
@@ -36,32 +36,72 @@ pub(super) fn ask(
     let account = Account::of(launch)?;
     let is_switched = account.switch.is_some();
     let start_failed = |source: io::Error| start_error(launch, is_switched, source);
-    let (out_end, out) = pipe::pipe().map_err(start_failed)?;
-    let (err_end, err) = pipe::pipe().map_err(start_failed)?;
+    let streams = streams(launch.streams).map_err(start_failed)?;
     let (line, guards_end) = std::os::unix::net::UnixStream::pair().map_err(start_failed)?;
     line.set_nonblocking(true).map_err(start_failed)?;
-    let out_end = out_end.into_blocking_fd().map_err(start_failed)?;
-    let err_end = err_end.into_blocking_fd().map_err(start_failed)?;
     let mut request = request(launch, account).map_err(start_failed)?;
     if let Some(order) = *reins.stops.borrow() {
         return Ok(Asked::Ordered(order));
     }
     request.deadline = *reins.deadlines.borrow();
-    let handed: Vec<BorrowedFd<'_>> = [guards_end.as_fd(), out_end.as_fd(), err_end.as_fd()]
+    request.input = streams.kind;
+    let handed: Vec<BorrowedFd<'_>> = [guards_end.as_fd(), streams.out.as_fd(), streams.err.as_fd()]
         .into_iter()
+        .chain(streams.input.as_ref().map(AsFd::as_fd))
         .chain(sign.map(AsFd::as_fd))
         .collect();
     let no_guard = |source| RunError::Guard { job: launch.identity.job.clone(), source };
     guards.ask(&request, &handed).map_err(no_guard)?;
     let line = UnixStream::from_std(line).map_err(start_failed)?;
-    Ok(Asked::Guard { line, pipes: Pipes { out, err }, is_switched })
+    Ok(Asked::Guard { line, pipes: streams.pipes, is_switched })
+}
+
+/// The ends of a command's standard streams that its guard is handed, and the other ends of those that are read here.
+struct Ends {
+    kind: Input,
+    input: Option<OwnedFd>,
+    out: OwnedFd,
+    err: OwnedFd,
+    pipes: Option<Pipes>,
+}
+
+fn streams(streams: Streams) -> io::Result<Ends> {
+    if streams == Streams::Inherited {
+        let (input, out, err) = (io::stdin(), io::stdout(), io::stderr());
+        let kind = match input.is_terminal() {
+            false => Input::Handed,
+            true if out.is_terminal() && is_in_foreground(input.as_fd()) => Input::Terminal,
+            // Who reads from a terminal in the background is stopped, and would keep the lock for ever. In a pipeline, the
+            // terminal is for its other commands, too.
+            true => Input::Nothing,
+        };
+        return Ok(Ends {
+            kind,
+            input: (kind != Input::Nothing).then(|| input.as_fd().try_clone_to_owned()).transpose()?,
+            out: out.as_fd().try_clone_to_owned()?,
+            err: err.as_fd().try_clone_to_owned()?,
+            pipes: None,
+        });
+    }
+    let (out_end, out) = pipe::pipe()?;
+    let (err_end, err) = pipe::pipe()?;
+    let (out_end, err_end) = (out_end.into_blocking_fd()?, err_end.into_blocking_fd()?);
+    Ok(Ends {
+        kind: Input::Nothing,
+        input: None,
+        out: out_end,
+        err: err_end,
+        pipes: Some(Pipes { out, err }),
+    })
+}
+
+/// Whether this process reads from its terminal.
+fn is_in_foreground(input: BorrowedFd<'_>) -> bool {
+    tcgetpgrp(input).is_ok_and(|group| group == getpgrp())
 }
 
 fn request(launch: &Launch, account: Account) -> io::Result<Request> {
-    let words: Vec<OsString> = match &launch.command {
-        Command::Argv(words) => words.iter().map(OsString::from).collect(),
-        Command::Shell(line) => vec!["/bin/sh".into(), "-c".into(), line.into()],
-    };
+    let words = launch.command.clone();
     let env: Vec<_> = environment(std::env::vars_os(), account.user.as_ref(), launch).into_iter().collect();
     let variables = env.iter().flat_map(|(name, value)| [name, value]);
     if words.iter().chain(variables).any(|text| has_nul(text)) {
@@ -74,6 +114,7 @@ fn request(launch: &Launch, account: Account) -> io::Result<Request> {
         env,
         cwd,
         switch: account.switch,
+        input: Input::Nothing,
         files: file_limit_at_start(),
         deadline: BootInstant(Duration::MAX),
         loss_grace: launch.loss_grace,

@@ -7,6 +7,19 @@ use std::ffi::{OsStr, OsString};
 use super::account::Person;
 use super::launch::{Identity, Launch};
 
+/// The names of the variables that tell a job which run it is.
+pub(super) const IDENTITY: [&str; 9] = [
+    "SOLOCRON_JOB",
+    "SOLOCRON_TICK",
+    "SOLOCRON_TICK_MS",
+    "SOLOCRON_TICK_LOCAL",
+    "SOLOCRON_FENCE",
+    "SOLOCRON_RUN",
+    "SOLOCRON_ATTEMPT",
+    "SOLOCRON_CAUSE",
+    "SOLOCRON_NODE",
+];
+
 /// The variables of one attempt. `inherited` is the replica's own environment.
 pub(super) fn environment(
     inherited: impl Iterator<Item = (OsString, OsString)>,
@@ -33,18 +46,19 @@ fn is_private(name: &OsStr) -> bool {
 
 impl Identity {
     /// The identity as variables.
-    fn variables(&self) -> [(&'static str, String); 9] {
-        [
-            ("SOLOCRON_JOB", self.job.to_string()),
-            ("SOLOCRON_TICK", self.tick.to_string()),
-            ("SOLOCRON_TICK_MS", self.tick.as_millis().to_string()),
-            ("SOLOCRON_TICK_LOCAL", self.tick_local.clone()),
-            ("SOLOCRON_FENCE", self.fence.to_string()),
-            ("SOLOCRON_RUN", self.run.to_string()),
-            ("SOLOCRON_ATTEMPT", self.attempt.to_string()),
-            ("SOLOCRON_CAUSE", self.cause.to_string()),
-            ("SOLOCRON_NODE", self.node.to_string()),
-        ]
+    fn variables(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let values = [
+            self.job.to_string(),
+            self.tick.to_string(),
+            self.tick.as_millis().to_string(),
+            self.tick_local.clone(),
+            self.fence.to_string(),
+            self.run.to_string(),
+            self.attempt.to_string(),
+            self.cause.to_string(),
+            self.node.to_string(),
+        ];
+        IDENTITY.into_iter().zip(values)
     }
 }
 
@@ -53,11 +67,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::job::{Cause, Command, Fence, JobName, NodeName, RunId, Tick};
+    use crate::job::{Cause, Fence, JobName, NodeName, RunId, Tick};
+    use crate::run::Streams;
 
     fn launch(env: &[(&str, &str)]) -> Launch {
         Launch {
-            command: Command::Shell("true".into()),
+            command: vec!["true".into()],
             env: env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             cwd: None,
             user: None,
@@ -66,6 +81,7 @@ mod tests {
             timeout: None,
             kill_grace: Duration::from_secs(10),
             loss_grace: Duration::from_secs(5),
+            streams: Streams::Kept,
             identity: Identity {
                 job: JobName::parse("backup").unwrap(),
                 tick: Tick::at_millis(1_700_000_000_000),

@@ -1,18 +1,19 @@
 //! What to start, and in whose name. A launch is complete: starting it asks nothing more of jobs.toml.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::course::Limits;
-use crate::job::{Cause, Command, Fence, JobName, JobSpec, NodeName, RunId, Tick};
-use crate::lease::Pace;
+use crate::job::{Cause, Fence, JobName, JobSpec, NodeName, RunId, Tick};
+use crate::lease::{Holding, Pace};
 
 /// Everything an attempt needs to know; built by the replica.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// What runs.
-    pub command: Command,
+    /// What runs: a program and its arguments; never empty.
+    pub command: Vec<OsString>,
     /// The job's own variables, with `${…}` resolved.
     pub env: BTreeMap<String, String>,
     /// Working directory; the replica's own if absent.
@@ -29,8 +30,20 @@ pub struct Launch {
     pub kill_grace: Duration,
     /// Between SIGTERM and SIGKILL when the lock is lost, or the replica is gone.
     pub loss_grace: Duration,
+    /// Where its standard streams lead.
+    pub streams: Streams,
     /// Which attempt of which run this is.
     pub identity: Identity,
+}
+
+/// Where the standard streams of a command lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Streams {
+    /// There is nothing to read, and what it prints is kept.
+    #[default]
+    Kept,
+    /// They are those of the process that has it started, its terminal included.
+    Inherited,
 }
 
 /// Which attempt of which run of which tick; the job sees it as `SOLOCRON_*`.
@@ -54,11 +67,27 @@ pub struct Identity {
     pub node: NodeName,
 }
 
+impl Identity {
+    /// The first attempt of the run that holds this lock.
+    pub fn of(job: &JobName, holding: &Holding, tick_local: String) -> Self {
+        Self {
+            job: job.clone(),
+            tick: holding.tick,
+            tick_local,
+            fence: holding.fence,
+            run: holding.run,
+            attempt: 1,
+            cause: holding.cause,
+            node: holding.node.clone(),
+        }
+    }
+}
+
 impl Launch {
     /// The launch of `spec`, whose `env` was resolved to `env`.
     pub fn new(spec: &JobSpec, env: BTreeMap<String, String>, identity: Identity) -> Self {
         Self {
-            command: spec.command.clone(),
+            command: spec.command.words(),
             env,
             cwd: spec.cwd.clone(),
             user: spec.user.clone(),
@@ -67,6 +96,7 @@ impl Launch {
             timeout: spec.timeout,
             kill_grace: spec.kill_grace,
             loss_grace: Pace::new(spec.lease, spec.kill_grace).loss_grace(),
+            streams: Streams::Kept,
             identity,
         }
     }

@@ -49,10 +49,9 @@ impl<'a> Output<'a> {
         Self { out: None, err: None, sink }
     }
 
-    /// From here on, reads these pipes.
-    pub(super) fn connect(&mut self, pipes: Pipes) {
-        self.out = Some(pipes.out);
-        self.err = Some(pipes.err);
+    /// From here on, reads these pipes, if there are any.
+    pub(super) fn connect(&mut self, pipes: Option<Pipes>) {
+        (self.out, self.err) = pipes.map(|pipes| (pipes.out, pipes.err)).unzip();
     }
 
     /// Notes a message of ours, as if the job had printed it.

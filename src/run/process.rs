@@ -51,7 +51,7 @@ pub(super) struct Process {
     happened: Option<BootInstant>,
 }
 
-/// The reading ends of a job's output.
+/// The reading ends of a job's output, where it is kept.
 #[derive(Debug)]
 pub(super) struct Pipes {
     pub(super) out: pipe::Receiver,
@@ -62,7 +62,7 @@ pub(super) struct Pipes {
 #[derive(Debug)]
 pub(super) enum Spawned {
     /// Its guard was asked for, and will tell.
-    Asked(Box<(Process, Pipes)>),
+    Asked(Box<(Process, Option<Pipes>)>),
     /// It was ordered to stop before it was started.
     Ordered(StopOrder),
 }

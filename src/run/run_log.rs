@@ -48,6 +48,12 @@ impl RunLog {
         log
     }
 
+    /// The log of a run of which no file is kept.
+    pub(super) fn unkept(entry: RunEntry, now: WallClock) -> Self {
+        let (path, disk, broken) = (PathBuf::new(), Disk::default(), AtomicBool::new(true));
+        Self { entry, now, path, disk, marker: None, broken }
+    }
+
     /// The file that holds the output, once there is some.
     pub fn path(&self) -> &Path {
         &self.path

@@ -37,6 +37,8 @@ pub struct RunLogs {
     disk: Disk,
     now: WallClock,
     journal: Journal,
+    /// Whether anything is kept at all.
+    is_kept: bool,
     pruned: Mutex<Option<UtcMillis>>,
 }
 
@@ -52,13 +54,21 @@ impl RunLogs {
         let state_dir = state_dir.into();
         let disk = Disk::default();
         let journal = Journal::new(&state_dir, disk.clone());
-        Self { state_dir, disk, now, journal, pruned: Mutex::new(None) }
+        Self { state_dir, disk, now, journal, is_kept: true, pruned: Mutex::new(None) }
+    }
+
+    /// Nothing is kept: no file is written. For runs whose output is not read, and which no replica looks after.
+    pub fn unkept(now: WallClock) -> Self {
+        Self { is_kept: false, ..Self::new(PathBuf::new(), now) }
     }
 
     /// A run begins: from here on it is found as running, until `finish`, or until this process ends.
     pub async fn begin(&self, identity: &Identity) -> RunLog {
         let entry = RunEntry::running(identity, (self.now)());
         let path = self.log_path(&identity.job, identity.run);
+        if !self.is_kept {
+            return RunLog::unkept(entry, Arc::clone(&self.now));
+        }
         let (sign, shown) = (path.with_extension("running"), entry.clone());
         let put_up = move || {
             sign.parent().map_or(Ok(()), run_files::create_folder)?;
@@ -72,6 +82,9 @@ impl RunLogs {
 
     /// The run has ended with this attempt, counted from 1: into the journal, then no longer running.
     pub async fn finish(&self, log: RunLog, attempt: u32, ended: &Ended) {
+        if !self.is_kept {
+            return;
+        }
         let (entry, marker) = self.close(log).await;
         let entry = entry.ended(attempt, ended);
         let (job, run) = (&entry.job, entry.run);
@@ -83,6 +96,9 @@ impl RunLogs {
 
     /// Nothing was started after all: there is nothing to be kept of it.
     pub async fn forget(&self, log: RunLog) {
+        if !self.is_kept {
+            return;
+        }
         let (entry, marker) = self.close(log).await;
         self.take_down(&entry.job, entry.run, marker).await;
     }

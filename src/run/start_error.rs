@@ -7,7 +7,6 @@ use nix::unistd::geteuid;
 use super::error::RunError;
 use super::guard::{STEP_CWD, STEP_GUARD, STEP_SHIFT, STEP_SWITCH};
 use super::launch::Launch;
-use crate::job::Command;
 
 /// What the system said when the command could not be started. An error that came from behind the fork holds the step it
 /// happened in. `is_switched`: it was to run as somebody else than the replica.
@@ -20,10 +19,7 @@ pub(super) fn start_error(launch: &Launch, is_switched: bool, source: io::Error)
         (STEP_CWD, Some(cwd)) => RunError::Cwd { job, cwd: cwd.clone(), source: plain },
         (STEP_GUARD, _) => RunError::Guard { job, source: plain },
         _ => {
-            let program = match &launch.command {
-                Command::Argv(words) => words[0].clone(),
-                Command::Shell(_) => "/bin/sh".to_owned(),
-            };
+            let program = launch.command[0].to_string_lossy().into_owned();
             let help = way_out(&source, program.contains('/'), is_switched);
             RunError::Start { job, program, source, help }
         }

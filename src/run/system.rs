@@ -92,6 +92,18 @@ pub(super) fn reset_signals() -> nix::Result<()> {
     SigSet::empty().thread_set_mask()
 }
 
+/// Makes this process's group the one that reads from the terminal on its standard input, and Ctrl-Z do nothing there: a
+/// command that sleeps would hold its lock for ever. Without a terminal nothing happens. Async-signal-safe.
+pub(super) fn take_terminal() {
+    // SAFETY: all of these are async-signal-safe. Only who ignores SIGTTOU may take a terminal from the background.
+    unsafe {
+        libc::signal(libc::SIGTTOU, libc::SIG_IGN);
+        libc::tcsetpgrp(libc::STDIN_FILENO, libc::getpid());
+        libc::signal(libc::SIGTTOU, libc::SIG_DFL);
+        libc::signal(libc::SIGTSTP, libc::SIG_IGN);
+    }
+}
+
 /// Closes every descriptor but the first three at exec. Async-signal-safe.
 pub(super) fn close_others_on_exec() {
     // SAFETY: the call takes numbers only and closes nothing before exec. Kernels before 5.11 refuse it; there,

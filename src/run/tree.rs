@@ -112,6 +112,11 @@ fn folder(pid: Pid) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}"))
 }
 
+/// The parent of a process, if it is there.
+pub(super) fn parent(of: Pid) -> Option<Pid> {
+    look_at(&folder(of)).ok().flatten().map(|process| process.parent)
+}
+
 /// The children of all threads of a process, dead ones included.
 pub(super) fn children(of: Pid) -> io::Result<Vec<Pid>> {
     let mut found = Vec::new();

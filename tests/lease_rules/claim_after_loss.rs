@@ -3,13 +3,10 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, Outcome, Reason, RunId, UtcMillis, Verdict};
-use solocron::lease::{Answer, Claim, Entry, Gap, Holding, LeaseInstant, Memory};
+use solocron::lease::{Answer, Claim, Gap, Holding, LeaseInstant, Memory};
 
 use crate::book::{Book, GAP, MEMORIES, at, held_for, is_held_by, is_won, one, secs, several, tick};
 use crate::sample::{self, LEASE, node};
-
-/// Who remembers an earlier life of the store has so long to tell.
-const SETTLING: Duration = Duration::from_secs(5);
 
 const LOST: Verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
 
@@ -85,92 +82,6 @@ fn rule_4_a_record_of_another_era_waits_by_the_largest_lease_and_raises_its_mark
         let record = book.record();
         assert_eq!((record.until, &record.era, record.mark), (until, &era, at(-0.8)));
     }
-}
-
-/// A run goes on since the tick at 0; the next ones were skipped for it. Then a follower takes over that has not seen them.
-fn failed_over_without_two_skips() -> Book {
-    let mut book = Book::ready(Memory::Forgetful);
-    let holding = book.win(tick(0.0));
-    book.pass(secs(1));
-    let behind = book.record().clone();
-    for second in [5.0, 10.0] {
-        book.pass(secs(5));
-        book.renew(&holding);
-        let answer = book.claim(tick(second), |claim| claim.prev = None);
-        assert_eq!(answer, Answer::Consumed(Verdict::because(Outcome::Skipped, Reason::Overlap)));
-    }
-    book.record = Some(behind);
-    book.new_era();
-    book
-}
-
-/// A claim of one who was away, as of these seconds.
-fn away_since(heard: f64) -> impl Fn(&mut Claim) {
-    move |claim| {
-        claim.caller.heard = at(heard);
-        claim.prev = Some(tick(5.0));
-        claim.start_deadline = Duration::ZERO;
-    }
-}
-
-#[test]
-fn rule_4_nothing_is_said_not_to_have_run_before_those_who_know_could_tell() {
-    let mut book = failed_over_without_two_skips();
-    let by = book.record().holder();
-    let answer = book.claim(tick(10.0), away_since(4.0));
-    assert_eq!(answer, Answer::Held { by, frees_in: SETTLING });
-    assert_eq!(book.entries.len(), 2);
-    book.open(|open| open.caller.heard = at(11.0));
-    let unknown = book.claim(tick(10.0), away_since(4.0));
-    assert_eq!(unknown, Answer::Consumed(LOST));
-    assert_eq!(book.entries.last().map(Entry::verdict), Some(LOST));
-}
-
-#[test]
-fn rule_4_what_nobody_could_tell_in_time_is_missed() {
-    let mut book = failed_over_without_two_skips();
-    book.claim(tick(10.0), away_since(4.0));
-    book.pass(SETTLING);
-    let late = Verdict::because(Outcome::Missed, Reason::Late);
-    assert_eq!(book.claim(tick(10.0), away_since(4.0)), Answer::Consumed(late));
-}
-
-#[test]
-fn rule_4_whoever_skips_or_is_paused_waits_for_those_who_know_too() {
-    for is_paused in [false, true] {
-        let mut book = failed_over_without_two_skips();
-        book.record().paused = Some(at(600.0)).filter(|_| is_paused);
-        let holding = sample::holding(book.record());
-        book.open(|open| open.caller.heard = at(4.0));
-        book.pass(secs(1));
-        book.renew(&holding);
-        let answer = book.claim(tick(12.0), |claim| claim.prev = Some(tick(10.0)));
-        assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
-    }
-}
-
-#[test]
-fn rule_4_a_machine_that_was_restarted_has_forgotten_nothing() {
-    for is_running in [false, true] {
-        let mut book = Book::ready(Memory::Durable);
-        if is_running {
-            book.win(tick(0.0));
-        }
-        // Of the life before, in which the lease clock was further.
-        book.record().settled = book.lease_end(4);
-        book.new_era();
-        book.claim(tick(10.0), away_since(4.0));
-        assert_eq!(book.record().settled, LeaseInstant::FREE);
-    }
-}
-
-#[test]
-fn rule_4_a_clock_that_was_set_back_makes_nobody_wait_longer_for_those_who_know() {
-    let mut book = failed_over_without_two_skips();
-    book.record().settled = book.lease_end(6);
-    book.record().era = book.server.era.clone();
-    let late = Verdict::because(Outcome::Missed, Reason::Late);
-    assert_eq!(book.claim(tick(10.0), away_since(4.0)), Answer::Consumed(late));
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod promises;
 mod rerun;
 #[path = "../support/sample.rs"]
 mod sample;
+mod settled;
 mod trigger;
 mod unfit;
 mod unlock;

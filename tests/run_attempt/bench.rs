@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 use solocron::job::{Cause, Command, Fence, JobName, NodeName, RunId, Tick, UtcMillis};
 use solocron::lease::BootInstant;
 use solocron::run::{
-    Ended, Guards, Identity, JobOutput, Launch, Reins, RunLogs, StopOrder, StopReason, attempt,
+    Ended, Guards, Identity, JobOutput, Launch, Reins, RunLogs, StopOrder, StopReason, Streams, attempt,
 };
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -174,7 +174,7 @@ pub(crate) fn argv(words: &[&str]) -> Launch {
 
 fn launch(command: Command) -> Launch {
     Launch {
-        command,
+        command: command.words(),
         env: BTreeMap::new(),
         cwd: None,
         user: None,
@@ -183,6 +183,7 @@ fn launch(command: Command) -> Launch {
         timeout: None,
         kill_grace: LONG,
         loss_grace: LONG,
+        streams: Streams::Kept,
         identity: Identity {
             job: JobName::parse("backup").unwrap(),
             tick: Tick::at_millis(1_700_000_000_000),

@@ -13,7 +13,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::{ForkResult, Pid, chdir, getppid, pipe2, setgid, setgroups, setuid};
 
-use super::request::Request;
+use super::request::{Input, Request};
 use crate::lease::Protection;
 use crate::run::account::Switch;
 use crate::run::cgroup::Cgroup;
@@ -31,6 +31,14 @@ pub(in crate::run) const STEP_GUARD: i32 = 4;
 /// What a shell says of a command that it could not execute; nobody sees it.
 const CANNOT_EXECUTE: i32 = 127;
 
+/// The standard streams of a main process.
+pub(super) struct Streams {
+    /// Nothing to read if absent.
+    pub(super) input: Option<OwnedFd>,
+    pub(super) out: OwnedFd,
+    pub(super) err: OwnedFd,
+}
+
 /// A main process, which may not have reached its command yet.
 pub(super) struct Child {
     pub(super) pid: Pid,
@@ -40,11 +48,7 @@ pub(super) struct Child {
 
 impl Child {
     /// Starts the request's command as a child of this process, with its output in these pipes.
-    pub(super) fn start(
-        request: &Request,
-        outputs: (OwnedFd, OwnedFd),
-        cgroup: Option<&Cgroup>,
-    ) -> Result<Self, i32> {
+    pub(super) fn start(request: &Request, streams: Streams, cgroup: Option<&Cgroup>) -> Result<Self, i32> {
         let failed = |errno: nix::errno::Errno| in_step(STEP_GUARD, errno.into());
         let (failure, told) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(failed)?;
         let guard = nix::unistd::getpid();
@@ -55,7 +59,7 @@ impl Child {
         match forked.map_err(failed)? {
             ForkResult::Parent { child } => Ok(Self { pid: child, failure: failure.into() }),
             ForkResult::Child => {
-                let code = execute(request, outputs, guard);
+                let code = execute(request, streams, guard);
                 // Without a reader there is nobody left to care.
                 let _ = std::fs::File::from(told).write_all(&code.to_le_bytes());
                 system::exit_now(CANNOT_EXECUTE)
@@ -71,18 +75,25 @@ impl Child {
 }
 
 /// Becomes the command. Comes back only with the number of an error.
-fn execute(request: &Request, (out, err): (OwnedFd, OwnedFd), guard: Pid) -> i32 {
+fn execute(request: &Request, Streams { input, out, err }: Streams, guard: Pid) -> i32 {
     let mut command = Command::new(&request.words[0]);
     command
         .args(&request.words[1..])
         .env_clear()
         .envs(request.env.iter().map(|(name, value)| (name, value)))
         .process_group(0)
-        .stdin(Stdio::null())
+        .stdin(input.map_or_else(Stdio::null, Stdio::from))
         .stdout(out)
         .stderr(err);
     let (switch, cwd, files) = (request.switch.clone(), request.cwd.clone(), request.files);
-    system::before_exec(&mut command, move || become_job(switch.as_ref(), cwd.as_deref(), files, guard));
+    let takes_terminal = request.input == Input::Terminal;
+    system::before_exec(&mut command, move || {
+        become_job(switch.as_ref(), cwd.as_deref(), files, guard)?;
+        if takes_terminal {
+            system::take_terminal();
+        }
+        Ok(())
+    });
     let error = command.exec();
     error.raw_os_error().unwrap_or(libc::EINVAL)
 }

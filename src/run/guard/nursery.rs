@@ -18,8 +18,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use nix::unistd::{ForkResult, Pid, dup2_stdin, getpid};
 
-use super::child::{STEP_GUARD, in_step};
-use super::request::Request;
+use super::child::{STEP_GUARD, Streams, in_step};
+use super::request::{Input, Request};
 use super::watcher::{Handed, guard};
 use super::word::Report;
 use crate::lease::Protection;
@@ -189,16 +189,16 @@ fn receive(line: &UnixStream) -> io::Result<Option<(Request, Handed)>> {
     let length = usize::try_from(u64::from_le_bytes(head)).ok().filter(|length| *length <= LONGEST);
     let mut bytes = vec![0; length.ok_or(io::ErrorKind::InvalidData)?];
     from.read_exact(&mut bytes)?;
-    let mut fds = fds.into_iter();
-    let (Some(own), Some(out), Some(err)) = (fds.next(), fds.next(), fds.next()) else {
-        return Ok(None);
-    };
-    let handed = Handed { line: own.into(), out, err, sign: fds.next() };
-    Ok(Request::decode(&bytes).map(|request| (request, handed)))
+    Ok(Request::decode(&bytes).and_then(|request| {
+        let mut fds = fds.into_iter();
+        let (line, out, err) = (fds.next()?.into(), fds.next()?, fds.next()?);
+        let input = if request.input == Input::Nothing { None } else { Some(fds.next()?) };
+        Some((request, Handed { line, streams: Streams { input, out, err }, sign: fds.next() }))
+    }))
 }
 
 fn receive_head(line: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = cmsg_space!([std::os::fd::RawFd; 4]);
+    let mut space = cmsg_space!([std::os::fd::RawFd; 5]);
     let mut parts = [IoSliceMut::new(head)];
     let message = recvmsg::<()>(line.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
     let mut fds = Vec::new();

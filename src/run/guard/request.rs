@@ -23,12 +23,33 @@ pub(in crate::run) struct Request {
     pub(in crate::run) cwd: Option<CString>,
     /// Whom it runs as; the replica's own user and groups if absent.
     pub(in crate::run) switch: Option<Switch>,
+    /// Where it reads from.
+    pub(in crate::run) input: Input,
     /// The soft and the hard limit of open files.
     pub(in crate::run) files: Option<(u64, u64)>,
     /// It may go on until this instant, and is not started after it.
     pub(in crate::run) deadline: BootInstant,
     /// Between SIGTERM and SIGKILL when that instant has passed, or the replica is gone.
     pub(in crate::run) loss_grace: Duration,
+}
+
+/// What a command reads as its standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::run) enum Input {
+    /// Nothing.
+    Nothing,
+    /// A descriptor that is handed over.
+    Handed,
+    /// One that leads to the terminal, which is to be the command's as long as it goes on.
+    Terminal,
+}
+
+impl Input {
+    const ALL: [Self; 3] = [Self::Nothing, Self::Handed, Self::Terminal];
+
+    fn of(number: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|input| *input as u64 == number)
+    }
 }
 
 impl Request {
@@ -43,6 +64,7 @@ impl Request {
         });
         to.list(self.cwd.as_slice(), |to, cwd| to.bytes(cwd.as_bytes()));
         to.list(self.switch.as_slice(), Writer::switch);
+        to.number(self.input as u64);
         to.list(self.files.as_slice(), |to, (soft, hard)| {
             to.number(*soft);
             to.number(*hard);
@@ -61,6 +83,7 @@ impl Request {
             env: from.list(|from| Some((from.text()?, from.text()?)))?,
             cwd: from.list(|from| CString::new(from.bytes()?).ok())?.pop(),
             switch: from.list(Reader::switch)?.pop(),
+            input: Input::of(from.number()?)?,
             files: from.list(|from| Some((from.number()?, from.number()?)))?.pop(),
             deadline: BootInstant(from.duration()?),
             loss_grace: from.duration()?,
@@ -166,6 +189,7 @@ mod tests {
                 gid: Gid::from_raw(8),
                 groups: Some(vec![Gid::from_raw(9), Gid::from_raw(10)]),
             }),
+            input: Input::Terminal,
             files: Some((1_024, 4_096)),
             deadline: BootInstant(Duration::new(5, 6)),
             loss_grace: Duration::from_millis(1_500),
@@ -179,6 +203,7 @@ mod tests {
             env: vec![],
             cwd: None,
             switch: None,
+            input: Input::Nothing,
             files: None,
             ..request()
         };

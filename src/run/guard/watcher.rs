@@ -1,6 +1,7 @@
 //! The guard of one run, as a process: single-threaded, parent of the job's main process and reaper of everything that
 //! descends from it. It performs what its vigil says, and ends with the last process of its run.
 
+use std::ffi::CStr;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -13,7 +14,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::unistd::{Pid, getpgid, getpid};
 
-use super::child::{Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, in_step};
+use super::child::{Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, Streams, in_step};
 use super::request::Request;
 use super::vigil::{Act, Cue, Vigil};
 use super::word::{Inbox, LENGTH, Order, Report};
@@ -23,14 +24,15 @@ use crate::run::cgroup::Cgroup;
 use crate::run::system::{self, Reaped};
 use crate::run::tree;
 
+/// What a guard is called: by people, and by a run's own processes that look for it.
+pub(in crate::run) const GUARD_NAME: &CStr = c"lease-guard";
+
 /// What the replica hands over for one run.
 pub(super) struct Handed {
     /// The line to the replica: orders come in, reports go out.
     pub(super) line: UnixStream,
-    /// The job's standard output.
-    pub(super) out: OwnedFd,
-    /// The job's standard error.
-    pub(super) err: OwnedFd,
+    /// The job's standard streams.
+    pub(super) streams: Streams,
     /// The locked sign that the run goes on, if there is one: held, never read.
     pub(super) sign: Option<OwnedFd>,
 }
@@ -50,8 +52,7 @@ struct Guard {
 
 /// Guards one run until nothing of it is left. `signals` tells of dead children.
 pub(super) fn guard(request: &Request, handed: Handed, cgroup: Option<Cgroup>, signals: &SignalFd) {
-    // For people alone.
-    let _ = set_name(c"lease-guard");
+    let _ = set_name(GUARD_NAME);
     match Guard::start(request, handed, cgroup) {
         Ok(mut guard) => guard.watch(signals),
         Err((line, code)) => tell(&line, Report::NotStarted(code)),
@@ -65,7 +66,7 @@ fn tell(mut line: &UnixStream, report: Report) {
 
 impl Guard {
     fn start(request: &Request, handed: Handed, cgroup: Option<Cgroup>) -> Result<Self, (UnixStream, i32)> {
-        let Handed { line, out, err, sign } = handed;
+        let Handed { line, streams, sign } = handed;
         // All that can fail comes first: without a clock nothing could be watched.
         let ready = line.set_nonblocking(true).and_then(|()| Ok(set_child_subreaper(true)?));
         let timer = match ready.and_then(|()| boot_timer()) {
@@ -76,7 +77,7 @@ impl Guard {
         if SystemClock.boot() >= request.deadline && Protection::Guard.is_on() || is_abandoned(&line) {
             return Err((line, STEP_OVERDUE << STEP_SHIFT));
         }
-        match Child::start(request, (out, err), cgroup.as_ref()) {
+        match Child::start(request, streams, cgroup.as_ref()) {
             Err(code) => Err((line, code)),
             Ok(main) => {
                 tell(&line, Report::Started { guard: getpid(), main: main.pid });

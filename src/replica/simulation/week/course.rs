@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::job::{JobName, JobSpec, Outcome, Reason, Verdict};
 use crate::lease::{Answer, BootInstant, Deadline, Era, Finish, Holding, Pace, Renew, Request};
 use crate::replica::action::Won;
-use crate::replica::attempts::pause_after;
+use crate::replica::attempts::Retries;
 use crate::replica::hold::{Duty, Hold};
 use crate::run::StopReason;
 
@@ -98,7 +98,7 @@ impl World {
         if let Some(reason) = its.stopped_for {
             return self.end(run, reason.verdict());
         }
-        match pause_after(&its.spec, its.attempt, its.outcome) {
+        match Retries::of(&its.spec).pause_after(its.attempt, its.outcome) {
             Some(pause) => {
                 self.log.count("attempt failed, trying again");
                 self.next_attempt(run, pause);

@@ -1,0 +1,90 @@
+//! Where a command that can do without jobs.toml finds its lock: cluster and store, from flags, their variables, or the
+//! file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::config::{self, Overrides, Problem, SourceError, StoreUrl};
+use crate::job::{ClusterName, JobName, JobSpec};
+use crate::store::Store;
+
+use super::args::GlobalArgs;
+use super::exit::{Exit, Failure};
+use super::session::{env, load_file, open_store, state_dir};
+
+/// The cluster of a local store without a file, as in one that names none.
+const LOCAL_CLUSTER: &str = "local";
+
+/// A cluster and its store.
+#[derive(Debug)]
+pub(crate) struct Place {
+    cluster: ClusterName,
+    store: StoreUrl,
+    /// The job whose lock it is, where there is a file that has one.
+    pub(crate) job: Option<Arc<JobSpec>>,
+}
+
+impl Place {
+    /// Finds the place of a lock. With both a store and a cluster, no file is asked that was not named: which folder a
+    /// script happens to run in changes nothing.
+    pub(crate) fn of_lock(
+        lock: &JobName,
+        cluster: Option<&ClusterName>,
+        global: &GlobalArgs,
+    ) -> Result<Self, Failure> {
+        let store = global.store.as_deref();
+        if let (Some(store), Some(cluster), None) = (store, cluster, &global.config) {
+            return Self::without_file(store, cluster.clone());
+        }
+        if global.config.is_none()
+            && let Err(missing @ SourceError::Missing { .. }) = config::find(None)
+        {
+            return Self::without_any(store, &missing);
+        }
+        let (_, config, _) = load_file(global, Overrides::default())?;
+        let cluster = cluster.cloned().unwrap_or_else(|| config.cluster.clone());
+        let job = config.jobs.get(lock).filter(|_| cluster == config.cluster).cloned();
+        Ok(Self { cluster, store: config.store, job })
+    }
+
+    fn without_file(store: &str, cluster: ClusterName) -> Result<Self, Failure> {
+        Ok(Self { cluster, store: parse(store)?, job: None })
+    }
+
+    fn without_any(store: Option<&str>, missing: &SourceError) -> Result<Self, Failure> {
+        let Some(store) = store else {
+            let message = format!(
+                "{missing}\n  help: or do without one: --store URL and --cluster NAME (SOLOCRON_STORE, SOLOCRON_CLUSTER)"
+            );
+            return Err(Failure::new(Exit::BadConfig, message));
+        };
+        let url = parse(store)?;
+        if url.is_local() {
+            let cluster = ClusterName::parse(LOCAL_CLUSTER).expect("a good name");
+            return Ok(Self { cluster, store: url, job: None });
+        }
+        let message = "whose lock is it? Without a jobs file the cluster has no name\n  help: give --cluster NAME or \
+                       SOLOCRON_CLUSTER, the same on every machine: the file's `name`, where there is one";
+        Err(Failure::new(Exit::Usage, message))
+    }
+
+    /// Starts to connect. Needs a running runtime.
+    pub(crate) fn open(&self, global: &GlobalArgs) -> Result<Arc<dyn Store>, Failure> {
+        // Only the embedded store has a place there, and a crontab may not even have a HOME.
+        let folder = match self.store {
+            StoreUrl::Local => state_dir(global.state_dir.as_deref())?,
+            StoreUrl::LocalPath(_) | StoreUrl::Redis(_) => PathBuf::new(),
+        };
+        open_store(&self.store, &self.cluster, &folder)
+    }
+}
+
+fn parse(store: &str) -> Result<StoreUrl, Failure> {
+    let line = |problem: &Problem| {
+        let help = problem.help.as_ref().map_or(String::new(), |help| format!("\n  help: {help}"));
+        format!("{}{help}", problem.message)
+    };
+    config::store_of_flag(store, &env).map_err(|problems| {
+        Failure::new(Exit::Usage, problems.iter().map(line).collect::<Vec<_>>().join("\nerror: "))
+    })
+}

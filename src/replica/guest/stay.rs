@@ -1,0 +1,300 @@
+//! A guest at its store: takes the lock, and keeps it while the command runs. What it does is settled elsewhere: by its
+//! quest (`asking`) before, and by the keeper that replicas have, too, from then on.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use crate::job::{Cause, JobName, JobSpec, OnInterrupt, Overlap, RunId, Tick};
+use crate::lease::{
+    Answer, BootInstant, Caller, Deadline, Era, Holding, Manual, Open, Pace, Reply, Request, ScheduleHash,
+};
+use crate::replica::action::Doubt;
+use crate::replica::attempts::Retries;
+use crate::replica::errand;
+use crate::replica::event::Event;
+use crate::replica::keeper::{Grant, keep};
+use crate::replica::ledger::Ledger;
+use crate::replica::line::Line;
+use crate::replica::member::Stop;
+use crate::replica::memory::Known;
+use crate::replica::shop::Shop;
+use crate::run::{Ended, Identity, JobOutput, Launch, RunLogs, Streams};
+use crate::store::StoreError;
+
+use super::asking::{Asking, Held, Next, Refusal};
+use super::ear::Ear;
+use super::steering::steer;
+use super::visit::Guest;
+
+/// Giving back what may have been granted is worth this long; after that the lock frees itself.
+const GIVE_BACK_LIMIT: Duration = Duration::from_secs(5);
+
+/// A guest at its store.
+pub(super) struct Stay {
+    shop: Arc<Shop>,
+    ear: Arc<Ear>,
+    line: Line,
+    tasks: JoinSet<()>,
+    asking: Asking,
+    lock: JobName,
+    job: Option<Arc<JobSpec>>,
+    command: Vec<std::ffi::OsString>,
+    pace: Pace,
+    lease: Duration,
+    kill_grace: Duration,
+    /// What the command sees as its tick: when it was first asked for.
+    tick: Option<Tick>,
+    /// The life of the store in which the run that is asked for was first asked for.
+    era: Option<(RunId, Era)>,
+    /// Whether it was said that the lock is waited for.
+    has_told: bool,
+}
+
+impl Stay {
+    pub(super) fn begin(guest: Guest) -> Self {
+        let Guest { node, lock, job, command, lease, kill_grace, patience, store, clock, guards, events } =
+            guest;
+        let asking = Asking::begin(clock.boot().plus(patience));
+        let wall = Arc::clone(&clock);
+        let shop = Arc::new(Shop {
+            node,
+            ledger: Ledger::unwritten(store.label()),
+            store,
+            clock,
+            guards: Arc::new(guards),
+            logs: RunLogs::unkept(Arc::new(move || wall.utc())),
+            output: JobOutput::File,
+            events,
+            memory: tokio::sync::watch::Sender::new(None),
+        });
+        let ear = Arc::new(Ear::new(Arc::clone(&shop), lock.clone()));
+        let pace = Pace::new(lease, kill_grace);
+        let (line, tasks) = (Line::new(kill_grace), JoinSet::new());
+        let (tick, era, has_told) = (None, None, false);
+        Self {
+            shop,
+            ear,
+            line,
+            tasks,
+            asking,
+            lock,
+            job,
+            command,
+            pace,
+            lease,
+            kill_grace,
+            tick,
+            era,
+            has_told,
+        }
+    }
+
+    /// Asks for the lock until it is this guest's, or there is nothing more to wait for. When this is dropped, something
+    /// may have been granted: see `give_back`.
+    pub(super) async fn take_lock(&mut self) -> Result<Grant, Refusal> {
+        self.tasks.spawn(Arc::clone(&self.ear).keep_listening(Arc::clone(&self.line.renew)));
+        let mut next = Next::LearnAt(self.shop.clock.boot());
+        loop {
+            next = match next {
+                Next::LearnAt(at) => {
+                    self.shop.clock.wait_until_boot(at).await;
+                    let opened = self.learn().await;
+                    let now = self.shop.clock.boot();
+                    match opened {
+                        Ok(answer) => self.asking.answered(&answer, || Held::Nobody, now, 0.0),
+                        Err(error) => self.asking.failed(&error, now),
+                    }
+                }
+                Next::AskAt(at) => {
+                    self.shop.clock.wait_until_boot(at).await;
+                    match self.ask().await {
+                        Ok(grant) => return Ok(*grant),
+                        Err(next) => next,
+                    }
+                }
+                Next::Leave(refusal) => return Err(refusal),
+                Next::Start { .. } => unreachable!("only a request for the lock starts anything"),
+            }
+        }
+    }
+
+    /// Learns the store's clock and life, and makes sure that there is a record, as a replica that starts does.
+    async fn learn(&self) -> Result<Answer, StoreError> {
+        self.shop.store.ready().await?;
+        self.ear.listen().await?;
+        let open = Open {
+            caller: self.caller(),
+            sched: self.sched(),
+            lease: self.lease,
+            known: self.ear.knows().await?,
+            pausing: None,
+        };
+        let reply = self.shop.store.submit(&self.lock, &Request::Open(open)).await?;
+        self.shop.hear(&reply);
+        if matches!(reply.answer, Answer::Opened { .. }) {
+            self.ear.enroll().await?;
+        }
+        Ok(reply.answer)
+    }
+
+    /// Asks for the lock once.
+    async fn ask(&mut self) -> Result<Box<Grant>, Next> {
+        let run = self.asking.asks();
+        let now = self.shop.store_time();
+        let (caller, tick) = (self.caller(), *self.tick.get_or_insert(Tick(now)));
+        let era = self.first_era(run, &caller.era);
+        let manual = Manual {
+            caller,
+            run,
+            tick,
+            asked: now,
+            order: None,
+            lease: self.lease,
+            // Whether to wait is the guest's own choice: a lock that is held is an answer, and no entry of the job's.
+            overlap: Overlap::Wait,
+            reruns_within: self.reruns_within(tick),
+        };
+        let sent = self.shop.clock.boot();
+        let reply = match self.shop.store.submit(&self.lock, &Request::Manual(manual)).await {
+            Ok(reply) => reply,
+            Err(error) => return Err(self.asking.failed(&error, self.shop.clock.boot())),
+        };
+        self.shop.hear(&reply);
+        let held = self.whose(&reply).await;
+        let next = self.asking.answered(&reply.answer, || held, self.shop.clock.boot(), chance());
+        let Next::Start { fence, tries, started } = next else {
+            if let Next::AskAt(_) = next {
+                self.tell_wait(&reply.answer, tick);
+            }
+            return Err(next);
+        };
+        let mark = reply.mark.unwrap_or_default();
+        let holding = Holding {
+            run,
+            fence,
+            tick,
+            lease: self.lease,
+            node: self.shop.node.clone(),
+            cause: Cause::Manual,
+            tries,
+            started,
+            sched: self.sched(),
+            mark,
+        };
+        let deadline = Deadline::granted(self.pace, sent);
+        if deadline.is_over(self.shop.clock.boot()) {
+            self.abandon(Doubt { run, era, edited: false }).await;
+            return Err(self.asking.begin_anew(self.shop.clock.boot()));
+        }
+        Ok(Box::new(self.grant(holding, deadline, (sent, era))))
+    }
+
+    fn grant(&self, holding: Holding, deadline: Deadline, (sent, era): (BootInstant, Era)) -> Grant {
+        let local = match &self.job {
+            Some(job) => job.schedule.local_text(holding.tick),
+            None => holding.tick.to_string(),
+        };
+        let launch = Launch {
+            command: self.command.clone(),
+            env: BTreeMap::new(),
+            cwd: None,
+            user: None,
+            group: None,
+            success_codes: vec![0],
+            timeout: None,
+            kill_grace: self.kill_grace,
+            loss_grace: self.pace.loss_grace(),
+            streams: Streams::Inherited,
+            identity: Identity::of(&self.lock, &holding, local),
+        };
+        let retries = Retries { count: 0, delay: Duration::ZERO };
+        Grant { launch, retries, holding, deadline, sent, era }
+    }
+
+    /// Whose the lock is that is held. Asked only where that decides whether it is waited for.
+    async fn whose(&self, reply: &Reply) -> Held {
+        let Answer::Held { by: Some(holder), .. } = &reply.answer else { return Held::Nobody };
+        let by = Held::By(holder.clone());
+        if !self.asking.is_impatient(self.shop.clock.boot()) {
+            return by;
+        }
+        let records = self.shop.store.records(std::slice::from_ref(&self.lock)).await;
+        let record = records.ok().and_then(|records| records.into_iter().next().flatten());
+        let is_silent =
+            record.is_some_and(|record| record.run == Some(holder.run) && record.has_lapsed(reply.now));
+        if is_silent { Held::Nobody } else { by }
+    }
+
+    /// Runs the command, and returns when nothing of it is left and its end is recorded, as far as it can be.
+    pub(super) async fn run(mut self, grant: Grant, stop: &Stop) -> Ended {
+        self.ear.hold(grant.holding.run);
+        let keeping = keep(Arc::clone(&self.shop), grant, self.line.clone());
+        let steering = steer(&self.line, stop, (self.kill_grace, self.lease));
+        let kept = tokio::select! {
+            kept = keeping => kept,
+            () = steering => unreachable!("it ends only with the run"),
+        };
+        self.tasks.shutdown().await;
+        kept.ended
+    }
+
+    /// Gives back what may have been granted without anybody having heard it.
+    pub(super) async fn give_back(&mut self) {
+        self.tasks.shutdown().await;
+        if let Some(run) = self.asking.doubt() {
+            let era = self.first_era(run, &self.shop.era());
+            self.abandon(Doubt { run, era, edited: false }).await;
+        }
+    }
+
+    async fn abandon(&self, doubt: Doubt) {
+        let abandoning = errand::abandon(Arc::clone(&self.shop), self.lock.clone(), doubt);
+        // What is not given back by then frees itself.
+        let _ = tokio::time::timeout(GIVE_BACK_LIMIT, abandoning).await;
+    }
+
+    /// The life of the store in which this run was first asked for.
+    fn first_era(&mut self, run: RunId, now: &Era) -> Era {
+        if self.era.as_ref().is_none_or(|(of, _)| *of != run) {
+            self.era = Some((run, now.clone()));
+        }
+        self.era.as_ref().map(|(_, era)| era.clone()).unwrap_or_default()
+    }
+
+    fn caller(&self) -> Caller {
+        let of_job = self.job.as_ref().map_or(Duration::ZERO, |job| job.lease);
+        let known = Known { largest_lease: self.lease.max(of_job), mark: None };
+        let memory = self.shop.memory.borrow();
+        let memory = memory.as_ref().expect("the store is listened to before anything is asked of it");
+        memory.caller(&self.shop.node, self.shop.clock.boot(), known)
+    }
+
+    /// A rerun of the job goes first, as it does before a run by hand.
+    fn reruns_within(&self, tick: Tick) -> Option<Duration> {
+        let job = self.job.as_ref().filter(|job| job.on_interrupt == OnInterrupt::Rerun)?;
+        Some(job.start_deadline_of(tick))
+    }
+
+    fn sched(&self) -> ScheduleHash {
+        self.job.as_ref().map(|job| ScheduleHash::of(&job.schedule)).unwrap_or_default()
+    }
+
+    fn tell_wait(&mut self, answer: &Answer, tick: Tick) {
+        if let Answer::Held { by, .. } = answer
+            && !std::mem::replace(&mut self.has_told, true)
+        {
+            let (job, holder) = (self.lock.clone(), by.as_ref().map(|holder| holder.node.clone()));
+            self.shop.events.tell(Event::TickHeld { job, tick, holder });
+        }
+    }
+}
+
+/// A number between 0 and 1 that nobody foresees.
+fn chance() -> f64 {
+    let random = RandomState::new().hash_one(0_u8);
+    f64::from(u32::try_from(random >> 32).unwrap_or(0)) / f64::from(u32::MAX)
+}

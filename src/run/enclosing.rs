@@ -1,0 +1,82 @@
+//! The runs that this process is a part of. A variable can be copied to anywhere, so it is not asked alone: only what
+//! descends from the guard of a run is stopped with it, wherever it has gone (`setsid`, double forks).
+
+use std::fs;
+
+use nix::unistd::{Pid, getpid};
+
+use super::guard::GUARD_NAME;
+use super::tree;
+use crate::job::{Fence, JobName, RunId};
+
+/// No chain of processes is longer.
+const MAX_DEPTH: usize = 10_000;
+
+/// A run that this process is stopped with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enclosing {
+    /// Its job, or the name of its lock.
+    pub job: JobName,
+    /// The run.
+    pub run: RunId,
+    /// Its fencing token.
+    pub fence: Fence,
+    /// All the variables that tell its commands which run they are.
+    pub variables: Vec<(String, String)>,
+}
+
+/// The runs that this process descends from the guards of, innermost first. What cannot be looked at is no proof.
+pub fn enclosing_runs() -> Vec<Enclosing> {
+    let (mut found, mut pid) = (Vec::new(), getpid());
+    for _ in 0..MAX_DEPTH {
+        let Some(parent) = tree::parent(pid).filter(|parent| parent.as_raw() > 0) else { break };
+        if is_guard(parent) {
+            found.extend(fs::read(format!("/proc/{pid}/environ")).ok().and_then(|bytes| named_in(&bytes)));
+        }
+        pid = parent;
+    }
+    found
+}
+
+fn is_guard(pid: Pid) -> bool {
+    fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_ascii_end() == GUARD_NAME.to_bytes())
+}
+
+/// The run that these variables name.
+fn named_in(environment: &[u8]) -> Option<Enclosing> {
+    let texts = environment.split(|byte| *byte == 0).filter_map(|one| std::str::from_utf8(one).ok());
+    let variables: Vec<(String, String)> = texts
+        .filter_map(|one| one.split_once('='))
+        .filter(|(name, _)| super::environment::IDENTITY.contains(name))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let value = |wanted: &str| variables.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+    Some(Enclosing {
+        job: JobName::parse(value("SOLOCRON_JOB")?).ok()?,
+        run: value("SOLOCRON_RUN")?.parse().ok()?,
+        fence: Fence(value("SOLOCRON_FENCE")?.parse().ok()?),
+        variables,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+
+    #[test]
+    fn a_run_is_read_from_the_variables_that_it_gave() {
+        let text = format!("A=1\0SOLOCRON_JOB=a\0SOLOCRON_RUN={RUN}\0SOLOCRON_FENCE=7\0SOLOCRON_STORE=x\0");
+        let run = named_in(text.as_bytes()).expect("all is there");
+        assert_eq!((run.job.as_str(), run.run.to_string().as_str(), run.fence), ("a", RUN, Fence(7)));
+        assert_eq!(run.variables.len(), 3, "of its identity, and no others: {:?}", run.variables);
+    }
+
+    #[test]
+    fn what_is_missing_or_malformed_names_no_run() {
+        for text in ["", "SOLOCRON_JOB=a", "SOLOCRON_JOB=a\0SOLOCRON_RUN=b\0SOLOCRON_FENCE=7"] {
+            assert_eq!(named_in(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! `exec` as crontabs and scripts use it, on both stores: who gets the lock, how it ends, and what becomes of the command.
+
+mod ends;
+mod holds;
+mod jobs;
+mod losses;
+#[path = "../support/process.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod process;
+#[path = "../support/redis_server.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod redis_server;
+mod reentry;
+mod stage;
+mod usage;
+
+macro_rules! on_both_stores {
+    ($($case:ident in $file:ident),+ $(,)?) => {
+        mod local {
+            $(#[test]
+            fn $case() {
+                crate::$file::$case(&crate::stage::Stage::local());
+            })+
+        }
+        mod redis {
+            $(#[test]
+            fn $case() {
+                crate::$file::$case(&crate::stage::Stage::redis());
+            })+
+        }
+    };
+}
+
+on_both_stores! {
+    a_lock_that_is_held_ends_it_at_once_and_tells_whose_it_is in holds,
+    who_waits_too_long_leaves_with_the_same_answer in holds,
+    who_waits_has_the_lock_soon_after_it_is_given_back in holds,
+    many_who_wait_all_have_their_turn_and_never_two_at_once in holds,
+    a_holder_that_was_killed_is_not_taken_for_one_for_ever in holds,
+    it_ends_as_its_command_does in ends,
+    the_command_has_the_streams_and_knows_which_run_it_is in ends,
+    a_signal_stops_the_command_in_order_and_gives_the_lock_back in ends,
+    a_second_signal_kills_at_once in ends,
+    a_signal_while_it_waits_ends_it in ends,
+    a_command_within_runs_under_the_lock_that_is_held_and_does_not_give_it_back in reentry,
+    the_lock_of_any_run_around_is_lent in reentry,
+    variables_that_were_copied_lend_nothing in reentry,
+    a_command_within_dies_with_the_run_wherever_it_has_gone in reentry,
+    a_job_and_the_lock_of_its_name_exclude_each_other in jobs,
+    within_a_job_its_own_lock_is_lent in jobs,
+    an_operator_kills_it_as_any_run in jobs,
+}

@@ -1,0 +1,49 @@
+//! A lock that is held already by what a command runs within.
+
+use crate::process::Program;
+use crate::stage::Stage;
+
+pub(crate) fn a_command_within_runs_under_the_lock_that_is_held_and_does_not_give_it_back(stage: &Stage) {
+    let within = "\"$SOLOCRON\" exec --lock a -- sh -c 'echo within $SOLOCRON_RUN; exit 7'; echo code $?";
+    let holder = stage.hold("a", &[], within);
+    stage.call("a", &[], "echo it ran").expect_code(75);
+    let run = holder.run.clone();
+    let said = holder.let_go().expect_code(0).log;
+    assert!(said.contains(&format!("within {run}\ncode 7\n")), "{said}");
+}
+
+pub(crate) fn the_lock_of_any_run_around_is_lent(stage: &Stage) {
+    let innermost = "echo innermost $SOLOCRON_JOB $SOLOCRON_FENCE";
+    let inner = format!("\"$SOLOCRON\" exec --lock a -- sh -c '{innermost}'");
+    let line =
+        "echo outermost $SOLOCRON_JOB $SOLOCRON_FENCE; \"$SOLOCRON\" exec --lock b -- sh -c \"$INNER\"";
+    let mut command = stage.exec("a", &[], line);
+    let said = Program::start(command.env("INNER", inner)).wait().expect_code(0).log;
+    let fence = said.strip_prefix("outermost a ").and_then(|rest| rest.lines().next()).expect("its fence");
+    assert!(said.ends_with(&format!("innermost a {fence}")), "by the fence of the lock that is lent: {said}");
+}
+
+pub(crate) fn variables_that_were_copied_lend_nothing(stage: &Stage) {
+    let holder = stage.hold("a", &[], ":");
+    // All true, but for a process that nobody would stop with the run.
+    let mut command = stage.exec("a", &[], "echo it ran");
+    command.env("SOLOCRON_JOB", "a").env("SOLOCRON_RUN", &holder.run).env("SOLOCRON_FENCE", &holder.fence);
+    let said = Program::start(&mut command).wait().expect_code(75).log;
+    assert!(!said.contains("it ran"), "{said}");
+    // A part of a run, but of one that does not hold this lock.
+    let lie = format!("SOLOCRON_JOB=a SOLOCRON_RUN={} SOLOCRON_FENCE={}", holder.run, holder.fence);
+    let line = format!("{lie} \"$SOLOCRON\" exec --lock a -- echo it ran");
+    let said = stage.call("b", &[], &line).expect_code(75).log;
+    assert!(!said.contains("it ran"), "{said}");
+    holder.let_go().expect_code(0);
+}
+
+pub(crate) fn a_command_within_dies_with_the_run_wherever_it_has_gone(stage: &Stage) {
+    let sleeper = "echo within; exec sleep 600";
+    let line = format!("setsid \"$SOLOCRON\" exec --lock a -- sh -c '{sleeper}' & wait");
+    let mut program = Program::start(&mut stage.exec("a", &["--lease", "5s"], &line));
+    program.wait_for("from within", |line| line == "within");
+    program.signal(nix::sys::signal::Signal::SIGKILL);
+    // Its output ends when the last of those has ended who could write to it.
+    program.wait();
+}
