@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use solocron::clock::{Clock, SystemClock, Waiting, Woke};
 use solocron::config::{Config, Overrides, Source, load};
-use solocron::job::{ClusterName, JobName, NodeName, Outcome, UtcMillis};
+use solocron::job::{ClusterName, JobName, NodeName, Outcome, Reason, UtcMillis, Verdict};
 use solocron::lease::{Answer, BootInstant, Record, Reply, Request};
 use solocron::replica::{Event, Events, Job, Ledger, Reload, Replica, Stop};
 use solocron::run::{Guards, JobOutput, LogRetention, RunLogs};
@@ -290,7 +290,7 @@ async fn a_grant_to_a_job_that_is_not_scheduled_so_any_more_is_given_back_and_no
         let (record, given_back, ran) = load_during_the_claim(&text, is_last).await;
         assert_eq!((given_back, ran.as_str()), (1, ""), "{text}");
         assert!(!record.is_running(), "the lock is free: {text}");
-        let noon = BEGUN.plus(Duration::from_secs(4));
-        assert!(record.mark < noon, "who still has the former file may run it: {text}");
+        let missed = Verdict::because(Outcome::Missed, Reason::Edited);
+        assert_eq!(record.last, Some(missed), "it is told of: {text}");
     }
 }

@@ -1,5 +1,6 @@
 //! From the command line to a command, and from its result to an exit code.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use tokio::runtime::Runtime;
@@ -57,8 +58,8 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
 
 fn print(failure: &Failure) {
     if failure.drawn {
-        anstream::eprint!("{}", failure.message);
+        let _ = write!(anstream::stderr(), "{}", failure.message);
     } else {
-        anstream::eprintln!("error: {}", failure.message);
+        let _ = writeln!(anstream::stderr(), "error: {}", failure.message);
     }
 }

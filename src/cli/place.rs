@@ -25,21 +25,26 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Finds the place of a lock. With both a store and a cluster, no file is asked that was not named: which folder a
-    /// script happens to run in changes nothing.
+    /// Finds the place of a lock. With a store, no file is asked that was not named: which folder a script happens to run
+    /// in changes nothing.
     pub(crate) fn of_lock(
         lock: &JobName,
         cluster: Option<&ClusterName>,
         global: &GlobalArgs,
     ) -> Result<Self, Failure> {
         let store = global.store.as_deref();
-        if let (Some(store), Some(cluster), None) = (store, cluster, &global.config) {
-            return Self::without_file(store, cluster.clone());
+        match (store, cluster, &global.config) {
+            (Some(store), Some(cluster), None) => return Self::without_file(store, cluster.clone()),
+            (Some(store), None, None) => return Self::without_cluster(store),
+            _ => {}
         }
         if global.config.is_none()
             && let Err(missing @ SourceError::Missing { .. }) = config::find(None)
         {
-            return Self::without_any(store, &missing);
+            let message = format!(
+                "{missing}\n  help: or do without one: --store URL and --cluster NAME (SOLOCRON_STORE, SOLOCRON_CLUSTER)"
+            );
+            return Err(Failure::new(Exit::BadConfig, message));
         }
         let (_, config, _) = load_file(global, Overrides::default())?;
         let cluster = cluster.cloned().unwrap_or_else(|| config.cluster.clone());
@@ -51,20 +56,15 @@ impl Place {
         Ok(Self { cluster, store: parse(store)?, job: None })
     }
 
-    fn without_any(store: Option<&str>, missing: &SourceError) -> Result<Self, Failure> {
-        let Some(store) = store else {
-            let message = format!(
-                "{missing}\n  help: or do without one: --store URL and --cluster NAME (SOLOCRON_STORE, SOLOCRON_CLUSTER)"
-            );
-            return Err(Failure::new(Exit::BadConfig, message));
-        };
+    fn without_cluster(store: &str) -> Result<Self, Failure> {
         let url = parse(store)?;
         if url.is_local() {
             let cluster = ClusterName::parse(LOCAL_CLUSTER).expect("a good name");
             return Ok(Self { cluster, store: url, job: None });
         }
-        let message = "whose lock is it? Without a jobs file the cluster has no name\n  help: give --cluster NAME or \
-                       SOLOCRON_CLUSTER, the same on every machine: the file's `name`, where there is one";
+        let message = "whose lock is it? A store alone does not tell the cluster\n  help: give --cluster NAME or \
+                       SOLOCRON_CLUSTER, the same on every machine: the file's `name`, where there is one; or \
+                       --config FILE";
         Err(Failure::new(Exit::Usage, message))
     }
 

@@ -4,7 +4,9 @@ use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
 use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{getpgrp, tcgetpgrp, tcsetpgrp};
+use nix::unistd::{getpgid, getpgrp, tcgetpgrp, tcsetpgrp};
+
+use crate::run::is_descendant;
 
 /// This process's terminal, if it was in its foreground.
 #[derive(Debug)]
@@ -29,7 +31,12 @@ impl Terminal {
 
     /// Takes it back from the command.
     pub(crate) fn take_back(self) {
-        if self.is_ours {
+        let is_the_commands = || {
+            // While this process was in the background, it may have become a shell's, or another program's.
+            let group = tcgetpgrp(io::stdin().as_fd());
+            group.is_ok_and(|leader| getpgid(Some(leader)).is_err() || is_descendant(leader))
+        };
+        if self.is_ours && is_the_commands() {
             // A terminal that has gone is nobody's.
             let _ = tcsetpgrp(io::stdin().as_fd(), getpgrp());
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::job::RunId;
+use crate::job::{JobSpec, OnInterrupt, RunId};
 use crate::lease::{Act, Answer, Record};
 use crate::replica::LIVE_FOR;
 use crate::store::Pulse;
@@ -34,7 +34,7 @@ pub(crate) async fn run(
     let silence = silence(args, &record, &pulse)?;
     let first_look = Instant::now();
     if !args.force {
-        screen.say(&question(args, &record, run, &pulse, &silence));
+        screen.say(&question(&operator.spec, &record, run, &pulse, &silence));
         if !is_agreed() {
             return Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"));
         }
@@ -86,14 +86,18 @@ fn heard(args: &UnlockArgs, why: &str) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-fn question(args: &UnlockArgs, record: &Record, run: RunId, pulse: &Pulse, silence: &str) -> String {
+fn question(spec: &JobSpec, record: &Record, run: RunId, pulse: &Pulse, silence: &str) -> String {
     let frees = record.ended.map_or(String::new(), |alive| {
         format!(" Its lock would free itself {}.", from_now(alive.plus(record.lease), pulse.now))
     });
+    let next = match spec.on_interrupt {
+        OnInterrupt::Rerun => "the same tick would be run once more beside it (on_interrupt = \"rerun\")",
+        OnInterrupt::Skip => "the next run would start beside it",
+    };
     format!(
         "`{}` is locked by run {run}, and {silence}.{frees}\nIf that machine is only cut off, its run may go on until \
-         then, and the next run would start beside it.\nremove the lock? [y/N] ",
-        args.job
+         then, and {next}.\nremove the lock? [y/N] ",
+        spec.name
     )
 }
 

@@ -1,6 +1,6 @@
 //! What `exec` says on stderr while it goes on: that the lock is lost; who waits at a terminal also hears for what.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use crate::job::{JobName, Outcome, Reason};
@@ -55,5 +55,6 @@ impl Witness {
 }
 
 fn say(text: &str) {
-    anstream::eprintln!("{text}");
+    // There is nobody to tell when that fails.
+    let _ = writeln!(anstream::stderr(), "{text}");
 }

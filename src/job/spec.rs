@@ -107,6 +107,11 @@ pub enum OnInterrupt {
 const MAX_DEFAULT_START_DEADLINE: Duration = Duration::from_secs(3600);
 
 impl JobSpec {
+    /// How long after its end a run of the tick that was cut short may be run once more; `None` if it is not.
+    pub fn reruns_within(&self, tick: super::Tick) -> Option<Duration> {
+        (self.on_interrupt == OnInterrupt::Rerun).then(|| self.start_deadline_of(tick))
+    }
+
     /// How long after its instant `tick` may still start: as configured, or until the next tick, at most an hour.
     pub fn start_deadline_of(&self, tick: super::Tick) -> Duration {
         self.start_deadline.unwrap_or_else(|| match self.schedule.next_after(tick.instant()) {

@@ -69,12 +69,16 @@ fn take_back(draft: &mut Draft<'_>, holding: &Holding) {
 pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
     let holding = &finish.holding;
     let now = draft.server.now;
-    let ended = finish.ended.min(now).max(holding.started);
+    let mut ended = finish.ended.min(now).max(holding.started);
     match standing(draft.record.as_ref(), holding) {
         Standing::Mine => {
             // After a loss of memory the wait goes on: a later holder may have been forgotten.
             if draft.remembers(&finish.era) {
                 draft.record_mut().until = LeaseInstant::FREE;
+            }
+            // Who makes an end of a former life's run may know less of it than the record.
+            if finish.verdict.outcome == Outcome::Interrupted {
+                ended = ended.max(draft.record_mut().ended.filter(|alive| *alive <= now).unwrap_or(ended));
             }
             end(draft.record_mut(), finish, ended);
         }

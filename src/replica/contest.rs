@@ -50,6 +50,8 @@ pub struct Contest {
     retired: bool,
     /// The tick that may run once more, as it was cut short.
     rerun: RerunLeft,
+    /// The newest tick whose rerun is known to have been taken by another, or settled.
+    rerun_over: UtcMillis,
 }
 
 impl Contest {
@@ -66,6 +68,7 @@ impl Contest {
             since: UtcMillis(0),
             retired: false,
             rerun: RerunLeft::default(),
+            rerun_over: UtcMillis(0),
         }
     }
 
@@ -240,7 +243,7 @@ impl Contest {
             Answer::Decided { by, how } => {
                 let finding = Finding::Decided { by: by.clone(), how: *how };
                 if is_rerun {
-                    self.rerun_denied(now);
+                    self.rerun_denied(bid.tick, now);
                 }
                 (Some(finding), self.settled(&bid, is_rerun))
             }

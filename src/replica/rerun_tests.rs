@@ -95,6 +95,20 @@ fn a_run_that_ended_well_is_asked_for_no_more() {
 }
 
 #[test]
+fn what_another_has_rerun_is_not_taken_up_again_by_who_heard_of_it_though_the_store_forgets() {
+    let mut contest = rerunning();
+    lost(&mut contest, &decided(told("b", true, 30)));
+    bid_at(&mut contest, 90_001);
+    contest.answered(&decided(None), at(90_002), SENT, true);
+    contest.hear_of_rerun(told("b", false, 0).as_ref(), at(95_000));
+    assert_eq!(contest.look(at(119_999), &roster(&[]), true), Action::Nothing);
+    let newer = bid_at(&mut contest, 120_000);
+    assert_eq!(newer.tick, Tick(at(120_000)));
+    let claim = contest.proposal().claim(&newer, caller(), at(120_000));
+    assert_eq!(claim.on_interrupt, OnInterrupt::Skip, "it does not wait for it either");
+}
+
+#[test]
 fn a_newer_tick_that_is_held_for_a_rerun_waits_until_that_was_asked_for() {
     for overlap in ["skip", "wait"] {
         let mut contest = contest(&format!("{KEYS}\noverlap = \"{overlap}\""));

@@ -163,7 +163,7 @@ impl Course {
             Event::GuardLost => return Self::kill(reason, exit.or(Some(Exit::default())), at),
             Event::Stopped(how) => exit = Some(how),
             Event::Stop(order) => {
-                reason = reason.max(order.reason);
+                reason = reason.join(order.reason);
                 if at.saturating_add(order.grace) < kill_at {
                     kill_at = at.saturating_add(order.grace);
                     action = Action::Stop(order.grace);
@@ -187,7 +187,7 @@ impl Course {
             Event::Exited(exit) => return Step::Over(limits.verdict(exit), exit),
             Event::Tree(Tree::Empty) => return Step::Over(reason.verdict(), exit.unwrap_or_default()),
             Event::Stopped(how) => exit = Some(how),
-            Event::Stop(order) => reason = reason.max(order.reason),
+            Event::Stop(order) => reason = reason.join(order.reason),
             Event::Tree(Tree::Alive) if !complained && at >= since.saturating_add(STUCK_AFTER) => {
                 complained = true;
                 action = Action::Complain;

@@ -1,18 +1,41 @@
 //! The disk of the state directory, which may hang: a dead network mount, a device that does not answer. Nothing that a
-//! job needs waits for it longer than it says, and what hangs takes one thread, not one for each run.
+//! job needs waits for it longer than it says, and what hangs takes a few threads, not one for each run.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+
+/// So many pieces of work are done at a time.
+const AT_A_TIME: usize = 4;
+
+/// What nobody waits for is given up after this long.
+const UNWATCHED: Duration = Duration::from_secs(10);
 
 /// One disk; clones share what is known of it.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Disk {
     /// Pieces of work that were given up, and are still under way.
     hanging: Arc<AtomicUsize>,
+    turns: Arc<Semaphore>,
+    /// Work that was not begun. It may have files open, and closing them may hang as well.
+    refused: Arc<Mutex<Vec<Box<dyn Send>>>>,
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        let turns = Arc::new(Semaphore::new(AT_A_TIME));
+        Self { hanging: Arc::default(), turns, refused: Arc::default() }
+    }
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Disk").field("hanging", &self.hanging).finish_non_exhaustive()
+    }
 }
 
 impl Disk {
@@ -25,24 +48,60 @@ impl Disk {
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
         late: impl FnOnce(T) + Send + 'static,
     ) -> io::Result<T> {
+        let deadline = Instant::now() + patience;
         if self.hanging.load(Ordering::Relaxed) > 0 {
-            return Err(hangs());
+            return self.refuse(work);
         }
-        let mut working = tokio::task::spawn_blocking(work);
-        if let Ok(done) = timeout(patience, &mut working).await {
+        let Ok(Ok(turn)) = timeout_at(deadline, Arc::clone(&self.turns).acquire_owned()).await else {
+            return self.refuse(work);
+        };
+        let mut working = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(turn);
+            done
+        });
+        if let Ok(done) = timeout_at(deadline, &mut working).await {
+            self.clear();
             return done.expect("work on files neither panics nor is it aborted");
         }
         self.hanging.fetch_add(1, Ordering::Relaxed);
-        let hanging = Arc::clone(&self.hanging);
+        let disk = self.clone();
         tokio::spawn(async move {
             // Aborted with the runtime, at the end of the process.
             let done = working.await;
-            hanging.fetch_sub(1, Ordering::Relaxed);
+            disk.hanging.fetch_sub(1, Ordering::Relaxed);
+            disk.clear();
             if let Ok(Ok(done)) = done {
                 tokio::task::spawn_blocking(move || late(done));
             }
         });
         Err(hangs())
+    }
+
+    /// Closes what is not needed any more, off the runtime: a network mount may take as long for that as for a write.
+    pub(crate) fn put_away(&self, file: impl Send + 'static) {
+        let disk = self.clone();
+        tokio::spawn(async move {
+            let close = move || {
+                drop(file);
+                Ok(())
+            };
+            // Closed or given up: nobody waits for it.
+            let _ = disk.work(UNWATCHED, close, drop).await;
+        });
+    }
+
+    fn refuse<T>(&self, work: impl Send + 'static) -> io::Result<T> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(work));
+        Err(hangs())
+    }
+
+    /// The disk answers: what was refused is dropped, files and all.
+    fn clear(&self) {
+        let refused = std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner));
+        if !refused.is_empty() {
+            tokio::task::spawn_blocking(move || drop(refused));
+        }
     }
 }
 

@@ -38,6 +38,12 @@ pub fn enclosing_runs() -> Vec<Enclosing> {
     found
 }
 
+/// Whether it is a descendant of this process.
+pub fn is_descendant(pid: Pid) -> bool {
+    let parents = std::iter::successors(Some(pid), |pid| tree::parent(*pid).filter(|pid| pid.as_raw() > 0));
+    parents.take(MAX_DEPTH).any(|pid| pid == getpid())
+}
+
 fn is_guard(pid: Pid) -> bool {
     fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_ascii_end() == GUARD_NAME.to_bytes())
 }

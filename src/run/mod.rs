@@ -45,7 +45,7 @@ mod tree;
 
 pub use attempt::{Ended, attempt};
 pub(crate) use disk::Disk;
-pub use enclosing::{Enclosing, enclosing_runs};
+pub use enclosing::{Enclosing, enclosing_runs, is_descendant};
 pub use entry::RunEntry;
 pub use error::RunError;
 pub use guard::{Guards, guards_main};

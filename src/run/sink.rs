@@ -173,6 +173,14 @@ impl<'a> Sink<'a> {
     }
 }
 
+impl Drop for Sink<'_> {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            self.log.disk().put_away(file);
+        }
+    }
+}
+
 /// Appends one line of the log's form to the batch.
 fn stamp_line(batch: &mut Vec<u8>, stamp: &str, stream: Stream, (text, piece): (&[u8], Piece)) {
     let mark: &[u8] = match piece {

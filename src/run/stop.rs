@@ -43,6 +43,17 @@ impl StopReason {
         }
     }
 
+    /// Both reasons in one. A run that was to end for good does not become one that was cut short, and may be run again,
+    /// because its lock is lost or its replica leaves while it is stopped.
+    #[must_use]
+    pub fn join(self, later: Self) -> Self {
+        let is_cut_short = matches!(later, Self::Shutdown | Self::LockLost);
+        match self {
+            Self::Timeout | Self::Operator | Self::Replaced if is_cut_short => self,
+            _ => self.max(later),
+        }
+    }
+
     /// How a run that was stopped for this reason ends.
     pub const fn verdict(self) -> Verdict {
         match self {
@@ -66,10 +77,10 @@ pub struct StopOrder {
 }
 
 impl StopOrder {
-    /// Both wishes in one: the stronger reason and the shorter grace.
+    /// Both wishes in one, this one first: the stronger reason and the shorter grace.
     #[must_use]
-    pub fn join(self, other: Self) -> Self {
-        Self { reason: self.reason.max(other.reason), grace: self.grace.min(other.grace) }
+    pub fn join(self, later: Self) -> Self {
+        Self { reason: self.reason.join(later.reason), grace: self.grace.min(later.grace) }
     }
 
     /// Gives the order to an attempt. Unlike a plain `send` it never covers up a stronger order that was not seen yet.
@@ -94,6 +105,16 @@ mod tests {
         assert_eq!(*seen.borrow(), Some(order(StopReason::Shutdown, 2)));
         order(StopReason::LockLost, 5).give(&to);
         assert_eq!(*seen.borrow(), Some(order(StopReason::LockLost, 2)));
+    }
+
+    #[test]
+    fn what_was_to_end_for_good_is_not_cut_short_as_well() {
+        for first in [StopReason::Timeout, StopReason::Operator, StopReason::Replaced] {
+            for later in [StopReason::Shutdown, StopReason::LockLost] {
+                assert_eq!(order(first, 9).join(order(later, 1)), order(first, 1));
+                assert_eq!(later.join(first), later);
+            }
+        }
     }
 
     #[test]

@@ -41,7 +41,7 @@ use campaign::Outcome;
 use solocron::lease::Answer;
 
 /// The short form.
-const SHORT: Duration = Duration::from_secs(150);
+const SHORT: Duration = Duration::from_secs(180);
 
 /// The seed of the short form: any other must do as well.
 const SEED: u64 = 1;

@@ -20,7 +20,7 @@ const COLLECT_EVERY_MS: i64 = 5_000;
 const CALM_MS: i64 = 30_000;
 
 /// What cannot be done for this long, for want of something to do it to, waits for the next storm.
-const STORM_MS: i64 = 40_000;
+const STORM_MS: i64 = 35_000;
 
 /// From one storm's beginning to the next one's.
 const PERIOD_MS: i64 = 200_000;
@@ -98,7 +98,8 @@ impl<'a> Storm<'a> {
             if now >= next_fault {
                 let begun = self.inject(now);
                 let gap = self.dice.between(GAPS_MS.0, GAPS_MS.1);
-                next_fault = now + if begun == Some(Kind::DropReply) { GIVING_BACK_MS } else { gap };
+                let is_first = begun == Some(Kind::DropReply) && self.active.len() == 1;
+                next_fault = now + if is_first { GIVING_BACK_MS } else { gap };
             }
             if now >= next_collect {
                 next_collect = now + COLLECT_EVERY_MS;

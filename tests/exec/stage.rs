@@ -35,7 +35,8 @@ impl Stage {
     /// Any command, on this store.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.scene.command(args);
-        command.env("SOLOCRON_STORE", &self.store).env("SOLOCRON_NODE", "here");
+        command.env("SOLOCRON_STORE", &self.store).env("SOLOCRON_CONFIG", self.scene.path("jobs.toml"));
+        command.env("SOLOCRON_NODE", "here");
         command
     }
 

@@ -200,3 +200,18 @@ fn a_run_that_an_older_copy_of_the_store_takes_for_going_on_is_not_rerun_once_a_
     book.pass(LEASE * 2);
     assert!(matches!(claim(&mut book, tick(0.0)), Answer::Decided { .. }));
 }
+
+#[test]
+fn an_end_told_by_who_knows_less_than_the_record_does_not_make_it_too_late_for_a_rerun() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        for _ in 0..60 {
+            book.pass(secs(5));
+            book.renew(&holding);
+        }
+        book.finish(&holding, |finish| (finish.verdict, finish.ended) = (NODE_LOST, holding.started));
+        assert_eq!(book.record().ended, Some(at(300.0)));
+        assert!(is_won(&claim(&mut book, tick(0.0)), 2));
+    }
+}

@@ -44,6 +44,7 @@ impl Contest {
     /// Nothing was started for the tick, and it is open again.
     pub(in crate::replica) fn given_back(&mut self, tick: Tick) {
         self.decided = self.decided.min(UtcMillis(tick.as_millis() - 1));
+        self.was_not_cut_short(tick);
     }
 
     /// The tick is given back, and then claimed anew under another run id.

@@ -37,7 +37,8 @@ pub(super) enum RerunLeft {
     /// There is none, or it is not wanted.
     #[default]
     Nothing,
-    /// There is one, of a tick that came before the job was scheduled as it is: it does not go before newer ticks.
+    /// There is one, of a tick that came before the job was scheduled as it is, or that was rerun as far as this replica
+    /// knows: it does not go before newer ticks.
     TooOld,
     /// There is one, or may be.
     CutShort(CutShort),
@@ -51,7 +52,8 @@ impl Contest {
             self.rerun = RerunLeft::Nothing;
             return;
         };
-        if told.tick.instant() <= self.since {
+        // A store that took over may have forgotten that it was rerun.
+        if told.tick.instant() <= self.since.max(self.rerun_over) {
             self.rerun = RerunLeft::TooOld;
             return;
         }
@@ -129,7 +131,10 @@ impl Contest {
     }
 
     /// Asked for, and not granted: if there still is a rerun, it is not asked for again at once.
-    pub(super) fn rerun_denied(&mut self, now: UtcMillis) {
+    pub(super) fn rerun_denied(&mut self, tick: Tick, now: UtcMillis) {
+        if self.rerun == RerunLeft::Nothing {
+            self.rerun_over = self.rerun_over.max(tick.instant());
+        }
         let pause = pause::ask_every(&self.spec);
         if let RerunLeft::CutShort(cut) = &mut self.rerun
             && cut.at <= now
@@ -148,8 +153,7 @@ impl Contest {
 
     /// How late a rerun may start that goes before a run by hand.
     pub(in crate::replica) fn reruns_within(&self, spec: &JobSpec, tick: Tick) -> Option<Duration> {
-        let reruns = spec.on_interrupt == OnInterrupt::Rerun && self.on_interrupt() == OnInterrupt::Rerun;
-        reruns.then(|| spec.start_deadline_of(tick))
+        spec.reruns_within(tick).filter(|_| self.on_interrupt() == OnInterrupt::Rerun)
     }
 
     /// The earlier of what there is to wait for and the instant to ask for a rerun, which is said once.
@@ -161,6 +165,13 @@ impl Contest {
                 Action::WakeAt(cut.at)
             }
             _ => action,
+        }
+    }
+
+    /// Nothing was started for the tick: it is claimed as before, and is no rerun.
+    pub(super) fn was_not_cut_short(&mut self, tick: Tick) {
+        if self.is_rerun(tick) {
+            self.rerun = RerunLeft::Nothing;
         }
     }
 

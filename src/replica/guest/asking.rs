@@ -44,6 +44,8 @@ pub(super) struct Asking {
 pub(super) enum Held {
     /// This run, which renews it.
     By(Holder),
+    /// Nobody, and it is kept for a run of the job that was cut short and goes first.
+    ForRerun,
     /// Nobody that is known: the record is new, or of another life of the store, or its holder was silent for a whole
     /// lease. It is free once that is sure.
     Nobody,
@@ -146,7 +148,7 @@ impl Asking {
     fn wait(&mut self, held: Held, frees_in: Duration, now: BootInstant, chance: f64) -> Next {
         let pause = PAUSE.0 + (PAUSE.1 - PAUSE.0).mul_f64(chance);
         let limit = match held {
-            Held::By(_) => {
+            Held::By(_) | Held::ForRerun => {
                 self.settled_by = None;
                 self.until
             }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use crate::job::{Cause, JobName, JobSpec, OnInterrupt, Overlap, RunId, Tick};
+use crate::job::{Cause, JobName, JobSpec, Overlap, RunId, Tick};
 use crate::lease::{
     Answer, BootInstant, Caller, Deadline, Era, Holding, Manual, Open, Pace, Reply, Request, ScheduleHash,
 };
@@ -156,7 +156,7 @@ impl Stay {
             lease: self.lease,
             // Whether to wait is the guest's own choice: a lock that is held is an answer, and no entry of the job's.
             overlap: Overlap::Wait,
-            reruns_within: self.reruns_within(tick),
+            reruns_within: self.job.as_ref().and_then(|job| job.reruns_within(tick)),
         };
         let sent = self.shop.clock.boot();
         let reply = match self.shop.store.submit(&self.lock, &Request::Manual(manual)).await {
@@ -217,7 +217,10 @@ impl Stay {
 
     /// Whose the lock is that is held. Asked only where that decides whether it is waited for.
     async fn whose(&self, reply: &Reply) -> Held {
-        let Answer::Held { by: Some(holder), .. } = &reply.answer else { return Held::Nobody };
+        let Answer::Held { by: Some(holder), .. } = &reply.answer else {
+            let is_kept = reply.rerun.as_ref().is_some_and(|rerun| !rerun.goes_on);
+            return if is_kept { Held::ForRerun } else { Held::Nobody };
+        };
         let by = Held::By(holder.clone());
         if !self.asking.is_impatient(self.shop.clock.boot()) {
             return by;
@@ -271,12 +274,6 @@ impl Stay {
         let memory = self.shop.memory.borrow();
         let memory = memory.as_ref().expect("the store is listened to before anything is asked of it");
         memory.caller(&self.shop.node, self.shop.clock.boot(), known)
-    }
-
-    /// A rerun of the job goes first, as it does before a run by hand.
-    fn reruns_within(&self, tick: Tick) -> Option<Duration> {
-        let job = self.job.as_ref().filter(|job| job.on_interrupt == OnInterrupt::Rerun)?;
-        Some(job.start_deadline_of(tick))
     }
 
     fn sched(&self) -> ScheduleHash {

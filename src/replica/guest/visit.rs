@@ -73,7 +73,7 @@ impl Guest {
         }
         match won {
             Some(Err(Refusal::Held(Held::By(holder)))) => Visit::Held(Some(holder)),
-            Some(Err(Refusal::Held(Held::Nobody))) => Visit::Held(None),
+            Some(Err(Refusal::Held(Held::Nobody | Held::ForRerun))) => Visit::Held(None),
             Some(Err(Refusal::Unreachable(why))) => Visit::Unreachable(why),
             Some(Err(Refusal::NewerSchema(schema))) => Visit::NewerSchema(schema),
             Some(Ok(_)) | None => Visit::Stopped,

@@ -132,12 +132,12 @@ fn of_several_orders_the_strongest_reason_and_the_earliest_kill_count() {
         (
             &[(1, stop(StopReason::Operator, 9)), (2, stop(StopReason::Shutdown, 0))],
             &[ask(9), kill],
-            "interrupted (shutdown)",
+            "killed (operator)",
         ),
         (
             &[(1, stop(StopReason::Operator, 0)), (2, stop(StopReason::LockLost, 0))],
             &[kill],
-            "interrupted (lock_lost)",
+            "killed (operator)",
         ),
     ];
     for (events, actions, words) in cases {

@@ -27,6 +27,9 @@ use crate::run::tree;
 /// What a guard is called: by people, and by a run's own processes that look for it.
 pub(in crate::run) const GUARD_NAME: &CStr = c"lease-guard";
 
+/// And once the run is over, while something that it left behind goes on.
+const AFTER_THE_RUN: &CStr = c"lease-guard-end";
+
 /// What the replica hands over for one run.
 pub(super) struct Handed {
     /// The line to the replica: orders come in, reports go out.
@@ -177,8 +180,9 @@ impl Guard {
                 let report = self.main.failure().map_or(Report::Exited(status), Report::NotStarted);
                 tell(&self.line, Report::At(SystemClock.boot()));
                 tell(&self.line, report);
-                // The run is over; what it left behind is no sign of it.
+                // The run is over; what it left behind is no sign of it, nor stopped with it.
                 self.sign = None;
+                let _ = set_name(AFTER_THE_RUN);
             }
             Act::TellStopped => tell(&self.line, Report::Stopped(self.status.unwrap_or_default())),
             Act::TellEmpty => {

@@ -25,6 +25,10 @@ else
   end
   -- After a loss of memory the wait goes on: a later holder may have been forgotten.
   if mine == 'mine' and ARGV[18] == era then record['until'] = 0 end
+  -- Who makes an end of a former life's run may know less of it than the record.
+  if mine == 'mine' and ARGV[12] == 'interrupted' and record.ended and record.ended <= now then
+    ended = math.max(ended, record.ended)
+  end
   record.phase = 'idle'
   record.last = ARGV[12]
   record.reason = ARGV[13]
