@@ -12,9 +12,6 @@ use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
 use super::session::{env, load_file, open_store, state_dir};
 
-/// The cluster of a local store without a file, as in one that names none.
-const LOCAL_CLUSTER: &str = "local";
-
 /// A cluster and its store.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -32,11 +29,8 @@ impl Place {
         cluster: Option<&ClusterName>,
         global: &GlobalArgs,
     ) -> Result<Self, Failure> {
-        let store = global.store.as_deref();
-        match (store, cluster, &global.config) {
-            (Some(store), Some(cluster), None) => return Self::without_file(store, cluster.clone()),
-            (Some(store), None, None) => return Self::without_cluster(store),
-            _ => {}
+        if let (Some(store), None) = (&global.store, &global.config) {
+            return Self::of_store(store, cluster);
         }
         if global.config.is_none()
             && let Err(missing @ SourceError::Missing { .. }) = config::find(None)
@@ -52,20 +46,19 @@ impl Place {
         Ok(Self { cluster, store: config.store, job })
     }
 
-    fn without_file(store: &str, cluster: ClusterName) -> Result<Self, Failure> {
-        Ok(Self { cluster, store: parse(store)?, job: None })
-    }
-
-    fn without_cluster(store: &str) -> Result<Self, Failure> {
-        let url = parse(store)?;
-        if url.is_local() {
-            let cluster = ClusterName::parse(LOCAL_CLUSTER).expect("a good name");
-            return Ok(Self { cluster, store: url, job: None });
-        }
-        let message = "whose lock is it? A store alone does not tell the cluster\n  help: give --cluster NAME or \
-                       SOLOCRON_CLUSTER, the same on every machine: the file's `name`, where there is one; or \
-                       --config FILE";
-        Err(Failure::new(Exit::Usage, message))
+    fn of_store(store: &str, cluster: Option<&ClusterName>) -> Result<Self, Failure> {
+        let store = parse(store)?;
+        let cluster = match cluster {
+            Some(cluster) => cluster.clone(),
+            None if store.is_local() => config::local_cluster(),
+            None => {
+                let message = "whose lock is it? A store alone does not tell the cluster\n  help: give --cluster NAME or \
+                               SOLOCRON_CLUSTER, the same on every machine: the file's `name`, where there is one; or \
+                               --config FILE";
+                return Err(Failure::new(Exit::Usage, message));
+            }
+        };
+        Ok(Self { cluster, store, job: None })
     }
 
     /// Starts to connect. Needs a running runtime.

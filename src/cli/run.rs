@@ -22,6 +22,7 @@ use super::file_watch::FileWatch;
 use super::reloader::{Order, Reloader};
 use super::resolve::{resolve_jobs, retention};
 use super::session::Session;
+use super::signals::obey;
 use super::{log_writer, logging, replicas};
 
 /// A replica waits for the store and for jobs; it does not compute.
@@ -153,13 +154,10 @@ fn listen(stop: Stop, orders: mpsc::Sender<Order>, tasks: &mut JoinSet<()>) -> R
                     continue;
                 }
             }
-            if stop.drain.is_cancelled() {
-                stop.at_once.cancel();
-            }
             if !stop.drain.is_cancelled() {
                 tell_systemd(&[sd_notify::NotifyState::Stopping]);
             }
-            stop.drain.cancel();
+            obey(&stop);
         }
     });
     Ok(())

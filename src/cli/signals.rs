@@ -1,4 +1,4 @@
-//! Signals that end a command in order: the first one asks it to stop, a second one says at once.
+//! Signals that end a replica, or a command, in order: the first one asks it to stop, a second one says at once.
 
 use std::fs;
 

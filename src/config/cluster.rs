@@ -54,12 +54,17 @@ fn name(section: &Section<'_>, store_flag: Option<&str>, findings: &mut Findings
     // Without a store that much is already reported, and whether a name is needed is not known.
     let store = store_flag.or(in_file)?;
     if store == LOCAL_NAME || store.starts_with("local:") {
-        return Some(ClusterName::parse(LOCAL_NAME).expect("a good name"));
+        return Some(local_cluster());
     }
     findings.missing(Problem::error("[cluster]: `name` is missing").at(section.span.clone()).help(
         "write `name = \"…\"` under `[cluster]`; replicas with the same name and store cooperate".to_owned(),
     ));
     None
+}
+
+/// The cluster of a local store that none is named for.
+pub fn local_cluster() -> ClusterName {
+    ClusterName::parse(LOCAL_NAME).expect("a good name")
 }
 
 /// A name like the refused one that would be accepted; `otherwise` where nothing of it can stay.

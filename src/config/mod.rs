@@ -34,6 +34,7 @@ mod suggest;
 mod value;
 mod warnings;
 
+pub use cluster::local_cluster;
 pub use file::{Config, Overrides, load};
 pub use logs::LogRetention;
 pub use problem::{Problem, Problems, Severity};

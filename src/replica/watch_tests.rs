@@ -3,7 +3,8 @@ use std::sync::Arc;
 use super::*;
 use crate::job::UtcMillis;
 use crate::lease::Era;
-use crate::store::{Beat, Peer, Pulse};
+use crate::replica::roster::tests::peer;
+use crate::store::Pulse;
 
 fn node(name: &str) -> NodeName {
     NodeName::parse(name).expect("name")
@@ -12,22 +13,7 @@ fn node(name: &str) -> NodeName {
 /// What the heartbeat of this second brings back, while these others live.
 fn exchange(second: u64, others: &[&str]) -> Exchange {
     let now = UtcMillis(i64::try_from(second).expect("small") * 1_000);
-    let peer = |name: &&str| Peer {
-        at: now,
-        beat: Beat {
-            node: node(name),
-            life: RunId::new(),
-            version: String::new(),
-            file: String::new(),
-            started: UtcMillis(0),
-            draining: false,
-            running: Vec::new(),
-            labels: Vec::new(),
-            full: false,
-            ahead_ms: None,
-        },
-    };
-    let peers = others.iter().map(peer).collect();
+    let peers = others.iter().map(|name| peer(name, now.0)).collect();
     let pulse = Pulse { now, era: Era("e".into()), forgot: false, peers, notices: Vec::new() };
     let at = BootInstant(Duration::from_secs(second));
     Exchange { sent: at, received: at, wall: now, result: Ok(pulse) }

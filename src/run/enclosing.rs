@@ -27,21 +27,20 @@ pub struct Enclosing {
 
 /// The runs that this process descends from the guards of, innermost first. What cannot be looked at is no proof.
 pub fn enclosing_runs() -> Vec<Enclosing> {
-    let (mut found, mut pid) = (Vec::new(), getpid());
-    for _ in 0..MAX_DEPTH {
-        let Some(parent) = tree::parent(pid).filter(|parent| parent.as_raw() > 0) else { break };
-        if is_guard(parent) {
-            found.extend(fs::read(format!("/proc/{pid}/environ")).ok().and_then(|bytes| named_in(&bytes)));
-        }
-        pid = parent;
-    }
-    found
+    let line: Vec<Pid> = ancestry(getpid()).collect();
+    let below_a_guard = line.windows(2).filter(|pair| is_guard(pair[1])).map(|pair| pair[0]);
+    below_a_guard.filter_map(|pid| named_in(&fs::read(format!("/proc/{pid}/environ")).ok()?)).collect()
 }
 
 /// Whether it is a descendant of this process.
 pub fn is_descendant(pid: Pid) -> bool {
-    let parents = std::iter::successors(Some(pid), |pid| tree::parent(*pid).filter(|pid| pid.as_raw() > 0));
-    parents.take(MAX_DEPTH).any(|pid| pid == getpid())
+    ancestry(pid).any(|pid| pid == getpid())
+}
+
+/// The process, its parent, and so on.
+fn ancestry(pid: Pid) -> impl Iterator<Item = Pid> {
+    let parent = |pid: &Pid| tree::parent(*pid).filter(|parent| parent.as_raw() > 0);
+    std::iter::successors(Some(pid), parent).take(MAX_DEPTH)
 }
 
 fn is_guard(pid: Pid) -> bool {

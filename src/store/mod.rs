@@ -14,4 +14,4 @@ pub use error::StoreError;
 pub use local::LocalStore;
 pub use redis::{RedisKeys, RedisStore};
 pub use trait_::{Answered, JobEntries, KEPT_ENTRIES, Replied, Store};
-use trait_::{FORGET_NODES_MS, FORGET_NOTICES_MS};
+use trait_::{FORGET_NODES_MS, FORGET_NOTICES_MS, fail_from};

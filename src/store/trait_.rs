@@ -27,6 +27,12 @@ pub type Answered<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// The answer to one request of several.
 pub type Replied = Result<Reply, StoreError>;
 
+/// The replies to the rest of `all` requests, where a batch of `asked` failed: what follows it is not sent.
+pub(super) fn fail_from(replies: &mut Vec<Replied>, asked: usize, all: usize, error: &StoreError) {
+    replies.extend(std::iter::repeat_n(Err(error.clone()), asked));
+    replies.resize(all, Err(StoreError::NotSent(error.to_string())));
+}
+
 /// A store: one cluster's records, history and heartbeats. Every call ends within a few seconds.
 pub trait Store: Send + Sync + fmt::Debug {
     /// Waits until the store can be asked, at most a few seconds.

@@ -16,6 +16,7 @@ use process::{Program, make_fifo};
 use redis_server::RedisServer;
 use serde_json::Value;
 use solocron::clock::{Clock, SystemClock};
+use solocron::job::RunId;
 use stage::{Stage, alive, history, journal, run_of, start, stop, verdict};
 
 /// A job that goes on for longer than any test, with a descendant that left its group, on a lease of half a minute.
@@ -28,6 +29,15 @@ shell = "setsid sleep 100 & sleep 100"
 
 /// From the start of a replica to the next run of a job that its former life was at: far below the lease.
 const SOON: Duration = Duration::from_secs(6);
+
+/// The run of a replica that was killed while it went on.
+fn killed_in_mid_run(scene: &Stage, store: &str) -> RunId {
+    let mut former = start(scene, store, &[]);
+    let run = run_of(&former.wait_for_event("run started"));
+    former.wait_for_event("lock renewed");
+    former.signal(Signal::SIGKILL);
+    run
+}
 
 fn kill_in_mid_run_and_start_again(store: &str, jobs: &str) {
     let scene = Stage::new(jobs);
@@ -77,11 +87,7 @@ fn so_it_does_with_the_embedded_store() {
 fn a_former_run_of_a_job_that_is_gone_from_the_file_is_ended_and_forgotten() {
     let server = RedisServer::start();
     let scene = Stage::new(LONG);
-    let mut former = start(&scene, &server.url(), &[]);
-    let run = run_of(&former.wait_for_event("run started"));
-    former.wait_for_event("lock renewed");
-    former.signal(Signal::SIGKILL);
-    drop(former);
+    let run = killed_in_mid_run(&scene, &server.url());
     let note = scene.path("state/leases/test/n/long.json");
     assert!(note.exists());
     std::fs::write(scene.path("jobs.toml"), LONG.replace("jobs.long", "jobs.other")).expect("our own file");
@@ -118,11 +124,7 @@ fn a_run_that_may_still_go_on_is_left_to_its_lease() {
 fn so_is_a_run_of_another_machine_or_of_before_a_reboot() {
     let server = RedisServer::start();
     let scene = Stage::new(LONG);
-    let mut former = start(&scene, &server.url(), &[]);
-    let run = run_of(&former.wait_for_event("run started"));
-    former.wait_for_event("lock renewed");
-    former.signal(Signal::SIGKILL);
-    drop(former);
+    let run = killed_in_mid_run(&scene, &server.url());
     let note = scene.path("state/leases/test/n/long.json");
     let text = std::fs::read_to_string(&note).expect("it was noted");
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").expect("Linux");

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use crate::clock::{Clock, boot_id};
 use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
-use crate::store::{Answered, Beat, Concern, JobEntries, Pulse, Replied, Store, StoreError};
+use crate::store::{Answered, Beat, Concern, JobEntries, Pulse, Replied, Store, StoreError, fail_from};
 
 use super::inspect::inspect;
 use super::worker::{ANSWER_TIMEOUT, Desk, Worker};
@@ -61,9 +61,7 @@ impl Store for LocalStore {
                 match self.worker.ask(move |tables, server| tables.decide_all(&asked, server)).await {
                     Ok(decided) => replies.extend(decided),
                     Err(error) => {
-                        replies.extend(std::iter::repeat_n(Err(error.clone()), batch.len()));
-                        let unsent = StoreError::NotSent(error.to_string());
-                        replies.resize(requests.len(), Err(unsent));
+                        fail_from(&mut replies, batch.len(), requests.len(), &error);
                         break;
                     }
                 }

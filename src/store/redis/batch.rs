@@ -6,7 +6,7 @@ use redis::{Pipeline, Value};
 
 use crate::job::JobName;
 use crate::lease::Request;
-use crate::store::{Replied, StoreError};
+use crate::store::{Replied, StoreError, fail_from};
 
 use super::RedisKeys;
 use super::connect::{CallError, Connector};
@@ -33,9 +33,7 @@ pub(super) async fn submit_all(
                 replies.extend(answers.into_iter().map(read));
             }
             Err(error) => {
-                replies.extend(std::iter::repeat_n(Err(error.clone()), batch.len()));
-                let unsent = StoreError::NotSent(error.to_string());
-                replies.resize(requests.len(), Err(unsent));
+                fail_from(&mut replies, batch.len(), requests.len(), &error);
                 break;
             }
         }
