@@ -30,7 +30,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # The tests' tools, each with the Debian package that has it. Debian keeps those of a PostgreSQL server off PATH.
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
-	systemd-analyze:systemd sqlite3:sqlite3 psql:postgresql-client initdb:postgresql postgres:postgresql
+	systemd-analyze:systemd sqlite3:sqlite3 script:bsdutils psql:postgresql-client initdb:postgresql postgres:postgresql
 
 .PHONY: test campaign switches check model simulate weeks random rolling run bench tools fmt clippy doc deny
 

@@ -7,6 +7,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
+
 use crate::clock::SystemClock;
 use crate::job::{NodeName, Reason};
 use crate::lease::Holder;
@@ -22,7 +24,7 @@ use super::place::Place;
 use super::reentry::{become_command, holder_around};
 use super::run::node_name;
 use super::signals::{Signals, obey};
-use super::terminal::Terminal;
+use super::terminal::{Terminal, pass_interrupt_on};
 use super::times::{span, utc};
 use super::witness::Witness;
 
@@ -50,15 +52,20 @@ pub(crate) fn run(args: &ExecArgs, global: &GlobalArgs) -> Result<Exit, Failure>
         }
     });
     runtime.shutdown_timeout(LAST_WAIT);
-    result
+    let (exit, is_interrupted) = result?;
+    if is_interrupted {
+        pass_interrupt_on();
+    }
+    Ok(exit)
 }
 
+/// How to exit, and whether that is as one who was interrupted at the terminal.
 async fn under_lock(
     args: &ExecArgs,
     place: &Place,
     node: NodeName,
     store: Arc<dyn Store>,
-) -> Result<Exit, Failure> {
+) -> Result<(Exit, bool), Failure> {
     let mut signals = Signals::listen()?;
     let terminal = Terminal::of_process();
     let (label, events) = (store.label(), Events::of(node.clone()));
@@ -91,19 +98,24 @@ async fn under_lock(
             }
         }
     };
-    terminal.take_back();
+    let had_terminal = terminal.take_back();
     while let Ok(event) = heard.try_recv() {
         witness.hear(&event);
     }
     witness.sum_up();
     let by_signal = signalled.map(by_signal);
-    match visit {
-        Visit::Ran(ended) => how_it_ended(args, &ended, by_signal),
+    let exit = match visit {
+        Visit::Ran(ended) => {
+            let is_interrupted =
+                had_terminal && by_signal.is_none() && ended.signal == Some(Signal::SIGINT as i32);
+            return Ok((how_it_ended(args, &ended, by_signal)?, is_interrupted));
+        }
         Visit::Held(holder) => Err(conflict(args, holder.as_ref())),
         Visit::Unreachable(why) => Err(Failure::store(&label, &StoreError::NotSent(why))),
         Visit::NewerSchema(schema) => Err(newer(args, schema)),
         Visit::Stopped => Ok(by_signal.unwrap_or(Exit::Failed)),
-    }
+    };
+    Ok((exit?, false))
 }
 
 fn by_signal(number: i32) -> Exit {

@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::{getpgid, getpgrp, tcgetpgrp, tcsetpgrp};
 
-use crate::run::is_descendant;
+use crate::run::{end_by, is_descendant};
 
 /// This process's terminal, if it was in its foreground.
 #[derive(Debug)]
@@ -29,16 +29,23 @@ impl Terminal {
         Self { is_ours }
     }
 
-    /// Takes it back from the command.
-    pub(crate) fn take_back(self) {
+    /// Takes it back from the command; whether that had it.
+    pub(crate) fn take_back(self) -> bool {
         let is_the_commands = || {
             // While this process was in the background, it may have become a shell's, or another program's.
             let group = tcgetpgrp(io::stdin().as_fd());
             group.is_ok_and(|leader| getpgid(Some(leader)).is_err() || is_descendant(leader))
         };
-        if self.is_ours && is_the_commands() {
-            // A terminal that has gone is nobody's.
-            let _ = tcsetpgrp(io::stdin().as_fd(), getpgrp());
-        }
+        // A terminal that has gone is nobody's.
+        self.is_ours && is_the_commands() && tcsetpgrp(io::stdin().as_fd(), getpgrp()).is_ok()
+    }
+}
+
+/// Ctrl-C ended the command, which alone had the terminal: everybody who was in its foreground before gets it, too. A script
+/// ends with it, and so does this process.
+pub(crate) fn pass_interrupt_on() {
+    if end_by(Signal::SIGINT).is_ok() {
+        // Nobody refuses signals to oneself; and if somebody did, the exit code would tell.
+        let _ = killpg(getpgrp(), Signal::SIGINT);
     }
 }

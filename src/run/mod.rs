@@ -57,3 +57,4 @@ pub use run_logs::{RunLogs, WallClock};
 pub use sink::JobOutput;
 pub use stop::{Reins, StopOrder, StopReason};
 pub use sweep::{processes_of, sweep};
+pub use system::end_by;

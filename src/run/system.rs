@@ -8,7 +8,7 @@ use std::path::Path;
 
 use nix::errno::Errno;
 use nix::libc;
-use nix::sys::signal::SigSet;
+use nix::sys::signal::{SigHandler, SigSet, Signal};
 use nix::unistd::{ForkResult, Pid};
 
 /// The numbers of all Linux signals.
@@ -90,6 +90,12 @@ pub(super) fn reset_signals() -> nix::Result<()> {
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     SigSet::empty().thread_set_mask()
+}
+
+/// From now on this signal ends the process, as it does one that never heard of signals.
+pub fn end_by(signal: Signal) -> nix::Result<()> {
+    // SAFETY: no handler is installed, but the default restored.
+    unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }.map(drop)
 }
 
 /// Makes this process's group the one that reads from the terminal on its standard input, and Ctrl-Z do nothing there: a

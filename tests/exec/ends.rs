@@ -87,3 +87,21 @@ pub(crate) fn a_signal_while_it_waits_ends_it(stage: &Stage) {
     holder.let_go().expect_code(0);
     stage.call("a", &[], ":").expect_code(0);
 }
+
+pub(crate) fn ctrl_c_on_a_terminal_ends_the_script_around_it_too(stage: &Stage) {
+    // As on Ctrl-C, the command ends by SIGINT, and nobody else has heard of it.
+    let line = "$SOLOCRON exec --lock a -- sh -c \"echo within; kill -INT \\$\\$\"; echo after";
+    let script = |command: &mut std::process::Command| {
+        command.env("SOLOCRON", env!("CARGO_BIN_EXE_solocron"));
+        command.stdin(Stdio::null()).output().expect("a script").stdout
+    };
+    let words = ["-qec", line, "/dev/null"];
+    let mut on_terminal = std::process::Command::new("script");
+    let said = script(stage.equip(&mut on_terminal).args(words).env("SHELL", "/bin/sh"));
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("within") && !said.contains("after"), "{said}");
+
+    let mut without = std::process::Command::new("sh");
+    let said = script(stage.equip(&mut without).args(["-c", line]));
+    assert_eq!(String::from_utf8_lossy(&said), "within\nafter\n", "it was no Ctrl-C");
+}

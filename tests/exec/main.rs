@@ -42,6 +42,7 @@ on_both_stores! {
     a_signal_stops_the_command_in_order_and_gives_the_lock_back in ends,
     a_second_signal_kills_at_once in ends,
     a_signal_while_it_waits_ends_it in ends,
+    ctrl_c_on_a_terminal_ends_the_script_around_it_too in ends,
     a_command_within_runs_under_the_lock_that_is_held_and_does_not_give_it_back in reentry,
     the_lock_of_any_run_around_is_lent in reentry,
     variables_that_were_copied_lend_nothing in reentry,

@@ -35,9 +35,15 @@ impl Stage {
     /// Any command, on this store.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.scene.command(args);
-        command.env("SOLOCRON_STORE", &self.store).env("SOLOCRON_CONFIG", self.scene.path("jobs.toml"));
-        command.env("SOLOCRON_NODE", "here");
+        self.equip(&mut command);
         command
+    }
+
+    /// Makes what a command calls go to this store.
+    pub(crate) fn equip<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let command = self.scene.equip(command);
+        command.env("SOLOCRON_STORE", &self.store).env("SOLOCRON_CONFIG", self.scene.path("jobs.toml"));
+        command.env("SOLOCRON_NODE", "here")
     }
 
     /// `exec --lock LOCK FLAGS -- sh -c LINE`, which may call the program as `$SOLOCRON`.
