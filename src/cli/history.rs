@@ -98,7 +98,7 @@ fn table(past: &[PastTick], is_one_job: bool, now: UtcMillis) -> String {
             Cell::maybe(tick.run.filter(|_| is_one_job)),
         ]);
     }
-    let folded = past.iter().any(|tick| tick.folded);
+    let folded = past.iter().any(|tick| tick.after.is_some());
     let legend = if folded { "×N: as many ticks in a row, the last of which is shown\n" } else { "" };
     table.render() + &Tone::Quiet.paint(legend)
 }

@@ -77,7 +77,7 @@ async fn folded_ticks_are_not_counted_by_a_schedule_that_was_edited() {
     let edited = Bench::new(&FILE.replace("*/5", "*/7")).await;
     let jobs = vec![Arc::clone(edited.spec("backup"))];
     let survey = Survey::take(&bench.store, jobs, 10).await.expect("answers");
-    let folded = merged(&survey, |tick| tick.folded);
+    let folded = merged(&survey, |tick| tick.after.is_some());
     assert_eq!((folded.len(), folded[0].count), (1, None));
     assert_eq!(folded[0].verdict(), "missed (no_replica) ×?");
     assert_eq!(folded[0].reason, Some(Reason::NoReplica));

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::job::{
     Cause, Fence, JobName, NodeName, Outcome, Reason, RunId, Schedule, Tick, UtcMillis, Verdict,
 };
-use crate::lease::{Entry, Record, ScheduleHash};
+use crate::lease::{Entry, Record};
 use crate::run::RunEntry;
 
 use super::times::Rfc3339;
@@ -35,12 +35,11 @@ pub(crate) struct PastTick {
     pub(crate) signal: Option<i32>,
     pub(crate) started: Option<Rfc3339>,
     pub(crate) finished: Option<Rfc3339>,
+    /// This stands for every tick after this instant, up to `tick`; null for a single one.
+    pub(crate) after: Option<Rfc3339>,
     /// For how many ticks this stands; null for a single one, and where it is not known.
     pub(crate) count: Option<u64>,
     pub(crate) tail: Option<String>,
-    /// Whether this stands for several ticks.
-    #[serde(skip)]
-    pub(crate) folded: bool,
 }
 
 impl PastTick {
@@ -61,9 +60,9 @@ impl PastTick {
             signal: entry.signal,
             started: entry.started.map(Rfc3339),
             finished: Some(Rfc3339(entry.finished)),
+            after: entry.after.map(Rfc3339),
             count: entry.count,
             tail: entry.tail.clone(),
-            folded: entry.after.is_some(),
         }
     }
 
@@ -85,9 +84,9 @@ impl PastTick {
             signal: None,
             started: record.started.map(Rfc3339),
             finished: None,
+            after: None,
             count: None,
             tail: None,
-            folded: false,
         })
     }
 
@@ -108,16 +107,16 @@ impl PastTick {
             signal: entry.signal,
             started: Some(Rfc3339(entry.started)),
             finished: entry.finished.map(Rfc3339),
+            after: None,
             count: None,
             tail: entry.tail.clone(),
-            folded: false,
         }
     }
 
     /// `failed (spawn_failed)`, `missed (no_replica) ×12`
     pub(crate) fn verdict(&self) -> String {
         let verdict = Verdict { outcome: self.outcome, reason: self.reason };
-        match (self.folded, self.count) {
+        match (self.after.is_some(), self.count) {
             (true, Some(count)) => format!("{verdict} ×{count}"),
             (true, None) => format!("{verdict} ×?"),
             (false, _) => verdict.to_string(),
@@ -154,9 +153,10 @@ impl PastTick {
 }
 
 /// For how many ticks an entry stands that says none: counted by the schedule, if that is still the same.
-pub(crate) fn count(entry: &Entry, schedule: &Schedule, sched: Option<&ScheduleHash>) -> Option<u64> {
+pub(crate) fn count(entry: &Entry, schedule: &Schedule, record: Option<&Record>) -> Option<u64> {
     let after = entry.after?;
-    if entry.count.is_some() || sched.is_none_or(|sched| sched.0 != schedule.fingerprint()) {
+    let is_of = |record: &Record| record.sched.0 == schedule.fingerprint() && record.since <= after;
+    if entry.count.is_some() || !record.is_some_and(is_of) {
         return entry.count;
     }
     let ticks = std::iter::successors(schedule.next_after(after), |tick| schedule.next_after(tick.instant()));

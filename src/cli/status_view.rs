@@ -141,7 +141,7 @@ fn job(job: &JobState, survey: &Survey) -> JobView {
             reason: record.paused_why.clone(),
         }),
         known: record.is_some(),
-        same_schedule: record.is_none_or(|record| record.sched == here),
+        same_schedule: !spec.enabled || record.is_none_or(|record| record.sched == here),
         last: job.decided().next_back().map(|last| PastTick { tail: None, ..last }),
         lock: job.running().zip(record).map(|(running, record)| lock(running, record, survey)),
     }

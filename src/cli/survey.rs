@@ -92,9 +92,8 @@ impl JobState {
 
     /// The ticks that were decided, oldest first.
     pub(crate) fn decided(&self) -> impl DoubleEndedIterator<Item = PastTick> {
-        let sched = self.record.as_ref().map(|record| &record.sched);
         self.entries.iter().map(move |entry| PastTick {
-            count: count(entry, &self.spec.schedule, sched),
+            count: count(entry, &self.spec.schedule, self.record.as_ref()),
             ..PastTick::decided(&self.spec.name, entry)
         })
     }

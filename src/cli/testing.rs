@@ -156,7 +156,17 @@ impl Bench {
     /// A replica starts to take part in a job.
     pub(crate) async fn open(&self, job: &str) {
         let (caller, spec) = (self.caller("n1").await, self.spec(job));
-        let open = Open { caller, sched: self.sched(job), lease: spec.lease, known: false, pausing: None };
+        let (sched, lease) = (self.sched(job), spec.lease);
+        let open = Open {
+            caller,
+            sched,
+            since: UtcMillis(0),
+            lease,
+            known: false,
+            earlier: UtcMillis(0),
+            dropped: None,
+            pausing: None,
+        };
         let answer = self.submit(job, Request::Open(open)).await;
         assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     }

@@ -231,7 +231,7 @@ fn last_outcome(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     let streak: Vec<PastTick> = ran().take_while(|tick| !is_well(tick.outcome)).collect();
     let (newest, oldest) = (streak.first()?, streak.last()?);
     let ends_within = job.entries.len() < DEPTH || ran().count() > streak.len();
-    let known = ends_within && streak.iter().all(|tick| !tick.folded || tick.count.is_some());
+    let known = ends_within && streak.iter().all(|tick| tick.after.is_none() || tick.count.is_some());
     let count: u64 = streak.iter().map(|tick| tick.count.unwrap_or(1)).sum();
     let message = format!("{}{}", worded(newest, now), in_a_row(oldest, (count, known), now));
     Some(Trouble {

@@ -161,7 +161,8 @@ fn not_to_run(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdict> {
     if is_missed && !claim.catch_up {
         return Some(Verdict::because(Outcome::Missed, claim.unfit.unwrap_or(Reason::Late)));
     }
-    if claim.catch_up && !record.is_under(&claim.sched) {
+    let is_older = claim.tick.instant() <= record.since;
+    if claim.catch_up && (is_older || !record.is_under(&claim.sched)) {
         return Some(Verdict::because(Outcome::Missed, Reason::Edited));
     }
     paused.then_some(Verdict::because(Outcome::Skipped, Reason::Paused))
@@ -238,6 +239,9 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
     }
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
+    // Ticks passed over for the same reason are those right before it.
+    let passed = draft.entries.pop_if(|passed| passed.joined(&entry).is_some());
+    let entry = passed.and_then(|passed| passed.joined(&entry)).unwrap_or(entry);
     draft.entries.push(entry);
     draft.answer(Answer::Consumed(verdict))
 }

@@ -3,8 +3,10 @@
 
 use std::time::Duration;
 
+use crate::job::UtcMillis;
+
 use super::draft::{Decision, Draft};
-use super::{Answer, Open, Record, Request, SCHEMA, Server, claim, hold, operate};
+use super::{Answer, Open, Record, Request, SCHEMA, ScheduleHash, Server, claim, hold, operate, passed};
 
 /// A job that nobody has ever known waits only this long: its peers' heartbeats come every second.
 pub(super) const FIRST_WAIT: Duration = Duration::from_secs(2);
@@ -31,17 +33,23 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     if draft.server.era != open.caller.era {
         return draft.new_era();
     }
+    if draft.record.is_none() && open.sched == ScheduleHash::none() {
+        return draft.answer(Answer::Opened { since: UtcMillis(0), pausing: None });
+    }
     let wait = if open.known { open.caller.longest_lease(open.lease, Duration::ZERO) } else { FIRST_WAIT };
     if draft.record.is_none() {
         draft.create(&open.caller, wait);
-        draft.record_mut().sched = open.sched.clone();
     }
     draft.adopt_era(&open.caller, open.lease);
     draft.recall(open);
+    let now = draft.server.now;
+    let record = draft.record_mut();
+    record.reschedule(&open.sched, open.since.min(now));
+    passed::record_dropped(&mut draft, open);
     let record = draft.record_mut();
     if let Some(pausing) = &open.pausing {
         record.recall_pausing(pausing);
     }
-    let (sched, pausing) = (record.sched.clone(), record.pausing());
-    draft.answer(Answer::Opened { sched, pausing })
+    let (since, pausing) = (record.since, record.pausing());
+    draft.answer(Answer::Opened { since, pausing })
 }

@@ -24,8 +24,30 @@ pub struct Decision {
     pub record: Option<Record>,
     /// The entries to append, oldest first.
     pub entries: Vec<Entry>,
+    /// Where the first of them only goes on: with the ticks right after this one. An entry that ends with it, and can be
+    /// joined, gives way to one for both.
+    pub follows: Option<Tick>,
     /// The answer.
     pub reply: Reply,
+}
+
+impl Decision {
+    /// The entries to append after the newest one so far, and whether that gives way to the first of them.
+    pub fn entries_after(&self, newest: Option<&Entry>) -> (bool, Vec<Entry>) {
+        let mut entries = self.entries.clone();
+        let before = newest.filter(|newest| self.follows == Some(newest.tick));
+        let joined = before.zip(entries.first()).and_then(|(before, first)| before.joined(first));
+        let gives_way = joined.is_some();
+        joined.into_iter().for_each(|joined| entries[0] = joined);
+        (gives_way, entries)
+    }
+
+    /// Appends the entries to a history.
+    pub fn append_to(&self, history: &mut Vec<Entry>) {
+        let (gives_way, entries) = self.entries_after(history.last());
+        history.truncate(history.len() - usize::from(gives_way));
+        history.extend(entries);
+    }
 }
 
 /// The mark of a store that forgot, when somebody had heard it at this instant: any tick up to it may be decided.
@@ -37,12 +59,13 @@ fn maybe_decided(heard: UtcMillis) -> UtcMillis {
 pub(super) struct Draft<'a> {
     pub(super) record: Option<Record>,
     pub(super) entries: Vec<Entry>,
+    pub(super) follows: Option<Tick>,
     pub(super) server: &'a Server,
 }
 
 impl<'a> Draft<'a> {
     pub(super) fn of(record: Option<&Record>, server: &'a Server) -> Self {
-        Self { record: record.cloned(), entries: Vec::new(), server }
+        Self { record: record.cloned(), entries: Vec::new(), follows: None, server }
     }
 
     pub(super) fn answer(self, answer: Answer) -> Decision {
@@ -50,7 +73,7 @@ impl<'a> Draft<'a> {
         let lease = self.record.as_ref().map(|record| record.lease);
         let rerun = self.record.as_ref().and_then(|record| record.rerun(self.server.lease_now));
         let reply = Reply { now: self.server.now, mark, lease, rerun, answer };
-        Decision { record: self.record, entries: self.entries, reply }
+        Decision { record: self.record, entries: self.entries, follows: self.follows, reply }
     }
 
     pub(super) fn new_era(self) -> Decision {
@@ -129,7 +152,7 @@ impl<'a> Draft<'a> {
     /// Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
     pub(super) fn recall(&mut self, open: &Open) {
         self.recall_lost(&open.caller);
-        let heard = open.caller.heard;
+        let heard = open.earlier;
         if self.server.memory == Memory::Durable || heard == UtcMillis(0) {
             return;
         }

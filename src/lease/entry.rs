@@ -1,4 +1,4 @@
-//! An entry of a job's history: one decided tick, or several that were missed in a row.
+//! An entry of a job's history: one decided tick, or several in a row that did not run for the same reason.
 
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,24 @@ impl Entry {
             finished: now,
             tail: None,
         }
+    }
+
+    /// The one entry for the ticks of both, where `next` tells of those right after this one's: missed for the same reason,
+    /// or skipped because the job is paused.
+    pub fn joined(&self, next: &Self) -> Option<Self> {
+        let is_alike = self.verdict() == next.verdict() && self.cause == next.cause;
+        let is_foldable = self.outcome == Outcome::Missed || self.reason == Some(Reason::Paused);
+        if !is_alike || !is_foldable || self.run.or(next.run).is_some() {
+            return None;
+        }
+        let count = self.stands_for().zip(next.stands_for()).map(|(ours, more)| ours + more);
+        let after = self.after.unwrap_or(UtcMillis(self.tick.as_millis() - 1));
+        Some(Self { after: Some(after), count, ..next.clone() })
+    }
+
+    /// For how many ticks, where that is known.
+    fn stands_for(&self) -> Option<u64> {
+        self.count.or_else(|| self.after.is_none().then_some(1))
     }
 
     /// Outcome and reason together.

@@ -72,7 +72,7 @@ impl Phase {
 
 impl Record {
     /// The record as stored, in the order the Redis scripts know it by.
-    pub fn to_fields(&self) -> [(&'static str, String); 31] {
+    pub fn to_fields(&self) -> [(&'static str, String); 32] {
         [
             ("schema", self.schema.to_string()),
             ("fence", self.fence.0.to_string()),
@@ -105,6 +105,7 @@ impl Record {
             ("taken_run", text(self.taken_run.as_ref())),
             ("stop_for", text(self.stop_for.as_ref())),
             ("settled", self.settled.0.to_string()),
+            ("since", self.since.0.to_string()),
         ]
     }
 
@@ -151,6 +152,7 @@ impl Record {
             taken_run: optional(fields, "taken_run")?,
             stop_for: optional(fields, "stop_for")?,
             settled: optional(fields, "settled")?.map_or(LeaseInstant::FREE, LeaseInstant),
+            since: instant(fields, "since")?.unwrap_or_default(),
         })
     }
 }
@@ -240,6 +242,7 @@ mod tests {
             taken_run: Some(RunId::new()),
             stop_for: Some(Reason::Replaced),
             settled: LeaseInstant(29_000),
+            since: UtcMillis(700),
             ..Record::empty(Era("e1".into()))
         }
     }

@@ -4,7 +4,9 @@
 use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
 use super::draft::{Decision, Draft};
-use super::{Abandon, Answer, Entry, Finish, Holding, LeaseInstant, Phase, Protection, Record, Renew};
+use super::{
+    Abandon, Answer, Entry, Finish, Holding, LeaseInstant, Phase, Protection, Record, Renew, ScheduleHash,
+};
 
 /// What the record says of a lock that was granted once.
 enum Standing {
@@ -216,8 +218,9 @@ fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
 /// What was decided when the lock was granted stays so.
 fn raise_mark(record: &mut Record, holding: &Holding) {
     let decided = decided_up_to(holding);
-    if decided > record.mark {
-        record.pass_unrecorded(decided);
+    record.pass_unrecorded(decided);
+    // Who opened the record may know a newer schedule than the run was started by.
+    if record.sched == ScheduleHash::default() {
         record.sched = holding.sched.clone();
     }
 }

@@ -28,7 +28,7 @@ pub use operate::{Act, Operate, Pausing};
 pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
 pub use reply::{Answer, Holder, Reply};
 pub use request::{
-    Abandon, Caller, Claim, Finish, Gap, Holding, Manual, Memory, Open, Renew, Request, Server,
+    Abandon, Caller, Claim, Dropped, Finish, Gap, Holding, Manual, Memory, Open, Renew, Request, Server,
 };
 pub use rerun::Rerun;
 pub use switch::Protection;

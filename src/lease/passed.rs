@@ -1,10 +1,10 @@
 //! Ticks that the mark passes without a claim of their own: nobody claimed them, or the store forgot who did. Each of
 //! them gets its entry from the next claim, which knows the schedule.
 
-use crate::job::{Cause, Outcome, Reason, UtcMillis, Verdict};
+use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
 use super::draft::Draft;
-use super::{Claim, Entry};
+use super::{Claim, Dropped, Entry, Open};
 
 /// A claim that found no record: its own tick may have been forgotten, if the mark now covers it.
 pub(super) fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
@@ -18,7 +18,8 @@ pub(super) fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
 pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdict> {
     let now = draft.server.now;
     let record = draft.record_mut();
-    let after = record.lost.filter(|lost| *lost < claim.tick.instant() && record.tick != Some(claim.tick))?;
+    let lost = record.lost.map(|lost| lost.max(record.since));
+    let after = lost.filter(|lost| *lost < claim.tick.instant() && record.tick != Some(claim.tick))?;
     let after = Some(after).filter(|_| record.is_under(&claim.sched));
     // Of a record that was never granted it stays known up to where ticks were told of.
     record.lost = Some(claim.tick.instant()).filter(|tick| *tick < record.mark || record.run.is_none());
@@ -28,21 +29,48 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     Some(verdict)
 }
 
-/// Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
+/// Records what was left undecided of the schedule before the record's: nobody runs it any more.
+pub(super) fn record_dropped(draft: &mut Draft<'_>, open: &Open) {
+    let (now, is_unsettled) = (draft.server.now, draft.unsettled().is_some());
+    let record = draft.record_mut();
+    let is_left = |tick: Tick| record.mark < tick.instant() && tick.instant() <= record.since;
+    let Some(Dropped { tick, after, count }) = open.dropped.filter(|dropped| is_left(dropped.tick)) else {
+        return;
+    };
+    if !record.is_under(&open.sched) {
+        return;
+    }
+    // Where those who know more could not tell yet, it may have run.
+    let verdict = match is_unsettled {
+        true => Verdict::because(Outcome::Unknown, Reason::StoreReset),
+        false => Verdict::because(Outcome::Missed, Reason::Edited),
+    };
+    let entry = Entry::without_run(tick, Cause::Schedule, verdict, now);
+    let count = count.filter(|_| after == record.mark);
+    let after = Some(record.mark).filter(|_| count != Some(1));
+    record.mark = tick.instant();
+    draft.entries.push(Entry { after, count: count.filter(|count| *count > 1), ..entry });
+}
+
+/// Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot. Ticks from
+/// before the schedule are none of it.
 pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim) {
     let now = draft.server.now;
     let record = draft.record_mut();
-    let lost = record.lost.take().filter(|lost| *lost < record.mark);
-    let after = lost.unwrap_or(record.mark);
+    let since = record.since;
+    let lost = record.lost.take().map(|lost| lost.max(since)).filter(|lost| *lost < record.mark);
+    let after = lost.unwrap_or(record.mark.max(since));
+    let is_under = record.is_under(&claim.sched);
+    draft.follows = Some(Tick(record.mark)).filter(|mark| is_under && mark.instant() == after);
     let Some(prev) = claim.prev.filter(|prev| prev.instant() > after) else { return };
-    if !record.is_under(&claim.sched) {
+    if !is_under {
         return;
     }
     let verdict = match lost {
         Some(_) => Verdict::because(Outcome::Unknown, Reason::StoreReset),
         None => Verdict::because(Outcome::Missed, claim.gap_reason),
     };
-    let count = claim.gap.filter(|gap| gap.mark == after).map(|gap| gap.count);
+    let count = claim.gap.filter(|gap| gap.after == after).map(|gap| gap.count);
     draft.entries.push(Entry {
         after: Some(after),
         count,

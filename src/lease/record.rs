@@ -34,7 +34,7 @@ impl LeaseInstant {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Era(pub String);
 
-/// Hash of a job's schedule and zone: two replicas with the same one compute the same ticks.
+/// Hash of a job's schedule and zone: two replicas with the same one compute the same ticks. Empty where nobody has said.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ScheduleHash(pub String);
 
@@ -42,6 +42,11 @@ impl ScheduleHash {
     /// The hash of this schedule, zone included.
     pub fn of(schedule: &Schedule) -> Self {
         Self(schedule.fingerprint().to_owned())
+    }
+
+    /// In place of a hash: the job is not enabled, or not in the file any more.
+    pub fn none() -> Self {
+        Self("none".to_owned())
     }
 }
 
@@ -88,8 +93,10 @@ pub struct Record {
     pub owner: Option<NodeName>,
     /// Which life of the server wrote this record.
     pub era: Era,
-    /// Schedule and zone under which `mark` was last raised.
+    /// The job's schedule and zone: by who opened the record last, or raised `mark`.
     pub sched: ScheduleHash,
+    /// When `sched` took the place of another: ticks up to there were not due by it, and are neither run nor missed.
+    pub since: UtcMillis,
     /// Scheduled ticks are skipped before this instant.
     pub paused: Option<UtcMillis>,
     /// When the job was last paused or resumed, by the store's clock.
@@ -141,6 +148,7 @@ impl Record {
             owner: None,
             era,
             sched: ScheduleHash::default(),
+            since: UtcMillis(0),
             paused: None,
             paused_at: None,
             paused_by: None,
@@ -178,7 +186,20 @@ impl Record {
         }
     }
 
-    /// Whether the schedule is the one under which the mark was last raised, as far as the record knows.
+    /// Who opens the record has scheduled the job so since then.
+    pub(super) fn reschedule(&mut self, sched: &ScheduleHash, since: UtcMillis) {
+        if *sched == ScheduleHash::default() {
+            return;
+        }
+        // A record without a schedule was made for other locks, if it is older; or else by one who has forgotten.
+        let is_first = self.sched == ScheduleHash::default() && self.mark < since;
+        if is_first || !self.is_under(sched) {
+            self.since = self.since.max(since);
+        }
+        self.sched = sched.clone();
+    }
+
+    /// Whether the schedule is the one of the record, as far as that knows one.
     pub(super) fn is_under(&self, sched: &ScheduleHash) -> bool {
         self.sched == *sched || self.sched == ScheduleHash::default()
     }

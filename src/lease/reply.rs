@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{Fence, NodeName, Reason, RunId, UtcMillis, Verdict};
 
-use super::{Era, Pausing, Rerun, ScheduleHash};
+use super::{Era, Pausing, Rerun};
 
 /// An answer, with what every answer tells besides.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,10 +42,10 @@ pub enum Answer {
     NewEra(Era),
     /// The record was written by a newer release: claim nothing.
     NewerSchema(u32),
-    /// There is a record of this era.
+    /// There is a record of this era, and it knows the schedule.
     Opened {
-        /// Schedule and zone under which its mark was last raised.
-        sched: ScheduleHash,
+        /// When the schedule took the place of another: ticks up to there are none of it. Zero if it is the first.
+        since: UtcMillis,
         /// The last word about whether the job is paused.
         pausing: Option<Pausing>,
     },

@@ -76,19 +76,38 @@ pub enum Request {
     Operate(Operate),
 }
 
-/// Make sure that there is a record of this era: at start, at reload, and on a new era.
+/// Make sure that there is a record of this era, which knows the job's schedule: at start, at reload, and on a new era.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Open {
     /// Who asks, and what it remembers.
     pub caller: Caller,
-    /// Schedule and zone of the job.
+    /// Schedule and zone of the job; [`ScheduleHash::none`] where it has none, and then no record is made; empty for who
+    /// has no say in it.
     pub sched: ScheduleHash,
+    /// Since when the replica has scheduled the job so, by the store's clock.
+    pub since: UtcMillis,
     /// The job's lease.
     pub lease: Duration,
     /// Whether the cluster's roster or this process has ever known the job.
     pub known: bool,
+    /// The latest store time that the replica heard in any earlier era; 0 if none. Unlike the caller's, it does not tell of a
+    /// clock that was set back: what was decided by that is in the record still.
+    pub earlier: UtcMillis,
+    /// What was left of the former schedule when the replica ended it.
+    pub dropped: Option<Dropped>,
     /// The last word about whether the job is paused that the replica has heard: a store may have forgotten it.
     pub pausing: Option<Pausing>,
+}
+
+/// Ticks of a former schedule that were due when it ended, and not decided as far as the replica knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Dropped {
+    /// The newest of them.
+    pub tick: Tick,
+    /// They are all those after this instant.
+    pub after: UtcMillis,
+    /// How many they are, if they were counted.
+    pub count: Option<u64>,
 }
 
 /// Take the lock for a scheduled tick.
@@ -102,7 +121,7 @@ pub struct Claim {
     pub tick: Tick,
     /// The schedule's tick before it.
     pub prev: Option<Tick>,
-    /// How many ticks lie between the mark that the replica knows and this tick.
+    /// How many ticks before this one are not decided, as far as the replica knows.
     pub gap: Option<Gap>,
     /// Why ticks before this one were not decided, if they were not.
     pub gap_reason: Reason,
@@ -156,12 +175,12 @@ impl Claim {
     }
 }
 
-/// How many ticks lie above a mark and below a claimed tick.
+/// How many ticks are not decided before a claimed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Gap {
-    /// The mark that the replica knows; the count holds for no other.
-    pub mark: UtcMillis,
-    /// Ticks above the mark and below the claimed one.
+    /// The mark that the replica knows, or the beginning of the schedule where that is later; the count holds for no other.
+    pub after: UtcMillis,
+    /// Ticks after that and before the claimed one.
     pub count: u64,
 }
 

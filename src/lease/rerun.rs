@@ -44,7 +44,8 @@ impl Record {
     fn tick_left(&self) -> Option<Tick> {
         let is_open = self.is_running() || self.last.is_some_and(|last| last.outcome == Outcome::Interrupted);
         let may_run_again = self.cause != Some(Cause::Manual) && self.tries < TRIES;
-        self.tick.filter(|_| is_open && may_run_again)
+        // Of another schedule nothing is rerun.
+        self.tick.filter(|tick| is_open && may_run_again && tick.instant() > self.since)
     }
 
     /// For how long the tick that was cut short may still be rerun: counted from the last sign of life of its run, as long

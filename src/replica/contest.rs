@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{JobSpec, Overlap, Reason, Tick, UtcMillis};
-use crate::lease::{Answer, BootInstant, Reply, ScheduleHash};
+use crate::lease::{Answer, BootInstant, Dropped, Reply};
 
 use super::action::{Action, Bid, Doubt, Finding, Wanted, Won};
 use super::opening::Opening;
@@ -44,9 +44,14 @@ pub struct Contest {
     state: State,
     /// Why the tick at hand has not been decided yet: becomes the reason of ticks that are passed over.
     pub(super) delayed_by: Option<Reason>,
-    /// When the job began to be scheduled as it is, if that was later than the replica: older ticks start nothing here.
+    /// When the job began to be scheduled as it is, by what this replica has loaded or the record says: older ticks start
+    /// nothing.
     since: UtcMillis,
-    /// The job is not scheduled any more: it is remembered for what is known of its record.
+    /// Since when this replica has scheduled it so, or has not scheduled it.
+    begun: BootInstant,
+    /// What was left of the schedule before, until the record knows.
+    dropped: Option<Dropped>,
+    /// The job is not scheduled: it is remembered for what is known of its record, which has to know that as well.
     retired: bool,
     /// The tick that may run once more, as it was cut short.
     rerun: RerunLeft,
@@ -55,18 +60,21 @@ pub struct Contest {
 }
 
 impl Contest {
-    /// A job whose record has not been opened yet.
-    pub fn new(spec: Arc<JobSpec>) -> Self {
+    /// A job of a replica that starts at `begun`: its record has not been opened yet. One that is not enabled is only told
+    /// of.
+    pub fn new(spec: Arc<JobSpec>, begun: BootInstant) -> Self {
         Self {
             largest_lease: spec.lease,
-            spec,
             standing: Standing::default(),
             decided: UtcMillis(0),
             opening: Opening::default(),
             state: State::Idle,
             delayed_by: None,
             since: UtcMillis(0),
-            retired: false,
+            begun,
+            dropped: None,
+            retired: !spec.enabled,
+            spec,
             rerun: RerunLeft::default(),
             rerun_over: UtcMillis(0),
         }
@@ -79,7 +87,7 @@ impl Contest {
 
     /// Whether the job's record still has to be opened.
     pub fn is_unopened(&self) -> bool {
-        !self.opening.is_open() && !self.retired
+        !self.opening.is_open()
     }
 
     /// The store lives another life, or forgot: the record has to be opened before the next claim.
@@ -103,11 +111,12 @@ impl Contest {
         self.opening.may_complain(now)
     }
 
-    /// The record is open; its mark tells what is decided. Under another schedule, the new one starts now.
-    pub fn opened(&mut self, mark: UtcMillis, sched: &ScheduleHash, now: UtcMillis) {
-        let same = sched.0 == self.spec.schedule.fingerprint();
-        self.decided = self.decided.max(if same { mark } else { mark.max(now) });
+    /// The record is open; its mark tells what is decided, and `since` from when on the schedule holds.
+    pub fn opened(&mut self, mark: UtcMillis, since: UtcMillis, now: UtcMillis) {
+        self.decided = self.decided.max(mark);
+        self.since = self.since.max(since);
         self.opening.set(true);
+        self.dropped = None;
         self.hurry(now);
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
-use crate::lease::{Answer, Claim, ScheduleHash};
+use crate::lease::{Answer, Claim};
 
 use super::action::{Action, Bid};
 use super::contest::Contest;
@@ -63,7 +63,7 @@ fn after_an_outage_the_newest_missed_tick_is_caught_up_with_and_the_others_are_t
     let mut contest = hourly_with_catch_up();
     let (bid, claim) = claim_at(&mut contest, 3 * HOUR + HOUR / 2);
     assert_eq!((bid.tick, claim.catch_up), (Tick(at(3 * HOUR)), true));
-    assert_eq!(claim.gap.map(|gap| (gap.mark, gap.count)), Some((T0, 2)));
+    assert_eq!(claim.gap.map(|gap| (gap.after, gap.count)), Some((T0, 2)));
     assert_eq!(claim.gap_reason, Reason::NoReplica);
     contest.answered(&held(Duration::from_secs(5)), at(3 * HOUR + HOUR / 2), SENT, true);
     let (_, claim) = claim_at(&mut contest, 3 * HOUR + HOUR / 2 + 5_000);
@@ -87,7 +87,7 @@ fn a_tick_that_still_is_in_time_is_no_catch_up_and_one_that_is_not_the_newest_an
 fn an_edited_schedule_starts_now_and_catches_up_with_nothing() {
     let mut contest = hourly_with_catch_up();
     contest.close();
-    contest.opened(T0, &ScheduleHash("another".into()), at(3 * HOUR + HOUR / 2));
+    contest.opened(T0, at(3 * HOUR + HOUR / 2), at(3 * HOUR + HOUR / 2));
     assert_eq!(contest.wake(at(3 * HOUR + HOUR / 2), no_stagger), Action::Nothing);
     assert!(!claim_at(&mut contest, 4 * HOUR).1.catch_up);
 }

@@ -1,11 +1,10 @@
 //! The contest step by step: what it does at an instant, and with every kind of answer.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Overrides, Source, load};
 use crate::job::{Fence, JobSpec, NodeName, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
-use crate::lease::{Answer, BootInstant, Caller, Era, Holder, Reply, ScheduleHash};
+use crate::lease::{Answer, BootInstant, Caller, Era, Holder, Reply};
 
 use super::action::{Action, Bid, Finding};
 use super::contest::Contest;
@@ -22,8 +21,8 @@ pub(super) fn contest(keys: &str) -> Contest {
     let source = Source { path: "jobs.toml".into(), text };
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     let spec = config.jobs.into_values().next().expect("one job");
-    let mut contest = Contest::new(Arc::clone(&spec));
-    contest.opened(T0, &ScheduleHash(spec.schedule.fingerprint().into()), T0);
+    let mut contest = Contest::new(spec, SENT);
+    contest.opened(T0, UtcMillis(0), T0);
     contest
 }
 
@@ -137,7 +136,7 @@ fn a_newer_tick_takes_over_and_what_an_unanswered_claim_may_have_taken_is_given_
     assert_eq!((newer.tick, doubt.run, doubt.era), (Tick(at(2_000)), bid.run, Era("e".into())));
     let claim = contest.proposal().claim(&newer, caller(), at(2_000));
     assert_eq!((claim.prev, claim.gap_reason), (Some(Tick(at(1_000))), Reason::StoreUnreachable));
-    assert_eq!(claim.gap.map(|gap| (gap.mark, gap.count)), Some((T0, 1)));
+    assert_eq!(claim.gap.map(|gap| (gap.after, gap.count)), Some((T0, 1)));
 }
 
 #[test]
@@ -147,7 +146,7 @@ fn a_claim_that_may_be_in_the_mark_already_is_asked_again_and_not_forgotten() {
     contest.failed(true, at(1_010));
     // The store is back after a restart, and remembers the grant that nobody heard of.
     contest.close();
-    contest.opened(at(1_000), &ScheduleHash(contest.spec().schedule.fingerprint().into()), at(1_500));
+    contest.opened(at(1_000), UtcMillis(0), at(1_500));
     assert_eq!(claimed(contest.wake(at(1_500), no_stagger)).run, bid.run);
     let (_, action) = contest.answered(&won(), at(1_501), SENT, true);
     assert!(matches!(action, Action::Start { won, .. } if won.run == bid.run));
@@ -255,7 +254,7 @@ fn a_new_life_of_the_store_is_learned_and_opened_before_anything_is_claimed_agai
     assert!(matches!(action, Action::Resync(_)));
     assert!(contest.is_unopened());
     assert_eq!(contest.wake(at(1_500), no_stagger), Action::Nothing);
-    contest.opened(T0, &ScheduleHash(contest.spec().schedule.fingerprint().into()), at(1_600));
+    contest.opened(T0, UtcMillis(0), at(1_600));
     assert_eq!(claimed(contest.wake(at(1_600), no_stagger)).run, bid.run);
 }
 
@@ -263,7 +262,7 @@ fn a_new_life_of_the_store_is_learned_and_opened_before_anything_is_claimed_agai
 fn under_an_edited_schedule_the_past_is_not_claimed() {
     let mut contest = every_second();
     contest.close();
-    contest.opened(at(-60_000), &ScheduleHash("another".into()), at(5_500));
+    contest.opened(at(-60_000), at(5_500), at(5_500));
     assert_eq!(contest.wake(at(5_999), no_stagger), Action::Nothing);
     assert_eq!(claimed(contest.wake(at(6_000), no_stagger)).tick, Tick(at(6_000)));
 }

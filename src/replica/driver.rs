@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Woke;
 use crate::job::{JobName, RunId, UtcMillis};
+use crate::lease::BootInstant;
 use crate::run::LogRetention;
 use crate::store::{Beat, BeatRun};
 
@@ -50,7 +51,8 @@ pub(super) struct Driver {
     /// When to look at which job again, in any order; looking too often is harmless.
     pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
     pub(super) errands: JoinSet<Done>,
-    pub(super) opening: HashSet<JobName>,
+    /// Requests to open records that are under way, with when the schedules that they tell of began; `None` for ends of runs.
+    pub(super) opening: HashMap<JobName, Option<BootInstant>>,
     pub(super) past: Past,
     pub(super) notices: Notices,
     pub(super) keepers: JoinSet<Kept>,
@@ -86,9 +88,10 @@ impl Driver {
         };
         let mut agenda = Agenda::default();
         agenda.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
-        let enabled = replica.jobs.values().filter(|job| job.spec.enabled);
-        let contests =
-            enabled.map(|job| (job.spec.name.clone(), Contest::new(Arc::clone(&job.spec)))).collect();
+        let begun = replica.clock.boot();
+        let contest =
+            |(name, job): (&JobName, &Job)| (name.clone(), Contest::new(Arc::clone(&job.spec), begun));
+        let contests = replica.jobs.iter().map(contest).collect();
         let mut watch = Watch::new(
             replica.events.clone(),
             replica.store.label(),
@@ -117,7 +120,7 @@ impl Driver {
             room: Room::new(replica.max_running),
             alarms: BinaryHeap::new(),
             errands: JoinSet::new(),
-            opening: HashSet::new(),
+            opening: HashMap::new(),
             past: Past::default(),
             notices: Notices::default(),
             keepers: JoinSet::new(),
@@ -138,7 +141,8 @@ impl Driver {
     /// Takes part until told to stop.
     pub(super) async fn run(mut self, stop: Stop) -> Result<(), ClockworkError> {
         let store = self.shop.store.label();
-        self.shop.events.tell(Event::Started { jobs: self.contests.len(), store });
+        let jobs = self.jobs.values().filter(|job| job.spec.enabled).count();
+        self.shop.events.tell(Event::Started { jobs, store });
         let (announce, announced) = mpsc::unbounded_channel();
         self.expect(take_coming(&self.agenda, self.shop.now()));
         let shop = Arc::clone(&self.shop);

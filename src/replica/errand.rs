@@ -73,7 +73,11 @@ pub(super) async fn abandon(shop: Arc<Shop>, job: JobName, doubt: Doubt) -> Done
 async fn give_back(shop: &Shop, job: &JobName, doubt: Doubt) {
     let request = Request::Abandon(doubt.abandon());
     for _ in 0..ABANDON_TRIES {
-        if shop.store.submit(job, &request).await.is_ok() {
+        if let Ok(reply) = shop.store.submit(job, &request).await {
+            if reply.rerun.is_some_and(|rerun| !rerun.goes_on) {
+                // This replica may drain, and the others know of it as of one that goes on.
+                let _ = shop.store.announce(job).await;
+            }
             return;
         }
         tokio::time::sleep(ABANDON_PAUSE).await;
@@ -129,8 +133,10 @@ pub(super) async fn open(
     let mut replies = replies.into_iter();
     let opened: Vec<_> = jobs.into_iter().zip(&mut replies).collect();
     let told = runs.into_iter().zip(replies).collect();
+    // A job that is not enabled has none, if it never had one.
+    let has_record = |reply: &Replied| reply.as_ref().is_ok_and(|reply| reply.mark.is_some());
     let made: Vec<JobName> =
-        opened.iter().filter(|(_, reply)| reply.is_ok()).map(|(job, _)| job.clone()).collect();
+        opened.iter().filter(|(_, reply)| has_record(reply)).map(|(job, _)| job.clone()).collect();
     // A cluster that was not told takes the jobs for new once more, which costs it nothing but the next opening.
     let _ = shop.store.enroll(&made).await;
     Done::Opened { opened, told }

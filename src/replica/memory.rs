@@ -73,6 +73,8 @@ pub struct Memory {
     era: Era,
     /// The latest store time heard in any earlier era, or that the store's clock may have shown when it was set back.
     heard: UtcMillis,
+    /// The latest store time heard in any earlier era.
+    earlier: UtcMillis,
     /// The latest store time heard at all.
     latest: UtcMillis,
     steady_since: BootInstant,
@@ -89,6 +91,7 @@ impl Memory {
             read: reading.received,
             era,
             heard: UtcMillis(0),
+            earlier: UtcMillis(0),
             latest: reading.store,
             steady_since: reading.received,
             watched: reading.sent,
@@ -99,7 +102,7 @@ impl Memory {
     pub fn learn(&mut self, reading: Reading, era: &Era) -> Learned {
         let off = Duration::from_millis(reading.origin().abs_diff(self.origin));
         let learned = if self.era != *era {
-            self.heard = self.heard.max(self.latest);
+            self.remember_latest();
             self.era = era.clone();
             Learned::NewEra
         } else if off > STEP + reading.error() + self.error {
@@ -139,8 +142,19 @@ impl Memory {
 
     /// The store forgot what this replica had told it: as good as a new life, although it calls itself the same.
     pub fn distrust(&mut self, now: BootInstant) {
-        self.heard = self.heard.max(self.latest);
+        self.remember_latest();
         self.steady_since = now;
+    }
+
+    /// Whatever was decided up to now may be forgotten.
+    fn remember_latest(&mut self) {
+        self.heard = self.heard.max(self.latest);
+        self.earlier = self.earlier.max(self.heard);
+    }
+
+    /// The latest store time heard in any earlier era; 0 if none.
+    pub fn earlier(&self) -> UtcMillis {
+        self.earlier
     }
 
     /// What the store's clock should show now.
@@ -251,6 +265,9 @@ mod tests {
         assert_eq!(memory.heard(), UtcMillis(0), "nothing lies ahead of a clock that was set forward");
         assert_eq!(memory.learn(reading(2_000, 2_000, 502_000), &era("e")), Learned::Stepped);
         assert_eq!(memory.heard(), UtcMillis(561_000), "it may have been set back just now");
+        assert_eq!(memory.earlier(), UtcMillis(0), "and nothing was forgotten");
+        memory.learn(reading(3_000, 3_000, 503_000), &era("f"));
+        assert_eq!(memory.earlier(), UtcMillis(561_000));
     }
 
     #[test]

@@ -49,7 +49,7 @@ impl Driver {
 
     /// Whether there are jobs that no live replica may run.
     fn look_for_vacancies(&mut self) {
-        let jobs = self.contests.values().map(Contest::spec);
+        let jobs = self.contests.values().filter(|contest| !contest.is_retired()).map(Contest::spec);
         for event in self.vacancies.look(&self.watch.roster, jobs, self.shop.clock.boot()) {
             self.shop.events.tell(event);
         }

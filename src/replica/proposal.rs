@@ -4,20 +4,29 @@
 use std::time::Duration;
 
 use crate::job::{CatchUp, Cause, JobSpec, OnInterrupt, Reason, Tick, UtcMillis};
-use crate::lease::{Caller, Claim, Gap, Open, ScheduleHash};
+use crate::lease::{Caller, Claim, Dropped, Gap, Open, ScheduleHash};
 
 use super::action::Bid;
 use super::contest::Contest;
 use super::memory::Known;
 
-/// Ticks between the mark and a claim are counted up to this many; above, the count is left out.
+/// Undecided ticks before a claimed one are counted up to this many; above, the count is left out.
 const MAX_COUNTED: u64 = 10_000;
+
+/// A tick has just come within this long after its instant.
+const JUST_COME: Duration = Duration::from_secs(1);
 
 /// A job as a replica knows it.
 pub(super) struct Proposal<'a> {
     pub(super) spec: &'a JobSpec,
     /// Every tick up to here is known to be decided.
     pub(super) decided: UtcMillis,
+    /// Ticks up to here start nothing: they are decided, or came while the job was not scheduled as it is.
+    pub(super) past: UtcMillis,
+    /// Whether the job is scheduled.
+    pub(super) is_scheduled: bool,
+    /// What was left of the schedule before.
+    pub(super) dropped: Option<Dropped>,
     /// Why ticks before the claimed one were not decided, if that is known.
     pub(super) delayed_by: Option<Reason>,
     /// What happens to a tick whose run was interrupted.
@@ -34,7 +43,15 @@ impl Contest {
     /// The job as this replica knows it, to be put into requests.
     pub(super) fn proposal(&self) -> Proposal<'_> {
         let on_interrupt = self.on_interrupt();
-        Proposal { spec: self.spec(), decided: self.decided, delayed_by: self.delayed_by, on_interrupt }
+        Proposal {
+            spec: self.spec(),
+            decided: self.decided,
+            past: self.past(),
+            is_scheduled: !self.is_retired(),
+            dropped: self.dropped(),
+            delayed_by: self.delayed_by,
+            on_interrupt,
+        }
     }
 }
 
@@ -61,15 +78,31 @@ impl Proposal<'_> {
         }
     }
 
-    /// The request to open the job's record.
-    pub(super) fn open(&self, caller: Caller) -> Open {
+    /// The request to open the job's record, by a replica that has scheduled the job so since then, and heard from earlier
+    /// lives of the store until `earlier`.
+    pub(super) fn open(&self, caller: Caller, since: UtcMillis, earlier: UtcMillis) -> Open {
+        let sched = self.is_scheduled.then(|| ScheduleHash::of(&self.spec.schedule));
         Open {
-            sched: ScheduleHash::of(&self.spec.schedule),
+            sched: sched.unwrap_or_else(ScheduleHash::none),
+            since,
             lease: self.spec.lease,
             known: self.decided > UtcMillis(0),
+            earlier,
+            dropped: self.dropped,
             pausing: None,
             caller,
         }
+    }
+
+    /// What is left undecided where the schedule ends at `now`. Ticks that have just come are others' to claim still.
+    pub(super) fn left_by(&self, now: UtcMillis) -> Option<Dropped> {
+        if self.decided == UtcMillis(0) {
+            // Nothing was ever heard of the record.
+            return None;
+        }
+        let newest = self.spec.schedule.at_or_before(now.minus(JUST_COME));
+        let tick = newest.filter(|tick| tick.instant() > self.past)?;
+        Some(Dropped { tick, after: self.past, count: self.gap(tick).map(|gap| gap.count) })
     }
 
     /// Why ticks before the claimed one were not decided.
@@ -79,13 +112,13 @@ impl Proposal<'_> {
 
     /// Whether ticks before this one are not decided.
     pub(super) fn skips_any(&self, tick: Tick) -> bool {
-        self.spec.schedule.next_after(self.decided).is_some_and(|oldest| oldest < tick)
+        self.spec.schedule.next_after(self.past).is_some_and(|oldest| oldest < tick)
     }
 
-    /// How many ticks lie above the known mark, up to `prev`.
+    /// How many ticks are not decided, up to `prev`.
     fn gap(&self, prev: Tick) -> Option<Gap> {
         let mut count = 0;
-        let mut at = self.decided;
+        let mut at = self.past;
         while let Some(tick) = self.spec.schedule.next_after(at).filter(|tick| *tick <= prev) {
             count += 1;
             if count > MAX_COUNTED {
@@ -93,7 +126,7 @@ impl Proposal<'_> {
             }
             at = tick.instant();
         }
-        (count > 0).then_some(Gap { mark: self.decided, count })
+        (count > 0).then_some(Gap { after: self.past, count })
     }
 }
 

@@ -72,20 +72,26 @@ impl Driver {
             }
             let caller = memory.caller(&self.shop.node, now, contest.known());
             let pausing = self.notices.pausing(job);
-            opens.push((job.clone(), Open { pausing, ..contest.proposal().open(caller) }));
+            // A clock of the store that is ahead would put it into the future.
+            let since = memory.store_time(contest.begun()).min(self.shop.now());
+            opens.push((
+                job.clone(),
+                Open { pausing, ..contest.proposal().open(caller, since, memory.earlier()) },
+            ));
         }
         let ends = self.take_untold();
         if opens.is_empty() && ends.is_empty() {
             return;
         }
-        self.opening.extend(opens.iter().map(|(job, _)| job.clone()));
-        self.opening.extend(ends.iter().map(|(job, _)| job.clone()));
+        self.opening.extend(ends.iter().map(|(job, _)| (job.clone(), None)));
+        let begun = |job: &JobName| Some(self.contests[job].begun());
+        self.opening.extend(opens.iter().map(|(job, _)| (job.clone(), begun(job))));
         self.errands.spawn(errand::open(Arc::clone(&self.shop), opens, ends));
     }
 
     /// Whether the job's record is being opened, or a former run of it looked after.
     fn is_busy(&self, job: &JobName) -> bool {
-        self.opening.contains(job) || self.past.awaited.contains_key(job)
+        self.opening.contains_key(job) || self.past.awaited.contains_key(job)
     }
 
     /// The ends that the store has to be told: of runs that have ended, and of no others.
@@ -104,17 +110,22 @@ impl Driver {
     }
 
     pub(super) fn opened(&mut self, opened: Vec<(JobName, Replied)>, told: Vec<(RunRef, Replied)>) {
-        let now = self.shop.now();
+        let (now, mut is_outdated) = (self.shop.now(), false);
         for (job, reply) in opened {
-            self.opening.remove(&job);
+            let begun = self.opening.remove(&job).flatten();
             let Some(contest) = self.contests.get_mut(&job) else { continue };
             contest.saw(reply.as_ref().ok().and_then(|reply| reply.lease));
+            if begun != Some(contest.begun()) {
+                // Another file was loaded meanwhile, and the record has to know that one.
+                is_outdated = true;
+                continue;
+            }
             if let Ok(reply) = &reply {
                 contest.hear_of_rerun(reply.rerun.as_ref(), now);
             }
             match reply.map(|reply| (reply.mark, reply.answer)) {
-                Ok((mark, Answer::Opened { sched, pausing })) => {
-                    contest.opened(mark.unwrap_or_default(), &sched, now);
+                Ok((mark, Answer::Opened { since, pausing })) => {
+                    contest.opened(mark.unwrap_or_default(), since, now);
                     self.hear_pausing(&job, pausing);
                     self.look_at(&job, now);
                 }
@@ -134,6 +145,9 @@ impl Driver {
         // After the answers of before: what was told is the newest.
         for (run, reply) in told {
             self.told(run, reply);
+        }
+        if is_outdated {
+            self.open_records();
         }
     }
 

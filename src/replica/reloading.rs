@@ -68,8 +68,14 @@ impl Driver {
     }
 
     fn change(&mut self, name: &JobName, new: Option<&Job>) {
-        let now = self.shop.now();
-        let (Some(change), spec) = (Change::of(self.jobs.get(name), new), new.map(|job| &job.spec)) else {
+        let (now, begun) = (self.shop.now(), self.shop.clock.boot());
+        let (change, spec) = (Change::of(self.jobs.get(name), new), new.map(|job| &job.spec));
+        let Some(change) = change else {
+            // The record of one that comes without being enabled has to know that.
+            if let Some(spec) = spec {
+                let contest = || Contest::new(Arc::clone(spec), begun);
+                self.contests.entry(name.clone()).or_insert_with(contest);
+            }
             return;
         };
         let dropped =
@@ -78,14 +84,14 @@ impl Driver {
             self.shop.events.tell(Event::TickDropped { job: name.clone(), tick });
         }
         let doubt = match (change, self.contests.get_mut(name), spec) {
-            (Change::Ends, Some(contest), _) => contest.retire(),
+            (Change::Ends, Some(contest), _) => contest.retire(now, begun),
             (Change::Revised, Some(contest), Some(spec)) => {
                 contest.revise(Arc::clone(spec));
                 None
             }
-            (Change::Starts, Some(contest), Some(spec)) => contest.restart(Arc::clone(spec), now),
+            (Change::Starts, Some(contest), Some(spec)) => contest.restart(Arc::clone(spec), now, begun),
             (_, None, Some(spec)) => {
-                self.contests.insert(name.clone(), Contest::since(Arc::clone(spec), now));
+                self.contests.insert(name.clone(), Contest::since(Arc::clone(spec), now, begun));
                 None
             }
             (_, _, None) => None,

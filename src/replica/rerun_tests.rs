@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{Cause, JobSpec, NodeName, OnInterrupt, Outcome, Reason, RunId, Tick, Verdict};
+use crate::job::{Cause, JobSpec, NodeName, OnInterrupt, Outcome, Reason, RunId, Tick, UtcMillis, Verdict};
 use crate::lease::{Answer, Reply, Rerun};
 use crate::store::{BeatRun, Peer};
 
@@ -188,24 +188,25 @@ fn where_the_policy_is_edited_the_new_one_counts_for_what_was_cut_short_before()
     };
     let mut contest = rerunning();
     contest.hear_of_rerun(told("b", false, 0).as_ref(), at(61_000));
-    contest.opened(at(60_000), &crate::lease::ScheduleHash::of(&contest.spec().schedule), at(60_500));
+    contest.opened(at(60_000), UtcMillis(0), at(60_500));
     contest.revise(with(OnInterrupt::Skip));
     assert_eq!(contest.look(at(61_001), &roster(&[]), true), Action::Nothing);
     assert_eq!(claims(&mut contest, 120_000), (Tick(at(120_000)), OnInterrupt::Skip));
     contest.revise(with(OnInterrupt::Rerun));
     // The answer to a claim of the former definition tells of it again.
     contest.answered(&decided(told("b", false, 0)), at(120_001), SENT, true);
+    contest.opened(at(60_000), UtcMillis(0), at(120_001));
     assert_eq!(claims(&mut contest, 120_002), (Tick(at(60_000)), OnInterrupt::Rerun));
 }
 
 #[test]
 fn what_was_cut_short_before_the_job_was_enabled_again_neither_runs_nor_holds_newer_ticks_up() {
     let mut contest = rerunning();
-    contest.retire();
+    contest.retire(at(70_000), SENT);
     contest.hear_of_rerun(told("b", false, 0).as_ref(), at(70_000));
     let spec = Arc::clone(contest.spec());
-    contest.restart(spec, at(80_000));
-    contest.opened(at(60_000), &crate::lease::ScheduleHash::of(&contest.spec().schedule), at(80_001));
+    contest.restart(spec, at(80_000), SENT);
+    contest.opened(at(60_000), UtcMillis(0), at(80_001));
     contest.hear_of_rerun(told("b", false, 0).as_ref(), at(80_001));
     assert_eq!(contest.look(at(80_002), &roster(&[]), true), Action::Nothing);
     assert_eq!(claims(&mut contest, 120_000), (Tick(at(120_000)), OnInterrupt::Skip));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::{Overrides, Source, load};
-use crate::job::{Fence, JobSpec, Outcome, Reason, Verdict};
-use crate::lease::{Answer, BootInstant, Era, Reply, ScheduleHash};
+use crate::job::{Fence, JobSpec, Outcome, Reason, Tick, UtcMillis, Verdict};
+use crate::lease::{Answer, BootInstant, Dropped, Era, Reply, ScheduleHash};
 
 use super::action::{Action, Bid, Doubt};
 use super::contest::Contest;
@@ -76,11 +76,7 @@ fn a_claim_of_the_former_definition_that_got_no_answer_is_given_back_before_the_
         contest.revise(longer_lease());
         if tick_is_decided {
             // The mark may be the unanswered claim's own.
-            contest.opened(
-                at(1_000),
-                &ScheduleHash(spec(EVERY_SECOND).schedule.fingerprint().into()),
-                at(1_020),
-            );
+            contest.opened(at(1_000), UtcMillis(0), at(1_020));
         }
         let (bid, doubt) = claim(&mut contest, 1_120);
         assert_eq!(doubt.map(|doubt| doubt.run), Some(former.run));
@@ -103,9 +99,26 @@ fn an_edit_that_leaves_the_schedule_leaves_a_tick_that_waits() {
 }
 
 #[test]
+fn a_job_that_is_to_be_rerun_from_now_on_asks_once_for_the_run_that_goes_on() {
+    let mut contest = contest();
+    let reruns = || spec(&format!("{EVERY_SECOND}\non_interrupt = \"rerun\""));
+    contest.revise(reruns());
+    assert!(contest.is_unopened());
+    contest.opened(T0, UtcMillis(0), at(1));
+    contest.revise(reruns());
+    assert!(!contest.is_unopened());
+}
+
+#[test]
 fn another_schedule_starts_now_and_nothing_older_runs() {
     let mut contest = contest();
-    assert_eq!(contest.restart(spec(EVERY_TEN), at(15_000)), None);
+    let begun = BootInstant(Duration::from_secs(15));
+    assert_eq!(contest.restart(spec(EVERY_TEN), at(15_000), begun), None);
+    assert!(contest.is_unopened(), "the record has to know it");
+    let open = contest.proposal().open(caller(), at(15_000), UtcMillis(0));
+    assert_eq!((open.sched, open.since), (ScheduleHash::of(&spec(EVERY_TEN).schedule), at(15_000)));
+    assert_eq!(contest.begun(), begun);
+    contest.opened(T0, at(15_000), at(15_001));
     assert_eq!(wake(&mut contest, 15_000), Action::Nothing, "the tick of second 10 is older");
     assert_eq!(claim(&mut contest, 20_000).0.tick.instant(), at(20_000));
 }
@@ -126,7 +139,7 @@ fn a_claim_of_the_former_schedule_starts_nothing_whatever_is_answered() {
     for (said, is_given_back) in answers {
         let mut contest = contest();
         let (former, _) = claim(&mut contest, 1_000);
-        assert_eq!(contest.restart(spec(EVERY_TEN), at(1_001)), None, "its answer is waited for");
+        assert_eq!(contest.restart(spec(EVERY_TEN), at(1_001), SENT), None, "its answer is waited for");
         let action = answer(&mut contest, said.clone(), 1_002);
         let expected = if is_given_back { Action::GiveBack(edited(&former)) } else { Action::Nothing };
         assert_eq!(action, expected, "{said:?}");
@@ -139,11 +152,11 @@ fn a_claim_of_the_former_schedule_without_an_answer_is_given_back() {
     let mut before = contest();
     let (former, _) = claim(&mut before, 1_000);
     before.failed(true, at(1_010));
-    assert_eq!(before.restart(spec(EVERY_TEN), at(1_011)), Some(edited(&former)));
+    assert_eq!(before.restart(spec(EVERY_TEN), at(1_011), SENT), Some(edited(&former)));
 
     let mut after = contest();
     let (former, _) = claim(&mut after, 1_000);
-    after.restart(spec(EVERY_TEN), at(1_001));
+    after.restart(spec(EVERY_TEN), at(1_001), SENT);
     assert_eq!(after.failed(true, at(1_010)), Action::GiveBack(edited(&former)));
     assert_eq!(wake(&mut after, 1_011), Action::Nothing);
 }
@@ -153,15 +166,18 @@ fn a_retired_job_claims_nothing_and_one_that_comes_back_starts_then_with_what_it
     let mut contest = contest();
     contest.revise(longer_lease());
     let (former, _) = claim(&mut contest, 1_000);
-    assert_eq!(contest.retire(), None);
-    contest.close();
-    assert!(contest.is_retired() && !contest.is_unopened(), "its record is nobody's concern");
+    assert_eq!(contest.retire(at(1_000), SENT), None);
+    assert!(contest.is_retired() && contest.is_unopened(), "the record has to know it");
+    assert_eq!(contest.proposal().open(caller(), at(1_000), UtcMillis(0)).sched, ScheduleHash::none());
+    contest.opened(T0, UtcMillis(0), at(1_001));
     assert_eq!(answer(&mut contest, won(), 1_001), Action::GiveBack(edited(&former)));
+    assert!(contest.is_unopened(), "the claim may have come after the opening");
+    contest.opened(T0, UtcMillis(0), at(1_002));
     assert_eq!(wake(&mut contest, 5_000), Action::Nothing);
 
-    contest.restart(spec(EVERY_SECOND), at(7_500));
+    contest.restart(spec(EVERY_SECOND), at(7_500), SENT);
     assert!(contest.is_unopened());
-    contest.opened(T0, &ScheduleHash(spec(EVERY_SECOND).schedule.fingerprint().into()), at(7_501));
+    contest.opened(T0, UtcMillis(0), at(7_501));
     assert_eq!(wake(&mut contest, 7_502), Action::Nothing);
     let (bid, _) = claim(&mut contest, 8_000);
     assert_eq!(contest.known().largest_lease, Duration::from_secs(600), "it may be held for as long");
@@ -170,19 +186,60 @@ fn a_retired_job_claims_nothing_and_one_that_comes_back_starts_then_with_what_it
 }
 
 #[test]
+fn ticks_from_before_the_schedule_that_the_record_tells_of_start_nothing_and_are_not_counted() {
+    let mut contest = Contest::new(spec(EVERY_SECOND), SENT);
+    contest.opened(T0, at(4_500), at(7_200));
+    let (bid, _) = claim(&mut contest, 7_200);
+    let claim = contest.proposal().claim(&bid, caller(), at(7_200));
+    let gap = claim.gap.map(|gap| (gap.after, gap.count));
+    assert_eq!((bid.tick.instant(), gap), (at(7_000), Some((at(4_500), 2))));
+    assert_eq!(contest.known().mark, Some(T0), "the mark that was seen is another matter");
+}
+
+#[test]
+fn a_job_that_is_not_enabled_claims_nothing_and_is_told_of() {
+    let mut contest = Contest::new(spec(&format!("{EVERY_SECOND}\nenabled = false")), SENT);
+    assert!(contest.is_retired() && contest.is_unopened());
+    assert_eq!(contest.proposal().open(caller(), T0, UtcMillis(0)).sched, ScheduleHash::none());
+    contest.opened(T0, UtcMillis(0), at(1));
+    assert_eq!(wake(&mut contest, 9_000), Action::Nothing);
+}
+
+#[test]
+fn what_was_left_of_a_schedule_is_told_of_once_but_for_what_has_just_come() {
+    let mut contest = contest();
+    let left = Dropped { tick: Tick(at(3_000)), after: T0, count: Some(3) };
+    contest.restart(spec(EVERY_TEN), at(4_500), SENT);
+    assert_eq!(contest.proposal().open(caller(), at(4_500), UtcMillis(0)).dropped, Some(left));
+    contest.retire(at(4_600), SENT);
+    assert_eq!(contest.dropped(), Some(left), "nobody has told the store yet");
+    contest.restart(spec(EVERY_SECOND), at(9_500), SENT);
+    assert_eq!(contest.dropped(), Some(left), "it was not scheduled meanwhile");
+    contest.opened(at(3_000), at(9_500), at(9_501));
+    assert_eq!(contest.dropped(), None);
+
+    let mut unheard = Contest::new(spec(EVERY_SECOND), SENT);
+    unheard.restart(spec(EVERY_TEN), at(4_500), SENT);
+    assert_eq!(unheard.dropped(), None, "nobody knows from when on it was scheduled");
+}
+
+#[test]
 fn a_claim_under_way_outlives_two_edits_in_a_row() {
     let mut contest = contest();
     let (former, _) = claim(&mut contest, 1_000);
-    contest.retire();
-    contest.restart(spec(EVERY_SECOND), at(1_001));
+    contest.retire(at(1_000), SENT);
+    contest.restart(spec(EVERY_SECOND), at(1_001), SENT);
     contest.revise(longer_lease());
     assert_eq!(answer(&mut contest, won(), 1_002), Action::GiveBack(edited(&former)));
 }
 
 #[test]
 fn a_job_that_is_added_is_opened_as_one_that_nobody_knows() {
-    let mut contest = Contest::since(spec(EVERY_SECOND), at(500));
-    assert!(!contest.proposal().open(caller()).known, "or its first start would wait a whole lease");
-    contest.opened(at(700), &ScheduleHash::default(), at(501));
+    let mut contest = Contest::since(spec(EVERY_SECOND), at(500), SENT);
+    assert!(
+        !contest.proposal().open(caller(), UtcMillis(0), UtcMillis(0)).known,
+        "or its first start would wait a whole lease"
+    );
+    contest.opened(at(700), UtcMillis(0), at(501));
     assert_eq!(claim(&mut contest, 1_000).0.tick.instant(), at(1_000));
 }

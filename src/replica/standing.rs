@@ -113,7 +113,7 @@ mod tests {
     use super::super::contest_tests::{T0, at, contest};
     use super::*;
     use crate::job::{Outcome, Verdict};
-    use crate::lease::{Answer, BootInstant, Reply, ScheduleHash};
+    use crate::lease::{Answer, BootInstant, Reply};
 
     const WATCHES: Standing = Standing::Watches(Reason::NoReplica);
 
@@ -234,9 +234,8 @@ mod tests {
     #[test]
     fn what_is_caught_up_with_is_left_to_who_can_do_that() {
         let spec = JobSpec { catch_up: CatchUp::Last, ..JobSpec::clone(every_minute().spec()) };
-        let mut contest = Contest::new(Arc::new(spec));
-        let sched = ScheduleHash(contest.spec().schedule.fingerprint().into());
-        contest.opened(T0, &sched, T0);
+        let mut contest = Contest::new(Arc::new(spec), BootInstant(Duration::ZERO));
+        contest.opened(T0, UtcMillis(0), T0);
         contest.stand(WATCHES);
         assert_eq!(contest.wake(at(75_000), at_once), Action::Nothing);
     }

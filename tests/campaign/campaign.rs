@@ -8,7 +8,8 @@ use crate::checker::check;
 use crate::coverage::{is_clear, judged_ticks};
 use crate::evidence::Evidence;
 use crate::fault::Kind;
-use crate::jobs::JobPlan;
+use crate::hands::PAUSED;
+use crate::jobs::{JobPlan, Policy};
 use crate::storm::Storm;
 use crate::violation::Violation;
 use crate::world::{Setup, World};
@@ -16,11 +17,11 @@ use crate::world::{Setup, World};
 /// Runs a campaign, and tells what came of it. A failure keeps its folder.
 pub(crate) fn run(seed: u64, duration: Duration) -> Outcome {
     let mut world = World::start(&Setup { jobs: jobs(), replicas: 3, ..Setup::default() });
-    let faults = Storm::over(&mut world, seed).rage(duration);
+    let (faults, hands) = Storm::over(&mut world, seed).rage(duration);
     let told: String = faults.iter().map(|fault| format!("{fault}\n")).collect();
     std::fs::write(world.path().join("faults"), told).expect("a writable folder");
     let (evidence, folder) = world.finish();
-    let evidence = Evidence { faults, ..evidence };
+    let evidence = Evidence { faults, pauses_ms: hands.pauses_ms, hands: hands.done, ..evidence };
     let outcome = Outcome { seed, duration, violations: check(&evidence), evidence };
     let kept = match folder {
         Some(folder) if !outcome.violations.is_empty() => folder.keep().display().to_string(),
@@ -30,7 +31,8 @@ pub(crate) fn run(seed: u64, duration: Duration) -> Outcome {
     outcome
 }
 
-/// A dozen jobs that end at once, take a while, take several leases, do not stop when told, and leave processes behind.
+/// Jobs that end at once, take a while, take several leases, do not stop when told, and leave processes behind; and one for
+/// each policy.
 fn jobs() -> Vec<JobPlan> {
     let quick = |name: &str| JobPlan::new(name, 1_000, 0);
     let long =
@@ -39,6 +41,7 @@ fn jobs() -> Vec<JobPlan> {
     let urgent = |name: &str| JobPlan { start_deadline_ms: 1_500, ..quick(name) };
     let stubborn = |job: JobPlan| JobPlan { manners: &["stubborn"], ..job };
     let family = |job: JobPlan| JobPlan { manners: &["family"], ..job };
+    let with = |policy, job: JobPlan| JobPlan { policy, ..job };
     vec![
         quick("quick-a"),
         quick("quick-b"),
@@ -52,6 +55,12 @@ fn jobs() -> Vec<JobPlan> {
         stubborn(long("stubborn-long", 10_000, 25_000, 8_000)),
         family(long("family", 5_000, 7_000, 6_000)),
         family(long("family-short", 4_000, 1_000, 5_000)),
+        with(Policy::Waits, long("waits", 3_000, 1_500, 5_000)),
+        with(Policy::Replaces, long("replaces", 4_000, 2_500, 5_000)),
+        with(Policy::Reruns, long("reruns", 4_000, 2_500, 5_000)),
+        with(Policy::CatchesUp, JobPlan { period_ms: 4_000, ..urgent("catches-up") }),
+        JobPlan { manners: &["fails"], ..with(Policy::Retries, long("retries", 4_000, 200, 5_000)) },
+        quick(PAUSED),
     ]
 }
 
@@ -71,6 +80,15 @@ impl Outcome {
             *injected.entry(fault.kind.as_str()).or_default() += 1;
         }
         injected
+    }
+
+    /// How often runs were started for each cause.
+    pub(crate) fn causes(&self) -> BTreeMap<&str, usize> {
+        let mut causes = BTreeMap::new();
+        for run in &self.evidence.runs {
+            *causes.entry(run.cause.as_str()).or_default() += 1;
+        }
+        causes
     }
 
     /// How many ticks were judged, and how many of them no fault came near.
@@ -94,10 +112,17 @@ impl Outcome {
         line("ticks judged", &ticks);
         line("of these with no fault near", &clear);
         line("runs", &self.evidence.runs.len());
+        for (cause, count) in self.causes() {
+            line(&format!("  {cause}"), &count);
+        }
         line("records", &self.evidence.entries.len());
         line("faults", &self.evidence.faults.len());
         for (name, count) in self.injected() {
             line(&format!("  {name}"), &count);
+        }
+        line("done by hand", &"");
+        for (name, count) in &self.evidence.hands {
+            line(&format!("  {name}"), count);
         }
         line("seen by the proxies", &"");
         for (name, count) in &self.evidence.replies {

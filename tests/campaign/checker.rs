@@ -3,7 +3,7 @@
 
 use crate::coverage;
 use crate::evidence::Evidence;
-use crate::jobs::JobPlan;
+use crate::jobs::{JobPlan, Policy};
 use crate::testimony::Testimony;
 use crate::violation::Violation;
 
@@ -19,7 +19,7 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
     for job in &evidence.jobs {
         let runs = evidence.runs_of(&job.name);
         violations.extend(overlaps(&runs));
-        violations.extend(doubles(&runs));
+        violations.extend(doubles(job, &runs));
         violations.extend(fences(&runs));
         violations.extend(overstays(evidence, job, &runs));
         violations.extend(coverage::check(evidence, job, &runs));
@@ -47,12 +47,15 @@ fn overlaps(runs: &[&Testimony]) -> Vec<Violation> {
     violations
 }
 
-/// No tick twice, but for the one rerun that its job may ask for.
-fn doubles(runs: &[&Testimony]) -> Vec<Violation> {
-    let mut by_tick: Vec<&&Testimony> =
-        runs.iter().filter(|run| run.cause != "manual" && run.cause != "rerun").collect();
+/// No tick twice, but for the one rerun after the first run that its job may ask for.
+fn doubles(job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
+    let mut by_tick: Vec<&&Testimony> = runs.iter().filter(|run| run.cause != "manual").collect();
+    // What starts later comes later among those of the same tick.
     by_tick.sort_by_key(|run| run.tick_ms);
-    let same = by_tick.windows(2).filter(|pair| pair[0].tick_ms == pair[1].tick_ms);
+    let is_rerun = |run: &Testimony| run.cause == "rerun";
+    let may_be =
+        |pair: &[&&Testimony]| job.policy == Policy::Reruns && !is_rerun(pair[0]) && is_rerun(pair[1]);
+    let same = by_tick.windows(2).filter(|pair| pair[0].tick_ms == pair[1].tick_ms && !may_be(pair));
     same.map(|pair| Violation::Twice {
         job: pair[1].job.clone(),
         tick_ms: pair[1].tick_ms,

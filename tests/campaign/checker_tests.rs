@@ -3,7 +3,7 @@
 use crate::checker::check;
 use crate::evidence::Evidence;
 use crate::fault::{Fault, Kind};
-use crate::jobs::JobPlan;
+use crate::jobs::{JobPlan, Policy};
 use crate::ledger::Recorded;
 use crate::testimony::Testimony;
 
@@ -57,6 +57,7 @@ fn no_run(tick_ms: i64, outcome: &str, reason: &str) -> Recorded {
         after_ms: None,
         count: None,
         run: None,
+        cause: "schedule".into(),
         outcome: outcome.into(),
         reason: reason.into(),
         started_ms: None,
@@ -104,7 +105,65 @@ fn a_second_run_of_a_tick_is_told() {
         again(evidence);
         evidence.runs[3].cause = "rerun".into();
     };
-    assert!(!found(rerun).contains(&"twice"), "a rerun is asked for");
+    assert!(found(rerun).contains(&"twice"), "nobody asked for a rerun");
+    let asked = |evidence: &mut Evidence| {
+        rerun(evidence);
+        evidence.jobs[0].policy = Policy::Reruns;
+    };
+    assert!(!found(asked).contains(&"twice"), "a rerun is asked for");
+    let first = |evidence: &mut Evidence| {
+        asked(evidence);
+        evidence.runs[2].cause = "rerun".into();
+    };
+    assert!(found(first).contains(&"twice"), "no two of them");
+}
+
+#[test]
+fn a_run_by_hand_is_no_run_of_the_tick_and_its_record_none_of_it() {
+    let by_hand = |evidence: &mut Evidence| {
+        third_did_not_run(evidence, "missed", "no_replica");
+        let tick_ms = evidence.entries[2].tick_ms;
+        let manual = Testimony { cause: "manual".into(), ..run(tick_ms) };
+        evidence.entries.push(Recorded { cause: "manual".into(), ..record(&manual) });
+        evidence.runs.insert(2, manual);
+    };
+    assert_eq!(found(by_hand), ["not run"]);
+}
+
+#[test]
+fn a_rerun_has_a_record_of_its_own_after_the_one_that_was_cut_short() {
+    let rerun = |evidence: &mut Evidence, policy| {
+        evidence.jobs[0].policy = policy;
+        let again = Recorded {
+            run: Some(evidence.runs[3].run.clone()),
+            cause: "rerun".into(),
+            ..evidence.entries[2].clone()
+        };
+        evidence.entries[2].outcome = "interrupted".into();
+        evidence.entries.insert(3, again);
+    };
+    assert_eq!(found(|evidence| rerun(evidence, Policy::Reruns)), Vec::<&str>::new());
+    assert_eq!(found(|evidence| rerun(evidence, Policy::Plain)), ["covered twice"]);
+}
+
+#[test]
+fn a_paused_job_skips_and_a_waiting_one_is_late_by_right_where_they_were() {
+    let paused = |evidence: &mut Evidence| third_did_not_run(evidence, "skipped", "paused");
+    assert_eq!(found(paused), ["skipped for nothing", "not run"]);
+    let by_right = |evidence: &mut Evidence| {
+        paused(evidence);
+        let tick_ms = evidence.entries[2].tick_ms;
+        evidence.pauses_ms.push((tick_ms - 500, tick_ms + 500));
+    };
+    assert_eq!(found(by_right), Vec::<&str>::new());
+    let late = |evidence: &mut Evidence, until_ms| {
+        third_did_not_run(evidence, "missed", "late");
+        let life = evidence.entries[2].tick_ms - BEGUN_MS + until_ms;
+        evidence.runs[1].lives_ms.push(life);
+        evidence.renewals.get_mut(&evidence.runs[1].run).expect("it renewed").push(life - 20);
+    };
+    assert_eq!(found(|evidence| late(evidence, 3_000)), Vec::<&str>::new());
+    assert_eq!(found(|evidence| late(evidence, 500)), ["not run"]);
 }
 
 #[test]
@@ -154,6 +213,21 @@ fn a_second_record_of_a_tick_is_told() {
             .insert(3, Recorded { run: Some("other".into()), ..no_run(tick_ms, "interrupted", "") });
     };
     assert_eq!(found(twice), ["covered twice"]);
+}
+
+#[test]
+fn a_grant_that_was_given_back_may_come_back_with_a_store_that_took_over() {
+    let given_back = |evidence: &mut Evidence, is_forgotten: bool| {
+        third_did_not_run(evidence, "missed", "store_unreachable");
+        evidence.faults.push(fault(Kind::Failover, evidence));
+        let tick_ms = evidence.entries[2].tick_ms;
+        let interrupted =
+            Recorded { run: Some("other".into()), ..no_run(tick_ms, "interrupted", "lock_lost") };
+        evidence.entries.insert(3, interrupted);
+        evidence.losses_ms.extend(is_forgotten.then_some(tick_ms + 4_000));
+    };
+    assert_eq!(found(|evidence| given_back(evidence, true)), Vec::<&str>::new());
+    assert_eq!(found(|evidence| given_back(evidence, false)), ["covered twice"]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::evidence::Evidence;
-use crate::jobs::JobPlan;
+use crate::jobs::{JobPlan, Policy};
 use crate::ledger::Recorded;
 use crate::testimony::Testimony;
 use crate::violation::Violation;
@@ -55,7 +55,7 @@ struct Book<'a> {
 impl<'a> Book<'a> {
     fn of(evidence: &'a Evidence, job: &'a JobPlan, runs: &'a [&'a Testimony]) -> Self {
         let entries = evidence.entries.iter().filter(|entry| entry.job == job.name).collect();
-        let ran = runs.iter().map(|run| run.tick_ms).collect();
+        let ran = runs.iter().filter(|run| run.cause != "manual").map(|run| run.tick_ms).collect();
         Self { evidence, job, entries, runs, ran }
     }
 
@@ -76,12 +76,10 @@ impl<'a> Book<'a> {
             let records = [pair[0], pair[1]].map(|entry| format!("{} {}", entry.id, entry.verdict()));
             violations.push(Violation::CoveredTwice { job: job(), tick_ms, records });
         }
-        if is_clear(self.evidence, self.job, tick_ms) && !self.ran.contains(&tick_ms) {
-            let by_right = definite.iter().any(|entry| is_overlap(entry)) && self.was_going_on(tick_ms);
-            if !by_right {
-                let records = covering.iter().map(|entry| entry.verdict()).collect();
-                violations.push(Violation::NotRun { job: job(), tick_ms, records });
-            }
+        let is_right = self.ran.contains(&tick_ms) || definite.iter().any(|it| self.is_by_right(it, tick_ms));
+        if is_clear(self.evidence, self.job, tick_ms) && !is_right {
+            let records = covering.iter().map(|entry| entry.verdict()).collect();
+            violations.push(Violation::NotRun { job: job(), tick_ms, records });
         }
         violations
     }
@@ -103,10 +101,31 @@ impl<'a> Book<'a> {
         if let Some(says) = entry.count.filter(|says| *says != is) {
             violations.push(Violation::Miscounted { job: job.clone(), tick_ms, says, is });
         }
-        if is_overlap(entry) && !self.was_going_on(tick_ms) && !self.clock_was_wrong(tick_ms) {
+        let is_for_nothing =
+            is_overlap(entry) && !self.was_going_on(tick_ms) && !self.clock_was_wrong(tick_ms)
+                || is_paused(entry) && !self.was_paused(tick_ms);
+        if is_for_nothing {
             violations.push(Violation::SkippedForNothing { job, tick_ms });
         }
         violations
+    }
+
+    /// Whether a tick that no fault came near did not run for the reason that its record gives.
+    fn is_by_right(&self, entry: &Recorded, tick_ms: i64) -> bool {
+        // A run by hand that began right after the instant holds the lock, and covers no instant: its tick waits.
+        let waited = entry.reason == "late";
+        let until = tick_ms + self.job.start_deadline_ms;
+        is_overlap(entry) && self.was_going_on(tick_ms)
+            || waited && self.was_going_on(tick_ms) && self.was_going_on(until)
+            || is_paused(entry) && self.was_paused(tick_ms)
+    }
+
+    /// Whether somebody had paused the job about then.
+    fn was_paused(&self, tick_ms: i64) -> bool {
+        // The pause's end is reckoned by the store's clock.
+        let after = if self.clock_was_wrong(tick_ms) { CLOCK_ERROR_MS } else { TOLERANCE_MS };
+        let mut pauses = self.evidence.pauses_ms.iter();
+        pauses.any(|(from, to)| from - TOLERANCE_MS <= tick_ms && tick_ms <= to + after)
     }
 
     /// The ticks that a record stands for, since the campaign began.
@@ -119,9 +138,27 @@ impl<'a> Book<'a> {
         self.runs.iter().any(|run| run.covers(tick_ms, TOLERANCE_MS))
     }
 
-    /// One run's end may be recorded in two lives of the store.
+    /// One run's end may be recorded in two lives of the store, and so may a tick that did not run, alone or with those after
+    /// it; and a run that was cut short has a rerun.
     fn is_same(&self, one: &Recorded, other: &Recorded) -> bool {
-        one.run.is_some() && one.run == other.run && !self.evidence.losses_ms.is_empty()
+        let is_pair = |first: &Recorded, second: &Recorded| {
+            first.outcome == "interrupted" && first.cause != "rerun" && second.cause == "rerun"
+        };
+        let is_both_lives = self.may_be_forgotten(one.tick_ms) || self.may_be_forgotten(other.tick_ms);
+        is_both_lives && one.begins_as(other)
+            || self.was_never_started(one, other)
+            || self.was_never_started(other, one)
+            || self.job.policy == Policy::Reruns && (is_pair(one, other) || is_pair(other, one))
+            || one.run.is_some() && one.run == other.run && !self.evidence.losses_ms.is_empty()
+    }
+
+    /// A grant that nobody heard of was given back, and its tick missed; and then a store took over that had seen only the
+    /// grant.
+    fn was_never_started(&self, missed: &Recorded, interrupted: &Recorded) -> bool {
+        let is_witnessed = self.runs.iter().any(|run| Some(&run.run) == interrupted.run.as_ref());
+        let is_it =
+            missed.outcome == "missed" && missed.run.is_none() && interrupted.outcome == "interrupted";
+        is_it && !is_witnessed && self.may_be_forgotten(missed.tick_ms)
     }
 
     /// A store forgot about then, or had a minute in hand when it did.
@@ -144,6 +181,10 @@ impl<'a> Book<'a> {
         let mut wrong = self.evidence.faults.iter().filter(|fault| fault.kind.steps_the_store());
         wrong.any(|fault| fault.touches(tick_ms - CLOCK_ERROR_MS, tick_ms + CLOCK_ERROR_MS))
     }
+}
+
+fn is_paused(entry: &Recorded) -> bool {
+    entry.outcome == "skipped" && entry.reason == "paused"
 }
 
 fn is_overlap(entry: &Recorded) -> bool {

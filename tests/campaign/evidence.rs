@@ -22,6 +22,10 @@ pub(crate) struct Evidence {
     pub(crate) losses_ms: Vec<i64>,
     /// What was done to them.
     pub(crate) faults: Vec<Fault>,
+    /// When the job that is paused now and then may have been.
+    pub(crate) pauses_ms: Vec<(i64, i64)>,
+    /// How often operators did what, and were told that it was done.
+    pub(crate) hands: BTreeMap<&'static str, u64>,
     /// How often the proxies saw each answer, and did each trick.
     pub(crate) replies: BTreeMap<String, u64>,
     /// Processes left behind, and replicas that ended as they should not.

@@ -13,6 +13,7 @@ pub(crate) struct Recorded {
     pub(crate) after_ms: Option<i64>,
     pub(crate) count: Option<i64>,
     pub(crate) run: Option<String>,
+    pub(crate) cause: String,
     pub(crate) outcome: String,
     pub(crate) reason: String,
     /// By the store's clock.
@@ -22,9 +23,26 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Whether it stands for this tick.
+    /// Whether it stands for this tick. Of a run by hand no tick of the schedule is told.
     pub(crate) fn covers(&self, tick_ms: i64) -> bool {
-        self.after_ms.map_or(self.tick_ms == tick_ms, |after| after < tick_ms && tick_ms <= self.tick_ms)
+        let from = self.after_ms.unwrap_or(self.tick_ms - 1);
+        self.cause != "manual" && from < tick_ms && tick_ms <= self.tick_ms
+    }
+
+    /// Whether both tell of ticks that did not run from the same one on, and for the same reason.
+    pub(crate) fn begins_as(&self, other: &Self) -> bool {
+        let from = |it: &Self| it.after_ms.unwrap_or(it.tick_ms - 1);
+        let is_without_run = self.run.is_none() && other.run.is_none();
+        let is_alike =
+            (&self.job, &self.cause, self.verdict()) == (&other.job, &other.cause, other.verdict());
+        is_without_run && is_alike && from(self) == from(other)
+    }
+
+    /// Whether an entry of before has given way to this one, of more ticks: it is not there any more.
+    fn replaces(&self, before: &Self, present: &[Self]) -> bool {
+        before.tick_ms < self.tick_ms
+            && before.begins_as(self)
+            && !present.iter().any(|entry| entry.id == before.id)
     }
 
     /// Whether it says what became of its ticks.
@@ -60,7 +78,10 @@ impl Ledger {
         }
         let answers: Vec<Vec<Row>> = asked.query(&mut server.connect()?)?;
         for (job, rows) in jobs.iter().zip(answers) {
-            self.entries.extend(rows.into_iter().map(|(id, fields)| recorded(job, id, &fields)));
+            let present: Vec<Recorded> =
+                rows.into_iter().map(|(id, fields)| recorded(job, id, &fields)).collect();
+            self.entries.retain(|entry| !present.iter().any(|newer| newer.replaces(entry, &present)));
+            self.entries.extend(present);
         }
         Ok(())
     }
@@ -88,6 +109,7 @@ fn recorded(job: &str, id: String, fields: &BTreeMap<String, String>) -> Recorde
         after_ms: number("after"),
         count: number("count"),
         run: fields.get("run").cloned(),
+        cause: text("cause"),
         outcome: text("outcome"),
         reason: text("reason"),
         started_ms: number("started"),

@@ -12,6 +12,7 @@ mod coverage;
 mod dice;
 mod evidence;
 mod fault;
+mod hands;
 mod injection;
 mod jobs;
 mod ledger;
@@ -66,7 +67,11 @@ fn lacking(outcome: &Outcome) -> BTreeSet<String> {
     // The proxy tells requests apart by their shape: one that it does not know any more is never tricked.
     let requests = ["sent Open", "sent Claim", "sent Renew", "sent Finish", "sent Abandon", "sent Pulse"];
     let unseen = answers.chain(tricks).chain(requests).filter(|name| !seen.contains_key(*name));
-    faults.chain(unseen).map(str::to_owned).collect()
+    let (acts, causes) = (hands::Hands::kinds(), outcome.causes());
+    let undone = acts.filter(|act| !outcome.evidence.hands.contains_key(act));
+    let idle =
+        ["catch_up", "manual", "rerun", "schedule"].into_iter().filter(|cause| !causes.contains_key(cause));
+    faults.chain(unseen).chain(undone).chain(idle).map(str::to_owned).collect()
 }
 
 #[test]

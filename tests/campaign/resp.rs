@@ -55,7 +55,7 @@ pub(crate) fn request(value: &[u8]) -> Request {
     let Some(keys) = keys.filter(|_| is_script) else { return Request::Other };
     // The scripts differ in how many arguments they take.
     match (keys, words.len() - 3 - keys) {
-        (3, 12) => Request::Open,
+        (3, 17) => Request::Open,
         (3, 21) => Request::Claim,
         (3, 11) => Request::Renew,
         (3, 18) => Request::Finish,

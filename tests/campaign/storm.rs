@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::dice::Dice;
 use crate::fault::{Fault, Kind};
+use crate::hands::{Deeds, Hands};
 use crate::injection::{self, Undo};
 use crate::pause::pause;
 use crate::world::{World, now_ms};
@@ -47,6 +48,7 @@ const LAST_CALM_MS: i64 = 60_000;
 pub(crate) struct Storm<'a> {
     world: &'a mut World,
     dice: Dice,
+    hands: Hands,
     /// What is still to be done in this storm, and until when.
     deck: VecDeque<Kind>,
     over_ms: i64,
@@ -70,6 +72,7 @@ impl<'a> Storm<'a> {
         Self {
             world,
             dice: Dice::of(seed),
+            hands: Hands::idle(seed),
             deck: VecDeque::new(),
             over_ms: 0,
             active: Vec::new(),
@@ -83,13 +86,14 @@ impl<'a> Storm<'a> {
     }
 
     /// Storms and calm for so long; everything is right again in the end.
-    pub(crate) fn rage(mut self, duration: Duration) -> Vec<Fault> {
+    pub(crate) fn rage(mut self, duration: Duration) -> (Vec<Fault>, Deeds) {
         let begun = now_ms();
         let until = begun + i64::try_from(duration.as_millis()).expect("not that long");
         let (mut next_storm, mut next_fault, mut next_collect) = (begun + CALM_MS, 0, begun);
         while now_ms() < until || !self.active.is_empty() {
             let now = now_ms();
             self.undo(now);
+            self.hands.work(self.world);
             if now >= next_storm && now < until - LAST_CALM_MS {
                 next_storm = now + PERIOD_MS;
                 self.over_ms = now + STORM_MS;
@@ -108,7 +112,7 @@ impl<'a> Storm<'a> {
             }
             pause(STEP);
         }
-        self.faults
+        (self.faults, self.hands.rest())
     }
 
     /// Every kind once. Answers are dropped twice: first of all, when locks are being granted and nothing forgets them. What

@@ -18,7 +18,7 @@ pub(crate) struct Testimony {
     pub(crate) started_ms: i64,
     /// Every sign of life, its processes' first and last ones included, in order.
     pub(crate) lives_ms: Vec<i64>,
-    /// `normal` or `sigterm`, if it ended by itself.
+    /// `normal`, `failed` or `sigterm`, if it ended by itself, by its last attempt.
     pub(crate) end: Option<String>,
 }
 
@@ -57,6 +57,11 @@ fn read_text(text: &str) -> Vec<Testimony> {
                 run.end = Some(how.to_owned());
             }
             ["start", boot_ns, utc_ns, job, tick_ms, run, fence, _attempt, cause, node, _pid, _parent, _] => {
+                if let Some(at) = by_run.get(run) {
+                    // Another attempt.
+                    runs[*at].lives_ms.push(millis(boot_ns));
+                    continue;
+                }
                 by_run.insert(run, runs.len());
                 runs.push(Testimony {
                     job: job.to_owned(),

@@ -25,6 +25,9 @@ use crate::{renewals, testimony};
 /// No single thing that is waited for takes longer than this, however busy the machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// The replicas' file.
+const JOBS: &str = "jobs.toml";
+
 /// What ends by itself when a replica drains is gone after this long.
 const LAST_GASP: Duration = Duration::from_secs(5);
 
@@ -44,6 +47,8 @@ pub(crate) struct World {
     folder: Option<TempDir>,
     path: PathBuf,
     pub(crate) jobs: Vec<JobPlan>,
+    /// How often jobs.toml was edited.
+    edition: usize,
     servers: [Server; 2],
     primary: usize,
     /// Between the primary and the server that follows it.
@@ -67,8 +72,8 @@ impl World {
         servers[1].follow(link.port());
         let proxies: Vec<Proxy> = (0..setup.replicas).map(|_| Proxy::to(servers[0].port())).collect();
         let (heard, lines) = mpsc::channel();
-        let toml = |name: &str, jobs: &[JobPlan]| write_jobs(&path, name, jobs);
-        let own = toml("jobs.toml", &setup.jobs);
+        let toml = |name: &str, jobs: &[JobPlan]| write_jobs(&path, name, jobs, 0);
+        let own = toml(JOBS, &setup.jobs);
         let other = setup.other_jobs.as_ref().map(|(at, jobs)| (*at, toml("other.toml", jobs)));
         let replica = |number: usize| {
             let node = format!("n{number}");
@@ -85,9 +90,22 @@ impl World {
         };
         let mut replicas: Vec<Replica> = (0..setup.replicas).map(replica).collect();
         replicas.iter_mut().for_each(Replica::start);
-        let (jobs, ledger, begun_ms) = (setup.jobs.clone(), Ledger::default(), now_ms());
+        let (jobs, edition, ledger, begun_ms) = (setup.jobs.clone(), 0, Ledger::default(), now_ms());
         let folder = Some(folder);
-        Self { folder, path, jobs, servers, primary: 0, link, proxies, replicas, lines, ledger, begun_ms }
+        Self {
+            folder,
+            path,
+            jobs,
+            edition,
+            servers,
+            primary: 0,
+            link,
+            proxies,
+            replicas,
+            lines,
+            ledger,
+            begun_ms,
+        }
     }
 
     /// Where everything of this world is.
@@ -124,6 +142,17 @@ impl World {
     pub(crate) fn about_to_forget(&mut self) {
         self.collect();
         self.ledger.lost(now_ms());
+    }
+
+    /// All jobs are defined otherwise from now on, with the ticks that they have.
+    pub(crate) fn edit(&mut self) {
+        self.edition += 1;
+        write_jobs(&self.path, JOBS, &self.jobs, self.edition);
+    }
+
+    /// Where the operators' commands find the jobs.
+    pub(crate) fn jobs_toml(&self) -> PathBuf {
+        self.path.join(JOBS)
     }
 
     /// The standby takes over with what it has; the former primary follows it.
@@ -194,6 +223,8 @@ impl World {
             troubles,
             replies,
             faults: Vec::new(),
+            pauses_ms: Vec::new(),
+            hands: std::collections::BTreeMap::new(),
             from_ms: self.begun_ms,
             to_ms,
         };
@@ -233,13 +264,15 @@ fn records(folder: &Path) -> PathBuf {
     folder.join("records")
 }
 
-fn write_jobs(folder: &Path, name: &str, jobs: &[JobPlan]) -> PathBuf {
+/// Writes a jobs.toml as good editors do: it is there as a whole, or as it was.
+fn write_jobs(folder: &Path, name: &str, jobs: &[JobPlan], edition: usize) -> PathBuf {
     let (program, records) = (folder.join("campaign_job"), records(folder));
     if !program.exists() {
         compile(folder, "campaign_job", &["-static"]);
         std::fs::create_dir(&records).expect("a writable folder");
     }
-    let file = folder.join(name);
-    std::fs::write(&file, jobs_toml(jobs, &program, &records)).expect("a writable folder");
+    let (file, draft) = (folder.join(name), folder.join("draft.toml"));
+    let text = jobs_toml(jobs, &program, &records, edition);
+    std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &file)).expect("a writable folder");
     file
 }

@@ -10,16 +10,22 @@ use crate::plan::Plan;
 use crate::redis_server::RedisServer;
 use crate::witness::Witnessed;
 
-/// How each tick of the first job was decided, as often as it was.
-fn decided(redis: &RedisServer) -> BTreeMap<String, Vec<String>> {
+/// How each tick of the first job, which comes so often, was decided, as often as it was.
+fn decided(redis: &RedisServer, period_ms: usize) -> BTreeMap<i64, Vec<String>> {
     let history = redis.cli(&["XRANGE", "solocron:{test/job0}:runs", "-", "+"]);
     let words: Vec<&str> = history.lines().collect();
-    let mut decided: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut tick = "";
+    let mut decided: BTreeMap<i64, Vec<String>> = BTreeMap::new();
+    let (mut tick, mut after) = (0, None);
+    let number = |word: &str| word.parse::<i64>().expect("an instant");
     for pair in words.windows(2) {
         match pair[0] {
-            "tick" => tick = pair[1],
-            "outcome" => decided.entry(tick.to_owned()).or_default().push(pair[1].to_owned()),
+            "tick" => (tick, after) = (number(pair[1]), None),
+            "after" => after = Some(number(pair[1])),
+            "outcome" => {
+                // It stands for the ticks after that instant, or for this one alone.
+                let ticks = (after.unwrap_or(tick - 1) + 1..=tick).rev().step_by(period_ms);
+                ticks.for_each(|tick| decided.entry(tick).or_default().push(pair[1].to_owned()));
+            }
             _ => {}
         }
     }
@@ -57,9 +63,9 @@ fn only_a_replica_with_the_labels_runs_a_job_and_while_none_lives_each_tick_is_m
 
     let runs = cluster.stop();
     assert!(runs.iter().all(|run| run.node == "n1"), "{runs:?}");
-    let decided = decided(&redis);
+    let decided = decided(&redis, 1_000);
     assert!(decided.values().all(|outcomes| outcomes.len() == 1), "{decided:?}");
-    let ticks: Vec<i64> = decided.keys().map(|tick| tick.parse().expect("a tick")).collect();
+    let ticks: Vec<i64> = decided.keys().copied().collect();
     assert!(ticks.windows(2).all(|pair| pair[1] - pair[0] == 1_000), "none is left out: {decided:?}");
 }
 
@@ -85,7 +91,7 @@ fn a_full_replica_starts_no_more_and_what_nobody_had_room_for_is_missed_once() {
     runs.sort_by_key(|run| run.start_us);
     let follows = |pair: &[Witnessed]| pair[0].end_us.is_some_and(|end| end <= pair[1].start_us);
     assert!(runs.windows(2).all(follows), "one at a time: {runs:?}");
-    let decided = decided(&redis);
+    let decided = decided(&redis, 3_000);
     assert!(decided.values().all(|outcomes| outcomes.len() == 1), "{decided:?}");
 }
 

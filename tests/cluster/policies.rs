@@ -22,7 +22,12 @@ fn ending(event: &Value) -> String {
 
 /// The endings of a tick in history.
 fn endings_of(history: &[Value], tick: &Value) -> Vec<String> {
-    history.iter().filter(|entry| entry["tick"] == *tick).map(ending).collect()
+    let tick = tick.as_str();
+    let covers = |entry: &&Value| match entry["after"].as_str() {
+        Some(after) => Some(after) < tick && tick <= entry["tick"].as_str(),
+        None => entry["tick"].as_str() == tick,
+    };
+    history.iter().filter(covers).map(ending).collect()
 }
 
 /// Nothing ran twice, together, early, or under an older fence; what is missing is another matter.

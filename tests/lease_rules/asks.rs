@@ -19,7 +19,7 @@ impl World {
         let mut claim = sample::claim(self.caller(who), tick(second(this)));
         claim.prev = Some(tick(second(this - 1)));
         claim.gap = self.replicas[who].seen.map(|seen| Gap {
-            mark: seen,
+            after: seen,
             count: (1..this).filter(|n| at(second(*n)) > seen).count() as u64,
         });
         claim.lease = secs(LEASES[policy % 2]);

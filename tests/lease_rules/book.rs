@@ -79,11 +79,12 @@ impl Book {
     }
 
     pub(crate) fn ask(&mut self, request: Request) -> Answer {
-        let Decision { record, entries, reply } = decide(self.record.as_ref(), &request, &self.server);
+        let decision = decide(self.record.as_ref(), &request, &self.server);
+        decision.append_to(&mut self.entries);
+        let Decision { record, reply, .. } = decision;
         assert_eq!(reply.now, self.server.now);
         assert_eq!(reply.mark, record.as_ref().map(|record| record.mark));
         self.record = record;
-        self.entries.extend(entries);
         reply.answer
     }
 
@@ -94,6 +95,7 @@ impl Book {
     pub(crate) fn open(&mut self, change: impl FnOnce(&mut Open)) -> Answer {
         let mut open = sample::open(self.caller());
         change(&mut open);
+        open.earlier = open.earlier.max(open.caller.heard);
         self.ask(Request::Open(open))
     }
 

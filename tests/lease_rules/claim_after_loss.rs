@@ -50,7 +50,7 @@ fn rule_3_ticks_since_the_mark_that_the_claimant_knew_are_told_of_together() {
     let mut book = Book::new(Memory::Forgetful);
     let knows = |claim: &mut solocron::lease::Claim| {
         claim.caller.seen = Some(at(-180.0));
-        claim.gap = Some(Gap { mark: at(-180.0), count: 2 });
+        claim.gap = Some(Gap { after: at(-180.0), count: 2 });
     };
     book.claim(tick(0.0), knows);
     book.pass(LEASE);

@@ -7,6 +7,7 @@ mod claim_after_loss;
 mod claim_refused;
 mod claim_when_held;
 mod clock_steps;
+mod folded;
 mod grant;
 mod histories;
 mod hold;

@@ -2,21 +2,26 @@
 
 use std::time::Duration;
 
-use solocron::job::{Outcome, Reason, Verdict};
-use solocron::lease::{Answer, Era, Memory, Record, ScheduleHash};
+use solocron::job::{Cause, Outcome, Reason, UtcMillis, Verdict};
+use solocron::lease::{Answer, Claim, Dropped, Era, Memory, Open, Record, ScheduleHash};
 
-use crate::book::{Book, MEMORIES, at, held_for, is_won, secs, several, tick};
+use crate::book::{Book, MEMORIES, at, held_for, is_won, one, secs, several, tick};
 use crate::sample::{self, LEASE};
 
-fn opened(sched: &str) -> Answer {
-    Answer::Opened { sched: ScheduleHash(sched.into()), pausing: None }
+fn opened(since: UtcMillis) -> Answer {
+    Answer::Opened { since, pausing: None }
+}
+
+/// Another schedule than the sample job's.
+fn other() -> ScheduleHash {
+    ScheduleHash("bb".into())
 }
 
 #[test]
 fn an_unknown_job_waits_two_seconds_and_then_runs_its_first_tick() {
     for memory in MEMORIES {
         let mut book = Book::new(memory);
-        assert_eq!(book.open(|open| open.known = false), opened(&sample::sched().0));
+        assert_eq!(book.open(|open| open.known = false), opened(UtcMillis(0)));
         let expected = Record {
             mark: at(0.2),
             until: book.lease_end(2),
@@ -59,9 +64,89 @@ fn a_record_of_this_era_is_only_told_of() {
         let mut book = Book::ready(memory);
         book.win(tick(0.0));
         let before = book.record.clone();
-        assert_eq!(book.open(|open| open.sched = ScheduleHash("bb".into())), opened(&sample::sched().0));
+        assert_eq!(book.open(|open| open.since = at(-1.0)), opened(UtcMillis(0)));
         assert_eq!(book.record, before);
+        assert_eq!(book.open(|open| open.sched = ScheduleHash::default()), opened(UtcMillis(0)));
+        assert_eq!(book.record, before, "a guest has no say in the schedule");
     }
+}
+
+#[test]
+fn another_schedule_holds_from_when_a_replica_took_it_over_and_decides_nothing() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        book.win(tick(0.0));
+        let before = book.record().clone();
+        let edited = |since| move |open: &mut Open| (open.sched, open.since) = (other(), since);
+        assert_eq!(book.open(edited(at(-5.0))), opened(at(-5.0)));
+        assert_eq!(*book.record(), Record { sched: other(), since: at(-5.0), ..before.clone() });
+        assert_eq!(book.open(edited(at(-2.0))), opened(at(-5.0)), "the next replica takes over the same");
+        assert_eq!(book.open(|open| open.since = at(9.0)), opened(at(0.0)), "nobody knows the future");
+        assert!(book.entries.is_empty());
+    }
+}
+
+#[test]
+fn a_job_that_is_not_scheduled_gets_no_record_and_one_that_is_again_has_no_ticks_of_before() {
+    for memory in MEMORIES {
+        let mut nobodys = Book::new(memory);
+        assert_eq!(nobodys.open(|open| open.sched = ScheduleHash::none()), opened(UtcMillis(0)));
+        assert_eq!(nobodys.record, None);
+
+        let mut book = Book::ready(memory);
+        book.open(|open| (open.sched, open.since) = (ScheduleHash::none(), at(-30.0)));
+        book.pass(secs(600));
+        assert_eq!(book.open(|open| open.since = at(595.0)), opened(at(595.0)));
+        let late = |claim: &mut Claim| (claim.catch_up, claim.start_deadline) = (true, secs(1));
+        let edited = Answer::Consumed(Verdict::because(Outcome::Missed, Reason::Edited));
+        assert_eq!(book.claim(tick(540.0), late), edited, "it was not scheduled then");
+        book.pass(secs(20));
+        let first = |claim: &mut Claim| (claim.prev, claim.wall) = (Some(tick(600.0)), at(620.0));
+        assert!(is_won(&book.claim(tick(620.0), first)));
+        let missed = Verdict::because(Outcome::Missed, Reason::NoReplica);
+        let told = book.told();
+        assert_eq!(told[told.len() - 1], several(at(595.0), tick(600.0), missed));
+    }
+}
+
+#[test]
+fn what_was_left_of_the_schedule_before_is_missed_unless_it_was_decided() {
+    let left = |tick, after| Some(Dropped { tick, after, count: Some(2) });
+    let edited = Verdict::because(Outcome::Missed, Reason::Edited);
+    for memory in MEMORIES {
+        let ended = |dropped| {
+            move |open: &mut Open| {
+                (open.sched, open.since, open.dropped) = (other(), at(-5.0), dropped);
+            }
+        };
+        let mut book = Book::ready(memory);
+        book.open(ended(left(tick(-10.0), at(-60.0))));
+        assert_eq!(book.told(), [several(at(-60.0), tick(-10.0), edited)]);
+        assert_eq!((book.record().mark, book.entries[0].count), (at(-10.0), Some(2)));
+        book.open(ended(left(tick(-10.0), at(-60.0))));
+        book.open(ended(left(tick(-20.0), at(-90.0))));
+        book.open(ended(left(tick(-1.0), at(-60.0))));
+        assert_eq!(book.entries.len(), 1, "told of, decided before, or of the schedule that holds");
+        book.open(ended(left(tick(-8.0), at(-60.0))));
+        assert_eq!(book.entries[1].count, None, "the replica has counted others than those");
+
+        let mut one_alone = Book::ready(memory);
+        one_alone.open(ended(Some(Dropped { tick: tick(-10.0), after: at(-60.0), count: Some(1) })));
+        assert_eq!(one_alone.told(), [one(tick(-10.0), Cause::Schedule, edited)]);
+    }
+}
+
+#[test]
+fn what_was_cut_short_is_not_rerun_under_another_schedule() {
+    let mut book = Book::ready(Memory::Durable);
+    let holding = book.win(tick(0.0));
+    let finish = |finish: &mut solocron::lease::Finish| {
+        finish.verdict = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
+    };
+    book.finish(&holding, finish);
+    assert!(book.record().cut_short().is_some());
+    book.open(|open| (open.sched, open.since) = (other(), at(0.0)));
+    assert_eq!(book.record().cut_short(), None);
 }
 
 #[test]

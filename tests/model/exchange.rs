@@ -81,7 +81,9 @@ impl World {
         if is_new {
             let caller = self.replicas[who].caller(setting, who, step, now);
             let known = self.replicas[who].is_known || self.store.knows_job;
-            let open = Open { caller, sched: sched(), lease: setting.lease(who), known, pausing: None };
+            let (sched, since, lease) = (sched(), UtcMillis(0), setting.lease(who));
+            let earlier = caller.heard;
+            let open = Open { caller, sched, since, lease, known, earlier, dropped: None, pausing: None };
             self.ask(setting, who, Request::Open(open), Fate::Prompt);
         }
         if self.replicas[who].active.is_some() {

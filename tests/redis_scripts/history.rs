@@ -7,8 +7,8 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use solocron::lease::{
-    Abandon, Act, Caller, Claim, Era, Finish, Gap, Holding, LeaseInstant, Manual, Open, Operate, Pausing,
-    Record, Renew, Request, SCHEMA, ScheduleHash,
+    Abandon, Act, Caller, Claim, Dropped, Era, Finish, Gap, Holding, LeaseInstant, Manual, Open, Operate,
+    Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
 };
 
 use crate::support::sample::node;
@@ -116,6 +116,7 @@ impl History {
             14 => kept.lost = self.maybe(kept.mark.minus(Duration::from_secs(10))),
             15 => kept.until = LeaseInstant(self.near(now).0),
             16 => kept.settled = LeaseInstant(self.near(now).0),
+            17 => kept.since = self.near(now),
             _ => return false,
         }
         true
@@ -164,7 +165,7 @@ impl History {
         let tick = self.tick(record, now);
         let prev = Tick(tick.instant().minus(self.span()));
         let mark = record.map_or(now, |record| record.lost.unwrap_or(record.mark));
-        let gap = Gap { mark: if self.one_in(2) { mark } else { self.near(mark) }, count: 3 };
+        let gap = Gap { after: if self.one_in(2) { mark } else { self.near(mark) }, count: 3 };
         Claim {
             caller,
             run: self.run(record),
@@ -201,7 +202,22 @@ impl History {
         let caller = self.caller(now);
         let pausing = self.pausing(now);
         let pausing = self.maybe(pausing);
-        Open { caller, sched: self.sched(record), lease: self.lease(), known: self.one_in(2), pausing }
+        let mut sched = self.sched(record);
+        if self.one_in(8) {
+            sched = ScheduleHash::none();
+        }
+        let (since, lease, known) = (self.near(now), self.lease(), self.one_in(2));
+        let dropped = self.dropped(record, now);
+        let dropped = self.maybe(dropped);
+        let earlier = if self.one_in(2) { UtcMillis(0) } else { self.near(now) };
+        Open { caller, sched, since, lease, known, earlier, dropped, pausing }
+    }
+
+    fn dropped(&mut self, record: Option<&Record>, now: UtcMillis) -> Dropped {
+        let after = record.map_or(now, |record| record.mark);
+        let after = if self.one_in(2) { after } else { self.near(after) };
+        let count = self.rng.random_range(1..4);
+        Dropped { tick: self.tick(record, now), after, count: self.maybe(count) }
     }
 
     fn pausing(&mut self, now: UtcMillis) -> Pausing {
@@ -278,6 +294,9 @@ fn pass(record: &mut Record, span: Duration) {
     back(&mut record.lost);
     record.tick = record.tick.map(|tick| Tick(tick.instant().minus(span)));
     record.mark = record.mark.minus(span);
+    if record.since > UtcMillis(0) {
+        record.since = record.since.minus(span);
+    }
     record.fence = Fence(UtcMillis(record.fence.0).minus(span).0);
     for until in [&mut record.until, &mut record.settled] {
         if *until > LeaseInstant::FREE {

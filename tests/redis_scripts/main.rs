@@ -30,7 +30,9 @@ const STEPS_PER_HISTORY: usize = 400;
 const MOMENT_MS: i64 = 500;
 
 /// Every entry that the protocol itself can write, as `request: cause outcome (reason)`, runs of several by `..`.
-const ENTRIES: [&str; 20] = [
+const ENTRIES: [&str; 22] = [
+    "open: schedule missed (edited)",
+    "open: schedule missed (edited) ..",
     "claim: schedule missed (late)",
     "claim: schedule missed (no_replica)",
     "claim: schedule missed (capacity)",
@@ -58,6 +60,8 @@ const ENTRIES: [&str; 20] = [
 struct Reached {
     answers: BTreeSet<&'static str>,
     entries: BTreeSet<String>,
+    /// Entries that gave way to one of more ticks.
+    joined: usize,
 }
 
 impl Reached {
@@ -141,19 +145,21 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
     let rng = TestRng::from_seed(RngAlgorithm::XorShift, &seed.to_le_bytes());
     let mut history = History::new(rng, pair.era.clone());
     let mut record: Option<Record> = None;
-    pair.store_record(None);
+    pair.begin();
     let mut now = pair.now().await;
     for step in 0..STEPS_PER_HISTORY {
         if history.tamper(&mut record, now) {
             pair.store_record(record.as_ref());
         }
         let request = history.request(record.as_ref(), now);
+        let before = usize::from(pair.newest.is_some());
         let (by_scripts, mirrored) = pair.by_scripts(&request).await;
         now = by_scripts.reply.now;
 
         let (mut told, mut told_now) = (request.clone(), now);
         twist(&mut told, &mut told_now);
-        let by_function = pair.by_function(record.as_ref(), &told, told_now);
+        let decision = pair.by_function(record.as_ref(), &told, told_now);
+        let by_function = pair.written(decision.clone());
         if by_function != by_scripts {
             return Err(format!(
                 "SOLOCRON_TEST_SEED={seed}, step {step}\nrecord: {record:#?}\nrequest: {request:#?}\n\
@@ -168,7 +174,9 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
         if by_scripts.record != record && mirrored != held && is_certain {
             return Err(format!("SOLOCRON_TEST_SEED={seed}, step {step}: mirrored {mirrored}, held {held}"));
         }
-        reached.add(&request, &by_scripts);
+        reached.add(&request, &decision);
+        reached.joined += before + decision.entries.len() - by_scripts.history.len();
+        pair.go_on_from(&by_scripts);
         record = by_scripts.record;
     }
     Ok(())
@@ -202,6 +210,7 @@ async fn the_scripts_decide_as_the_function_does() {
     assert!(missing.is_empty(), "never answered: {missing:?}, from SOLOCRON_TEST_SEED={first}");
     let missing: Vec<_> = ENTRIES.iter().filter(|entry| !reached.entries.contains(**entry)).collect();
     assert!(missing.is_empty(), "never entered: {missing:?}, from SOLOCRON_TEST_SEED={first}: {reached:#?}");
+    assert!(reached.joined > 0, "no entry ever went on, from SOLOCRON_TEST_SEED={first}");
 }
 
 #[tokio::test]

@@ -5,12 +5,20 @@ use std::collections::BTreeMap;
 use redis::Connection;
 use solocron::config::RedisUrl;
 use solocron::job::{ClusterName, JobName, UtcMillis};
-use solocron::lease::{Decision, Entry, Era, LeaseInstant, Memory, Record, Request, Server, decide};
+use solocron::lease::{Decision, Entry, Era, LeaseInstant, Memory, Record, Reply, Request, Server, decide};
 use solocron::store::{RedisKeys, RedisStore, Store};
 
 use crate::support::redis_server::RedisServer;
 
 type Fields = BTreeMap<String, String>;
+
+/// What a decision left in a store: the record, the newest entry of before if it is still there, and those after it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Written {
+    pub(crate) record: Option<Record>,
+    pub(crate) history: Vec<Entry>,
+    pub(crate) reply: Reply,
+}
 
 /// One job, decided by both.
 pub(crate) struct Pair {
@@ -18,6 +26,8 @@ pub(crate) struct Pair {
     raw: Connection,
     keys: RedisKeys,
     job: JobName,
+    /// The newest entry so far.
+    pub(crate) newest: Option<Entry>,
     /// The server's present life.
     pub(crate) era: Era,
     /// A protection that the function alone has to do without.
@@ -40,6 +50,7 @@ impl Pair {
             raw,
             keys: RedisKeys::of(cluster),
             job: JobName::parse("j").expect("a name"),
+            newest: None,
             era,
             #[cfg(feature = "test-switches")]
             function_without: None,
@@ -51,11 +62,18 @@ impl Pair {
         self.store.pulse(None).await.expect("a pulse").now
     }
 
+    /// Nothing is stored.
+    pub(crate) fn begin(&mut self) {
+        self.store_record(None);
+        self.newest = None;
+        redis::cmd("DEL").arg(self.keys.runs(&self.job)).exec(&mut self.raw).expect("a server");
+    }
+
     /// Makes the stored record this one.
     pub(crate) fn store_record(&mut self, record: Option<&Record>) {
         let state = self.keys.state(&self.job);
         let mut pipe = redis::pipe();
-        pipe.cmd("DEL").arg(&state).arg(self.keys.lock(&self.job)).arg(self.keys.runs(&self.job));
+        pipe.cmd("DEL").arg(&state).arg(self.keys.lock(&self.job));
         if let Some(record) = record {
             pipe.cmd("HSET").arg(&state);
             for (name, value) in record.to_fields() {
@@ -65,21 +83,33 @@ impl Pair {
         pipe.exec(&mut self.raw).expect("a server");
     }
 
-    /// Asks the scripts: their decision, and whether the lock's mirror is there afterwards.
-    pub(crate) async fn by_scripts(&mut self, request: &Request) -> (Decision, bool) {
+    /// Asks the scripts: what they wrote, and whether the lock's mirror is there afterwards.
+    pub(crate) async fn by_scripts(&mut self, request: &Request) -> (Written, bool) {
         let reply = self.store.submit(&self.job, request).await.expect("an answer");
         let runs = self.keys.runs(&self.job);
         let mut pipe = redis::pipe();
         pipe.cmd("HGETALL").arg(self.keys.state(&self.job));
         pipe.cmd("XRANGE").arg(&runs).arg("-").arg("+");
         pipe.cmd("EXISTS").arg(self.keys.lock(&self.job));
-        pipe.cmd("DEL").arg(&runs).ignore();
+        pipe.cmd("XTRIM").arg(&runs).arg("MAXLEN").arg(1).ignore();
         let (state, runs, mirrored): (Fields, Vec<(String, Fields)>, bool) =
             pipe.query(&mut self.raw).expect("a server");
         let record = (!state.is_empty()).then(|| Record::from_fields(&state).expect("a readable record"));
-        let entries =
+        let history =
             runs.iter().map(|(_, fields)| Entry::from_fields(fields).expect("a readable entry")).collect();
-        (Decision { record, entries, reply }, mirrored)
+        (Written { record, history, reply }, mirrored)
+    }
+
+    /// What a store has to write that decides so.
+    pub(crate) fn written(&self, decision: Decision) -> Written {
+        let mut history = Vec::from_iter(self.newest.clone());
+        decision.append_to(&mut history);
+        Written { record: decision.record, history, reply: decision.reply }
+    }
+
+    /// The next decision comes after that.
+    pub(crate) fn go_on_from(&mut self, written: &Written) {
+        self.newest = written.history.last().cloned();
     }
 
     /// Asks the Rust function, at the time of the scripts' answer.

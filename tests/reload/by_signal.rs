@@ -161,7 +161,7 @@ fn an_edited_schedule_starts_now_and_runs_nothing_older() {
 }
 
 #[test]
-fn a_job_that_is_enabled_again_starts_now_and_its_ticks_meanwhile_are_told_as_edited_away() {
+fn a_job_that_is_enabled_again_starts_now_and_what_passed_meanwhile_were_no_ticks() {
     let on = format!("{}\nstart_deadline = \"1h\"", says("one"));
     let off = format!("{on}\nenabled = false");
     let (scene, mut replica) = started(&[("flipped", &on), ("clock", &says("two"))]);
@@ -183,8 +183,8 @@ fn a_job_that_is_enabled_again_starts_now_and_its_ticks_meanwhile_are_told_as_ed
     let past: Value = serde_json::from_str(&past).expect("JSON");
     let missed: Vec<&Value> =
         past.as_array().expect("a list").iter().filter(|tick| tick["outcome"] == "missed").collect();
-    // The newest may have been granted just as the file was loaded, and then has an entry of its own.
-    assert!(matches!(missed.len(), 1 | 2), "{past:#}");
+    // One may have been granted just as the file was loaded.
+    assert!(missed.len() <= 1, "{past:#}");
     assert!(missed.iter().all(|tick| tick["reason"] == "edited"), "{past:#}");
 }
 

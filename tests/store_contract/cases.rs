@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Fence, JobName, Label, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
-use solocron::lease::{Answer, Holding, Manual, Request};
+use solocron::lease::{Answer, Claim, Holding, Manual, Request};
 use solocron::store::{Beat, BeatRun};
 
 use crate::support::sample::{self, LEASE};
@@ -147,6 +147,23 @@ pub(crate) async fn a_tick_past_its_start_deadline_is_recorded_as_missed(world: 
     assert_eq!(replica.record().await.mark, claim.tick.instant());
     let entries = replica.store.history(&[job()], 10).await.expect("history").remove(0).1;
     assert_eq!(entries.last().map(|entry| (entry.tick, entry.verdict())), Some((claim.tick, late)));
+}
+
+pub(crate) async fn ticks_missed_one_after_the_other_have_one_entry(world: &World) {
+    let replica = world.opened().await;
+    let first = replica.claim(Duration::from_secs(70)).await.tick;
+    let tick = |n| Tick(first.instant().plus(Duration::from_millis(n)));
+    let missed = Answer::Consumed(Verdict::because(Outcome::Missed, Reason::Late));
+    for n in 0..3 {
+        let late = Claim { prev: None, ..sample::claim(replica.caller().await, tick(n)) };
+        assert_eq!(replica.ask(Request::Claim(late)).await.answer, missed);
+    }
+
+    let entries = replica.store.history(&[job()], 10).await.expect("history").remove(0).1;
+
+    let told: Vec<_> = entries.iter().map(|entry| (entry.after, entry.tick, entry.count)).collect();
+    let before = UtcMillis(first.as_millis() - 1);
+    assert_eq!(told, [(Some(before), tick(2), Some(3))]);
 }
 
 /// Writes `count` entries: ends of runs that the store is made to believe it forgot.

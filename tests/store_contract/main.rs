@@ -43,6 +43,7 @@ contract! {
     a_lock_that_was_given_to_another_is_lost,
     an_abandoned_tick_can_be_claimed_again,
     a_tick_past_its_start_deadline_is_recorded_as_missed,
+    ticks_missed_one_after_the_other_have_one_entry,
     history_is_kept_in_order_with_its_tails,
     history_keeps_the_newest_200_entries_of_a_job,
     replicas_hear_of_each_other_by_heartbeats,

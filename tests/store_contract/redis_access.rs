@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use solocron::config::RedisUrl;
-use solocron::lease::Request;
+use solocron::lease::{Claim, Request};
 use solocron::store::{RedisStore, Store, StoreError};
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ use crate::world::{Replica, cluster, job};
 
 /// All that solocron needs of a Redis user, quoted by the README; the name and the password are an example.
 pub(crate) const LEAST_PRIVILEGE: &str = "ACL SETUSER solocron on >s3cret resetkeys ~solocron:* resetchannels -@all \
-    +evalsha +eval +time +info +hmget +hset +hgetall +hdel +set +del +pexpire +xadd +xrevrange +smismember +sadd";
+    +evalsha +eval +time +info +hmget +hset +hgetall +hdel +set +del +pexpire +xadd +xdel +xrevrange +smismember +sadd";
 
 const PASSWORD: &str = "s3cret";
 
@@ -76,7 +76,7 @@ async fn a_user_with_least_privilege_can_do_everything() {
 #[tokio::test]
 async fn every_right_of_the_least_privilege_is_needed() {
     let rights = LEAST_PRIVILEGE.split_whitespace().filter(|word| word.starts_with('+'));
-    for right in rights.filter(|right| !["+hdel"].contains(right)) {
+    for right in rights.filter(|right| !["+hdel", "+xdel"].contains(right)) {
         let server = RedisServer::start();
         grant(&server, &without(right));
         let used = async move {
@@ -84,6 +84,24 @@ async fn every_right_of_the_least_privilege_is_needed() {
             use_everything(&server, &replica).await;
         };
         assert!(tokio::spawn(used).await.is_err(), "{right} is not needed");
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_delete_entries_has_one_for_each_missed_tick() {
+    for (right, expected) in [("", 1), ("+xdel", 2)] {
+        let server = RedisServer::start();
+        grant(&server, &without(right));
+        let replica = connect(&url_of(&server, "solocron", PASSWORD)).await.expect("connects");
+        replica.ask(Request::Open(sample::open(replica.caller().await))).await;
+        let state = solocron::store::RedisKeys::of(cluster()).state(&job());
+        server.cli(&["HSET", &state, "until", "0", "mark", "1"]);
+        for seconds in [80, 70] {
+            let late = replica.claim(Duration::from_secs(seconds)).await;
+            replica.ask(Request::Claim(Claim { prev: None, ..late })).await;
+        }
+        let entries = replica.store.history(&[job()], 10).await.expect("history").remove(0).1;
+        assert_eq!(entries.len(), expected, "{entries:?}");
     }
 }
 

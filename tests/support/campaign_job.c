@@ -1,10 +1,10 @@
 /* The job of the campaign: writes down by itself when it starts, every 20 ms that it lives, and how it ends. Each record
    is one write to a file that is only ever appended to. Clocks are read by system call, so that no shim reaches them.
 
-   campaign_job FOLDER MILLISECONDS [stubborn] [family]
+   campaign_job FOLDER MILLISECONDS [stubborn] [family] [fails]
 
    stubborn: SIGTERM does not end it. family: a process of a session of its own, forked twice, writes along; it ends with
-   the job when that ends by itself, and is left to others when the job is killed. */
+   the job when that ends by itself, and is left to others when the job is killed. fails: it ends with exit code 3. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -109,7 +109,7 @@ static void found_family(int *tell, int *gone) {
 }
 
 int main(int argc, char **argv) {
-    int stubborn = 0, family = 0, tell = -1, gone = -1;
+    int stubborn = 0, family = 0, fails = 0, tell = -1, gone = -1;
     char file[512];
     sigset_t stop;
     sigemptyset(&stop);
@@ -118,6 +118,7 @@ int main(int argc, char **argv) {
     for (int i = 3; i < argc; i++) {
         stubborn |= !strcmp(argv[i], "stubborn");
         family |= !strcmp(argv[i], "family");
+        fails |= !strcmp(argv[i], "fails");
     }
     if (argc < 3) {
         return 8;
@@ -146,6 +147,6 @@ int main(int argc, char **argv) {
             return 6;
         }
     }
-    say("end", "normal");
-    return 0;
+    say("end", fails ? "failed" : "normal");
+    return fails ? 3 : 0;
 }

@@ -40,7 +40,8 @@ pub(crate) fn caller(now: UtcMillis, era: &Era) -> Caller {
 
 /// Opens the sample job, which is known.
 pub(crate) fn open(caller: Caller) -> Open {
-    Open { caller, sched: sched(), lease: LEASE, known: true, pausing: None }
+    let (sched, since, lease, earlier) = (sched(), UtcMillis(0), LEASE, caller.heard);
+    Open { caller, sched, since, lease, known: true, earlier, dropped: None, pausing: None }
 }
 
 /// Claims a tick of the sample job with the default policies.

@@ -4,18 +4,23 @@
 use std::sync::Arc;
 
 use crate::job::{JobSpec, OnInterrupt, Reason, UtcMillis};
-use crate::lease::Answer;
+use crate::lease::{Answer, BootInstant, Dropped};
 
 use super::super::action::{Action, Bid, Doubt, Finding, Wanted};
 use super::{Contest, State};
 
 impl Contest {
-    /// A job that was not scheduled before `now`, as far as this replica knows.
-    pub fn since(spec: Arc<JobSpec>, now: UtcMillis) -> Self {
-        Self { since: now, delayed_by: Some(Reason::Edited), ..Self::new(spec) }
+    /// A job that was not scheduled before `now`, at `begun`, as far as this replica knows.
+    pub fn since(spec: Arc<JobSpec>, now: UtcMillis, begun: BootInstant) -> Self {
+        Self { since: now, delayed_by: Some(Reason::Edited), ..Self::new(spec, begun) }
     }
 
-    /// Whether the job is not scheduled any more.
+    /// Since when this replica has scheduled the job as it does, or has not scheduled it.
+    pub fn begun(&self) -> BootInstant {
+        self.begun
+    }
+
+    /// Whether the job is not scheduled.
     pub fn is_retired(&self) -> bool {
         self.retired
     }
@@ -24,16 +29,20 @@ impl Contest {
     pub fn revise(&mut self, spec: Arc<JobSpec>) {
         // The former lease may still be held; it is the largest that was seen, or another is.
         self.largest_lease = self.largest_lease.max(spec.lease);
-        self.spec = spec;
-        if self.spec.on_interrupt == OnInterrupt::Skip {
-            self.hear_of_rerun(None, self.since);
+        let before = std::mem::replace(&mut self.spec, spec);
+        match (before.on_interrupt, self.spec.on_interrupt) {
+            (_, OnInterrupt::Skip) => self.hear_of_rerun(None, self.since),
+            // The run that goes on was of no interest before: opening the record tells of it.
+            (OnInterrupt::Skip, OnInterrupt::Rerun) => self.close(),
+            (OnInterrupt::Rerun, OnInterrupt::Rerun) => {}
         }
         self.outdate(Wanted::Anew);
     }
 
-    /// The job is defined anew, and its ticks are others, from `now` on. What may have been granted and was not started
-    /// has to be given back.
-    pub fn restart(&mut self, spec: Arc<JobSpec>, now: UtcMillis) -> Option<Doubt> {
+    /// The job is defined anew, and its ticks are others, from `now` on, which is `begun`. What may have been granted and
+    /// was not started has to be given back.
+    pub fn restart(&mut self, spec: Arc<JobSpec>, now: UtcMillis, begun: BootInstant) -> Option<Doubt> {
+        self.end_schedule(now, begun);
         self.revise(spec);
         self.retired = false;
         self.since = self.since.max(now);
@@ -43,11 +52,27 @@ impl Contest {
         doubt
     }
 
-    /// The job is not scheduled any more. What may have been granted and was not started has to be given back.
-    pub fn retire(&mut self) -> Option<Doubt> {
+    /// The job is not scheduled any more, from `now` on, which is `begun`. What may have been granted and was not started has to be given
+    /// back.
+    pub fn retire(&mut self, now: UtcMillis, begun: BootInstant) -> Option<Doubt> {
+        self.end_schedule(now, begun);
         self.retired = true;
         self.hear_of_rerun(None, self.since);
         self.drop_tick()
+    }
+
+    /// The schedule is over: the record has to know that, and what is left of it.
+    fn end_schedule(&mut self, now: UtcMillis, begun: BootInstant) {
+        if !self.retired {
+            self.dropped = self.proposal().left_by(now).or(self.dropped);
+        }
+        self.begun = begun;
+        self.close();
+    }
+
+    /// What was left of the schedule before, and the record does not know yet.
+    pub(in crate::replica) fn dropped(&self) -> Option<Dropped> {
+        self.dropped
     }
 
     /// Gives up the tick at hand; the answer to a claim under way is waited for.
@@ -86,6 +111,8 @@ impl Contest {
     /// Nothing more is asked for the bid; what it may have been granted is given back.
     pub(super) fn give_up(&mut self, bid: &Bid, may_hold: bool) -> Action {
         self.forget();
+        // The claim may have told the record of the former schedule after the record was opened under the present one.
+        self.close();
         if may_hold { Action::GiveBack(bid.doubt()) } else { Action::Nothing }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use crate::job::{Cause, JobName, JobSpec, Overlap, RunId, Tick};
+use crate::job::{Cause, JobName, JobSpec, Overlap, RunId, Tick, UtcMillis};
 use crate::lease::{
     Answer, BootInstant, Caller, Deadline, Era, Holding, Manual, Open, Pace, Reply, Request, ScheduleHash,
 };
@@ -20,7 +20,7 @@ use crate::replica::keeper::{Grant, keep};
 use crate::replica::ledger::Ledger;
 use crate::replica::line::Line;
 use crate::replica::member::Stop;
-use crate::replica::memory::Known;
+use crate::replica::memory::{Known, Memory};
 use crate::replica::shop::Shop;
 use crate::run::{Ended, Identity, JobOutput, Launch, RunLogs, Streams};
 use crate::store::StoreError;
@@ -122,15 +122,18 @@ impl Stay {
         }
     }
 
-    /// Learns the store's clock and life, and makes sure that there is a record, as a replica that starts does.
+    /// Learns the store's clock and life, and makes sure that there is a record. Which ticks there are replicas say.
     async fn learn(&self) -> Result<Answer, StoreError> {
         self.shop.store.ready().await?;
         self.ear.listen().await?;
         let open = Open {
             caller: self.caller(),
-            sched: self.sched(),
+            sched: ScheduleHash::default(),
+            since: UtcMillis(0),
             lease: self.lease,
             known: self.ear.knows().await?,
+            earlier: self.shop.memory.borrow().as_ref().map_or(UtcMillis(0), Memory::earlier),
+            dropped: None,
             pausing: None,
         };
         let reply = self.shop.store.submit(&self.lock, &Request::Open(open)).await?;

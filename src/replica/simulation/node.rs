@@ -99,7 +99,7 @@ impl Node {
         let events = Events::of(name.clone());
         Self {
             name: name.clone(),
-            contests: jobs.iter().map(|job| Contest::new(Arc::clone(job))).collect(),
+            contests: jobs.iter().map(|job| Contest::new(Arc::clone(job), reads.boot)).collect(),
             jobs,
             reads,
             memory: None,

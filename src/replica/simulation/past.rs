@@ -53,7 +53,8 @@ impl Node {
         for (job, contest) in self.contests.iter().enumerate() {
             if contest.is_unopened() && !self.is_busy(job) {
                 let caller = memory.caller(&self.name, self.reads.boot, contest.known());
-                opens.push((job, contest.proposal().open(caller)));
+                let since = memory.store_time(contest.begun());
+                opens.push((job, contest.proposal().open(caller, since, memory.earlier())));
             }
         }
         let ends = self.take_untold();
@@ -126,11 +127,11 @@ impl Node {
         if result.is_ok() {
             self.send(Ask::Enroll(vec![job]), Errand::Told);
         }
-        if let Ok(Reply { mark, answer: Answer::Opened { sched, .. }, lease, rerun, .. }) = result {
+        if let Ok(Reply { mark, answer: Answer::Opened { since, .. }, lease, rerun, .. }) = result {
             let now = self.now();
             self.contests[job].hear_of_rerun(rerun.as_ref(), now);
             self.contests[job].saw(lease);
-            self.contests[job].opened(mark.unwrap_or_default(), &sched, now);
+            self.contests[job].opened(mark.unwrap_or_default(), since, now);
             self.look_at(job);
         }
     }

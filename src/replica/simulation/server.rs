@@ -105,8 +105,8 @@ impl Server {
                     }
                 }
                 self.first_marks[*job] = self.first_marks[*job].or(decision.reply.mark);
+                decision.append_to(&mut self.told[*job]);
                 self.shelf.records[*job] = decision.record;
-                self.told[*job].extend(decision.entries);
                 Told::Reply(decision.reply)
             }
         }

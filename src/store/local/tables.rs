@@ -64,7 +64,15 @@ impl Tables<'_> {
                 .prepare_cached("INSERT OR REPLACE INTO records (cluster, job, fields) VALUES (?1, ?2, ?3)")?
                 .execute(params![self.cluster.as_str(), job.as_str(), json(record.to_fields())])?;
         }
-        for entry in &decision.entries {
+        let newest = match decision.follows {
+            Some(_) if !decision.entries.is_empty() => self.entries(job, 1)?.pop(),
+            _ => None,
+        };
+        let (gives_way, entries) = decision.entries_after(newest.as_ref());
+        if gives_way {
+            self.remove_newest(job)?;
+        }
+        for entry in &entries {
             self.append(job, entry)?;
         }
         Ok(decision.reply)
@@ -95,6 +103,15 @@ impl Tables<'_> {
         let fields: Fields =
             serde_json::from_str(&text).map_err(|error| TableError::Json(job.clone(), error))?;
         Record::from_fields(&fields).map(Some).map_err(|error| TableError::Field(job.clone(), error))
+    }
+
+    fn remove_newest(&self, job: &JobName) -> Result<(), TableError> {
+        self.connection
+            .prepare_cached(
+                "DELETE FROM entries WHERE id = (SELECT MAX(id) FROM entries WHERE cluster = ?1 AND job = ?2)",
+            )?
+            .execute(params![self.cluster.as_str(), job.as_str()])?;
+        Ok(())
     }
 
     fn append(&self, job: &JobName, entry: &Entry) -> Result<(), TableError> {

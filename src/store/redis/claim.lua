@@ -1,9 +1,9 @@
 -- Invariant: a tick at or below the mark is never granted, and every tick that the mark passes has an entry.
--- ARGV: 1-11 bid; 12 prev, 13 gap mark, 14 gap count, 15 gap reason, 16 sched, 17 start deadline, 18 rerun policy,
+-- ARGV: 1-11 bid; 12 prev, 13 gap after, 14 gap count, 15 gap reason, 16 sched, 17 start deadline, 18 rerun policy,
 -- 19 catch-up, 20 wall, 21 why the caller cannot run it.
 local tick = tonumber(ARGV[9])
 local bid = bid_from_argv(tick)
-local prev, gap_mark, gap_count, gap_reason = optional(ARGV[12]), optional(ARGV[13]), ARGV[14], ARGV[15]
+local prev, gap_after, gap_count, gap_reason = optional(ARGV[12]), optional(ARGV[13]), ARGV[14], ARGV[15]
 local sched, start_deadline, wall = ARGV[16], tonumber(ARGV[17]), tonumber(ARGV[20])
 local catch_up, unfit = ARGV[19] == '1', ARGV[21]
 -- Who would not run itself has nothing stopped.
@@ -34,7 +34,7 @@ if rerun and (paused or not is_under(sched) or rerun_time_left(start_deadline) <
 end
 local is_decided = tick <= record.mark --[[protection: mark, off: false]]
 if is_decided and not rerun then
-  local after = record.lost
+  local after = record.lost and math.max(record.lost, record.since)
   if not after or after >= tick or record.tick == tick then return decided(tick) end
   -- The mark was raised past the tick when the store forgot, and this is its entry.
   -- Of a record that was never granted it stays known up to where ticks were told of.
@@ -48,13 +48,14 @@ end
 
 -- Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
 local function pass_over()
-  local lost = record.lost
+  local lost = record.lost and math.max(record.lost, record.since)
   if lost and lost >= record.mark then lost = nil end
-  local after = lost or record.mark
+  local after = lost or math.max(record.mark, record.since)
   record.lost = nil
+  if after == record.mark and is_under(sched) then follows = after end
   if not prev or prev <= after or not is_under(sched) then return end
   add_entry({
-    'tick', prev, 'after', after, 'count', gap_mark == after and gap_count or '', 'cause', 'schedule',
+    'tick', prev, 'after', after, 'count', gap_after == after and gap_count or '', 'cause', 'schedule',
     'outcome', lost and 'unknown' or 'missed', 'reason', lost and 'store_reset' or gap_reason, 'finished', now,
   })
 end
@@ -79,6 +80,12 @@ local function consume(outcome, reason)
     'tick', tick, 'cause', catch_up and 'catch_up' or 'schedule', 'outcome', outcome, 'reason', reason,
     'finished', now,
   })
+  -- Ticks passed over for the same reason are those right before it.
+  local both = #entries > 1 and joined(entries[#entries - 1], entries[#entries])
+  if both then
+    table.remove(entries)
+    entries[#entries] = both
+  end
   return answer('consumed', outcome, reason)
 end
 
@@ -88,7 +95,7 @@ local lateness = math.max(math.min(now, wall) - tick, 0)
 local is_missed = lateness > start_deadline and not (paused and unfit ~= '')
 if not rerun then
   if is_missed and not catch_up then return consume('missed', unfit ~= '' and unfit or 'late') end
-  if catch_up and not is_under(sched) then return consume('missed', 'edited') end
+  if catch_up and (tick <= record.since or not is_under(sched)) then return consume('missed', 'edited') end
   if paused then return consume('skipped', 'paused') end
 end
 

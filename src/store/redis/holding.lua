@@ -16,10 +16,9 @@ local function standing()
 end
 
 local function raise_mark()
-  if decided_up_to > record.mark then
-    pass_unrecorded(decided_up_to)
-    record.sched = holding.sched
-  end
+  pass_unrecorded(decided_up_to)
+  -- Who opened the record may know a newer schedule than the run was started by.
+  if record.sched == '' then record.sched = holding.sched end
 end
 
 local function held_by_another()

@@ -1,21 +1,38 @@
--- Invariant: afterwards there is a record of this era; one that was missing grants nothing before its wait is over.
--- ARGV: 1 era, 2 heard, 3 largest lease, 4 seen, 5 sched, 6 lease, 7 known;
--- 8 whether the last word about a pause is known, 9-12 it: at, until, by, why.
+-- Invariant: afterwards there is a record of this era, which knows the schedule; one that was missing grants nothing before
+-- its wait is over.
+-- ARGV: 1 era, 2 heard, 3 largest lease, 4 seen, 5 sched, 6 since, 7 lease, 8 known;
+-- 9 whether the last word about a pause is known, 10-13 it: at, until, by, why;
+-- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era ~= ARGV[1] then return answer('new_era', era) end
 
-local heard, largest, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[6])
+local heard, largest, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[7])
 if not record then
-  create(heard, ARGV[7] == '1' and longest_of(lease, 0, largest) or FIRST_WAIT, optional(ARGV[4]))
-  record.sched = ARGV[5]
+  if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '') end
+  create(heard, ARGV[8] == '1' and longest_of(lease, 0, largest) or FIRST_WAIT, optional(ARGV[4]))
 end
 adopt_era(heard, largest, lease)
 -- Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
 recall_lost(optional(ARGV[4]))
-if heard > 0 then
-  pass_unrecorded(maybe_decided(heard))
+local earlier = tonumber(ARGV[17])
+if earlier > 0 then
+  pass_unrecorded(maybe_decided(earlier))
   if record['until'] > 0 then record.lease = longest_of(lease, record.lease, largest) end
   changed = true
 end
-if ARGV[8] == '1' then recall_pausing(optional(ARGV[10]), tonumber(ARGV[9]), ARGV[11], ARGV[12]) end
-return answer('opened', record.sched, text(record.paused_at), text(record.paused), record.paused_by, record.paused_why)
+reschedule(ARGV[5], math.min(tonumber(ARGV[6]), now))
+
+-- What was left undecided of the schedule before the record's: nobody runs it any more. Where those who know more could
+-- not tell yet, it may have run.
+local dropped, unsettled = optional(ARGV[14]), record.settled and record.settled > now and record.settled - now <= SETTLING
+if dropped and record.mark < dropped and dropped <= record.since and is_under(ARGV[5]) then
+  local count = tonumber(ARGV[15]) == record.mark and ARGV[16] or ''
+  add_entry({
+    'tick', dropped, 'after', count ~= '1' and record.mark or '', 'count', count ~= '1' and count or '',
+    'cause', 'schedule', 'outcome', unsettled and 'unknown' or 'missed',
+    'reason', unsettled and 'store_reset' or 'edited', 'finished', now,
+  })
+  record.mark = dropped
+end
+if ARGV[9] == '1' then recall_pausing(optional(ARGV[11]), tonumber(ARGV[10]), ARGV[12], ARGV[13]) end
+return answer('opened', record.since, text(record.paused_at), text(record.paused), record.paused_by, record.paused_why)

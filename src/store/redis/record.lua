@@ -4,12 +4,12 @@ local FIELDS = {
   'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
   'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop', 'lost',
   'paused_at', 'paused_by', 'paused_why', 'stop_by', 'order_tick', 'order_at', 'taken', 'taken_run', 'stop_for',
-  'settled',
+  'settled', 'since',
 }
 local NUMBERS = {
   schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
   started = true, ended = true, paused = true, lost = true, paused_at = true, order_tick = true,
-  order_at = true, settled = true,
+  order_at = true, settled = true, since = true,
 }
 local SCHEMA = 1
 local EARLY_TOLERANCE = 200
@@ -21,6 +21,8 @@ local RENEWALS_PER_LEASE = 6
 local RENEWAL_ALLOWANCE = 4000
 -- The year 9999.
 local UNTIL_RESUMED = 253370764800000
+-- In place of a schedule's hash: the job has none.
+local NO_SCHEDULE = 'none'
 -- A tick is granted once, and once more after an interruption.
 local TRIES = 2
 -- The largest whole number that a double holds exactly.
@@ -32,6 +34,8 @@ local era = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)
 local record = nil
 local changed = false
 local entries = {}
+-- Where the first of them only goes on: with the ticks right after this one.
+local follows = nil
 
 local stored = redis.call('HMGET', KEYS[1], unpack(FIELDS))
 if stored[1] then
@@ -41,6 +45,7 @@ if stored[1] then
     if NUMBERS[name] then value = tonumber(value) end
     record[name] = value
   end
+  record.since = record.since or 0
 end
 
 -- A number as whole digits; an absent one as an empty text.
@@ -59,7 +64,7 @@ local function empty()
     schema = SCHEMA, fence = 0, mark = 0, ['until'] = 0, lease = 0, phase = 'idle', run = '', tries = 0, cause = '',
     last = '', reason = '', owner = '', era = '', sched = '', order = '', stop = '',
     paused_by = '', paused_why = '', stop_by = '', stop_for = '', taken = '', taken_run = '',
-    settled = 0,
+    settled = 0, since = 0,
   }
 end
 
@@ -74,6 +79,49 @@ local function mirror()
   end
 end
 
+local function value_of(entry, name)
+  for i = 1, #entry, 2 do
+    if entry[i] == name then return entry[i + 1] end
+  end
+  return nil
+end
+
+-- For how many ticks an entry stands, where that is known.
+local function stands_for(entry)
+  return tonumber(value_of(entry, 'count')) or (not value_of(entry, 'after') and 1) or nil
+end
+
+-- The one entry for the ticks of both, where `next` tells of those right after the other's: missed for the same reason, or
+-- skipped because the job is paused.
+local function joined(entry, next)
+  local outcome, reason, cause = value_of(entry, 'outcome'), value_of(entry, 'reason'), value_of(entry, 'cause')
+  local is_alike = outcome == value_of(next, 'outcome') and reason == value_of(next, 'reason')
+    and cause == value_of(next, 'cause')
+  local has_run = value_of(entry, 'run') or value_of(next, 'run')
+  if not is_alike or has_run or (outcome ~= 'missed' and reason ~= 'paused') then return nil end
+  local ours, more = stands_for(entry), stands_for(next)
+  local after = value_of(entry, 'after') or text(tonumber(value_of(entry, 'tick')) - 1)
+  local both = { 'tick', value_of(next, 'tick'), 'after', after, 'cause', cause, 'outcome', outcome }
+  local function put(name, value)
+    if value then
+      both[#both + 1] = name
+      both[#both + 1] = value
+    end
+  end
+  put('count', ours and more and text(ours + more))
+  put('reason', reason)
+  put('finished', value_of(next, 'finished'))
+  return both
+end
+
+-- An entry that ends where the first one goes on gives way to one for both, but where nobody may delete it.
+local function join_newest()
+  local newest = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)[1]
+  if not newest or tonumber(value_of(newest[2], 'tick')) ~= follows then return end
+  local both = joined(newest[2], entries[1])
+  if both and type(redis.pcall('XDEL', KEYS[3], newest[1])) == 'number' then entries[1] = both end
+end
+
 local function save()
   local args = {}
   for _, name in ipairs(FIELDS) do
@@ -82,6 +130,7 @@ local function save()
   end
   redis.call('HSET', KEYS[1], unpack(args))
   mirror()
+  if follows and entries[1] then join_newest() end
   for _, entry in ipairs(entries) do
     redis.call('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry))
   end
@@ -90,6 +139,8 @@ end
 -- Whether the tick of the newest run may run once more: its run was cut short, or goes on and may still be.
 local function has_rerun_left()
   if not record or record.schema > SCHEMA or not record.tick or record.cause == 'manual' then return false end
+  -- Of another schedule nothing is rerun.
+  if record.tick <= record.since then return false end
   return record.tries < TRIES and (record.phase == 'running' or record.last == 'interrupted')
 end
 
@@ -207,9 +258,20 @@ local function recall_pausing(said_until, at, by, why)
   changed = true
 end
 
--- Whether the schedule is the one under which the mark was last raised, as far as the record knows.
+-- Whether the schedule is the one of the record, as far as that knows one.
 local function is_under(sched)
   return record.sched == sched or record.sched == ''
+end
+
+-- Who opens the record has scheduled the job so since then.
+local function reschedule(sched, since)
+  if sched == '' then return end
+  if record.sched == sched then return end
+  -- A record without a schedule was made for other locks, if it is older; or else by one who has forgotten.
+  local is_first = record.sched == '' and record.mark < since
+  if is_first or not is_under(sched) then record.since = math.max(record.since, since) end
+  record.sched = sched
+  changed = true
 end
 
 local function newer_schema()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::{FromRedisValue, Value};
 
 use crate::job::{Fence, Reason, Tick, UtcMillis, Verdict};
-use crate::lease::{Answer, Era, Holder, Pausing, Reply, Rerun, ScheduleHash};
+use crate::lease::{Answer, Era, Holder, Pausing, Reply, Rerun};
 use crate::store::StoreError;
 
 /// Reads the texts of an answer one by one.
@@ -68,7 +68,7 @@ pub(super) fn read(value: Value) -> Result<Reply, StoreError> {
         "unsynced" => Answer::Unsynced,
         "new_era" => Answer::NewEra(Era(texts.text())),
         "newer_schema" => Answer::NewerSchema(texts.value()?),
-        "opened" => Answer::Opened { sched: ScheduleHash(texts.text()), pausing: pausing(&mut texts)? },
+        "opened" => Answer::Opened { since: UtcMillis(texts.value()?), pausing: pausing(&mut texts)? },
         "won" => won(&mut texts)?,
         "early" => Answer::Early { wait: texts.millis()? },
         "held" => held(&mut texts)?,

@@ -83,6 +83,7 @@ pub(super) fn trials(keys: &ProbeKeys, cluster: &str) -> Vec<Trial> {
         job("hgetall", &["HGETALL", "KEY"]),
         job("set", &["SET", "KEY", "v", "XX", "PX", "1"]),
         job("xadd", &["XADD", "KEY", "NOMKSTREAM", "*", "f", "v"]),
+        job("xdel", &["XDEL", "KEY", "0-0"]),
         job("xrevrange", &["XREVRANGE", "KEY", "+", "-", "COUNT", "1"]),
         nodes("hset", &["HSET", "KEY", "f", "v", "g"]),
         nodes("hdel", &["HDEL", "KEY", "f"]),

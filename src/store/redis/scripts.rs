@@ -126,6 +126,7 @@ fn open_args(open: &Open) -> Args {
         .duration(caller.largest_lease)
         .optional(caller.seen.map(|at| at.0))
         .text(&open.sched.0)
+        .instant(open.since)
         .duration(open.lease)
         .flag(open.known)
         .flag(pausing.is_some())
@@ -133,6 +134,10 @@ fn open_args(open: &Open) -> Args {
         .optional(pausing.and_then(|said| said.until).map(|until| until.0))
         .optional(pausing.map(|said| &said.by))
         .optional(pausing.and_then(|said| said.why.as_ref()))
+        .tick(open.dropped.map(|dropped| dropped.tick))
+        .optional(open.dropped.map(|dropped| dropped.after.0))
+        .optional(open.dropped.and_then(|dropped| dropped.count))
+        .instant(open.earlier)
 }
 
 fn operate_args(operate: &Operate) -> Args {
@@ -158,7 +163,7 @@ fn claim_args(claim: &Claim) -> Args {
         .duration(claim.lease)
         .text(overlap(claim.overlap))
         .tick(claim.prev)
-        .optional(claim.gap.map(|gap| gap.mark.0))
+        .optional(claim.gap.map(|gap| gap.after.0))
         .optional(claim.gap.map(|gap| gap.count))
         .text(claim.gap_reason)
         .text(&claim.sched.0)

@@ -116,14 +116,14 @@ impl World {
             let Some(change) = Change::of(life.jobs.get(name), jobs.get(name)) else { continue };
             let spec = jobs.get(name).map(|job| Arc::clone(&job.spec)).expect("no job is removed");
             let doubt = match (change, life.contests.get_mut(name)) {
-                (Change::Ends, Some(contest)) => contest.retire(),
+                (Change::Ends, Some(contest)) => contest.retire(now, life.boot),
                 (Change::Revised, Some(contest)) => {
                     contest.revise(spec);
                     None
                 }
-                (Change::Starts, Some(contest)) => contest.restart(spec, now),
+                (Change::Starts, Some(contest)) => contest.restart(spec, now, life.boot),
                 (_, None) => {
-                    life.contests.insert(name.clone(), Contest::since(spec, now));
+                    life.contests.insert(name.clone(), Contest::since(spec, now, life.boot));
                     None
                 }
             };

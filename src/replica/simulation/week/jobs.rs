@@ -33,9 +33,8 @@ const EDITS: [&str; 6] = [
     "schedule = [\"H * * * *\", \"@every 9m\"]",
 ];
 
-/// `flips` is enabled but after every third edit. Nobody notes that it was not: a replica that starts with the file that
-/// enables it again takes the ticks of meanwhile for its own, as far as they may start late. So here they may not.
-const FLIPS: &str = "schedule = \"*/13 * * * *\"\nstart_deadline = \"1s\"";
+/// `flips` is enabled but after every third edit.
+const FLIPS: &str = "schedule = \"*/13 * * * *\"\ncatch_up = \"last\"";
 
 /// jobs.toml after so many edits.
 pub(super) fn file(edits: usize) -> Jobs {

@@ -11,6 +11,7 @@ use crate::replica::agenda::Agenda;
 use crate::replica::contest::Contest;
 use crate::replica::events::Events;
 use crate::replica::heartbeat::Exchange;
+use crate::replica::member::Job;
 use crate::replica::memory::{Memory, Reading};
 use crate::replica::shop::due_by;
 use crate::replica::watch::{Upshot, Watch};
@@ -55,7 +56,7 @@ impl Life {
         labels: &[&str],
         jobs: &Jobs,
         number: u32,
-        (now, wall): (Moment, UtcMillis),
+        (now, wall, boot): (Moment, UtcMillis, BootInstant),
     ) -> Self {
         let life = RunId::new();
         let events = Events::of(name.clone());
@@ -64,12 +65,11 @@ impl Life {
         watch.roster.carry(labels.clone());
         let mut agenda = Agenda::default();
         agenda.plan(jobs.values().map(|job| Arc::clone(&job.spec)), wall);
-        let enabled = jobs.values().filter(|job| job.spec.enabled);
+        let contest =
+            |(name, job): (&JobName, &Job)| (name.clone(), Contest::new(Arc::clone(&job.spec), boot));
         Self {
             number,
-            contests: enabled
-                .map(|job| (job.spec.name.clone(), Contest::new(Arc::clone(&job.spec))))
-                .collect(),
+            contests: jobs.iter().map(contest).collect(),
             jobs: Rc::clone(jobs),
             memory: None,
             watch,
@@ -88,7 +88,7 @@ impl Life {
                 ahead_ms: None,
             },
             beaten: now,
-            boot: BootInstant(Duration::ZERO),
+            boot,
             wall,
             planned: None,
         }
@@ -195,14 +195,15 @@ impl World {
         for job in &unopened {
             let contest = life.contests.get_mut(job).expect("its name was just taken from there");
             let caller = memory.caller(&self.seats[seat].name, life.boot, contest.known());
-            let mut open = contest.proposal().open(caller);
+            let mut open =
+                contest.proposal().open(caller, memory.store_time(contest.begun()), memory.earlier());
             open.known |= self.store.known.contains(job);
             let reply = self.store.submit(job, &Request::Open(open), self.now.utc(), &mut self.dice);
             let Ok(reply) = reply else { continue };
             self.store.known.insert(job.clone());
             contest.saw(reply.lease);
-            if let Answer::Opened { sched, .. } = reply.answer {
-                contest.opened(reply.mark.unwrap_or_default(), &sched, now);
+            if let Answer::Opened { since, .. } = reply.answer {
+                contest.opened(reply.mark.unwrap_or_default(), since, now);
             }
         }
         let untold = std::mem::take(&mut self.seats[seat].untold);

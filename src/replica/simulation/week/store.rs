@@ -44,10 +44,10 @@ impl Store {
         let server =
             Server { now, lease_now: LeaseInstant(now.0), era: self.era(), memory: Memory::Forgetful };
         let decision = decide(self.records.get(job), request, &server);
+        decision.append_to(self.told.entry(job.clone()).or_default());
         if let Some(record) = decision.record {
             self.records.insert(job.clone(), record);
         }
-        self.told.entry(job.clone()).or_default().extend(decision.entries);
         if dice.between(0, 9_999) < LOST_ANSWERS {
             if let (Request::Claim(claim), Answer::Won { .. }) = (request, &decision.reply.answer) {
                 self.unheard.insert(claim.run);

@@ -17,10 +17,6 @@ const HOUR: u64 = 60 * MINUTE;
 /// Replicas load an edited file within this long, and nothing else goes wrong meanwhile.
 const EDIT: Duration = Duration::from_secs(60);
 
-/// Nothing else goes wrong before a tick of each edited schedule was decided. Until then the record knows the former one
-/// only, and of ticks that an outage eats nobody would be told.
-const FIRST_TICK: Duration = Duration::from_secs(15 * 60);
-
 /// Edits are done only this long after everything else: what they do is to be judged to the tick.
 const CALM: Duration = Duration::from_secs(600);
 
@@ -78,7 +74,7 @@ impl World {
         if self.now >= QUIET {
             return;
         }
-        let is_settled = self.now >= self.log.edits_end().plus(FIRST_TICK);
+        let is_settled = self.now >= self.log.edits_end();
         let is_done = is_settled && self.inject(trouble);
         if is_done {
             self.log.count(format!("{trouble:?}"));
@@ -237,9 +233,9 @@ impl World {
                     return;
                 }
                 self.seats[seat].lives += 1;
-                let (now, wall) = (self.now, self.seats[seat].clock.wall(self.now));
+                let (now, wall, boot) = (self.now, self.seats[seat].clock.wall(self.now), self.boot(seat));
                 let place = &self.seats[seat];
-                let life = Life::start(&place.name, place.labels, &self.jobs, place.lives, (now, wall));
+                let life = Life::start(&place.name, place.labels, &self.jobs, place.lives, (now, wall, boot));
                 let number = life.number;
                 self.seats[seat].life = Some(life);
                 self.after(Duration::ZERO, Event::Wake { seat, life: number });
