@@ -5,6 +5,7 @@ mod process;
 
 mod by_command;
 mod by_itself;
+mod by_restart;
 mod by_signal;
 mod different_files;
 
