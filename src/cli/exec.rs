@@ -23,7 +23,7 @@ use super::locking::ExecArgs;
 use super::place::Place;
 use super::reentry::{become_command, holder_around};
 use super::run::node_name;
-use super::signals::{Signals, obey};
+use super::signals::{Signals, is_ignored, obey};
 use super::terminal::{Terminal, pass_interrupt_on};
 use super::times::{span, utc};
 use super::witness::Witness;
@@ -33,6 +33,9 @@ const KILL_GRACE: Duration = Duration::from_secs(10);
 
 /// At the end, threads that hang in the system are waited for this long.
 const LAST_WAIT: Duration = Duration::from_secs(2);
+
+/// What Ctrl-C sends.
+const INTERRUPT: i32 = Signal::SIGINT as i32;
 
 /// What a shell says of a command that it does not find, and of one that it cannot execute.
 const NOT_FOUND: u8 = 127;
@@ -106,8 +109,9 @@ async fn under_lock(
     let by_signal = signalled.map(by_signal);
     let exit = match visit {
         Visit::Ran(ended) => {
-            let is_interrupted =
-                had_terminal && by_signal.is_none() && ended.signal == Some(Signal::SIGINT as i32);
+            let by_itself = by_signal.is_none() && ended.verdict.reason.is_none();
+            let by_interrupt = ended.signal == Some(INTERRUPT) && !is_ignored(INTERRUPT);
+            let is_interrupted = had_terminal && by_itself && by_interrupt;
             return Ok((how_it_ended(args, &ended, by_signal)?, is_interrupted));
         }
         Visit::Held(holder) => Err(conflict(args, holder.as_ref())),

@@ -45,6 +45,11 @@ impl Signals {
     }
 }
 
+/// Whether this process was started to ignore a signal.
+pub(crate) fn is_ignored(number: i32) -> bool {
+    is_among(ignored(), number)
+}
+
 /// The first asks to stop, a second says at once.
 pub(crate) fn obey(stop: &Stop) {
     if stop.drain.is_cancelled() {

@@ -105,11 +105,11 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     // Rule 3.
     if draft.record.is_none() {
         let wait = bid.caller.longest_lease(bid.lease, Duration::ZERO);
-        draft.create(bid.caller, wait);
+        draft.create(bid.caller, bid.caller.heard, wait);
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
-    draft.adopt_era(bid.caller, bid.lease);
+    draft.adopt_era(bid.caller, bid.caller.heard, bid.lease);
     draft.recall_lost(bid.caller);
     // Rule 5.
     if draft.record_mut().run == Some(bid.run) {
@@ -258,7 +258,7 @@ fn at_or_below_mark(mut draft: Draft<'_>, claim: &Claim) -> Decision {
 /// Rule 14: the lock is the caller's.
 fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
     let server = draft.server;
-    let until = draft.leased_from(bid.caller).plus(bid.lease);
+    let until = draft.leased_from(bid.caller.heard).plus(bid.lease);
     let record = draft.record_mut();
     let seen = server.now.max(bid.caller.heard);
     record.fence = Fence((record.fence.0 + 1).max(seen.0));

@@ -38,14 +38,17 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     }
     let wait = if open.known { open.caller.longest_lease(open.lease, Duration::ZERO) } else { FIRST_WAIT };
     if draft.record.is_none() {
-        draft.create(&open.caller, wait);
+        // Nobody can have decided anything of a job that nobody knows.
+        let heard = if open.known { open.caller.heard } else { open.earlier };
+        draft.create(&open.caller, heard, wait);
     }
-    draft.adopt_era(&open.caller, open.lease);
+    draft.adopt_era(&open.caller, open.earlier, open.lease);
     draft.recall(open);
     let now = draft.server.now;
     let record = draft.record_mut();
-    record.reschedule(&open.sched, open.since.min(now));
-    passed::record_dropped(&mut draft, open);
+    let former = record.since;
+    record.reschedule(&open.sched, open.since.min(now), now);
+    passed::record_dropped(&mut draft, open, former);
     let record = draft.record_mut();
     if let Some(pausing) = &open.pausing {
         record.recall_pausing(pausing);

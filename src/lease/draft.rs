@@ -93,18 +93,19 @@ impl<'a> Draft<'a> {
         Protection::Expect.is_on() && self.server.memory == Memory::Forgetful && off > SYNC_TOLERANCE
     }
 
-    /// Opens a missing record: nothing up to now is granted, and nothing at all before `wait` has passed.
-    pub(super) fn create(&mut self, caller: &Caller, wait: Duration) {
+    /// Opens a missing record: nothing up to now, or to what was heard of it, is granted, and nothing at all before `wait`
+    /// has passed.
+    pub(super) fn create(&mut self, caller: &Caller, heard: UtcMillis, wait: Duration) {
         let mut record = Record::empty(self.server.era.clone());
-        record.mark = maybe_decided(self.server.now.max(caller.heard));
-        record.until = self.leased_from(caller).plus(wait);
+        record.mark = maybe_decided(self.server.now.max(heard));
+        record.until = self.leased_from(heard).plus(wait);
         record.lease = wait;
         record.lost = caller.seen.filter(|seen| *seen < record.mark);
         self.record = Some(record);
     }
 
-    /// Rule 4: a record of another era waits one more lease, and may have lost decisions up to what was heard.
-    pub(super) fn adopt_era(&mut self, caller: &Caller, lease: Duration) {
+    /// Rule 4: a record of another era waits one more lease, and may have lost decisions up to what was heard `earlier`.
+    pub(super) fn adopt_era(&mut self, caller: &Caller, earlier: UtcMillis, lease: Duration) {
         let server = self.server;
         let record = self.record_mut();
         if record.era == server.era {
@@ -127,7 +128,7 @@ impl<'a> Draft<'a> {
                 record.until = record.until.max(server.lease_now.plus(wait));
                 record.settled = server.lease_now.plus(wait.min(SETTLING));
                 // Of a record that its holder put back, everything else up to now may have been lost.
-                let heard = if was_missing { server.now.max(caller.heard) } else { caller.heard };
+                let heard = if was_missing { server.now.max(caller.heard) } else { earlier };
                 record.pass_unrecorded(maybe_decided(heard));
             }
         }
@@ -165,10 +166,10 @@ impl<'a> Draft<'a> {
 
     /// From when on a new lock is leased: now, or the latest time that the caller heard before the store's clock was set
     /// back, which may be undone before anyone else sees it.
-    pub(super) fn leased_from(&self, caller: &Caller) -> LeaseInstant {
+    pub(super) fn leased_from(&self, heard: UtcMillis) -> LeaseInstant {
         let Server { lease_now, memory, .. } = *self.server;
         match memory {
-            Memory::Forgetful => lease_now.max(LeaseInstant(caller.heard.0)),
+            Memory::Forgetful => lease_now.max(LeaseInstant(heard.0)),
             Memory::Durable => lease_now,
         }
     }

@@ -147,16 +147,17 @@ pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decisio
         return draft.answer(Answer::AlreadyDecided);
     };
     let until = record.until;
+    // Of another schedule nobody would claim it again.
+    let is_older = record.tick.is_some_and(|tick| tick.instant() <= record.since);
+    let is_edited = abandon.edited || is_older && record.cause != Some(Cause::Manual);
     match record.tick.filter(|_| remembers) {
         // The tick stays decided, as it was before.
         Some(_) if record.cause == Some(Cause::Rerun) => give_rerun_back(record),
-        Some(tick)
-            if tick.instant() == record.mark && record.cause != Some(Cause::Manual) && !abandon.edited =>
-        {
+        Some(tick) if tick.instant() == record.mark && record.cause != Some(Cause::Manual) && !is_edited => {
             give_back(record, tick);
         }
         _ => {
-            let reason = if abandon.edited { Reason::Edited } else { Reason::Abandoned };
+            let reason = if is_edited { Reason::Edited } else { Reason::Abandoned };
             draft.end_run(Verdict::because(Outcome::Missed, reason), now);
         }
     }

@@ -29,8 +29,9 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     Some(verdict)
 }
 
-/// Records what was left undecided of the schedule before the record's: nobody runs it any more.
-pub(super) fn record_dropped(draft: &mut Draft<'_>, open: &Open) {
+/// Records what was left undecided of the schedule before the record's, which held after `former`: nobody runs it any
+/// more.
+pub(super) fn record_dropped(draft: &mut Draft<'_>, open: &Open, former: UtcMillis) {
     let (now, is_unsettled) = (draft.server.now, draft.unsettled().is_some());
     let record = draft.record_mut();
     let is_left = |tick: Tick| record.mark < tick.instant() && tick.instant() <= record.since;
@@ -46,8 +47,9 @@ pub(super) fn record_dropped(draft: &mut Draft<'_>, open: &Open) {
         false => Verdict::because(Outcome::Missed, Reason::Edited),
     };
     let entry = Entry::without_run(tick, Cause::Schedule, verdict, now);
-    let count = count.filter(|_| after == record.mark);
-    let after = Some(record.mark).filter(|_| count != Some(1));
+    let from = if former < tick.instant() { record.mark.max(former) } else { record.mark };
+    let count = count.filter(|_| after == from);
+    let after = Some(from).filter(|_| count != Some(1));
     record.mark = tick.instant();
     draft.entries.push(Entry { after, count: count.filter(|count| *count > 1), ..entry });
 }

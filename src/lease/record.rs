@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::job::{Cause, Fence, NodeName, Reason, RunId, Schedule, Tick, UtcMillis, Verdict};
 
 use super::Holder;
+use super::draft::EARLY_TOLERANCE;
 
 /// The shape of the record. A replica claims nothing from a record with a newer one.
 pub const SCHEMA: u32 = 1;
@@ -187,9 +188,13 @@ impl Record {
     }
 
     /// Who opens the record has scheduled the job so since then.
-    pub(super) fn reschedule(&mut self, sched: &ScheduleHash, since: UtcMillis) {
+    pub(super) fn reschedule(&mut self, sched: &ScheduleHash, since: UtcMillis, now: UtcMillis) {
         if *sched == ScheduleHash::default() {
             return;
+        }
+        if self.since > now.plus(EARLY_TOLERANCE) {
+            // A clock that was set back since had put it ahead.
+            self.since = since;
         }
         // A record without a schedule was made for other locks, if it is older; or else by one who has forgotten.
         let is_first = self.sched == ScheduleHash::default() && self.mark < since;

@@ -90,8 +90,8 @@ pub struct Open {
     pub lease: Duration,
     /// Whether the cluster's roster or this process has ever known the job.
     pub known: bool,
-    /// The latest store time that the replica heard in any earlier era; 0 if none. Unlike the caller's, it does not tell of a
-    /// clock that was set back: what was decided by that is in the record still.
+    /// The latest store time that the replica heard in any earlier era, or before it was forgotten; 0 if none. Unlike the
+    /// caller's, it does not tell of a clock that was set back: what was decided by that is in the record still.
     pub earlier: UtcMillis,
     /// What was left of the former schedule when the replica ended it.
     pub dropped: Option<Dropped>,

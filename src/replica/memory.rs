@@ -75,8 +75,9 @@ pub struct Memory {
     heard: UtcMillis,
     /// The latest store time heard in any earlier era.
     earlier: UtcMillis,
-    /// The latest store time heard at all.
+    /// The latest store time heard at all, and before the newest reading.
     latest: UtcMillis,
+    before: UtcMillis,
     steady_since: BootInstant,
     /// When the store's clock was last looked at.
     watched: BootInstant,
@@ -93,6 +94,7 @@ impl Memory {
             heard: UtcMillis(0),
             earlier: UtcMillis(0),
             latest: reading.store,
+            before: UtcMillis(0),
             steady_since: reading.received,
             watched: reading.sent,
         }
@@ -101,8 +103,9 @@ impl Memory {
     /// Takes in another reading.
     pub fn learn(&mut self, reading: Reading, era: &Era) -> Learned {
         let off = Duration::from_millis(reading.origin().abs_diff(self.origin));
+        self.before = self.latest;
         let learned = if self.era != *era {
-            self.remember_latest();
+            self.remember_what_was_heard();
             self.era = era.clone();
             Learned::NewEra
         } else if off > STEP + reading.error() + self.error {
@@ -140,15 +143,16 @@ impl Memory {
         now.since(self.watched) > UNWATCHED
     }
 
-    /// The store forgot what this replica had told it: as good as a new life, although it calls itself the same.
+    /// The newest reading showed that the store forgot what this replica had told it: as good as a new life, although it
+    /// calls itself the same. It may also be that nobody was heard for an hour, and nothing else is forgotten.
     pub fn distrust(&mut self, now: BootInstant) {
-        self.remember_latest();
+        self.remember_what_was_heard();
         self.steady_since = now;
     }
 
-    /// Whatever was decided up to now may be forgotten.
-    fn remember_latest(&mut self) {
-        self.heard = self.heard.max(self.latest);
+    /// Whatever was decided before the newest reading may be forgotten.
+    fn remember_what_was_heard(&mut self) {
+        self.heard = self.heard.max(self.before);
         self.earlier = self.earlier.max(self.heard);
     }
 
@@ -282,7 +286,18 @@ mod tests {
         assert_eq!(memory.heard(), UtcMillis(0));
         memory.learn(reading(1_000, 1_000, 501_000), &era("f"));
         assert_eq!(memory.heard(), UtcMillis(500_000));
-        memory.distrust(at(1_000));
+        memory.learn(reading(2_000, 2_000, 502_000), &era("f"));
+        memory.distrust(at(2_000));
         assert_eq!(memory.heard(), UtcMillis(501_000));
+    }
+
+    #[test]
+    fn a_store_that_forgot_this_replica_after_an_outage_has_forgotten_nothing_of_the_time_between() {
+        let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+        memory.hear(UtcMillis(500_700));
+        let after = 2 * 3_600_000;
+        memory.learn(reading(after, after, 500_000 + after as i64), &era("e"));
+        memory.distrust(at(after));
+        assert_eq!((memory.earlier(), memory.heard()), (UtcMillis(500_700), UtcMillis(500_700)));
     }
 }

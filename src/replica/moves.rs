@@ -116,6 +116,7 @@ impl Driver {
                 (None, contest.failed(error.may_have_been_applied(), now))
             }
         };
+        self.outdate_opening(job);
         if let (Some(finding), Some(tick)) = (finding, tick) {
             self.tell_finding(job, tick, finding);
         }

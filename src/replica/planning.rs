@@ -70,6 +70,7 @@ impl Driver {
         self.look_for_vacancies();
         if upshot == Upshot::Reopen {
             self.contests.values_mut().for_each(Contest::close);
+            self.opening.values_mut().for_each(|begun| *begun = None);
             self.lines.values().for_each(|(_, line)| line.renew.notify_one());
             self.doubt_the_store();
         }

@@ -10,6 +10,7 @@ use crate::job::JobName;
 use crate::lease::{Answer, Finish, Open, Protection, Rerun};
 use crate::store::Replied;
 
+use super::contest::Contest;
 use super::driver::Driver;
 use super::errand;
 use super::event::{Event, RunRef};
@@ -72,8 +73,9 @@ impl Driver {
             }
             let caller = memory.caller(&self.shop.node, now, contest.known());
             let pausing = self.notices.pausing(job);
-            // A clock of the store that is ahead would put it into the future.
-            let since = memory.store_time(contest.begun()).min(self.shop.now());
+            // By the earlier clock, as ticks are due: one that is ahead would put it into the future.
+            let held = now.since(contest.begun());
+            let since = memory.store_time(contest.begun()).min(self.shop.now().minus(held));
             opens.push((
                 job.clone(),
                 Open { pausing, ..contest.proposal().open(caller, since, memory.earlier()) },
@@ -87,6 +89,14 @@ impl Driver {
         let begun = |job: &JobName| Some(self.contests[job].begun());
         self.opening.extend(opens.iter().map(|(job, _)| (job.clone(), begun(job))));
         self.errands.spawn(errand::open(Arc::clone(&self.shop), opens, ends));
+    }
+
+    /// The record has to be opened anew: an answer that is under way does not count.
+    pub(super) fn outdate_opening(&mut self, job: &JobName) {
+        let is_unopened = self.contests.get(job).is_some_and(Contest::is_unopened);
+        if let Some(begun) = self.opening.get_mut(job).filter(|_| is_unopened) {
+            *begun = None;
+        }
     }
 
     /// Whether the job's record is being opened, or a former run of it looked after.
@@ -116,7 +126,7 @@ impl Driver {
             let Some(contest) = self.contests.get_mut(&job) else { continue };
             contest.saw(reply.as_ref().ok().and_then(|reply| reply.lease));
             if begun != Some(contest.begun()) {
-                // Another file was loaded meanwhile, and the record has to know that one.
+                // Another file was loaded meanwhile, or another life of the store began.
                 is_outdated = true;
                 continue;
             }

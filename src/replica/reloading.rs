@@ -96,6 +96,7 @@ impl Driver {
             }
             (_, _, None) => None,
         };
+        self.outdate_opening(name);
         if let Some(doubt) = doubt {
             self.give_back(name, doubt);
             self.vacate(name);

@@ -7,7 +7,8 @@ use crate::jobs::{JobPlan, Policy};
 use crate::ledger::Recorded;
 use crate::testimony::Testimony;
 
-const JOB: &str = "job";
+/// The one that operators pause.
+const JOB: &str = crate::hands::PAUSED;
 
 /// The replicas start at this instant, and `CLOCK_BOOTTIME` with them.
 const BEGUN_MS: i64 = 1_000_000;
@@ -156,14 +157,27 @@ fn a_paused_job_skips_and_a_waiting_one_is_late_by_right_where_they_were() {
         evidence.pauses_ms.push((tick_ms - 500, tick_ms + 500));
     };
     assert_eq!(found(by_right), Vec::<&str>::new());
-    let late = |evidence: &mut Evidence, until_ms| {
+    let late = |evidence: &mut Evidence, until_ms, policy| {
         third_did_not_run(evidence, "missed", "late");
+        evidence.jobs[0].policy = policy;
         let life = evidence.entries[2].tick_ms - BEGUN_MS + until_ms;
         evidence.runs[1].lives_ms.push(life);
         evidence.renewals.get_mut(&evidence.runs[1].run).expect("it renewed").push(life - 20);
     };
-    assert_eq!(found(|evidence| late(evidence, 3_000)), Vec::<&str>::new());
-    assert_eq!(found(|evidence| late(evidence, 500)), ["not run"]);
+    assert_eq!(found(|evidence| late(evidence, 3_000, Policy::Waits)), Vec::<&str>::new());
+    assert_eq!(found(|evidence| late(evidence, 500, Policy::Waits)), ["not run"]);
+    assert_eq!(found(|evidence| late(evidence, 3_000, Policy::Plain)), ["not run"], "it is skipped");
+    let by_hand = |evidence: &mut Evidence, began_ms| {
+        third_did_not_run(evidence, "missed", "late");
+        let tick_ms = evidence.entries[2].tick_ms;
+        let manual = Testimony { cause: "manual".into(), run: "by hand".into(), ..run(tick_ms + began_ms) };
+        let sent = vec![manual.started_ms - 10, manual.started_ms + 1_000];
+        evidence.renewals.insert(manual.run.clone(), sent);
+        evidence.entries.push(Recorded { cause: "manual".into(), ..record(&manual) });
+        evidence.runs.insert(2, manual);
+    };
+    assert_eq!(found(|evidence| by_hand(evidence, 50)), Vec::<&str>::new());
+    assert_eq!(found(|evidence| by_hand(evidence, 900)), ["not run"]);
 }
 
 #[test]

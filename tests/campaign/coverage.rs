@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::evidence::Evidence;
+use crate::hands::PAUSED;
 use crate::jobs::{JobPlan, Policy};
 use crate::ledger::Recorded;
 use crate::testimony::Testimony;
@@ -17,6 +18,13 @@ const AT_ONCE_MS: i64 = 2_000;
 
 /// A store whose clock was wrong by a minute is wrong about what it has seen for as long.
 const CLOCK_ERROR_MS: i64 = 70_000;
+
+/// From a tick's instant to a grant, where nothing is in the way.
+const AT_HAND_MS: i64 = 300;
+
+/// Verdicts of ticks that were not to run.
+const OVERLAP: &str = "skipped (overlap)";
+const PAUSED_THEN: &str = "skipped (paused)";
 
 /// What the clocks of store and witness, and the time from a grant to a start, may differ.
 const TOLERANCE_MS: i64 = 1_000;
@@ -72,9 +80,12 @@ impl<'a> Book<'a> {
         if definite.is_empty() && !covering.is_empty() && !self.may_be_forgotten(tick_ms) {
             violations.push(Violation::NeedlesslyUnknown { job: job(), tick_ms });
         }
-        if let Some(pair) = definite.windows(2).find(|pair| !self.is_same(pair[0], pair[1])) {
-            let records = [pair[0], pair[1]].map(|entry| format!("{} {}", entry.id, entry.verdict()));
-            violations.push(Violation::CoveredTwice { job: job(), tick_ms, records });
+        for (at, one) in definite.iter().enumerate() {
+            let others = definite[at + 1..].iter().filter(|other| !self.is_same(one, other));
+            violations.extend(others.map(|other| {
+                let records = [one, other].map(|entry| format!("{} {}", entry.id, entry.verdict()));
+                Violation::CoveredTwice { job: job(), tick_ms, records }
+            }));
         }
         let is_right = self.ran.contains(&tick_ms) || definite.iter().any(|it| self.is_by_right(it, tick_ms));
         if is_clear(self.evidence, self.job, tick_ms) && !is_right {
@@ -95,15 +106,15 @@ impl<'a> Book<'a> {
         }
         let has_run = |run: &String| self.runs.iter().any(|witnessed| witnessed.run == *run);
         if entry.outcome == "succeeded" && !entry.run.as_ref().is_some_and(has_run) {
-            violations.push(Violation::Untrue { job: job.clone(), tick_ms, record });
+            violations.push(Violation::Untrue { job: job.clone(), tick_ms, record: record.clone() });
         }
         let is = i64::try_from(ticks.len()).expect("few");
         if let Some(says) = entry.count.filter(|says| *says != is) {
             violations.push(Violation::Miscounted { job: job.clone(), tick_ms, says, is });
         }
         let is_for_nothing =
-            is_overlap(entry) && !self.was_going_on(tick_ms) && !self.clock_was_wrong(tick_ms)
-                || is_paused(entry) && !self.was_paused(tick_ms);
+            record == OVERLAP && !self.was_going_on(tick_ms) && !self.clock_was_wrong(tick_ms)
+                || record == PAUSED_THEN && !self.was_paused(tick_ms);
         if is_for_nothing {
             violations.push(Violation::SkippedForNothing { job, tick_ms });
         }
@@ -112,19 +123,32 @@ impl<'a> Book<'a> {
 
     /// Whether a tick that no fault came near did not run for the reason that its record gives.
     fn is_by_right(&self, entry: &Recorded, tick_ms: i64) -> bool {
-        // A run by hand that began right after the instant holds the lock, and covers no instant: its tick waits.
-        let waited = entry.reason == "late";
-        let until = tick_ms + self.job.start_deadline_ms;
-        is_overlap(entry) && self.was_going_on(tick_ms)
-            || waited && self.was_going_on(tick_ms) && self.was_going_on(until)
-            || is_paused(entry) && self.was_paused(tick_ms)
+        match entry.verdict().as_str() {
+            OVERLAP => self.was_going_on(tick_ms),
+            PAUSED_THEN => self.was_paused(tick_ms),
+            "missed (late)" => self.was_busy(tick_ms, tick_ms + self.job.start_deadline_ms),
+            _ => false,
+        }
+    }
+
+    /// Whether a tick had to wait for so long: for runs one after the other, or, where it does not wait for runs that go on
+    /// at its instant, for one by hand that began right after it.
+    fn was_busy(&self, from_ms: i64, until_ms: i64) -> bool {
+        let queues = matches!(self.job.policy, Policy::Waits | Policy::Replaces);
+        let gap_ms = if queues { TOLERANCE_MS } else { AT_HAND_MS };
+        let in_the_way = self.runs.iter().filter(|run| queues || run.cause == "manual");
+        let until = in_the_way.fold(from_ms, |until, run| match run.started_utc_ms <= until + gap_ms {
+            true => until.max(run.started_utc_ms + run.last_ms() - run.started_ms),
+            false => until,
+        });
+        until + AT_HAND_MS >= until_ms
     }
 
     /// Whether somebody had paused the job about then.
     fn was_paused(&self, tick_ms: i64) -> bool {
         // The pause's end is reckoned by the store's clock.
         let after = if self.clock_was_wrong(tick_ms) { CLOCK_ERROR_MS } else { TOLERANCE_MS };
-        let mut pauses = self.evidence.pauses_ms.iter();
+        let mut pauses = self.evidence.pauses_ms.iter().filter(|_| self.job.name == PAUSED);
         pauses.any(|(from, to)| from - TOLERANCE_MS <= tick_ms && tick_ms <= to + after)
     }
 
@@ -156,9 +180,11 @@ impl<'a> Book<'a> {
     /// grant.
     fn was_never_started(&self, missed: &Recorded, interrupted: &Recorded) -> bool {
         let is_witnessed = self.runs.iter().any(|run| Some(&run.run) == interrupted.run.as_ref());
-        let is_it =
-            missed.outcome == "missed" && missed.run.is_none() && interrupted.outcome == "interrupted";
-        is_it && !is_witnessed && self.may_be_forgotten(missed.tick_ms)
+        let is_missed =
+            missed.outcome == "missed" && missed.run.is_none() && missed.cause == interrupted.cause;
+        let given_up = ["interrupted (lock_lost)", "interrupted (node_lost)"];
+        let is_given_up = interrupted.run.is_some() && given_up.contains(&interrupted.verdict().as_str());
+        is_missed && is_given_up && !is_witnessed && self.may_be_forgotten(interrupted.tick_ms)
     }
 
     /// A store forgot about then, or had a minute in hand when it did.
@@ -181,12 +207,4 @@ impl<'a> Book<'a> {
         let mut wrong = self.evidence.faults.iter().filter(|fault| fault.kind.steps_the_store());
         wrong.any(|fault| fault.touches(tick_ms - CLOCK_ERROR_MS, tick_ms + CLOCK_ERROR_MS))
     }
-}
-
-fn is_paused(entry: &Recorded) -> bool {
-    entry.outcome == "skipped" && entry.reason == "paused"
-}
-
-fn is_overlap(entry: &Recorded) -> bool {
-    entry.outcome == "skipped" && entry.reason == "overlap"
 }

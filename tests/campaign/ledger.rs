@@ -64,6 +64,8 @@ impl Recorded {
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     entries: BTreeSet<Recorded>,
+    /// Two records of one tick in the same store at the same time.
+    contradictions: BTreeSet<String>,
     losses_ms: Vec<i64>,
 }
 
@@ -81,6 +83,7 @@ impl Ledger {
             let present: Vec<Recorded> =
                 rows.into_iter().map(|(id, fields)| recorded(job, id, &fields)).collect();
             self.entries.retain(|entry| !present.iter().any(|newer| newer.replaces(entry, &present)));
+            self.contradictions.extend(contradictions(&present));
             self.entries.extend(present);
         }
         Ok(())
@@ -91,6 +94,11 @@ impl Ledger {
         self.losses_ms.push(at_ms);
     }
 
+    /// Pairs of records that can never be in one store.
+    pub(crate) fn contradictions(&self) -> impl Iterator<Item = &String> {
+        self.contradictions.iter()
+    }
+
     pub(crate) fn losses(&self) -> &[i64] {
         &self.losses_ms
     }
@@ -98,6 +106,23 @@ impl Ledger {
     pub(crate) fn entries(&self) -> Vec<Recorded> {
         self.entries.iter().cloned().collect()
     }
+}
+
+/// Whether both say what became of a tick, and it was not a run that was cut short and its rerun.
+fn contradicts(one: &Recorded, other: &Recorded) -> bool {
+    let from = |it: &Recorded| it.after_ms.unwrap_or(it.tick_ms - 1);
+    let share_a_tick = from(one).max(from(other)) < one.tick_ms.min(other.tick_ms);
+    let is_schedules = one.cause != "manual" && other.cause != "manual";
+    let is_rerun = (one.cause == "rerun") != (other.cause == "rerun");
+    let is_same_run = one.run.is_some() && one.run == other.run;
+    share_a_tick && is_schedules && one.is_definite() && other.is_definite() && !is_rerun && !is_same_run
+}
+
+fn contradictions(present: &[Recorded]) -> Vec<String> {
+    let rest = |at: usize| present[at + 1..].iter();
+    let pairs = present.iter().enumerate().flat_map(|(at, one)| rest(at).map(move |other| (one, other)));
+    let found = pairs.filter(|(one, other)| contradicts(one, other));
+    found.map(|(one, other)| format!("two records of a tick in one store: {one:?} and {other:?}")).collect()
 }
 
 fn recorded(job: &str, id: String, fields: &BTreeMap<String, String>) -> Recorded {

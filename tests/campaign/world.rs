@@ -210,6 +210,7 @@ impl World {
         }
         self.collect();
         troubles.extend(self.left_behind());
+        troubles.extend(self.ledger.contradictions().cloned());
         let mut replies = std::collections::BTreeMap::new();
         for (name, count) in self.proxies.iter().flat_map(|proxy| proxy.counts()) {
             *replies.entry(name).or_default() += count;

@@ -92,10 +92,18 @@ impl Book {
         sample::caller(self.server.now, &self.server.era)
     }
 
+    /// Opens the job; all that the caller has heard was in earlier lives of the store.
     pub(crate) fn open(&mut self, change: impl FnOnce(&mut Open)) -> Answer {
+        self.open_told(|open| {
+            change(open);
+            open.earlier = open.earlier.max(open.caller.heard);
+        })
+    }
+
+    /// Opens the job.
+    pub(crate) fn open_told(&mut self, change: impl FnOnce(&mut Open)) -> Answer {
         let mut open = sample::open(self.caller());
         change(&mut open);
-        open.earlier = open.earlier.max(open.caller.heard);
         self.ask(Request::Open(open))
     }
 

@@ -1,7 +1,7 @@
 //! Renew, finish and abandon on a store that remembers: only the holder's own lock, and each end once.
 
 use solocron::job::{Cause, Fence, NodeName, OnInterrupt, Outcome, Reason, RunId, UtcMillis, Verdict};
-use solocron::lease::{Abandon, Answer, Holding, LeaseInstant, Memory, Request};
+use solocron::lease::{Abandon, Answer, Holding, LeaseInstant, Memory, Request, ScheduleHash};
 
 use crate::book::{Book, MEMORIES, at, is_won, one, secs, tick};
 use crate::sample::{self, LEASE};
@@ -168,6 +168,19 @@ fn an_abandoned_tick_with_later_ones_decided_has_its_entry() {
         let abandoned = Verdict::because(Outcome::Missed, Reason::Abandoned);
         assert_eq!(book.told()[1..], [one(tick(0.0), Cause::Schedule, abandoned)]);
         assert_eq!((book.record().mark, book.record().until), (at(0.5), LeaseInstant::FREE));
+    }
+}
+
+#[test]
+fn an_abandoned_tick_from_before_the_schedule_is_missed_too_as_nobody_would_claim_it() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        book.open(|open| (open.sched, open.since) = (ScheduleHash("bb".into()), at(0.0)));
+        assert_eq!(book.abandon(&holding), Answer::Abandoned);
+        let missed = Verdict::because(Outcome::Missed, Reason::Edited);
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, missed)]);
+        assert_eq!(book.record().mark, at(0.0));
     }
 }
 

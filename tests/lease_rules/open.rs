@@ -137,6 +137,54 @@ fn what_was_left_of_the_schedule_before_is_missed_unless_it_was_decided() {
 }
 
 #[test]
+fn what_was_left_is_counted_from_when_its_own_schedule_began() {
+    let mut book = Book::ready(Memory::Durable);
+    book.record().since = at(-30.0);
+    let dropped = Some(Dropped { tick: tick(-10.0), after: at(-30.0), count: Some(2) });
+    book.open(|open| (open.sched, open.since, open.dropped) = (other(), at(-5.0), dropped));
+    let edited = Verdict::because(Outcome::Missed, Reason::Edited);
+    assert_eq!(
+        (book.told(), book.entries[0].count),
+        (vec![several(at(-30.0), tick(-10.0), edited)], Some(2))
+    );
+}
+
+#[test]
+fn a_schedule_that_was_put_ahead_by_a_wrong_clock_does_not_stay_there() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        book.record().since = at(3_600.0);
+        assert_eq!(book.open(|open| open.since = at(-20.0)), opened(at(-20.0)));
+        book.record().since = at(0.2);
+        assert_eq!(book.open(|open| open.since = at(-20.0)), opened(at(0.2)), "clocks differ a little");
+    }
+}
+
+#[test]
+fn a_clock_that_was_set_back_raises_no_mark_of_a_record_that_is_there_or_that_nobody_can_have_decided() {
+    let set_back = |open: &mut Open| open.caller.heard = at(3_600.0);
+    let mut there = Book::ready(Memory::Forgetful);
+    there.open_told(set_back);
+    assert_eq!(there.record().mark, at(-60.0));
+    let mut of_another_life = Book::ready(Memory::Forgetful);
+    of_another_life.new_era();
+    of_another_life.open_told(|open| {
+        set_back(open);
+        open.earlier = at(-2.0);
+    });
+    assert_eq!(of_another_life.record().mark, at(-1.8));
+    let mut unknown = Book::new(Memory::Forgetful);
+    unknown.open_told(|open| {
+        set_back(open);
+        open.known = false;
+    });
+    assert_eq!((unknown.record().mark, unknown.record().until), (at(0.2), unknown.lease_end(2)));
+    let mut known = Book::new(Memory::Forgetful);
+    known.open_told(set_back);
+    assert_eq!(known.record().mark, at(3_600.2), "its ticks may have been decided, and the record deleted");
+}
+
+#[test]
 fn what_was_cut_short_is_not_rerun_under_another_schedule() {
     let mut book = Book::ready(Memory::Durable);
     let holding = book.win(tick(0.0));

@@ -126,6 +126,9 @@ impl Node {
             Ok(reply) => self.contests[job].answered(&reply, now, sent, in_time),
             Err(error) => (None, self.contests[job].failed(error.may_have_been_applied(), now)),
         };
+        if self.contests[job].is_unopened() && self.opening.contains(&job) {
+            self.outdated.insert(job);
+        }
         // `Driver::tell_finding`: a run of this very replica gives way at once.
         if let Some(holder) = finding.as_ref().and_then(|finding| finding.replaces(&self.jobs[job]))
             && let Some(keep) = self.keeps.iter().find(|keep| keep.holding.run == holder.run)
@@ -185,6 +188,7 @@ impl Node {
         }
         if upshot == Upshot::Reopen {
             self.contests.iter_mut().for_each(Contest::close);
+            self.outdated = self.opening.clone();
             self.keeps.iter_mut().for_each(|keep| keep.hurry(self.reads.boot));
             // `Driver::doubt_the_store`.
             self.untold.extend(self.disk.keys());

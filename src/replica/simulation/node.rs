@@ -56,6 +56,8 @@ pub(super) struct Node {
     pub(super) alarms: BTreeSet<(UtcMillis, usize)>,
     pub(super) keeps: Vec<Keep>,
     pub(super) opening: BTreeSet<usize>,
+    /// Those of them whose answers do not count any more.
+    pub(super) outdated: BTreeSet<usize>,
     pub(super) errands: BTreeMap<u64, Errand>,
     pub(super) chores: Vec<(BootInstant, Chore)>,
     /// What is on disk, as in `ledger.rs`: what is known of each job's newest lock.
@@ -108,6 +110,7 @@ impl Node {
             alarms: BTreeSet::new(),
             keeps: Vec::new(),
             opening: BTreeSet::new(),
+            outdated: BTreeSet::new(),
             errands: BTreeMap::new(),
             chores: Vec::new(),
             awaited: disk

@@ -91,6 +91,7 @@ impl Node {
         let Ok(Told::Known(known)) = answered else {
             opens.iter().for_each(|(job, _)| {
                 self.opening.remove(job);
+                self.outdated.remove(job);
             });
             let lost = || Err(StoreError::Unknown("no answer".to_owned()));
             return ends.iter().for_each(|(job, _)| self.told(*job, lost()));
@@ -107,6 +108,7 @@ impl Node {
     /// `Driver::told`.
     pub(super) fn told(&mut self, job: usize, told: Result<Option<Rerun>, StoreError>) {
         self.opening.remove(&job);
+        self.outdated.remove(&job);
         match told {
             Err(_) => {
                 self.untold.insert(job);
@@ -126,6 +128,9 @@ impl Node {
         self.opening.remove(&job);
         if result.is_ok() {
             self.send(Ask::Enroll(vec![job]), Errand::Told);
+        }
+        if self.outdated.remove(&job) {
+            return self.open_records();
         }
         if let Ok(Reply { mark, answer: Answer::Opened { since, .. }, lease, rerun, .. }) = result {
             let now = self.now();

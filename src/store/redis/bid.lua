@@ -28,7 +28,7 @@ local function enter(bid, when_created)
     if when_created then when_created() end
     return answer('held', '', '', '', wait)
   end
-  adopt_era(bid.heard, bid.largest, bid.lease)
+  adopt_era(bid.heard, bid.heard, bid.largest, bid.lease)
   recall_lost(bid.seen)
   if record.run == bid.run then
     if record.phase ~= 'running' then return decided(bid.tick) end

@@ -6,29 +6,32 @@
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era ~= ARGV[1] then return answer('new_era', era) end
 
-local heard, largest, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[7])
+local heard, largest, lease, earlier = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[7]), tonumber(ARGV[17])
+local known = ARGV[8] == '1'
 if not record then
   if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '') end
-  create(heard, ARGV[8] == '1' and longest_of(lease, 0, largest) or FIRST_WAIT, optional(ARGV[4]))
+  -- Nobody can have decided anything of a job that nobody knows.
+  create(known and heard or earlier, known and longest_of(lease, 0, largest) or FIRST_WAIT, optional(ARGV[4]))
 end
-adopt_era(heard, largest, lease)
+adopt_era(heard, earlier, largest, lease)
 -- Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
 recall_lost(optional(ARGV[4]))
-local earlier = tonumber(ARGV[17])
 if earlier > 0 then
   pass_unrecorded(maybe_decided(earlier))
   if record['until'] > 0 then record.lease = longest_of(lease, record.lease, largest) end
   changed = true
 end
+local former = record.since
 reschedule(ARGV[5], math.min(tonumber(ARGV[6]), now))
 
 -- What was left undecided of the schedule before the record's: nobody runs it any more. Where those who know more could
 -- not tell yet, it may have run.
 local dropped, unsettled = optional(ARGV[14]), record.settled and record.settled > now and record.settled - now <= SETTLING
 if dropped and record.mark < dropped and dropped <= record.since and is_under(ARGV[5]) then
-  local count = tonumber(ARGV[15]) == record.mark and ARGV[16] or ''
+  local from = former < dropped and math.max(record.mark, former) or record.mark
+  local count = tonumber(ARGV[15]) == from and ARGV[16] or ''
   add_entry({
-    'tick', dropped, 'after', count ~= '1' and record.mark or '', 'count', count ~= '1' and count or '',
+    'tick', dropped, 'after', count ~= '1' and from or '', 'count', count ~= '1' and count or '',
     'cause', 'schedule', 'outcome', unsettled and 'unknown' or 'missed',
     'reason', unsettled and 'store_reset' or 'edited', 'finished', now,
   })

@@ -231,14 +231,14 @@ local function end_run(outcome, reason, ended)
 end
 
 -- Rule 4. A record without an era was missing, until its holder put it back: anything up to now may be lost.
-local function adopt_era(heard, largest, lease)
+local function adopt_era(heard, earlier, largest, lease)
   if record.era == era then return end
-  if record.era == '' then heard = math.max(now, heard) end
+  if record.era == '' then earlier = math.max(now, heard) end
   record.era = era
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
   record.settled = plus(now, math.min(record.lease, SETTLING))
-  pass_unrecorded(maybe_decided(heard))
+  pass_unrecorded(maybe_decided(earlier))
   changed = true
 end
 
@@ -266,6 +266,11 @@ end
 -- Who opens the record has scheduled the job so since then.
 local function reschedule(sched, since)
   if sched == '' then return end
+  if record.since > plus(now, EARLY_TOLERANCE) then
+    -- A clock that was set back since had put it ahead.
+    record.since = since
+    changed = true
+  end
   if record.sched == sched then return end
   -- A record without a schedule was made for other locks, if it is older; or else by one who has forgotten.
   local is_first = record.sched == '' and record.mark < since
