@@ -143,8 +143,8 @@ impl Memory {
         now.since(self.watched) > UNWATCHED
     }
 
-    /// The newest reading showed that the store forgot what this replica had told it: as good as a new life, although it
-    /// calls itself the same. It may also be that nobody was heard for an hour, and nothing else is forgotten.
+    /// The newest reading showed that the store forgot what this replica had told it: as good as a new life. It may also be
+    /// that nobody was heard for an hour, and nothing else is forgotten.
     pub fn distrust(&mut self, now: BootInstant) {
         self.remember_what_was_heard();
         self.steady_since = now;
@@ -227,10 +227,8 @@ mod tests {
         let mut memory = Memory::first(reading(6_000, 6_000, 506_000), era("e"));
         assert_eq!(memory.learn(reading(9_000, 9_000, 509_100), &era("e")), Learned::Steady);
         assert_eq!(calm(&memory, 10_000), Duration::from_secs(4));
-
         assert_eq!(memory.learn(reading(10_000, 10_000, 530_000), &era("e")), Learned::Stepped);
         assert_eq!(calm(&memory, 11_000), Duration::from_secs(1));
-
         assert_eq!(memory.learn(reading(12_000, 12_000, 532_000), &era("f")), Learned::NewEra);
         assert_eq!(calm(&memory, 12_000), Duration::ZERO);
     }
@@ -295,9 +293,8 @@ mod tests {
     fn a_store_that_forgot_this_replica_after_an_outage_has_forgotten_nothing_of_the_time_between() {
         let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
         memory.hear(UtcMillis(500_700));
-        let after = 2 * 3_600_000;
-        memory.learn(reading(after, after, 500_000 + after as i64), &era("e"));
-        memory.distrust(at(after));
+        memory.learn(reading(7_200_000, 7_200_000, 7_700_000), &era("e"));
+        memory.distrust(at(7_200_000));
         assert_eq!((memory.earlier(), memory.heard()), (UtcMillis(500_700), UtcMillis(500_700)));
     }
 }
