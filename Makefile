@@ -10,7 +10,8 @@
 #              CASES=20000 of them, SEED=7 to have the same again
 # make rolling SECONDS=60   three replicas under load, restarted one after the other all the while
 # make run     three replicas of ./jobs.toml on this machine
-# make bench   what a guard costs, against a plain spawn
+# make bench   what a guard costs, against a plain spawn; how late jobs start and what that costs, beside a program without
+#              locks and the obvious program with one (ROUNDS=1 for a first look; half an hour)
 
 SHELL := /bin/bash
 CARGO ?= cargo
@@ -25,6 +26,8 @@ SECONDS ?= 60
 # Lets tests switch single protections off, to show that the checkers notice. Never in a shipped build.
 FEATURES := --features test-switches
 STEPS ?= 1
+# How often `make bench` measures everything; medians count.
+ROUNDS ?= 3
 FAULTS ?= 0
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
@@ -77,8 +80,9 @@ model:
 run:
 	$(CARGO) run --release -- run --replicas 3
 
-bench:
+bench: tools
 	$(CARGO) bench --bench guard
+	$(CARGO) bench --bench pace -- --rounds $(ROUNDS)
 
 tools:
 	@missing=(); folders=$$(printf ':%s' /usr/sbin /sbin /usr/lib/postgresql/*/bin); for tool in $(TOOLS); do \

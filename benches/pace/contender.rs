@@ -1,0 +1,160 @@
+//! Who is measured, and how each is started and ended.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::workload::{Coming, Workload};
+
+/// One program under one workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Contender {
+    /// No lock: one process that sleeps to each instant and spawns.
+    Floor,
+    /// solocron on Redis, with so many replicas.
+    Redis(usize),
+    /// solocron on the embedded store, with so many replicas.
+    Local(usize),
+    /// tokio-cron-scheduler and a Redis lock, with so many processes.
+    Obvious(usize),
+}
+
+impl Contender {
+    /// How many processes compete.
+    pub(crate) const fn replicas(self) -> usize {
+        match self {
+            Self::Floor => 1,
+            Self::Redis(count) | Self::Local(count) | Self::Obvious(count) => count,
+        }
+    }
+}
+
+impl fmt::Display for Contender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Floor => write!(f, "floor"),
+            Self::Redis(count) => write!(f, "solocron, Redis, {count}"),
+            Self::Local(count) => write!(f, "solocron, embedded, {count}"),
+            Self::Obvious(count) => write!(f, "obvious program, {count}"),
+        }
+    }
+}
+
+/// Where everything of one measurement is.
+pub(crate) struct Place<'a> {
+    pub(crate) folder: &'a Path,
+    /// The command of every job, and where it writes.
+    pub(crate) program: PathBuf,
+    pub(crate) records: PathBuf,
+    /// Redis, as a url.
+    pub(crate) redis: &'a str,
+    /// When jobs that come once do so, in seconds since the epoch.
+    pub(crate) once_s: i64,
+}
+
+/// Processes at work, which end with the value.
+pub(crate) struct AtWork {
+    children: Vec<Child>,
+}
+
+impl AtWork {
+    /// Starts a contender.
+    pub(crate) fn start(contender: Contender, workload: &Workload, place: &Place<'_>) -> Self {
+        let children = (0..contender.replicas()).map(|number| start(contender, number, workload, place));
+        Self { children: children.collect() }
+    }
+
+    /// Their process ids.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.children.iter().map(Child::id).collect()
+    }
+
+    /// Ends one of them without a chance to do anything.
+    pub(crate) fn kill_first(&mut self) {
+        let mut child = self.children.remove(0);
+        child.kill().expect("it is a child of this process");
+        child.wait().expect("it is a child of this process");
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            // An error says that it has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn start(contender: Contender, number: usize, workload: &Workload, place: &Place<'_>) -> Child {
+    let this = std::env::current_exe().expect("a program has a file");
+    let mut command = match contender {
+        Contender::Floor => {
+            let mut command = Command::new(this);
+            command.arg("floor").args(plan(workload, place));
+            command
+        }
+        Contender::Obvious(_) => {
+            let mut command = Command::new(this);
+            command.args(["obvious", place.redis]).args(plan(workload, place));
+            command
+        }
+        Contender::Redis(_) | Contender::Local(_) => solocron(contender, number, workload, place),
+    };
+    let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    silent.spawn().expect("the program was built")
+}
+
+fn solocron(contender: Contender, number: usize, workload: &Workload, place: &Place<'_>) -> Command {
+    let file = place.folder.join("jobs.toml");
+    let text = workload.jobs_toml(place.once_s, &place.program, &place.records);
+    std::fs::write(&file, text).expect("a writable folder");
+    let state = match contender {
+        Contender::Local(_) => place.folder.join("state"),
+        _ => place.folder.join(format!("n{number}")),
+    };
+    let store = if matches!(contender, Contender::Local(_)) { "local" } else { place.redis };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
+    command.args(["run", "--log-level", "warn", "--store", store, "--node", &format!("n{number}")]);
+    command.arg("--config").arg(file).arg("--state-dir").arg(state);
+    command
+}
+
+/// What the other two need to know: how many jobs, every how many seconds, or 0 and when, the command and its file.
+fn plan(workload: &Workload, place: &Place<'_>) -> [String; 5] {
+    let every = match workload.coming {
+        Coming::Every(seconds) => seconds,
+        Coming::Once | Coming::Never => 0,
+    };
+    let path = |path: &Path| path.display().to_string();
+    [
+        workload.jobs.to_string(),
+        every.to_string(),
+        place.once_s.to_string(),
+        path(&place.program),
+        path(&place.records),
+    ]
+}
+
+/// A plan, as a process reads it from its arguments.
+pub(crate) struct Plan {
+    pub(crate) jobs: usize,
+    pub(crate) every_s: i64,
+    pub(crate) once_s: i64,
+    pub(crate) program: String,
+    pub(crate) records: String,
+}
+
+impl Plan {
+    pub(crate) fn of(words: &[&str]) -> Self {
+        let number = |at: usize| words[at].parse::<i64>().expect("a number");
+        Self {
+            jobs: usize::try_from(number(0)).expect("some jobs"),
+            every_s: number(1),
+            once_s: number(2),
+            program: words[3].to_owned(),
+            records: words[4].to_owned(),
+        }
+    }
+}

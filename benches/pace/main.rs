@@ -1,0 +1,55 @@
+//! What a user pays: how late jobs start, and what that costs Redis and the machine. solocron on Redis and on the embedded
+//! store, beside two others on the same machine in the same run: the *floor*, one process that sleeps to each instant and
+//! spawns the command, without any lock; and the *obvious program*, tokio-cron-scheduler with `SET NX PX` and
+//! compare-and-delete. Prints a table with ratios; nothing is asserted, as machines are noisy.
+//!
+//! `make bench`, or `cargo bench --bench pace -- [--json] [--rounds 3] [W1 W2 …]`
+
+#![expect(clippy::print_stdout, reason = "a table is all it makes")]
+
+#[path = "../../tests/support/c_program.rs"]
+mod c_program;
+mod contender;
+mod costs;
+mod floor;
+mod lateness;
+mod measure;
+mod obvious;
+#[expect(dead_code, reason = "what the tests need besides")]
+#[path = "../../tests/support/redis_server.rs"]
+mod redis_server;
+mod table;
+mod workload;
+
+use measure::measure;
+use table::Table;
+use workload::Workload;
+
+/// How often everything is measured; the median counts.
+const ROUNDS: usize = 3;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words[..] {
+        ["floor", ref plan @ ..] => return floor::run(plan),
+        ["obvious", store, ref plan @ ..] => return obvious::run(store, plan),
+        _ => {}
+    }
+    let rounds =
+        words.iter().position(|word| *word == "--rounds").and_then(|at| words.get(at + 1)?.parse().ok());
+    let wanted = |workload: &&Workload| {
+        let named: Vec<&&str> = words.iter().filter(|word| word.starts_with('W')).collect();
+        named.is_empty() || named.contains(&&workload.name)
+    };
+    let mut table = Table::default();
+    for round in 0..rounds.unwrap_or(ROUNDS) {
+        for workload in Workload::all().iter().filter(wanted) {
+            for &contender in workload.contenders() {
+                eprintln!("round {}: {} {contender}", round + 1, workload.name);
+                table.add(workload, contender, measure(workload, contender));
+            }
+        }
+    }
+    println!("{}", if words.contains(&"--json") { table.json() } else { table.markdown() });
+}

@@ -1,0 +1,108 @@
+//! One contender under one workload, once.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use solocron::clock::{Clock, SystemClock};
+
+use crate::c_program::compile;
+use crate::contender::{AtWork, Contender, Place};
+use crate::costs::{Served, cpu_us, pss_kib};
+use crate::lateness::{Starts, quantile};
+use crate::redis_server::RedisServer;
+use crate::workload::{Coming, Workload};
+
+/// Nothing is measured before everything is at work: first starts wait two seconds.
+const SETTLING_S: i64 = 8;
+
+/// What comes last has started by then.
+const LAST_S: i64 = 3;
+
+/// What was measured, by name; times in microseconds.
+pub(crate) type Figures = Vec<(&'static str, f64)>;
+
+/// Starts a contender, lets the workload come, and tells what it was like.
+pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let redis = RedisServer::start();
+    let url = redis.url();
+    let from_s =
+        SystemClock.utc().0 / 1_000 + SETTLING_S + i64::try_from(workload.jobs / 1_000).expect("few");
+    let place = Place {
+        folder: folder.path(),
+        program: compile(folder.path(), "bench_job", &["-static"]),
+        records: folder.path().join("records"),
+        redis: &url,
+        once_s: from_s + 2,
+    };
+    let mut at_work = AtWork::start(contender, workload, &place);
+    let (from_ms, to_ms) = (from_s * 1_000, (from_s + workload.lasts_s) * 1_000);
+    // In the middle between two seconds: what comes is counted once.
+    sleep_until(from_ms - 500);
+    let besides: &[&str] = if matches!(contender, Contender::Obvious(_)) { &["set"] } else { &[] };
+    let (before, cpu_before) = (Served::by(&redis, besides), cpu_of(&at_work));
+    let killed_ms = workload.kills.then(|| {
+        sleep_until((from_ms + to_ms) / 2 - 500);
+        at_work.kill_first();
+        (from_ms + to_ms) / 2
+    });
+    sleep_until(to_ms - 500);
+    let (served, cpu_us) = (Served::by(&redis, besides).since(before), cpu_of(&at_work) - cpu_before);
+    let pss = at_work.pids().into_iter().filter_map(pss_kib).max().unwrap_or_default();
+    let seconds = workload.lasts_s as f64;
+    let idle = vec![
+        ("processor, % of a core, one process", cpu_us as f64 / seconds / 1e4 / contender.replicas() as f64),
+        ("memory (PSS), MiB, one process", pss as f64 / 1_024.0),
+    ];
+    if workload.coming == Coming::Never {
+        return idle;
+    }
+    sleep_until(to_ms + LAST_S * 1_000);
+    let starts = Starts::read(&place.records);
+    let mut figures = pace(workload, &starts, (from_ms, to_ms));
+    if matches!(contender, Contender::Redis(_) | Contender::Obvious(_)) {
+        let ticks = ticks(workload) as f64;
+        figures.push(("commands to Redis per tick", served.commands as f64 / ticks));
+        figures.push(("Redis processor per tick, µs", served.cpu_us as f64 / ticks));
+    }
+    if let Some(killed_ms) = killed_ms {
+        let late = |from: i64, to: i64| quantile(&starts.lateness_us(from, to), 1_000).unwrap_or_default();
+        let (usual, after) = (late(from_ms, killed_ms), late(killed_ms, killed_ms + 3_000));
+        figures.push(("latest within 3 s of the kill − latest before, ms", (after - usual) as f64 / 1e3));
+    }
+    figures
+}
+
+fn pace(workload: &Workload, starts: &Starts, (from_ms, to_ms): (i64, i64)) -> Figures {
+    let late = starts.lateness_us(from_ms, to_ms);
+    let ms = |of_thousand| quantile(&late, of_thousand).map_or(f64::NAN, |us| us as f64 / 1e3);
+    vec![
+        ("late, p50, ms", ms(500)),
+        ("late, p99, ms", ms(990)),
+        ("late, last, ms", ms(1_000)),
+        ("lost", ticks(workload) as f64 - late.len() as f64),
+        ("doubled", starts.doubled(from_ms, to_ms) as f64),
+    ]
+}
+
+/// How many ticks come.
+fn ticks(workload: &Workload) -> usize {
+    let times = match workload.coming {
+        Coming::Every(seconds) => usize::try_from(workload.lasts_s / seconds).expect("some"),
+        Coming::Once => 1,
+        Coming::Never => 0,
+    };
+    times * workload.jobs
+}
+
+fn cpu_of(at_work: &AtWork) -> i64 {
+    at_work.pids().into_iter().filter_map(cpu_us).sum()
+}
+
+/// Lets time pass, which is what is measured.
+fn sleep_until(at_ms: i64) {
+    let left = Duration::from_millis(u64::try_from(at_ms - SystemClock.utc().0).unwrap_or(0));
+    let (_open, never) = mpsc::channel::<()>();
+    // It can only time out.
+    let _ = never.recv_timeout(left);
+}

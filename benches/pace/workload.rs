@@ -1,0 +1,121 @@
+//! What is asked of each contender: which jobs come when, and for how long.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use crate::contender::Contender;
+
+/// When the jobs of a workload come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Coming {
+    /// All of them whenever the clock shows a multiple of so many seconds.
+    Every(i64),
+    /// All of them once, at an instant that is chosen when the contender is ready.
+    Once,
+    /// Not while anybody looks.
+    Never,
+}
+
+/// One workload.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Workload {
+    pub(crate) name: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) jobs: usize,
+    pub(crate) coming: Coming,
+    /// How long it is measured, in seconds.
+    pub(crate) lasts_s: i64,
+    /// A replica is killed in the middle.
+    pub(crate) kills: bool,
+    contenders: &'static [Contender],
+}
+
+const THREE: &[Contender] =
+    &[Contender::Floor, Contender::Redis(3), Contender::Local(3), Contender::Obvious(3)];
+
+impl Workload {
+    /// All of them.
+    pub(crate) const fn all() -> &'static [Self] {
+        const PLAIN: Workload = Workload {
+            name: "W1",
+            what: "10 jobs every second",
+            jobs: 10,
+            coming: Coming::Every(1),
+            lasts_s: 20,
+            kills: false,
+            contenders: THREE,
+        };
+        const W5: Workload =
+            Workload { name: "W5", what: "100 jobs every second", jobs: 100, lasts_s: 10, ..PLAIN };
+        &[
+            PLAIN,
+            Workload { name: "W2", what: "200 jobs every 5 s", jobs: 200, coming: Coming::Every(5), ..PLAIN },
+            Workload {
+                name: "W3",
+                what: "1,000 jobs at one instant",
+                jobs: 1_000,
+                coming: Coming::Once,
+                lasts_s: 8,
+                ..PLAIN
+            },
+            Workload {
+                name: "W4",
+                what: "10,000 idle jobs",
+                jobs: 10_000,
+                coming: Coming::Never,
+                contenders: &[Contender::Redis(1), Contender::Local(1)],
+                ..PLAIN
+            },
+            Workload {
+                name: "W4s",
+                what: "100 idle jobs",
+                jobs: 100,
+                coming: Coming::Never,
+                contenders: &[Contender::Redis(1), Contender::Local(1)],
+                ..PLAIN
+            },
+            Workload {
+                contenders: &[
+                    Contender::Floor,
+                    Contender::Redis(3),
+                    Contender::Redis(10),
+                    Contender::Redis(30),
+                ],
+                ..W5
+            },
+            Workload {
+                name: "W6",
+                what: "W5, and a replica is killed",
+                kills: true,
+                contenders: &[Contender::Redis(3)],
+                ..W5
+            },
+        ]
+    }
+
+    /// Who it is asked of.
+    pub(crate) const fn contenders(&self) -> &'static [Contender] {
+        self.contenders
+    }
+
+    /// Its jobs.toml, where a job that comes once does so at this second since the epoch.
+    pub(crate) fn jobs_toml(&self, once_s: i64, program: &Path, records: &Path) -> String {
+        let schedule = match self.coming {
+            Coming::Every(1) => "* * * * * *".to_owned(),
+            Coming::Every(seconds) => format!("*/{seconds} * * * * *"),
+            Coming::Once => {
+                let at = jiff::Timestamp::from_second(once_s)
+                    .expect("a time of today")
+                    .to_zoned(jiff::tz::TimeZone::UTC);
+                format!("{} {} {} {} {} *", at.second(), at.minute(), at.hour(), at.day(), at.month())
+            }
+            Coming::Never => "@yearly".to_owned(),
+        };
+        let mut text = "cluster = { name = \"bench\", store = \"local\" }\n".to_owned();
+        for job in 0..self.jobs {
+            writeln!(text, "[jobs.job{job}]\nschedule = {schedule:?}\ncommand = [{program:?}, {records:?}]")
+                .expect("text can be written to");
+        }
+        text
+    }
+}
