@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::evidence::Evidence;
+use crate::fault::{Fault, Kind};
 use crate::hands::PAUSED;
 use crate::jobs::{JobPlan, Policy};
 use crate::ledger::Recorded;
@@ -112,13 +113,20 @@ impl<'a> Book<'a> {
         if let Some(says) = entry.count.filter(|says| *says != is) {
             violations.push(Violation::Miscounted { job: job.clone(), tick_ms, says, is });
         }
-        let is_for_nothing =
-            record == OVERLAP && !self.was_going_on(tick_ms) && !self.clock_was_wrong(tick_ms)
-                || record == PAUSED_THEN && !self.was_paused(tick_ms);
+        let is_for_nothing = record == OVERLAP && !self.was_going_on(tick_ms) && !self.may_be_held(tick_ms)
+            || record == PAUSED_THEN && !self.was_paused(tick_ms);
         if is_for_nothing {
             violations.push(Violation::SkippedForNothing { job, tick_ms });
         }
         violations
+    }
+
+    /// Whether a lock was perhaps held at a tick's instant although nobody saw it: by a clock that was wrong, or by who did
+    /// not hear of its grant, asks again, and so proves that it lives.
+    fn may_be_held(&self, tick_ms: i64) -> bool {
+        let since_ms = tick_ms - self.job.lease_ms - self.job.start_deadline_ms;
+        let unheard = |fault: &Fault| fault.kind == Kind::DropReply && fault.touches(since_ms, tick_ms);
+        self.clock_was_wrong(tick_ms) || self.evidence.faults.iter().any(unheard)
     }
 
     /// Whether a tick that no fault came near did not run for the reason that its record gives.
@@ -165,14 +173,13 @@ impl<'a> Book<'a> {
     /// One run's end may be recorded in two lives of the store, and so may a tick that did not run, alone or with those after
     /// it; and a run that was cut short has a rerun.
     fn is_same(&self, one: &Recorded, other: &Recorded) -> bool {
-        let is_pair = |first: &Recorded, second: &Recorded| {
-            first.outcome == "interrupted" && first.cause != "rerun" && second.cause == "rerun"
-        };
+        // Also of a run that ended well, and whose replica was frozen before it could tell.
+        let is_rerun = (one.cause == "rerun") != (other.cause == "rerun");
         let is_both_lives = self.may_be_forgotten(one.tick_ms) || self.may_be_forgotten(other.tick_ms);
         is_both_lives && one.begins_as(other)
             || self.was_never_started(one, other)
             || self.was_never_started(other, one)
-            || self.job.policy == Policy::Reruns && (is_pair(one, other) || is_pair(other, one))
+            || self.job.policy == Policy::Reruns && is_rerun
             || one.run.is_some() && one.run == other.run && !self.evidence.losses_ms.is_empty()
     }
 

@@ -9,6 +9,7 @@ use nix::unistd::Pid;
 
 use crate::dice::Dice;
 use crate::fault::Kind;
+use crate::pause::pause;
 use crate::processes;
 use crate::resp::Request;
 use crate::server::Kept;
@@ -120,7 +121,11 @@ fn on_processes(world: &mut World, kind: Kind, at: usize, dice: &mut Dice) -> Op
         }
         Kind::StopReplica => stop(node, vec![replica], TWO_LEASES_MS),
         Kind::StopGuard => stop(node, guards, dice.between(3_000, 5_500)),
-        Kind::StopBoth => stop(node, both, dice.between(500, 2_000)),
+        Kind::StopBoth => {
+            let lasts_ms = dice.between(500, 2_000);
+            wake_after(both.clone(), lasts_ms);
+            stop(node, both, lasts_ms)
+        }
         _ => {
             // At one instant, as far as two signals can be.
             processes::signal_all(if kind == Kind::KillBoth { &both } else { &[] }, Signal::SIGKILL);
@@ -133,6 +138,15 @@ fn on_processes(world: &mut World, kind: Kind, at: usize, dice: &mut Dice) -> Op
 fn stop(node: String, pids: Vec<Pid>, lasts_ms: i64) -> Option<Begun> {
     processes::signal_all(&pids, Signal::SIGSTOP);
     begun(node, lasts_ms, Undo::Continue(pids))
+}
+
+/// Wakes processes in time, also where this program is held up: what is frozen for longer than its lease is out of hand.
+fn wake_after(pids: Vec<Pid>, lasts_ms: i64) {
+    let lasts = Duration::from_millis(u64::try_from(lasts_ms).expect("not negative"));
+    std::thread::spawn(move || {
+        pause(lasts);
+        processes::signal_all(&pids, Signal::SIGCONT);
+    });
 }
 
 fn on_server(world: &mut World, kind: Kind, dice: &mut Dice) -> Option<Begun> {
