@@ -107,19 +107,21 @@ async fn under_lock(
     }
     witness.sum_up();
     let by_signal = signalled.map(by_signal);
+    let is_interrupted = had_terminal && by_signal.is_none() && ended_by_interrupt(&visit);
     let exit = match visit {
-        Visit::Ran(ended) => {
-            let by_itself = by_signal.is_none() && ended.verdict.reason.is_none();
-            let by_interrupt = ended.signal == Some(INTERRUPT) && !is_ignored(INTERRUPT);
-            let is_interrupted = had_terminal && by_itself && by_interrupt;
-            return Ok((how_it_ended(args, &ended, by_signal)?, is_interrupted));
-        }
+        Visit::Ran(ended) => how_it_ended(args, &ended, by_signal),
         Visit::Held(holder) => Err(conflict(args, holder.as_ref())),
         Visit::Unreachable(why) => Err(Failure::store(&label, &StoreError::NotSent(why))),
         Visit::NewerSchema(schema) => Err(newer(args, schema)),
         Visit::Stopped => Ok(by_signal.unwrap_or(Exit::Failed)),
     };
-    Ok((exit?, false))
+    Ok((exit?, is_interrupted))
+}
+
+/// Whether the command ended as by Ctrl-C, which ends this process as well.
+fn ended_by_interrupt(visit: &Visit) -> bool {
+    let Visit::Ran(ended) = visit else { return false };
+    ended.verdict.reason.is_none() && ended.signal == Some(INTERRUPT) && !is_ignored(INTERRUPT)
 }
 
 fn by_signal(number: i32) -> Exit {

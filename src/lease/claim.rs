@@ -240,9 +240,11 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
     // Ticks passed over for the same reason are those right before it.
-    let passed = draft.entries.pop_if(|passed| passed.joined(&entry).is_some());
-    let entry = passed.and_then(|passed| passed.joined(&entry)).unwrap_or(entry);
-    draft.entries.push(entry);
+    let both = draft.entries.last().and_then(|passed| passed.joined(&entry));
+    if both.is_some() {
+        draft.entries.pop();
+    }
+    draft.entries.push(both.unwrap_or(entry));
     draft.answer(Answer::Consumed(verdict))
 }
 

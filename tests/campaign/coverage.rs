@@ -162,7 +162,7 @@ impl<'a> Book<'a> {
 
     /// The ticks that a record stands for, since the campaign began.
     fn ticks_of(&self, entry: &Recorded) -> impl Iterator<Item = i64> {
-        let first = entry.after_ms.map_or(entry.tick_ms, |after| after + 1);
+        let first = entry.begins_after() + 1;
         self.job.ticks(first.max(self.evidence.from_ms - SETTLING_MS), entry.tick_ms)
     }
 

@@ -117,26 +117,27 @@ impl Hands {
                 self.under_way.push(it);
                 continue;
             };
-            if it.act == Act::Pause {
-                // It may be done also where nobody could be told so.
-                self.deeds.pauses_ms.push((it.begun_ms, now + PAUSE_MS));
-            }
+            self.may_have_paused(&it);
             if status.success() {
                 self.is_done(it.act);
             }
         }
     }
 
+    /// A pause may be done also where nobody could be told so.
+    fn may_have_paused(&mut self, it: &UnderWay) {
+        if it.act == Act::Pause {
+            self.deeds.pauses_ms.push((it.begun_ms, now_ms() + PAUSE_MS));
+        }
+    }
+
     /// They go home.
     pub(crate) fn rest(mut self) -> Deeds {
         self.hear();
-        let now = now_ms();
         for it in std::mem::take(&mut self.under_way) {
-            if it.act == Act::Pause {
-                self.deeds.pauses_ms.push((it.begun_ms, now + PAUSE_MS));
-            }
+            self.may_have_paused(&it);
         }
-        std::mem::take(&mut self.deeds)
+        self.deeds
     }
 }
 

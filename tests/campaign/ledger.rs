@@ -25,17 +25,20 @@ pub(crate) struct Recorded {
 impl Recorded {
     /// Whether it stands for this tick. Of a run by hand no tick of the schedule is told.
     pub(crate) fn covers(&self, tick_ms: i64) -> bool {
-        let from = self.after_ms.unwrap_or(self.tick_ms - 1);
-        self.cause != "manual" && from < tick_ms && tick_ms <= self.tick_ms
+        self.cause != "manual" && self.begins_after() < tick_ms && tick_ms <= self.tick_ms
+    }
+
+    /// It stands for the ticks after this instant.
+    pub(crate) fn begins_after(&self) -> i64 {
+        self.after_ms.unwrap_or(self.tick_ms - 1)
     }
 
     /// Whether both tell of ticks that did not run from the same one on, and for the same reason.
     pub(crate) fn begins_as(&self, other: &Self) -> bool {
-        let from = |it: &Self| it.after_ms.unwrap_or(it.tick_ms - 1);
         let is_without_run = self.run.is_none() && other.run.is_none();
         let is_alike =
             (&self.job, &self.cause, self.verdict()) == (&other.job, &other.cause, other.verdict());
-        is_without_run && is_alike && from(self) == from(other)
+        is_without_run && is_alike && self.begins_after() == other.begins_after()
     }
 
     /// Whether an entry of before has given way to this one, of more ticks: it is not there any more.
@@ -110,8 +113,7 @@ impl Ledger {
 
 /// Whether both say what became of a tick, and it was not a run that was cut short and its rerun.
 fn contradicts(one: &Recorded, other: &Recorded) -> bool {
-    let from = |it: &Recorded| it.after_ms.unwrap_or(it.tick_ms - 1);
-    let share_a_tick = from(one).max(from(other)) < one.tick_ms.min(other.tick_ms);
+    let share_a_tick = one.begins_after().max(other.begins_after()) < one.tick_ms.min(other.tick_ms);
     let is_schedules = one.cause != "manual" && other.cause != "manual";
     let is_rerun = (one.cause == "rerun") != (other.cause == "rerun");
     let is_same_run = one.run.is_some() && one.run == other.run;
