@@ -20,8 +20,11 @@ use history::History;
 use pair::Pair;
 use support::redis_server::RedisServer;
 
-/// Steps of all histories together.
+/// Steps of all histories together, at least.
 const STEPS: usize = 50_000;
+
+/// The histories go on to as many steps while they have not met every case: some are rare, and luck is no failure.
+const STEPS_AT_MOST: usize = 4 * STEPS;
 
 /// A history as long as this has met all kinds of records; a new one starts from none.
 const STEPS_PER_HISTORY: usize = 400;
@@ -72,6 +75,14 @@ impl Reached {
             let kind = kind(request);
             self.entries.insert(format!("{kind}: {} {}{several}", entry.cause, entry.verdict()));
         }
+    }
+
+    /// The cases that no history met.
+    fn missing(&self) -> Vec<&'static str> {
+        let answers = Answer::NAMES.into_iter().filter(|answer| !self.answers.contains(answer));
+        let entries = ENTRIES.into_iter().filter(|entry| !self.entries.contains(*entry));
+        let joined = (self.joined == 0).then_some("an entry that goes on");
+        answers.chain(entries).chain(joined).collect()
     }
 }
 
@@ -200,17 +211,17 @@ async fn the_scripts_decide_as_the_function_does() {
     let mut pair = Pair::meet(&server).await;
     let mut reached = Reached::default();
     let first = first_seed();
-    for history in 0..STEPS / STEPS_PER_HISTORY {
+    for history in 0..STEPS_AT_MOST / STEPS_PER_HISTORY {
+        if history * STEPS_PER_HISTORY >= STEPS && reached.missing().is_empty() {
+            break;
+        }
         let seed = first + history as u128;
         if let Err(difference) = compare(&mut pair, seed, &mut reached, straight).await {
             panic!("{difference}");
         }
     }
-    let missing: Vec<_> = Answer::NAMES.iter().filter(|answer| !reached.answers.contains(**answer)).collect();
-    assert!(missing.is_empty(), "never answered: {missing:?}, from SOLOCRON_TEST_SEED={first}");
-    let missing: Vec<_> = ENTRIES.iter().filter(|entry| !reached.entries.contains(**entry)).collect();
-    assert!(missing.is_empty(), "never entered: {missing:?}, from SOLOCRON_TEST_SEED={first}: {reached:#?}");
-    assert!(reached.joined > 0, "no entry ever went on, from SOLOCRON_TEST_SEED={first}");
+    let missing = reached.missing();
+    assert!(missing.is_empty(), "never met: {missing:?}, from SOLOCRON_TEST_SEED={first}: {reached:#?}");
 }
 
 #[tokio::test]
