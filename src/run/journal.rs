@@ -1,12 +1,15 @@
 //! `runs.jsonl`: one line per finished run, oldest first. Replicas that share a state directory write it one at a time, and
 //! a line torn by a crash costs only itself.
 
+use std::collections::VecDeque;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::disk::Disk;
@@ -30,14 +33,83 @@ const LOCK_RETRY: Duration = Duration::from_millis(5);
 /// compaction per line stays constant.
 const GROWTH: u64 = 64 * 1024;
 
+/// Lines that could not be written wait for the next that can; beyond this many, the oldest are lost.
+const LATE_LINES: usize = 1_000;
+
 /// The journal of a state directory.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
     lock: PathBuf,
     disk: Disk,
+    queue: Arc<Queue>,
+    /// Whoever has it writes for all that wait.
+    turn: tokio::sync::Mutex<()>,
     /// Its length after the last compaction of this process.
     compacted: AtomicU64,
+}
+
+/// Lines on their way into the journal. Each leaves it once it is written, by the thread that wrote it: also where nobody
+/// waits for that thread any more.
+#[derive(Debug, Default)]
+struct Queue(Mutex<VecDeque<Line>>);
+
+#[derive(Debug)]
+struct Line {
+    number: u64,
+    text: Vec<u8>,
+    /// Who waits for it.
+    told: Option<oneshot::Sender<Result<(), Arc<RunError>>>>,
+}
+
+impl Queue {
+    fn lines(&self) -> MutexGuard<'_, VecDeque<Line>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a line at the end. What comes of the first attempt to write it.
+    fn push(&self, text: Vec<u8>) -> oneshot::Receiver<Result<(), Arc<RunError>>> {
+        let (told, written) = oneshot::channel();
+        let mut lines = self.lines();
+        let number = lines.back().map_or(0, |last| last.number + 1);
+        lines.push_back(Line { number, text, told: Some(told) });
+        written
+    }
+
+    /// Appends every line that waits by now to the file.
+    fn write_to(&self, path: &Path) -> io::Result<()> {
+        let (last, text) = {
+            let lines = self.lines();
+            let Some(last) = lines.back() else { return Ok(()) };
+            (last.number, lines.iter().flat_map(|line| &line.text).copied().collect::<Vec<u8>>())
+        };
+        LogFile::open(path)?.append_all_or_nothing(&text)?;
+        let mut lines = self.lines();
+        while lines.front().is_some_and(|line| line.number <= last)
+            && let Some(line) = lines.pop_front()
+        {
+            // Nobody waits for a line that comes late, or does not listen any more.
+            if let Some(told) = line.told {
+                let _ = told.send(Ok(()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing could be written.
+    fn failed(&self, error: RunError) {
+        let error = Arc::new(error);
+        let mut lines = self.lines();
+        for line in lines.iter_mut() {
+            if let Some(told) = line.told.take() {
+                // Who does not listen any more does not want to know.
+                let _ = told.send(Err(Arc::clone(&error)));
+            }
+        }
+        while lines.len() > LATE_LINES {
+            lines.pop_front();
+        }
+    }
 }
 
 impl Journal {
@@ -46,25 +118,46 @@ impl Journal {
             path: state_dir.join("runs.jsonl"),
             lock: state_dir.join("runs.lock"),
             disk,
+            queue: Arc::default(),
+            turn: tokio::sync::Mutex::default(),
             compacted: AtomicU64::new(0),
         }
     }
 
-    /// Appends an entry.
-    pub(super) async fn append(&self, entry: &RunEntry) -> Result<(), RunError> {
+    /// Appends an entry. After an error it waits in memory, and is written before the next one that can be.
+    pub(super) async fn append(&self, entry: &RunEntry) -> Result<(), Arc<RunError>> {
         let mut line = serde_json::to_vec(entry).expect("an entry has string keys and no failing values");
         line.push(b'\n');
-        let lock = self.locked().await?;
-        let path = self.path.clone();
-        self.blocking(move || {
-            let appended = LogFile::open(&path).and_then(|mut file| file.append(&line));
-            lock.unlock().and(appended)
-        })
-        .await
+        let mut written = self.queue.push(line);
+        let told = "who writes tells all that wait";
+        // Lines of runs that end together share one lock and one write. Who was told does not try once more.
+        let turn = tokio::select! {
+            biased;
+            written = &mut written => return written.expect(told),
+            turn = self.turn.lock() => turn,
+        };
+        self.write(turn).await;
+        written.await.expect(told)
+    }
+
+    /// Writes what waits from earlier.
+    pub(super) async fn flush(&self) {
+        self.write(self.turn.lock().await).await;
+    }
+
+    async fn write(&self, _turn: tokio::sync::MutexGuard<'_, ()>) {
+        if self.queue.lines().is_empty() {
+            return;
+        }
+        let (queue, path) = (Arc::clone(&self.queue), self.path.clone());
+        if let Err(error) = self.under_lock(move || queue.write_to(&path)).await {
+            self.queue.failed(error);
+        }
     }
 
     /// Drops the lines that `policy` does not keep.
     pub(super) async fn compact(&self, policy: LogRetention, now: UtcMillis) -> Result<(), RunError> {
+        self.flush().await;
         let grown_to = self.compacted.load(Ordering::Relaxed);
         let path = self.path.clone();
         let measured = self.blocking(move || Ok(fs::metadata(path).map_or(0, |metadata| metadata.len())));
@@ -72,13 +165,9 @@ impl Journal {
         if length == 0 || (grown_to > 0 && length < grown_to + grown_to / 4 + GROWTH) {
             return Ok(());
         }
-        let lock = self.locked().await?;
         let path = self.path.clone();
-        let left = self.blocking(move || {
-            let left = rewrite(&path, &policy, now);
-            lock.unlock().and(left)
-        });
-        self.compacted.store(left.await?, Ordering::Relaxed);
+        let left = self.under_lock(move || rewrite(&path, &policy, now)).await?;
+        self.compacted.store(left, Ordering::Relaxed);
         Ok(())
     }
 
@@ -88,26 +177,20 @@ impl Journal {
         Ok(lines.filter_map(|line| serde_json::from_slice(&line).ok()))
     }
 
-    /// Waits for the lock that all writers take. It is to be unlocked, not just closed: a child that is being started has
-    /// a copy of the file until its exec.
-    async fn locked(&self) -> Result<File, RunError> {
-        let path = self.lock.clone();
-        let open = move || {
-            path.parent().map_or(Ok(()), create_folder)?;
-            log_file::options().open(&path)
-        };
-        let file = self.blocking(open).await?;
+    /// Does this work once, while holding the lock that all writers take, as soon as that is free.
+    async fn under_lock<T: Send + 'static>(
+        &self,
+        work: impl Fn() -> io::Result<T> + Clone + Send + 'static,
+    ) -> Result<T, RunError> {
         let deadline = Instant::now() + LOCK_WAIT;
         loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::Error(error)) => return Err(RunError::file(&self.lock, error)),
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => sleep(LOCK_RETRY).await,
-                Err(TryLockError::WouldBlock) => {
-                    return Err(RunError::JournalHeld {
-                        path: self.lock.clone(),
-                        seconds: LOCK_WAIT.as_secs(),
-                    });
+            let (lock, work) = (self.lock.clone(), work.clone());
+            match self.blocking(move || if_free(&lock, work)).await? {
+                Some(done) => return Ok(done),
+                None if Instant::now() < deadline => sleep(LOCK_RETRY).await,
+                None => {
+                    let seconds = LOCK_WAIT.as_secs();
+                    return Err(RunError::JournalHeld { path: self.lock.clone(), seconds });
                 }
             }
         }
@@ -119,6 +202,21 @@ impl Journal {
         F: FnOnce() -> io::Result<T> + Send + 'static,
     {
         self.disk.work(PATIENCE, work, drop).await.map_err(|error| RunError::file(&self.path, error))
+    }
+}
+
+/// Does the work while holding the lock; nothing where another process holds it. It is unlocked, and not just closed: a
+/// child that is being started has a copy of the file until its exec.
+fn if_free<T>(lock: &Path, work: impl FnOnce() -> io::Result<T>) -> io::Result<Option<T>> {
+    lock.parent().map_or(Ok(()), create_folder)?;
+    let file = log_file::options().open(lock)?;
+    match file.try_lock() {
+        Ok(()) => {
+            let done = work();
+            file.unlock().and(done).map(Some)
+        }
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
@@ -160,56 +258,4 @@ fn rewrite(path: &Path, policy: &LogRetention, now: UtcMillis) -> io::Result<u64
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::entry::tests::entry;
-    use super::*;
-
-    const POLICY: LogRetention =
-        LogRetention { keep: Duration::from_secs(100), keep_runs: 2, max_bytes: u64::MAX };
-
-    fn jobs_and_times(journal: &Journal) -> Vec<(String, i64)> {
-        let entries = journal.entries().unwrap();
-        entries.map(|entry| (entry.job.to_string(), entry.finished.unwrap().0)).collect()
-    }
-
-    #[tokio::test]
-    async fn a_torn_line_costs_only_itself() {
-        let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::new(folder.path(), Disk::default());
-        assert_eq!(jobs_and_times(&journal), []);
-        journal.append(&entry("a", 1)).await.unwrap();
-        let whole = fs::read(&journal.path).unwrap();
-        fs::write(&journal.path, [whole.as_slice(), &whole[..whole.len() / 2]].concat()).unwrap();
-        journal.append(&entry("b", 2)).await.unwrap();
-        assert_eq!(jobs_and_times(&journal), [("a".into(), 1), ("b".into(), 2)]);
-    }
-
-    #[tokio::test]
-    async fn a_journal_that_another_process_holds_is_given_up_after_a_while() {
-        let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::new(folder.path(), Disk::default());
-        let other = log_file::options().open(&journal.lock).unwrap();
-        other.lock().unwrap();
-        let error = journal.append(&entry("a", 1)).await.expect_err("it is held");
-        assert!(error.to_string().contains("runs.lock` is held by another process for over 2 s"), "{error}");
-        other.unlock().unwrap();
-        journal.append(&entry("a", 1)).await.unwrap();
-    }
-
-    #[tokio::test]
-    async fn compaction_keeps_the_newest_runs_of_each_job_and_drops_torn_lines() {
-        let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::new(folder.path(), Disk::default());
-        for (job, finished) in [("a", 1_000), ("b", 150_000), ("a", 160_000), ("a", 170_000), ("a", 180_000)]
-        {
-            journal.append(&entry(job, finished)).await.unwrap();
-        }
-        LogFile::open(&journal.path).unwrap().append(b"{\"job\":\n").unwrap();
-        journal.compact(POLICY, UtcMillis(200_000)).await.unwrap();
-        assert_eq!(
-            jobs_and_times(&journal),
-            [("b".into(), 150_000), ("a".into(), 170_000), ("a".into(), 180_000)]
-        );
-        assert_eq!(lines(&journal.path).unwrap().count(), 3);
-    }
-}
+mod tests;

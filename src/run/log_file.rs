@@ -35,6 +35,15 @@ impl LogFile {
     pub(super) fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         self.file.write_all(lines)
     }
+
+    /// The same, for whoever tries again after an error, and is alone with the file: nothing of the batch is left then.
+    pub(super) fn append_all_or_nothing(&mut self, lines: &[u8]) -> io::Result<()> {
+        let length = self.file.metadata()?.len();
+        self.append(lines).inspect_err(|_| {
+            // The first error is the one to tell; what is left of the batch may be there twice then.
+            let _ = self.file.set_len(length);
+        })
+    }
 }
 
 fn is_torn(file: &mut File) -> io::Result<bool> {

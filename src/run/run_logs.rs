@@ -89,7 +89,7 @@ impl RunLogs {
         let entry = entry.ended(attempt, ended);
         let (job, run) = (&entry.job, entry.run);
         if let Err(error) = self.journal.append(&entry).await {
-            tracing::warn!(%job, %run, %error, "run cannot be noted in the journal");
+            tracing::warn!(%job, %run, %error, "run cannot be noted in the journal now");
         }
         self.take_down(job, run, marker).await;
     }
@@ -133,11 +133,11 @@ impl RunLogs {
         let noted = match self.disk.work(END_PATIENCE, is_noted, drop).await {
             Ok(Ok(true)) => Ok(()),
             Ok(Ok(false)) => self.journal.append(entry).await,
-            Ok(Err(error)) => Err(error),
-            Err(error) => Err(RunError::file(&self.state_dir, error)),
+            Ok(Err(error)) => Err(error.into()),
+            Err(error) => Err(RunError::file(&self.state_dir, error).into()),
         };
         if let Err(error) = noted {
-            tracing::warn!(%job, %run, %error, "run cannot be noted in the journal");
+            tracing::warn!(%job, %run, %error, "run cannot be noted in the journal now");
         }
         let sign = run_files::path(&self.state_dir, (job, run), "running");
         if let Err(error) = self.disk.work(END_PATIENCE, move || fs::remove_file(sign), drop).await {
@@ -168,6 +168,11 @@ impl RunLogs {
     /// Where the output of a run is, if it printed any.
     pub fn log_path(&self, job: &JobName, run: RunId) -> PathBuf {
         run_files::path(&self.state_dir, (job, run), "log")
+    }
+
+    /// Notes what could not be noted in the journal so far, if that is possible now.
+    pub async fn flush(&self) {
+        self.journal.flush().await;
     }
 
     /// Deletes what is kept no longer. To be called at start and after runs; it does something once a minute.
