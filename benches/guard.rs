@@ -17,6 +17,7 @@ use solocron::run::{
     Guards, Identity, JobOutput, Launch, Reins, RunLogs, StopOrder, StopReason, Streams, attempt,
 };
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 /// Enough for a median that hardly moves.
 const RUNS: usize = 400;
@@ -58,7 +59,8 @@ struct Bench {
 
 impl Bench {
     fn reins(&self) -> Reins {
-        Reins { stops: self.stops.subscribe(), deadlines: self.deadlines.subscribe() }
+        let (stops, deadlines) = (self.stops.subscribe(), self.deadlines.subscribe());
+        Reins { stops, deadlines, born: CancellationToken::new() }
     }
 
     async fn guarded(&self) -> Duration {

@@ -15,7 +15,7 @@ use solocron::job::{ClusterName, JobName, NodeName, Outcome, Reason, UtcMillis, 
 use solocron::lease::{Answer, BootInstant, Record, Reply, Request};
 use solocron::replica::{Event, Events, Job, Ledger, Reload, Replica, Stop};
 use solocron::run::{Guards, JobOutput, LogRetention, RunLogs};
-use solocron::store::{Answered, Beat, Concern, JobEntries, LocalStore, Pulse, Replied, Store};
+use solocron::store::{Answered, Beat, Concern, Hint, JobEntries, LocalStore, Pulse, Replied, Store};
 use tempfile::TempDir;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -131,6 +131,10 @@ impl Store for SleptThrough {
 
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>> {
         self.store.history(jobs, newest)
+    }
+
+    fn hints(&self) -> mpsc::Receiver<Hint> {
+        self.store.hints()
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {

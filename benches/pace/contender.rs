@@ -107,18 +107,29 @@ fn start(contender: Contender, number: usize, workload: &Workload, place: &Place
 }
 
 fn solocron(contender: Contender, number: usize, workload: &Workload, place: &Place<'_>) -> Command {
-    let file = place.folder.join("jobs.toml");
     let text = workload.jobs_toml(place.once_s, &place.program, &place.records);
-    std::fs::write(&file, text).expect("a writable folder");
-    let state = match contender {
-        Contender::Local(_) => place.folder.join("state"),
-        _ => place.folder.join(format!("n{number}")),
-    };
-    let store = if matches!(contender, Contender::Local(_)) { "local" } else { place.redis };
-    let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
-    command.args(["run", "--log-level", "warn", "--store", store, "--node", &format!("n{number}")]);
-    command.arg("--config").arg(file).arg("--state-dir").arg(state);
+    std::fs::write(place.folder.join("jobs.toml"), text).expect("a writable folder");
+    let mut command = of_solocron(contender, number, place);
+    command.args(["run", "--log-level", "warn", "--node", &format!("n{number}")]);
     command
+}
+
+/// A command about the jobs of this place.
+fn of_solocron(contender: Contender, number: usize, place: &Place<'_>) -> Command {
+    let (store, state) = match contender {
+        Contender::Local(_) => ("local", place.folder.join("state")),
+        _ => (place.redis, place.folder.join(format!("n{number}"))),
+    };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
+    command.args(["--store", store, "--config"]).arg(place.folder.join("jobs.toml"));
+    command.arg("--state-dir").arg(state);
+    command
+}
+
+/// What `status` says, as JSON.
+pub(crate) fn status(contender: Contender, place: &Place<'_>) -> serde_json::Value {
+    let output = of_solocron(contender, 0, place).args(["status", "--format", "json"]).output();
+    serde_json::from_slice(&output.expect("the program was built").stdout).unwrap_or_default()
 }
 
 /// What the other two need to know: how many jobs, every how many seconds, or 0 and when, the command and its file.

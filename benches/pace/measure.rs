@@ -6,7 +6,7 @@ use std::time::Duration;
 use solocron::clock::{Clock, SystemClock};
 
 use crate::c_program::compile;
-use crate::contender::{AtWork, Contender, Place};
+use crate::contender::{AtWork, Contender, Place, status};
 use crate::costs::{Served, cpu_us, pss_kib};
 use crate::lateness::{Starts, quantile};
 use crate::redis_server::RedisServer;
@@ -18,13 +18,22 @@ const SETTLING_S: i64 = 8;
 /// What comes last has started by then.
 const LAST_S: i64 = 3;
 
-/// What was measured, by name; times in microseconds.
+/// The stages of a start, and what their median and their 99th percentile are called.
+const STAGES: [(&str, &str, &str); 4] = [
+    ("claim", "stage claim, p50, ms", "stage claim, p99, ms"),
+    ("grant", "stage grant, p50, ms", "stage grant, p99, ms"),
+    ("prepare", "stage prepare, p50, ms", "stage prepare, p99, ms"),
+    ("spawn", "stage spawn, p50, ms", "stage spawn, p99, ms"),
+];
+
+/// What was measured, by name; times in milliseconds.
 pub(crate) type Figures = Vec<(&'static str, f64)>;
 
 /// Starts a contender, lets the workload come, and tells what it was like.
 pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
-    let redis = RedisServer::start();
+    // The other one is asked for nothing but what it costs.
+    let (redis, nobodys) = (RedisServer::start(), RedisServer::start());
     let url = redis.url();
     let from_s =
         SystemClock.utc().0 / 1_000 + SETTLING_S + i64::try_from(workload.jobs / 1_000).expect("few");
@@ -41,6 +50,7 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
     sleep_until(from_ms - 500);
     let besides: &[&str] = if matches!(contender, Contender::Obvious(_)) { &["set"] } else { &[] };
     let (before, cpu_before) = (Served::by(&redis, besides), cpu_of(&at_work));
+    let idle_before = Served::by(&nobodys, &[]);
     let killed_ms = workload.kills.then(|| {
         sleep_until((from_ms + to_ms) / 2 - 500);
         at_work.kill_first();
@@ -48,6 +58,7 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
     });
     sleep_until(to_ms - 500);
     let (served, cpu_us) = (Served::by(&redis, besides).since(before), cpu_of(&at_work) - cpu_before);
+    let idle_us = Served::by(&nobodys, &[]).since(idle_before).cpu_us;
     let pss = at_work.pids().into_iter().filter_map(pss_kib).max().unwrap_or_default();
     let seconds = workload.lasts_s as f64;
     let idle = vec![
@@ -62,8 +73,17 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
     let mut figures = pace(workload, &starts, (from_ms, to_ms));
     if matches!(contender, Contender::Redis(_) | Contender::Obvious(_)) {
         let ticks = ticks(workload) as f64;
-        figures.push(("commands to Redis per tick", served.commands as f64 / ticks));
-        figures.push(("Redis processor per tick, µs", served.cpu_us as f64 / ticks));
+        let beats = if matches!(contender, Contender::Redis(_)) {
+            contender.replicas() as f64 * seconds
+        } else {
+            0.0
+        };
+        figures
+            .push(("commands to Redis per tick, heartbeats apart", (served.commands as f64 - beats) / ticks));
+        figures.push(("Redis processor per tick, idle apart, µs", (served.cpu_us - idle_us) as f64 / ticks));
+    }
+    if matches!(contender, Contender::Redis(_) | Contender::Local(_)) {
+        figures.extend(stages(&status(contender, &place)));
     }
     if let Some(killed_ms) = killed_ms {
         let late = |from: i64, to: i64| quantile(&starts.lateness_us(from, to), 1_000).unwrap_or_default();
@@ -83,6 +103,24 @@ fn pace(workload: &Workload, starts: &Starts, (from_ms, to_ms): (i64, i64)) -> F
         ("lost", ticks(workload) as f64 - late.len() as f64),
         ("doubled", starts.doubled(from_ms, to_ms) as f64),
     ]
+}
+
+/// The stages of a start, by what replicas tell of themselves: the mean of their medians, and the slowest.
+fn stages(status: &serde_json::Value) -> Figures {
+    let replicas = status["replicas"].as_array().map_or(&[][..], Vec::as_slice);
+    let of = |stage: &str, quantile: &str| -> Vec<f64> {
+        let times = replicas.iter().filter_map(|replica| replica["stages"].as_array()).flatten();
+        times.filter(|times| times["stage"] == stage).filter_map(|times| times[quantile].as_f64()).collect()
+    };
+    let mut figures = Vec::new();
+    for (stage, median, slowest) in STAGES {
+        let (usual, slow) = (of(stage, "p50_us"), of(stage, "p99_us"));
+        if !usual.is_empty() {
+            figures.push((median, usual.iter().sum::<f64>() / usual.len() as f64 / 1e3));
+            figures.push((slowest, slow.into_iter().fold(0.0, f64::max) / 1e3));
+        }
+    }
+    figures
 }
 
 /// How many ticks come.

@@ -56,6 +56,7 @@ fn failed(tail: &str) -> Ended {
         started: UtcMillis(NOON + 300_000),
         finished: UtcMillis(NOON + 305_000),
         log_bytes: 0,
+        birth: crate::run::Birth::default(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! What `status` tells people: a sentence for each thing that is wrong, and two tables.
 
+use std::time::Duration;
+
 use crate::job::UtcMillis;
 
 use super::status_view::{JobView, LockView, PausedView, ReplicaView, StatusView};
@@ -49,7 +51,8 @@ fn counted(count: usize, noun: &str) -> String {
 }
 
 fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
-    let mut table = Table::new(&["REPLICA", "STATE", "UP", "HEARD", "VERSION", "FILE", "LABELS", "RUNNING"]);
+    let mut table =
+        Table::new(&["REPLICA", "STATE", "UP", "HEARD", "VERSION", "FILE", "LABELS", "LATE", "RUNNING"]);
     for replica in replicas {
         let Rfc3339(started) = replica.started;
         let Rfc3339(heard) = replica.heard;
@@ -73,10 +76,18 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
             Cell::plain(&replica.version),
             Cell::new(file, file_tone),
             Cell::plain(labels.join(" ")),
+            Cell::maybe(late(replica)),
             Cell::plain(running.join(" ")),
         ]);
     }
     table.render()
+}
+
+/// `2ms, at worst 15ms`: half of its starts were no later than the first, all but one of a hundred no later than the second.
+fn late(replica: &ReplicaView) -> Option<String> {
+    let late = replica.stages.iter().find(|times| times.stage == "late")?;
+    let [usual, worst] = [late.p50_us, late.p99_us].map(|micros| span(Duration::from_micros(micros)));
+    Some(format!("{usual}, at worst {worst}"))
 }
 
 fn jobs(jobs: &[JobView], now: UtcMillis) -> String {

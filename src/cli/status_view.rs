@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::job::{Cause, Fence, JobName, Label, NodeName, RunId, Tick};
 use crate::lease::{Pausing, Record, ScheduleHash};
-use crate::store::Peer;
+use crate::store::{Peer, StageTimes};
 
 use super::past::PastTick;
 use super::survey::{JobState, Survey};
@@ -41,6 +41,8 @@ pub(crate) struct ReplicaView {
     pub(crate) same_file: bool,
     pub(crate) labels: Vec<Label>,
     pub(crate) running: Vec<RunView>,
+    /// How long it takes to start what it was granted, stage by stage; `late` is all of them together.
+    pub(crate) stages: Vec<StageTimes>,
 }
 
 /// A run that a replica is at.
@@ -120,6 +122,7 @@ fn replica(peer: &Peer, survey: &Survey, config: &Config) -> ReplicaView {
         same_file: beat.file == config.fingerprint,
         labels: beat.labels.clone(),
         running: beat.running.iter().map(|run| RunView { job: run.job.clone(), run: run.run }).collect(),
+        stages: beat.stages.clone(),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::job::{
     Cause, JobName, JobSpec, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, UtcMillis, Verdict,
 };
 use crate::lease::{Answer, BootInstant, Caller, Claim, Finish, Holding, Open, Request, ScheduleHash};
-use crate::store::{Beat, BeatRun, LocalStore, Store};
+use crate::store::{Beat, BeatRun, LocalStore, StageTimes, Store};
 
 use super::args::{Cli, Command, Reading};
 use super::screen::Screen;
@@ -238,6 +238,7 @@ impl Bench {
             labels: Vec::new(),
             full: false,
             ahead_ms: None,
+            stages: vec![StageTimes { stage: "late".into(), p50_us: 2_100, p99_us: 15_900 }],
         })
         .await;
     }

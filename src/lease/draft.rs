@@ -12,7 +12,7 @@ use super::{
 pub(super) const SYNC_TOLERANCE: Duration = Duration::from_secs(1);
 
 /// A tick may be granted this much before its instant by the store's clock: replicas' clocks differ a little.
-pub(super) const EARLY_TOLERANCE: Duration = Duration::from_millis(200);
+pub(crate) const EARLY_TOLERANCE: Duration = Duration::from_millis(200);
 
 /// Every replica that reaches the store has learnt of another life of it by then, and has told what it remembers.
 const SETTLING: Duration = Duration::from_secs(5);

@@ -1,5 +1,5 @@
 //! Records and entries as named text fields: the one stored form, for Redis hashes and streams and for the embedded
-//! store alike. An absent value is an empty text in a record, and no field in an entry.
+//! store alike. An absent value is an empty text or no field in a record, and no field in an entry.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

@@ -22,6 +22,7 @@ mod switch;
 pub use deadline::{BootInstant, Deadline, Pace};
 pub use decide::decide;
 pub use draft::Decision;
+pub(crate) use draft::EARLY_TOLERANCE;
 pub use entry::Entry;
 pub use fields::FieldError;
 pub use operate::{Act, Operate, Pausing};

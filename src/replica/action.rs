@@ -163,6 +163,8 @@ pub enum Finding {
         /// How it ended.
         how: Option<Verdict>,
     },
+    /// Its run was cut short, and it does not run once more.
+    NotRerun,
     /// This replica's claim decided that it does not run.
     Consumed(Verdict),
     /// It waits for the lock's holder.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::job::{JobSpec, Outcome};
 use crate::lease::BootInstant;
@@ -33,6 +34,8 @@ pub(super) struct Attempts {
     pub(super) line: Line,
     /// Until when they may go on.
     pub(super) deadlines: watch::Receiver<BootInstant>,
+    /// Cancelled once the first of them has begun.
+    pub(super) born: CancellationToken,
 }
 
 /// How the pause before the next attempt ended.
@@ -46,11 +49,14 @@ enum Waited {
 }
 
 impl Attempts {
-    /// Makes them, and returns the number of the last, and how it ended.
+    /// Makes them, and returns the number of the last, and how it ended; born with the first.
     pub(super) async fn make(mut self, log: &RunLog) -> (u32, Ended) {
         let first = self.launch.identity.attempt;
         let mut count = 1;
         let mut ended = self.attempt(log).await;
+        let birth = ended.birth;
+        // If it did not begin, it is no start under way any more.
+        self.born.cancel();
         while let Some(pause) = self.retries.pause_after(count, ended.verdict.outcome) {
             self.tell_failed(first.saturating_add(count - 1), &ended, pause);
             match self.wait(pause).await {
@@ -69,11 +75,12 @@ impl Attempts {
             }
             (count, ended) = (count + 1, next);
         }
-        (first.saturating_add(count - 1), ended)
+        (first.saturating_add(count - 1), Ended { birth, ..ended })
     }
 
     async fn attempt(&self, log: &RunLog) -> Ended {
-        let reins = Reins { stops: self.line.stops.subscribe(), deadlines: self.deadlines.clone() };
+        let (stops, deadlines) = (self.line.stops.subscribe(), self.deadlines.clone());
+        let reins = Reins { stops, deadlines, born: self.born.clone() };
         attempt(&self.shop.guards, &self.launch, log, self.shop.output, reins).await
     }
 

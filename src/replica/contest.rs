@@ -15,6 +15,7 @@ use super::standing::Standing;
 
 mod at_hand;
 mod cut_short;
+mod overhearing;
 mod revising;
 
 use cut_short::RerunLeft;
@@ -60,8 +61,7 @@ pub struct Contest {
 }
 
 impl Contest {
-    /// A job of a replica that starts at `begun`: its record has not been opened yet. One that is not enabled is only told
-    /// of.
+    /// A job of a replica that starts at `begun`: its record is not open yet. One that is not enabled is only told of.
     pub fn new(spec: Arc<JobSpec>, begun: BootInstant) -> Self {
         Self {
             largest_lease: spec.lease,
@@ -250,11 +250,9 @@ impl Contest {
                 (Some(Finding::Held(by.clone())), self.wait(bid, now.plus(pause)))
             }
             Answer::Decided { by, how } => {
-                let finding = Finding::Decided { by: by.clone(), how: *how };
-                if is_rerun {
-                    self.rerun_denied(bid.tick, now);
-                }
-                (Some(finding), self.settled(&bid, is_rerun))
+                let decided = Finding::Decided { by: by.clone(), how: *how };
+                let finding = if is_rerun { self.rerun_denied(bid.tick, *how, now) } else { None };
+                (finding.or(Some(decided)), self.settled(&bid, is_rerun))
             }
             Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.settled(&bid, is_rerun)),
             Answer::NewerSchema(schema) => {

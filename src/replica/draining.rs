@@ -20,7 +20,7 @@ impl Driver {
         self.draining = true;
         self.lines.values().for_each(|(_, line)| line.no_more.cancel());
         self.alarms.clear();
-        self.update_beat();
+        self.update_beat(|_| ());
         self.resync.notify_one();
         self.shop.events.tell(Event::Draining { running: self.lines.len(), limit: self.drain });
         self.give_back_unsure();

@@ -32,7 +32,7 @@ use super::notices::Notices;
 use super::patience::{Impatience, Patience};
 use super::recall::Past;
 use super::room::Room;
-use super::shop::Shop;
+use super::shop::{Shop, Starts};
 use super::vacancy::Vacancies;
 use super::watch::Watch;
 
@@ -85,6 +85,7 @@ impl Driver {
             labels: replica.labels.clone(),
             full: false,
             ahead_ms: None,
+            stages: Vec::new(),
         };
         let mut agenda = Agenda::default();
         agenda.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
@@ -108,6 +109,7 @@ impl Driver {
             ledger: replica.ledger,
             output: replica.output,
             events: replica.events,
+            starts: Starts::default(),
             memory: watch::Sender::new(None),
         };
         Self {
@@ -169,6 +171,7 @@ impl Driver {
         // A last word, so that nobody waits for this replica; without it, its silence tells.
         let last = self.beat.borrow().clone();
         let _ = self.shop.store.pulse(Some(&last)).await;
+        self.shop.logs.flush().await;
         // What is not deleted yet is so by the next life.
         self.pruning.shutdown().await;
         self.shop.events.tell(Event::Stopped);
@@ -182,6 +185,7 @@ impl Driver {
         mut exchanged: mpsc::Receiver<Exchange>,
     ) {
         let clock = Arc::clone(&self.shop.clock);
+        let mut hints = self.shop.store.hints();
         let mut armed = UtcMillis(i64::MAX);
         let mut alarm = clock.wait_until(armed);
         let mut patience = Patience::new();
@@ -208,6 +212,7 @@ impl Driver {
                 Some(kept) = self.keepers.join_next() => self.kept(&kept.expect("keepers neither panic nor are aborted")),
                 Some(buried) = self.past.burials.join_next() => self.buried(&buried.expect("burials neither panic nor are aborted yet")),
                 Some(exchange) = exchanged.recv() => self.exchanged(exchange),
+                Some(hint) = hints.recv() => self.take_hint(&hint),
                 Some(reload) = another(&mut self.reloads) => self.reload(reload),
                 () = tick(&mut alive) => self.alive.iter().for_each(|alive| (alive.tell)()),
                 () = stop.drain.cancelled(), if !self.draining => {
@@ -242,6 +247,7 @@ impl Driver {
 
     /// Ticks will come at their instants.
     pub(super) fn expect(&mut self, coming: Vec<Coming>) {
+        self.book_guards(&coming);
         self.alarms.extend(coming.into_iter().map(|coming| Reverse((coming.tick.instant(), coming.job))));
     }
 
@@ -258,14 +264,12 @@ impl Driver {
         due.iter().for_each(|job| self.look_at(job, now));
     }
 
-    /// What the next heartbeat says.
-    pub(super) fn update_beat(&mut self) {
-        let running =
-            self.lines.iter().map(|(run, (job, _))| BeatRun { job: job.clone(), run: *run }).collect();
+    /// What the next heartbeat says; `runs` puts in what has begun, or takes out what has ended.
+    pub(super) fn update_beat(&mut self, runs: impl FnOnce(&mut Vec<BeatRun>)) {
         let (draining, ahead_ms) = (self.draining, self.watch.offset.ahead_ms());
         let full = self.room.is_full();
         self.beat.send_modify(|beat| {
-            beat.running = running;
+            runs(&mut beat.running);
             beat.ahead_ms = ahead_ms;
             beat.draining = draining;
             beat.full = full;

@@ -40,6 +40,14 @@ pub enum Event {
         /// How it ended.
         how: Option<Verdict>,
     },
+    /// A tick whose run was cut short does not run once more: it is too late for that, its job is paused or was edited,
+    /// or its rerun was cut short as well.
+    TickNotRerun {
+        /// The job.
+        job: JobName,
+        /// The tick.
+        tick: Tick,
+    },
     /// This replica decided that a tick does not run.
     TickConsumed {
         /// The job.

@@ -56,6 +56,7 @@ impl Events {
             | Event::LockLost { .. }
             | Event::FinishDelayed { .. } => self.log_run(event),
             Event::TickDecided { .. }
+            | Event::TickNotRerun { .. }
             | Event::TickConsumed { .. }
             | Event::TickHeld { .. }
             | Event::TickUndecided { .. }
@@ -79,6 +80,10 @@ impl Events {
                     (how.map(|v| display(v.outcome)), how.and_then(|v| v.reason).map(display));
                 let holder = holder.as_ref().map(display);
                 debug!(%job, %tick, node, outcome, reason, holder, "tick decided elsewhere");
+            }
+            Event::TickNotRerun { job, tick } => {
+                info!(%job, %tick, node, "tick was cut short and does not run once more: it is too late, its job is \
+                    paused or was edited, or its rerun was cut short as well");
             }
             Event::TickConsumed { job, tick, verdict } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));

@@ -20,6 +20,7 @@ use super::hold::{Duty, Hold};
 use super::line::Line;
 use super::note::Note;
 use super::shop::Shop;
+use super::stages::Start;
 
 /// The end of a run that cannot be recorded is tried again after these pauses, from the first to the second.
 const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
@@ -100,8 +101,10 @@ type Renewing = BoxFuture<'static, (BootInstant, Era, Result<Reply, StoreError>)
 impl Keeper {
     async fn keep(mut self) -> Kept {
         let shop = Arc::clone(&self.shop);
-        let late = shop.now().since(self.run.tick.instant());
+        let (granted, late) = (shop.clock.boot(), shop.now().since(self.run.tick.instant()));
+        let (sent, instant) = (self.grant.sent, BootInstant(granted.0.saturating_sub(late)));
         shop.events.tell(Event::RunStarted { run: self.run.clone(), late, sent: self.grant.sent });
+        let starting = shop.starts.rush.begin();
         let launch = self.grant.launch.clone();
         let identity = launch.identity.clone();
         let attempts = Attempts {
@@ -111,6 +114,7 @@ impl Keeper {
             run: self.run.clone(),
             line: self.line.clone(),
             deadlines: self.deadlines.subscribe(),
+            born: starting.born(),
         };
         let note = Note::running(&self.grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.boot());
         let noted = shop.ledger.keep(&identity.job, note);
@@ -122,7 +126,10 @@ impl Keeper {
             (log, count, ended)
         };
         let (log, count, ended) = self.hold_while(running).await;
-        self.line.over.cancel();
+        if self.run.cause == Cause::Schedule {
+            shop.starts.stages.count(&Start { instant, sent, granted, birth: ended.birth });
+        }
+        drop(starting);
         // A manual run decides no tick, and so gives none back; a rerun gives back itself alone.
         let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
         let given_back = Some(self.run.tick).filter(|_| !ended.was_tried && decides);
@@ -130,8 +137,12 @@ impl Keeper {
         // The store first: until then the lock is held, and others wait for it.
         if ended.was_tried {
             self.tell_end(count, &ended);
-            tokio::join!(self.finish(count, &ended), shop.logs.finish(log, count, &ended));
+            let finish = self.note_end(count, &ended).await;
+            shop.starts.rush.over().await;
+            self.line.over.cancel();
+            tokio::join!(self.record(Request::Finish(finish)), shop.logs.finish(log, count, &ended));
         } else {
+            self.line.over.cancel();
             self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run });
             let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };
             let unnoted = shop.ledger.forget_run(&self.run.job, self.run.run);
@@ -239,8 +250,8 @@ impl Keeper {
         });
     }
 
-    /// Notes the end, and records it in the store.
-    async fn finish(&self, attempt: u32, ended: &Ended) {
+    /// Notes the end, and returns what the store is to be told of it.
+    async fn note_end(&self, attempt: u32, ended: &Ended) -> Finish {
         let finish = Finish {
             holding: self.grant.holding.clone(),
             era: self.era.clone(),
@@ -251,8 +262,8 @@ impl Keeper {
             signal: ended.signal,
             tail: ended.tail.clone(),
         };
-        let noted = self.shop.ledger.keep(&self.run.job, Note::Ended(finish.clone()));
-        tokio::join!(noted, self.record(Request::Finish(finish)));
+        self.shop.ledger.keep(&self.run.job, Note::Ended(finish.clone())).await;
+        finish
     }
 
     /// Records the end, however long the store takes to answer, unless the replica gives up.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::job::{JobName, OnInterrupt, Tick, UtcMillis};
 use crate::lease::{BootInstant, Deadline, Pace, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
-use crate::store::StoreError;
+use crate::store::{BeatRun, StoreError};
 
 use super::action::{Action, Bid, Doubt, Finding, Won};
 use super::attempts::{Retries, first_attempt};
@@ -147,7 +147,7 @@ impl Driver {
         }
     }
 
-    fn tell_finding(&mut self, job: &JobName, tick: Tick, finding: Finding) {
+    pub(super) fn tell_finding(&mut self, job: &JobName, tick: Tick, finding: Finding) {
         let job = job.clone();
         let spec = self.contests[&job].spec();
         // A run of this very replica proves that it lives by renewing; then the tick can be decided.
@@ -161,6 +161,7 @@ impl Driver {
         }
         let event = match finding {
             Finding::Decided { by, how } => Event::TickDecided { job, tick, holder: by, how },
+            Finding::NotRerun => Event::TickNotRerun { job, tick },
             Finding::Consumed(verdict) => Event::TickConsumed { job, tick, verdict },
             Finding::NewerSchema(schema) => Event::NewerSchema { job, schema },
             Finding::Held(holder) => Event::TickHeld { job, tick, holder: holder.map(|holder| holder.node) },
@@ -192,13 +193,13 @@ impl Driver {
         }
         self.lines.insert(won.run, (spec.name.clone(), line.clone()));
         self.keepers.spawn(keep(Arc::clone(&self.shop), grant, line));
-        self.update_beat();
+        self.update_beat(|runs| runs.push(BeatRun { job: spec.name.clone(), run: won.run }));
     }
 
     /// A run is over, and recorded.
     pub(super) fn kept(&mut self, kept: &Kept) {
         self.lines.remove(&kept.run);
-        self.update_beat();
+        self.update_beat(|runs| runs.retain(|one| one.run != kept.run));
         self.prune();
         if kept.cut_short.is_some() && self.reruns(&kept.job) {
             // Others hear of it with their next heartbeat.

@@ -1,19 +1,24 @@
 //! What a replica plans anew, and when: after steps of the wall clock, and after what heartbeats bring.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::job::JobName;
 
-use super::clockwork::take_coming;
+use super::agenda::Coming;
+use super::clockwork::{LEAD, take_coming};
 use super::contest::Contest;
 use super::driver::Driver;
 use super::event::Event;
 use super::heartbeat::Exchange;
+use super::standing::Standing;
 use super::watch::Upshot;
 
 /// Instants are planned anew when the clock they are waited for by turns out to be off by more than this.
 const REPLAN: Duration = Duration::from_millis(500);
+
+/// A guard that was made for a tick waits for as long after its instant.
+const BOOKED_FOR: Duration = Duration::from_secs(2);
 
 impl Driver {
     /// The wall clock was stepped: every instant is waited for anew, and what is due by now is looked at.
@@ -42,6 +47,27 @@ impl Driver {
         }
     }
 
+    /// Has a guard made, ahead of its instant, for each tick that this replica is the first to ask for.
+    pub(super) fn book_guards(&self, coming: &[Coming]) {
+        let is_first = |coming: &&Coming| {
+            self.jobs.get(&coming.job).is_some_and(|job| {
+                let has_room = self.room.is_there_for(&coming.job);
+                let takes = self.watch.roster.standing(&job.spec, has_room) == Standing::Takes;
+                takes && self.watch.roster.stagger(&job.spec, coming.tick).is_zero()
+            })
+        };
+        let first = coming.iter().filter(is_first);
+        let runs = first.clone().count();
+        let Some(last) = first.map(|coming| coming.tick.instant()).max().filter(|_| !self.draining) else {
+            return;
+        };
+        let left = last.since(self.shop.now()).min(LEAD);
+        let until = self.shop.clock.boot().plus(left + BOOKED_FOR);
+        let guards = Arc::clone(&self.shop.guards);
+        // What makes guards may be frozen. Nobody waits for it: who finds no guard ready asks for one.
+        tokio::task::spawn_blocking(move || guards.book(runs, until));
+    }
+
     /// How far the wall clock is ahead of the one that ticks are due by.
     fn ahead(&self) -> Duration {
         self.shop.clock.utc().since(self.shop.now())
@@ -63,7 +89,10 @@ impl Driver {
         let mut memory = self.shop.memory.borrow().clone();
         let upshot = self.watch.take_in(exchange, &mut memory);
         self.shop.memory.send_replace(memory);
-        self.update_beat();
+        self.update_beat(|_| ());
+        self.shop.guards.release();
+        let stages = self.shop.starts.stages.times();
+        self.beat.send_modify(|beat| beat.stages = stages);
         if upshot == Upshot::Same {
             return;
         }

@@ -7,7 +7,7 @@ use crate::job::{Cause, JobSpec, NodeName, OnInterrupt, Outcome, Reason, RunId, 
 use crate::lease::{Answer, Reply, Rerun};
 use crate::store::{BeatRun, Peer};
 
-use super::action::{Action, Bid};
+use super::action::{Action, Bid, Finding};
 use super::contest::Contest;
 use super::contest_tests::{SENT, T0, at, caller, claimed, contest, reply, won};
 use super::roster::Roster;
@@ -92,6 +92,17 @@ fn a_run_that_ended_well_is_asked_for_no_more() {
     contest.answered(&decided(None), at(90_002), SENT, true);
     assert_eq!(contest.look(at(119_999), &roster(&[]), true), Action::Nothing);
     assert_eq!(bid_at(&mut contest, 120_000).tick, Tick(at(120_000)));
+}
+
+#[test]
+fn who_asks_for_a_rerun_that_is_not_to_be_had_any_more_says_that_the_tick_stays_cut_short() {
+    let mut contest = rerunning();
+    lost(&mut contest, &decided(told("b", true, 30)));
+    bid_at(&mut contest, 90_001);
+    let how = Some(Verdict::because(Outcome::Interrupted, Reason::NodeLost));
+    let answer = reply(Answer::Decided { by: Some(name("b")), how });
+    let (finding, _) = contest.answered(&answer, at(90_002), SENT, true);
+    assert_eq!(finding, Some(Finding::NotRerun));
 }
 
 #[test]

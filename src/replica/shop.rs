@@ -14,6 +14,8 @@ use crate::store::Store;
 use super::events::Events;
 use super::ledger::Ledger;
 use super::memory::Memory;
+use super::rush::Rush;
+use super::stages::Stages;
 
 /// A wall clock ahead of the store's by less than this is taken as it is: half of what the store tolerates.
 const AHEAD_TOLERANCE: Duration = Duration::from_millis(100);
@@ -29,7 +31,15 @@ pub(super) struct Shop {
     pub(super) ledger: Ledger,
     pub(super) output: JobOutput,
     pub(super) events: Events,
+    pub(super) starts: Starts,
     pub(super) memory: watch::Sender<Option<Memory>>,
+}
+
+/// What is known of starts: those under way, and how long each stage of all took.
+#[derive(Debug, Default)]
+pub(super) struct Starts {
+    pub(super) rush: Rush,
+    pub(super) stages: Stages,
 }
 
 impl Shop {

@@ -37,22 +37,20 @@ pub(super) fn ask(
     let is_switched = account.switch.is_some();
     let start_failed = |source: io::Error| start_error(launch, is_switched, source);
     let streams = streams(launch.streams).map_err(start_failed)?;
-    let (line, guards_end) = std::os::unix::net::UnixStream::pair().map_err(start_failed)?;
-    line.set_nonblocking(true).map_err(start_failed)?;
     let mut request = request(launch, account).map_err(start_failed)?;
     if let Some(order) = *reins.stops.borrow() {
         return Ok(Asked::Ordered(order));
     }
     request.deadline = *reins.deadlines.borrow();
     request.input = streams.kind;
-    let handed: Vec<BorrowedFd<'_>> = [guards_end.as_fd(), streams.out.as_fd(), streams.err.as_fd()]
+    let handed: Vec<BorrowedFd<'_>> = [streams.out.as_fd(), streams.err.as_fd()]
         .into_iter()
         .chain(streams.input.as_ref().map(AsFd::as_fd))
         .chain(sign.map(AsFd::as_fd))
         .collect();
     let no_guard = |source| RunError::Guard { job: launch.identity.job.clone(), source };
-    guards.ask(&request, &handed).map_err(no_guard)?;
-    let line = UnixStream::from_std(line).map_err(start_failed)?;
+    let line = guards.ask(&request, &handed).map_err(no_guard)?;
+    let line = line.set_nonblocking(true).and_then(|()| UnixStream::from_std(line)).map_err(start_failed)?;
     Ok(Asked::Guard { line, pipes: streams.pipes, is_switched })
 }
 

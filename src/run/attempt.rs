@@ -15,7 +15,9 @@ use super::process::{Process, Spawned};
 use super::run_log::RunLog;
 use super::sink::{JobOutput, Sink};
 use super::stop::Reins;
+use crate::clock::{Clock, SystemClock};
 use crate::job::{UtcMillis, Verdict};
+use crate::lease::BootInstant;
 
 /// How an attempt ended.
 #[derive(Debug)]
@@ -41,6 +43,17 @@ pub struct Ended {
     pub finished: UtcMillis,
     /// Bytes that it added to the run's log.
     pub log_bytes: u64,
+    /// When it came into the world.
+    pub birth: Birth,
+}
+
+/// When an attempt came into the world, as far as it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Birth {
+    /// When its guard was asked for.
+    pub asked: Option<BootInstant>,
+    /// When its main process was heard of.
+    pub born: Option<BootInstant>,
 }
 
 /// Runs the command once under a guard, until it ends or an order has ended it.
@@ -55,7 +68,8 @@ pub async fn attempt(
 ) -> Ended {
     let started = log.now();
     let mut output = Output::new(Sink::new(log, output));
-    let fate = live(guards, launch, &mut output, reins).await;
+    let mut birth = Birth::default();
+    let fate = live(guards, launch, &mut output, (reins, &mut birth)).await;
     Ended {
         verdict: fate.verdict,
         was_tried: fate.was_tried,
@@ -67,20 +81,27 @@ pub async fn attempt(
         ago: fate.ago,
         finished: fate.finished,
         log_bytes: output.sink().written(),
+        birth,
     }
 }
 
-async fn live(guards: &Arc<Guards>, launch: &Launch, output: &mut Output<'_>, mut reins: Reins) -> Fate {
+async fn live(
+    guards: &Arc<Guards>,
+    launch: &Launch,
+    output: &mut Output<'_>,
+    (mut reins, birth): (Reins, &mut Birth),
+) -> Fate {
     let log = output.sink().log();
     let over = CancellationToken::new();
     let fate = match Process::spawn(guards, launch, log.sign(), &reins).await {
         Ok(Spawned::Ordered(order)) => return Fate::untried(order.reason, log),
         Ok(Spawned::Asked(asked)) => {
             let (process, pipes) = *asked;
+            birth.asked = Some(SystemClock.boot());
             output.connect(pipes);
             let drive = Drive::new(process, (guards, launch), log);
             let driving = async {
-                let fate = drive.until_over(&mut reins).await;
+                let fate = drive.until_over(&mut reins, birth).await;
                 // Why it was not started is told where its own words would be: before these are closed.
                 over.cancel();
                 fate

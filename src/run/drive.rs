@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::attempt::Birth;
 use super::course::{Action, Course, Event, Exit, Limits, Step, Tree};
 use super::error::RunError;
 use super::guard::{Guards, Order, STEP_OVERDUE, STEP_SHIFT};
@@ -13,6 +14,7 @@ use super::process::{Process, Said};
 use super::run_log::RunLog;
 use super::start_error::start_error;
 use super::stop::{Reins, StopOrder, StopReason};
+use crate::clock::{Clock, SystemClock};
 use crate::job::{Outcome, Reason, UtcMillis, Verdict};
 
 /// First pause between two looks at a tree that should be dead.
@@ -94,7 +96,8 @@ impl<'a> Drive<'a> {
         }
     }
 
-    pub(super) async fn until_over(mut self, reins: &mut Reins) -> Fate {
+    /// Drives until nothing is left to drive, and notes when it began.
+    pub(super) async fn until_over(mut self, reins: &mut Reins, birth: &mut Birth) -> Fate {
         // An order that came while the command was being started has had its grace.
         let ordered = *reins.stops.borrow_and_update();
         let late = ordered.map(|order| Event::Stop(StopOrder { grace: Duration::ZERO, ..order }));
@@ -108,6 +111,10 @@ impl<'a> Drive<'a> {
                 // Who had ended by itself when a stop came keeps its own verdict, in whatever order we hear of the two.
                 _ => self.catch_up().or_else(|| self.take_in(news, reins)),
             };
+            if birth.born.is_none() && self.process.main().is_some() {
+                birth.born = Some(SystemClock.boot());
+                reins.born.cancel();
+            }
             if let Some(fate) = fate {
                 return fate;
             }
@@ -159,19 +166,22 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Kills what should have made the guard. If no guard was made, its line ends now; one that was made after all hears
-    /// that it is to stop, and until it has spoken or is gone the run is not over.
+    /// Kills the guard that was made and does not speak; or else what should have made it, whose line ends then. One that
+    /// was made after all hears that it is to stop, and until it has spoken or is gone the run is not over.
     fn give_up_birth(&mut self) -> Option<Fate> {
         if !self.process.is_unborn() {
             return None;
         }
-        if !self.guards.give_up() {
+        let (job, run) = (self.log.job(), self.log.run());
+        if self.process.kill_unborn() {
+            tracing::error!(%job, %run, "guard does not come up: it is killed");
+        } else if self.guards.give_up() {
+            tracing::error!(%job, %run, "guard does not come up: what makes guards is killed and made anew");
+        } else {
             self.birth_limit = Some(Instant::now() + SLOWEST_LOOK);
             return None;
         }
         self.birth_limit = None;
-        let (job, run) = (self.log.job(), self.log.run());
-        tracing::error!(%job, %run, "guard does not come up: what makes guards is killed and made anew");
         self.feed(Event::Stop(StopOrder { reason: StopReason::GuardLost, grace: Duration::ZERO }))
     }
 

@@ -173,6 +173,7 @@ pub(super) mod tests {
             started: UtcMillis(finished),
             finished: UtcMillis(finished),
             log_bytes: 0,
+            birth: crate::run::Birth::default(),
         };
         RunEntry::running(&identity, UtcMillis(1_700_000_000_050)).ended(2, &ended)
     }

@@ -43,7 +43,7 @@ mod system;
 mod tail;
 mod tree;
 
-pub use attempt::{Ended, attempt};
+pub use attempt::{Birth, Ended, attempt};
 pub(crate) use disk::Disk;
 pub use enclosing::{Enclosing, enclosing_runs, is_descendant};
 pub use entry::RunEntry;

@@ -37,6 +37,8 @@ pub(super) struct Process {
     run: RunId,
     /// Whether the job runs as somebody else than the replica.
     pub(super) is_switched: bool,
+    /// The guard, once it is made.
+    made: Option<Pid>,
     /// The guard and the main process, once they are there.
     started: Option<(Pid, Pid)>,
     /// The guard is gone.
@@ -111,6 +113,7 @@ impl Process {
             inbox,
             run,
             is_switched,
+            made: None,
             started,
             lost: false,
             over: false,
@@ -187,6 +190,10 @@ impl Process {
                 self.happened = Some(at);
                 return self.next_in_box();
             }
+            Report::Made(guard) => {
+                self.made = Some(guard);
+                return self.next_in_box();
+            }
             // A guard that was frozen when the replica struck takes that end for the main process's own. It does nothing
             // more about the rest, which the replica goes on with.
             Report::Exited(status) if self.struck => Report::Stopped(status),
@@ -206,7 +213,7 @@ impl Process {
                 self.group = None;
                 Said::Stopped(Exit::from(ExitStatus::from_raw(status)))
             }
-            Report::Empty | Report::At(_) => Said::Empty,
+            Report::Empty | Report::At(_) | Report::Made(_) => Said::Empty,
         })
     }
 
@@ -223,6 +230,13 @@ impl Process {
         {
             let _ = kill(guard, Signal::SIGCONT);
         }
+    }
+
+    /// Kills a guard that was made, and has said nothing; whether there is one.
+    pub(super) fn kill_unborn(&self) -> bool {
+        let guard = self.made.filter(|_| self.is_unborn());
+        // An error says that it is gone, which is heard before long.
+        guard.map(|guard| kill(guard, Signal::SIGKILL)).is_some()
     }
 
     /// Kills, without the guard, whatever of the run is alive, and says whether anything was. Costs milliseconds: as

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::job::{Outcome, Reason, Verdict};
 use crate::lease::BootInstant;
@@ -15,6 +16,8 @@ pub struct Reins {
     pub stops: watch::Receiver<Option<StopOrder>>,
     /// It may go on until this instant, on `CLOCK_BOOTTIME`; only ever later ones are given.
     pub deadlines: watch::Receiver<BootInstant>,
+    /// Cancelled by the attempt once its main process is there, if it ever is.
+    pub born: CancellationToken,
 }
 
 /// Why an attempt is stopped, weakest first.

@@ -4,13 +4,15 @@
 mod beat;
 mod concern;
 mod error;
+mod hint;
 mod local;
 mod redis;
 mod trait_;
 
-pub use beat::{Beat, BeatRun, Notice, Peer, Pulse};
+pub use beat::{Beat, BeatRun, Notice, Peer, Pulse, StageTimes};
 pub use concern::{Concern, Grade};
 pub use error::StoreError;
+pub use hint::Hint;
 pub use local::LocalStore;
 pub use redis::{RedisKeys, RedisStore};
 pub use trait_::{Answered, JobEntries, KEPT_ENTRIES, Replied, Store};

@@ -3,11 +3,12 @@
 use std::fmt;
 
 use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
 
 use crate::job::JobName;
 use crate::lease::{Entry, Record, Reply, Request};
 
-use super::{Beat, Concern, Pulse, StoreError};
+use super::{Beat, Concern, Hint, Pulse, StoreError};
 
 /// The newest entries that every store keeps per job; the Redis scripts say the same number once more.
 pub const KEPT_ENTRIES: usize = 200;
@@ -50,6 +51,10 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Tells replicas, with their next heartbeats, that an operator has changed the job's record.
     fn announce<'a>(&'a self, job: &'a JobName) -> Answered<'a, ()>;
+
+    /// Listens, until the receiver is dropped, to what is told of decisions as they are made. A store that tells nothing
+    /// hangs up at once; one that cannot be heard for a while tells nothing of that while.
+    fn hints(&self) -> mpsc::Receiver<Hint>;
 
     /// Which of these jobs the cluster has ever known, in their order.
     fn known<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<bool>>;

@@ -56,10 +56,10 @@ pub(crate) fn request(value: &[u8]) -> Request {
     // The scripts differ in how many arguments they take.
     match (keys, words.len() - 3 - keys) {
         (3, 17) => Request::Open,
-        (3, 21) => Request::Claim,
+        (3, 23) => Request::Claim,
         (3, 11) => Request::Renew,
         (3, 18) => Request::Finish,
-        (3, 3) => Request::Abandon,
+        (3, 5) => Request::Abandon,
         (2, 4) if words[3].ends_with(":nodes") => Request::Pulse,
         _ => Request::Other,
     }

@@ -1,5 +1,6 @@
 //! What guards are for: whatever happens to a replica, to a guard, or to both, no process of a run outlives its lock.
 
+mod ahead;
 mod cgroup;
 mod hardships;
 #[path = "../support/process.rs"]

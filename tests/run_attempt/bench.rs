@@ -17,6 +17,7 @@ use solocron::run::{
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// 2026-11-20T12:00:00.123Z, when all tests take place.
 pub(crate) const NOON: i64 = 1_795_176_000_123;
@@ -104,7 +105,8 @@ pub(crate) fn guards() -> Arc<Guards> {
 
 /// No deadline, and these orders.
 pub(crate) fn free(stops: watch::Receiver<Option<StopOrder>>) -> Reins {
-    Reins { stops, deadlines: watch::Sender::new(BootInstant(Duration::MAX)).subscribe() }
+    let deadlines = watch::Sender::new(BootInstant(Duration::MAX)).subscribe();
+    Reins { stops, deadlines, born: CancellationToken::new() }
 }
 
 impl Going {

@@ -205,7 +205,7 @@ async fn a_run_ends_at_its_deadline_by_itself_and_a_later_one_lets_it_go_on() {
     let (_stops, orders) = watch::channel(None);
     let in_a_while = || SystemClock.boot().plus(4 * SHORT);
     let deadlines = watch::Sender::new(in_a_while());
-    let reins = Reins { stops: orders, deadlines: deadlines.subscribe() };
+    let reins = Reins { deadlines: deadlines.subscribe(), ..free(orders) };
     let guards = guards();
     let mut running = Box::pin(attempt(&guards, &launch, &log, JobOutput::File, reins));
     let renewed = SystemClock.boot().plus(3 * SHORT);
@@ -227,7 +227,7 @@ async fn nothing_is_started_whose_deadline_is_over() {
     let log = bench.logs.begin(&launch.identity).await;
     let (_stops, orders) = watch::channel(None);
     let over = watch::Sender::new(SystemClock.boot());
-    let reins = Reins { stops: orders, deadlines: over.subscribe() };
+    let reins = Reins { deadlines: over.subscribe(), ..free(orders) };
     let ended = attempt(&guards(), &launch, &log, JobOutput::File, reins).await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.was_tried), ("interrupted (lock_lost)", false));
     assert_eq!(ended.tail, "");

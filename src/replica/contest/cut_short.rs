@@ -5,10 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{JobSpec, NodeName, OnInterrupt, Tick, UtcMillis};
+use crate::job::{JobSpec, NodeName, OnInterrupt, Outcome, Tick, UtcMillis, Verdict};
 use crate::lease::Rerun;
 
-use super::super::action::Action;
+use super::super::action::{Action, Finding};
 use super::super::pause;
 use super::super::roster::Roster;
 use super::super::standing::Standing;
@@ -73,6 +73,14 @@ impl Contest {
         self.rerun = RerunLeft::CutShort(cut);
     }
 
+    /// The same, by way of what everybody is told: that may be older than what is known here of the end of a run.
+    pub(super) fn overhear_rerun(&mut self, told: Option<&Rerun>, now: UtcMillis) {
+        let is_known = |told: &Rerun| matches!(&self.rerun, RerunLeft::CutShort(cut) if cut.tick == told.tick && !cut.goes_on);
+        if !told.is_some_and(is_known) {
+            self.hear_of_rerun(told, now);
+        }
+    }
+
     /// There is a rerun to be had, and no other replica may know: its run was cut short here, or given back.
     pub fn cut_short_here(&mut self, tick: Tick, by: Option<NodeName>, now: UtcMillis) {
         let rerun = Rerun { tick, by, goes_on: false, frees_in: Duration::ZERO };
@@ -130,9 +138,16 @@ impl Contest {
         }
     }
 
-    /// Asked for, and not granted: if there still is a rerun, it is not asked for again at once.
-    pub(super) fn rerun_denied(&mut self, tick: Tick, now: UtcMillis) {
-        if self.rerun == RerunLeft::Nothing {
+    /// Asked for, and not granted: if there still is a rerun, it is not asked for again at once. Says so if the tick stays
+    /// cut short.
+    pub(super) fn rerun_denied(
+        &mut self,
+        tick: Tick,
+        how: Option<Verdict>,
+        now: UtcMillis,
+    ) -> Option<Finding> {
+        let is_over = self.rerun == RerunLeft::Nothing;
+        if is_over {
             self.rerun_over = self.rerun_over.max(tick.instant());
         }
         let pause = pause::ask_every(&self.spec);
@@ -141,6 +156,8 @@ impl Contest {
         {
             (cut.at, cut.is_set) = (now.plus(pause), false);
         }
+        let stays = is_over && how.is_some_and(|how| how.outcome == Outcome::Interrupted);
+        stays.then_some(Finding::NotRerun)
     }
 
     /// How reruns go before newer ticks in what this replica claims.

@@ -21,7 +21,7 @@ use crate::replica::ledger::Ledger;
 use crate::replica::line::Line;
 use crate::replica::member::Stop;
 use crate::replica::memory::{Known, Memory};
-use crate::replica::shop::Shop;
+use crate::replica::shop::{Shop, Starts};
 use crate::run::{Ended, Identity, JobOutput, Launch, RunLogs, Streams};
 use crate::store::StoreError;
 
@@ -69,12 +69,12 @@ impl Stay {
             logs: RunLogs::unkept(Arc::new(move || wall.utc())),
             output: JobOutput::File,
             events,
+            starts: Starts::default(),
             memory: tokio::sync::watch::Sender::new(None),
         });
         let ear = Arc::new(Ear::new(Arc::clone(&shop), lock.clone()));
         let pace = Pace::new(lease, kill_grace);
-        let (line, tasks) = (Line::new(kill_grace), JoinSet::new());
-        let (tick, era, has_told) = (None, None, false);
+        let (line, tasks, tick, era, has_told) = (Line::new(kill_grace), JoinSet::new(), None, None, false);
         Self {
             shop,
             ear,

@@ -9,6 +9,7 @@ mod clock;
 mod dice;
 mod errand;
 mod faults;
+mod hints;
 mod judge;
 mod keep;
 mod letter;

@@ -97,6 +97,7 @@ impl Node {
             labels: Vec::new(),
             full: false,
             ahead_ms: None,
+            stages: Vec::new(),
         };
         let events = Events::of(name.clone());
         Self {

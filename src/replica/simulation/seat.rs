@@ -85,6 +85,10 @@ impl World {
                 node.reads = reads;
                 node.wish(job, wish);
             }
+            Happening::Overheard(hint) => {
+                let is_news = node.take_hint(hint, reads);
+                self.tally.count(if is_news { "hint taken" } else { "hint passed over" });
+            }
         }
         self.perform(seat)
     }

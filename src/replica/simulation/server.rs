@@ -8,6 +8,7 @@ use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Record, Server as M
 use crate::store::{Beat, Peer, Pulse};
 
 use super::clock::{Moment, Reads};
+use super::hints::{Hinted, hint_of};
 use super::letter::{Ask, Told};
 use super::tally::Tally;
 
@@ -51,6 +52,8 @@ pub(super) struct Server {
     pub(super) first_marks: Vec<Option<UtcMillis>>,
     /// Jobs of which something was forgotten.
     pub(super) has_forgotten: Vec<bool>,
+    /// What everybody is to be told.
+    pub(super) hints: Vec<Hinted>,
 }
 
 impl Server {
@@ -67,6 +70,7 @@ impl Server {
             granted: vec![BTreeSet::new(); jobs],
             first_marks: vec![None; jobs],
             has_forgotten: vec![false; jobs],
+            hints: Vec::new(),
         }
     }
 
@@ -103,6 +107,11 @@ impl Server {
                         Some((_, last)) => *last = reads.wall,
                         None => self.signs[*job].push((began, reads.wall)),
                     }
+                }
+                if self.memory == Memory::Forgetful {
+                    let mark = self.shelf.records[*job].as_ref().map(|record| record.mark);
+                    let hint = hint_of(request, mark, &decision.reply);
+                    self.hints.extend(hint.map(|reply| (*job, server.era.clone(), reply)));
                 }
                 self.first_marks[*job] = self.first_marks[*job].or(decision.reply.mark);
                 decision.append_to(&mut self.told[*job]);

@@ -10,6 +10,7 @@ use crate::store::StoreError;
 use super::clock::{Moment, Reads};
 use super::dice::Dice;
 use super::faults::Fault;
+use super::hints::Hinted;
 use super::letter::{Answered, Ask, Letter, Told, Wish};
 use super::network::Weather;
 use super::scenario::Scenario;
@@ -52,6 +53,7 @@ pub(super) enum Happening {
     Buried(usize, bool),
     Stepped,
     Wished(usize, Wish),
+    Overheard(Hinted),
 }
 
 /// What is mended.
@@ -240,6 +242,7 @@ impl World {
             let (name, reads) = (&self.scenario.names[seat], self.store_reads());
             let told = self.server.answer(name, &letter.ask, reads, &mut self.tally);
             self.note_exchange(seat, &letter, &told);
+            self.spread_hints();
             Ok(told)
         };
         if let Some(back) = back {

@@ -2,19 +2,22 @@
 
 use std::fs;
 use std::io::{self, IoSlice, Write};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use nix::unistd::Pid;
 
-use super::nursery::NAME;
+use super::nursery::{AHEAD, NAME};
 use super::request::Request;
+use super::spares::Spares;
+use crate::clock::{Clock, SystemClock};
+use crate::lease::BootInstant;
 use crate::run::tree;
 
 /// The running program itself, also after its file was replaced.
@@ -22,6 +25,9 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 
 /// A nursery that does not take a request for this long is frozen.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
+
+/// A request that is longer may not fit into what the kernel keeps for a guard that does not read.
+const LONGEST_FOR_SPARES: usize = 64 * 1024;
 
 /// Makes the guards of a replica's runs. Shared by all of them.
 #[derive(Debug)]
@@ -34,6 +40,7 @@ pub struct Guards {
 struct Nursery {
     line: UnixStream,
     process: Child,
+    spares: Spares,
 }
 
 impl Guards {
@@ -49,29 +56,70 @@ impl Guards {
 
     /// Starts what makes the guards, so that the first run need not wait for it.
     pub fn start(&self) -> io::Result<()> {
-        let mut nursery = self.nursery.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut nursery = self.lock();
         if nursery.is_none() {
             *nursery = Some(Nursery::start(&self.program)?);
         }
         Ok(())
     }
 
-    /// Asks for a guard, and hands it these descriptors: its line, the job's output and error, and the run's sign.
-    /// Blocks for some microseconds, or as long as a frozen nursery may take.
-    pub(in crate::run) fn ask(&self, request: &Request, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let mut nursery = self.nursery.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = nursery.as_mut()
-            && running.is_alive()
-            && running.ask(request, handed).is_ok()
+    /// Has guards made for so many runs that are likely to begin before `until`, each of which then need not wait for its
+    /// own. Blocks like `ask`; others are let in between.
+    pub fn book(&self, runs: usize, until: BootInstant) {
+        let wanted = match self.lock().as_mut() {
+            Some(nursery) => nursery.spares.book(runs, until, SystemClock.boot()),
+            None => return,
+        };
+        for _ in 0..wanted {
+            let mut nursery = self.lock();
+            let Some(running) = living(&mut nursery) else { return };
+            // Without resources of its own, the replica does without.
+            let Ok(pair) = UnixStream::pair() else { return };
+            match running.make_spare(pair) {
+                Ok(()) => {}
+                // The next request makes another.
+                Err(error) if is_of_the_other(&error) => return drop(nursery.take()),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Lets go of guards whose runs have not begun in time. Does not block.
+    pub fn release(&self) {
+        if let Ok(mut nursery) = self.nursery.try_lock()
+            && let Some(running) = nursery.as_mut()
         {
-            return Ok(());
+            running.spares.release(SystemClock.boot());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Nursery>> {
+        self.nursery.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for a guard, and hands it these descriptors: the job's output and error, its input if it reads any, and the
+    /// run's sign. Returns the line to it. Blocks for some microseconds, or as long as a frozen nursery may take.
+    pub(in crate::run) fn ask(&self, request: &Request, handed: &[BorrowedFd<'_>]) -> io::Result<UnixStream> {
+        let bytes = request.encode();
+        let mut nursery = self.lock();
+        if let Some(running) = living(&mut nursery) {
+            if let Some(line) = running.ask_spare(&bytes, handed) {
+                return Ok(line);
+            }
+            let (line, guards_end) = UnixStream::pair()?;
+            match running.ask(&bytes, &guards_end, handed) {
+                Ok(()) => return Ok(line),
+                Err(error) if !is_of_the_other(&error) => return Err(error),
+                Err(_) => {}
+            }
         }
         // One that failed may have read a part, and must not take up what comes next for the rest.
         drop(nursery.take());
+        let (line, guards_end) = UnixStream::pair()?;
         let new = Nursery::start(&self.program)?;
-        new.ask(request, handed)?;
+        new.ask(&bytes, &guards_end, handed)?;
         *nursery = Some(new);
-        Ok(())
+        Ok(line)
     }
 
     /// What killed guards have left to their nursery. It kills these itself, unless it is frozen, and says nothing of when
@@ -82,9 +130,14 @@ impl Guards {
         // Guards are copies of the nursery; nothing else below it runs its program.
         let program = |pid: Pid| fs::read_link(format!("/proc/{pid}/exe")).ok();
         let own = program(nursery);
-        let guards: Vec<Pid> =
-            tree::children(nursery)?.into_iter().filter(|child| program(*child) == own).collect();
-        tree::descendants(nursery, &guards)
+        let guards = || -> io::Result<Vec<Pid>> {
+            Ok(tree::children(nursery)?.into_iter().filter(|child| program(*child) == own).collect())
+        };
+        let before = guards()?;
+        let strays = tree::descendants(nursery, &before)?;
+        // A guard that was made while others were looked for is no stray: they are looked for again.
+        let is_new = |guard: &Pid| !before.contains(guard);
+        if guards()?.iter().any(is_new) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(strays) }
     }
 
     /// Kills a nursery that hangs, with every request that it has not taken up. False while somebody else waits for it,
@@ -112,7 +165,7 @@ impl Nursery {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Self { line, process })
+        Ok(Self { line, process, spares: Spares::default() })
     }
 
     fn pid(&self) -> Pid {
@@ -123,21 +176,61 @@ impl Nursery {
         matches!(self.process.try_wait(), Ok(None))
     }
 
-    fn ask(&self, request: &Request, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let bytes = request.encode();
-        let head = (bytes.len() as u64).to_le_bytes();
-        let fds: Vec<_> = handed.iter().map(AsRawFd::as_raw_fd).collect();
-        let controls = [ControlMessage::ScmRights(&fds)];
-        let sent = sendmsg::<()>(
-            self.line.as_raw_fd(),
-            &[IoSlice::new(&head)],
-            &controls,
-            MsgFlags::MSG_NOSIGNAL,
-            None,
-        )?;
-        (&self.line).write_all(&head[sent..])?;
-        (&self.line).write_all(&bytes)
+    /// Asks for a guard that is made now, with the other end of its line.
+    fn ask(&self, bytes: &[u8], guards_end: &UnixStream, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let handed: Vec<BorrowedFd<'_>> =
+            std::iter::once(guards_end.as_fd()).chain(handed.iter().copied()).collect();
+        send(&self.line, bytes.len() as u64, bytes, &handed)
     }
+
+    /// Asks a guard that waits for its run, if one does that hears it at once.
+    fn ask_spare(&mut self, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> Option<UnixStream> {
+        if bytes.len() > LONGEST_FOR_SPARES {
+            return None;
+        }
+        loop {
+            let spare = self.spares.take()?;
+            match send(&spare, bytes.len() as u64, bytes, handed) {
+                Ok(()) => return Some(spare),
+                // It hears of its end, and starts nothing.
+                Err(error) if is_of_the_other(&error) => {}
+                Err(_) => {
+                    self.spares.put(spare);
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn make_spare(&mut self, (line, guards_end): (UnixStream, UnixStream)) -> io::Result<()> {
+        line.set_write_timeout(Some(SEND_LIMIT))?;
+        send(&self.line, AHEAD, &[], &[guards_end.as_fd()])?;
+        self.spares.put(line);
+        Ok(())
+    }
+}
+
+/// The nursery, if it was not killed.
+fn living(nursery: &mut Option<Nursery>) -> Option<&mut Nursery> {
+    let nursery = nursery.as_mut()?;
+    if nursery.is_alive() { Some(nursery) } else { None }
+}
+
+/// Whether whoever was written to is gone, or does not read, and not the writer is short of something.
+fn is_of_the_other(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, Interrupted, NotConnected, WouldBlock, WriteZero};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | Interrupted | NotConnected | WouldBlock | WriteZero)
+}
+
+/// Sends what a nursery or a guard takes up.
+fn send(line: &UnixStream, head: u64, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let head = head.to_le_bytes();
+    let fds: Vec<_> = handed.iter().map(AsRawFd::as_raw_fd).collect();
+    let (parts, controls) = ([IoSlice::new(&head), IoSlice::new(bytes)], [ControlMessage::ScmRights(&fds)]);
+    let sent = sendmsg::<()>(line.as_raw_fd(), &parts, &controls, MsgFlags::MSG_NOSIGNAL, None)?;
+    let mut line = line;
+    line.write_all(head.get(sent..).unwrap_or_default())?;
+    line.write_all(&bytes[sent.saturating_sub(head.len())..])
 }
 
 impl Drop for Nursery {

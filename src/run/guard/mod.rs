@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! replica ── a socket per run ────────────────┐
-//!    └─ nursery (started first, makes guards) │
+//!    └─ nursery (started first, makes guards) │   some ahead of their runs, when ticks are about to come
 //!         └─ guard of one run, sub-reaper ◀───┘
 //!              └─ the job's main process, leader of its group, killed by the kernel if its guard is
 //! ```
@@ -13,6 +13,7 @@ mod child;
 mod guards;
 mod nursery;
 mod request;
+mod spares;
 mod vigil;
 mod watcher;
 mod word;

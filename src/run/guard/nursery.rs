@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, IoSliceMut, Read, Write};
+use std::io::{self, IoSliceMut, Read};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use nix::unistd::{ForkResult, Pid, dup2_stdin, getpid};
 
-use super::child::{STEP_GUARD, Streams, in_step};
-use super::request::{Input, Request};
-use super::watcher::{Handed, guard};
+use super::child::{STEP_GUARD, in_step};
+use super::request::Request;
+use super::watcher::{BEFORE_THE_RUN, Handed, guard, tell};
 use super::word::Report;
 use crate::lease::Protection;
 use crate::run::cgroup::{self, Cgroup};
@@ -29,6 +29,9 @@ use crate::run::tree;
 
 /// By this name in place of its own the program knows that it is to make guards.
 pub(super) const NAME: &str = "lease-guards";
+
+/// In the place of a request's length: the request comes later, on the line that is handed over.
+pub(super) const AHEAD: u64 = u64::MAX;
 
 /// The longest request: more than the kernel takes as words and variables of a command.
 const LONGEST: usize = 16 * 1024 * 1024;
@@ -146,8 +149,7 @@ impl Nursery {
     /// Makes the guard that is asked for. A line that breaks is hung up.
     fn take_request(&mut self) -> Option<Made> {
         match receive(self.line.as_ref()?) {
-            Ok(Some((request, handed))) => Some(self.make(&request, handed)),
-            Ok(None) => None,
+            Ok(asked) => asked.and_then(|asked| self.make(asked)),
             Err(_) => {
                 self.line = None;
                 None
@@ -155,46 +157,72 @@ impl Nursery {
         }
     }
 
-    fn make(&mut self, request: &Request, handed: Handed) -> Made {
+    fn make(&mut self, Asked { request, handed }: Asked) -> Option<Made> {
+        let mut handed = handed.into_iter();
+        let line = UnixStream::from(handed.next()?);
         match system::fork() {
             Ok(ForkResult::Child) => {
                 self.line = None;
-                let cgroup = self.cgroup.as_deref().and_then(|parent| Cgroup::create(parent, &request.name));
-                guard(request, handed, cgroup, &self.signals);
-                Made::Guard
+                self.become_guard(request, line, handed.collect());
+                Some(Made::Guard)
             }
             Ok(ForkResult::Parent { child }) => {
                 self.guards.insert(child);
-                Made::Parent
+                tell(&line, Report::Made(child));
+                Some(Made::Parent)
             }
             Err(errno) => {
-                let report = Report::NotStarted(in_step(STEP_GUARD, errno.into()));
-                // The replica may be gone.
-                let _ = (&handed.line).write_all(&report.encode());
-                Made::Parent
+                tell(&line, Report::NotStarted(in_step(STEP_GUARD, errno.into())));
+                Some(Made::Parent)
             }
         }
     }
+
+    /// What a guard does, once it is a process: waits for its request if it came before that, and guards.
+    fn become_guard(&self, request: Option<Request>, line: UnixStream, handed: Vec<OwnedFd>) {
+        let asked = match request {
+            Some(request) => Some((request, handed)),
+            None => wait_for_request(&line),
+        };
+        let Some((request, handed)) = asked else { return };
+        let Some(handed) = Handed::of(&request, line, handed) else { return };
+        let cgroup = self.cgroup.as_deref().and_then(|parent| Cgroup::create(parent, &request.name));
+        guard(&request, handed, cgroup, &self.signals);
+    }
+}
+
+/// What a replica asks for.
+struct Asked {
+    /// The run; absent where a guard is made ahead of it.
+    request: Option<Request>,
+    /// What is handed over. To the nursery, the guard's line comes first.
+    handed: Vec<OwnedFd>,
+}
+
+/// Waits for as long as the replica is there; nothing if it is gone, or does not need this guard any more.
+fn wait_for_request(line: &UnixStream) -> Option<(Request, Vec<OwnedFd>)> {
+    let _ = set_name(BEFORE_THE_RUN);
+    let Asked { request, handed } = receive(line).ok()??;
+    Some((request?, handed))
 }
 
 /// The next request, with what is handed over; nothing if it makes no sense.
-fn receive(line: &UnixStream) -> io::Result<Option<(Request, Handed)>> {
+fn receive(line: &UnixStream) -> io::Result<Option<Asked>> {
     let mut from = line;
     let mut head = [0_u8; 8];
-    let (count, fds) = receive_head(line, &mut head)?;
+    let (count, handed) = receive_head(line, &mut head)?;
     if count == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     from.read_exact(&mut head[count..])?;
-    let length = usize::try_from(u64::from_le_bytes(head)).ok().filter(|length| *length <= LONGEST);
+    let length = u64::from_le_bytes(head);
+    if length == AHEAD {
+        return Ok(Some(Asked { request: None, handed }));
+    }
+    let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST);
     let mut bytes = vec![0; length.ok_or(io::ErrorKind::InvalidData)?];
     from.read_exact(&mut bytes)?;
-    Ok(Request::decode(&bytes).and_then(|request| {
-        let mut fds = fds.into_iter();
-        let (line, out, err) = (fds.next()?.into(), fds.next()?, fds.next()?);
-        let input = if request.input == Input::Nothing { None } else { Some(fds.next()?) };
-        Some((request, Handed { line, streams: Streams { input, out, err }, sign: fds.next() }))
-    }))
+    Ok(Request::decode(&bytes).map(|request| Asked { request: Some(request), handed }))
 }
 
 fn receive_head(line: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {

@@ -15,7 +15,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use nix::unistd::{Pid, getpgid, getpid};
 
 use super::child::{Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, Streams, in_step};
-use super::request::Request;
+use super::request::{Input, Request};
 use super::vigil::{Act, Cue, Vigil};
 use super::word::{Inbox, LENGTH, Order, Report};
 use crate::clock::{Clock, SystemClock};
@@ -30,6 +30,9 @@ pub(in crate::run) const GUARD_NAME: &CStr = c"lease-guard";
 /// And once the run is over, while something that it left behind goes on.
 const AFTER_THE_RUN: &CStr = c"lease-guard-end";
 
+/// Before its run has begun.
+pub(super) const BEFORE_THE_RUN: &CStr = c"lease-guard-new";
+
 /// What the replica hands over for one run.
 pub(super) struct Handed {
     /// The line to the replica: orders come in, reports go out.
@@ -38,6 +41,16 @@ pub(super) struct Handed {
     pub(super) streams: Streams,
     /// The locked sign that the run goes on, if there is one: held, never read.
     pub(super) sign: Option<OwnedFd>,
+}
+
+impl Handed {
+    /// What was handed over with a request, in the order in which the replica does; nothing if some of it is missing.
+    pub(super) fn of(request: &Request, line: UnixStream, rest: Vec<OwnedFd>) -> Option<Self> {
+        let mut rest = rest.into_iter();
+        let (out, err) = (rest.next()?, rest.next()?);
+        let input = if request.input == Input::Nothing { None } else { Some(rest.next()?) };
+        Some(Self { line, streams: Streams { input, out, err }, sign: rest.next() })
+    }
 }
 
 /// A guard at work.
@@ -62,7 +75,7 @@ pub(super) fn guard(request: &Request, handed: Handed, cgroup: Option<Cgroup>, s
     }
 }
 
-fn tell(mut line: &UnixStream, report: Report) {
+pub(super) fn tell(mut line: &UnixStream, report: Report) {
     // The replica may be gone, or frozen with a full pipe: the run is stopped all the same.
     let _ = line.write_all(&report.encode());
 }

@@ -39,6 +39,8 @@ pub(in crate::run) enum Report {
     Empty,
     /// What is told next happened at this instant: a frozen replica hears of it much later.
     At(BootInstant),
+    /// The guard was made, says what has made it: it may have to be killed before it says anything itself.
+    Made(Pid),
 }
 
 fn encode(tag: u64, value: u64) -> [u8; LENGTH] {
@@ -96,6 +98,7 @@ impl Report {
             Self::Stopped(status) => encode(4, lower(status)),
             Self::Empty => encode(5, 0),
             Self::At(at) => encode(6, nanos(at.0)),
+            Self::Made(guard) => encode(7, lower(guard.as_raw())),
         }
     }
 
@@ -111,6 +114,7 @@ impl Report {
             (4, status) => Some(Self::Stopped(signed(status))),
             (5, _) => Some(Self::Empty),
             (6, at) => Some(Self::At(BootInstant(Duration::from_nanos(at)))),
+            (7, guard) => Some(Self::Made(Pid::from_raw(signed(guard)))),
             _ => None,
         }
     }
@@ -143,6 +147,7 @@ mod tests {
     #[test]
     fn words_come_out_as_they_went_in_however_the_bytes_are_cut() {
         let reports = [
+            Report::Made(Pid::from_raw(4_194_303)),
             Report::Started { guard: Pid::from_raw(4_194_303), main: Pid::from_raw(2) },
             Report::NotStarted(2 << 16 | 13),
             Report::Exited(256),

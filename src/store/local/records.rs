@@ -4,11 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
 
 use crate::clock::{Clock, boot_id};
 use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
-use crate::store::{Answered, Beat, Concern, JobEntries, Pulse, Replied, Store, StoreError, fail_from};
+use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store, StoreError, fail_from};
 
 use super::inspect::inspect;
 use super::worker::{ANSWER_TIMEOUT, Desk, Worker};
@@ -109,6 +110,11 @@ impl Store for LocalStore {
         Box::pin(self.worker.ask(move |tables, _| {
             jobs.into_iter().map(|job| Ok((job.clone(), tables.entries(&job, newest)?))).collect()
         }))
+    }
+
+    fn hints(&self) -> mpsc::Receiver<Hint> {
+        // Replicas of one machine ask its file.
+        mpsc::channel(1).1
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {

@@ -1,5 +1,5 @@
 -- Invariant: a lock under which nothing was started is released, and its tick is claimable again or has its entry.
--- ARGV: 1 run, 2 era, 3 whether its tick is none any more.
+-- ARGV: 1 run, 2 era, 3 whether its tick is none any more, 4 channel of hints, 5 job.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
 
@@ -23,6 +23,7 @@ elseif record.tick == record.mark and record.cause ~= 'manual' and remembers and
   record.stop = ''
   record.stop_for = ''
   record.mark = record.tick - 1
+  hint = { channel = ARGV[4], job = ARGV[5], name = 'abandoned' }
 else
   end_run('missed', edited and 'edited' or 'abandoned', now)
 end

@@ -1,6 +1,6 @@
 -- Invariant: a tick at or below the mark is never granted, and every tick that the mark passes has an entry.
 -- ARGV: 1-11 bid; 12 prev, 13 gap after, 14 gap count, 15 gap reason, 16 sched, 17 start deadline, 18 rerun policy,
--- 19 catch-up, 20 wall, 21 why the caller cannot run it.
+-- 19 catch-up, 20 wall, 21 why the caller cannot run it, 22 channel of hints, 23 job.
 local tick = tonumber(ARGV[9])
 local bid = bid_from_argv(tick)
 local prev, gap_after, gap_count, gap_reason = optional(ARGV[12]), optional(ARGV[13]), ARGV[14], ARGV[15]
@@ -60,10 +60,11 @@ local function pass_over()
   })
 end
 
-local function raise_mark()
+local function raise_mark(by, how, why)
   pass_over()
   record.mark = math.max(record.mark, tick)
   record.sched = sched
+  hint = { channel = ARGV[22], job = ARGV[23], name = 'decided', by, how, why }
 end
 
 local function consume(outcome, reason)
@@ -73,7 +74,7 @@ local function consume(outcome, reason)
     local node, run, since = holder_or_nothing()
     return answer('held', node, run, since, left)
   end
-  raise_mark()
+  raise_mark('', outcome, reason)
   -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
   if record.run == '' then record.lost = record.mark end
   add_entry({
@@ -109,5 +110,5 @@ if rerun then
   return grant(bid, 'rerun')
 end
 record.tries = 1
-raise_mark()
+raise_mark(bid.node, 'running', '')
 return grant(bid, catch_up and 'catch_up' or 'schedule')

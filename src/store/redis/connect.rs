@@ -21,7 +21,7 @@ use crate::job::format_duration;
 use crate::store::StoreError;
 
 /// A connection attempt, with its greeting, takes at most this long.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A server that has not answered for this long is given up: less than the renewal interval of the usual lease.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -63,22 +63,12 @@ impl Drop for Connector {
 }
 
 impl Connector {
-    /// Starts to connect, and returns at once.
-    pub(super) fn start(url: &RedisUrl) -> Result<Self, StoreError> {
-        let label = url.to_string();
-        let refused = |error: RedisError| StoreError::NotSent(format!("{label}: {error}"));
-        // One crypto provider for the process; an error only says that there is one already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let tcp = TcpSettings::default()
-            .set_nodelay(true)
-            .set_keepalive(TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))
-            .set_user_timeout(USER_TIMEOUT);
-        let address = url.reveal().into_connection_info().map_err(refused)?;
-        let client = Client::open(address.set_tcp_settings(tcp)).map_err(refused)?;
+    /// Starts to connect, and returns at once. People know the server by this label.
+    pub(super) fn start(client: &Client, label: &str) -> Self {
         let (state, _) = watch::channel(State::Down { why: "not connected yet".to_owned() });
         let state = Arc::new(state);
-        let keeper = tokio::spawn(keep_up(client, label, Arc::clone(&state)));
-        Ok(Self { state, keeper })
+        let keeper = tokio::spawn(keep_up(client.clone(), label.to_owned(), Arc::clone(&state)));
+        Self { state, keeper }
     }
 
     /// Waits until the connection is up, at most one connection attempt long.
@@ -190,6 +180,19 @@ impl Connector {
     }
 }
 
+/// What connections to this server are made by.
+pub(super) fn client(url: &RedisUrl) -> Result<Client, StoreError> {
+    let refused = |error: RedisError| StoreError::NotSent(format!("{url}: {error}"));
+    // One crypto provider for the process; an error only says that there is one already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let tcp = TcpSettings::default()
+        .set_nodelay(true)
+        .set_keepalive(TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))
+        .set_user_timeout(USER_TIMEOUT);
+    let address = url.reveal().into_connection_info().map_err(refused)?;
+    Client::open(address.set_tcp_settings(tcp)).map_err(refused)
+}
+
 /// Why a command has no answer; a script that the server does not know may be sent whole.
 pub(super) enum CallError {
     /// The server does not know the script: nothing was applied.
@@ -209,7 +212,8 @@ impl From<CallError> for StoreError {
     }
 }
 
-fn shown(error: &RedisError) -> String {
+/// An error in words, with what it means where its own do not tell.
+pub(super) fn shown(error: &RedisError) -> String {
     let said = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
         _ => error.to_string(),

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::config::RedisUrl;
 use crate::store::StoreError;
 
-use super::connect::{CallError, Connector};
+use super::connect::{CallError, Connector, client};
 
 /// A call that is not waited for longer than this is no call that the whole connection is judged by.
 const SHORT: Duration = Duration::from_millis(400);
@@ -46,7 +46,7 @@ async fn connected() -> Connector {
         }
     });
     let url = RedisUrl::parse(&format!("redis://{address}/0")).expect("a good url");
-    let connector = Connector::start(&url).expect("a runtime");
+    let connector = Connector::start(&client(&url).expect("a good url"), "a server");
     connector.ready().await.expect("a server");
     connector
 }

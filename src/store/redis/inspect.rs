@@ -5,6 +5,7 @@ use redis::{ConnectionInfo, IntoConnectionInfo};
 use crate::config::RedisUrl;
 use crate::store::{Concern, StoreError};
 
+use super::hints;
 use super::judge;
 use super::records::RedisStore;
 use super::rights::{self, ProbeKeys, Trial, Try};
@@ -14,7 +15,7 @@ use super::settings::{CONFIG_NAMES, Facts, Settings};
 #[derive(Debug)]
 pub(super) struct Login {
     user: String,
-    db: i64,
+    pub(super) db: i64,
 }
 
 impl Login {
@@ -65,6 +66,8 @@ impl RedisStore {
             let found = self.attempt(&trial).await?;
             tries.push((trial, found));
         }
+        let refusal = hints::refusal(&self.client, &self.keys.cluster_probe()).await;
+        tries.push(rights::listening(cluster, refusal.as_deref()));
         let may_delete = tries.iter().all(|(trial, found)| trial.right != "del" || *found == Try::Granted);
         if may_delete {
             let (trial, undo) = rights::writing_trial(&keys, cluster);

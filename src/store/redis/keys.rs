@@ -6,12 +6,19 @@ use crate::job::{ClusterName, JobName};
 #[derive(Debug, Clone)]
 pub struct RedisKeys {
     cluster: ClusterName,
+    /// The number of the database: keys lie in it, but channels do not.
+    db: i64,
 }
 
 impl RedisKeys {
     /// The keys of this cluster.
     pub fn of(cluster: ClusterName) -> Self {
-        Self { cluster }
+        Self { cluster, db: 0 }
+    }
+
+    /// The same in the database of this number.
+    pub(super) fn in_db(self, db: i64) -> Self {
+        Self { db, ..self }
     }
 
     fn job(&self, job: &JobName, what: &str) -> String {
@@ -41,6 +48,11 @@ impl RedisKeys {
     /// Which jobs' records an operator has changed lately: a hash by job.
     pub fn notices(&self) -> String {
         format!("solocron:{{{}}}:notices", self.cluster)
+    }
+
+    /// The channel of hints.
+    pub(super) fn hints(&self) -> String {
+        format!("solocron:{{{}}}:hints:{}", self.cluster, self.db)
     }
 
     /// The cluster, as keys name it.

@@ -1,84 +1,4 @@
--- Invariant: reads the record once and the clock once; nothing is written before everything has been validated.
--- KEYS: 1 state (the record), 2 lock (its mirror for people), 3 runs (history). Put in front of every request.
-local FIELDS = {
-  'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
-  'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop', 'lost',
-  'paused_at', 'paused_by', 'paused_why', 'stop_by', 'order_tick', 'order_at', 'taken', 'taken_run', 'stop_for',
-  'settled', 'since',
-}
-local NUMBERS = {
-  schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
-  started = true, ended = true, paused = true, lost = true, paused_at = true, order_tick = true,
-  order_at = true, settled = true, since = true,
-}
-local SCHEMA = 1
-local EARLY_TOLERANCE = 200
-local SYNC_TOLERANCE = 1000
-local FIRST_WAIT = 2000
-local SETTLING = 5000
-local KEPT_ENTRIES = 200
-local RENEWALS_PER_LEASE = 6
-local RENEWAL_ALLOWANCE = 4000
--- The year 9999.
-local UNTIL_RESUMED = 253370764800000
--- In place of a schedule's hash: the job has none.
-local NO_SCHEDULE = 'none'
--- A tick is granted once, and once more after an interruption.
-local TRIES = 2
--- The largest whole number that a double holds exactly.
-local MAX = 9007199254740991
-
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local era = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
-local record = nil
-local changed = false
-local entries = {}
--- Where the first of them only goes on: with the ticks right after this one.
-local follows = nil
-
-local stored = redis.call('HMGET', KEYS[1], unpack(FIELDS))
-if stored[1] then
-  record = {}
-  for i, name in ipairs(FIELDS) do
-    local value = stored[i] or ''
-    if NUMBERS[name] then value = tonumber(value) end
-    record[name] = value
-  end
-  record.since = record.since or 0
-end
-
--- A number as whole digits; an absent one as an empty text.
-local function text(value)
-  if value == nil then return '' end
-  if type(value) == 'number' then return string.format('%.0f', value) end
-  return value
-end
-
-local function plus(a, b)
-  return math.min(a + b, MAX)
-end
-
-local function empty()
-  return {
-    schema = SCHEMA, fence = 0, mark = 0, ['until'] = 0, lease = 0, phase = 'idle', run = '', tries = 0, cause = '',
-    last = '', reason = '', owner = '', era = '', sched = '', order = '', stop = '',
-    paused_by = '', paused_why = '', stop_by = '', stop_for = '', taken = '', taken_run = '',
-    settled = 0, since = 0,
-  }
-end
-
--- The mirror of the lock lives exactly as long as the lock.
-local function mirror()
-  if record.phase == 'running' and record['until'] > now then
-    local shown = 'node=' .. record.owner .. ' run=' .. record.run .. ' fence=' .. text(record.fence)
-      .. ' tick_ms=' .. text(record.tick) .. ' started_ms=' .. text(record.started)
-    redis.call('SET', KEYS[2], shown, 'PX', text(record['until'] - now))
-  else
-    redis.call('DEL', KEYS[2])
-  end
-end
-
+-- Invariant: nothing is written before everything has been validated, and all that was changed at once, with the answer.
 local function value_of(entry, name)
   for i = 1, #entry, 2 do
     if entry[i] == name then return entry[i + 1] end
@@ -122,13 +42,18 @@ local function join_newest()
   if both and type(redis.pcall('XDEL', KEYS[3], newest[1])) == 'number' then entries[1] = both end
 end
 
+-- Fields that are as they were stay as they are: less for the server to do, to log and to pass on.
 local function save()
   local args = {}
   for _, name in ipairs(FIELDS) do
-    args[#args + 1] = name
-    args[#args + 1] = text(record[name])
+    local before = stored[name] or ''
+    if NUMBERS[name] then before = tonumber(before) end
+    if record[name] ~= before then
+      args[#args + 1] = name
+      args[#args + 1] = text(record[name])
+    end
   end
-  redis.call('HSET', KEYS[1], unpack(args))
+  if #args > 0 then redis.call('HSET', KEYS[1], unpack(args)) end
   mirror()
   if follows and entries[1] then join_newest() end
   for _, entry in ipairs(entries) do
@@ -149,6 +74,14 @@ local function forgo_rerun_if_stopped()
   if record.stop ~= '' and record.stop == record.run then record.tries = math.max(record.tries, TRIES) end
 end
 
+-- Tells everybody what whoever asks for the tick is told from now on. Nothing rests on it: a user may lack the right.
+local function give_hint(reply)
+  local told = { era, hint.job, hint.name }
+  for i = 2, 8 do told[#told + 1] = reply[i] end
+  for _, value in ipairs(hint) do told[#told + 1] = value end
+  redis.pcall('PUBLISH', hint.channel, table.concat(told, '\n'))
+end
+
 -- Writes what was changed and answers: name, now, mark, lease, the tick that may run once more with the replica that
 -- had it, whether that run goes on and how long until the lock is free, then what the answer carries.
 local function answer(name, ...)
@@ -158,6 +91,7 @@ local function answer(name, ...)
     reply[5], reply[6], reply[7] = text(record.tick), record.owner, record.phase == 'running' and '1' or '0'
     reply[8] = text(math.max(record['until'] - now, 0))
   end
+  if hint then give_hint(reply) end
   for _, value in ipairs({ ... }) do
     reply[#reply + 1] = text(value)
   end

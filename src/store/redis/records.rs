@@ -5,19 +5,21 @@ use std::fmt;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, try_join_all};
-use redis::{Cmd, FromRedisValue, Value};
+use redis::{Client, Cmd, FromRedisValue, Value};
+use tokio::sync::mpsc;
 
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, UtcMillis};
 use crate::lease::{Entry, Era, Record, Reply, Request};
 use crate::store::{
-    Answered, Beat, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, JobEntries, Notice, Peer, Pulse, Replied,
-    Store, StoreError,
+    Answered, Beat, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, Hint, JobEntries, Notice, Peer, Pulse,
+    Replied, Store, StoreError,
 };
 
 use super::RedisKeys;
 use super::batch;
-use super::connect::{CallError, Connector, RESPONSE_TIMEOUT};
+use super::connect::{self, CallError, Connector, RESPONSE_TIMEOUT};
+use super::hints;
 use super::inspect::Login;
 use super::reply::{self, Texts};
 use super::scripts::{self, Call, LeaseScript};
@@ -27,6 +29,7 @@ pub struct RedisStore {
     pub(super) keys: RedisKeys,
     label: String,
     pub(super) login: Login,
+    pub(super) client: Client,
     /// Renewals alone, so that nothing can hold them up.
     renewals: Connector,
     rest: Connector,
@@ -41,12 +44,13 @@ impl fmt::Debug for RedisStore {
 impl RedisStore {
     /// Starts to connect, and returns at once. Needs a running runtime.
     pub fn start(url: &RedisUrl, cluster: ClusterName) -> Result<Self, StoreError> {
-        let label = url.to_string();
+        let (label, login, client) = (url.to_string(), Login::of(url), connect::client(url)?);
         Ok(Self {
-            keys: RedisKeys::of(cluster),
-            renewals: Connector::start(url)?,
-            rest: Connector::start(url)?,
-            login: Login::of(url),
+            keys: RedisKeys::of(cluster).in_db(login.db),
+            renewals: Connector::start(&client, &label),
+            rest: Connector::start(&client, &label),
+            client,
+            login,
             label,
         })
     }
@@ -188,6 +192,10 @@ impl Store for RedisStore {
             let entries = self.entries(job, newest).await?;
             Ok((job.clone(), entries))
         })))
+    }
+
+    fn hints(&self) -> mpsc::Receiver<Hint> {
+        hints::listen(self.client.clone(), self.keys.hints(), self.label.clone())
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {

@@ -22,6 +22,12 @@ impl Texts {
         Ok(Self { texts: texts.into_iter() })
     }
 
+    /// Reads lines.
+    pub(super) fn of_lines(text: &str) -> Self {
+        let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
+        Self { texts: lines.into_iter() }
+    }
+
     /// The next text; empty where the answer is too short.
     pub(super) fn text(&mut self) -> String {
         self.texts.next().unwrap_or_default()
@@ -58,7 +64,11 @@ impl Texts {
 
 /// Reads the answer to a request.
 pub(super) fn read(value: Value) -> Result<Reply, StoreError> {
-    let mut texts = Texts::of(value)?;
+    reply(Texts::of(value)?)
+}
+
+/// Reads the rest of the texts as an answer.
+pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
     let name = texts.text();
     let now = UtcMillis(texts.value()?);
     let mark = texts.optional()?.map(UtcMillis);

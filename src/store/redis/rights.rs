@@ -11,6 +11,9 @@ const NO_HASH: &str = "0000000000000000000000000000000000000000";
 /// Rights that the README's line grants although nothing needs them today.
 const SPARE: [&str; 2] = ["ping", "select"];
 
+/// Rights without which each tick costs some more requests.
+const SAVING: [&str; 2] = ["publish", "subscribe"];
+
 /// The only right that no harmless call shows.
 const WRITING: &str = "sadd";
 
@@ -21,7 +24,7 @@ pub(super) enum Try {
     Granted,
     /// The command is denied.
     NoCommand,
-    /// The key is denied.
+    /// The key, or the channel, is denied.
     NoKey,
 }
 
@@ -44,10 +47,16 @@ pub(super) struct ProbeKeys {
     pub(super) of_cluster: String,
 }
 
+/// How a server was asked whether the user may listen to a channel, which takes a connection of its own.
+pub(super) fn listening(cluster: &str, refusal: Option<&str>) -> (Trial, Try) {
+    let found = refusal.map_or(Try::Granted, Try::of);
+    (trial("subscribe", Some(channel_pattern(cluster)), &["SUBSCRIBE"]), found)
+}
+
 /// A right, and a call that shows whether it is there.
 pub(super) struct Trial {
     pub(super) right: &'static str,
-    /// The pattern of the key that the call names.
+    /// The pattern of the key or channel that the call names.
     pub(super) pattern: Option<String>,
     pub(super) call: Cmd,
 }
@@ -77,7 +86,6 @@ pub(super) fn trials(keys: &ProbeKeys, cluster: &str) -> Vec<Trial> {
         trial("info", None, &["INFO", "server"]),
         job("del", &["DEL", "KEY"]),
         job("pexpire", &["PEXPIRE", "KEY", "1"]),
-        job("hmget", &["HMGET", "KEY", "f"]),
         // A field too many: refused as such, after the right was checked.
         job("hset", &["HSET", "KEY", "f", "v", "g"]),
         job("hgetall", &["HGETALL", "KEY"]),
@@ -88,6 +96,8 @@ pub(super) fn trials(keys: &ProbeKeys, cluster: &str) -> Vec<Trial> {
         nodes("hset", &["HSET", "KEY", "f", "v", "g"]),
         nodes("hdel", &["HDEL", "KEY", "f"]),
         nodes("smismember", &["SMISMEMBER", "KEY", "m"]),
+        // Nobody listens to this channel.
+        trial("publish", Some(channel_pattern(cluster)), &["PUBLISH", &keys.of_cluster, ""]),
         trial("ping", None, &["PING"]),
     ]
 }
@@ -99,6 +109,10 @@ pub(super) fn select(db: i64) -> Trial {
 
 fn cluster_pattern(cluster: &str) -> String {
     format!("~solocron:{{{cluster}}}:*")
+}
+
+fn channel_pattern(cluster: &str) -> String {
+    format!("&solocron:{{{cluster}}}:*")
 }
 
 fn trial(right: &'static str, pattern: Option<String>, call: &[&str]) -> Trial {
@@ -121,9 +135,15 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
         names
     };
     let commands = names(Try::NoCommand, &|trial| Some(format!("+{}", trial.right)));
-    let is_spare = |right: &String| SPARE.contains(&&right[1..]);
-    let (spare, needed): (Vec<String>, Vec<String>) = commands.into_iter().partition(is_spare);
-    let keys = names(Try::NoKey, &|trial| trial.pattern.clone());
+    let is_one_of = |rights: [&str; 2], right: &str| rights.contains(&&right[1..]);
+    let (spare, commands): (Vec<String>, Vec<String>) =
+        commands.into_iter().partition(|right| is_one_of(SPARE, right));
+    let (mut saving, needed): (Vec<String>, Vec<String>) =
+        commands.into_iter().partition(|right| is_one_of(SAVING, right));
+    let (channels, keys): (Vec<String>, Vec<String>) = names(Try::NoKey, &|trial| trial.pattern.clone())
+        .into_iter()
+        .partition(|pattern| pattern.starts_with('&'));
+    saving.extend(channels);
     let grant = |rights: &[String]| format!("grant it: `ACL SETUSER {user} {}`", rights.join(" "));
     let mut concerns = Vec::new();
     if !needed.is_empty() {
@@ -133,6 +153,11 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
     if !keys.is_empty() {
         let what = format!("user `{user}` may not use every key of the cluster");
         concerns.push(Concern::error(what, format!("missing {}", keys.join(" "))).help(grant(&keys)));
+    }
+    if !saving.is_empty() {
+        let what = format!("user `{user}` may not tell others what it decided, or not hear of it");
+        let detail = format!("missing {}: each tick costs some more requests", saving.join(" "));
+        concerns.push(Concern::warning(what, detail).help(grant(&saving)));
     }
     if !spare.is_empty() {
         let what = format!("user `{user}` lacks rights that other releases may need");
@@ -159,6 +184,7 @@ mod tests {
             ),
             ("NOPERM User solocron has no permissions to run the 'hset' command", Try::NoCommand),
             ("NOPERM No permissions to access a key", Try::NoKey),
+            ("NOPERM No permissions to access a channel", Try::NoKey),
             ("NOPERM this user has no permissions to access one of the keys used as arguments", Try::NoKey),
             ("NOSCRIPT No matching script. Please use EVAL.", Try::Granted),
             ("ERR wrong number of arguments for 'hset' command", Try::Granted),
@@ -173,13 +199,14 @@ mod tests {
         let keys = ProbeKeys { of_jobs: "a".into(), of_cluster: "b".into() };
         let denied = |trial: Trial| {
             let found = match trial.right {
-                "hset" | "xadd" | "ping" => Try::NoCommand,
-                "hdel" => Try::NoKey,
+                "hset" | "xadd" | "ping" | "subscribe" => Try::NoCommand,
+                "hdel" | "publish" => Try::NoKey,
                 _ => Try::Granted,
             };
             (trial, found)
         };
-        let tries: Vec<_> = trials(&keys, "billing").into_iter().map(denied).collect();
+        let (subscribing, _) = listening("billing", None);
+        let tries: Vec<_> = trials(&keys, "billing").into_iter().chain([subscribing]).map(denied).collect();
         let concerns = judge(&tries, "cron");
         let helps: Vec<&str> = concerns.iter().filter_map(|concern| concern.help.as_deref()).collect();
         assert_eq!(
@@ -187,10 +214,11 @@ mod tests {
             [
                 "grant it: `ACL SETUSER cron +hset +xadd`",
                 "grant it: `ACL SETUSER cron ~solocron:{billing}:*`",
+                "grant it: `ACL SETUSER cron +subscribe &solocron:{billing}:*`",
                 "grant it: `ACL SETUSER cron +ping`",
             ]
         );
         let grades: Vec<Grade> = concerns.iter().map(|concern| concern.grade).collect();
-        assert_eq!(grades, [Grade::Error, Grade::Error, Grade::Warning, Grade::Unchecked]);
+        assert_eq!(grades, [Grade::Error, Grade::Error, Grade::Warning, Grade::Warning, Grade::Unchecked]);
     }
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use redis::{Cmd, Script};
 
 use crate::job::{JobName, OnInterrupt, Overlap, Tick, UtcMillis};
-use crate::lease::{Act, Caller, Claim, Finish, Holding, Manual, Open, Operate, Protection, Request};
+use crate::lease::{
+    Abandon, Act, Caller, Claim, Finish, Holding, Manual, Open, Operate, Protection, Request,
+};
 
 use super::RedisKeys;
 
@@ -21,13 +23,13 @@ macro_rules! script {
     };
 }
 
-script!(OPEN, "record.lua", "open.lua");
-script!(CLAIM, "record.lua", "bid.lua", "claim.lua");
-script!(MANUAL, "record.lua", "bid.lua", "manual.lua");
-script!(RENEW, "record.lua", "holding.lua", "renew.lua");
-script!(FINISH, "record.lua", "holding.lua", "finish.lua");
-script!(ABANDON, "record.lua", "abandon.lua");
-script!(OPERATE, "record.lua", "operate.lua");
+script!(OPEN, "fields.lua", "record.lua", "open.lua");
+script!(CLAIM, "fields.lua", "record.lua", "bid.lua", "claim.lua");
+script!(MANUAL, "fields.lua", "record.lua", "bid.lua", "manual.lua");
+script!(RENEW, "fields.lua", "record.lua", "holding.lua", "renew.lua");
+script!(FINISH, "fields.lua", "record.lua", "holding.lua", "finish.lua");
+script!(ABANDON, "fields.lua", "record.lua", "abandon.lua");
+script!(OPERATE, "fields.lua", "record.lua", "operate.lua");
 script!(PULSE, "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");
@@ -106,13 +108,11 @@ pub(super) struct Call {
 pub(super) fn call_of(request: &Request, keys: &RedisKeys, job: &JobName) -> Call {
     let (script, args): (&'static LeaseScript, Args) = match request {
         Request::Open(open) => (&OPEN, open_args(open)),
-        Request::Claim(claim) => (&CLAIM, claim_args(claim)),
+        Request::Claim(claim) => (&CLAIM, claim_args(claim).text(keys.hints()).text(job)),
         Request::Manual(manual) => (&MANUAL, manual_args(manual)),
         Request::Renew(renew) => (&RENEW, Args::holding(&renew.holding).instant(renew.expect)),
         Request::Finish(finish) => (&FINISH, finish_args(finish)),
-        Request::Abandon(abandon) => {
-            (&ABANDON, Args::default().text(abandon.run).text(&abandon.era.0).flag(abandon.edited))
-        }
+        Request::Abandon(abandon) => (&ABANDON, abandon_args(abandon).text(keys.hints()).text(job)),
         Request::Operate(operate) => (&OPERATE, operate_args(operate)),
     };
     Call { script, keys: [keys.state(job), keys.lock(job), keys.runs(job)], args: args.0 }
@@ -138,6 +138,10 @@ fn open_args(open: &Open) -> Args {
         .optional(open.dropped.map(|dropped| dropped.after.0))
         .optional(open.dropped.and_then(|dropped| dropped.count))
         .instant(open.earlier)
+}
+
+fn abandon_args(abandon: &Abandon) -> Args {
+    Args::default().text(abandon.run).text(&abandon.era.0).flag(abandon.edited)
 }
 
 fn operate_args(operate: &Operate) -> Args {

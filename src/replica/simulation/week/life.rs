@@ -86,6 +86,7 @@ impl Life {
                 labels,
                 full: false,
                 ahead_ms: None,
+                stages: Vec::new(),
             },
             beaten: now,
             boot,

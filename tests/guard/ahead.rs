@@ -1,0 +1,60 @@
+//! Guards that are made ahead of their runs.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::process::{Program, Scene, descendants};
+use crate::victims::{eventually, is_alive, name_of};
+
+const JOB: &str = "cluster = { name = \"test\", store = \"local\" }\n[jobs.j]\nschedule = \"*/5 * * * * *\"\n\
+                   shell = \"echo $PPID > parent; exit 3\"\n";
+
+/// A guard that waits for its run.
+fn waiting(replica: &Program) -> Pid {
+    let waits = |pid: &Pid| name_of(*pid) == "lease-guard-new" && is_alive(*pid);
+    eventually("a guard that waits", || descendants(replica.pid()).into_iter().find(waits))
+}
+
+#[test]
+fn a_run_is_guarded_by_the_guard_that_was_made_ahead_of_it() {
+    let scene = Scene::new(JOB);
+    let mut replica = scene.run(&[]);
+    // Before its record is open, a tick has a guard and does not run.
+    replica.wait_for_event("run ended");
+    let guard = waiting(&replica);
+    assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
+    let parent = std::fs::read_to_string(scene.path("parent")).expect("it ran");
+    assert_eq!(parent.trim(), guard.to_string());
+}
+
+#[test]
+fn a_guard_that_waits_is_gone_with_its_replica() {
+    let scene = Scene::new(JOB);
+    let replica = scene.run(&[]);
+    let guard = waiting(&replica);
+    replica.signal(Signal::SIGKILL);
+    replica.wait_until_all_gone();
+    assert!(!is_alive(guard));
+}
+
+#[test]
+fn a_guard_that_was_killed_while_it_waited_costs_nothing() {
+    let scene = Scene::new(JOB);
+    let mut replica = scene.run(&[]);
+    replica.wait_for_event("run ended");
+    kill(waiting(&replica), Signal::SIGKILL).expect("it waits");
+    assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
+}
+
+#[test]
+fn a_guard_that_was_frozen_while_it_waited_is_given_up() {
+    let scene = Scene::new(JOB);
+    let mut replica = scene.run(&[]);
+    replica.wait_for_event("run ended");
+    let guard = waiting(&replica);
+    kill(guard, Signal::SIGSTOP).expect("it waits");
+    let ended = replica.wait_for_event("run ended");
+    assert_eq!(ended["reason"], "node_lost", "{ended}");
+    assert!(!is_alive(guard));
+    assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
+}
