@@ -119,12 +119,13 @@ impl Keeper {
         let note = Note::running(&self.grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.boot());
         let noted = shop.ledger.keep(&identity.job, note);
         // Beginning the log may take as long as the disk does: the lock is renewed meanwhile. A crash right after the
-        // command has started finds both the log and the note.
+        // command has started finds the log's sign, and most likely the note as well, for which nothing waits.
         let running = async {
-            let (log, ()) = tokio::join!(shop.logs.begin(&identity), noted);
+            let log = shop.logs.begin(&identity).await;
             let (count, ended) = attempts.make(&log).await;
             (log, count, ended)
         };
+        let running = async { tokio::join!(running, noted).0 };
         let (log, count, ended) = self.hold_while(running).await;
         if self.run.cause == Cause::Schedule {
             shop.starts.stages.count(&Start { instant, sent, granted, birth: ended.birth });

@@ -2,7 +2,7 @@
 //! counterparts of `store/redis/hints.rs` and `replica/hints.rs`.
 
 use crate::job::{Outcome, UtcMillis, Verdict};
-use crate::lease::{Answer, Era, Reply, Request};
+use crate::lease::{Answer, Era, Protection, Reply, Request};
 use crate::replica::hints::counts;
 use crate::store::Hint;
 
@@ -21,7 +21,7 @@ pub(super) fn hint_of(request: &Request, mark: Option<UtcMillis>, reply: &Reply)
         Request::Abandon(_) if reply.mark < mark => return Some(reply.clone()),
         _ => return None,
     };
-    if mark? >= claim.tick.instant() {
+    if mark? >= claim.tick.instant() || !Protection::Mark.is_on() {
         return None;
     }
     let answer = match &reply.answer {

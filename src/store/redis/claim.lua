@@ -64,7 +64,8 @@ local function raise_mark(by, how, why)
   pass_over()
   record.mark = math.max(record.mark, tick)
   record.sched = sched
-  hint = { channel = ARGV[22], job = ARGV[23], name = 'decided', by, how, why }
+  local is_worth_telling = true --[[protection: mark, off: false]]
+  hint = is_worth_telling and { channel = ARGV[22], job = ARGV[23], name = 'decided', by, how, why } or nil
 end
 
 local function consume(outcome, reason)
