@@ -19,7 +19,14 @@ const JOB: &str = "job";
 /// Nothing that a script waits for takes longer.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// This long before a tick a clock is stepped: replicas do not learn of it before they claim.
+/// The lease of the long job, and how often its lock is asked for while it is held.
+const LONG_LEASE_MS: i64 = 8_000;
+const ASKS_PER_LEASE: i64 = 6;
+
+/// Questions of replicas that have heard of the same decision come within this time.
+const TOGETHER_MS: i64 = 50;
+
+/// This long before a tick, or a question, a clock is stepped: replicas do not learn of it before they claim.
 const JUST_BEFORE_MS: i64 = 20;
 
 /// Whoever claims must have seen a steady store for a whole lease: so many renewals of a holder.
@@ -43,7 +50,7 @@ pub(crate) fn seldom_jobs() -> Setup {
 
 /// A run that goes on until it is stopped, and takes its grace to be so.
 pub(crate) fn long_job() -> Setup {
-    let job = JobPlan { lease_ms: 8_000, manners: &["stubborn"], ..JobPlan::new(JOB, 1_000, 40_000) };
+    let job = JobPlan { lease_ms: LONG_LEASE_MS, manners: &["stubborn"], ..JobPlan::new(JOB, 1_000, 40_000) };
     Setup { jobs: vec![job], replicas: 3, ..Setup::default() }
 }
 
@@ -113,9 +120,31 @@ pub(crate) fn cut_off_the_longer_lease(world: &mut World) {
 pub(crate) fn cut_off_and_step(world: &mut World) {
     let holder = wait_for_calm_run(world);
     world.proxies[holder].cut();
-    just_before_a_tick();
+    just_before_a_question(world);
     world.server().clock().step_to(60_000);
     wait_for_another_run(world, holder);
+}
+
+/// Waits until the long job's lock is about to be asked for. Whoever is told that it is held asks again after the same time,
+/// and once a tick was skipped, all others do so together.
+fn just_before_a_question(world: &World) {
+    let at_ms = |line: &Value| {
+        let at = line["timestamp"].as_str().expect("lines are stamped");
+        at.parse::<jiff::Timestamp>().expect("a time").as_millisecond()
+    };
+    world.skip_lines();
+    let asked = || world.wait_for_message("tick waits for the lock", JOB);
+    let mut before = asked();
+    let last_ms = loop {
+        let line = asked();
+        let together = line["node"] != before["node"] && at_ms(&line) - at_ms(&before) < TOGETHER_MS;
+        if together {
+            break at_ms(&line);
+        }
+        before = line;
+    };
+    let wait_ms = last_ms + LONG_LEASE_MS / ASKS_PER_LEASE - JUST_BEFORE_MS - now_ms();
+    pause(Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0)));
 }
 
 /// The store's clock is behind by less than what a request may be off, time and again just before a tick.
