@@ -164,7 +164,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// From when on a new lock is leased: now, or the latest time that was heard before the store's clock was set back, which may be undone before anyone else sees it.
+    /// From when on a new lock is leased: now, or the latest time that was heard before the store's clock was set back,
+    /// which may be undone before anyone else sees it.
     pub(super) fn leased_from(&self, heard: UtcMillis) -> LeaseInstant {
         let Server { lease_now, memory, .. } = *self.server;
         match memory {

@@ -16,7 +16,7 @@ use crate::clock::Woke;
 use crate::job::{JobName, RunId, UtcMillis};
 use crate::lease::BootInstant;
 use crate::run::LogRetention;
-use crate::store::{Beat, BeatRun};
+use crate::store::Beat;
 
 use super::agenda::{Agenda, Coming};
 use super::clockwork::{Clockwork, ClockworkError, SharedAgenda, take_coming};
@@ -264,12 +264,12 @@ impl Driver {
         due.iter().for_each(|job| self.look_at(job, now));
     }
 
-    /// What the next heartbeat says; `runs` puts in what has begun, or takes out what has ended.
-    pub(super) fn update_beat(&mut self, runs: impl FnOnce(&mut Vec<BeatRun>)) {
+    /// What the next heartbeat says; `also` changes what only its caller knows of.
+    pub(super) fn update_beat(&mut self, also: impl FnOnce(&mut Beat)) {
         let (draining, ahead_ms) = (self.draining, self.watch.offset.ahead_ms());
         let full = self.room.is_full();
         self.beat.send_modify(|beat| {
-            runs(&mut beat.running);
+            also(beat);
             beat.ahead_ms = ahead_ms;
             beat.draining = draining;
             beat.full = full;

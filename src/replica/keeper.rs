@@ -104,7 +104,6 @@ impl Keeper {
         let (granted, late) = (shop.clock.boot(), shop.now().since(self.run.tick.instant()));
         let (sent, instant) = (self.grant.sent, BootInstant(granted.0.saturating_sub(late)));
         shop.events.tell(Event::RunStarted { run: self.run.clone(), late, sent: self.grant.sent });
-        let starting = shop.starts.rush.begin();
         let launch = self.grant.launch.clone();
         let identity = launch.identity.clone();
         let attempts = Attempts {
@@ -114,7 +113,7 @@ impl Keeper {
             run: self.run.clone(),
             line: self.line.clone(),
             deadlines: self.deadlines.subscribe(),
-            born: starting.born(),
+            born: shop.starts.rush.begin(),
         };
         let note = Note::running(&self.grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.boot());
         let noted = shop.ledger.keep(&identity.job, note);
@@ -130,7 +129,6 @@ impl Keeper {
         if self.run.cause == Cause::Schedule {
             shop.starts.stages.count(&Start { instant, sent, granted, birth: ended.birth });
         }
-        drop(starting);
         // A manual run decides no tick, and so gives none back; a rerun gives back itself alone.
         let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
         let given_back = Some(self.run.tick).filter(|_| !ended.was_tried && decides);

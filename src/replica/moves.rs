@@ -193,13 +193,13 @@ impl Driver {
         }
         self.lines.insert(won.run, (spec.name.clone(), line.clone()));
         self.keepers.spawn(keep(Arc::clone(&self.shop), grant, line));
-        self.update_beat(|runs| runs.push(BeatRun { job: spec.name.clone(), run: won.run }));
+        self.update_beat(|beat| beat.running.push(BeatRun { job: spec.name.clone(), run: won.run }));
     }
 
     /// A run is over, and recorded.
     pub(super) fn kept(&mut self, kept: &Kept) {
         self.lines.remove(&kept.run);
-        self.update_beat(|runs| runs.retain(|one| one.run != kept.run));
+        self.update_beat(|beat| beat.running.retain(|one| one.run != kept.run));
         self.prune();
         if kept.cut_short.is_some() && self.reruns(&kept.job) {
             // Others hear of it with their next heartbeat.

@@ -89,10 +89,9 @@ impl Driver {
         let mut memory = self.shop.memory.borrow().clone();
         let upshot = self.watch.take_in(exchange, &mut memory);
         self.shop.memory.send_replace(memory);
-        self.update_beat(|_| ());
-        self.shop.guards.release();
         let stages = self.shop.starts.stages.times();
-        self.beat.send_modify(|beat| beat.stages = stages);
+        self.update_beat(|beat| beat.stages = stages);
+        self.shop.guards.release();
         if upshot == Upshot::Same {
             return;
         }

@@ -23,15 +23,9 @@ struct Count {
     none: Notify,
 }
 
-/// A start under way: until its command has begun, or this is dropped.
-#[derive(Debug)]
-pub(super) struct Starting {
-    born: CancellationToken,
-}
-
 impl Rush {
-    /// A run begins to be started.
-    pub(super) fn begin(&self) -> Starting {
+    /// A run begins to be started: until its command has begun, or will not, and this is cancelled.
+    pub(super) fn begin(&self) -> CancellationToken {
         let (born, count) = (CancellationToken::new(), Arc::clone(&self.0));
         count.starting.fetch_add(1, Ordering::AcqRel);
         let token = born.clone();
@@ -41,7 +35,7 @@ impl Rush {
                 count.none.notify_waiters();
             }
         });
-        Starting { born }
+        born
     }
 
     /// Waits until nothing is being started, but not for long.
@@ -62,19 +56,6 @@ impl Rush {
     }
 }
 
-impl Starting {
-    /// To be cancelled once the command has begun.
-    pub(super) fn born(&self) -> CancellationToken {
-        self.born.clone()
-    }
-}
-
-impl Drop for Starting {
-    fn drop(&mut self) {
-        self.born.cancel();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,12 +67,12 @@ mod tests {
         let (first, second) = (rush.begin(), rush.begin());
         let mut waiting = std::pin::pin!(rush.over());
         let begun = tokio::time::Instant::now();
-        first.born().cancel();
+        first.cancel();
         tokio::select! {
             () = &mut waiting => panic!("one is still being started"),
             () = tokio::time::sleep(LONGEST / 2) => {}
         }
-        drop(second);
+        second.cancel();
         waiting.await;
         assert_eq!(begun.elapsed(), LONGEST / 2);
         rush.over().await;

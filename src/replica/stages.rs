@@ -11,7 +11,7 @@ use crate::store::StageTimes;
 /// The stages in their order, and all of them together.
 const NAMES: [&str; 5] = ["claim", "grant", "prepare", "spawn", "late"];
 
-/// Each doubling of time is told apart in so many steps: what is told is at most a fifth too much.
+/// Each doubling of time is told apart in so many steps: what is told is at most a quarter too much.
 const STEPS: usize = 4;
 
 /// Doublings that are told apart, from a microsecond on: the longest is above an hour.

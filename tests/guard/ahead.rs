@@ -9,6 +9,14 @@ use crate::victims::{eventually, is_alive, name_of};
 const JOB: &str = "cluster = { name = \"test\", store = \"local\" }\n[jobs.j]\nschedule = \"*/5 * * * * *\"\n\
                    shell = \"echo $PPID > parent; exit 3\"\n";
 
+/// A replica whose job has run: before its record is open, a tick has a guard and does not run.
+fn at_work() -> (Scene, Program) {
+    let scene = Scene::new(JOB);
+    let mut replica = scene.run(&[]);
+    replica.wait_for_event("run ended");
+    (scene, replica)
+}
+
 /// A guard that waits for its run.
 fn waiting(replica: &Program) -> Pid {
     let waits = |pid: &Pid| name_of(*pid) == "lease-guard-new" && is_alive(*pid);
@@ -17,10 +25,7 @@ fn waiting(replica: &Program) -> Pid {
 
 #[test]
 fn a_run_is_guarded_by_the_guard_that_was_made_ahead_of_it() {
-    let scene = Scene::new(JOB);
-    let mut replica = scene.run(&[]);
-    // Before its record is open, a tick has a guard and does not run.
-    replica.wait_for_event("run ended");
+    let (scene, mut replica) = at_work();
     let guard = waiting(&replica);
     assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
     let parent = std::fs::read_to_string(scene.path("parent")).expect("it ran");
@@ -39,18 +44,14 @@ fn a_guard_that_waits_is_gone_with_its_replica() {
 
 #[test]
 fn a_guard_that_was_killed_while_it_waited_costs_nothing() {
-    let scene = Scene::new(JOB);
-    let mut replica = scene.run(&[]);
-    replica.wait_for_event("run ended");
+    let (_scene, mut replica) = at_work();
     kill(waiting(&replica), Signal::SIGKILL).expect("it waits");
     assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
 }
 
 #[test]
 fn a_guard_that_was_frozen_while_it_waited_is_given_up() {
-    let scene = Scene::new(JOB);
-    let mut replica = scene.run(&[]);
-    replica.wait_for_event("run ended");
+    let (_scene, mut replica) = at_work();
     let guard = waiting(&replica);
     kill(guard, Signal::SIGSTOP).expect("it waits");
     let ended = replica.wait_for_event("run ended");

@@ -11,13 +11,6 @@ use crate::support::redis_server::RedisServer;
 use crate::support::sample::{self, LEASE};
 use crate::world::{World, cluster, job};
 
-fn server(world: &World) -> &RedisServer {
-    match world {
-        World::Redis(server) => server,
-        World::Local(_) => unreachable!("it was made with a server"),
-    }
-}
-
 fn lock() -> String {
     RedisKeys::of(cluster()).lock(&job())
 }
@@ -30,21 +23,21 @@ fn ttl(server: &RedisServer) -> u128 {
 async fn the_lock_shows_its_holder_as_long_as_it_is_held() {
     let world = World::redis();
     let replica = world.opened().await;
-    assert_eq!(server(&world).cli(&["EXISTS", &lock()]), "0");
+    assert_eq!(world.server().cli(&["EXISTS", &lock()]), "0");
 
     let holding = replica.win().await;
 
-    let shown = server(&world).cli(&["GET", &lock()]);
+    let shown = world.server().cli(&["GET", &lock()]);
     assert!(shown.contains("node=a") && shown.contains(&format!("run={}", holding.run)), "{shown}");
     assert!(shown.contains(&format!("fence={}", holding.fence)), "{shown}");
-    assert!((1..=LEASE.as_millis()).contains(&ttl(server(&world))));
+    assert!((1..=LEASE.as_millis()).contains(&ttl(world.server())));
 
-    server(&world).cli(&["PEXPIRE", &lock(), "5000"]);
+    world.server().cli(&["PEXPIRE", &lock(), "5000"]);
     replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
-    assert!(ttl(server(&world)) > LEASE.as_millis() - 5_000);
+    assert!(ttl(world.server()) > LEASE.as_millis() - 5_000);
 
     replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
-    assert_eq!(server(&world).cli(&["EXISTS", &lock()]), "0");
+    assert_eq!(world.server().cli(&["EXISTS", &lock()]), "0");
 }
 
 #[tokio::test]
@@ -52,7 +45,7 @@ async fn a_lock_key_that_was_deleted_gives_the_lock_to_nobody_else() {
     let world = World::redis();
     let (a, b) = (world.opened().await, world.replica().await);
     let holding = a.win().await;
-    server(&world).cli(&["DEL", &lock()]);
+    world.server().cli(&["DEL", &lock()]);
 
     let manual =
         solocron::lease::Manual { overlap: solocron::job::Overlap::Wait, ..sample::manual(b.caller().await) };
@@ -60,7 +53,7 @@ async fn a_lock_key_that_was_deleted_gives_the_lock_to_nobody_else() {
     assert!(matches!(&answer, Answer::Held { by: Some(by), .. } if by.run == holding.run), "{answer:?}");
 
     a.ask(Request::Renew(sample::renew(&holding, a.now().await))).await;
-    assert_eq!(server(&world).cli(&["EXISTS", &lock()]), "1");
+    assert_eq!(world.server().cli(&["EXISTS", &lock()]), "1");
 }
 
 #[tokio::test]
@@ -69,7 +62,7 @@ async fn scripts_that_the_server_forgot_are_sent_again() {
     let replica = world.opened().await;
     let holding = replica.win().await;
 
-    assert_eq!(server(&world).cli(&["SCRIPT", "FLUSH"]), "OK");
+    assert_eq!(world.server().cli(&["SCRIPT", "FLUSH"]), "OK");
 
     let renew = Request::Renew(sample::renew(&holding, replica.now().await));
     assert_eq!(replica.ask(renew.clone()).await.answer, Answer::Renewed { stop: None });
@@ -93,8 +86,8 @@ async fn a_full_server_refuses_claims_loudly_but_lets_holders_renew_and_finish()
     let world = World::redis();
     let replica = world.opened().await;
     let holding = replica.win().await;
-    server(&world).cli(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
-    server(&world).cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    world.server().cli(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    world.server().cli(&["CONFIG", "SET", "maxmemory", "1"]);
 
     let renewed = replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
     assert_eq!(renewed.answer, Answer::Renewed { stop: None });
@@ -120,7 +113,7 @@ async fn an_abandon_passes_at_maxmemory_too() {
     let world = World::redis();
     let replica = world.opened().await;
     let holding = replica.win().await;
-    server(&world).cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    world.server().cli(&["CONFIG", "SET", "maxmemory", "1"]);
 
     let abandon = sample::abandon(holding.run, &replica.era);
     assert_eq!(replica.ask(Request::Abandon(abandon)).await.answer, Answer::Abandoned);
@@ -132,9 +125,9 @@ async fn an_abandon_passes_at_maxmemory_too() {
 async fn a_full_server_still_takes_heartbeats_and_remembers_new_jobs() {
     let world = World::redis();
     let replica = world.opened().await;
-    server(&world).cli(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
-    server(&world).cli(&["CONFIG", "SET", "maxmemory", "1"]);
-    assert!(server(&world).cli(&["SET", "x", "y"]).contains("maxmemory"), "it is full");
+    world.server().cli(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    world.server().cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    assert!(world.server().cli(&["SET", "x", "y"]).contains("maxmemory"), "it is full");
 
     for forgot in [true, false] {
         let pulse = replica.store.pulse(Some(&crate::cases::beat("a"))).await.expect("a pulse");
@@ -144,8 +137,8 @@ async fn a_full_server_still_takes_heartbeats_and_remembers_new_jobs() {
 
     assert_eq!(replica.store.known(&[job()]).await, Ok(vec![true]));
     let nodes = RedisKeys::of(cluster()).nodes();
-    assert_eq!(server(&world).cli(&["HKEYS", &nodes]), "a");
-    assert_eq!(server(&world).cli(&["PTTL", &nodes]), "-1", "it has no ttl");
+    assert_eq!(world.server().cli(&["HKEYS", &nodes]), "a");
+    assert_eq!(world.server().cli(&["PTTL", &nodes]), "-1", "it has no ttl");
 }
 
 #[tokio::test]
@@ -153,12 +146,12 @@ async fn a_record_of_a_newer_release_grants_nothing() {
     let world = World::redis();
     let replica = world.opened().await;
     let state = RedisKeys::of(cluster()).state(&job());
-    server(&world).cli(&["HSET", &state, "schema", "2", "phase", "melting"]);
+    world.server().cli(&["HSET", &state, "schema", "2", "phase", "melting"]);
 
     let answer = replica.ask(Request::Claim(replica.claim(Duration::ZERO).await)).await.answer;
 
     assert_eq!(answer, Answer::NewerSchema(2));
-    assert_eq!(server(&world).cli(&["HGET", &state, "phase"]), "melting");
+    assert_eq!(world.server().cli(&["HGET", &state, "phase"]), "melting");
 }
 
 #[test]

@@ -12,16 +12,9 @@ use tokio::time::timeout;
 use crate::redis_access::{LEAST_PRIVILEGE, grant};
 use crate::support::redis_server::RedisServer;
 use crate::support::sample::{self, PERIOD};
-use crate::world::{World, cluster, job};
+use crate::world::{Replica, World, cluster, job};
 
 const LIMIT: Duration = Duration::from_secs(20);
-
-fn server(world: &World) -> &RedisServer {
-    match world {
-        World::Redis(server) => server,
-        World::Local(_) => unreachable!("it was made with a server"),
-    }
-}
 
 /// Waits until so many listen to the cluster's hints in this database.
 async fn until_heard_by(server: &RedisServer, db: u32, listeners: &str) {
@@ -38,12 +31,18 @@ async fn next(hints: &mut mpsc::Receiver<Hint>) -> Hint {
     timeout(LIMIT, hints.recv()).await.expect("in time").expect("the store goes on")
 }
 
-#[tokio::test]
-async fn what_a_claim_decides_is_told_to_all_who_listen_and_nothing_else_is() {
+/// A replica, and another one that listens.
+async fn heard() -> (World, Replica, Replica, mpsc::Receiver<Hint>) {
     let world = World::redis();
     let (a, b) = (world.opened().await, world.replica().await);
-    let mut hints = b.store.hints();
-    until_heard_by(server(&world), 0, "1").await;
+    let hints = b.store.hints();
+    until_heard_by(world.server(), 0, "1").await;
+    (world, a, b, hints)
+}
+
+#[tokio::test]
+async fn what_a_claim_decides_is_told_to_all_who_listen_and_nothing_else_is() {
+    let (_world, a, b, mut hints) = heard().await;
 
     let late = a.claim(2 * PERIOD).await;
     let missed = a.ask(Request::Claim(late)).await;
@@ -74,12 +73,9 @@ async fn what_a_claim_decides_is_told_to_all_who_listen_and_nothing_else_is() {
 
 #[tokio::test]
 async fn hints_are_heard_again_after_their_connection_ended() {
-    let world = World::redis();
-    let (a, b) = (world.opened().await, world.replica().await);
-    let mut hints = b.store.hints();
-    until_heard_by(server(&world), 0, "1").await;
-    server(&world).cli(&["CLIENT", "KILL", "TYPE", "pubsub"]);
-    until_heard_by(server(&world), 0, "1").await;
+    let (world, a, _b, mut hints) = heard().await;
+    world.server().cli(&["CLIENT", "KILL", "TYPE", "pubsub"]);
+    until_heard_by(world.server(), 0, "1").await;
 
     let holding = a.win().await;
 
@@ -90,12 +86,12 @@ async fn hints_are_heard_again_after_their_connection_ended() {
 async fn hints_of_a_cluster_of_the_same_name_in_another_database_are_not_heard() {
     let world = World::redis();
     let a = world.opened().await;
-    let elsewhere = RedisUrl::parse(&server(&world).url().replace("/0", "/1")).expect("a good url");
+    let elsewhere = RedisUrl::parse(&world.server().url().replace("/0", "/1")).expect("a good url");
     let elsewhere = RedisStore::start(&elsewhere, cluster()).expect("a runtime");
     elsewhere.ready().await.expect("a store");
     let (mut there, mut here) = (elsewhere.hints(), a.store.hints());
-    until_heard_by(server(&world), 0, "1").await;
-    until_heard_by(server(&world), 1, "1").await;
+    until_heard_by(world.server(), 0, "1").await;
+    until_heard_by(world.server(), 1, "1").await;
 
     a.win().await;
     next(&mut here).await;
@@ -109,13 +105,13 @@ async fn without_the_rights_ticks_are_decided_all_the_same() {
         let world = World::redis();
         let opened = world.opened().await;
         let rights: Vec<_> = LEAST_PRIVILEGE.split_whitespace().filter(|word| *word != right).collect();
-        grant(server(&world), &rights.join(" "));
-        let url = server(&world).url().replace("redis://", "redis://solocron:s3cret@");
+        grant(world.server(), &rights.join(" "));
+        let url = world.server().url().replace("redis://", "redis://solocron:s3cret@");
         let store = RedisStore::start(&RedisUrl::parse(&url).expect("a good url"), cluster());
         let store = store.expect("a runtime");
         store.ready().await.expect("a store");
         let _hints = store.hints();
-        until_heard_by(server(&world), 0, listeners).await;
+        until_heard_by(world.server(), 0, listeners).await;
 
         let claim = opened.claim(Duration::ZERO).await;
         let reply = store.submit(&job(), &Request::Claim(claim)).await.expect("an answer");

@@ -42,6 +42,14 @@ impl World {
         Self::Redis(RedisServer::start())
     }
 
+    /// The Redis server.
+    pub(crate) fn server(&self) -> &RedisServer {
+        match self {
+            Self::Redis(server) => server,
+            Self::Local(_) => unreachable!("it was made with a server"),
+        }
+    }
+
     /// One more replica's store.
     pub(crate) async fn replica(&self) -> Replica {
         let store: Arc<dyn Store> = match self {

@@ -75,8 +75,9 @@ impl Contest {
 
     /// The same, by way of what everybody is told: that may be older than what is known here of the end of a run.
     pub(super) fn overhear_rerun(&mut self, told: Option<&Rerun>, now: UtcMillis) {
-        let is_known = |told: &Rerun| matches!(&self.rerun, RerunLeft::CutShort(cut) if cut.tick == told.tick && !cut.goes_on);
-        if !told.is_some_and(is_known) {
+        let has_ended =
+            |tick| matches!(&self.rerun, RerunLeft::CutShort(cut) if cut.tick == tick && !cut.goes_on);
+        if !told.is_some_and(|told| has_ended(told.tick)) {
             self.hear_of_rerun(told, now);
         }
     }

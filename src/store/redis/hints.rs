@@ -31,13 +31,13 @@ pub(super) fn listen(client: Client, channel: String, label: String) -> mpsc::Re
             let mut pause = RETRIES.0;
             if let Err(error) = hear(&client, &channel, &tell).await {
                 let error = shown(&error);
-                if error.starts_with("NOPERM") {
-                    pause = RETRIES.1;
-                }
                 // That the server cannot be reached, others say.
-                if pause == RETRIES.1 && !std::mem::replace(&mut is_said, true) {
-                    warn!(store = %label, %channel, %error,
-                        "what other replicas decide is not heard: each tick costs some more requests");
+                if is_denied(&error) {
+                    pause = RETRIES.1;
+                    if !std::mem::replace(&mut is_said, true) {
+                        warn!(store = %label, %channel, %error,
+                            "what other replicas decide is not heard: each tick costs some more requests");
+                    }
                 }
                 debug!(store = %label, %error, "hints are not heard");
             }
@@ -53,7 +53,11 @@ pub(super) fn listen(client: Client, channel: String, label: String) -> mpsc::Re
 /// Why the server does not let this user listen to the channel, if that is so.
 pub(super) async fn refusal(client: &Client, channel: &str) -> Option<String> {
     let error = subscribe(client, channel).await.err()??;
-    Some(shown(&error)).filter(|said| said.starts_with("NOPERM"))
+    Some(shown(&error)).filter(|said| is_denied(said))
+}
+
+fn is_denied(error: &str) -> bool {
+    error.starts_with("NOPERM")
 }
 
 /// A connection that listens; no error where none came up in time.
