@@ -20,6 +20,20 @@ pub(crate) enum Contender {
 }
 
 impl Contender {
+    /// What they are called by who asks for some of them.
+    pub(crate) const KINDS: [&str; 4] = ["floor", "redis", "embedded", "obvious"];
+
+    /// Which of these kinds it is.
+    pub(crate) const fn kind(self) -> &'static str {
+        let [floor, redis, embedded, obvious] = Self::KINDS;
+        match self {
+            Self::Floor => floor,
+            Self::Redis(_) => redis,
+            Self::Local(_) => embedded,
+            Self::Obvious(_) => obvious,
+        }
+    }
+
     /// How many processes compete.
     pub(crate) const fn replicas(self) -> usize {
         match self {
@@ -92,12 +106,12 @@ fn start(contender: Contender, number: usize, workload: &Workload, place: &Place
     let mut command = match contender {
         Contender::Floor => {
             let mut command = Command::new(this);
-            command.arg("floor").args(plan(workload, place));
+            command.arg("be-floor").args(plan(workload, place));
             command
         }
         Contender::Obvious(_) => {
             let mut command = Command::new(this);
-            command.args(["obvious", place.redis]).args(plan(workload, place));
+            command.args(["be-obvious", place.redis]).args(plan(workload, place));
             command
         }
         Contender::Redis(_) | Contender::Local(_) => solocron(contender, number, workload, place),

@@ -3,7 +3,7 @@
 //! spawns the command, without any lock; and the *obvious program*, tokio-cron-scheduler with `SET NX PX` and
 //! compare-and-delete. Prints a table with ratios; nothing is asserted, as machines are noisy.
 //!
-//! `make bench`, or `cargo bench --bench pace -- [--json] [--rounds 3] [W1 W2 …]`
+//! `make bench`, or `cargo bench --bench pace -- [--json] [--rounds 3] [W1 W2 …] [floor redis embedded obvious]`
 
 #![expect(clippy::print_stdout, reason = "a table is all it makes")]
 
@@ -21,6 +21,7 @@ mod redis_server;
 mod table;
 mod workload;
 
+use contender::Contender;
 use measure::measure;
 use table::Table;
 use workload::Workload;
@@ -32,8 +33,8 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words[..] {
-        ["floor", ref plan @ ..] => return floor::run(plan),
-        ["obvious", store, ref plan @ ..] => return obvious::run(store, plan),
+        ["be-floor", ref plan @ ..] => return floor::run(plan),
+        ["be-obvious", store, ref plan @ ..] => return obvious::run(store, plan),
         _ => {}
     }
     let rounds =
@@ -42,10 +43,14 @@ fn main() {
         let named: Vec<&&str> = words.iter().filter(|word| word.starts_with('W')).collect();
         named.is_empty() || named.contains(&&workload.name)
     };
+    let asked_for = |contender: &&Contender| {
+        let kinds: Vec<&&str> = words.iter().filter(|word| Contender::KINDS.contains(*word)).collect();
+        kinds.is_empty() || kinds.contains(&&contender.kind())
+    };
     let mut table = Table::default();
     for round in 0..rounds.unwrap_or(ROUNDS) {
         for workload in Workload::all().iter().filter(wanted) {
-            for &contender in workload.contenders() {
+            for &contender in workload.contenders().iter().filter(asked_for) {
                 eprintln!("round {}: {} {contender}", round + 1, workload.name);
                 table.add(workload, contender, measure(workload, contender));
             }

@@ -17,6 +17,9 @@ const SIGNALS: std::ops::RangeInclusive<libc::c_int> = 1..=64;
 /// Flag of clone3(2); libc's own constant is too narrow for it.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
+/// Who is that nice gets what nobody else wants.
+const LAST: libc::c_int = 19;
+
 /// The first descriptor behind the three that every program expects.
 const FIRST_OTHER: libc::c_uint = 3;
 
@@ -75,6 +78,12 @@ pub(super) fn reap() -> Reaped {
 pub(super) fn exit_now(code: i32) -> ! {
     // SAFETY: always allowed.
     unsafe { libc::_exit(code) }
+}
+
+/// From now on, whoever has something to do goes before this process.
+pub(super) fn step_back() {
+    // SAFETY: the call takes numbers only; where it is refused, nothing changes.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LAST) };
 }
 
 /// Takes over descriptors that the kernel has just handed to this process.

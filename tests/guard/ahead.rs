@@ -7,7 +7,7 @@ use crate::process::{Program, Scene, descendants};
 use crate::victims::{eventually, is_alive, name_of};
 
 const JOB: &str = "cluster = { name = \"test\", store = \"local\" }\n[jobs.j]\nschedule = \"*/5 * * * * *\"\n\
-                   shell = \"echo $PPID > parent; exit 3\"\n";
+                   shell = \"echo $PPID > parent; echo $$ > own; exit 3\"\n";
 
 /// A replica whose job has run: before its record is open, a tick has a guard and does not run.
 fn at_work() -> (Scene, Program) {
@@ -32,14 +32,49 @@ fn a_run_is_guarded_by_the_guard_that_was_made_ahead_of_it() {
     assert_eq!(parent.trim(), guard.to_string());
 }
 
+/// The main process that such a guard has ready.
+fn child_of(guard: Pid) -> Pid {
+    let waits = |pid: &Pid| name_of(*pid) == "lease-guard-job" && is_alive(*pid);
+    eventually("a main process that waits", || descendants(guard).into_iter().find(waits))
+}
+
+#[test]
+fn a_command_is_executed_by_the_process_that_was_made_ahead_of_it() {
+    let (scene, mut replica) = at_work();
+    let child = child_of(waiting(&replica));
+    assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
+    let own = std::fs::read_to_string(scene.path("own")).expect("it ran");
+    assert_eq!(own.trim(), child.to_string());
+}
+
+#[test]
+fn a_main_process_that_was_killed_while_it_waited_costs_nothing() {
+    let (scene, mut replica) = at_work();
+    let guard = waiting(&replica);
+    kill(child_of(guard), Signal::SIGKILL).expect("it waits");
+    assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
+    let parent = std::fs::read_to_string(scene.path("parent")).expect("it ran");
+    assert_eq!(parent.trim(), guard.to_string());
+}
+
+#[test]
+fn a_main_process_that_waits_is_gone_with_its_guard() {
+    let (_scene, replica) = at_work();
+    let guard = waiting(&replica);
+    let child = child_of(guard);
+    kill(guard, Signal::SIGKILL).expect("it waits");
+    eventually("the end of what waits", || (!is_alive(child)).then_some(()));
+}
+
 #[test]
 fn a_guard_that_waits_is_gone_with_its_replica() {
     let scene = Scene::new(JOB);
     let replica = scene.run(&[]);
     let guard = waiting(&replica);
+    let child = child_of(guard);
     replica.signal(Signal::SIGKILL);
     replica.wait_until_all_gone();
-    assert!(!is_alive(guard));
+    assert!(!is_alive(guard) && !is_alive(child));
 }
 
 #[test]

@@ -2,17 +2,21 @@
 //! guard. What fails on the way reaches the guard as one number.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+use nix::fcntl::OFlag;
 use nix::libc;
-use nix::sys::prctl::set_pdeathsig;
+use nix::sys::prctl::{set_name, set_pdeathsig};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
-use nix::unistd::{ForkResult, Pid, chdir, getppid, pipe2, setgid, setgroups, setuid};
+use nix::unistd::{ForkResult, Pid, chdir, getpid, getppid, pipe2, setgid, setgroups, setuid};
 
+use super::parcel::{Asked, receive, send};
 use super::request::{Input, Request};
 use crate::lease::Protection;
 use crate::run::account::Switch;
@@ -31,6 +35,9 @@ pub(in crate::run) const STEP_GUARD: i32 = 4;
 /// What a shell says of a command that it could not execute; nobody sees it.
 const CANNOT_EXECUTE: i32 = 127;
 
+/// What a main process is called before it has become its command.
+const CHILD_NAME: &CStr = c"lease-guard-job";
+
 /// The standard streams of a main process.
 pub(super) struct Streams {
     /// Nothing to read if absent.
@@ -43,27 +50,74 @@ pub(super) struct Streams {
 pub(super) struct Child {
     pub(super) pid: Pid,
     /// Says why the command was not executed, if it was not.
-    failure: std::fs::File,
+    failure: File,
+}
+
+/// A main process that was made ahead of its run: it waits for its command.
+pub(super) struct Ahead {
+    child: Child,
+    line: UnixStream,
+}
+
+impl Ahead {
+    /// Makes one. Whatever ends this process, or drops what is made here, ends it.
+    pub(super) fn make() -> io::Result<Self> {
+        let (failure, told) = pipe2(OFlag::O_CLOEXEC)?;
+        let (line, childs_end) = UnixStream::pair()?;
+        let guard = getpid();
+        match system::fork()? {
+            ForkResult::Parent { child } => {
+                Ok(Self { child: Child { pid: child, failure: failure.into() }, line })
+            }
+            ForkResult::Child => {
+                // Its own copy of the other end would keep it waiting for ever.
+                drop(line);
+                let _ = set_name(CHILD_NAME);
+                let ready = set_pdeathsig(Signal::SIGKILL).is_ok() && getppid() == guard;
+                let asked = if ready { receive(&childs_end).ok().flatten() } else { None };
+                let Some(Asked { request: Some(request), handed }) = asked else { system::exit_now(0) };
+                let Some(streams) = Streams::of(&request, handed) else { system::exit_now(0) };
+                become_command(&request, streams, guard, told)
+            }
+        }
+    }
+
+    /// Has it become the request's command, if it is still there.
+    pub(super) fn go(self, request: &Request, streams: &Streams) -> Option<Child> {
+        // No guard that waits is asked for more than its line takes at once, and this line takes as much.
+        let sent = send(&self.line, Some(&request.encode()), &streams.handed());
+        // Without its command it ends when its line does.
+        sent.ok().map(|()| self.child)
+    }
+}
+
+impl Streams {
+    /// Those that were handed over with a request, in the order in which they are; nothing if some of them are missing.
+    pub(super) fn of(request: &Request, handed: impl IntoIterator<Item = OwnedFd>) -> Option<Self> {
+        let mut handed = handed.into_iter();
+        let (out, err) = (handed.next()?, handed.next()?);
+        let input = if request.input == Input::Nothing { None } else { Some(handed.next()?) };
+        Some(Self { input, out, err })
+    }
+
+    fn handed(&self) -> Vec<BorrowedFd<'_>> {
+        [&self.out, &self.err].into_iter().chain(&self.input).map(AsFd::as_fd).collect()
+    }
 }
 
 impl Child {
     /// Starts the request's command as a child of this process, with its output in these pipes.
     pub(super) fn start(request: &Request, streams: Streams, cgroup: Option<&Cgroup>) -> Result<Self, i32> {
         let failed = |errno: nix::errno::Errno| in_step(STEP_GUARD, errno.into());
-        let (failure, told) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(failed)?;
-        let guard = nix::unistd::getpid();
+        let (failure, told) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
+        let guard = getpid();
         let forked = match cgroup {
             Some(cgroup) => system::fork_into(cgroup.folder()).or_else(|_| system::fork()),
             None => system::fork(),
         };
         match forked.map_err(failed)? {
             ForkResult::Parent { child } => Ok(Self { pid: child, failure: failure.into() }),
-            ForkResult::Child => {
-                let code = execute(request, streams, guard);
-                // Without a reader there is nobody left to care.
-                let _ = std::fs::File::from(told).write_all(&code.to_le_bytes());
-                system::exit_now(CANNOT_EXECUTE)
-            }
+            ForkResult::Child => become_command(request, streams, guard, told),
         }
     }
 
@@ -74,7 +128,15 @@ impl Child {
     }
 }
 
-/// Becomes the command. Comes back only with the number of an error.
+/// Becomes the command, or tells why it cannot.
+fn become_command(request: &Request, streams: Streams, guard: Pid, told: OwnedFd) -> ! {
+    let code = execute(request, streams, guard);
+    // Without a reader there is nobody left to care.
+    let _ = File::from(told).write_all(&code.to_le_bytes());
+    system::exit_now(CANNOT_EXECUTE)
+}
+
+/// Comes back only with the number of an error.
 fn execute(request: &Request, Streams { input, out, err }: Streams, guard: Pid) -> i32 {
     let mut command = Command::new(&request.words[0]);
     command

@@ -1,8 +1,8 @@
 //! The replica's end of its nursery: hands over requests, and starts another nursery where the last one is gone.
 
 use std::fs;
-use std::io::{self, IoSlice, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use nix::unistd::Pid;
 
-use super::nursery::{AHEAD, NAME};
+use super::nursery::NAME;
+use super::parcel::send;
 use super::request::Request;
 use super::spares::Spares;
 use crate::clock::{Clock, SystemClock};
@@ -180,7 +180,7 @@ impl Nursery {
     fn ask(&self, bytes: &[u8], guards_end: &UnixStream, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
         let handed: Vec<BorrowedFd<'_>> =
             std::iter::once(guards_end.as_fd()).chain(handed.iter().copied()).collect();
-        send(&self.line, bytes.len() as u64, bytes, &handed)
+        send(&self.line, Some(bytes), &handed)
     }
 
     /// Asks a guard that waits for its run, if one does that hears it at once.
@@ -190,7 +190,7 @@ impl Nursery {
         }
         loop {
             let spare = self.spares.take()?;
-            match send(&spare, bytes.len() as u64, bytes, handed) {
+            match send(&spare, Some(bytes), handed) {
                 Ok(()) => return Some(spare),
                 // It hears of its end, and starts nothing.
                 Err(error) if is_of_the_other(&error) => {}
@@ -204,7 +204,7 @@ impl Nursery {
 
     fn make_spare(&mut self, (line, guards_end): (UnixStream, UnixStream)) -> io::Result<()> {
         line.set_write_timeout(Some(SEND_LIMIT))?;
-        send(&self.line, AHEAD, &[], &[guards_end.as_fd()])?;
+        send(&self.line, None, &[guards_end.as_fd()])?;
         self.spares.put(line);
         Ok(())
     }
@@ -220,17 +220,6 @@ fn living(nursery: &mut Option<Nursery>) -> Option<&mut Nursery> {
 fn is_of_the_other(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, Interrupted, NotConnected, WouldBlock, WriteZero};
     matches!(error.kind(), BrokenPipe | ConnectionReset | Interrupted | NotConnected | WouldBlock | WriteZero)
-}
-
-/// Sends what a nursery or a guard takes up.
-fn send(line: &UnixStream, head: u64, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let head = head.to_le_bytes();
-    let fds: Vec<_> = handed.iter().map(AsRawFd::as_raw_fd).collect();
-    let (parts, controls) = ([IoSlice::new(&head), IoSlice::new(bytes)], [ControlMessage::ScmRights(&fds)]);
-    let sent = sendmsg::<()>(line.as_raw_fd(), &parts, &controls, MsgFlags::MSG_NOSIGNAL, None)?;
-    let mut line = line;
-    line.write_all(head.get(sent..).unwrap_or_default())?;
-    line.write_all(&bytes[sent.saturating_sub(head.len())..])
 }
 
 impl Drop for Nursery {

@@ -6,12 +6,14 @@
 //! replica ── a socket per run ────────────────┐
 //!    └─ nursery (started first, makes guards) │   some ahead of their runs, when ticks are about to come
 //!         └─ guard of one run, sub-reaper ◀───┘
-//!              └─ the job's main process, leader of its group, killed by the kernel if its guard is
+//!              └─ the job's main process, leader of its group, killed by the kernel if its guard is;
+//!                 made ahead with its guard, it waits for its command
 //! ```
 
 mod child;
 mod guards;
 mod nursery;
+mod parcel;
 mod request;
 mod spares;
 mod vigil;

@@ -3,24 +3,23 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, IoSliceMut, Read};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use nix::cmsg_space;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::{set_child_subreaper, set_name};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use nix::unistd::{ForkResult, Pid, dup2_stdin, getpid};
 
 use super::child::{STEP_GUARD, in_step};
+use super::parcel::{Asked, receive};
 use super::request::Request;
-use super::watcher::{BEFORE_THE_RUN, Handed, guard, tell};
+use super::watcher::{BEFORE_THE_RUN, Handed, Ready, guard, tell};
 use super::word::Report;
 use crate::lease::Protection;
 use crate::run::cgroup::{self, Cgroup};
@@ -29,12 +28,6 @@ use crate::run::tree;
 
 /// By this name in place of its own the program knows that it is to make guards.
 pub(super) const NAME: &str = "lease-guards";
-
-/// In the place of a request's length: the request comes later, on the line that is handed over.
-pub(super) const AHEAD: u64 = u64::MAX;
-
-/// The longest request: more than the kernel takes as words and variables of a command.
-const LONGEST: usize = 16 * 1024 * 1024;
 
 /// A request that does not come whole within this long came from a replica that is frozen or torn.
 const REST_LIMIT: Duration = Duration::from_secs(5);
@@ -64,12 +57,6 @@ struct Nursery {
     hunting: Option<u16>,
     /// The control group that was delegated to the replica, if one was.
     cgroup: Option<PathBuf>,
-}
-
-/// What came of making a guard: in the guard itself, there is nothing more to do.
-enum Made {
-    Parent,
-    Guard,
 }
 
 impl Nursery {
@@ -105,8 +92,8 @@ impl Nursery {
             if self.hunting.is_some() {
                 self.hunt();
             }
-            if is_asked && matches!(self.take_request(), Some(Made::Guard)) {
-                return;
+            if is_asked {
+                self.take_request();
             }
         }
     }
@@ -147,39 +134,40 @@ impl Nursery {
     }
 
     /// Makes the guard that is asked for. A line that breaks is hung up.
-    fn take_request(&mut self) -> Option<Made> {
-        match receive(self.line.as_ref()?) {
-            Ok(asked) => asked.and_then(|asked| self.make(asked)),
-            Err(_) => {
-                self.line = None;
-                None
-            }
+    fn take_request(&mut self) {
+        let Some(line) = &self.line else { return };
+        match receive(line) {
+            Ok(asked) => asked.into_iter().for_each(|asked| self.make(asked)),
+            Err(_) => self.line = None,
         }
     }
 
-    fn make(&mut self, Asked { request, handed }: Asked) -> Option<Made> {
+    fn make(&mut self, Asked { request, handed }: Asked) {
         let mut handed = handed.into_iter();
-        let line = UnixStream::from(handed.next()?);
+        let Some(line) = handed.next().map(UnixStream::from) else { return };
         match system::fork() {
             Ok(ForkResult::Child) => {
                 self.line = None;
                 self.become_guard(request, line, handed.collect());
-                Some(Made::Guard)
+                // What is left is to be taken apart by the kernel, and nobody waits for that.
+                system::step_back();
+                system::exit_now(0);
             }
             Ok(ForkResult::Parent { child }) => {
                 self.guards.insert(child);
                 tell(&line, Report::Made(child));
-                Some(Made::Parent)
             }
-            Err(errno) => {
-                tell(&line, Report::NotStarted(in_step(STEP_GUARD, errno.into())));
-                Some(Made::Parent)
-            }
+            Err(errno) => tell(&line, Report::NotStarted(in_step(STEP_GUARD, errno.into()))),
         }
     }
 
     /// What a guard does, once it is a process: waits for its request if it came before that, and guards.
     fn become_guard(&self, request: Option<Request>, line: UnixStream, handed: Vec<OwnedFd>) {
+        let ready = match request {
+            Some(_) => Ready::at_once(),
+            // A process is in its control group from its first instruction on, and that is its run's.
+            None => Ready::ahead(self.cgroup.is_none()),
+        };
         let asked = match request {
             Some(request) => Some((request, handed)),
             None => wait_for_request(&line),
@@ -187,16 +175,8 @@ impl Nursery {
         let Some((request, handed)) = asked else { return };
         let Some(handed) = Handed::of(&request, line, handed) else { return };
         let cgroup = self.cgroup.as_deref().and_then(|parent| Cgroup::create(parent, &request.name));
-        guard(&request, handed, cgroup, &self.signals);
+        guard(&request, handed, ready, cgroup, &self.signals);
     }
-}
-
-/// What a replica asks for.
-struct Asked {
-    /// The run; absent where a guard is made ahead of it.
-    request: Option<Request>,
-    /// What is handed over. To the nursery, the guard's line comes first.
-    handed: Vec<OwnedFd>,
 }
 
 /// Waits for as long as the replica is there; nothing if it is gone, or does not need this guard any more.
@@ -204,36 +184,4 @@ fn wait_for_request(line: &UnixStream) -> Option<(Request, Vec<OwnedFd>)> {
     let _ = set_name(BEFORE_THE_RUN);
     let Asked { request, handed } = receive(line).ok()??;
     Some((request?, handed))
-}
-
-/// The next request, with what is handed over; nothing if it makes no sense.
-fn receive(line: &UnixStream) -> io::Result<Option<Asked>> {
-    let mut from = line;
-    let mut head = [0_u8; 8];
-    let (count, handed) = receive_head(line, &mut head)?;
-    if count == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    from.read_exact(&mut head[count..])?;
-    let length = u64::from_le_bytes(head);
-    if length == AHEAD {
-        return Ok(Some(Asked { request: None, handed }));
-    }
-    let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST);
-    let mut bytes = vec![0; length.ok_or(io::ErrorKind::InvalidData)?];
-    from.read_exact(&mut bytes)?;
-    Ok(Request::decode(&bytes).map(|request| Asked { request: Some(request), handed }))
-}
-
-fn receive_head(line: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = cmsg_space!([std::os::fd::RawFd; 5]);
-    let mut parts = [IoSliceMut::new(head)];
-    let message = recvmsg::<()>(line.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
-    let mut fds = Vec::new();
-    for control in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(handed) = control {
-            fds.extend(system::adopt(handed));
-        }
-    }
-    Ok((message.bytes, fds))
 }

@@ -2,7 +2,7 @@
 //! descends from it. It performs what its vigil says, and ends with the last process of its run.
 
 use std::ffi::CStr;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
@@ -14,8 +14,8 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::unistd::{Pid, getpgid, getpid};
 
-use super::child::{Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, Streams, in_step};
-use super::request::{Input, Request};
+use super::child::{Ahead, Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, Streams, in_step};
+use super::request::Request;
 use super::vigil::{Act, Cue, Vigil};
 use super::word::{Inbox, LENGTH, Order, Report};
 use crate::clock::{Clock, SystemClock};
@@ -47,9 +47,33 @@ impl Handed {
     /// What was handed over with a request, in the order in which the replica does; nothing if some of it is missing.
     pub(super) fn of(request: &Request, line: UnixStream, rest: Vec<OwnedFd>) -> Option<Self> {
         let mut rest = rest.into_iter();
-        let (out, err) = (rest.next()?, rest.next()?);
-        let input = if request.input == Input::Nothing { None } else { Some(rest.next()?) };
-        Some(Self { line, streams: Streams { input, out, err }, sign: rest.next() })
+        Some(Self { line, streams: Streams::of(request, &mut rest)?, sign: rest.next() })
+    }
+}
+
+/// What a guard has ready before it knows of its run.
+pub(super) struct Ready {
+    /// Without a clock nothing could be watched.
+    timer: io::Result<TimerFd>,
+    /// The main process, where it was made ahead.
+    child: Option<Ahead>,
+}
+
+impl Ready {
+    /// For a guard that was asked for when its run was to begin.
+    pub(super) fn at_once() -> Self {
+        Self {
+            timer: set_child_subreaper(true).map_err(io::Error::from).and_then(|()| boot_timer()),
+            child: None,
+        }
+    }
+
+    /// For a guard that waits for its run, with a main process that waits for its command if `with_child`.
+    pub(super) fn ahead(with_child: bool) -> Self {
+        let ready = Self::at_once();
+        // Where there are no resources for it now, there may be later.
+        let child = if with_child { Ahead::make().ok() } else { None };
+        Self { child, ..ready }
     }
 }
 
@@ -67,9 +91,15 @@ struct Guard {
 }
 
 /// Guards one run until nothing of it is left. `signals` tells of dead children.
-pub(super) fn guard(request: &Request, handed: Handed, cgroup: Option<Cgroup>, signals: &SignalFd) {
+pub(super) fn guard(
+    request: &Request,
+    handed: Handed,
+    ready: Ready,
+    cgroup: Option<Cgroup>,
+    signals: &SignalFd,
+) {
     let _ = set_name(GUARD_NAME);
-    match Guard::start(request, handed, cgroup) {
+    match Guard::start(request, handed, ready, cgroup) {
         Ok(mut guard) => guard.watch(signals),
         Err((line, code)) => tell(&line, Report::NotStarted(code)),
     }
@@ -81,11 +111,14 @@ pub(super) fn tell(mut line: &UnixStream, report: Report) {
 }
 
 impl Guard {
-    fn start(request: &Request, handed: Handed, cgroup: Option<Cgroup>) -> Result<Self, (UnixStream, i32)> {
-        let Handed { line, streams, sign } = handed;
-        // All that can fail comes first: without a clock nothing could be watched.
-        let ready = line.set_nonblocking(true).and_then(|()| Ok(set_child_subreaper(true)?));
-        let timer = match ready.and_then(|()| boot_timer()) {
+    fn start(
+        request: &Request,
+        Handed { line, streams, sign }: Handed,
+        ready: Ready,
+        cgroup: Option<Cgroup>,
+    ) -> Result<Self, (UnixStream, i32)> {
+        // All that can fail comes first.
+        let timer = match line.set_nonblocking(true).and(ready.timer) {
             Ok(timer) => timer,
             Err(error) => return Err((line, in_step(STEP_GUARD, error))),
         };
@@ -93,7 +126,9 @@ impl Guard {
         if SystemClock.boot() >= request.deadline && Protection::Guard.is_on() || is_abandoned(&line) {
             return Err((line, STEP_OVERDUE << STEP_SHIFT));
         }
-        match Child::start(request, streams, cgroup.as_ref()) {
+        let ahead = ready.child.and_then(|ahead| ahead.go(request, &streams));
+        let started = ahead.map_or_else(|| Child::start(request, streams, cgroup.as_ref()), Ok);
+        match started {
             Err(code) => Err((line, code)),
             Ok(main) => {
                 tell(&line, Report::Started { guard: getpid(), main: main.pid });
@@ -213,15 +248,16 @@ impl Guard {
     fn signal(&self, signals: &[Signal]) {
         // Once the main process is reaped, its number may become the number of somebody else's group.
         let group = Some(self.main.pid).filter(|_| self.status.is_none());
+        let outside = |pid: &Pid| group.is_none() || getpgid(Some(*pid)).ok() != group;
+        // Before anybody dies of it, whose children would be somebody else's while they are looked for. What cannot be seen
+        // now is looked for again where it is to be killed.
+        let others: Vec<Pid> =
+            tree::listed_descendants(getpid()).unwrap_or_default().into_iter().filter(outside).collect();
         if let Some(group) = group {
             for signal in signals {
                 tree::signal_group(group, *signal);
             }
         }
-        let outside = |pid: &Pid| group.is_none() || getpgid(Some(*pid)).ok() != group;
-        // What cannot be seen now is looked for again.
-        let others: Vec<Pid> =
-            tree::listed_descendants(getpid()).unwrap_or_default().into_iter().filter(outside).collect();
         signals.iter().for_each(|signal| tree::signal_each(&others, *signal));
     }
 }
@@ -234,7 +270,7 @@ fn is_abandoned(line: &UnixStream) -> bool {
 }
 
 /// A timer that counts suspend.
-fn boot_timer() -> std::io::Result<TimerFd> {
+fn boot_timer() -> io::Result<TimerFd> {
     Ok(TimerFd::new(ClockId::CLOCK_BOOTTIME, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?)
 }
 
