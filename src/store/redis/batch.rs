@@ -1,69 +1,85 @@
-//! Many requests at once: a pipeline of scripts, whose cost is a few round trips however many jobs there are.
+//! Many requests at once. Those of one kind are made by one call of their script, so that what a call costs, here and at the
+//! server, is paid once for all of them.
 
-use std::collections::HashSet;
+use std::collections::VecDeque;
+use std::time::Duration;
 
-use redis::{Pipeline, Value};
+use redis::Value;
 
 use crate::job::JobName;
 use crate::lease::Request;
 use crate::store::{Replied, StoreError, fail_from};
 
 use super::RedisKeys;
-use super::connect::{CallError, Connector};
+use super::connect::{Answers, CallError, Connector, RESPONSE_TIMEOUT};
 use super::reply;
-use super::scripts::{self, Call};
+use super::scripts::{self, Call, LeaseScript};
 
-/// Requests that share a pipeline at the most: some 5 ms of the server's time, which others wait for, and with the
-/// longest tails 1 MiB, far from what takes as long as an answer may.
-const BATCH: usize = 256;
+/// Requests that share a call at the most: one or two milliseconds of the server's time, which others wait for, and with
+/// the longest tails 256 KiB.
+pub(super) const MOST: usize = 32;
 
-/// Makes all requests in their order. After a pipeline that failed, the rest is not sent.
+/// Makes these requests, all of one kind, by one call.
+pub(super) async fn decide(
+    connector: &Connector,
+    limit: Duration,
+    calls: Vec<Call>,
+) -> Result<Vec<Replied>, StoreError> {
+    let Some(script) = calls.first().map(|call| call.script) else { return Ok(Vec::new()) };
+    let asked = calls.len();
+    let (keys, args) = scripts::together(calls);
+    let answers = run(connector, script, (&keys, &args), limit).await?;
+    if answers.len() != asked {
+        let why = format!("the store gave {} answers to {asked} requests", answers.len());
+        return Err(StoreError::Unknown(why));
+    }
+    let read = |answer: Result<Value, CallError>| Ok(answer?).and_then(reply::read);
+    Ok(answers.into_iter().map(read).collect())
+}
+
+/// Calls a script. A server that does not know it is sent those that decide requests, or else this one whole.
+pub(super) async fn run(
+    connector: &Connector,
+    script: &LeaseScript,
+    (keys, args): (&[String], &[Vec<u8>]),
+    limit: Duration,
+) -> Result<Answers, StoreError> {
+    let by_hash = script.by_hash(keys, args);
+    match connector.call_for_each(&by_hash, limit).await {
+        Err(CallError::NoScript) => {}
+        result => return Ok(result?),
+    }
+    connector.teach().await?;
+    match connector.call_for_each(&by_hash, limit).await {
+        Err(CallError::NoScript) => Ok(connector.call_for_each(&script.whole(keys, args), limit).await?),
+        result => Ok(result?),
+    }
+}
+
+/// Makes all requests in their order. After a call that failed, the rest is not sent.
 pub(super) async fn submit_all(
     connector: &Connector,
     keys: &RedisKeys,
     requests: &[(JobName, Request)],
 ) -> Vec<Replied> {
     let mut replies = Vec::with_capacity(requests.len());
-    for batch in requests.chunks(BATCH) {
-        let calls: Vec<Call> =
-            batch.iter().map(|(job, request)| scripts::call_of(request, keys, job)).collect();
-        match answers(connector, &calls).await {
-            Ok(answers) => {
-                let read = |answer: Result<Value, CallError>| Ok(answer?).and_then(reply::read);
-                replies.extend(answers.into_iter().map(read));
-            }
+    let mut rest: VecDeque<Call> =
+        requests.iter().map(|(job, request)| scripts::call_of(request, keys, job)).collect();
+    while let Some(first) = rest.pop_front() {
+        let mut calls = vec![first];
+        while calls.len() < MOST
+            && let Some(next) = rest.pop_front_if(|next| next.is_alike(&calls[0]))
+        {
+            calls.push(next);
+        }
+        let asked = calls.len();
+        match decide(connector, RESPONSE_TIMEOUT, calls).await {
+            Ok(decided) => replies.extend(decided),
             Err(error) => {
-                fail_from(&mut replies, batch.len(), requests.len(), &error);
+                fail_from(&mut replies, asked, requests.len(), &error);
                 break;
             }
         }
     }
     replies
-}
-
-/// The answers to all calls; scripts that the server does not know are sent whole, once each.
-async fn answers(connector: &Connector, calls: &[Call]) -> Result<Vec<Result<Value, CallError>>, StoreError> {
-    let mut pipeline = Pipeline::with_capacity(calls.len());
-    for call in calls {
-        pipeline.add_command(call.script.by_hash(&call.keys, &call.args));
-    }
-    let mut answers = connector.call_all(&pipeline).await?;
-    let is_unknown = |at: &usize| matches!(answers[*at], Err(CallError::NoScript));
-    let unknown: Vec<usize> = (0..answers.len()).filter(is_unknown).collect();
-    if unknown.is_empty() {
-        return Ok(answers);
-    }
-    let (mut again, mut sent) = (Pipeline::with_capacity(unknown.len()), HashSet::new());
-    for Call { script, keys, args } in unknown.iter().map(|at| &calls[*at]) {
-        let is_first = sent.insert(script.hash());
-        again.add_command(if is_first { script.whole(keys, args) } else { script.by_hash(keys, args) });
-    }
-    match connector.call_all(&again).await {
-        Ok(answered) => unknown.into_iter().zip(answered).for_each(|(at, answer)| answers[at] = answer),
-        Err(error) => {
-            let error = StoreError::from(error);
-            unknown.into_iter().for_each(|at| answers[at] = Err(CallError::Store(error.clone())));
-        }
-    }
-    Ok(answers)
 }

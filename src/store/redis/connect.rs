@@ -8,10 +8,10 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo, Pipeline, RedisError, RedisResult,
+    AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo, RedisError, RedisResult,
     ServerErrorKind, Value,
 };
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::debug;
@@ -19,6 +19,8 @@ use tracing::debug;
 use crate::config::RedisUrl;
 use crate::job::format_duration;
 use crate::store::StoreError;
+
+use super::scripts::lessons;
 
 /// A connection attempt, with its greeting, takes at most this long.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -54,6 +56,8 @@ struct Line {
 pub(super) struct Connector {
     state: Arc<watch::Sender<State>>,
     keeper: JoinHandle<()>,
+    /// Over which connection the server was last sent the scripts that decide requests.
+    taught: Mutex<Option<u64>>,
 }
 
 impl Drop for Connector {
@@ -68,7 +72,7 @@ impl Connector {
         let (state, _) = watch::channel(State::Down { why: "not connected yet".to_owned() });
         let state = Arc::new(state);
         let keeper = tokio::spawn(keep_up(client.clone(), label.to_owned(), Arc::clone(&state)));
-        Self { state, keeper }
+        Self { state, keeper, taught: Mutex::default() }
     }
 
     /// Waits until the connection is up, at most one connection attempt long.
@@ -90,24 +94,40 @@ impl Connector {
 
     /// Sends one command and waits for its answer, no longer than `limit`.
     pub(super) async fn call(&self, command: &Cmd, limit: Duration) -> Result<Value, CallError> {
+        let (value, line) = self.exchange(command, limit).await?;
+        // The client hands errors of the server on as values.
+        value.extract_error().map_err(|error| self.judge(&error, line))
+    }
+
+    /// Sends one command that makes several requests, and waits for the answers to all of them, no longer than `limit`.
+    pub(super) async fn call_for_each(&self, command: &Cmd, limit: Duration) -> Result<Answers, CallError> {
+        let (value, line) = self.exchange(command, limit).await?;
+        let judged = |value: Value| value.extract_error().map_err(|error| self.judge(&error, line));
+        match value {
+            Value::Array(answers) => Ok(answers.into_iter().map(judged).collect()),
+            // An error of the whole; anything else is no answer, and found to be none where it is read.
+            one => judged(one).map(|value| vec![Ok(value)]),
+        }
+    }
+
+    async fn exchange(&self, command: &Cmd, limit: Duration) -> Result<(Value, u64), CallError> {
         let line = self.line()?;
         let mut connection = line.connection.clone();
         let value = self.hear(&line, limit, connection.send_packed_command(command)).await?;
-        // The client hands errors of the server on as values.
-        value.extract_error().map_err(|error| self.judge(&error, line.number))
+        Ok((value, line.number))
     }
 
-    /// Sends several commands at once, and waits for the answers to all of them.
-    pub(super) async fn call_all(
-        &self,
-        commands: &Pipeline,
-    ) -> Result<Vec<Result<Value, CallError>>, CallError> {
+    /// Makes sure that the server was sent the scripts over this connection: each once, with nothing to decide.
+    pub(super) async fn teach(&self) -> Result<(), CallError> {
+        let mut taught = self.taught.lock().await;
         let line = self.line()?;
-        let mut connection = line.connection.clone();
-        let sent = connection.send_packed_commands(commands, 0, commands.len());
-        let values = self.hear(&line, RESPONSE_TIMEOUT, sent).await?;
-        let each = |value: Value| value.extract_error().map_err(|error| self.judge(&error, line.number));
-        Ok(values.into_iter().map(each).collect())
+        if *taught != Some(line.number) {
+            let (mut connection, scripts) = (line.connection.clone(), lessons());
+            let sent = connection.send_packed_commands(&scripts, 0, scripts.len());
+            self.hear(&line, RESPONSE_TIMEOUT, sent).await?;
+            *taught = Some(line.number);
+        }
+        Ok(())
     }
 
     fn line(&self) -> Result<Line, CallError> {
@@ -192,6 +212,9 @@ pub(super) fn client(url: &RedisUrl) -> Result<Client, StoreError> {
     let address = url.reveal().into_connection_info().map_err(refused)?;
     Client::open(address.set_tcp_settings(tcp)).map_err(refused)
 }
+
+/// The answers to the requests of one command, each of which may be an error.
+pub(super) type Answers = Vec<Result<Value, CallError>>;
 
 /// Why a command has no answer; a script that the server does not know may be sent whole.
 pub(super) enum CallError {

@@ -85,7 +85,7 @@ async fn hear(client: &Client, channel: &str, tell: &mpsc::Sender<Hint>) -> Resu
             () = tell.closed() => return Ok(()),
             message = messages.next() => {
                 let Some(message) = message else { return Ok(()) };
-                if let Some(hint) = read(&String::from_utf8_lossy(message.get_payload_bytes())) {
+                for hint in read(&String::from_utf8_lossy(message.get_payload_bytes())) {
                     // Full: it is done without.
                     let _ = tell.try_send(hint);
                 }
@@ -94,8 +94,13 @@ async fn hear(client: &Client, channel: &str, tell: &mpsc::Sender<Hint>) -> Resu
     }
 }
 
+/// Reads the hints of a message.
+fn read(message: &str) -> impl Iterator<Item = Hint> {
+    message.split('\x1e').filter_map(hint)
+}
+
 /// Reads `ERA`, `JOB` and an answer, a text per line; what is none is no hint.
-fn read(text: &str) -> Option<Hint> {
+fn hint(text: &str) -> Option<Hint> {
     let mut texts = Texts::of_lines(text);
     let (era, job) = (Era(texts.text()), JobName::parse(&texts.text()).ok()?);
     reply::reply(texts).ok().map(|reply| Hint { job, era, reply })
@@ -109,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_hint_is_the_answer_that_whoever_asks_would_get() {
-        let hint = read("e1\npay\ndecided\n1700\n1600\n30000\n\n\n\n\nn2\nrunning\n").expect("a hint");
+        let hint = hint("e1\npay\ndecided\n1700\n1600\n30000\n\n\n\n\nn2\nrunning\n").expect("a hint");
         assert_eq!((hint.job.as_str(), hint.era), ("pay", Era("e1".into())));
         assert_eq!((hint.reply.now, hint.reply.mark), (UtcMillis(1_700), Some(UtcMillis(1_600))));
         let Answer::Decided { by: Some(by), how: Some(how) } = hint.reply.answer else {
@@ -121,7 +126,15 @@ mod tests {
     #[test]
     fn what_is_no_hint_is_passed_over() {
         for text in ["", "e1", "e1\npay", "e1\nno name!\ndecided\n1\n1\n1", "e1\npay\ndecided\nx"] {
-            assert_eq!(read(text), None, "{text:?}");
+            assert_eq!(hint(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn one_message_may_hold_several_hints() {
+        let of = |job: &str| format!("e1\n{job}\nabandoned\n1700\n1600\n30000\n\n\n\n");
+        let message = [of("a"), "no hint".to_owned(), of("b")].join("\x1e");
+        let jobs: Vec<String> = read(&message).map(|hint| hint.job.to_string()).collect();
+        assert_eq!(jobs, ["a", "b"]);
     }
 }

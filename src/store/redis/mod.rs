@@ -4,6 +4,7 @@ mod batch;
 mod connect;
 #[cfg(test)]
 mod connect_tests;
+mod gather;
 mod hints;
 mod inspect;
 mod judge;

@@ -74,12 +74,12 @@ local function forgo_rerun_if_stopped()
   if record.stop ~= '' and record.stop == record.run then record.tries = math.max(record.tries, TRIES) end
 end
 
--- Tells everybody what whoever asks for the tick is told from now on. Nothing rests on it: a user may lack the right.
+-- Tells everybody what whoever asks for the tick is told from now on.
 local function give_hint(reply)
-  local told = { era, hint.job, hint.name }
-  for i = 2, 8 do told[#told + 1] = reply[i] end
-  for _, value in ipairs(hint) do told[#told + 1] = value end
-  redis.pcall('PUBLISH', hint.channel, table.concat(told, '\n'))
+  local lines = { era, hint.job, hint.name }
+  for i = 2, 8 do lines[#lines + 1] = reply[i] end
+  for _, value in ipairs(hint) do lines[#lines + 1] = value end
+  told[#told + 1], channel = table.concat(lines, '\n'), hint.channel
 end
 
 -- Writes what was changed and answers: name, now, mark, lease, the tick that may run once more with the replica that

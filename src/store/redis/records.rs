@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, try_join_all};
@@ -18,10 +19,11 @@ use crate::store::{
 
 use super::RedisKeys;
 use super::batch;
-use super::connect::{self, CallError, Connector, RESPONSE_TIMEOUT};
+use super::connect::{self, Connector, RESPONSE_TIMEOUT};
+use super::gather::Gatherer;
 use super::hints;
 use super::inspect::Login;
-use super::reply::{self, Texts};
+use super::reply::Texts;
 use super::scripts::{self, Call, LeaseScript};
 
 /// A cluster's records on one Redis server.
@@ -32,7 +34,9 @@ pub struct RedisStore {
     pub(super) client: Client,
     /// Renewals alone, so that nothing can hold them up.
     renewals: Connector,
-    rest: Connector,
+    rest: Arc<Connector>,
+    claims: Gatherer,
+    finishes: Gatherer,
 }
 
 impl fmt::Debug for RedisStore {
@@ -45,35 +49,40 @@ impl RedisStore {
     /// Starts to connect, and returns at once. Needs a running runtime.
     pub fn start(url: &RedisUrl, cluster: ClusterName) -> Result<Self, StoreError> {
         let (label, login, client) = (url.to_string(), Login::of(url), connect::client(url)?);
+        let rest = Arc::new(Connector::start(&client, &label));
         Ok(Self {
             keys: RedisKeys::of(cluster).in_db(login.db),
             renewals: Connector::start(&client, &label),
-            rest: Connector::start(&client, &label),
+            claims: Gatherer::start(Arc::clone(&rest)),
+            finishes: Gatherer::start(Arc::clone(&rest)),
+            rest,
             client,
             login,
             label,
         })
     }
 
+    /// Calls a script that decides no request.
     async fn run_script(
         &self,
-        (connector, limit): (&Connector, Duration),
         script: &LeaseScript,
         keys: &[String],
         args: &[Vec<u8>],
     ) -> Result<Value, StoreError> {
-        match connector.call(&script.by_hash(keys, args), limit).await {
-            Err(CallError::NoScript) => Ok(connector.call(&script.whole(keys, args), limit).await?),
-            result => Ok(result?),
-        }
+        let answers = batch::run(&self.rest, script, (keys, args), RESPONSE_TIMEOUT).await?;
+        let parts = answers.into_iter().map(|part| Ok(part?));
+        Ok(Value::Array(parts.collect::<Result<_, StoreError>>()?))
     }
 
-    /// Which connection a request goes by, and for how long its answer is waited for.
-    fn way(&self, request: &Request) -> (&Connector, Duration) {
-        match request {
-            Request::Renew(renew) => (&self.renewals, renew.patience().min(RESPONSE_TIMEOUT)),
-            _ => (&self.rest, RESPONSE_TIMEOUT),
-        }
+    /// Makes a request by itself.
+    async fn decide(
+        &self,
+        connector: &Connector,
+        limit: Duration,
+        call: Call,
+    ) -> Result<Reply, StoreError> {
+        let replies = batch::decide(connector, limit, vec![call]).await?;
+        replies.into_iter().next().expect("there are as many replies as requests")
     }
 
     /// Sends one command, and reads its answer.
@@ -122,8 +131,15 @@ impl Store for RedisStore {
 
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply> {
         Box::pin(async move {
-            let Call { script, keys, args } = scripts::call_of(request, &self.keys, job);
-            reply::read(self.run_script(self.way(request), script, &keys, &args).await?)
+            let call = scripts::call_of(request, &self.keys, job);
+            match request {
+                Request::Claim(_) => self.claims.submit(call).await,
+                Request::Finish(_) => self.finishes.submit(call).await,
+                Request::Renew(renew) => {
+                    self.decide(&self.renewals, renew.patience().min(RESPONSE_TIMEOUT), call).await
+                }
+                _ => self.decide(&self.rest, RESPONSE_TIMEOUT, call).await,
+            }
         })
     }
 
@@ -141,8 +157,8 @@ impl Store for RedisStore {
                 FORGET_NODES_MS.to_string().into_bytes(),
                 FORGET_NOTICES_MS.to_string().into_bytes(),
             ];
-            let (way, keys) = ((&self.rest, RESPONSE_TIMEOUT), [self.keys.nodes(), self.keys.notices()]);
-            let value = self.run_script(way, scripts::pulse(), &keys, &args).await?;
+            let keys = [self.keys.nodes(), self.keys.notices()];
+            let value = self.run_script(scripts::pulse(), &keys, &args).await?;
             let mut texts = Texts::of(value)?;
             let (now, era, forgot) = (UtcMillis(texts.value()?), Era(texts.text()), texts.text() == "1");
             let told: usize = texts.value()?;
@@ -156,9 +172,8 @@ impl Store for RedisStore {
 
     fn announce<'a>(&'a self, job: &'a JobName) -> Answered<'a, ()> {
         Box::pin(async move {
-            let (way, keys) = ((&self.rest, RESPONSE_TIMEOUT), [self.keys.notices()]);
-            let args = [job.as_str().into()];
-            self.run_script(way, scripts::announce(), &keys, &args).await.map(|_| ())
+            let (keys, args) = ([self.keys.notices()], [job.as_str().into()]);
+            self.run_script(scripts::announce(), &keys, &args).await.map(|_| ())
         })
     }
 
@@ -178,8 +193,8 @@ impl Store for RedisStore {
                 return Ok(());
             }
             let names: Vec<Vec<u8>> = jobs.iter().map(|job| job.as_str().into()).collect();
-            let (way, keys) = ((&self.rest, RESPONSE_TIMEOUT), [self.keys.jobs(), self.keys.nodes()]);
-            self.run_script(way, scripts::enroll(), &keys, &names).await.map(|_| ())
+            let keys = [self.keys.jobs(), self.keys.nodes()];
+            self.run_script(scripts::enroll(), &keys, &names).await.map(|_| ())
         })
     }
 

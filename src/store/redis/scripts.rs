@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use redis::{Cmd, Script};
+use redis::{Cmd, Pipeline, Script};
 
 use crate::job::{JobName, OnInterrupt, Overlap, Tick, UtcMillis};
 use crate::lease::{
@@ -23,13 +23,24 @@ macro_rules! script {
     };
 }
 
-script!(OPEN, "fields.lua", "record.lua", "open.lua");
-script!(CLAIM, "fields.lua", "record.lua", "bid.lua", "claim.lua");
-script!(MANUAL, "fields.lua", "record.lua", "bid.lua", "manual.lua");
-script!(RENEW, "fields.lua", "record.lua", "holding.lua", "renew.lua");
-script!(FINISH, "fields.lua", "record.lua", "holding.lua", "finish.lua");
-script!(ABANDON, "fields.lua", "record.lua", "abandon.lua");
-script!(OPERATE, "fields.lua", "record.lua", "operate.lua");
+/// A script that decides any number of requests of one kind.
+macro_rules! requests {
+    ($name:ident, $($part:literal),+) => {
+        static $name: LazyLock<LeaseScript> = LazyLock::new(|| {
+            let decide = [$(include_str!($part)),+].concat();
+            let (head, each) = (include_str!("head.lua"), include_str!("each.lua"));
+            LeaseScript::new(&format!("{head}local function decide(KEYS, ARGV)\n{decide}end\n{each}"))
+        });
+    };
+}
+
+requests!(OPEN, "fields.lua", "record.lua", "open.lua");
+requests!(CLAIM, "fields.lua", "record.lua", "bid.lua", "claim.lua");
+requests!(MANUAL, "fields.lua", "record.lua", "bid.lua", "manual.lua");
+requests!(RENEW, "fields.lua", "record.lua", "holding.lua", "renew.lua");
+requests!(FINISH, "fields.lua", "record.lua", "holding.lua", "finish.lua");
+requests!(ABANDON, "fields.lua", "record.lua", "abandon.lua");
+requests!(OPERATE, "fields.lua", "record.lua", "operate.lua");
 script!(PULSE, "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");
@@ -45,11 +56,6 @@ impl LeaseScript {
         let code = without_switched_off(code);
         let hash = Script::new(&code).get_hash().to_owned();
         Self { code, hash }
-    }
-
-    /// What the server knows it by.
-    pub(super) fn hash(&self) -> &str {
-        &self.hash
     }
 
     /// The call by hash.
@@ -97,11 +103,39 @@ pub(super) fn enroll() -> &'static LeaseScript {
     &ENROLL
 }
 
+/// What makes a server know the scripts that decide requests: each of them, with none to decide.
+pub(super) fn lessons() -> Pipeline {
+    let scripts: [&LeaseScript; 7] = [&OPEN, &CLAIM, &MANUAL, &RENEW, &FINISH, &ABANDON, &OPERATE];
+    let mut lessons = Pipeline::with_capacity(scripts.len());
+    for script in scripts {
+        lessons.add_command(script.whole(&[], &[]));
+    }
+    lessons
+}
+
 /// The script of a request, with its keys and arguments.
 pub(super) struct Call {
     pub(super) script: &'static LeaseScript,
-    pub(super) keys: [String; 3],
-    pub(super) args: Vec<Vec<u8>>,
+    keys: [String; 3],
+    args: Vec<Vec<u8>>,
+}
+
+impl Call {
+    /// Whether both can be decided by one script.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        std::ptr::eq(self.script, other.script)
+    }
+}
+
+/// The keys and arguments of one call that makes these requests, all of one kind.
+pub(super) fn together(calls: Vec<Call>) -> (Vec<String>, Vec<Vec<u8>>) {
+    let each = calls.first().map_or(0, |call| call.args.len());
+    let (mut keys, mut args) = (Vec::new(), vec![each.to_string().into_bytes()]);
+    for call in calls {
+        keys.extend(call.keys);
+        args.extend(call.args);
+    }
+    (keys, args)
 }
 
 /// How to make a request.

@@ -1,0 +1,79 @@
+//! Requests that come at about the same time, from tasks that know nothing of each other, go to the server together. Nobody
+//! waits for company: what comes while others are under way goes with the next call.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::yield_now;
+
+use crate::lease::Reply;
+use crate::store::{Replied, StoreError};
+
+use super::batch::{MOST, decide};
+use super::connect::{Connector, RESPONSE_TIMEOUT};
+use super::scripts::Call;
+
+/// So many calls are under way at a time: one that the server is at, and the next.
+const AT_A_TIME: usize = 2;
+
+/// Gathers requests of one kind, until this is dropped.
+pub(super) struct Gatherer {
+    waiting: mpsc::UnboundedSender<Waiting>,
+}
+
+/// A request that waits to be made, and who waits for its answer.
+struct Waiting {
+    call: Call,
+    asker: oneshot::Sender<Replied>,
+}
+
+impl Gatherer {
+    /// Gathers requests for this connection. Needs a running runtime.
+    pub(super) fn start(connector: Arc<Connector>) -> Self {
+        let (waiting, requests) = mpsc::unbounded_channel();
+        tokio::spawn(send_out(connector, requests));
+        Self { waiting }
+    }
+
+    /// Makes the request with the next call. One that nobody waits for any more when that is made is left out.
+    pub(super) async fn submit(&self, call: Call) -> Result<Reply, StoreError> {
+        let (asker, answer) = oneshot::channel();
+        let asked = self.waiting.send(Waiting { call, asker }).map_err(|_| ());
+        let gone = || StoreError::Unknown("the runtime is being shut down".to_owned());
+        match asked {
+            Ok(()) => answer.await.unwrap_or_else(|_| Err(gone())),
+            Err(()) => Err(gone()),
+        }
+    }
+}
+
+async fn send_out(connector: Arc<Connector>, mut requests: mpsc::UnboundedReceiver<Waiting>) {
+    let turns = Arc::new(Semaphore::new(AT_A_TIME));
+    loop {
+        let turn = Arc::clone(&turns).acquire_owned().await.expect("it is never closed");
+        let Some(first) = requests.recv().await else { return };
+        // Who asks at the same instant gets the chance to have asked.
+        yield_now().await;
+        let mut together = vec![first];
+        while together.len() < MOST
+            && let Ok(next) = requests.try_recv()
+        {
+            together.push(next);
+        }
+        together.retain(|waiting| !waiting.asker.is_closed());
+        let connector = Arc::clone(&connector);
+        tokio::spawn(async move {
+            let (calls, askers): (Vec<Call>, Vec<_>) =
+                together.into_iter().map(|waiting| (waiting.call, waiting.asker)).unzip();
+            let replies = match decide(&connector, RESPONSE_TIMEOUT, calls).await {
+                Ok(replies) => replies,
+                Err(error) => vec![Err(error); askers.len()],
+            };
+            drop(turn);
+            for (asker, reply) in askers.into_iter().zip(replies) {
+                // Who has gone meanwhile knows that it may have been applied.
+                let _ = asker.send(reply);
+            }
+        });
+    }
+}
