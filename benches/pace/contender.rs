@@ -55,6 +55,7 @@ impl fmt::Display for Contender {
 }
 
 /// Where everything of one measurement is.
+#[derive(Debug, Clone)]
 pub(crate) struct Place<'a> {
     pub(crate) folder: &'a Path,
     /// The command of every job, and where it writes.

@@ -32,8 +32,8 @@ pub(crate) type Figures = Vec<(&'static str, f64)>;
 /// Starts a contender, lets the workload come, and tells what it was like.
 pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
-    // The other one is asked for nothing but what it costs.
-    let (redis, nobodys) = (RedisServer::start(), RedisServer::start());
+    // The other one shows what a server costs whose replicas have nothing to do.
+    let (redis, idle) = (RedisServer::start(), RedisServer::start());
     let url = redis.url();
     let from_s =
         SystemClock.utc().0 / 1_000 + SETTLING_S + i64::try_from(workload.jobs / 1_000).expect("few");
@@ -44,13 +44,18 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
         redis: &url,
         once_s: from_s + 2,
     };
+    let (idle_url, idle_folder) = (idle.url(), tempfile::tempdir().expect("a folder for temporary files"));
+    let idle_place = Place { folder: idle_folder.path(), redis: &idle_url, ..place.clone() };
+    let idle_workload = Workload { coming: Coming::Never, ..*workload };
+    let _idlers = matches!(contender, Contender::Redis(_))
+        .then(|| AtWork::start(contender, &idle_workload, &idle_place));
     let mut at_work = AtWork::start(contender, workload, &place);
     let (from_ms, to_ms) = (from_s * 1_000, (from_s + workload.lasts_s) * 1_000);
     // In the middle between two seconds: what comes is counted once.
     sleep_until(from_ms - 500);
     let besides: &[&str] = if matches!(contender, Contender::Obvious(_)) { &["set"] } else { &[] };
     let (before, cpu_before) = (Served::by(&redis, besides), cpu_of(&at_work));
-    let idle_before = Served::by(&nobodys, &[]);
+    let idle_before = Served::by(&idle, &[]);
     let killed_ms = workload.kills.then(|| {
         sleep_until((from_ms + to_ms) / 2 - 500);
         at_work.kill_first();
@@ -58,7 +63,7 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
     });
     sleep_until(to_ms - 500);
     let (served, cpu_us) = (Served::by(&redis, besides).since(before), cpu_of(&at_work) - cpu_before);
-    let idle_us = Served::by(&nobodys, &[]).since(idle_before).cpu_us;
+    let idle_us = Served::by(&idle, &[]).since(idle_before).cpu_us;
     let pss = at_work.pids().into_iter().filter_map(pss_kib).max().unwrap_or_default();
     let seconds = workload.lasts_s as f64;
     let idle = vec![
@@ -80,7 +85,10 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
         };
         figures
             .push(("commands to Redis per tick, heartbeats apart", (served.commands as f64 - beats) / ticks));
-        figures.push(("Redis processor per tick, idle apart, µs", (served.cpu_us - idle_us) as f64 / ticks));
+        figures.push((
+            "Redis processor per tick, heartbeats apart, µs",
+            (served.cpu_us - idle_us) as f64 / ticks,
+        ));
     }
     if matches!(contender, Contender::Redis(_) | Contender::Local(_)) {
         figures.extend(stages(&status(contender, &place)));

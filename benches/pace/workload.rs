@@ -27,7 +27,7 @@ pub(crate) struct Workload {
     pub(crate) lasts_s: i64,
     /// A replica is killed in the middle.
     pub(crate) kills: bool,
-    contenders: &'static [Contender],
+    pub(crate) contenders: &'static [Contender],
 }
 
 const THREE: &[Contender] =

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 use solocron::clock::SystemClock;
 use solocron::config::RedisUrl;
-use solocron::job::{ClusterName, JobName, UtcMillis};
+use solocron::job::{ClusterName, JobName, Tick, UtcMillis};
 use solocron::lease::{Answer, Caller, Claim, Era, Holding, Record, Reply, Request};
 use solocron::store::{Answered, LocalStore, RedisKeys, RedisStore, Store, StoreError};
 use tempfile::TempDir;
@@ -158,7 +158,7 @@ impl Replica {
     /// A claim for the tick `ago` before the store's time.
     pub(crate) async fn claim(&self, ago: Duration) -> Claim {
         let caller = self.caller().await;
-        let tick = solocron::job::Tick(caller.expect.minus(ago));
+        let tick = Tick(caller.expect.minus(ago));
         sample::claim(caller, tick)
     }
 
@@ -172,9 +172,11 @@ impl Replica {
         records.into_iter().next().flatten().expect("a record")
     }
 
-    /// Claims the tick of now, and wins.
+    /// Claims the tick of now, or the next one where that was decided within this millisecond, and wins.
     pub(crate) async fn win(&self) -> Holding {
+        let next = self.record().await.mark.plus(Duration::from_millis(1));
         let claim = self.claim(Duration::ZERO).await;
+        let claim = Claim { tick: claim.tick.max(Tick(next)), ..claim };
         let reply = self.ask(Request::Claim(claim)).await;
         assert!(matches!(reply.answer, Answer::Won { .. }), "{reply:?}");
         sample::holding(&self.record().await)

@@ -3,7 +3,7 @@
 if newer_schema() then return answer('newer_schema', record.schema) end
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
 
-redis.call('DEL', KEYS[2])
+drop_mirror()
 changed = true
 -- Of another schedule nobody would claim the tick again.
 local edited = ARGV[3] == '1' or record.cause ~= 'manual' and record.tick <= record.since

@@ -113,10 +113,10 @@ local function grant(bid, cause)
 end
 
 local function bid_from_argv(instant)
-  local calm = tonumber(ARGV[4]) --[[protection: calm, off: MAX]]
+  local calm = number(ARGV[4]) --[[protection: calm, off: MAX]]
   return {
-    node = ARGV[1], expect = tonumber(ARGV[2]), era = ARGV[3], calm = calm, heard = tonumber(ARGV[5]),
-    largest = tonumber(ARGV[6]), seen = optional(ARGV[7]), run = ARGV[8], tick = tonumber(ARGV[9]),
-    lease = tonumber(ARGV[10]), overlap = ARGV[11], instant = instant,
+    node = ARGV[1], expect = number(ARGV[2]), era = ARGV[3], calm = calm, heard = number(ARGV[5]),
+    largest = number(ARGV[6]), seen = optional(ARGV[7]), run = ARGV[8], tick = number(ARGV[9]),
+    lease = number(ARGV[10]), overlap = ARGV[11], instant = instant,
   }
 end

@@ -1,10 +1,10 @@
 -- Invariant: a tick at or below the mark is never granted, and every tick that the mark passes has an entry.
 -- ARGV: 1-11 bid; 12 prev, 13 gap after, 14 gap count, 15 gap reason, 16 sched, 17 start deadline, 18 rerun policy,
 -- 19 catch-up, 20 wall, 21 why the caller cannot run it, 22 channel of hints, 23 job.
-local tick = tonumber(ARGV[9])
+local tick = number(ARGV[9])
 local bid = bid_from_argv(tick)
 local prev, gap_after, gap_count, gap_reason = optional(ARGV[12]), optional(ARGV[13]), ARGV[14], ARGV[15]
-local sched, start_deadline, wall = ARGV[16], tonumber(ARGV[17]), tonumber(ARGV[20])
+local sched, start_deadline, wall = ARGV[16], number(ARGV[17]), number(ARGV[20])
 local catch_up, unfit = ARGV[19] == '1', ARGV[21]
 -- Who would not run itself has nothing stopped.
 if unfit ~= '' and bid.overlap == 'replace' then bid.overlap = 'wait' end

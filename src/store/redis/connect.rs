@@ -8,8 +8,7 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo, RedisError, RedisResult,
-    ServerErrorKind, Value,
+    AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo, RedisError, RedisResult, ServerErrorKind, Value,
 };
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;

@@ -1,32 +1,16 @@
 -- Invariant: reads the record once. Put in front of every request, of which each is decided by itself.
 -- KEYS: 1 state (the record), 2 lock (its mirror for people), 3 runs (history).
-local record = nil
-local changed = false
-local entries = {}
--- Where the first of them only goes on: with the ticks right after this one.
-local follows = nil
--- Where a tick is decided, or is open again: on which channel that is told of which job, as which answer, with what besides.
-local hint = nil
-
--- The fields as they are stored; one that is not there is an empty text.
-local stored, read = {}, {}
-local flat = redis.call('HGETALL', KEYS[1])
-for i = 1, #flat, 2 do
-  local name, value = flat[i], flat[i + 1]
-  stored[name] = value
-  if NUMBERS[name] then value = tonumber(value) end
-  read[name] = value
-end
-if stored.schema then
-  record = setmetatable(read, { __index = TEXTS })
+local function read_record()
+  local read, flat = {}, redis.call('HGETALL', KEYS[1])
+  stored, record, changed, entries, follows, hint, is_mirrored = {}, nil, false, {}, nil, nil, true
+  for i = 1, #flat, 2 do
+    local name, value = flat[i], flat[i + 1]
+    if NUMBERS[name] then value = number(value) end
+    stored[name], read[name] = value, value
+  end
+  if not stored.schema then return end
+  record = setmetatable(read, ABSENT)
   record.since = record.since or 0
-end
-
--- A number as whole digits; an absent one as an empty text.
-local function text(value)
-  if value == nil then return '' end
-  if type(value) == 'number' then return string.format('%.0f', value) end
-  return value
 end
 
 local function plus(a, b)
@@ -34,10 +18,16 @@ local function plus(a, b)
 end
 
 local function empty()
-  local numbers = {
+  local values = {
     schema = SCHEMA, fence = 0, mark = 0, ['until'] = 0, lease = 0, tries = 0, settled = 0, since = 0, phase = 'idle',
   }
-  return setmetatable(numbers, { __index = TEXTS })
+  return setmetatable(values, ABSENT)
+end
+
+-- Also the first write of a request that must pass at maxmemory: DEL does, and then the rest does.
+local function drop_mirror()
+  redis.call('DEL', KEYS[2])
+  is_mirrored = false
 end
 
 -- The mirror of the lock lives exactly as long as the lock.
@@ -46,7 +36,7 @@ local function mirror()
     local shown = 'node=' .. record.owner .. ' run=' .. record.run .. ' fence=' .. text(record.fence)
       .. ' tick_ms=' .. text(record.tick) .. ' started_ms=' .. text(record.started)
     redis.call('SET', KEYS[2], shown, 'PX', text(record['until'] - now))
-  else
-    redis.call('DEL', KEYS[2])
+  elseif is_mirrored then
+    drop_mirror()
   end
 end

@@ -1,11 +1,13 @@
 -- Invariant: a run's end is recorded once, and only the holder's own lock is released.
 -- ARGV: 1-10 holding; 11 attempt, 12 outcome, 13 reason, 14 exit code, 15 signal, 16 tail, 17 ended, 18 era.
+take_holding()
 if newer_schema() then return answer('newer_schema', record.schema) end
 
 local mine = standing()
 if mine == 'over' then return answer('already_decided') end
-pass_maxmemory()
-local ended = math.max(math.min(tonumber(ARGV[17]), now), holding.started)
+drop_mirror()
+changed = true
+local ended = math.max(math.min(number(ARGV[17]), now), holding.started)
 if mine == 'forgotten' and held_by_another() then
   -- Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it renews
   -- or asks again, and until then nobody else is granted the lock.

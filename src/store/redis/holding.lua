@@ -1,12 +1,17 @@
 -- Invariant: acts only for the run and the fence that the lock was granted to. Shared by renew and finish.
 -- ARGV: 1 run, 2 fence, 3 tick, 4 lease, 5 node, 6 cause, 7 tries, 8 started, 9 sched, 10 mark.
-local holding = {
-  run = ARGV[1], fence = tonumber(ARGV[2]), tick = tonumber(ARGV[3]), lease = tonumber(ARGV[4]), node = ARGV[5],
-  cause = ARGV[6], tries = tonumber(ARGV[7]), started = tonumber(ARGV[8]), sched = ARGV[9],
-}
+local holding
 -- What was decided when the lock was granted; a manual run decides no tick.
-local decided_up_to = tonumber(ARGV[10])
-if holding.cause ~= 'manual' then decided_up_to = math.max(decided_up_to, holding.tick) end
+local decided_up_to
+
+local function take_holding()
+  holding = {
+    run = ARGV[1], fence = number(ARGV[2]), tick = number(ARGV[3]), lease = number(ARGV[4]), node = ARGV[5],
+    cause = ARGV[6], tries = number(ARGV[7]), started = number(ARGV[8]), sched = ARGV[9],
+  }
+  decided_up_to = number(ARGV[10])
+  if holding.cause ~= 'manual' then decided_up_to = math.max(decided_up_to, holding.tick) end
+end
 
 local function standing()
   if not record or record.fence < holding.fence then return 'forgotten' end
@@ -49,10 +54,4 @@ local function put_back()
   record.lease = math.max(record.lease, holding.lease)
   record.owner = holding.node
   raise_mark()
-end
-
--- The first write of a request that must also pass at maxmemory: PEXPIRE does, and then the rest does.
-local function pass_maxmemory()
-  redis.call('PEXPIRE', KEYS[2], text(holding.lease))
-  changed = true
 end

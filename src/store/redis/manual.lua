@@ -1,6 +1,6 @@
 -- Invariant: a manual run takes the same lock and never touches the mark.
 -- ARGV: 1-11 bid; 12 asked, 13 order, 14 how late a rerun may start that goes first, or empty.
-local bid = bid_from_argv(tonumber(ARGV[12]))
+local bid = bid_from_argv(number(ARGV[12]))
 bid.reruns_within = optional(ARGV[14])
 local order = ARGV[13]
 

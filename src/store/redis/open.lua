@@ -6,7 +6,7 @@
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era ~= ARGV[1] then return answer('new_era', era) end
 
-local heard, largest, lease, earlier = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[7]), tonumber(ARGV[17])
+local heard, largest, lease, earlier = number(ARGV[2]), number(ARGV[3]), number(ARGV[7]), number(ARGV[17])
 local known = ARGV[8] == '1'
 if not record then
   if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '') end
@@ -22,14 +22,14 @@ if earlier > 0 then
   changed = true
 end
 local former = record.since
-reschedule(ARGV[5], math.min(tonumber(ARGV[6]), now))
+reschedule(ARGV[5], math.min(number(ARGV[6]), now))
 
 -- What was left undecided of the schedule before the record's: nobody runs it any more. Where those who know more could
 -- not tell yet, it may have run.
 local dropped, unsettled = optional(ARGV[14]), record.settled and record.settled > now and record.settled - now <= SETTLING
 if dropped and record.mark < dropped and dropped <= record.since and is_under(ARGV[5]) then
   local from = former < dropped and math.max(record.mark, former) or record.mark
-  local count = tonumber(ARGV[15]) == from and ARGV[16] or ''
+  local count = number(ARGV[15]) == from and ARGV[16] or ''
   add_entry({
     'tick', dropped, 'after', count ~= '1' and from or '', 'count', count ~= '1' and count or '',
     'cause', 'schedule', 'outcome', unsettled and 'unknown' or 'missed',
@@ -37,5 +37,5 @@ if dropped and record.mark < dropped and dropped <= record.since and is_under(AR
   })
   record.mark = dropped
 end
-if ARGV[9] == '1' then recall_pausing(optional(ARGV[11]), tonumber(ARGV[10]), ARGV[12], ARGV[13]) end
+if ARGV[9] == '1' then recall_pausing(optional(ARGV[11]), number(ARGV[10]), ARGV[12], ARGV[13]) end
 return answer('opened', record.since, text(record.paused_at), text(record.paused), record.paused_by, record.paused_why)

@@ -2,7 +2,7 @@
 -- ARGV: 1 expect, 2 by, 3 act; 4- what it needs.
 local by, act = ARGV[2], ARGV[3]
 if newer_schema() then return answer('newer_schema', record.schema) end
-if unsynced(tonumber(ARGV[1])) then return answer('unsynced') end
+if unsynced(number(ARGV[1])) then return answer('unsynced') end
 if not record then return answer('no_record') end
 
 -- What is said last is the latest, whatever the clock shows.
@@ -25,8 +25,7 @@ end
 if act == 'withdraw' and record.order ~= ARGV[4] then return answer('already_decided') end
 if act == 'resume' and (not record.paused or record.paused <= now) then return answer('already_decided') end
 
--- DEL passes at maxmemory, and then the rest does.
-redis.call('DEL', KEYS[2])
+drop_mirror()
 changed = true
 if act == 'pause' then
   -- 4 for how long, empty until resumed; 5 why.

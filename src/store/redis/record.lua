@@ -46,11 +46,10 @@ end
 local function save()
   local args = {}
   for _, name in ipairs(FIELDS) do
-    local before = stored[name] or ''
-    if NUMBERS[name] then before = tonumber(before) end
-    if record[name] ~= before then
+    local before, value = stored[name] or TEXTS[name], record[name]
+    if value ~= before then
       args[#args + 1] = name
-      args[#args + 1] = text(record[name])
+      args[#args + 1] = text(value)
     end
   end
   if #args > 0 then redis.call('HSET', KEYS[1], unpack(args)) end
@@ -220,5 +219,5 @@ end
 -- An absent number of ARGV is an empty text.
 local function optional(value)
   if value == '' then return nil end
-  return tonumber(value)
+  return number(value)
 end

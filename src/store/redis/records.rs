@@ -75,12 +75,7 @@ impl RedisStore {
     }
 
     /// Makes a request by itself.
-    async fn decide(
-        &self,
-        connector: &Connector,
-        limit: Duration,
-        call: Call,
-    ) -> Result<Reply, StoreError> {
+    async fn decide(&self, connector: &Connector, limit: Duration, call: Call) -> Result<Reply, StoreError> {
         let replies = batch::decide(connector, limit, vec![call]).await?;
         replies.into_iter().next().expect("there are as many replies as requests")
     }

@@ -1,11 +1,14 @@
 -- Invariant: only the holder's own lock is renewed, and a store that forgot it is told.
 -- ARGV: 1-10 holding; 11 expect.
+take_holding()
 if newer_schema() then return answer('newer_schema', record.schema) end
-if unsynced(tonumber(ARGV[11])) then return answer('unsynced') end
+if unsynced(number(ARGV[11])) then return answer('unsynced') end
 
 local mine = standing()
 if mine == 'over' then return answer('lost') end
-pass_maxmemory()
+-- PEXPIRE passes at maxmemory, and then the rest does.
+redis.call('PEXPIRE', KEYS[2], text(holding.lease))
+changed = true
 if mine == 'forgotten' then
   -- Two lives of the store gave the lock to two: the other is told of its loss when it renews, and stops.
   if held_by_another() then end_run('interrupted', 'lock_lost', now) end

@@ -23,24 +23,24 @@ macro_rules! script {
     };
 }
 
-/// A script that decides any number of requests of one kind.
+/// A script that decides any number of requests of one kind, by the last of these files.
 macro_rules! requests {
-    ($name:ident, $($part:literal),+) => {
+    ($name:ident, $($shared:literal)+ => $decide:literal) => {
         static $name: LazyLock<LeaseScript> = LazyLock::new(|| {
-            let decide = [$(include_str!($part)),+].concat();
-            let (head, each) = (include_str!("head.lua"), include_str!("each.lua"));
-            LeaseScript::new(&format!("{head}local function decide(KEYS, ARGV)\n{decide}end\n{each}"))
+            let shared = [include_str!("head.lua"), $(include_str!($shared)),+].concat();
+            let (decide, each) = (include_str!($decide), include_str!("each.lua"));
+            LeaseScript::new(&format!("{shared}local function decide()\nread_record()\n{decide}end\n{each}"))
         });
     };
 }
 
-requests!(OPEN, "fields.lua", "record.lua", "open.lua");
-requests!(CLAIM, "fields.lua", "record.lua", "bid.lua", "claim.lua");
-requests!(MANUAL, "fields.lua", "record.lua", "bid.lua", "manual.lua");
-requests!(RENEW, "fields.lua", "record.lua", "holding.lua", "renew.lua");
-requests!(FINISH, "fields.lua", "record.lua", "holding.lua", "finish.lua");
-requests!(ABANDON, "fields.lua", "record.lua", "abandon.lua");
-requests!(OPERATE, "fields.lua", "record.lua", "operate.lua");
+requests!(OPEN, "fields.lua" "record.lua" => "open.lua");
+requests!(CLAIM, "fields.lua" "record.lua" "bid.lua" => "claim.lua");
+requests!(MANUAL, "fields.lua" "record.lua" "bid.lua" => "manual.lua");
+requests!(RENEW, "fields.lua" "record.lua" "holding.lua" => "renew.lua");
+requests!(FINISH, "fields.lua" "record.lua" "holding.lua" => "finish.lua");
+requests!(ABANDON, "fields.lua" "record.lua" => "abandon.lua");
+requests!(OPERATE, "fields.lua" "record.lua" => "operate.lua");
 script!(PULSE, "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");
