@@ -247,7 +247,7 @@ impl Driver {
 
     /// Ticks will come at their instants.
     pub(super) fn expect(&mut self, coming: Vec<Coming>) {
-        self.book_guards(&coming);
+        self.prepare(&coming);
         self.alarms.extend(coming.into_iter().map(|coming| Reverse((coming.tick.instant(), coming.job))));
     }
 

@@ -121,9 +121,11 @@ pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
     let (verdict, ended) = former.end(record.as_ref());
     if let Some(Note::Running { holding, era, .. }) = former.note {
         let (run, took) = (RunRef::of(&job, &holding), ended.since(holding.started));
-        shop.ledger.keep(&job, Note::Ended(cut_short(holding, era, verdict, ended))).await;
+        // Of its attempts the sign tells the first.
+        let attempt = former.sign.as_ref().map_or(holding.tries, |sign| sign.attempt);
+        shop.ledger.keep(&job, Note::Ended(cut_short(holding, era, (attempt, verdict), ended))).await;
         let (exit_code, signal, error) = (None, None, None);
-        shop.events.tell(Event::RunEnded { run, attempt: 1, verdict, exit_code, signal, took, error });
+        shop.events.tell(Event::RunEnded { run, attempt, verdict, exit_code, signal, took, error });
     }
     if let Some(sign) = former.sign {
         let Verdict { outcome, reason } = verdict;
@@ -172,14 +174,13 @@ async fn last_record(shop: &Shop, job: &JobName) -> Option<Record> {
 
 /// A finish for a run that still goes on, as only a test build without the protection sends it.
 pub(super) fn finish_in_mid_run(holding: Holding, era: Era, now: UtcMillis) -> Finish {
-    cut_short(holding, era, Verdict::because(Outcome::Interrupted, Reason::NodeLost), now)
+    let verdict = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
+    cut_short(holding, era, (1, verdict), now)
 }
 
 /// The finish of a run of which nothing else is known.
-fn cut_short(holding: Holding, era: Era, verdict: Verdict, ended: UtcMillis) -> Finish {
+fn cut_short(holding: Holding, era: Era, (attempt, verdict): (u32, Verdict), ended: UtcMillis) -> Finish {
     let (exit_code, signal, tail) = (None, None, String::new());
-    // How many attempts there were, nobody has told.
-    let attempt = holding.tries;
     Finish { holding, era, attempt, verdict, ended, exit_code, signal, tail }
 }
 

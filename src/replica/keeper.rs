@@ -7,15 +7,14 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::job::{Cause, JobName, Outcome, RunId, Tick};
-use crate::lease::{
-    Abandon, Answer, BootInstant, Deadline, Era, Finish, Holding, Protection, Renew, Reply, Request,
-};
-use crate::run::{Ended, Launch, StopOrder, StopReason};
+use crate::job::{Cause, JobName, RunId, Tick};
+use crate::lease::{Abandon, Answer, BootInstant, Era, Finish, Protection, Renew, Reply, Request};
+use crate::run::{Ended, StopOrder, StopReason};
 use crate::store::StoreError;
 
-use super::attempts::{Attempts, Retries};
+use super::attempts::Attempts;
 use super::event::{Event, RunRef};
+use super::grant::Grant;
 use super::hold::{Duty, Hold};
 use super::line::Line;
 use super::note::Note;
@@ -27,19 +26,6 @@ const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duratio
 
 /// A resting hold looks at nothing for this long.
 const REST: Duration = Duration::from_secs(3_600);
-
-/// A lock that was just granted.
-pub(super) struct Grant {
-    /// The first attempt.
-    pub(super) launch: Launch,
-    pub(super) retries: Retries,
-    pub(super) holding: Holding,
-    pub(super) deadline: Deadline,
-    /// When the claim was sent.
-    pub(super) sent: BootInstant,
-    /// The life of the store in which it was granted.
-    pub(super) era: Era,
-}
 
 /// A run that is over.
 #[derive(Debug)]
@@ -67,18 +53,6 @@ pub(super) async fn keep(shop: Arc<Shop>, grant: Grant, line: Line) -> Kept {
         line,
     };
     keeper.keep().await
-}
-
-impl Grant {
-    fn reference(&self) -> RunRef {
-        RunRef::of(&self.launch.identity.job, &self.holding)
-    }
-
-    /// Whether the tick may run once more, after the run ended so.
-    fn has_rerun_left(&self, ended: &Ended) -> bool {
-        let is_cut_short = ended.was_tried && ended.verdict.outcome == Outcome::Interrupted;
-        is_cut_short && self.holding.may_run_again() || !ended.was_tried && self.holding.cause == Cause::Rerun
-    }
 }
 
 struct Keeper {
@@ -116,15 +90,28 @@ impl Keeper {
             born: shop.starts.rush.begin(),
         };
         let note = Note::running(&self.grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.boot());
-        let noted = shop.ledger.keep(&identity.job, note);
+        shop.ledger.put(&identity.job, note);
+        let noted = async {
+            shop.starts.rush.over().await;
+            shop.ledger.write(&identity.job).await;
+        };
         // Beginning the log may take as long as the disk does: the lock is renewed meanwhile. A crash right after the
-        // command has started finds the log's sign, and most likely the note as well, for which nothing waits.
+        // command has started finds the log's sign, and the note as well if other starts have left time for it.
         let running = async {
             let log = shop.logs.begin(&identity).await;
             let (count, ended) = attempts.make(&log).await;
             (log, count, ended)
         };
-        let running = async { tokio::join!(running, noted).0 };
+        let running = async {
+            let mut running = std::pin::pin!(running);
+            tokio::select! {
+                biased;
+                // Its end is noted instead.
+                over = &mut running => return over,
+                () = noted => {}
+            }
+            running.await
+        };
         let (log, count, ended) = self.hold_while(running).await;
         if self.run.cause == Cause::Schedule {
             shop.starts.stages.count(&Start { instant, sent, granted, birth: ended.birth });

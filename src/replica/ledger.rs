@@ -94,6 +94,20 @@ impl Ledger {
         self.turn(job, Some(note), |before| before.holding().fence <= fence).await;
     }
 
+    /// Notes this of the job in memory, unless a lock that was granted later is noted. `write` has it on disk.
+    pub(super) fn put(&self, job: &JobName, note: Note) {
+        let fence = note.holding().fence;
+        self.book.turn(job, Some(note), |before| before.holding().fence <= fence);
+    }
+
+    /// When this returns, what is noted of the job is on disk, if that can be.
+    pub(super) async fn write(&self, job: &JobName) {
+        let page = locked(&self.book.pages).get(job).map(Arc::clone);
+        if let Some(page) = page {
+            self.write_page(job, page).await;
+        }
+    }
+
     /// Nothing of the job is worth remembering any more.
     pub(super) async fn forget(&self, job: &JobName) {
         self.turn(job, None, |_| true).await;
@@ -105,7 +119,12 @@ impl Ledger {
     }
 
     async fn turn(&self, job: &JobName, note: Option<Note>, may_replace: impl FnOnce(&Note) -> bool) {
-        let Some(page) = self.book.turn(job, note, may_replace) else { return };
+        if let Some(page) = self.book.turn(job, note, may_replace) {
+            self.write_page(job, page).await;
+        }
+    }
+
+    async fn write_page(&self, job: &JobName, page: Arc<Page>) {
         let (book, of) = (Arc::clone(&self.book), job.clone());
         let write = move || {
             book.write(&of, &page);

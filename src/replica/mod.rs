@@ -20,6 +20,7 @@ mod event;
 mod events;
 mod files;
 mod former;
+mod grant;
 mod guest;
 mod heartbeat;
 mod hints;

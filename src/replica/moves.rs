@@ -14,7 +14,8 @@ use super::contest::Contest;
 use super::driver::Driver;
 use super::errand::{self, Done};
 use super::event::Event;
-use super::keeper::{Grant, Kept, keep};
+use super::grant::Grant;
+use super::keeper::{Kept, keep};
 use super::line::Line;
 
 impl Driver {

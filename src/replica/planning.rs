@@ -47,8 +47,9 @@ impl Driver {
         }
     }
 
-    /// Has a guard made, ahead of its instant, for each tick that this replica is the first to ask for.
-    pub(super) fn book_guards(&self, coming: &[Coming]) {
+    /// Has everything ready, ahead of its instant, for each tick that this replica is the first to ask for: its guard, and a
+    /// folder for its log.
+    pub(super) fn prepare(&self, coming: &[Coming]) {
         let is_first = |coming: &&Coming| {
             self.jobs.get(&coming.job).is_some_and(|job| {
                 let has_room = self.room.is_there_for(&coming.job);
@@ -56,16 +57,17 @@ impl Driver {
                 takes && self.watch.roster.stagger(&job.spec, coming.tick).is_zero()
             })
         };
-        let first = coming.iter().filter(is_first);
-        let runs = first.clone().count();
-        let Some(last) = first.map(|coming| coming.tick.instant()).max().filter(|_| !self.draining) else {
-            return;
-        };
+        let first: Vec<&Coming> = coming.iter().filter(is_first).collect();
+        let last = first.iter().map(|coming| coming.tick.instant()).max();
+        let Some(last) = last.filter(|_| !self.draining) else { return };
         let left = last.since(self.shop.now()).min(LEAD);
         let until = self.shop.clock.boot().plus(left + BOOKED_FOR);
-        let guards = Arc::clone(&self.shop.guards);
+        let (runs, guards) = (first.len(), Arc::clone(&self.shop.guards));
         // What makes guards may be frozen. Nobody waits for it: who finds no guard ready asks for one.
         tokio::task::spawn_blocking(move || guards.book(runs, until));
+        let jobs: Vec<JobName> = first.into_iter().map(|coming| coming.job.clone()).collect();
+        let shop = Arc::clone(&self.shop);
+        tokio::spawn(async move { shop.logs.expect(&jobs).await });
     }
 
     /// How far the wall clock is ahead of the one that ticks are due by.

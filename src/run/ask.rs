@@ -4,6 +4,8 @@ use std::ffi::CString;
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::{getpgrp, tcgetpgrp};
@@ -27,11 +29,46 @@ pub(super) enum Asked {
     Ordered(StopOrder),
 }
 
-pub(super) fn ask(
-    guards: &Guards,
+/// Asks for a guard, at once where one is ready. What may take a while happens off the runtime.
+pub(super) async fn ask(
+    guards: &Arc<Guards>,
+    launch: &Launch,
+    sign: Option<OwnedFd>,
+    reins: &Reins,
+) -> Result<Asked, RunError> {
+    let names_account = launch.user.is_some() || launch.group.is_some();
+    if !names_account && guards.is_one_ready() {
+        let hand_over = |request: &Request, handed: &[BorrowedFd<'_>]| guards.ask_ready(request, handed);
+        match ask_by(launch, sign.as_ref(), reins, hand_over) {
+            Err(RunError::Guard { source, .. }) if source.kind() == io::ErrorKind::WouldBlock => {}
+            asked => return asked,
+        }
+    }
+    let mut stops = reins.stops.clone();
+    let mut turn = None;
+    if names_account {
+        tokio::select! {
+            taken = Arc::clone(&guards.lookups).acquire_owned() => turn = taken.ok(),
+            Ok(order) = stops.wait_for(Option::is_some) => {
+                return Ok(Asked::Ordered(order.expect("it was waited for")));
+            }
+        }
+    }
+    let (guards, launch, reins) = (Arc::clone(guards), launch.clone(), reins.clone());
+    let asking = tokio::task::spawn_blocking(move || {
+        let hand_over = |request: &Request, handed: &[BorrowedFd<'_>]| guards.ask(request, handed);
+        let asked = ask_by(&launch, sign.as_ref(), &reins, hand_over);
+        drop(turn);
+        asked
+    });
+    asking.await.expect("asking for a guard neither panics nor is it aborted")
+}
+
+fn ask_by(
     launch: &Launch,
     sign: Option<&OwnedFd>,
     reins: &Reins,
+    hand_over: impl FnOnce(&Request, &[BorrowedFd<'_>]) -> io::Result<net::UnixStream>,
 ) -> Result<Asked, RunError> {
     let account = Account::of(launch)?;
     let is_switched = account.switch.is_some();
@@ -49,7 +86,7 @@ pub(super) fn ask(
         .chain(sign.map(AsFd::as_fd))
         .collect();
     let no_guard = |source| RunError::Guard { job: launch.identity.job.clone(), source };
-    let line = guards.ask(&request, &handed).map_err(no_guard)?;
+    let line = hand_over(&request, &handed).map_err(no_guard)?;
     let line = line.set_nonblocking(true).and_then(|()| UnixStream::from_std(line)).map_err(start_failed)?;
     Ok(Asked::Guard { line, pipes: streams.pipes, is_switched })
 }

@@ -87,21 +87,17 @@ pub(super) enum Said {
 }
 
 impl Process {
-    /// Asks for the command to be started, unless an order to stop has come first. Looking up an account can hang on a
-    /// network: this happens off the runtime, and may take longer than the lock holds.
+    /// Asks for the command to be started, unless an order to stop has come first. May take longer than the lock holds.
     pub(super) async fn spawn(
         guards: &Arc<Guards>,
         launch: &Launch,
         sign: Option<OwnedFd>,
         reins: &Reins,
     ) -> Result<Spawned, RunError> {
-        let (launch, reins, guards) = (launch.clone(), reins.clone(), Arc::clone(guards));
-        let run = launch.identity.run;
-        let spawning = tokio::task::spawn_blocking(move || ask(&guards, &launch, sign.as_ref(), &reins));
-        Ok(match spawning.await.expect("asking for a guard neither panics nor is it aborted")? {
+        Ok(match ask(guards, launch, sign, reins).await? {
             Asked::Ordered(order) => Spawned::Ordered(order),
             Asked::Guard { line, pipes, is_switched } => {
-                Spawned::Asked(Box::new((Self::new(line, run, is_switched), pipes)))
+                Spawned::Asked(Box::new((Self::new(line, launch.identity.run, is_switched), pipes)))
             }
         })
     }

@@ -25,7 +25,12 @@ pub(super) struct RunFiles {
 
 /// The file of a run with this extension.
 pub(super) fn path(state_dir: &Path, (job, run): (&JobName, RunId), extension: &str) -> PathBuf {
-    state_dir.join("runs").join(job.as_str()).join(format!("{run}.{extension}"))
+    folder(state_dir, job).join(format!("{run}.{extension}"))
+}
+
+/// The folder of a job's runs.
+pub(super) fn folder(state_dir: &Path, job: &JobName) -> PathBuf {
+    state_dir.join("runs").join(job.as_str())
 }
 
 /// Creates a folder and those above it, closed to other users.
@@ -47,7 +52,7 @@ pub(super) fn jobs(state_dir: &Path) -> Vec<JobName> {
 /// Lists the runs of one job that have files.
 pub(super) fn list_job(state_dir: &Path, job: &JobName) -> Vec<RunFiles> {
     let mut runs: BTreeMap<RunId, RunFiles> = BTreeMap::new();
-    for entry in entries(&state_dir.join("runs").join(job.as_str())) {
+    for entry in entries(&folder(state_dir, job)) {
         let path = entry.path();
         let run = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
         let is_log = path.extension().is_some_and(|extension| extension == "log");

@@ -80,6 +80,16 @@ impl RunLogs {
         RunLog::new(entry, (self.disk.clone(), path), Arc::clone(&self.now), sign)
     }
 
+    /// Has the folders ready of jobs whose runs are about to begin, so that these need not wait for them. Whatever goes wrong
+    /// is met again, and said, when they begin.
+    pub async fn expect(&self, jobs: &[JobName]) {
+        let folders: Vec<PathBuf> = jobs.iter().map(|job| run_files::folder(&self.state_dir, job)).collect();
+        let create = move || folders.iter().try_for_each(|folder| run_files::create_folder(folder));
+        if self.is_kept {
+            let _ = self.disk.work(START_PATIENCE, create, drop).await;
+        }
+    }
+
     /// The run has ended with this attempt, counted from 1: into the journal, then no longer running.
     pub async fn finish(&self, log: RunLog, attempt: u32, ended: &Ended) {
         if !self.is_kept {

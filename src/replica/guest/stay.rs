@@ -16,7 +16,8 @@ use crate::replica::action::Doubt;
 use crate::replica::attempts::Retries;
 use crate::replica::errand;
 use crate::replica::event::Event;
-use crate::replica::keeper::{Grant, keep};
+use crate::replica::grant::Grant;
+use crate::replica::keeper::keep;
 use crate::replica::ledger::Ledger;
 use crate::replica::line::Line;
 use crate::replica::member::Stop;
@@ -175,7 +176,6 @@ impl Stay {
             }
             return Err(next);
         };
-        let mark = reply.mark.unwrap_or_default();
         let holding = Holding {
             run,
             fence,
@@ -186,7 +186,7 @@ impl Stay {
             tries,
             started,
             sched: self.sched(),
-            mark,
+            mark: reply.mark.unwrap_or_default(),
         };
         let deadline = Deadline::granted(self.pace, sent);
         if deadline.is_over(self.shop.clock.boot()) {

@@ -7,13 +7,14 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use nix::unistd::Pid;
+use tokio::sync::Semaphore;
 
 use super::nursery::NAME;
-use super::parcel::send;
+use super::parcel::{send, send_at_once};
 use super::request::Request;
 use super::spares::Spares;
 use crate::clock::{Clock, SystemClock};
@@ -26,6 +27,9 @@ const THIS_PROGRAM: &str = "/proc/self/exe";
 /// A nursery that does not take a request for this long is frozen.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
 
+/// So many starts look up accounts at a time.
+const LOOKUPS: usize = 16;
+
 /// A request that is longer may not fit into what the kernel keeps for a guard that does not read.
 const LONGEST_FOR_SPARES: usize = 64 * 1024;
 
@@ -34,6 +38,8 @@ const LONGEST_FOR_SPARES: usize = 64 * 1024;
 pub struct Guards {
     program: PathBuf,
     nursery: Mutex<Option<Nursery>>,
+    /// Starts that look up accounts take turns, so that a directory which hangs keeps no others from starting.
+    pub(in crate::run) lookups: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
@@ -51,7 +57,8 @@ impl Guards {
 
     /// Guards made by this program: `solocron`, or one whose `main` begins with [`guards_main`](super::guards_main).
     pub fn made_by(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), nursery: Mutex::new(None) }
+        let lookups = Arc::new(Semaphore::new(LOOKUPS));
+        Self { program: program.into(), nursery: Mutex::new(None), lookups }
     }
 
     /// Starts what makes the guards, so that the first run need not wait for it.
@@ -120,6 +127,33 @@ impl Guards {
         new.ask(&bytes, &guards_end, handed)?;
         *nursery = Some(new);
         Ok(line)
+    }
+
+    /// Whether a guard is likely to be ready for a run. Waits for nothing.
+    pub(in crate::run) fn is_one_ready(&self) -> bool {
+        let nursery = self.nursery.try_lock();
+        nursery.is_ok_and(|nursery| nursery.as_ref().is_some_and(|nursery| !nursery.spares.is_empty()))
+    }
+
+    /// Asks a guard that is ready, as `ask` does, and waits for nothing: `WouldBlock` where that cannot be.
+    pub(in crate::run) fn ask_ready(
+        &self,
+        request: &Request,
+        handed: &[BorrowedFd<'_>],
+    ) -> io::Result<UnixStream> {
+        let would_block = io::Error::from(io::ErrorKind::WouldBlock);
+        let Ok(mut nursery) = self.nursery.try_lock() else { return Err(would_block) };
+        let Some(running) = living(&mut nursery) else { return Err(would_block) };
+        let bytes = request.encode();
+        while bytes.len() <= LONGEST_FOR_SPARES
+            && let Some(spare) = running.spares.take()
+        {
+            // One that has gone, or has heard a part of it, starts nothing once its line ends.
+            if send_at_once(&spare, &bytes, handed).is_ok() {
+                return Ok(spare);
+            }
+        }
+        Err(would_block)
     }
 
     /// What killed guards have left to their nursery. It kills these itself, unless it is frozen, and says nothing of when

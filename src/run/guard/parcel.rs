@@ -27,14 +27,35 @@ pub(super) struct Asked {
 
 /// Sends an encoded request, or none to be told of it later, with these descriptors.
 pub(super) fn send(line: &UnixStream, request: Option<&[u8]>, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let head = request.map_or(AHEAD, |bytes| bytes.len() as u64).to_le_bytes();
-    let bytes = request.unwrap_or_default();
-    let fds: Vec<_> = handed.iter().map(AsRawFd::as_raw_fd).collect();
-    let (parts, controls) = ([IoSlice::new(&head), IoSlice::new(bytes)], [ControlMessage::ScmRights(&fds)]);
-    let sent = sendmsg::<()>(line.as_raw_fd(), &parts, &controls, MsgFlags::MSG_NOSIGNAL, None)?;
+    let (head, bytes) = (head_of(request), request.unwrap_or_default());
+    let sent = send_first(line, (&head, bytes), handed, MsgFlags::MSG_NOSIGNAL)?;
     let mut line = line;
     line.write_all(head.get(sent..).unwrap_or_default())?;
     line.write_all(&bytes[sent.saturating_sub(head.len())..])
+}
+
+/// Sends an encoded request with these descriptors, and does not wait until there is room for it. After an error a part may
+/// have been sent, and the line is of no use any more.
+pub(super) fn send_at_once(line: &UnixStream, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
+    let sent = send_first(line, (&head_of(Some(bytes)), bytes), handed, flags)?;
+    if sent == size_of::<u64>() + bytes.len() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+}
+
+fn head_of(request: Option<&[u8]>) -> [u8; 8] {
+    request.map_or(AHEAD, |bytes| bytes.len() as u64).to_le_bytes()
+}
+
+/// Sends as much as there is room for, and how much that was.
+fn send_first(
+    line: &UnixStream,
+    (head, bytes): (&[u8], &[u8]),
+    handed: &[BorrowedFd<'_>],
+    flags: MsgFlags,
+) -> io::Result<usize> {
+    let fds: Vec<_> = handed.iter().map(AsRawFd::as_raw_fd).collect();
+    let (parts, controls) = ([IoSlice::new(head), IoSlice::new(bytes)], [ControlMessage::ScmRights(&fds)]);
+    Ok(sendmsg::<()>(line.as_raw_fd(), &parts, &controls, flags, None)?)
 }
 
 /// The next request; nothing if it makes no sense, and an error once nothing more can come.

@@ -42,6 +42,11 @@ impl Spares {
         self.lines.pop_front()
     }
 
+    /// Whether none is ready.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
     /// Lets go of those that nobody wants any more, which ends them.
     pub(super) fn release(&mut self, now: BootInstant) {
         let wanted = self.wanted(now);

@@ -1,5 +1,6 @@
 //! The Redis store: the lease protocol as Lua scripts, over a connector whose every call is bounded.
 
+mod args;
 mod batch;
 mod connect;
 #[cfg(test)]

@@ -2,19 +2,14 @@
 //! invariant; the shared parts are put in front.
 
 use std::sync::LazyLock;
-use std::time::Duration;
 
 use redis::{Cmd, Pipeline, Script};
 
-use crate::job::{JobName, OnInterrupt, Overlap, Tick, UtcMillis};
-use crate::lease::{
-    Abandon, Act, Caller, Claim, Finish, Holding, Manual, Open, Operate, Protection, Request,
-};
+use crate::job::{JobName, OnInterrupt, Overlap};
+use crate::lease::{Abandon, Act, Claim, Finish, Manual, Open, Operate, Protection, Request};
 
 use super::RedisKeys;
-
-/// The largest whole number that the scripts can hold exactly.
-const MAX: u128 = 9_007_199_254_740_991;
+use super::args::{Args, MAX};
 
 macro_rules! script {
     ($name:ident, $($part:literal),+) => {
@@ -238,64 +233,5 @@ fn overlap(policy: Overlap) -> &'static str {
         Overlap::Skip => "skip",
         Overlap::Wait => "wait",
         Overlap::Replace => "replace",
-    }
-}
-
-/// Arguments in the order of the script's header.
-#[derive(Default)]
-struct Args(Vec<Vec<u8>>);
-
-impl Args {
-    fn bid(caller: &Caller, run: &str, tick: Tick) -> Self {
-        Self::default()
-            .text(&caller.node)
-            .instant(caller.expect)
-            .text(&caller.era.0)
-            .duration(caller.calm)
-            .instant(caller.heard)
-            .duration(caller.largest_lease)
-            .optional(caller.seen.map(|at| at.0))
-            .text(run)
-            .instant(tick.instant())
-    }
-
-    fn holding(holding: &Holding) -> Self {
-        Self::default()
-            .text(holding.run)
-            .text(holding.fence)
-            .instant(holding.tick.instant())
-            .duration(holding.lease)
-            .text(&holding.node)
-            .text(holding.cause)
-            .text(holding.tries)
-            .instant(holding.started)
-            .text(&holding.sched.0)
-            .instant(holding.mark)
-    }
-
-    fn text(mut self, value: impl ToString) -> Self {
-        self.0.push(value.to_string().into_bytes());
-        self
-    }
-
-    fn optional<T: ToString>(self, value: Option<T>) -> Self {
-        let value = value.map_or_else(String::new, |value| value.to_string());
-        self.text(value)
-    }
-
-    fn tick(self, tick: Option<Tick>) -> Self {
-        self.optional(tick.map(Tick::as_millis))
-    }
-
-    fn instant(self, at: UtcMillis) -> Self {
-        self.text(at.0)
-    }
-
-    fn duration(self, duration: Duration) -> Self {
-        self.text(duration.as_millis().min(MAX))
-    }
-
-    fn flag(self, flag: bool) -> Self {
-        self.text(u8::from(flag))
     }
 }

@@ -1,0 +1,76 @@
+//! Arguments of the scripts, as texts.
+
+use std::time::Duration;
+
+use crate::job::{Tick, UtcMillis};
+use crate::lease::{Caller, Holding};
+
+/// The largest whole number that the scripts can hold exactly.
+pub(super) const MAX: u128 = 9_007_199_254_740_991;
+
+/// Arguments in the order of the script's header.
+#[derive(Default)]
+pub(super) struct Args(pub(super) Vec<Vec<u8>>);
+
+impl Args {
+    /// What everybody says who asks for a lock.
+    pub(super) fn bid(caller: &Caller, run: &str, tick: Tick) -> Self {
+        Self::default()
+            .text(&caller.node)
+            .instant(caller.expect)
+            .text(&caller.era.0)
+            .duration(caller.calm)
+            .instant(caller.heard)
+            .duration(caller.largest_lease)
+            .optional(caller.seen.map(|at| at.0))
+            .text(run)
+            .instant(tick.instant())
+    }
+
+    /// A lock that was granted.
+    pub(super) fn holding(holding: &Holding) -> Self {
+        Self::default()
+            .text(holding.run)
+            .text(holding.fence)
+            .instant(holding.tick.instant())
+            .duration(holding.lease)
+            .text(&holding.node)
+            .text(holding.cause)
+            .text(holding.tries)
+            .instant(holding.started)
+            .text(&holding.sched.0)
+            .instant(holding.mark)
+    }
+
+    /// Anything as a text.
+    pub(super) fn text(mut self, value: impl ToString) -> Self {
+        self.0.push(value.to_string().into_bytes());
+        self
+    }
+
+    /// An absent value is an empty text.
+    pub(super) fn optional<T: ToString>(self, value: Option<T>) -> Self {
+        let value = value.map_or_else(String::new, |value| value.to_string());
+        self.text(value)
+    }
+
+    /// A tick, as the milliseconds of its instant.
+    pub(super) fn tick(self, tick: Option<Tick>) -> Self {
+        self.optional(tick.map(Tick::as_millis))
+    }
+
+    /// Milliseconds since the epoch.
+    pub(super) fn instant(self, at: UtcMillis) -> Self {
+        self.text(at.0)
+    }
+
+    /// Whole milliseconds, as many as scripts can hold.
+    pub(super) fn duration(self, duration: Duration) -> Self {
+        self.text(duration.as_millis().min(MAX))
+    }
+
+    /// `1` or `0`.
+    pub(super) fn flag(self, flag: bool) -> Self {
+        self.text(u8::from(flag))
+    }
+}
