@@ -80,10 +80,11 @@ pub(super) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// From now on, whoever has something to do goes before this process.
+/// From now on, and first of all now, whoever has something to do goes before this process.
 pub(super) fn step_back() {
     // SAFETY: the call takes numbers only; where it is refused, nothing changes.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LAST) };
+    std::thread::yield_now();
 }
 
 /// Takes over descriptors that the kernel has just handed to this process.

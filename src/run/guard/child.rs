@@ -73,6 +73,7 @@ impl Ahead {
                 // Its own copy of the other end would keep it waiting for ever.
                 drop(line);
                 let _ = set_name(CHILD_NAME);
+                rehearse();
                 let ready = set_pdeathsig(Signal::SIGKILL).is_ok() && getppid() == guard;
                 let asked = if ready { receive(&childs_end).ok().flatten() } else { None };
                 let Some(Asked { request: Some(request), handed }) = asked else { system::exit_now(0) };
@@ -128,6 +129,14 @@ impl Child {
     }
 }
 
+/// Goes through what a request takes, up to the exec, without one: what is touched for the first time after a fork costs
+/// most of that, and now nobody waits for it.
+pub(super) fn rehearse() {
+    let request = Request::sample();
+    let again = Request::decode(&request.encode()).unwrap_or(request);
+    drop(command_of(&again));
+}
+
 /// Becomes the command, or tells why it cannot.
 fn become_command(request: &Request, streams: Streams, guard: Pid, told: OwnedFd) -> ! {
     let code = execute(request, streams, guard);
@@ -138,15 +147,8 @@ fn become_command(request: &Request, streams: Streams, guard: Pid, told: OwnedFd
 
 /// Comes back only with the number of an error.
 fn execute(request: &Request, Streams { input, out, err }: Streams, guard: Pid) -> i32 {
-    let mut command = Command::new(&request.words[0]);
-    command
-        .args(&request.words[1..])
-        .env_clear()
-        .envs(request.env.iter().map(|(name, value)| (name, value)))
-        .process_group(0)
-        .stdin(input.map_or_else(Stdio::null, Stdio::from))
-        .stdout(out)
-        .stderr(err);
+    let mut command = command_of(request);
+    command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(out).stderr(err);
     let (switch, cwd, files) = (request.switch.clone(), request.cwd.clone(), request.files);
     let takes_terminal = request.input == Input::Terminal;
     system::before_exec(&mut command, move || {
@@ -158,6 +160,16 @@ fn execute(request: &Request, Streams { input, out, err }: Streams, guard: Pid) 
     });
     let error = command.exec();
     error.raw_os_error().unwrap_or(libc::EINVAL)
+}
+
+fn command_of(request: &Request) -> Command {
+    let mut command = Command::new(&request.words[0]);
+    command
+        .args(&request.words[1..])
+        .env_clear()
+        .envs(request.env.iter().map(|(name, value)| (name, value)))
+        .process_group(0);
+    command
 }
 
 fn become_job(

@@ -53,6 +53,22 @@ impl Input {
 }
 
 impl Request {
+    /// A request of the usual size that means nothing.
+    pub(in crate::run) fn sample() -> Self {
+        let word = || OsString::from("x".repeat(32));
+        Self {
+            name: String::new(),
+            words: vec![word(), word()],
+            env: (0..32).map(|_| (word(), word())).collect(),
+            cwd: Some(CString::default()),
+            switch: None,
+            input: Input::Nothing,
+            files: None,
+            deadline: BootInstant(Duration::ZERO),
+            loss_grace: Duration::ZERO,
+        }
+    }
+
     /// The request as bytes.
     pub(in crate::run) fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();

@@ -14,7 +14,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::unistd::{Pid, getpgid, getpid};
 
-use super::child::{Ahead, Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, Streams, in_step};
+use super::child::{Ahead, Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, Streams, in_step, rehearse};
 use super::request::Request;
 use super::vigil::{Act, Cue, Vigil};
 use super::word::{Inbox, LENGTH, Order, Report};
@@ -71,6 +71,7 @@ impl Ready {
     /// For a guard that waits for its run, with a main process that waits for its command if `with_child`.
     pub(super) fn ahead(with_child: bool) -> Self {
         let ready = Self::at_once();
+        rehearse();
         // Where there are no resources for it now, there may be later.
         let child = if with_child { Ahead::make().ok() } else { None };
         Self { child, ..ready }
