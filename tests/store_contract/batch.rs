@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use solocron::job::{JobName, Tick};
-use solocron::lease::{Answer, Era, Request};
-use solocron::store::{Replied, StoreError};
+use solocron::lease::{Answer, Era, Reply, Request};
+use solocron::store::{RedisKeys, Replied, StoreError};
 use tokio::time::timeout;
 
 use crate::support::redis_server::RedisServer;
 use crate::support::sample;
-use crate::world::{Replica, World};
+use crate::world::{Replica, World, cluster};
 
 /// More than share one pipeline or one transaction.
 const JOBS: usize = 2_100;
@@ -95,4 +96,51 @@ async fn many_requests_to_a_server_that_is_down_all_fail_at_once() {
     let next = timeout(Duration::from_secs(1), replica.store.submit_all(&requests)).await.expect("at once");
     assert!(next.iter().all(|reply| matches!(reply, Err(StoreError::NotSent(_)))));
     server.thaw();
+}
+
+/// How often the server has called a script.
+fn scripts_called(server: &RedisServer) -> u64 {
+    let stats = server.cli(&["INFO", "commandstats"]);
+    let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
+    let calls = calls.and_then(|rest| rest.split(',').next());
+    calls.map_or(0, |calls| calls.parse().expect("a number"))
+}
+
+#[tokio::test]
+async fn claims_of_many_tasks_share_calls_and_each_has_its_own_answer() {
+    const CLAIMS: usize = 200;
+    let world = World::redis();
+    let replica = world.replica().await;
+    let (broken, keys) = (7, RedisKeys::of(cluster()));
+    let opens: Vec<_> = {
+        let open = Request::Open(sample::open(replica.caller().await));
+        (0..CLAIMS).map(|number| (name(number), open.clone())).collect()
+    };
+    answers(replica.store.submit_all(&opens).await);
+    world.server().cli(&["SET", &keys.state(&name(broken)), "not a record"]);
+    let caller = replica.caller().await;
+    let away = |number: usize| Duration::from_secs(10 + number as u64);
+    let claims: Vec<_> = (0..CLAIMS)
+        .map(|number| {
+            let tick = Tick(caller.expect.plus(away(number)));
+            (name(number), Request::Claim(sample::claim(caller.clone(), tick)))
+        })
+        .collect();
+    let before = scripts_called(world.server());
+
+    let asked = claims.iter().map(|(job, claim)| replica.store.submit(job, claim));
+    let replies = timeout(Duration::from_secs(10), join_all(asked)).await.expect("in time");
+
+    for (number, reply) in replies.iter().enumerate() {
+        match reply {
+            Err(StoreError::Refused(why)) if number == broken => assert!(why.contains("WRONGTYPE"), "{why}"),
+            Ok(Reply { answer: Answer::Early { wait }, .. }) if number != broken => {
+                let passed = away(number).checked_sub(*wait).expect("time does not go back");
+                assert!(passed < Duration::from_secs(1), "{number}: {wait:?}");
+            }
+            other => panic!("{number}: {other:?}"),
+        }
+    }
+    let calls = scripts_called(world.server()) - before;
+    assert!(calls < CLAIMS as u64 / 4, "{calls} calls");
 }
