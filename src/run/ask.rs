@@ -11,6 +11,7 @@ use std::time::Duration;
 use nix::unistd::{getpgrp, tcgetpgrp};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
+use tokio::time::timeout;
 
 use super::account::Account;
 use super::environment::environment;
@@ -22,6 +23,9 @@ use super::process::Pipes;
 use super::start_error::start_error;
 use super::stop::{Reins, StopOrder};
 use crate::lease::BootInstant;
+
+/// A start waits this long for its turn to look up accounts.
+const LOOKUP_TURN: Duration = Duration::from_secs(5);
 
 /// What asking for a guard has led to.
 pub(super) enum Asked {
@@ -48,7 +52,10 @@ pub(super) async fn ask(
     let mut turn = None;
     if names_account {
         tokio::select! {
-            taken = Arc::clone(&guards.lookups).acquire_owned() => turn = taken.ok(),
+            // Who waits longer than that goes without: its own account may be found where others are not.
+            taken = timeout(LOOKUP_TURN, Arc::clone(&guards.lookups).acquire_owned()) => {
+                turn = taken.ok().and_then(Result::ok);
+            }
             Ok(order) = stops.wait_for(Option::is_some) => {
                 return Ok(Asked::Ordered(order.expect("it was waited for")));
             }

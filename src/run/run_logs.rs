@@ -83,10 +83,13 @@ impl RunLogs {
     /// Has the folders ready of jobs whose runs are about to begin, so that these need not wait for them. Whatever goes wrong
     /// is met again, and said, when they begin.
     pub async fn expect(&self, jobs: &[JobName]) {
-        let folders: Vec<PathBuf> = jobs.iter().map(|job| run_files::folder(&self.state_dir, job)).collect();
-        let create = move || folders.iter().try_for_each(|folder| run_files::create_folder(folder));
-        if self.is_kept {
-            let _ = self.disk.work(START_PATIENCE, create, drop).await;
+        for job in jobs.iter().filter(|_| self.is_kept) {
+            let folder = run_files::folder(&self.state_dir, job);
+            // One at a time: a slow disk is no disk that hangs.
+            let created = self.disk.work(START_PATIENCE, move || run_files::create_folder(&folder), drop);
+            if created.await.is_err() {
+                return;
+            }
         }
     }
 

@@ -194,12 +194,10 @@ impl Wires {
         let (mut listens, mut is_reset) = (true, false);
         self.for_each_value(from, |value| {
             let next = outstanding.lock().expect("no thread panics").pop_front();
-            let answer = resp::answer(value).filter(|_| next.is_some());
-            if let Some(answer) = answer {
-                self.count(answer);
-            }
+            let answers = if next.is_some() { resp::answers(value) } else { Vec::new() };
+            answers.iter().for_each(|answer| self.count(answer));
             let is_spared = |trick: &Trick| {
-                *trick == Trick::DropGrant && !(answer == Some("won") && self.rules().drops_grant())
+                *trick == Trick::DropGrant && !(answers.contains(&"won") && self.rules().drops_grant())
             };
             match next.and_then(|(_, trick)| trick).filter(|trick| !is_spared(trick)) {
                 Some(Trick::DropReply | Trick::DropGrant) => {

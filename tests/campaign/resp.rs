@@ -29,46 +29,56 @@ pub(crate) fn value_len(bytes: &[u8]) -> Option<usize> {
     (len <= bytes.len()).then_some(len)
 }
 
-/// The texts of an array of texts.
-fn texts(value: &[u8]) -> Vec<String> {
-    let lines: Vec<&[u8]> = value.split(|byte| *byte == b'\n').collect();
+/// The values of an array.
+fn elements(value: &[u8]) -> Vec<&[u8]> {
     if value.first() != Some(&b'*') {
         return Vec::new();
     }
-    let mut texts = Vec::new();
-    let mut at = lines[0].len() + 1;
+    let mut elements = Vec::new();
+    let mut at = value.iter().position(|byte| *byte == b'\n').map_or(value.len(), |end| end + 1);
     while let Some(len) = value.get(at..).filter(|rest| !rest.is_empty()).and_then(value_len) {
-        let element = &value[at..at + len];
-        let body = element.iter().position(|byte| *byte == b'\n').map_or(0, |line| line + 1);
-        let text = element.get(body..len - 2).unwrap_or_default();
-        texts.push(String::from_utf8_lossy(text).into_owned());
+        elements.push(&value[at..at + len]);
         at += len;
     }
-    texts
+    elements
 }
 
-/// Which request this is.
+fn text(value: &[u8]) -> String {
+    let body = value.iter().position(|byte| *byte == b'\n').map_or(0, |line| line + 1);
+    String::from_utf8_lossy(value.get(body..value.len() - 2).unwrap_or_default()).into_owned()
+}
+
+/// The texts of an array of texts.
+fn texts(value: &[u8]) -> Vec<String> {
+    elements(value).into_iter().map(text).collect()
+}
+
+/// Which request this is, or all of these are: those of one call are of one kind.
 pub(crate) fn request(value: &[u8]) -> Request {
     let words = texts(value);
     let is_script = words.first().is_some_and(|name| name.starts_with("EVAL"));
     let keys = words.get(2).and_then(|keys| keys.parse::<usize>().ok());
-    let Some(keys) = keys.filter(|_| is_script) else { return Request::Other };
-    // The scripts differ in how many arguments they take.
-    match (keys, words.len() - 3 - keys) {
-        (3, 17) => Request::Open,
-        (3, 23) => Request::Claim,
-        (3, 11) => Request::Renew,
-        (3, 18) => Request::Finish,
-        (3, 5) => Request::Abandon,
-        (2, 4) if words[3].ends_with(":nodes") => Request::Pulse,
+    let Some(keys) = keys.filter(|keys| is_script && *keys > 0) else { return Request::Other };
+    if keys == 2 && words[3].ends_with(":nodes") {
+        return Request::Pulse;
+    }
+    // The scripts differ in how many arguments each request has, which comes first of all.
+    let each = words.get(3 + keys).filter(|_| keys % 3 == 0).map(String::as_str);
+    match each {
+        Some("17") => Request::Open,
+        Some("23") => Request::Claim,
+        Some("11") => Request::Renew,
+        Some("18") => Request::Finish,
+        Some("5") => Request::Abandon,
         _ => Request::Other,
     }
 }
 
-/// Which answer of the lease protocol this is.
-pub(crate) fn answer(value: &[u8]) -> Option<&'static str> {
-    let name = texts(value).into_iter().next()?;
-    Answer::NAMES.into_iter().find(|answer| *answer == name)
+/// Which answers of the lease protocol these are.
+pub(crate) fn answers(value: &[u8]) -> Vec<&'static str> {
+    let named = |name: String| Answer::NAMES.into_iter().find(|answer| *answer == name);
+    let first = |answer: &[u8]| elements(answer).first().map(|name| text(name));
+    elements(value).into_iter().filter_map(first).filter_map(named).collect()
 }
 
 #[cfg(test)]
@@ -94,14 +104,16 @@ mod tests {
 
     #[test]
     fn requests_and_answers_have_their_names() {
-        let renewal: Vec<&str> = ["EVALSHA", "00", "3", "solocron:{test/a}:state", "l", "r"]
-            .into_iter()
-            .chain(["x"; 11])
-            .collect();
+        let keys = ["solocron:{test/a}:state", "l", "r"];
+        let renewal = [&["EVALSHA", "00", "3"][..], &keys, &["11"], &["x"; 11]].concat();
         assert_eq!(request(&array(&renewal)), Request::Renew);
+        let claims = [&["EVALSHA", "00", "6"][..], &keys, &keys, &["23"], &["x"; 46]].concat();
+        assert_eq!(request(&array(&claims)), Request::Claim);
         assert_eq!(request(&array(&["SELECT", "0"])), Request::Other);
         assert_eq!(request(&array(&["EVAL", "return 1", "0"])), Request::Other);
-        assert_eq!(answer(&array(&["held", "17"])), Some("held"));
-        assert_eq!(answer(b"-ERR no\r\n"), None);
+        let both =
+            [b"*3\r\n".to_vec(), array(&["held", "17"]), b"-ERR no\r\n".to_vec(), array(&["won"])].concat();
+        assert_eq!(answers(&both), ["held", "won"]);
+        assert_eq!(answers(b"-ERR no\r\n"), [""; 0]);
     }
 }

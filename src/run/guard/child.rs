@@ -75,10 +75,14 @@ impl Ahead {
                 let _ = set_name(CHILD_NAME);
                 rehearse();
                 let ready = set_pdeathsig(Signal::SIGKILL).is_ok() && getppid() == guard;
-                let asked = if ready { receive(&childs_end).ok().flatten() } else { None };
-                let Some(Asked { request: Some(request), handed }) = asked else { system::exit_now(0) };
-                let Some(streams) = Streams::of(&request, handed) else { system::exit_now(0) };
-                become_command(&request, streams, guard, told)
+                // A line that ends: it is not needed.
+                let Some(asked) = ready.then(|| receive(&childs_end).ok()).flatten() else {
+                    system::exit_now(0)
+                };
+                match asked.and_then(command_in) {
+                    Some((request, streams)) => become_command(&request, streams, guard, told),
+                    None => give_up(in_step(STEP_GUARD, io::ErrorKind::InvalidData.into()), told),
+                }
             }
         }
     }
@@ -139,7 +143,17 @@ pub(super) fn rehearse() {
 
 /// Becomes the command, or tells why it cannot.
 fn become_command(request: &Request, streams: Streams, guard: Pid, told: OwnedFd) -> ! {
-    let code = execute(request, streams, guard);
+    give_up(execute(request, streams, guard), told)
+}
+
+/// What is to be executed, with its streams; nothing if some of it is missing.
+fn command_in(Asked { request, handed }: Asked) -> Option<(Request, Streams)> {
+    let request = request?;
+    let streams = Streams::of(&request, handed)?;
+    Some((request, streams))
+}
+
+fn give_up(code: i32, told: OwnedFd) -> ! {
     // Without a reader there is nobody left to care.
     let _ = File::from(told).write_all(&code.to_le_bytes());
     system::exit_now(CANNOT_EXECUTE)

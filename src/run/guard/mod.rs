@@ -10,6 +10,7 @@
 //!                 made ahead with its guard, it waits for its command
 //! ```
 
+mod alarm;
 mod child;
 mod guards;
 mod nursery;

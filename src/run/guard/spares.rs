@@ -13,6 +13,9 @@ const MOST: usize = 512;
 /// And no more than one for so many files that the replica may have open: a run takes six.
 const FILES_PER_SPARE: u64 = 16;
 
+/// And for so many processes: each is two of them, and commands make their own.
+const PROCESSES_PER_SPARE: u64 = 8;
+
 /// Guards that wait for a request.
 #[derive(Debug, Default)]
 pub(super) struct Spares {
@@ -62,8 +65,10 @@ impl Spares {
 
 /// How many may wait.
 fn most() -> usize {
-    let files = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft / FILES_PER_SPARE);
-    usize::try_from(files).unwrap_or(MOST).min(MOST)
+    let allowed = |resource| getrlimit(resource).map_or(0, |(soft, _)| soft);
+    let files = allowed(Resource::RLIMIT_NOFILE) / FILES_PER_SPARE;
+    let processes = allowed(Resource::RLIMIT_NPROC) / PROCESSES_PER_SPARE;
+    usize::try_from(files.min(processes)).unwrap_or(MOST).min(MOST)
 }
 
 #[cfg(test)]

@@ -10,16 +10,15 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::{set_child_subreaper, set_name};
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
-use nix::sys::time::TimeSpec;
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::unistd::{Pid, getpgid, getpid};
 
+use super::alarm::Alarm;
 use super::child::{Ahead, Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, Streams, in_step, rehearse};
 use super::request::Request;
 use super::vigil::{Act, Cue, Vigil};
 use super::word::{Inbox, LENGTH, Order, Report};
 use crate::clock::{Clock, SystemClock};
-use crate::lease::{BootInstant, Protection};
+use crate::lease::Protection;
 use crate::run::cgroup::Cgroup;
 use crate::run::system::{self, Reaped};
 use crate::run::tree;
@@ -54,7 +53,7 @@ impl Handed {
 /// What a guard has ready before it knows of its run.
 pub(super) struct Ready {
     /// Without a clock nothing could be watched.
-    timer: io::Result<TimerFd>,
+    alarm: io::Result<Alarm>,
     /// The main process, where it was made ahead.
     child: Option<Ahead>,
 }
@@ -63,7 +62,7 @@ impl Ready {
     /// For a guard that was asked for when its run was to begin.
     pub(super) fn at_once() -> Self {
         Self {
-            timer: set_child_subreaper(true).map_err(io::Error::from).and_then(|()| boot_timer()),
+            alarm: set_child_subreaper(true).map_err(io::Error::from).and_then(|()| Alarm::new()),
             child: None,
         }
     }
@@ -88,7 +87,7 @@ struct Guard {
     vigil: Vigil,
     cgroup: Option<Cgroup>,
     sign: Option<OwnedFd>,
-    timer: TimerFd,
+    alarm: Alarm,
 }
 
 /// Guards one run until nothing of it is left. `signals` tells of dead children.
@@ -119,8 +118,8 @@ impl Guard {
         cgroup: Option<Cgroup>,
     ) -> Result<Self, (UnixStream, i32)> {
         // All that can fail comes first.
-        let timer = match line.set_nonblocking(true).and(ready.timer) {
-            Ok(timer) => timer,
+        let alarm = match line.set_nonblocking(true).and(ready.alarm) {
+            Ok(alarm) => alarm,
             Err(error) => return Err((line, in_step(STEP_GUARD, error))),
         };
         // A request may have waited, in a frozen nursery or a frozen replica, until it is worth nothing any more.
@@ -135,14 +134,14 @@ impl Guard {
                 tell(&line, Report::Started { guard: getpid(), main: main.pid });
                 let vigil = Vigil::new(request.deadline, request.loss_grace);
                 let inbox = Inbox::default();
-                Ok(Self { line, inbox, is_hung_up: false, main, status: None, vigil, cgroup, sign, timer })
+                Ok(Self { line, inbox, is_hung_up: false, main, status: None, vigil, cgroup, sign, alarm })
             }
         }
     }
 
     fn watch(&mut self, signals: &SignalFd) {
         loop {
-            arm(&self.timer, self.vigil.wake_at());
+            self.alarm.set(self.vigil.wake_at());
             self.wait(signals);
             // The dead first: who ended by itself was not stopped.
             if self.reap() || self.hear() || self.cue(Cue::Clock) {
@@ -154,7 +153,7 @@ impl Guard {
     /// Waits for a word of the replica, a dead child, or the vigil's time.
     fn wait(&self, signals: &SignalFd) {
         let watched = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let mut fds = vec![watched(self.timer.as_fd()), watched(signals.as_fd())];
+        let mut fds = vec![watched(self.alarm.as_fd()), watched(signals.as_fd())];
         if !self.is_hung_up {
             fds.push(watched(self.line.as_fd()));
         }
@@ -216,10 +215,9 @@ impl Guard {
     fn perform(&mut self, act: Act) -> bool {
         match act {
             Act::Wait => {}
-            // A stopped process would sleep through its grace.
-            Act::Terminate => self.signal(&[Signal::SIGTERM, Signal::SIGCONT]),
+            Act::Terminate => self.terminate(),
             Act::Kill => {
-                self.signal(&[Signal::SIGKILL]);
+                self.kill();
                 if let Some(cgroup) = &self.cgroup {
                     cgroup.kill();
                 }
@@ -245,21 +243,39 @@ impl Guard {
         false
     }
 
-    /// Sends signals to the main process's group, and then to everything else that descends from this guard.
-    fn signal(&self, signals: &[Signal]) {
-        // Once the main process is reaped, its number may become the number of somebody else's group.
-        let group = Some(self.main.pid).filter(|_| self.status.is_none());
-        let outside = |pid: &Pid| group.is_none() || getpgid(Some(*pid)).ok() != group;
-        // Before anybody dies of it, whose children would be somebody else's while they are looked for. What cannot be seen
-        // now is looked for again where it is to be killed.
-        let others: Vec<Pid> =
-            tree::listed_descendants(getpid()).unwrap_or_default().into_iter().filter(outside).collect();
-        if let Some(group) = group {
-            for signal in signals {
-                tree::signal_group(group, *signal);
-            }
+    /// Asks everything of the run to end. A stopped process would sleep through its grace.
+    fn terminate(&self) {
+        // Before anybody ends, whose children would be somebody else's while they are looked for.
+        let others = self.outside();
+        for signal in [Signal::SIGTERM, Signal::SIGCONT] {
+            self.signal_group(signal);
+            tree::signal_each(&others, signal);
         }
-        signals.iter().for_each(|signal| tree::signal_each(&others, *signal));
+    }
+
+    /// Kills everything of the run. What is not seen now is looked for again.
+    fn kill(&self) {
+        // First, as it needs nothing and reaches all of it at once.
+        self.signal_group(Signal::SIGKILL);
+        tree::signal_each(&self.outside(), Signal::SIGKILL);
+    }
+
+    /// The main process's group. Once that is reaped, its number may become the number of somebody else's.
+    fn group(&self) -> Option<Pid> {
+        Some(self.main.pid).filter(|_| self.status.is_none())
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        if let Some(group) = self.group() {
+            tree::signal_group(group, signal);
+        }
+    }
+
+    /// Everything else that descends from this guard.
+    fn outside(&self) -> Vec<Pid> {
+        let group = self.group();
+        let is_outside = |pid: &Pid| group.is_none() || getpgid(Some(*pid)).ok() != group;
+        tree::listed_descendants(getpid()).unwrap_or_default().into_iter().filter(is_outside).collect()
     }
 }
 
@@ -268,23 +284,4 @@ fn is_abandoned(line: &UnixStream) -> bool {
     let mut fds = [PollFd::new(line.as_fd(), PollFlags::POLLIN)];
     let polled = poll(&mut fds, PollTimeout::ZERO);
     polled.is_ok() && fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP))
-}
-
-/// A timer that counts suspend.
-fn boot_timer() -> io::Result<TimerFd> {
-    Ok(TimerFd::new(ClockId::CLOCK_BOOTTIME, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?)
-}
-
-/// Sets the timer; an instant in the past is due at once, and setting it anew takes back that it was due.
-fn arm(timer: &TimerFd, at: Option<BootInstant>) {
-    // A time of zero would disarm the timer, and one beyond its range be refused.
-    let longest = std::time::Duration::from_secs(i32::MAX.unsigned_abs().into());
-    let set = match at.map(|at| at.0.max(std::time::Duration::from_nanos(1))).filter(|at| *at < longest) {
-        Some(at) => {
-            let at = Expiration::OneShot(TimeSpec::from_duration(at));
-            timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
-        }
-        None => timer.unset(),
-    };
-    set.expect("the timer and its time are valid");
 }

@@ -49,7 +49,7 @@ pub(super) async fn run(
         Err(CallError::NoScript) => {}
         result => return Ok(result?),
     }
-    connector.teach().await?;
+    connector.teach(limit).await?;
     match connector.call_for_each(&by_hash, limit).await {
         Err(CallError::NoScript) => Ok(connector.call_for_each(&script.whole(keys, args), limit).await?),
         result => Ok(result?),

@@ -117,13 +117,14 @@ impl Connector {
     }
 
     /// Makes sure that the server was sent the scripts over this connection: each once, with nothing to decide.
-    pub(super) async fn teach(&self) -> Result<(), CallError> {
-        let mut taught = self.taught.lock().await;
+    pub(super) async fn teach(&self, limit: Duration) -> Result<(), CallError> {
+        let busy = |_| StoreError::NotSent("the server is being sent the scripts: ask again".to_owned());
+        let mut taught = timeout(limit, self.taught.lock()).await.map_err(busy).map_err(CallError::Store)?;
         let line = self.line()?;
         if *taught != Some(line.number) {
             let (mut connection, scripts) = (line.connection.clone(), lessons());
             let sent = connection.send_packed_commands(&scripts, 0, scripts.len());
-            self.hear(&line, RESPONSE_TIMEOUT, sent).await?;
+            self.hear(&line, limit, sent).await?;
             *taught = Some(line.number);
         }
         Ok(())

@@ -1,14 +1,15 @@
 -- Invariant: reads the record once. Put in front of every request, of which each is decided by itself.
 -- KEYS: 1 state (the record), 2 lock (its mirror for people), 3 runs (history).
 local function read_record()
-  local read, flat = {}, redis.call('HGETALL', KEYS[1])
+  local read, flat, is_there = {}, redis.call('HGETALL', KEYS[1]), false
   stored, record, changed, entries, follows, hint, is_mirrored = {}, nil, false, {}, nil, nil, true
   for i = 1, #flat, 2 do
     local name, value = flat[i], flat[i + 1]
+    if name == 'schema' then is_there = true end
     if NUMBERS[name] then value = number(value) end
     stored[name], read[name] = value, value
   end
-  if not stored.schema then return end
+  if not is_there then return end
   record = setmetatable(read, ABSENT)
   record.since = record.since or 0
 end

@@ -2,10 +2,13 @@
 //! waits for company: what comes while others are under way goes with the next call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::yield_now;
+use tokio::time::timeout;
 
+use crate::job::format_duration;
 use crate::lease::Reply;
 use crate::store::{Replied, StoreError};
 
@@ -15,6 +18,9 @@ use super::scripts::Call;
 
 /// So many calls are under way at a time: one that the server is at, and the next.
 const AT_A_TIME: usize = 2;
+
+/// A request waits this long for its turn and its answer.
+const PATIENCE: Duration = Duration::from_secs(4);
 
 /// Gathers requests of one kind, until this is dropped.
 pub(super) struct Gatherer {
@@ -41,7 +47,10 @@ impl Gatherer {
         let asked = self.waiting.send(Waiting { call, asker }).map_err(|_| ());
         let gone = || StoreError::Unknown("the runtime is being shut down".to_owned());
         match asked {
-            Ok(()) => answer.await.unwrap_or_else(|_| Err(gone())),
+            Ok(()) => match timeout(PATIENCE, answer).await {
+                Ok(answered) => answered.unwrap_or_else(|_| Err(gone())),
+                Err(_) => Err(StoreError::Unknown(format!("no answer within {}", format_duration(PATIENCE)))),
+            },
             Err(()) => Err(gone()),
         }
     }

@@ -17,9 +17,10 @@ adopt_era(heard, earlier, largest, lease)
 -- Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
 recall_lost(optional(ARGV[4]))
 if earlier > 0 then
+  local mark, lasts = record.mark, record.lease
   pass_unrecorded(maybe_decided(earlier))
   if record['until'] > 0 then record.lease = longest_of(lease, record.lease, largest) end
-  changed = true
+  if record.mark ~= mark or record.lease ~= lasts then changed = true end
 end
 local former = record.since
 reschedule(ARGV[5], math.min(number(ARGV[6]), now))

@@ -116,9 +116,9 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Whether both can be decided by one script.
+    /// Whether both can be decided by one call.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
-        std::ptr::eq(self.script, other.script)
+        std::ptr::eq(self.script, other.script) && self.args.len() == other.args.len()
     }
 }
 
