@@ -247,6 +247,7 @@ async fn load_during_the_claim(text: &str, is_last: impl Fn(&Event) -> bool) -> 
             expected_replicas: None,
             drain: DEADLINE,
             labels: Vec::new(),
+            max_running: None,
             retention: RETENTION,
             done,
         };

@@ -174,6 +174,7 @@ impl Reloader {
             expected_replicas: config.expected_replicas,
             drain: config.replica.drain,
             labels: config.replica.labels,
+            max_running: config.replica.max_running,
             retention,
             done,
         };

@@ -77,6 +77,8 @@ pub struct Reload {
     pub drain: Duration,
     /// What it carries for jobs that are `only_on` these.
     pub labels: Vec<Label>,
+    /// How many runs may go on at once; any number if absent.
+    pub max_running: Option<u32>,
     /// How much of the logs is kept.
     pub retention: LogRetention,
     /// Told what changed, once it is in effect; dropped by a replica that drains.

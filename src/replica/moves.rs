@@ -1,6 +1,7 @@
 //! What a replica does about its jobs: performs the actions of the contests, and feeds them the store's answers.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::job::{JobName, OnInterrupt, Tick, UtcMillis};
@@ -141,6 +142,24 @@ impl Driver {
             return;
         }
         self.room.free(job);
+        self.call_who_waits_for_room();
+    }
+
+    /// So many runs may go on at once from now on. Those that go on have their room, however many they are.
+    pub(super) fn resize_room(&mut self, limit: Option<u32>) {
+        if self.room.limit() == limit.map(|limit| limit as usize) {
+            return;
+        }
+        let mut taken: HashSet<JobName> = self.lines.values().map(|(job, _)| job.clone()).collect();
+        let may_be_granted = |(job, contest): &(&JobName, &Contest)| {
+            contest.is_asking() || contest.doubt().is_some() || self.notices.may_be_granted(job)
+        };
+        taken.extend(self.contests.iter().filter(may_be_granted).map(|(job, _)| job.clone()));
+        self.room.resize(limit, taken);
+        self.call_who_waits_for_room();
+    }
+
+    fn call_who_waits_for_room(&mut self) {
         while let Some(next) = self.room.call_next() {
             let now = self.shop.now();
             self.contests.get_mut(&next).into_iter().for_each(|contest| contest.hurry(now));

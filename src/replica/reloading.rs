@@ -18,7 +18,7 @@ impl Driver {
         if self.draining {
             return;
         }
-        let Reload { jobs, file, expected_replicas, drain, labels, retention, done } = reload;
+        let Reload { jobs, file, expected_replicas, drain, labels, max_running, retention, done } = reload;
         let changes = Changes::between(&self.jobs, &jobs);
         let relabelled = self.beat.borrow().labels != labels;
         let now = self.shop.now();
@@ -44,6 +44,7 @@ impl Driver {
         for name in changes.jobs() {
             self.look_at(name, now);
         }
+        self.resize_room(max_running);
         if relabelled {
             self.ask_anew(now);
         }

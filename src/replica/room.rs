@@ -23,6 +23,17 @@ impl Room {
         Self { limit: limit.map(|limit| limit as usize), ..Self::default() }
     }
 
+    /// Room for so many runs at once from now on, where these jobs have theirs already.
+    pub(super) fn resize(&mut self, limit: Option<u32>, taken: HashSet<JobName>) {
+        self.limit = limit.map(|limit| limit as usize);
+        self.taken = if self.limit.is_some() { taken } else { HashSet::new() };
+    }
+
+    /// For how many runs there is room at once; any number if absent.
+    pub(super) fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
     /// Whether there is always room.
     pub(super) fn is_unlimited(&self) -> bool {
         self.limit.is_none()
@@ -114,6 +125,25 @@ mod tests {
         room.free(&job("c"));
         assert_eq!(room.call_next(), Some(job("b")), "`a` has found room meanwhile");
         assert_eq!(room.call_next(), None);
+    }
+
+    #[test]
+    fn another_limit_counts_at_once_with_those_that_run() {
+        let running = || HashSet::from([job("a"), job("b")]);
+        let mut room = Room::new(None);
+        room.resize(Some(2), running());
+        assert!(room.is_full() && room.is_there_for(&job("a")));
+        room.wait(&job("c"));
+        room.wait(&job("d"));
+        assert_eq!(room.call_next(), None);
+        room.resize(Some(3), running());
+        assert_eq!(room.call_next(), Some(job("c")));
+        room.take(&job("c"));
+        assert_eq!(room.call_next(), None);
+        room.resize(None, running());
+        assert_eq!(room.call_next(), Some(job("d")), "who waited waits no longer");
+        room.resize(Some(1), running());
+        assert!(room.is_full(), "those that run go on");
     }
 
     #[test]

@@ -234,3 +234,24 @@ fn a_parent_passes_sighup_on_to_all_its_replicas() {
     replicas.signal(Signal::SIGTERM);
     replicas.wait().expect_code(0);
 }
+
+#[test]
+fn another_max_running_counts_at_once_also_for_what_runs_already() {
+    let limited =
+        |limit: u32, jobs: &[(&str, &str)]| format!("{}[replica]\nmax_running = {limit}\n", file(jobs));
+    let short = says("nothing");
+    let (long, both) = ([("long", WAITING)], [("long", WAITING), ("short", short.as_str())]);
+    let (scene, mut replica) = started(&long);
+    replica.wait_for_event("run started");
+
+    load(&scene, &mut replica, &limited(1, &both));
+    let is_full = |event: &Value| event["job"] == "short" && event["reason"] == "capacity";
+    let missed = replica.wait_for_event_of("tick does not run", is_full);
+    let loaded = said_at(&load(&scene, &mut replica, &limited(2, &both)));
+    let started = replica.wait_for_event_of("run started", |event| event["job"] == "short");
+
+    assert!(said_at(&missed) < loaded && said_at(&started) > loaded, "{missed} {started}");
+    std::fs::write(scene.path("go"), "end\n").expect("somebody reads");
+    let log = end(replica);
+    assert!(ticks(&log, "short").iter().all(|at| *at >= tick(&started)), "{log}");
+}

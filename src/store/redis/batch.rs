@@ -67,10 +67,8 @@ pub(super) async fn submit_all(
         requests.iter().map(|(job, request)| scripts::call_of(request, keys, job)).collect();
     while let Some(first) = rest.pop_front() {
         let mut calls = vec![first];
-        while calls.len() < MOST
-            && let Some(next) = rest.pop_front_if(|next| next.is_alike(&calls[0]))
-        {
-            calls.push(next);
+        while calls.len() < MOST && rest.front().is_some_and(|next| next.is_alike(&calls[0])) {
+            calls.extend(rest.pop_front());
         }
         let asked = calls.len();
         match decide(connector, RESPONSE_TIMEOUT, calls).await {
