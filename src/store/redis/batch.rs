@@ -1,7 +1,6 @@
 //! Many requests at once. Those of one kind are made by one call of their script, so that what a call costs, here and at the
 //! server, is paid once for all of them.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use redis::Value;
@@ -62,14 +61,9 @@ pub(super) async fn submit_all(
     keys: &RedisKeys,
     requests: &[(JobName, Request)],
 ) -> Vec<Replied> {
-    let mut replies = Vec::with_capacity(requests.len());
-    let mut rest: VecDeque<Call> =
-        requests.iter().map(|(job, request)| scripts::call_of(request, keys, job)).collect();
-    while let Some(first) = rest.pop_front() {
-        let mut calls = vec![first];
-        while calls.len() < MOST && rest.front().is_some_and(|next| next.is_alike(&calls[0])) {
-            calls.extend(rest.pop_front());
-        }
+    let (mut replies, mut rest) = (Vec::with_capacity(requests.len()), requests);
+    while !rest.is_empty() {
+        let calls = first_alike(rest, keys);
         let asked = calls.len();
         match decide(connector, RESPONSE_TIMEOUT, calls).await {
             Ok(decided) => replies.extend(decided),
@@ -78,6 +72,20 @@ pub(super) async fn submit_all(
                 break;
             }
         }
+        rest = &rest[asked..];
     }
     replies
+}
+
+/// As many of the first requests as one call makes.
+fn first_alike(requests: &[(JobName, Request)], keys: &RedisKeys) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::with_capacity(MOST);
+    for (job, request) in requests.iter().take(MOST) {
+        let call = scripts::call_of(request, keys, job);
+        if calls.first().is_some_and(|first| !first.is_alike(&call)) {
+            break;
+        }
+        calls.push(call);
+    }
+    calls
 }
