@@ -50,7 +50,7 @@ fn main() {
     let mut table = Table::default();
     for round in 0..rounds.unwrap_or(ROUNDS) {
         for workload in Workload::all().iter().filter(wanted) {
-            for &contender in workload.contenders().iter().filter(asked_for) {
+            for &contender in workload.contenders.iter().filter(asked_for) {
                 eprintln!("round {}: {} {contender}", round + 1, workload.name);
                 table.add(workload, contender, measure(workload, contender));
             }

@@ -27,6 +27,7 @@ pub(crate) struct Workload {
     pub(crate) lasts_s: i64,
     /// A replica is killed in the middle.
     pub(crate) kills: bool,
+    /// Who it is asked of.
     pub(crate) contenders: &'static [Contender],
 }
 
@@ -91,11 +92,6 @@ impl Workload {
                 ..W5
             },
         ]
-    }
-
-    /// Who it is asked of.
-    pub(crate) const fn contenders(&self) -> &'static [Contender] {
-        self.contenders
     }
 
     /// Its jobs.toml, where a job that comes once does so at this second since the epoch.

@@ -90,11 +90,11 @@ impl Ledger {
     /// Notes this of the job, unless a lock that was granted later is noted; when this returns, it is on disk, if that
     /// can be.
     pub(super) async fn keep(&self, job: &JobName, note: Note) {
-        let fence = note.holding().fence;
-        self.turn(job, Some(note), |before| before.holding().fence <= fence).await;
+        self.put(job, note);
+        self.write(job).await;
     }
 
-    /// Notes this of the job in memory, unless a lock that was granted later is noted. `write` has it on disk.
+    /// The same in memory alone. `write` has it on disk.
     pub(super) fn put(&self, job: &JobName, note: Note) {
         let fence = note.holding().fence;
         self.book.turn(job, Some(note), |before| before.holding().fence <= fence);
@@ -102,29 +102,7 @@ impl Ledger {
 
     /// When this returns, what is noted of the job is on disk, if that can be.
     pub(super) async fn write(&self, job: &JobName) {
-        let page = locked(&self.book.pages).get(job).map(Arc::clone);
-        if let Some(page) = page {
-            self.write_page(job, page).await;
-        }
-    }
-
-    /// Nothing of the job is worth remembering any more.
-    pub(super) async fn forget(&self, job: &JobName) {
-        self.turn(job, None, |_| true).await;
-    }
-
-    /// The run's lock was given back, and nothing was started under it.
-    pub(super) async fn forget_run(&self, job: &JobName, run: RunId) {
-        self.turn(job, None, |before| before.holding().run == run).await;
-    }
-
-    async fn turn(&self, job: &JobName, note: Option<Note>, may_replace: impl FnOnce(&Note) -> bool) {
-        if let Some(page) = self.book.turn(job, note, may_replace) {
-            self.write_page(job, page).await;
-        }
-    }
-
-    async fn write_page(&self, job: &JobName, page: Arc<Page>) {
+        let Some(page) = locked(&self.book.pages).get(job).map(Arc::clone) else { return };
         let (book, of) = (Arc::clone(&self.book), job.clone());
         let write = move || {
             book.write(&of, &page);
@@ -133,6 +111,22 @@ impl Ledger {
         if let Err(error) = self.disk.work(PATIENCE, write, drop).await {
             self.book.broke(job, &error);
         }
+    }
+
+    /// Nothing of the job is worth remembering any more.
+    pub(super) async fn forget(&self, job: &JobName) {
+        self.drop_note(job, |_| true).await;
+    }
+
+    /// The run's lock was given back, and nothing was started under it.
+    pub(super) async fn forget_run(&self, job: &JobName, run: RunId) {
+        self.drop_note(job, |note| note.holding().run == run).await;
+    }
+
+    /// Forgets what is noted of the job, if that is what is meant.
+    async fn drop_note(&self, job: &JobName, is_meant: impl FnOnce(&Note) -> bool) {
+        self.book.turn(job, None, is_meant);
+        self.write(job).await;
     }
 
     /// What is noted of the job.
@@ -162,22 +156,13 @@ impl Ledger {
 
 impl Book {
     /// Puts the note on the job's page, if it may replace what is there.
-    fn turn(
-        &self,
-        job: &JobName,
-        note: Option<Note>,
-        may_replace: impl FnOnce(&Note) -> bool,
-    ) -> Option<Arc<Page>> {
+    fn turn(&self, job: &JobName, note: Option<Note>, may_replace: impl FnOnce(&Note) -> bool) {
         let mut pages = locked(&self.pages);
         let new = || Arc::new(Page { newest: Mutex::new((0, None)), on_disk: Mutex::new(0) });
-        let page = pages.entry(job.clone()).or_insert_with(new);
-        let mut newest = locked(&page.newest);
-        if newest.1.as_ref().is_some_and(|before| !may_replace(before)) {
-            return None;
+        let mut newest = locked(&pages.entry(job.clone()).or_insert_with(new).newest);
+        if newest.1.as_ref().is_none_or(may_replace) {
+            *newest = (newest.0 + 1, note);
         }
-        *newest = (newest.0 + 1, note);
-        drop(newest);
-        Some(Arc::clone(page))
     }
 
     /// Writes the newest note of the job, unless somebody else has.

@@ -134,11 +134,8 @@ impl Driver {
 
     /// The job may not need its room any more: then it goes to those that wait for it.
     pub(super) fn vacate(&mut self, job: &JobName) {
-        let may_be_granted = |contest: &Contest| contest.is_asking() || contest.doubt().is_some();
-        let is_needed = self.contests.get(job).is_some_and(may_be_granted)
-            || self.lines.values().any(|(running, _)| running == job)
-            || self.notices.may_be_granted(job);
-        if self.room.is_unlimited() || is_needed {
+        let is_needed = || self.may_be_granted(job) || self.lines.values().any(|(running, _)| running == job);
+        if self.room.is_unlimited() || is_needed() {
             return;
         }
         self.room.free(job);
@@ -147,16 +144,20 @@ impl Driver {
 
     /// So many runs may go on at once from now on. Those that go on have their room, however many they are.
     pub(super) fn resize_room(&mut self, limit: Option<u32>) {
-        if self.room.limit() == limit.map(|limit| limit as usize) {
+        if self.room.limit() == limit {
             return;
         }
-        let mut taken: HashSet<JobName> = self.lines.values().map(|(job, _)| job.clone()).collect();
-        let may_be_granted = |(job, contest): &(&JobName, &Contest)| {
-            contest.is_asking() || contest.doubt().is_some() || self.notices.may_be_granted(job)
-        };
-        taken.extend(self.contests.iter().filter(may_be_granted).map(|(job, _)| job.clone()));
+        let running = self.lines.values().map(|(job, _)| job);
+        let granted = self.contests.keys().filter(|job| self.may_be_granted(job));
+        let taken: HashSet<JobName> = running.chain(granted).cloned().collect();
         self.room.resize(limit, taken);
         self.call_who_waits_for_room();
+    }
+
+    /// Whether this replica may be granted a run of the job any moment.
+    fn may_be_granted(&self, job: &JobName) -> bool {
+        let may_be = |contest: &Contest| contest.is_asking() || contest.doubt().is_some();
+        self.contests.get(job).is_some_and(may_be) || self.notices.may_be_granted(job)
     }
 
     fn call_who_waits_for_room(&mut self) {

@@ -8,7 +8,7 @@ use crate::job::JobName;
 #[derive(Debug, Default)]
 pub(super) struct Room {
     /// How many jobs may run at once; any number if absent.
-    limit: Option<usize>,
+    limit: Option<u32>,
     /// Jobs that run here, or that may be granted to this replica any moment.
     taken: HashSet<JobName>,
     /// Jobs with a tick that waits for room, by the order in which they came.
@@ -20,17 +20,17 @@ pub(super) struct Room {
 impl Room {
     /// Room for so many runs at once.
     pub(super) fn new(limit: Option<u32>) -> Self {
-        Self { limit: limit.map(|limit| limit as usize), ..Self::default() }
+        Self { limit, ..Self::default() }
     }
 
     /// Room for so many runs at once from now on, where these jobs have theirs already.
     pub(super) fn resize(&mut self, limit: Option<u32>, taken: HashSet<JobName>) {
-        self.limit = limit.map(|limit| limit as usize);
-        self.taken = if self.limit.is_some() { taken } else { HashSet::new() };
+        self.limit = limit;
+        self.taken = if limit.is_some() { taken } else { HashSet::new() };
     }
 
     /// For how many runs there is room at once; any number if absent.
-    pub(super) fn limit(&self) -> Option<usize> {
+    pub(super) fn limit(&self) -> Option<u32> {
         self.limit
     }
 
@@ -41,7 +41,7 @@ impl Room {
 
     /// Whether no further job may start.
     pub(super) fn is_full(&self) -> bool {
-        self.limit.is_some_and(|limit| self.taken.len() >= limit)
+        self.limit.is_some_and(|limit| self.taken.len() >= limit as usize)
     }
 
     /// Whether the job may start. One that runs here never runs twice: its next run has the room of the one before.

@@ -1,6 +1,7 @@
 //! What this node keeps of its runs, under the state directory. A run can be found from its first moment to its deletion,
 //! and no error of a file stops a job: it is said, and costs what the file would have held.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,8 @@ pub struct RunLogs {
     /// Whether anything is kept at all.
     is_kept: bool,
     pruned: Mutex<Option<UtcMillis>>,
+    /// Jobs whose folders were made once. Where one is gone since, the run that needs it makes it.
+    folders: Mutex<HashSet<JobName>>,
 }
 
 impl fmt::Debug for RunLogs {
@@ -54,7 +57,15 @@ impl RunLogs {
         let state_dir = state_dir.into();
         let disk = Disk::default();
         let journal = Journal::new(&state_dir, disk.clone());
-        Self { state_dir, disk, now, journal, is_kept: true, pruned: Mutex::new(None) }
+        Self {
+            state_dir,
+            disk,
+            now,
+            journal,
+            is_kept: true,
+            pruned: Mutex::default(),
+            folders: Mutex::default(),
+        }
     }
 
     /// Nothing is kept: no file is written. For runs whose output is not read, and which no replica looks after.
@@ -83,13 +94,18 @@ impl RunLogs {
     /// Has the folders ready of jobs whose runs are about to begin, so that these need not wait for them. Whatever goes wrong
     /// is met again, and said, when they begin.
     pub async fn expect(&self, jobs: &[JobName]) {
+        let made = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         for job in jobs.iter().filter(|_| self.is_kept) {
+            if made().contains(job) {
+                continue;
+            }
             let folder = run_files::folder(&self.state_dir, job);
             // One at a time: a slow disk is no disk that hangs.
             let created = self.disk.work(START_PATIENCE, move || run_files::create_folder(&folder), drop);
             if created.await.is_err() {
                 return;
             }
+            made().insert(job.clone());
         }
     }
 

@@ -12,7 +12,7 @@ use crate::support::redis_server::RedisServer;
 use crate::support::sample;
 use crate::world::{Replica, World, cluster};
 
-/// More than share one pipeline or one transaction.
+/// More than share one call or one transaction.
 const JOBS: usize = 2_100;
 
 fn name(number: usize) -> JobName {
@@ -75,7 +75,7 @@ async fn many_requests_cost_a_few_round_trips_also_where_the_server_forgot_the_s
     let answers = answers(replica.store.submit_all(&requests).await);
 
     assert!(answers[250..].iter().all(|answer| *answer == Answer::Finished), "{answers:?}");
-    // A pipeline of this size comes in several reads of at most 16 KiB; one per request would be far above.
+    // A call of this size comes in several reads of at most 16 KiB; one per request would be far above.
     let reads = calls_of(server) - before;
     assert!(reads < 120, "{reads} reads for {} requests", requests.len());
 }

@@ -144,16 +144,7 @@ impl Guards {
         let would_block = io::Error::from(io::ErrorKind::WouldBlock);
         let Ok(mut nursery) = self.nursery.try_lock() else { return Err(would_block) };
         let Some(running) = living(&mut nursery) else { return Err(would_block) };
-        let bytes = request.encode();
-        while bytes.len() <= LONGEST_FOR_SPARES
-            && let Some(spare) = running.spares.take()
-        {
-            // One that has gone, or has heard a part of it, starts nothing once its line ends.
-            if send_at_once(&spare, &bytes, handed).is_ok() {
-                return Ok(spare);
-            }
-        }
-        Err(would_block)
+        running.ask_spare(&request.encode(), handed).ok_or(would_block)
     }
 
     /// What killed guards have left to their nursery. It kills these itself, unless it is frozen, and says nothing of when
@@ -217,16 +208,16 @@ impl Nursery {
         send(&self.line, Some(bytes), &handed)
     }
 
-    /// Asks a guard that waits for its run, if one does that hears it at once.
+    /// Asks a guard that waits for its run, if one does that hears it at once. Waits for nothing.
     fn ask_spare(&mut self, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> Option<UnixStream> {
         if bytes.len() > LONGEST_FOR_SPARES {
             return None;
         }
         loop {
             let spare = self.spares.take()?;
-            match send(&spare, Some(bytes), handed) {
+            match send_at_once(&spare, bytes, handed) {
                 Ok(()) => return Some(spare),
-                // It hears of its end, and starts nothing.
+                // It hears of its end, also if it has heard a part, and starts nothing.
                 Err(error) if is_of_the_other(&error) => {}
                 Err(_) => {
                     self.spares.put(spare);
@@ -237,7 +228,6 @@ impl Nursery {
     }
 
     fn make_spare(&mut self, (line, guards_end): (UnixStream, UnixStream)) -> io::Result<()> {
-        line.set_write_timeout(Some(SEND_LIMIT))?;
         send(&self.line, None, &[guards_end.as_fd()])?;
         self.spares.put(line);
         Ok(())

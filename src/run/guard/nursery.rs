@@ -163,14 +163,10 @@ impl Nursery {
 
     /// What a guard does, once it is a process: waits for its request if it came before that, and guards.
     fn become_guard(&self, request: Option<Request>, line: UnixStream, handed: Vec<OwnedFd>) {
-        let ready = match request {
-            Some(_) => Ready::at_once(),
+        let (ready, asked) = match request {
+            Some(request) => (Ready::at_once(), Some((request, handed))),
             // A process is in its control group from its first instruction on, and that is its run's.
-            None => Ready::ahead(self.cgroup.is_none()),
-        };
-        let asked = match request {
-            Some(request) => Some((request, handed)),
-            None => wait_for_request(&line),
+            None => (Ready::ahead(self.cgroup.is_none()), wait_for_request(&line)),
         };
         let Some((request, handed)) = asked else { return };
         let Some(handed) = Handed::of(&request, line, handed) else { return };

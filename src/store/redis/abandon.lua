@@ -4,7 +4,6 @@ if newer_schema() then return answer('newer_schema', record.schema) end
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
 
 drop_mirror()
-changed = true
 -- Of another schedule nobody would claim the tick again.
 local edited = ARGV[3] == '1' or record.cause ~= 'manual' and record.tick <= record.since
 local remembers = ARGV[2] == era

@@ -28,7 +28,7 @@ end
 -- Also the first write of a request that must pass at maxmemory: DEL does, and then the rest does.
 local function drop_mirror()
   redis.call('DEL', KEYS[2])
-  is_mirrored = false
+  is_mirrored, changed = false, true
 end
 
 -- The mirror of the lock lives exactly as long as the lock.

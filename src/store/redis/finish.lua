@@ -6,7 +6,6 @@ if newer_schema() then return answer('newer_schema', record.schema) end
 local mine = standing()
 if mine == 'over' then return answer('already_decided') end
 drop_mirror()
-changed = true
 local ended = math.max(math.min(number(ARGV[17]), now), holding.started)
 if mine == 'forgotten' and held_by_another() then
   -- Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it renews

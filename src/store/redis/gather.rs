@@ -44,14 +44,12 @@ impl Gatherer {
     /// Makes the request with the next call. One that nobody waits for any more when that is made is left out.
     pub(super) async fn submit(&self, call: Call) -> Result<Reply, StoreError> {
         let (asker, answer) = oneshot::channel();
-        let asked = self.waiting.send(Waiting { call, asker }).map_err(|_| ());
-        let gone = || StoreError::Unknown("the runtime is being shut down".to_owned());
-        match asked {
-            Ok(()) => match timeout(PATIENCE, answer).await {
-                Ok(answered) => answered.unwrap_or_else(|_| Err(gone())),
-                Err(_) => Err(StoreError::Unknown(format!("no answer within {}", format_duration(PATIENCE)))),
-            },
-            Err(()) => Err(gone()),
+        // What is not taken up is dropped, and its answer with it.
+        let _ = self.waiting.send(Waiting { call, asker });
+        match timeout(PATIENCE, answer).await {
+            Ok(Ok(replied)) => replied,
+            Ok(Err(_)) => Err(StoreError::Unknown("the runtime is being shut down".to_owned())),
+            Err(_) => Err(StoreError::Unknown(format!("no answer within {}", format_duration(PATIENCE)))),
         }
     }
 }

@@ -26,7 +26,6 @@ if act == 'withdraw' and record.order ~= ARGV[4] then return answer('already_dec
 if act == 'resume' and (not record.paused or record.paused <= now) then return answer('already_decided') end
 
 drop_mirror()
-changed = true
 if act == 'pause' then
   -- 4 for how long, empty until resumed; 5 why.
   local lasts = optional(ARGV[4])
