@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Woke;
 use crate::job::{JobName, RunId, UtcMillis};
-use crate::lease::BootInstant;
+use crate::lease::{BootInstant, Claim};
 use crate::run::LogRetention;
 use crate::store::Beat;
 
@@ -32,7 +32,7 @@ use super::notices::Notices;
 use super::patience::{Impatience, Patience};
 use super::recall::Past;
 use super::room::Room;
-use super::shop::{Shop, Starts};
+use super::shop::{Shop, Traffic};
 use super::vacancy::Vacancies;
 use super::watch::Watch;
 
@@ -51,6 +51,8 @@ pub(super) struct Driver {
     /// When to look at which job again, in any order; looking too often is harmless.
     pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
     pub(super) errands: JoinSet<Done>,
+    /// What is to be claimed, until the loop has done what it was woken for.
+    pub(super) claims: Vec<(JobName, Claim)>,
     /// Requests to open records that are under way, with when the schedules that they tell of began; `None` for ends of runs.
     pub(super) opening: HashMap<JobName, Option<BootInstant>>,
     pub(super) past: Past,
@@ -109,7 +111,7 @@ impl Driver {
             ledger: replica.ledger,
             output: replica.output,
             events: replica.events,
-            starts: Starts::default(),
+            traffic: Traffic::default(),
             memory: watch::Sender::new(None),
         };
         Self {
@@ -122,6 +124,7 @@ impl Driver {
             room: Room::new(replica.max_running),
             alarms: BinaryHeap::new(),
             errands: JoinSet::new(),
+            claims: Vec::new(),
             opening: HashMap::new(),
             past: Past::default(),
             notices: Notices::default(),
@@ -233,6 +236,7 @@ impl Driver {
                     },
                 },
             }
+            self.send_claims();
         }
     }
 
@@ -262,18 +266,6 @@ impl Driver {
         }
         self.watch.roster.expect(due.len());
         due.iter().for_each(|job| self.look_at(job, now));
-    }
-
-    /// What the next heartbeat says; `also` changes what only its caller knows of.
-    pub(super) fn update_beat(&mut self, also: impl FnOnce(&mut Beat)) {
-        let (draining, ahead_ms) = (self.draining, self.watch.offset.ahead_ms());
-        let full = self.room.is_full();
-        self.beat.send_modify(|beat| {
-            also(beat);
-            beat.ahead_ms = ahead_ms;
-            beat.draining = draining;
-            beat.full = full;
-        });
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use tracing::warn;
 
 use crate::job::{JobName, RunId};
@@ -32,8 +34,8 @@ const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
 /// An errand's result.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// A claim was answered, or not.
-    Claimed { job: JobName, sent: BootInstant, result: Result<Reply, StoreError> },
+    /// Of claims that were sent at the same time, these were answered, or not. The others still wait.
+    Claimed { sent: BootInstant, answered: Vec<(JobName, Replied)>, others: Claims },
     /// What a former life left behind.
     Recalled(Vec<Former>),
     /// Records were opened, or not; and the store was told how runs ended, or not.
@@ -54,14 +56,36 @@ pub(super) enum Done {
     Inspected(Option<Vec<Concern>>),
 }
 
-/// Claims; before that, gives back what an unanswered claim may have taken.
-pub(super) async fn claim(shop: Arc<Shop>, job: JobName, claim: Claim, instead_of: Option<Doubt>) -> Done {
-    if let Some(doubt) = instead_of {
-        give_back(&shop, &job, doubt).await;
-    }
+/// Claims that wait for their answers.
+pub(super) type Claims = FuturesUnordered<BoxFuture<'static, (JobName, Replied)>>;
+
+/// Claims for all these jobs at the same time.
+pub(super) async fn claim(shop: Arc<Shop>, claims: Vec<(JobName, Claim)>) -> Done {
     let sent = shop.clock.boot();
-    let result = shop.store.submit(&job, &Request::Claim(claim)).await;
-    Done::Claimed { job, sent, result }
+    let ask = |(job, claim): (JobName, Claim)| {
+        let shop = Arc::clone(&shop);
+        let answered = async move {
+            let replied = shop.store.submit(&job, &Request::Claim(claim)).await;
+            (job, replied)
+        };
+        answered.boxed()
+    };
+    claims_answered(sent, claims.into_iter().map(ask).collect()).await
+}
+
+/// Waits for the next answers. Nobody waits for that of another.
+pub(super) async fn claims_answered(sent: BootInstant, mut claims: Claims) -> Done {
+    let mut answered = Vec::from_iter(claims.next().await);
+    while let Some(Some(next)) = claims.next().now_or_never() {
+        answered.push(next);
+    }
+    Done::Claimed { sent, answered, others: claims }
+}
+
+/// Gives back what an unanswered claim may have taken, and claims anew.
+pub(super) async fn claim_instead(shop: Arc<Shop>, job: JobName, claim: Claim, of: Doubt) -> Done {
+    give_back(&shop, &job, of).await;
+    self::claim(shop, vec![(job, claim)]).await
 }
 
 /// Gives back a lock under which nothing was started.

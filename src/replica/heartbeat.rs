@@ -13,6 +13,8 @@ use crate::job::UtcMillis;
 use crate::lease::BootInstant;
 use crate::store::{Beat, Pulse, Store, StoreError};
 
+use super::driver::Driver;
+
 /// A replica is heard from this often.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 
@@ -62,5 +64,19 @@ impl Heartbeat {
                 return;
             }
         }
+    }
+}
+
+impl Driver {
+    /// What the next heartbeat says; `also` changes what only its caller knows of.
+    pub(super) fn update_beat(&mut self, also: impl FnOnce(&mut Beat)) {
+        let (draining, ahead_ms) = (self.draining, self.watch.offset.ahead_ms());
+        let full = self.room.is_full();
+        self.beat.send_modify(|beat| {
+            also(beat);
+            beat.ahead_ms = ahead_ms;
+            beat.draining = draining;
+            beat.full = full;
+        });
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
 
 use crate::job::{Cause, JobName, RunId, Tick};
 use crate::lease::{Abandon, Answer, BootInstant, Era, Finish, Protection, Renew, Reply, Request};
@@ -13,6 +14,7 @@ use crate::run::{Ended, StopOrder, StopReason};
 use crate::store::StoreError;
 
 use super::attempts::Attempts;
+use super::company::Member;
 use super::event::{Event, RunRef};
 use super::grant::Grant;
 use super::hold::{Duty, Hold};
@@ -43,6 +45,7 @@ pub(super) struct Kept {
 /// Runs the command under the lock, and returns when nothing of it is left and its end is recorded.
 pub(super) async fn keep(shop: Arc<Shop>, grant: Grant, line: Line) -> Kept {
     let keeper = Keeper {
+        member: shop.traffic.company.join(),
         run: grant.reference(),
         hold: Hold::granted(grant.deadline, grant.sent),
         failing: false,
@@ -57,6 +60,7 @@ pub(super) async fn keep(shop: Arc<Shop>, grant: Grant, line: Line) -> Kept {
 
 struct Keeper {
     shop: Arc<Shop>,
+    member: Member,
     grant: Grant,
     run: RunRef,
     hold: Hold,
@@ -87,12 +91,12 @@ impl Keeper {
             run: self.run.clone(),
             line: self.line.clone(),
             deadlines: self.deadlines.subscribe(),
-            born: shop.starts.rush.begin(),
+            born: shop.traffic.rush.begin(),
         };
         let note = Note::running(&self.grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.boot());
         shop.ledger.put(&identity.job, note);
         let noted = async {
-            shop.starts.rush.over().await;
+            shop.traffic.rush.over().await;
             shop.ledger.write(&identity.job).await;
         };
         // Beginning the log may take as long as the disk does: the lock is renewed meanwhile. A crash right after the
@@ -114,7 +118,7 @@ impl Keeper {
         };
         let (log, count, ended) = self.hold_while(running).await;
         if self.run.cause == Cause::Schedule {
-            shop.starts.stages.count(&Start { instant, sent, granted, birth: ended.birth });
+            shop.traffic.stages.count(&Start { instant, sent, granted, birth: ended.birth });
         }
         // A manual run decides no tick, and so gives none back; a rerun gives back itself alone.
         let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
@@ -124,9 +128,13 @@ impl Keeper {
         if ended.was_tried {
             self.tell_end(count, &ended);
             let finish = self.note_end(count, &ended).await;
-            shop.starts.rush.over().await;
+            shop.traffic.rush.over().await;
             self.line.over.cancel();
-            tokio::join!(self.record(Request::Finish(finish)), shop.logs.finish(log, count, &ended));
+            let recorded = async {
+                self.rest_until(self.member.departure(Instant::now())).await;
+                self.record(Request::Finish(finish)).await;
+            };
+            tokio::join!(recorded, shop.logs.finish(log, count, &ended));
         } else {
             self.line.over.cancel();
             self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run });
@@ -270,12 +278,15 @@ impl Keeper {
             if pause == FINISH_PAUSES.0 {
                 self.tell(Event::FinishDelayed { run: self.run.clone(), error });
             }
-            tokio::select! {
-                () = self.line.give_up.cancelled() => {}
-                () = tokio::time::sleep(pause) => {}
-            }
+            self.rest_until(Instant::now() + pause).await;
             pause = (pause * 2).min(FINISH_PAUSES.1);
         }
+    }
+
+    /// Waits until then, unless the replica gives up.
+    async fn rest_until(&self, then: Instant) {
+        // It ends either way, and with it the wait.
+        let _ = timeout_at(then, self.line.give_up.cancelled()).await;
     }
 
     fn tell(&self, event: Event) {

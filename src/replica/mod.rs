@@ -8,6 +8,7 @@ mod changes;
 mod clockwork;
 #[cfg(test)]
 mod clockwork_tests;
+mod company;
 mod contest;
 #[cfg(test)]
 mod contest_policy_tests;

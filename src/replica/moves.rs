@@ -77,13 +77,31 @@ impl Driver {
         };
         let claim = contest.proposal().claim(bid, caller, self.shop.now());
         contest.claims(&claim);
-        self.errands.spawn(errand::claim(Arc::clone(&self.shop), job.clone(), claim, instead_of));
+        match instead_of {
+            None => self.claims.push((job.clone(), claim)),
+            Some(doubt) => {
+                self.errands.spawn(errand::claim_instead(Arc::clone(&self.shop), job.clone(), claim, doubt));
+            }
+        }
+    }
+
+    /// Sends all that is to be claimed since the last time, so that it goes to the store together.
+    pub(super) fn send_claims(&mut self) {
+        if !self.claims.is_empty() {
+            let claims = std::mem::take(&mut self.claims);
+            self.errands.spawn(errand::claim(Arc::clone(&self.shop), claims));
+        }
     }
 
     /// An errand is done.
     pub(super) fn done(&mut self, done: Done) {
         match done {
-            Done::Claimed { job, sent, result } => self.claimed(&job, sent, result),
+            Done::Claimed { sent, answered, others } => {
+                if !others.is_empty() {
+                    self.errands.spawn(errand::claims_answered(sent, others));
+                }
+                answered.into_iter().for_each(|(job, replied)| self.claimed(&job, sent, replied));
+            }
             Done::Recalled(formers) => self.recalled(formers),
             Done::Opened { opened, told } => self.opened(opened, told),
             Done::Obeyed { job, run, sent, result } => self.obeyed(&job, run, sent, result),

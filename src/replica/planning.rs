@@ -91,7 +91,7 @@ impl Driver {
         let mut memory = self.shop.memory.borrow().clone();
         let upshot = self.watch.take_in(exchange, &mut memory);
         self.shop.memory.send_replace(memory);
-        let stages = self.shop.starts.stages.times();
+        let stages = self.shop.traffic.stages.times();
         self.update_beat(|beat| beat.stages = stages);
         self.shop.guards.release();
         if upshot == Upshot::Same {

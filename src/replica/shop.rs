@@ -11,6 +11,7 @@ use crate::lease::{Answer, Era, Reply};
 use crate::run::{Guards, JobOutput, RunLogs};
 use crate::store::Store;
 
+use super::company::Company;
 use super::events::Events;
 use super::ledger::Ledger;
 use super::memory::Memory;
@@ -31,14 +32,15 @@ pub(super) struct Shop {
     pub(super) ledger: Ledger,
     pub(super) output: JobOutput,
     pub(super) events: Events,
-    pub(super) starts: Starts,
+    pub(super) traffic: Traffic,
     pub(super) memory: watch::Sender<Option<Memory>>,
 }
 
-/// What is known of starts: those under way, and how long each stage of all took.
+/// Runs that start and end at the same time: who waits for whom, and how long each stage of all starts took.
 #[derive(Debug, Default)]
-pub(super) struct Starts {
+pub(super) struct Traffic {
     pub(super) rush: Rush,
+    pub(super) company: Company,
     pub(super) stages: Stages,
 }
 

@@ -1,6 +1,8 @@
 //! Random histories of one job: requests of every kind, honest or not, on records that time, other lives of the store
 //! and operators have changed. Few values of each sort, so that they meet.
 
+mod usual;
+
 use std::time::Duration;
 
 use proptest::prelude::RngExt;
@@ -90,7 +92,7 @@ impl History {
             return record.take().is_some();
         }
         let Some(kept) = record.as_mut() else { return false };
-        match self.rng.random_range(0..20) {
+        match self.rng.random_range(0..22) {
             0..8 => {
                 let span = self.span();
                 pass(kept, span);
@@ -117,6 +119,7 @@ impl History {
             15 => kept.until = LeaseInstant(self.near(now).0),
             16 => kept.settled = LeaseInstant(self.near(now).0),
             17 => kept.since = self.near(now),
+            18..21 => self.lay_to_rest(kept, now),
             _ => return false,
         }
         true
@@ -125,11 +128,13 @@ impl History {
     /// A request, expected at `now`.
     pub(crate) fn request(&mut self, record: Option<&Record>, now: UtcMillis) -> Request {
         match self.rng.random_range(0..22) {
-            0..9 => Request::Claim(self.claim(record, now)),
+            0..5 => Request::Claim(self.claim(record, now)),
+            5..9 => Request::Claim(self.next_claim(record, now)),
             9..12 => Request::Manual(self.manual(record, now)),
             12 | 13 => Request::Open(self.open(record, now)),
             14 | 15 => Request::Renew(self.renew(record, now)),
-            16..19 => Request::Finish(self.finish(record, now)),
+            16 => Request::Finish(self.finish(record, now)),
+            17 | 18 => Request::Finish(self.next_finish(record, now)),
             19 | 20 => Request::Operate(self.operate(record, now)),
             _ => {
                 Request::Abandon(Abandon { run: self.run(record), era: self.life(), edited: self.one_in(3) })
@@ -268,13 +273,14 @@ impl History {
 
     fn finish(&mut self, record: Option<&Record>, now: UtcMillis) -> Finish {
         let interrupted = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
+        let failed = Verdict::because(Outcome::Failed, Reason::SpawnFailed);
         let exit_code = self.pick(&[0, 3]);
         let tail = self.pick(&["", "last line\n", "ä\u{0}%s\r\n"]);
         Finish {
             holding: self.holding(record, now),
             era: self.life(),
             attempt: 1,
-            verdict: self.pick(&[Verdict::plain(Outcome::Succeeded), interrupted]),
+            verdict: self.pick(&[Verdict::plain(Outcome::Succeeded), failed, interrupted]),
             ended: self.near(now),
             exit_code: self.maybe(exit_code),
             signal: self.maybe(9),

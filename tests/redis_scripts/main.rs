@@ -9,7 +9,7 @@ mod support;
 #[cfg(feature = "test-switches")]
 mod switched_off;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use proptest::test_runner::{RngAlgorithm, TestRng};
@@ -58,6 +58,12 @@ const ENTRIES: [&str; 22] = [
     "abandon: manual missed (abandoned)",
 ];
 
+/// Answers that are given without the rules where everything is as usual; all others come from these alone.
+const USUAL: [&str; 3] = ["won", "decided", "finished"];
+
+/// Each of them is met so often.
+const USUAL_MET: usize = 100;
+
 /// What histories reached.
 #[derive(Debug, Default)]
 struct Reached {
@@ -65,11 +71,17 @@ struct Reached {
     entries: BTreeSet<String>,
     /// Entries that gave way to one of more ticks.
     joined: usize,
+    /// Answers to requests that were not left to the rules.
+    usual: BTreeMap<&'static str, usize>,
 }
 
 impl Reached {
-    fn add(&mut self, request: &Request, decision: &Decision) {
-        self.answers.insert(decision.reply.answer.name());
+    fn add(&mut self, request: &Request, decision: &Decision, is_usual: bool) {
+        let answer = decision.reply.answer.name();
+        self.answers.insert(answer);
+        if is_usual {
+            *self.usual.entry(answer).or_default() += 1;
+        }
         for entry in &decision.entries {
             let several = if entry.after.is_some() { " .." } else { "" };
             let kind = kind(request);
@@ -82,7 +94,9 @@ impl Reached {
         let answers = Answer::NAMES.into_iter().filter(|answer| !self.answers.contains(answer));
         let entries = ENTRIES.into_iter().filter(|entry| !self.entries.contains(*entry));
         let joined = (self.joined == 0).then_some("an entry that goes on");
-        answers.chain(entries).chain(joined).collect()
+        let usual =
+            USUAL.into_iter().filter(|answer| self.usual.get(answer).is_none_or(|met| *met < USUAL_MET));
+        answers.chain(entries).chain(joined).chain(usual).collect()
     }
 }
 
@@ -164,7 +178,9 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
         }
         let request = history.request(record.as_ref(), now);
         let before = usize::from(pair.newest.is_some());
+        let ruled = pair.left_to_rules();
         let (by_scripts, mirrored) = pair.by_scripts(&request).await;
+        let is_usual = pair.left_to_rules() == ruled;
         now = by_scripts.reply.now;
 
         let (mut told, mut told_now) = (request.clone(), now);
@@ -185,7 +201,7 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
         if by_scripts.record != record && mirrored != held && is_certain {
             return Err(format!("SOLOCRON_TEST_SEED={seed}, step {step}: mirrored {mirrored}, held {held}"));
         }
-        reached.add(&request, &decision);
+        reached.add(&request, &decision, is_usual);
         reached.joined += before + decision.entries.len() - by_scripts.history.len();
         pair.go_on_from(&by_scripts);
         record = by_scripts.record;

@@ -88,16 +88,27 @@ impl Pair {
         let reply = self.store.submit(&self.job, request).await.expect("an answer");
         let runs = self.keys.runs(&self.job);
         let mut pipe = redis::pipe();
-        pipe.cmd("HGETALL").arg(self.keys.state(&self.job));
+        // Not as the scripts read it, so that it can be counted how these do.
+        pipe.cmd("HSCAN").arg(self.keys.state(&self.job)).arg(0).arg("COUNT").arg(1_000);
         pipe.cmd("XRANGE").arg(&runs).arg("-").arg("+");
         pipe.cmd("EXISTS").arg(self.keys.lock(&self.job));
         pipe.cmd("XTRIM").arg(&runs).arg("MAXLEN").arg(1).ignore();
-        let (state, runs, mirrored): (Fields, Vec<(String, Fields)>, bool) =
+        let ((_, state), runs, mirrored): ((u64, Fields), Vec<(String, Fields)>, bool) =
             pipe.query(&mut self.raw).expect("a server");
         let record = (!state.is_empty()).then(|| Record::from_fields(&state).expect("a readable record"));
         let history =
             runs.iter().map(|(_, fields)| Entry::from_fields(fields).expect("a readable entry")).collect();
         (Written { record, history, reply }, mirrored)
+    }
+
+    /// How often the scripts left a request to their rules: only these read whole records.
+    pub(crate) fn left_to_rules(&mut self) -> u64 {
+        let stats: String = redis::cmd("INFO").arg("commandstats").query(&mut self.raw).expect("a server");
+        let calls = |name: &str| {
+            let line = stats.lines().find_map(|line| line.strip_prefix(name))?;
+            line.split(',').next()?.parse::<u64>().ok()
+        };
+        calls("cmdstat_hgetall:calls=").unwrap_or_default()
     }
 
     /// What a store has to write that decides so.

@@ -101,7 +101,7 @@ async fn hints_of_a_cluster_of_the_same_name_in_another_database_are_not_heard()
 
 #[tokio::test]
 async fn without_the_rights_ticks_are_decided_all_the_same() {
-    for (right, listeners) in [("+publish", "1"), ("+subscribe", "0")] {
+    for (right, listeners) in [("+publish", "1"), ("+subscribe", "0"), ("+hmget", "1")] {
         let world = World::redis();
         let opened = world.opened().await;
         let rights: Vec<_> = LEAST_PRIVILEGE.split_whitespace().filter(|word| *word != right).collect();

@@ -22,7 +22,7 @@ use crate::replica::ledger::Ledger;
 use crate::replica::line::Line;
 use crate::replica::member::Stop;
 use crate::replica::memory::{Known, Memory};
-use crate::replica::shop::{Shop, Starts};
+use crate::replica::shop::{Shop, Traffic};
 use crate::run::{Ended, Identity, JobOutput, Launch, RunLogs, Streams};
 use crate::store::StoreError;
 
@@ -70,7 +70,7 @@ impl Stay {
             logs: RunLogs::unkept(Arc::new(move || wall.utc())),
             output: JobOutput::File,
             events,
-            starts: Starts::default(),
+            traffic: Traffic::default(),
             memory: tokio::sync::watch::Sender::new(None),
         });
         let ear = Arc::new(Ear::new(Arc::clone(&shop), lock.clone()));

@@ -1,10 +1,15 @@
 -- Invariant: requests are decided in their order, each by itself: one that fails is told so, and the others go on.
--- KEYS: three for each request. ARGV: 1 how many each has; theirs, one after the other.
-local replies, each = {}, tonumber(all_args[1])
+local replies, width, decide = {}, tonumber(all_args[1]), nil
 for i = 1, #all_keys / 3 do
-  KEYS = { unpack(all_keys, i * 3 - 2, i * 3) }
-  ARGV = { unpack(all_args, (i - 1) * each + 2, i * each + 1) }
-  local is_decided, reply = pcall(decide)
+  local key, arg = i * 3 - 3, (i - 1) * width + 1
+  local is_decided, reply = true, nil
+  if usual then is_decided, reply = pcall(usual, key, arg) end
+  if is_decided and not reply then
+    decide = decide or rules()
+    is_decided, reply = pcall(
+      decide, { unpack(all_keys, key + 1, key + 3) }, { unpack(all_args, arg + 1, arg + width) }
+    )
+  end
   if not is_decided then reply = { err = type(reply) == 'table' and reply.err or tostring(reply) } end
   replies[i] = reply
 end

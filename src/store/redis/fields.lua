@@ -1,5 +1,42 @@
 -- Invariant: reads the record once. Put in front of every request, of which each is decided by itself.
 -- KEYS: 1 state (the record), 2 lock (its mirror for people), 3 runs (history).
+local FIELDS = {
+  'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
+  'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop', 'lost',
+  'paused_at', 'paused_by', 'paused_why', 'stop_by', 'order_tick', 'order_at', 'taken', 'taken_run', 'stop_for',
+  'settled', 'since',
+}
+local NUMBERS = {
+  schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
+  started = true, ended = true, paused = true, lost = true, paused_at = true, order_tick = true,
+  order_at = true, settled = true, since = true,
+}
+-- Those that are no numbers, and what they are where they are not stored.
+local TEXTS = {
+  run = '', cause = '', last = '', reason = '', owner = '', era = '', sched = '', order = '', stop = '',
+  paused_by = '', paused_why = '', stop_by = '', stop_for = '', taken = '', taken_run = '',
+}
+local ABSENT = { __index = TEXTS }
+local SCHEMA = 1
+local FIRST_WAIT = 2000
+local SETTLING = 5000
+local RENEWALS_PER_LEASE = 6
+local RENEWAL_ALLOWANCE = 4000
+-- The year 9999.
+local UNTIL_RESUMED = 253370764800000
+-- In place of a schedule's hash: the job has none.
+local NO_SCHEDULE = 'none'
+
+-- Of one request at a time: its keys and arguments, and the record as it was stored and as it is now.
+local KEYS, ARGV, stored, record
+local changed, entries
+-- Where the first of them only goes on: with the ticks right after this one.
+local follows
+-- Where a tick is decided, or is open again: on which channel that is told of which job, as which answer, with what besides.
+local hint
+-- Whether there may be a mirror of the lock.
+local is_mirrored
+
 local function read_record()
   local read, flat, is_there = {}, redis.call('HGETALL', KEYS[1]), false
   stored, record, changed, entries, follows, hint, is_mirrored = {}, nil, false, {}, nil, nil, true
@@ -12,10 +49,6 @@ local function read_record()
   if not is_there then return end
   record = setmetatable(read, ABSENT)
   record.since = record.since or 0
-end
-
-local function plus(a, b)
-  return math.min(a + b, MAX)
 end
 
 local function empty()
@@ -34,9 +67,8 @@ end
 -- The mirror of the lock lives exactly as long as the lock.
 local function mirror()
   if record.phase == 'running' and record['until'] > now then
-    local shown = 'node=' .. record.owner .. ' run=' .. record.run .. ' fence=' .. text(record.fence)
-      .. ' tick_ms=' .. text(record.tick) .. ' started_ms=' .. text(record.started)
-    redis.call('SET', KEYS[2], shown, 'PX', text(record['until'] - now))
+    local lines = shown(record.owner, record.run, text(record.fence), text(record.tick), text(record.started))
+    redis.call('SET', KEYS[2], lines, 'PX', text(record['until'] - now))
   elseif is_mirrored then
     drop_mirror()
   end

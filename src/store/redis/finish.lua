@@ -40,7 +40,7 @@ else
 end
 add_entry({
   'tick', holding.tick, 'run', holding.run, 'node', holding.node, 'fence', holding.fence, 'attempt', ARGV[11],
-  'cause', holding.cause, 'outcome', ARGV[12], 'reason', ARGV[13], 'exit_code', ARGV[14], 'signal', ARGV[15],
-  'started', holding.started, 'finished', ended, 'tail', ARGV[16],
+  'cause', holding.cause, 'outcome', ARGV[12], 'started', holding.started, 'finished', ended,
+  'reason', ARGV[13], 'exit_code', ARGV[14], 'signal', ARGV[15], 'tail', ARGV[16],
 })
 return answer('finished')

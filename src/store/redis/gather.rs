@@ -1,12 +1,12 @@
-//! Requests that come at about the same time, from tasks that know nothing of each other, go to the server together. Nobody
-//! waits for company: what comes while others are under way goes with the next call.
+//! Requests that come at about the same time, from tasks that know nothing of each other, go to the server together, and
+//! what comes while others are under way goes with the next call.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::yield_now;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::job::format_duration;
 use crate::lease::Reply;
@@ -34,10 +34,10 @@ struct Waiting {
 }
 
 impl Gatherer {
-    /// Gathers requests for this connection. Needs a running runtime.
-    pub(super) fn start(connector: Arc<Connector>) -> Self {
+    /// Gathers requests for this connection; the first of them waits so long for others. Needs a running runtime.
+    pub(super) fn start(connector: Arc<Connector>, for_company: Duration) -> Self {
         let (waiting, requests) = mpsc::unbounded_channel();
-        tokio::spawn(send_out(connector, requests));
+        tokio::spawn(send_out(connector, requests, for_company));
         Self { waiting }
     }
 
@@ -54,13 +54,20 @@ impl Gatherer {
     }
 }
 
-async fn send_out(connector: Arc<Connector>, mut requests: mpsc::UnboundedReceiver<Waiting>) {
+async fn send_out(
+    connector: Arc<Connector>,
+    mut requests: mpsc::UnboundedReceiver<Waiting>,
+    for_company: Duration,
+) {
     let turns = Arc::new(Semaphore::new(AT_A_TIME));
     loop {
         let turn = Arc::clone(&turns).acquire_owned().await.expect("it is never closed");
         let Some(first) = requests.recv().await else { return };
         // Who asks at the same instant gets the chance to have asked.
         yield_now().await;
+        if !for_company.is_zero() && requests.len() + 1 < MOST {
+            sleep(for_company).await;
+        }
         let mut together = vec![first];
         while together.len() < MOST
             && let Ok(next) = requests.try_recv()

@@ -73,14 +73,6 @@ local function forgo_rerun_if_stopped()
   if record.stop ~= '' and record.stop == record.run then record.tries = math.max(record.tries, TRIES) end
 end
 
--- Tells everybody what whoever asks for the tick is told from now on.
-local function give_hint(reply)
-  local lines = { era, hint.job, hint.name }
-  for i = 2, 8 do lines[#lines + 1] = reply[i] end
-  for _, value in ipairs(hint) do lines[#lines + 1] = value end
-  told[#told + 1], channel = table.concat(lines, '\n'), hint.channel
-end
-
 -- Writes what was changed and answers: name, now, mark, lease, the tick that may run once more with the replica that
 -- had it, whether that run goes on and how long until the lock is free, then what the answer carries.
 local function answer(name, ...)
@@ -90,7 +82,7 @@ local function answer(name, ...)
     reply[5], reply[6], reply[7] = text(record.tick), record.owner, record.phase == 'running' and '1' or '0'
     reply[8] = text(math.max(record['until'] - now, 0))
   end
-  if hint then give_hint(reply) end
+  if hint then tell(hint.channel, hint.job, hint.name, reply, unpack(hint)) end
   for _, value in ipairs({ ... }) do
     reply[#reply + 1] = text(value)
   end

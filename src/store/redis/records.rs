@@ -26,6 +26,9 @@ use super::inspect::Login;
 use super::reply::Texts;
 use super::scripts::{self, Call, LeaseScript};
 
+/// An end of a run waits so long for others; nobody waits for it but whoever waits for the lock.
+const FOR_OTHER_ENDS: Duration = Duration::from_millis(1);
+
 /// A cluster's records on one Redis server.
 pub struct RedisStore {
     pub(super) keys: RedisKeys,
@@ -53,8 +56,8 @@ impl RedisStore {
         Ok(Self {
             keys: RedisKeys::of(cluster).in_db(login.db),
             renewals: Connector::start(&client, &label),
-            claims: Gatherer::start(Arc::clone(&rest)),
-            finishes: Gatherer::start(Arc::clone(&rest)),
+            claims: Gatherer::start(Arc::clone(&rest), Duration::ZERO),
+            finishes: Gatherer::start(Arc::clone(&rest), FOR_OTHER_ENDS),
             rest,
             client,
             login,

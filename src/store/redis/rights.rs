@@ -11,8 +11,8 @@ const NO_HASH: &str = "0000000000000000000000000000000000000000";
 /// Rights that the README's line grants although nothing needs them today.
 const SPARE: [&str; 2] = ["ping", "select"];
 
-/// Rights without which each tick costs some more requests.
-const SAVING: [&str; 2] = ["publish", "subscribe"];
+/// Rights without which each tick costs the server more.
+const SAVING: [&str; 3] = ["hmget", "publish", "subscribe"];
 
 /// The only right that no harmless call shows.
 const WRITING: &str = "sadd";
@@ -89,6 +89,7 @@ pub(super) fn trials(keys: &ProbeKeys, cluster: &str) -> Vec<Trial> {
         // A field too many: refused as such, after the right was checked.
         job("hset", &["HSET", "KEY", "f", "v", "g"]),
         job("hgetall", &["HGETALL", "KEY"]),
+        job("hmget", &["HMGET", "KEY", "f"]),
         job("set", &["SET", "KEY", "v", "XX", "PX", "1"]),
         job("xadd", &["XADD", "KEY", "NOMKSTREAM", "*", "f", "v"]),
         job("xdel", &["XDEL", "KEY", "0-0"]),
@@ -135,11 +136,11 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
         names
     };
     let commands = names(Try::NoCommand, &|trial| Some(format!("+{}", trial.right)));
-    let is_one_of = |rights: [&str; 2], right: &str| rights.contains(&&right[1..]);
+    let is_one_of = |rights: &[&str], right: &str| rights.contains(&&right[1..]);
     let (spare, commands): (Vec<String>, Vec<String>) =
-        commands.into_iter().partition(|right| is_one_of(SPARE, right));
+        commands.into_iter().partition(|right| is_one_of(&SPARE, right));
     let (mut saving, needed): (Vec<String>, Vec<String>) =
-        commands.into_iter().partition(|right| is_one_of(SAVING, right));
+        commands.into_iter().partition(|right| is_one_of(&SAVING, right));
     let (channels, keys): (Vec<String>, Vec<String>) = names(Try::NoKey, &|trial| trial.pattern.clone())
         .into_iter()
         .partition(|pattern| pattern.starts_with('&'));
@@ -155,8 +156,8 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
         concerns.push(Concern::error(what, format!("missing {}", keys.join(" "))).help(grant(&keys)));
     }
     if !saving.is_empty() {
-        let what = format!("user `{user}` may not tell others what it decided, or not hear of it");
-        let detail = format!("missing {}: each tick costs some more requests", saving.join(" "));
+        let what = format!("user `{user}` lacks rights that spare the server work");
+        let detail = format!("missing {}: each tick costs it more", saving.join(" "));
         concerns.push(Concern::warning(what, detail).help(grant(&saving)));
     }
     if !spare.is_empty() {

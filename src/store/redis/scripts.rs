@@ -18,24 +18,29 @@ macro_rules! script {
     };
 }
 
-/// A script that decides any number of requests of one kind, by the last of these files.
+/// A script that decides any number of requests of one kind: what is usual by the first file, if there is one, and the rest by
+/// the rules of the others, whose functions are not even made where everything is usual.
 macro_rules! requests {
-    ($name:ident, $($shared:literal)+ => $decide:literal) => {
+    ($name:ident, $($usual:literal)? => $($rules:literal)+, $decide:literal) => {
         static $name: LazyLock<LeaseScript> = LazyLock::new(|| {
-            let shared = [include_str!("head.lua"), $(include_str!($shared)),+].concat();
+            let first = [include_str!("head.lua"), $(include_str!($usual))?].concat();
+            let rules = [$(include_str!($rules)),+].concat();
             let (decide, each) = (include_str!($decide), include_str!("each.lua"));
-            LeaseScript::new(&format!("{shared}local function decide()\nread_record()\n{decide}end\n{each}"))
+            LeaseScript::new(&format!(
+                "{first}local function rules()\n{rules}\
+                 return function(keys, args)\nKEYS, ARGV = keys, args\nread_record()\n{decide}end\nend\n{each}"
+            ))
         });
     };
 }
 
-requests!(OPEN, "fields.lua" "record.lua" => "open.lua");
-requests!(CLAIM, "fields.lua" "record.lua" "bid.lua" => "claim.lua");
-requests!(MANUAL, "fields.lua" "record.lua" "bid.lua" => "manual.lua");
-requests!(RENEW, "fields.lua" "record.lua" "holding.lua" => "renew.lua");
-requests!(FINISH, "fields.lua" "record.lua" "holding.lua" => "finish.lua");
-requests!(ABANDON, "fields.lua" "record.lua" => "abandon.lua");
-requests!(OPERATE, "fields.lua" "record.lua" => "operate.lua");
+requests!(OPEN, => "fields.lua" "record.lua", "open.lua");
+requests!(CLAIM, "usual_claim.lua" => "fields.lua" "record.lua" "bid.lua", "claim.lua");
+requests!(MANUAL, => "fields.lua" "record.lua" "bid.lua", "manual.lua");
+requests!(RENEW, => "fields.lua" "record.lua" "holding.lua", "renew.lua");
+requests!(FINISH, "usual_finish.lua" => "fields.lua" "record.lua" "holding.lua", "finish.lua");
+requests!(ABANDON, => "fields.lua" "record.lua", "abandon.lua");
+requests!(OPERATE, => "fields.lua" "record.lua", "operate.lua");
 script!(PULSE, "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");

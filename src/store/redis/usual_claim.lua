@@ -1,0 +1,68 @@
+-- Invariant: grants and refuses only what the rules of claim.lua do, and then writes and answers what they do. Whatever is
+-- neither the next tick of a job at rest, claimed in time, nor one that was decided before, is left to them.
+-- ARGV: as of claim.lua.
+
+-- The refusal, where the record is of a tick that was decided, and nothing about it is to be changed.
+local function usual_refusal(state, arg, phase, mark, since, lease, free)
+  local said = all_args[arg + 9]
+  local is_decided = number(said) <= number(mark) --[[protection: mark, off: false]]
+  if not is_decided or free > plus(now, number(all_args[arg + 10])) or phase == 'running' and free <= now then return end
+  local tick, owner, last, reason, tries, cause = peek(state, 'tick', 'owner', 'last', 'reason', 'tries', 'cause')
+  if (tick or '') == '' or last == 'interrupted' then return end
+
+  local reply = { 'decided', text(now), mark, lease, '', '', '', '', '', '', '' }
+  local is_running = phase == 'running'
+  if is_running and number(tries) < TRIES and cause ~= 'manual' and number(tick) > since then
+    reply[5], reply[6], reply[7], reply[8] = tick, owner, '1', text(free - now)
+  end
+  if tick == said then
+    local is_open = is_running and (last or '') == ''
+    reply[9], reply[10], reply[11] = owner, is_open and 'running' or last or '', reason or ''
+  end
+  return reply
+end
+
+function usual(key, arg)
+  local state, run, tick = all_keys[key + 1], all_args[arg + 8], number(all_args[arg + 9])
+  if math.abs(now - number(all_args[arg + 2])) > SYNC_TOLERANCE or all_args[arg + 3] ~= era then return end
+  if tick > now + EARLY_TOLERANCE then return end
+
+  local schema, life, phase, former_run, mark, since, free, former_lease, fence, sched, last, ended, lost, paused, stop,
+    stop_for = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence', 'sched', 'last', 'ended',
+    'lost', 'paused', 'stop', 'stop_for')
+  if schema ~= '1' or life ~= era or (lost or '') ~= '' or former_run == run then return end
+  local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
+  since, free = number(since or '0'), number(free)
+  if tick <= decided_up_to then
+    return usual_refusal(state, arg, phase, mark, since, former_lease, free)
+  end
+
+  -- The job is at rest, and nothing that was asked of it or happened to it is to be seen to first.
+  if phase ~= 'idle' or last == 'interrupted' or sched ~= all_args[arg + 16] then return end
+  if (paused or '') ~= '' or (stop or '') ~= '' or (stop_for or '') ~= '' then return end
+  -- The tick is in time, and the first since all that have their entries; the run before had ended by then.
+  local is_late = math.min(now, number(all_args[arg + 20])) - tick > number(all_args[arg + 17])
+  local prev, seen, after = all_args[arg + 12], all_args[arg + 7], math.max(decided_up_to, since)
+  if is_late or tick <= after or ended and ended ~= '' and number(ended) > tick then return end
+  if not has_run and seen ~= '' and number(seen) < decided_up_to then after = math.max(number(seen), since) end
+  if prev ~= '' and number(prev) > after then return end
+  -- It is claimed as such, by one that may run it.
+  if all_args[arg + 19] ~= '0' or all_args[arg + 21] ~= '' then return end
+  local lease = all_args[arg + 10]
+  local longest = math.max(number(lease), number(former_lease), number(all_args[arg + 6]))
+  if free > 0 and (free > now or number(all_args[arg + 4]) < longest) then return end
+
+  local node, from = all_args[arg + 1], math.max(now, number(all_args[arg + 5]))
+  local granted, till = text(math.max(number(fence) + 1, from)), plus(from, number(lease))
+  local at, on, left = text(now), text(tick), text(till - now)
+  redis.call('HSET', state, 'fence', granted, 'mark', on, 'until', text(till), 'lease', lease, 'phase', 'running', 'run', run,
+    'tick', on, 'tries', '1', 'cause', 'schedule', 'started', at, 'ended', at, 'last', '', 'reason', '', 'owner', node)
+  redis.call('SET', all_keys[key + 2], shown(node, run, granted, on, at), 'PX', left)
+  local reply = { 'won', at, on, lease, on, node, '1', left, granted, '1', at }
+  local is_worth_telling = true --[[protection: mark, off: false]]
+  if is_worth_telling then
+    tell(all_args[arg + 22], all_args[arg + 23], 'decided', reply, node, 'running', '')
+  end
+  return reply
+end
+

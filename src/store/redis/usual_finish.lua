@@ -1,0 +1,32 @@
+-- Invariant: ends only what the rules of finish.lua end, and then writes and answers what they do. Whatever is not the plain
+-- end of the run that holds the lock is left to them.
+-- ARGV: as of finish.lua.
+local MAY_BE_ABSENT = { 'reason', 'exit_code', 'signal', 'tail' }
+
+function usual(key, arg)
+  local state, run, fence, outcome = all_keys[key + 1], all_args[arg + 1], all_args[arg + 2], all_args[arg + 12]
+  if outcome == 'interrupted' or all_args[arg + 18] ~= era then return end
+  local schema, phase, holder, granted, mark, lease, stop, stop_for = peek(state, 'schema', 'phase', 'run', 'fence', 'mark',
+    'lease', 'stop', 'stop_for')
+  if schema ~= '1' or phase ~= 'running' or holder ~= run or granted ~= fence then return end
+  if (stop or '') ~= '' or (stop_for or '') ~= '' then return end
+
+  local started = all_args[arg + 8]
+  local ended = text(math.max(math.min(number(all_args[arg + 17]), now), number(started)))
+  redis.call('DEL', all_keys[key + 2])
+  redis.call('HSET', state, 'until', '0', 'phase', 'idle', 'last', outcome, 'reason', all_args[arg + 13], 'ended', ended)
+  local entry = {
+    'tick', all_args[arg + 3], 'run', run, 'node', all_args[arg + 5], 'fence', fence, 'attempt', all_args[arg + 11],
+    'cause', all_args[arg + 6], 'outcome', outcome, 'started', started, 'finished', ended,
+  }
+  for i = 1, #MAY_BE_ABSENT do
+    local value = all_args[arg + 12 + i]
+    if value ~= '' then
+      entry[#entry + 1] = MAY_BE_ABSENT[i]
+      entry[#entry + 1] = value
+    end
+  end
+  redis.call('XADD', all_keys[key + 3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry))
+  return { 'finished', text(now), mark, lease, '', '', '', '' }
+end
+

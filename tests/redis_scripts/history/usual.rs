@@ -1,0 +1,95 @@
+//! Requests as they come every day, or nearly so: what is decided without the rules, and what must not be.
+
+use std::time::Duration;
+
+use proptest::prelude::RngExt;
+use solocron::job::{RunId, Tick, UtcMillis};
+use solocron::lease::{Caller, Claim, Finish, Holding, LeaseInstant, Phase, Record, SCHEMA};
+
+use super::History;
+
+impl History {
+    /// Makes it the record of a job at rest: one that has run, or never did.
+    pub(super) fn lay_to_rest(&mut self, record: &mut Record, now: UtcMillis) {
+        record.phase = Phase::Idle;
+        (record.lost, record.paused, record.stop, record.stop_for) = (None, None, None, None);
+        (record.schema, record.era) = (SCHEMA, self.era.clone());
+        let waited = self.span();
+        record.until = if self.one_in(2) { LeaseInstant::FREE } else { LeaseInstant(now.minus(waited).0) };
+        if self.one_in(2) {
+            (record.run, record.tick, record.cause, record.last) = (None, None, None, None);
+            (record.started, record.ended) = (None, None);
+        }
+    }
+
+    /// The claim of the next tick, as an honest replica makes it, but for one thing at the most.
+    pub(super) fn next_claim(&mut self, record: Option<&Record>, now: UtcMillis) -> Claim {
+        let mark = record.map_or(now, |record| record.mark);
+        let other = self.claim(record, now);
+        let caller = Caller {
+            expect: now,
+            era: self.era.clone(),
+            heard: UtcMillis(0),
+            calm: Duration::MAX,
+            ..other.caller.clone()
+        };
+        let next = Claim {
+            caller: Caller { largest_lease: Duration::ZERO, seen: None, ..caller },
+            run: RunId::new(),
+            tick: Tick(now.max(mark.plus(Duration::from_millis(1)))),
+            prev: None,
+            gap: None,
+            sched: record.map_or(other.sched.clone(), |record| record.sched.clone()),
+            start_deadline: Duration::from_secs(300),
+            catch_up: false,
+            wall: now,
+            unfit: None,
+            ..other.clone()
+        };
+        let ended = record.and_then(|record| record.ended).unwrap_or(now);
+        let before_end = Tick(ended.minus(self.span()));
+        let (calm, largest_lease) = (self.lease(), self.lease());
+        match self.rng.random_range(0..30) {
+            0 => Claim { run: other.run, ..next },
+            1 => Claim { tick: other.tick, ..next },
+            2 => Claim { prev: other.prev, gap: other.gap, ..next },
+            3 => Claim { sched: other.sched, ..next },
+            4 => Claim { start_deadline: other.start_deadline, tick: other.tick, ..next },
+            5 => Claim { catch_up: true, ..next },
+            6 => Claim { wall: other.wall, start_deadline: other.start_deadline, tick: other.tick, ..next },
+            7 => Claim { unfit: other.unfit, ..next },
+            8 => Claim { caller: Caller { expect: other.caller.expect, ..next.caller }, ..next },
+            9 => Claim { caller: Caller { era: other.caller.era, ..next.caller }, ..next },
+            10 => Claim { caller: Caller { calm, ..next.caller }, ..next },
+            11 => Claim { caller: Caller { heard: other.caller.heard, ..next.caller }, ..next },
+            12..16 => {
+                Claim { caller: Caller { seen: other.caller.seen, ..next.caller }, prev: other.prev, ..next }
+            }
+            16 | 17 => Claim { caller: Caller { calm, largest_lease, ..next.caller }, ..next },
+            18 | 19 => Claim { tick: before_end, ..next },
+            _ => next,
+        }
+    }
+
+    /// The end of the run that has the lock, as its holder tells of it, but for one thing at the most.
+    pub(super) fn next_finish(&mut self, record: Option<&Record>, now: UtcMillis) -> Finish {
+        let other = self.finish(record, now);
+        let Some(record) = record else { return other };
+        let holding = Holding {
+            run: record.run.unwrap_or(other.holding.run),
+            fence: record.fence,
+            tick: record.tick.unwrap_or(other.holding.tick),
+            lease: record.lease,
+            tries: record.tries,
+            sched: record.sched.clone(),
+            mark: record.mark,
+            ..other.holding.clone()
+        };
+        match self.rng.random_range(0..6) {
+            0 => Finish { holding: other.holding.clone(), era: self.era.clone(), ..other },
+            1 => Finish { holding: Holding { fence: other.holding.fence, ..holding }, ..other },
+            2 => Finish { holding: Holding { run: other.holding.run, ..holding }, ..other },
+            _ => Finish { holding, era: self.era.clone(), ended: now, ..other },
+        }
+    }
+}
