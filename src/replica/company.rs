@@ -1,5 +1,5 @@
 //! Ends of runs go to the store together: the first that comes waits a moment, and those that come meanwhile share its call.
-//! Who runs alone waits for nobody.
+//! Who runs alone waits for nobody, and nobody waits where others may be waiting for the end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,6 +18,8 @@ struct State {
     members: usize,
     /// When those that have ended are told of.
     departure: Option<Instant>,
+    /// Nobody waits.
+    is_hurried: bool,
 }
 
 /// A run that is under way, until this is dropped.
@@ -30,13 +32,18 @@ impl Company {
         of(&self.0, |state| state.members += 1);
         Member(Arc::clone(&self.0))
     }
+
+    /// Nobody waits from now on, or waits again.
+    pub(super) fn hurry(&self, is_hurried: bool) {
+        of(&self.0, |state| state.is_hurried = is_hurried);
+    }
 }
 
 impl Member {
     /// When to tell of its end, which has come now: at once, if nobody else is under way who might come along.
     pub(super) fn departure(&self, now: Instant) -> Instant {
         of(&self.0, |state| {
-            if state.members <= 1 {
+            if state.members <= 1 || state.is_hurried {
                 return now;
             }
             let next = state.departure.filter(|departure| *departure > now).unwrap_or(now + MOMENT);
@@ -69,6 +76,16 @@ mod tests {
         assert_eq!(second.departure(now), now + MOMENT);
         drop(second);
         assert_eq!(first.departure(now), now);
+    }
+
+    #[test]
+    fn nobody_waits_where_others_wait_for_the_end() {
+        let (company, now) = (Company::default(), Instant::now());
+        let (first, _second) = (company.join(), company.join());
+        company.hurry(true);
+        assert_eq!(first.departure(now), now);
+        company.hurry(false);
+        assert_eq!(first.departure(now), now + MOMENT);
     }
 
     #[test]

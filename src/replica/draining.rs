@@ -18,6 +18,7 @@ impl Driver {
             return;
         }
         self.draining = true;
+        self.hurry_ends();
         self.lines.values().for_each(|(_, line)| line.no_more.cancel());
         self.alarms.clear();
         self.update_beat(|_| ());
@@ -25,6 +26,11 @@ impl Driver {
         self.shop.events.tell(Event::Draining { running: self.lines.len(), limit: self.drain });
         self.give_back_unsure();
         self.ask_for_orders();
+    }
+
+    /// Ends of runs wait for each other unless somebody may be waiting for them.
+    pub(super) fn hurry_ends(&self) {
+        self.shop.traffic.company.hurry(self.draining || !self.room.is_unlimited());
     }
 
     /// Claims nothing more for a job: instead of `action`, what may have been granted is given back.

@@ -165,6 +165,7 @@ impl Driver {
         let mut tasks = JoinSet::new();
         tasks.spawn(heartbeat.run(over.clone()));
         self.prune();
+        self.hurry_ends();
         self.errands.spawn(errand::recall(Arc::clone(&self.shop)));
         self.loop_until_stopped(stop, announced, exchanged).await;
         self.past.burials.shutdown().await;

@@ -19,6 +19,9 @@ use super::grant::Grant;
 use super::keeper::{Kept, keep};
 use super::line::Line;
 
+/// More claims would not share a call to the store; and what they say of the time grows old while they wait.
+const CLAIMS_TOGETHER: usize = 32;
+
 impl Driver {
     /// Looks whether a tick of the job is due by `now`, and does what follows.
     pub(super) fn look_at(&mut self, job: &JobName, now: UtcMillis) {
@@ -78,14 +81,19 @@ impl Driver {
         let claim = contest.proposal().claim(bid, caller, self.shop.now());
         contest.claims(&claim);
         match instead_of {
-            None => self.claims.push((job.clone(), claim)),
+            None => {
+                self.claims.push((job.clone(), claim));
+                if self.claims.len() >= CLAIMS_TOGETHER {
+                    self.send_claims();
+                }
+            }
             Some(doubt) => {
                 self.errands.spawn(errand::claim_instead(Arc::clone(&self.shop), job.clone(), claim, doubt));
             }
         }
     }
 
-    /// Sends all that is to be claimed since the last time, so that it goes to the store together.
+    /// Sends what is to be claimed since the last time, so that it goes to the store together.
     pub(super) fn send_claims(&mut self) {
         if !self.claims.is_empty() {
             let claims = std::mem::take(&mut self.claims);
@@ -169,6 +177,7 @@ impl Driver {
         let granted = self.contests.keys().filter(|job| self.may_be_granted(job));
         let taken: HashSet<JobName> = running.chain(granted).cloned().collect();
         self.room.resize(limit, taken);
+        self.hurry_ends();
         self.call_who_waits_for_room();
     }
 
@@ -191,7 +200,8 @@ impl Driver {
         let spec = self.contests[&job].spec();
         // A run of this very replica proves that it lives by renewing; then the tick can be decided.
         let own = finding.awaits_proof(spec, tick).and_then(|holder| self.lines.get(&holder.run));
-        if let Some((_, line)) = own.filter(|_| !self.draining) {
+        // One that has ended is asked for again as soon as that is recorded.
+        if let Some((_, line)) = own.filter(|(_, line)| !self.draining && !line.over.is_cancelled()) {
             self.errands.spawn(errand::prove(job.clone(), line.clone()));
         }
         // It need not wait for its renewal to learn that it gives way.

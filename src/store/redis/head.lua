@@ -48,10 +48,11 @@ local function plus(a, b)
   return math.min(a + b, MAX)
 end
 
--- These fields of a record. A user may lack the right: then nothing is as usual.
+-- These fields of a record. A user may lack the right: then the rules decide, and it is not tried again.
 local function peek(key, ...)
   local read = redis.pcall('HMGET', key, ...)
   if not read.err then return unpack(read) end
+  usual = nil
 end
 
 -- What the mirror of a lock shows.

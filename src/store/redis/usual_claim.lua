@@ -39,7 +39,7 @@ function usual(key, arg)
 
   -- The job is at rest, and nothing that was asked of it or happened to it is to be seen to first.
   if phase ~= 'idle' or last == 'interrupted' or sched ~= all_args[arg + 16] then return end
-  if (paused or '') ~= '' or (stop or '') ~= '' or (stop_for or '') ~= '' then return end
+  if (stop or '') ~= '' or (stop_for or '') ~= '' or paused and paused ~= '' and number(paused) > now then return end
   -- The tick is in time, and the first since all that have their entries; the run before had ended by then.
   local is_late = math.min(now, number(all_args[arg + 20])) - tick > number(all_args[arg + 17])
   local prev, seen, after = all_args[arg + 12], all_args[arg + 7], math.max(decided_up_to, since)
