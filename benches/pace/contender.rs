@@ -75,8 +75,19 @@ pub(crate) struct AtWork {
 impl AtWork {
     /// Starts a contender.
     pub(crate) fn start(contender: Contender, workload: &Workload, place: &Place<'_>) -> Self {
+        // Once, before any of them reads it.
+        let text = workload.jobs_toml(place.once_s, &place.program, &place.records);
+        std::fs::write(place.folder.join("jobs.toml"), text).expect("a writable folder");
         let children = (0..contender.replicas()).map(|number| start(contender, number, workload, place));
         Self { children: children.collect() }
+    }
+
+    /// What is measured of fewer than were started means nothing.
+    pub(crate) fn expect_all_alive(&mut self) {
+        for child in &mut self.children {
+            let ended = child.try_wait().expect("it is a child of this process");
+            assert!(ended.is_none(), "one of the programs has ended: {ended:?}");
+        }
     }
 
     /// Their process ids.
@@ -115,15 +126,13 @@ fn start(contender: Contender, number: usize, workload: &Workload, place: &Place
             command.args(["be-obvious", place.redis]).args(plan(workload, place));
             command
         }
-        Contender::Redis(_) | Contender::Local(_) => solocron(contender, number, workload, place),
+        Contender::Redis(_) | Contender::Local(_) => solocron(contender, number, place),
     };
     let silent = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     silent.spawn().expect("the program was built")
 }
 
-fn solocron(contender: Contender, number: usize, workload: &Workload, place: &Place<'_>) -> Command {
-    let text = workload.jobs_toml(place.once_s, &place.program, &place.records);
-    std::fs::write(place.folder.join("jobs.toml"), text).expect("a writable folder");
+fn solocron(contender: Contender, number: usize, place: &Place<'_>) -> Command {
     let mut command = of_solocron(contender, number, place);
     command.args(["run", "--log-level", "warn", "--node", &format!("n{number}")]);
     command

@@ -47,7 +47,7 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
     let (idle_url, idle_folder) = (idle.url(), tempfile::tempdir().expect("a folder for temporary files"));
     let idle_place = Place { folder: idle_folder.path(), redis: &idle_url, ..place.clone() };
     let idle_workload = Workload { coming: Coming::Never, ..*workload };
-    let _idlers = matches!(contender, Contender::Redis(_))
+    let mut idlers = matches!(contender, Contender::Redis(_))
         .then(|| AtWork::start(contender, &idle_workload, &idle_place));
     let mut at_work = AtWork::start(contender, workload, &place);
     let (from_ms, to_ms) = (from_s * 1_000, (from_s + workload.lasts_s) * 1_000);
@@ -62,6 +62,8 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
         (from_ms + to_ms) / 2
     });
     sleep_until(to_ms - 500);
+    idlers.iter_mut().for_each(AtWork::expect_all_alive);
+    at_work.expect_all_alive();
     let (served, cpu_us) = (Served::by(&redis, besides).since(before), cpu_of(&at_work) - cpu_before);
     let idle_us = Served::by(&idle, &[]).since(idle_before).cpu_us;
     let pss = at_work.pids().into_iter().filter_map(pss_kib).max().unwrap_or_default();
