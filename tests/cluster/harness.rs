@@ -150,8 +150,23 @@ impl Cluster {
         (at.expect("every line has its time"), event)
     }
 
-    /// How ticks ended, oldest first, as `history` tells.
+    /// How ticks ended, oldest first, as `history` tells. A replica logs that a run has ended before the store is told:
+    /// this waits until the store knows of all that were logged.
     pub(crate) fn history(&self) -> Vec<Value> {
+        let is_end = |event: &Value| event["message"] == "run ended";
+        let ended: Vec<Value> = self.said().filter(is_end).map(|event| event["run"].clone()).collect();
+        let deadline = SystemClock.boot().plus(DEADLINE);
+        loop {
+            let history = self.told();
+            if !history.iter().any(|entry| entry["outcome"] == "running" && ended.contains(&entry["run"])) {
+                return history;
+            }
+            assert!(SystemClock.boot() < deadline, "runs that have ended: {history:#?}\n{}", self.log);
+        }
+    }
+
+    /// How ticks ended, oldest first, as `history` tells now.
+    fn told(&self) -> Vec<Value> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
         command.args(["history", "--format", "json", "-n", "200", "--config"]);
         command

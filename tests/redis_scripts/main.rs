@@ -178,9 +178,7 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
         }
         let request = history.request(record.as_ref(), now);
         let before = usize::from(pair.newest.is_some());
-        let ruled = pair.left_to_rules();
-        let (by_scripts, mirrored) = pair.by_scripts(&request).await;
-        let is_usual = pair.left_to_rules() == ruled;
+        let (by_scripts, mirrored, is_usual) = pair.by_scripts(&request).await;
         now = by_scripts.reply.now;
 
         let (mut told, mut told_now) = (request.clone(), now);

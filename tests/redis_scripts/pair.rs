@@ -11,6 +11,8 @@ use solocron::store::{RedisKeys, RedisStore, Store};
 use crate::support::redis_server::RedisServer;
 
 type Fields = BTreeMap<String, String>;
+/// What a server has: the record, after a cursor; the entries; whether there is a mirror; its statistics.
+type Found = ((u64, Fields), Vec<(String, Fields)>, bool, String);
 
 /// What a decision left in a store: the record, the newest entry of before if it is still there, and those after it.
 #[derive(Debug, PartialEq)]
@@ -30,6 +32,8 @@ pub(crate) struct Pair {
     pub(crate) newest: Option<Entry>,
     /// The server's present life.
     pub(crate) era: Era,
+    /// How often records were read whole so far: only the rules do.
+    whole_reads: u64,
     /// A protection that the function alone has to do without.
     #[cfg(feature = "test-switches")]
     pub(crate) function_without: Option<solocron::lease::Protection>,
@@ -52,6 +56,7 @@ impl Pair {
             job: JobName::parse("j").expect("a name"),
             newest: None,
             era,
+            whole_reads: 0,
             #[cfg(feature = "test-switches")]
             function_without: None,
         }
@@ -83,8 +88,9 @@ impl Pair {
         pipe.exec(&mut self.raw).expect("a server");
     }
 
-    /// Asks the scripts: what they wrote, and whether the lock's mirror is there afterwards.
-    pub(crate) async fn by_scripts(&mut self, request: &Request) -> (Written, bool) {
+    /// Asks the scripts: what they wrote, whether the lock's mirror is there afterwards, and whether they decided without
+    /// their rules. The first request of a history, which has no record, never is.
+    pub(crate) async fn by_scripts(&mut self, request: &Request) -> (Written, bool, bool) {
         let reply = self.store.submit(&self.job, request).await.expect("an answer");
         let runs = self.keys.runs(&self.job);
         let mut pipe = redis::pipe();
@@ -93,22 +99,14 @@ impl Pair {
         pipe.cmd("XRANGE").arg(&runs).arg("-").arg("+");
         pipe.cmd("EXISTS").arg(self.keys.lock(&self.job));
         pipe.cmd("XTRIM").arg(&runs).arg("MAXLEN").arg(1).ignore();
-        let ((_, state), runs, mirrored): ((u64, Fields), Vec<(String, Fields)>, bool) =
-            pipe.query(&mut self.raw).expect("a server");
+        pipe.cmd("INFO").arg("commandstats");
+        let ((_, state), runs, mirrored, stats): Found = pipe.query(&mut self.raw).expect("a server");
+        let before = std::mem::replace(&mut self.whole_reads, whole_reads(&stats));
+        let is_usual = self.whole_reads == before;
         let record = (!state.is_empty()).then(|| Record::from_fields(&state).expect("a readable record"));
         let history =
             runs.iter().map(|(_, fields)| Entry::from_fields(fields).expect("a readable entry")).collect();
-        (Written { record, history, reply }, mirrored)
-    }
-
-    /// How often the scripts left a request to their rules: only these read whole records.
-    pub(crate) fn left_to_rules(&mut self) -> u64 {
-        let stats: String = redis::cmd("INFO").arg("commandstats").query(&mut self.raw).expect("a server");
-        let calls = |name: &str| {
-            let line = stats.lines().find_map(|line| line.strip_prefix(name))?;
-            line.split(',').next()?.parse::<u64>().ok()
-        };
-        calls("cmdstat_hgetall:calls=").unwrap_or_default()
+        (Written { record, history, reply }, mirrored, is_usual)
     }
 
     /// What a store has to write that decides so.
@@ -136,4 +134,9 @@ impl Pair {
         #[cfg(not(feature = "test-switches"))]
         decide()
     }
+}
+
+fn whole_reads(stats: &str) -> u64 {
+    let calls = stats.lines().find_map(|line| line.strip_prefix("cmdstat_hgetall:calls="));
+    calls.and_then(|calls| calls.split(',').next()?.parse().ok()).unwrap_or_default()
 }

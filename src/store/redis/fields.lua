@@ -17,7 +17,6 @@ local TEXTS = {
   paused_by = '', paused_why = '', stop_by = '', stop_for = '', taken = '', taken_run = '',
 }
 local ABSENT = { __index = TEXTS }
-local SCHEMA = 1
 local FIRST_WAIT = 2000
 local SETTLING = 5000
 local RENEWALS_PER_LEASE = 6

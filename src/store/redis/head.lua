@@ -1,5 +1,6 @@
 -- Invariant: the clock, and which life of the server this is, are read once for all requests of a call.
 -- KEYS: three for each request. ARGV: 1 how many each has; theirs, one after the other.
+local SCHEMA = 1
 local EARLY_TOLERANCE = 200
 local SYNC_TOLERANCE = 1000
 local KEPT_ENTRIES = 200
@@ -64,6 +65,6 @@ end
 -- record, and with more.
 local function tell(where, job, name, reply, ...)
   local said = { era, job, name, unpack(reply, 2, 8) }
-  for i = 1, select('#', ...) do said[i + 10] = select(i, ...) end
+  for _, value in ipairs({ ... }) do said[#said + 1] = value end
   told[#told + 1], channel = table.concat(said, '\n'), where
 end

@@ -4,9 +4,7 @@
 
 -- The refusal, where the record is of a tick that was decided, and nothing about it is to be changed.
 local function usual_refusal(state, arg, phase, mark, since, lease, free)
-  local said = all_args[arg + 9]
-  local is_decided = number(said) <= number(mark) --[[protection: mark, off: false]]
-  if not is_decided or free > plus(now, number(all_args[arg + 10])) or phase == 'running' and free <= now then return end
+  if free > plus(now, number(all_args[arg + 10])) or phase == 'running' and free <= now then return end
   local tick, owner, last, reason, tries, cause = peek(state, 'tick', 'owner', 'last', 'reason', 'tries', 'cause')
   if (tick or '') == '' or last == 'interrupted' then return end
 
@@ -15,7 +13,7 @@ local function usual_refusal(state, arg, phase, mark, since, lease, free)
   if is_running and number(tries) < TRIES and cause ~= 'manual' and number(tick) > since then
     reply[5], reply[6], reply[7], reply[8] = tick, owner, '1', text(free - now)
   end
-  if tick == said then
+  if tick == all_args[arg + 9] then
     local is_open = is_running and (last or '') == ''
     reply[9], reply[10], reply[11] = owner, is_open and 'running' or last or '', reason or ''
   end
@@ -30,12 +28,11 @@ function usual(key, arg)
   local schema, life, phase, former_run, mark, since, free, former_lease, fence, sched, last, ended, lost, paused, stop,
     stop_for = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence', 'sched', 'last', 'ended',
     'lost', 'paused', 'stop', 'stop_for')
-  if schema ~= '1' or life ~= era or (lost or '') ~= '' or former_run == run then return end
+  if schema ~= text(SCHEMA) or life ~= era or (lost or '') ~= '' or former_run == run then return end
   local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
   since, free = number(since or '0'), number(free)
-  if tick <= decided_up_to then
-    return usual_refusal(state, arg, phase, mark, since, former_lease, free)
-  end
+  local is_decided = tick <= decided_up_to --[[protection: mark, off: false]]
+  if is_decided then return usual_refusal(state, arg, phase, mark, since, former_lease, free) end
 
   -- The job is at rest, and nothing that was asked of it or happened to it is to be seen to first.
   if phase ~= 'idle' or last == 'interrupted' or sched ~= all_args[arg + 16] then return end
@@ -65,4 +62,3 @@ function usual(key, arg)
   end
   return reply
 end
-

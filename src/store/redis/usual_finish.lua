@@ -8,7 +8,7 @@ function usual(key, arg)
   if outcome == 'interrupted' or all_args[arg + 18] ~= era then return end
   local schema, phase, holder, granted, mark, lease, stop, stop_for = peek(state, 'schema', 'phase', 'run', 'fence', 'mark',
     'lease', 'stop', 'stop_for')
-  if schema ~= '1' or phase ~= 'running' or holder ~= run or granted ~= fence then return end
+  if schema ~= text(SCHEMA) or phase ~= 'running' or holder ~= run or granted ~= fence then return end
   if (stop or '') ~= '' or (stop_for or '') ~= '' then return end
 
   local started = all_args[arg + 8]
@@ -29,4 +29,3 @@ function usual(key, arg)
   redis.call('XADD', all_keys[key + 3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry))
   return { 'finished', text(now), mark, lease, '', '', '', '' }
 end
-
