@@ -42,7 +42,8 @@ impl Workload {
             what: "10 jobs every second",
             jobs: 10,
             coming: Coming::Every(1),
-            lasts_s: 20,
+            // Long enough for what Redis does in a second, most of which it does for nobody.
+            lasts_s: 40,
             kills: false,
             contenders: THREE,
         };
@@ -50,7 +51,14 @@ impl Workload {
             Workload { name: "W5", what: "100 jobs every second", jobs: 100, lasts_s: 10, ..PLAIN };
         &[
             PLAIN,
-            Workload { name: "W2", what: "200 jobs every 5 s", jobs: 200, coming: Coming::Every(5), ..PLAIN },
+            Workload {
+                name: "W2",
+                what: "200 jobs every 5 s",
+                jobs: 200,
+                coming: Coming::Every(5),
+                lasts_s: 20,
+                ..PLAIN
+            },
             Workload {
                 name: "W3",
                 what: "1,000 jobs at one instant",
@@ -64,6 +72,7 @@ impl Workload {
                 what: "10,000 idle jobs",
                 jobs: 10_000,
                 coming: Coming::Never,
+                lasts_s: 20,
                 contenders: &[Contender::Redis(1), Contender::Local(1)],
                 ..PLAIN
             },
@@ -72,6 +81,7 @@ impl Workload {
                 what: "100 idle jobs",
                 jobs: 100,
                 coming: Coming::Never,
+                lasts_s: 20,
                 contenders: &[Contender::Redis(1), Contender::Local(1)],
                 ..PLAIN
             },

@@ -141,6 +141,12 @@ impl<'a> Draft<'a> {
         self.server.memory == Memory::Durable || self.server.era == *era
     }
 
+    /// Whether the record is of `era`, the life of the store in which a lock was confirmed, or of a store that forgets nothing.
+    pub(super) fn has_record_of(&self, era: &Era) -> bool {
+        let record_era = self.record.as_ref().map(|record| &record.era);
+        self.server.memory == Memory::Durable || record_era == Some(era)
+    }
+
     /// Ticks above the mark that the caller has seen were forgotten, where the record was opened by one who had not
     /// seen them, and nothing was decided since.
     pub(super) fn recall_lost(&mut self, caller: &Caller) {

@@ -74,8 +74,9 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
     let mut ended = finish.ended.min(now).max(holding.started);
     match standing(draft.record.as_ref(), holding) {
         Standing::Mine => {
-            // After a loss of memory the wait goes on: a later holder may have been forgotten.
-            if draft.remembers(&finish.era) {
+            // After a loss of memory the wait goes on: a later holder may have been forgotten. Where the record is of the life
+            // in which the lock was confirmed, and the store is not, whoever asks first waits in any case.
+            if draft.has_record_of(&finish.era) {
                 draft.record_mut().until = LeaseInstant::FREE;
             }
             // Who makes an end of a former life's run may know less of it than the record.

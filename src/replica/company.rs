@@ -1,13 +1,15 @@
-//! Ends of runs go to the store together: the first that comes waits a moment, and those that come meanwhile share its call.
-//! Who runs alone waits for nobody, and nobody waits where others may be waiting for the end.
+//! Ends of runs go to the store together: those that come within the same moment share a call, and the moments are those of
+//! the store's clock, so that the calls of all replicas find the server at work. Who runs alone waits for nobody, and nobody
+//! waits where others may be waiting for the end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::Instant;
+use crate::job::UtcMillis;
 
-/// The first waits so long: a part of the second by which every run ends before its lock is over.
-const MOMENT: Duration = Duration::from_millis(20);
+/// Ends are told when the store's clock shows a multiple of this: a part of the second by which every run ends before its
+/// lock is over.
+const MOMENT_MS: i64 = 25;
 
 /// The runs of a replica that are under way.
 #[derive(Debug, Default)]
@@ -16,8 +18,6 @@ pub(super) struct Company(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     members: usize,
-    /// When those that have ended are told of.
-    departure: Option<Instant>,
     /// Nobody waits.
     is_hurried: bool,
 }
@@ -40,16 +40,13 @@ impl Company {
 }
 
 impl Member {
-    /// When to tell of its end, which has come now: at once, if nobody else is under way who might come along.
-    pub(super) fn departure(&self, now: Instant) -> Instant {
-        of(&self.0, |state| {
-            if state.members <= 1 || state.is_hurried {
-                return now;
-            }
-            let next = state.departure.filter(|departure| *departure > now).unwrap_or(now + MOMENT);
-            state.departure = Some(next);
-            next
-        })
+    /// How long to wait before its end is told, which has come when the store's clock shows `now`: not at all, if nobody else
+    /// is under way who might come along.
+    pub(super) fn wait(&self, now: UtcMillis) -> Duration {
+        if of(&self.0, |state| state.members <= 1 || state.is_hurried) {
+            return Duration::ZERO;
+        }
+        Duration::from_millis((MOMENT_MS - now.0.rem_euclid(MOMENT_MS)).unsigned_abs())
     }
 }
 
@@ -67,33 +64,40 @@ fn of<T>(state: &Mutex<State>, what: impl FnOnce(&mut State) -> T) -> T {
 mod tests {
     use super::*;
 
+    const MIDNIGHT: UtcMillis = UtcMillis(1_767_225_600_000);
+
+    fn wait_ms(member: &Member, at_ms: i64) -> u128 {
+        member.wait(UtcMillis(MIDNIGHT.0 + at_ms)).as_millis()
+    }
+
     #[test]
     fn who_is_alone_waits_for_nobody() {
-        let (company, now) = (Company::default(), Instant::now());
+        let company = Company::default();
         let first = company.join();
-        assert_eq!(first.departure(now), now);
+        assert_eq!(wait_ms(&first, 3), 0);
         let second = company.join();
-        assert_eq!(second.departure(now), now + MOMENT);
+        assert_eq!(wait_ms(&first, 3), 22);
         drop(second);
-        assert_eq!(first.departure(now), now);
+        assert_eq!(wait_ms(&first, 3), 0);
     }
 
     #[test]
     fn nobody_waits_where_others_wait_for_the_end() {
-        let (company, now) = (Company::default(), Instant::now());
+        let company = Company::default();
         let (first, _second) = (company.join(), company.join());
         company.hurry(true);
-        assert_eq!(first.departure(now), now);
+        assert_eq!(wait_ms(&first, 24), 0);
         company.hurry(false);
-        assert_eq!(first.departure(now), now + MOMENT);
+        assert_eq!(wait_ms(&first, 24), 1);
     }
 
     #[test]
-    fn who_ends_while_another_waits_goes_with_it() {
-        let (company, now) = (Company::default(), Instant::now());
-        let (first, second) = (company.join(), company.join());
-        let departure = first.departure(now);
-        assert_eq!(second.departure(now + MOMENT / 2), departure);
-        assert_eq!(second.departure(departure), departure + MOMENT, "it has gone");
+    fn who_ends_within_the_same_moment_goes_together_whichever_the_replica() {
+        let (company, elsewhere) = (Company::default(), Company::default());
+        let members = [company.join(), company.join(), elsewhere.join(), elsewhere.join()];
+        for (member, ended_ms) in members.iter().zip([50, 52, 60, 74]) {
+            assert_eq!(i64::try_from(wait_ms(member, ended_ms)), Ok(75 - ended_ms));
+        }
+        assert_eq!(wait_ms(&members[0], 75), 25, "they have gone");
     }
 }

@@ -131,7 +131,7 @@ impl Keeper {
             shop.traffic.rush.over().await;
             self.line.over.cancel();
             let recorded = async {
-                self.rest_until(self.member.departure(Instant::now())).await;
+                self.rest_until(Instant::now() + self.member.wait(shop.store_time())).await;
                 self.record(Request::Finish(finish)).await;
             };
             tokio::join!(recorded, shop.logs.finish(log, count, &ended));

@@ -122,6 +122,22 @@ fn a_finish_sent_again_to_an_older_copy_does_not_let_anyone_in_early() {
 }
 
 #[test]
+fn a_finish_before_anybody_asks_in_another_life_does_not_let_anyone_in_early() {
+    for opens in [true, false] {
+        let mut book = Book::ready(Memory::Forgetful);
+        let old = book.win(tick(0.0));
+        let era = book.server.era.clone();
+        // The copy knows nothing of this life yet, nor of whoever came next in the former one.
+        book.new_era();
+        assert_eq!(book.finish(&old, |finish| finish.era = era), Answer::Finished);
+        if opens {
+            book.open(|_| {});
+        }
+        stays_closed_for_a_lease(book);
+    }
+}
+
+#[test]
 fn an_abandon_sent_again_to_an_older_copy_frees_neither_lock_nor_tick() {
     let mut book = Book::ready(Memory::Forgetful);
     let old = book.win(tick(0.0));

@@ -21,7 +21,7 @@ end
 local function enter(bid, when_created)
   if newer_schema() then return answer('newer_schema', record.schema) end
   if unsynced(bid.expect) then return answer('unsynced') end
-  if era ~= bid.era then return answer('new_era', era) end
+  if era() ~= bid.era then return answer('new_era', era()) end
   if not record then
     local wait = longest_of(bid.lease, 0, bid.largest)
     create(bid.heard, wait, bid.seen)

@@ -1,4 +1,5 @@
--- Invariant: the clock, and which life of the server this is, are read once for all requests of a call.
+-- Invariant: the clock, and which life of the server this is, are read once for all requests of a call, the latter only
+-- where anything rests on it: to the server it is as much work as a claim's other reads and writes.
 -- KEYS: three for each request. ARGV: 1 how many each has; theirs, one after the other.
 local SCHEMA = 1
 local EARLY_TOLERANCE = 200
@@ -11,7 +12,12 @@ local MAX = 9007199254740991
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local era = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+local known_era
+local function era()
+  known_era = known_era or string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
+  return known_era
+end
+
 -- What is told of decisions, and on which channel.
 local told, channel = {}, nil
 
@@ -64,7 +70,7 @@ end
 -- Tells everybody what whoever asks for the tick is told from now on: under this name, with what this reply says of the
 -- record, and with more.
 local function tell(where, job, name, reply, ...)
-  local said = { era, job, name, unpack(reply, 2, 8) }
+  local said = { era(), job, name, unpack(reply, 2, 8) }
   for _, value in ipairs({ ... }) do said[#said + 1] = value end
   told[#told + 1], channel = table.concat(said, '\n'), where
 end

@@ -4,7 +4,7 @@
 -- 9 whether the last word about a pause is known, 10-13 it: at, until, by, why;
 -- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras.
 if newer_schema() then return answer('newer_schema', record.schema) end
-if era ~= ARGV[1] then return answer('new_era', era) end
+if era() ~= ARGV[1] then return answer('new_era', era()) end
 
 local heard, largest, lease, earlier = number(ARGV[2]), number(ARGV[3]), number(ARGV[7]), number(ARGV[17])
 local known = ARGV[8] == '1'

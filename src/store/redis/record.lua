@@ -123,7 +123,7 @@ end
 -- Ticks above `seen` may have been forgotten with the record.
 local function create(heard, wait, seen)
   record = empty()
-  record.era = era
+  record.era = era()
   record.mark = maybe_decided(math.max(now, heard))
   record['until'] = plus(math.max(now, heard), wait)
   record.lease = wait
@@ -157,9 +157,9 @@ end
 
 -- Rule 4. A record without an era was missing, until its holder put it back: anything up to now may be lost.
 local function adopt_era(heard, earlier, largest, lease)
-  if record.era == era then return end
+  if record.era == era() then return end
   if record.era == '' then earlier = math.max(now, heard) end
-  record.era = era
+  record.era = era()
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
   record.settled = plus(now, math.min(record.lease, SETTLING))

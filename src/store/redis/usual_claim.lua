@@ -22,13 +22,13 @@ end
 
 function usual(key, arg)
   local state, run, tick = all_keys[key + 1], all_args[arg + 8], number(all_args[arg + 9])
-  if math.abs(now - number(all_args[arg + 2])) > SYNC_TOLERANCE or all_args[arg + 3] ~= era then return end
+  if math.abs(now - number(all_args[arg + 2])) > SYNC_TOLERANCE or all_args[arg + 3] ~= era() then return end
   if tick > now + EARLY_TOLERANCE then return end
 
   local schema, life, phase, former_run, mark, since, free, former_lease, fence, sched, last, ended, lost, paused, stop,
     stop_for = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence', 'sched', 'last', 'ended',
     'lost', 'paused', 'stop', 'stop_for')
-  if schema ~= text(SCHEMA) or life ~= era or (lost or '') ~= '' or former_run == run then return end
+  if tonumber(schema) ~= SCHEMA or life ~= era() or (lost or '') ~= '' or former_run == run then return end
   local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
   since, free = number(since or '0'), number(free)
   local is_decided = tick <= decided_up_to --[[protection: mark, off: false]]
@@ -51,7 +51,7 @@ function usual(key, arg)
 
   local node, from = all_args[arg + 1], math.max(now, number(all_args[arg + 5]))
   local granted, till = text(math.max(number(fence) + 1, from)), plus(from, number(lease))
-  local at, on, left = text(now), text(tick), text(till - now)
+  local at, on, left = text(now), all_args[arg + 9], text(till - now)
   redis.call('HSET', state, 'fence', granted, 'mark', on, 'until', text(till), 'lease', lease, 'phase', 'running', 'run', run,
     'tick', on, 'tries', '1', 'cause', 'schedule', 'started', at, 'ended', at, 'last', '', 'reason', '', 'owner', node)
   redis.call('SET', all_keys[key + 2], shown(node, run, granted, on, at), 'PX', left)

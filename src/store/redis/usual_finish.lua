@@ -5,10 +5,11 @@ local MAY_BE_ABSENT = { 'reason', 'exit_code', 'signal', 'tail' }
 
 function usual(key, arg)
   local state, run, fence, outcome = all_keys[key + 1], all_args[arg + 1], all_args[arg + 2], all_args[arg + 12]
-  if outcome == 'interrupted' or all_args[arg + 18] ~= era then return end
-  local schema, phase, holder, granted, mark, lease, stop, stop_for = peek(state, 'schema', 'phase', 'run', 'fence', 'mark',
-    'lease', 'stop', 'stop_for')
-  if schema ~= text(SCHEMA) or phase ~= 'running' or holder ~= run or granted ~= fence then return end
+  if outcome == 'interrupted' then return end
+  local schema, life, phase, holder, granted, mark, lease, stop, stop_for = peek(state, 'schema', 'era', 'phase', 'run', 'fence',
+    'mark', 'lease', 'stop', 'stop_for')
+  if tonumber(schema) ~= SCHEMA or phase ~= 'running' or holder ~= run or granted ~= fence then return end
+  if life ~= all_args[arg + 18] then return end
   if (stop or '') ~= '' or (stop_for or '') ~= '' then return end
 
   local started = all_args[arg + 8]
