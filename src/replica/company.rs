@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use crate::job::UtcMillis;
 
-/// Ends are told when the store's clock shows a multiple of this: a part of the second by which every run ends before its
-/// lock is over.
+/// Ends are told so often, by the store's clock: a part of the second by which every run ends before its lock is over.
 const MOMENT_MS: i64 = 25;
+
+/// So long before full seconds, when ticks come, and all that is told at once.
+const BEFORE_TICKS_MS: i64 = 5;
 
 /// The runs of a replica that are under way.
 #[derive(Debug, Default)]
@@ -46,7 +48,8 @@ impl Member {
         if of(&self.0, |state| state.members <= 1 || state.is_hurried) {
             return Duration::ZERO;
         }
-        Duration::from_millis((MOMENT_MS - now.0.rem_euclid(MOMENT_MS)).unsigned_abs())
+        let gone_ms = (now.0 + BEFORE_TICKS_MS).rem_euclid(MOMENT_MS);
+        Duration::from_millis((MOMENT_MS - gone_ms).unsigned_abs())
     }
 }
 
@@ -76,7 +79,7 @@ mod tests {
         let first = company.join();
         assert_eq!(wait_ms(&first, 3), 0);
         let second = company.join();
-        assert_eq!(wait_ms(&first, 3), 22);
+        assert_eq!(wait_ms(&first, 3), 17);
         drop(second);
         assert_eq!(wait_ms(&first, 3), 0);
     }
@@ -86,18 +89,18 @@ mod tests {
         let company = Company::default();
         let (first, _second) = (company.join(), company.join());
         company.hurry(true);
-        assert_eq!(wait_ms(&first, 24), 0);
+        assert_eq!(wait_ms(&first, 994), 0);
         company.hurry(false);
-        assert_eq!(wait_ms(&first, 24), 1);
+        assert_eq!(wait_ms(&first, 994), 1);
     }
 
     #[test]
     fn who_ends_within_the_same_moment_goes_together_whichever_the_replica() {
         let (company, elsewhere) = (Company::default(), Company::default());
         let members = [company.join(), company.join(), elsewhere.join(), elsewhere.join()];
-        for (member, ended_ms) in members.iter().zip([50, 52, 60, 74]) {
-            assert_eq!(i64::try_from(wait_ms(member, ended_ms)), Ok(75 - ended_ms));
+        for (member, ended_ms) in members.iter().zip([45, 52, 60, 69]) {
+            assert_eq!(i64::try_from(wait_ms(member, ended_ms)), Ok(70 - ended_ms));
         }
-        assert_eq!(wait_ms(&members[0], 75), 25, "they have gone");
+        assert_eq!(wait_ms(&members[0], 70), 25, "they have gone");
     }
 }

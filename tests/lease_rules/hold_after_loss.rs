@@ -138,6 +138,18 @@ fn a_finish_before_anybody_asks_in_another_life_does_not_let_anyone_in_early() {
 }
 
 #[test]
+fn who_renewed_in_another_life_that_the_record_does_not_know_keeps_the_lock_as_long_as_it_was_granted() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let holding = book.win(tick(0.0));
+    book.new_era();
+    book.renew(&holding);
+    let until = book.record().until;
+    assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+    assert_eq!(book.record().until, until);
+    stays_closed_for_a_lease(book);
+}
+
+#[test]
 fn an_abandon_sent_again_to_an_older_copy_frees_neither_lock_nor_tick() {
     let mut book = Book::ready(Memory::Forgetful);
     let old = book.win(tick(0.0));

@@ -64,6 +64,9 @@ const USUAL: [&str; 3] = ["won", "decided", "finished"];
 /// Each of them is met so often.
 const USUAL_MET: usize = 100;
 
+/// So often a run ends in the life that its record is of, and which is the server's no more.
+const FORMER_MET: usize = 10;
+
 /// What histories reached.
 #[derive(Debug, Default)]
 struct Reached {
@@ -73,6 +76,8 @@ struct Reached {
     joined: usize,
     /// Answers to requests that were not left to the rules.
     usual: BTreeMap<&'static str, usize>,
+    /// Of them, ends of runs on a record of another life than the server's.
+    former: usize,
 }
 
 impl Reached {
@@ -96,7 +101,8 @@ impl Reached {
         let joined = (self.joined == 0).then_some("an entry that goes on");
         let usual =
             USUAL.into_iter().filter(|answer| self.usual.get(answer).is_none_or(|met| *met < USUAL_MET));
-        answers.chain(entries).chain(joined).chain(usual).collect()
+        let former = (self.former < FORMER_MET).then_some("an end of a former life");
+        answers.chain(entries).chain(joined).chain(usual).chain(former).collect()
     }
 }
 
@@ -200,6 +206,8 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
             return Err(format!("SOLOCRON_TEST_SEED={seed}, step {step}: mirrored {mirrored}, held {held}"));
         }
         reached.add(&request, &decision, is_usual);
+        let is_former = record.as_ref().is_some_and(|record| record.era != pair.era);
+        reached.former += usize::from(is_former && is_usual && matches!(request, Request::Finish(_)));
         reached.joined += before + decision.entries.len() - by_scripts.history.len();
         pair.go_on_from(&by_scripts);
         record = by_scripts.record;

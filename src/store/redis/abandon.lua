@@ -3,10 +3,10 @@
 if newer_schema() then return answer('newer_schema', record.schema) end
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
 
+local remembers = ARGV[2] == era()
 drop_mirror()
 -- Of another schedule nobody would claim the tick again.
 local edited = ARGV[3] == '1' or record.cause ~= 'manual' and record.tick <= record.since
-local remembers = ARGV[2] == era()
 local before = record['until']
 if record.cause == 'rerun' and remembers then
   -- The tick stays decided, as it was before.

@@ -85,11 +85,13 @@ impl History {
             mark: record.mark,
             ..other.holding.clone()
         };
+        // The record may be of another life than the server's.
+        let era = if self.one_in(4) { self.era.clone() } else { record.era.clone() };
         match self.rng.random_range(0..6) {
-            0 => Finish { holding: other.holding.clone(), era: self.era.clone(), ..other },
+            0 => Finish { holding: other.holding.clone(), era, ..other },
             1 => Finish { holding: Holding { fence: other.holding.fence, ..holding }, ..other },
             2 => Finish { holding: Holding { run: other.holding.run, ..holding }, ..other },
-            _ => Finish { holding, era: self.era.clone(), ended: now, ..other },
+            _ => Finish { holding, era, ended: now, ..other },
         }
     }
 }
