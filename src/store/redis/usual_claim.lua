@@ -46,8 +46,10 @@ function usual(key, arg)
   -- It is claimed as such, by one that may run it.
   if all_args[arg + 19] ~= '0' or all_args[arg + 21] ~= '' then return end
   local lease = all_args[arg + 10]
+  -- A record that was opened and never granted waits only as long as it was opened for.
   local longest = math.max(number(lease), number(former_lease), number(all_args[arg + 6]))
-  if free > 0 and (free > now or number(all_args[arg + 4]) < longest) then return end
+  local needed = has_run and longest or number(former_lease)
+  if free > 0 and (free > now or number(all_args[arg + 4]) < needed) then return end
 
   local node, from = all_args[arg + 1], math.max(now, number(all_args[arg + 5]))
   local granted, till = text(math.max(number(fence) + 1, from)), plus(from, number(lease))
