@@ -46,8 +46,8 @@ function usual(key, arg)
   -- It is claimed as such, by one that may run it.
   if all_args[arg + 19] ~= '0' or all_args[arg + 21] ~= '' then return end
   local lease = all_args[arg + 10]
-  -- A record that was opened and never granted waits only as long as it was opened for.
   local longest = math.max(number(lease), number(former_lease), number(all_args[arg + 6]))
+  -- A record that was opened and never granted waits only as long as it was opened for.
   local needed = has_run and longest or number(former_lease)
   if free > 0 and (free > now or number(all_args[arg + 4]) < needed) then return end
 
