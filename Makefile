@@ -39,6 +39,7 @@ TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc 
 
 # A commit that has passed passes again: chance is for `make random`.
 test: export PROPTEST_RNG_SEED = 1
+test: export SOLOCRON_TEST_SEED = 1
 test: tools
 	$(CARGO) nextest run $(FEATURES)
 	$(CARGO) test --doc $(FEATURES)
@@ -63,9 +64,10 @@ weeks:
 
 random: export PROPTEST_CASES = $(CASES)
 random: export PROPTEST_RNG_SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
-random:
+random: export SOLOCRON_TEST_SEED = $(PROPTEST_RNG_SEED)
+random: tools
 	@echo "SEED=$$PROPTEST_RNG_SEED"
-	$(CARGO) nextest run $(FEATURES) --profile campaign --lib --test lease_rules --test schedule_oracle
+	$(CARGO) nextest run $(FEATURES) --profile campaign --lib --test lease_rules --test schedule_oracle --test redis_scripts
 
 rolling: tools
 	SOLOCRON_CLUSTER_SECONDS=$(SECONDS) $(CARGO) nextest run $(FEATURES) --profile campaign --test cluster \

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::config::{self, Overrides, Problem, SourceError, StoreUrl};
 use crate::job::{ClusterName, JobName, JobSpec};
-use crate::store::Store;
+use crate::store::{LocalStore, Store};
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
@@ -68,7 +68,7 @@ impl Place {
             StoreUrl::Local => state_dir(global.state_dir.as_deref())?,
             StoreUrl::LocalPath(_) | StoreUrl::Redis(_) => PathBuf::new(),
         };
-        open_store(&self.store, &self.cluster, &folder)
+        open_store(&self.store, &self.cluster, &folder, LocalStore::start)
     }
 }
 

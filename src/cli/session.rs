@@ -4,10 +4,10 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::clock::SystemClock;
+use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Overrides, Problem, Source, StoreUrl};
 use crate::job::ClusterName;
-use crate::store::{LocalStore, RedisStore, Store};
+use crate::store::{LocalStore, RedisStore, Store, StoreError};
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
@@ -51,7 +51,7 @@ impl Session {
 
     /// Starts to connect to the store. Needs a running runtime.
     pub(crate) fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
-        open_store(&self.config.store, &self.config.cluster, &self.state_dir)
+        open_store(&self.config.store, &self.config.cluster, &self.state_dir, LocalStore::start)
     }
 
     /// Fails where the store is a file that nobody has made yet.
@@ -78,20 +78,25 @@ impl Session {
     /// reads would own its file, and learn nothing.
     pub(crate) async fn reach_store(&self) -> Result<Arc<dyn Store>, Failure> {
         self.expect_store_file()?;
-        let store = self.open_store()?;
+        let start = LocalStore::start_patient;
+        let store = open_store(&self.config.store, &self.config.cluster, &self.state_dir, start)?;
         store.ready().await.map_err(|error| Failure::store(&store.label(), &error))?;
         Ok(store)
     }
 }
 
-/// Starts to connect to a store. Needs a running runtime.
+/// Starts a local store.
+pub(crate) type StartLocal = fn(&Path, ClusterName, Box<dyn Clock>) -> Result<LocalStore, StoreError>;
+
+/// Starts to connect to a store, a local one by `start`. Needs a running runtime.
 pub(crate) fn open_store(
     url: &StoreUrl,
     cluster: &ClusterName,
     state_dir: &Path,
+    start: StartLocal,
 ) -> Result<Arc<dyn Store>, Failure> {
     let local = |path: &Path| -> Result<Arc<dyn Store>, Failure> {
-        let store = LocalStore::start(path, cluster.clone(), Box::new(SystemClock));
+        let store = start(path, cluster.clone(), Box::new(SystemClock));
         let store = store.map_err(|error| Failure::new(Exit::StoreUnreachable, error.to_string()))?;
         Ok(Arc::new(store))
     };

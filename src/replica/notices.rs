@@ -83,6 +83,7 @@ impl Driver {
                 self.hear_pausing(job, record.pausing());
                 self.hear_stop(job, &record);
                 self.hear_cut_short(job, &record);
+                self.hear_free(job, &record);
                 self.hear_order(job, &record);
             }
         }
@@ -102,6 +103,17 @@ impl Driver {
         let now = self.shop.now();
         if let (Some(rerun), Some(contest)) = (record.cut_short(), self.contests.get_mut(job)) {
             contest.hear_of_rerun(Some(&rerun), now);
+            self.look_at(job, now);
+        }
+    }
+
+    /// The record tells that nobody holds the lock, perhaps as it was removed: whoever waits for it asks. For a rerun,
+    /// replicas take turns.
+    fn hear_free(&mut self, job: &JobName, record: &Record) {
+        let now = self.shop.now();
+        let Some(contest) = self.contests.get_mut(job) else { return };
+        if !record.is_running() && contest.rerun_at_hand(now).is_none() {
+            contest.hurry(now);
             self.look_at(job, now);
         }
     }

@@ -77,7 +77,10 @@ impl Stage {
         let log = |event: &Value| match event["message"].as_str() {
             Some("run started") => true,
             // Just after the start it waits for nobody.
-            Some("tick waits for the lock") => event["holder"].is_string(),
+            // Who holds it waits as well, with the next tick.
+            Some("tick waits for the lock") => {
+                event["holder"].is_string() && event["holder"] != event["node"]
+            }
             Some("tick decided elsewhere") => event["outcome"] == "running",
             _ => false,
         };

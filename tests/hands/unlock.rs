@@ -1,10 +1,20 @@
 //! Removing a lock.
 
+use std::time::Duration;
+
 use nix::sys::signal::Signal;
+use solocron::clock::{Clock, SystemClock};
+use solocron::lease::BootInstant;
 
 use crate::stage::{Place, Stage};
 
-const LONG: &str = "[jobs.long]\nschedule = \"* * * * * *\"\nlease = \"60s\"\nstart_deadline = \"1h\"\nshell = \"sleep 600\"\n";
+const LONG: &str = "[jobs.long]\nschedule = \"* * * * * *\"\nlease = \"90s\"\nstart_deadline = \"1h\"\nshell = \"sleep 600\"\n";
+
+/// Who waits for a lock asks for it so often: a part of the lease.
+const ASKS_EVERY: Duration = Duration::from_secs(15);
+
+/// Some come right after the start; by the second after these the holder has missed a renewal and more.
+const QUESTIONS: usize = 6;
 
 pub(crate) fn the_lock_of_a_replica_that_is_gone_is_removed_and_of_a_living_one_not(place: Place) {
     let mut stage = Stage::start(place, LONG);
@@ -15,23 +25,35 @@ pub(crate) fn the_lock_of_a_replica_that_is_gone_is_removed_and_of_a_living_one_
     assert!(refused.contains("is not removed") && refused.contains("solocron kill long"), "{refused}");
 
     stage.n(holder).signal(Signal::SIGKILL);
-    // It is silent once it has missed its heartbeats and a renewal; the other asks for the lock now and then.
-    let said = loop {
-        stage.n(3 - holder).wait_for_event("tick waits for the lock");
-        let unasked = stage.give(&["unlock", "long"]).expect_code(1).log;
-        let said = stage.give(&["unlock", "long", "--force"]);
-        if said.status.success() {
-            assert!(unasked.contains("remove the lock? [y/N]") || unasked.contains("is heard"), "{unasked}");
-            break said.log;
-        }
-        assert!(said.log.contains("is not removed"), "{}", said.log);
-    };
+    let (asked, said) = removed(&mut stage, 3 - holder);
     assert!(said.contains(&run), "{said}");
     stage.n(3 - holder).wait_for_event("run started");
+    let waited = SystemClock.boot().since(asked);
+    assert!(waited < ASKS_EVERY, "it was not told that the lock is free, and asked again after {waited:?}");
+
     let history = stage.ask(&["history", "long"]);
     let is_it = |entry: &&serde_json::Value| entry["run"] == run.as_str();
     let entry = history.as_array().and_then(|all| all.iter().find(is_it)).expect("its entry");
     assert_eq!((&entry["outcome"], &entry["reason"]), (&"interrupted".into(), &"node_lost".into()));
     stage.give(&["pause", "long"]).expect_code(0);
     stage.give(&["kill", "long"]).expect_code(0);
+}
+
+/// Removes the lock once its holder has been silent for long enough, which is looked at whenever the other replica has just
+/// asked for it: when that was, and what was said of the removal.
+fn removed(stage: &mut Stage, waiting: usize) -> (BootInstant, String) {
+    let mut refusals = Vec::new();
+    for _ in 0..QUESTIONS {
+        stage.n(waiting).wait_for_event("tick waits for the lock");
+        let asked = SystemClock.boot();
+        let unasked = stage.give(&["unlock", "long"]).expect_code(1).log;
+        let said = stage.give(&["unlock", "long", "--force"]);
+        if said.status.success() {
+            assert!(unasked.contains("remove the lock? [y/N]") || unasked.contains("is heard"), "{unasked}");
+            return (asked, said.log);
+        }
+        assert!(said.log.contains("is not removed"), "{}", said.log);
+        refusals.push(said.log);
+    }
+    panic!("the lock was never removed:\n{}", refusals.concat());
 }

@@ -170,6 +170,29 @@ async fn a_file_that_another_process_keeps_is_refused_and_nothing_is_applied() {
 }
 
 #[tokio::test]
+async fn a_command_that_a_person_gave_outwaits_replicas() {
+    let world = World::local();
+    let replica = world.opened().await;
+    let World::Local(folder) = &world else { unreachable!("it was made local") };
+    let path = folder.path().join("store.db");
+    let patient = LocalStore::start_patient(&path, cluster(), Box::new(SystemClock)).expect("a boot id");
+    patient.ready().await.expect("a free file");
+    let other = Connection::open(&path).expect("a store");
+    other.execute_batch("BEGIN IMMEDIATE").expect("a free file");
+
+    let jobs = [job()];
+    let given_up = async {
+        let answer = replica.store.records(&jobs).await;
+        other.execute_batch("COMMIT").expect("our own transaction");
+        answer
+    };
+    let (given_up, waited_for) = tokio::join!(given_up, patient.records(&jobs));
+
+    assert!(matches!(given_up, Err(StoreError::Refused(_))), "{given_up:?}");
+    assert!(matches!(waited_for.as_deref(), Ok([Some(_)])), "{waited_for:?}");
+}
+
+#[tokio::test]
 async fn a_mark_is_never_moved_by_a_wall_clock_that_was_stepped_back() {
     let world = World::local();
     let replica = world.opened().await;

@@ -18,7 +18,7 @@ use super::scenario::Length;
 use super::witness::{Broken, Violation, named};
 use super::world::{Event, Happening, World};
 
-/// Answers are waited for so long: `RESPONSE_TIMEOUT` of the Redis client, `ANSWER_TIMEOUT` of the embedded store.
+/// Answers are waited for so long: `RESPONSE_TIMEOUT` of the Redis client, `Patience` of the embedded store.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOCAL_PATIENCE: Duration = Duration::from_secs(4);
 

@@ -7,7 +7,7 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use crate::lease::BootInstant;
 
-/// However many runs come at once, no more guards than this wait for them: each takes some 100 KiB.
+/// However many runs come at once, no more guards than this wait for them: each takes some 150 KiB, with the process below it.
 const MOST: usize = 512;
 
 /// And no more than one for so many files that the replica may have open: a run takes six.

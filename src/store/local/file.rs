@@ -9,8 +9,24 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::store::StoreError;
 
-/// A transaction waits this long for those of other replicas, which take as long as the disk to be sure of a page.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a process waits for others and for the disk.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// A transaction, for those of other processes, which take as long as the disk to be sure of a page.
+    pub(super) transaction: Duration,
+    /// An answer: longer than a transaction waits.
+    pub(super) answer: Duration,
+}
+
+impl Patience {
+    /// Of replicas: leases do not wait, and all that is asked is asked again.
+    pub(super) const OF_REPLICAS: Self =
+        Self { transaction: Duration::from_secs(2), answer: Duration::from_secs(4) };
+
+    /// Of commands that people give, who would have to give them again.
+    pub(super) const OF_PEOPLE: Self =
+        Self { transaction: Duration::from_secs(10), answer: Duration::from_secs(12) };
+}
 
 /// Each time another replica got in between; more than a machine has replicas.
 const SWITCH_ATTEMPTS: u32 = 100;
@@ -34,8 +50,8 @@ pub(super) struct File {
 
 impl File {
     /// Opens the file, making it and its folder where they are missing.
-    pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        let connection = connect(path)?;
+    pub(super) fn open(path: &Path, patience: Patience) -> Result<Self, StoreError> {
+        let connection = connect(path, patience)?;
         Ok(Self { connection, path: path.to_owned(), identity: identity(path) })
     }
 
@@ -57,7 +73,7 @@ fn identity(path: &Path) -> Identity {
     })
 }
 
-fn connect(path: &Path) -> Result<Connection, StoreError> {
+fn connect(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
     let shown = path.display();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder).map_err(|error| {
@@ -66,7 +82,7 @@ fn connect(path: &Path) -> Result<Connection, StoreError> {
     refuse_remote(folder)?;
     let failed = |error: rusqlite::Error| StoreError::NotSent(format!("local store {shown}: {error}"));
     let connection = Connection::open(path).map_err(failed)?;
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    connection.busy_timeout(patience.transaction).map_err(failed)?;
     switch_to_wal(&connection).map_err(failed)?;
     // Fence and mark must survive a power cut once they were told.
     connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;

@@ -11,8 +11,9 @@ use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
 use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store, StoreError, fail_from};
 
+use super::file::Patience;
 use super::inspect::inspect;
-use super::worker::{ANSWER_TIMEOUT, Desk, Worker};
+use super::worker::{Desk, Worker};
 
 /// Requests made at once that share a transaction at the most: it takes some 10 ms, which other replicas wait for.
 const BATCH: usize = 1_000;
@@ -33,9 +34,27 @@ impl LocalStore {
     /// Starts without waiting for the file, which is opened, or made, by the first request that succeeds. Leases are
     /// measured by `clock`'s boot time.
     pub fn start(path: &Path, cluster: ClusterName, clock: Box<dyn Clock>) -> Result<Self, StoreError> {
+        Self::start_with(Patience::OF_REPLICAS, path, cluster, clock)
+    }
+
+    /// The same for a command that a person gave: it waits longer for a busy disk, and for other processes.
+    pub fn start_patient(
+        path: &Path,
+        cluster: ClusterName,
+        clock: Box<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        Self::start_with(Patience::OF_PEOPLE, path, cluster, clock)
+    }
+
+    fn start_with(
+        patience: Patience,
+        path: &Path,
+        cluster: ClusterName,
+        clock: Box<dyn Clock>,
+    ) -> Result<Self, StoreError> {
         let era =
             boot_id().map_err(|error| StoreError::NotSent(format!("local store: no boot id: {error}")))?;
-        let worker = Worker::start(Desk { path: path.to_owned(), cluster, clock, era: Era(era) })?;
+        let worker = Worker::start(Desk { path: path.to_owned(), cluster, clock, era: Era(era), patience })?;
         Ok(Self { path: path.to_owned(), worker })
     }
 }
@@ -48,8 +67,8 @@ impl Store for LocalStore {
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply> {
         let (job, request) = (job.clone(), request.clone());
         let limit = match &request {
-            Request::Renew(renew) => renew.patience().min(ANSWER_TIMEOUT),
-            _ => ANSWER_TIMEOUT,
+            Request::Renew(renew) => renew.patience().min(self.worker.patience),
+            _ => self.worker.patience,
         };
         Box::pin(self.worker.ask_within(limit, move |tables, server| tables.decide(&job, &request, server)))
     }

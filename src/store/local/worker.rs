@@ -13,18 +13,17 @@ use crate::job::{ClusterName, format_duration};
 use crate::lease::{Era, LeaseInstant, Memory, Server};
 use crate::store::StoreError;
 
-use super::file::{BUSY_TIMEOUT, File};
+use super::file::{File, Patience};
 use super::tables::{TableError, Tables, begin};
 
 /// Requests that share one transaction at the most; more would only make the first wait longer.
 const BATCH: usize = 256;
 
-/// Answers come within this long, or the request is given up: longer than a transaction waits for others.
-pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
-
 /// The thread, as seen by those who ask it. It ends when this is dropped.
 pub(super) struct Worker {
     asks: mpsc::Sender<Box<dyn Ask>>,
+    /// Answers come within this long, or the request is given up.
+    pub(super) patience: Duration,
 }
 
 /// What the thread needs.
@@ -33,6 +32,7 @@ pub(super) struct Desk {
     pub(super) cluster: ClusterName,
     pub(super) clock: Box<dyn Clock>,
     pub(super) era: Era,
+    pub(super) patience: Patience,
 }
 
 /// A request under way: performed inside a transaction, answered after its commit.
@@ -83,11 +83,12 @@ impl Worker {
     /// Starts the thread.
     pub(super) fn start(desk: Desk) -> Result<Self, StoreError> {
         let (asks, inbox) = mpsc::channel::<Box<dyn Ask>>();
+        let patience = desk.patience.answer;
         std::thread::Builder::new()
             .name("local-store".to_owned())
             .spawn(move || serve(&desk, &inbox))
             .map_err(|error| StoreError::NotSent(format!("local store: cannot start its thread: {error}")))?;
-        Ok(Self { asks })
+        Ok(Self { asks, patience })
     }
 
     /// Performs `perform` inside a transaction that writes, and waits for its commit.
@@ -96,7 +97,7 @@ impl Worker {
         T: Send + 'static,
         F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send + 'static,
     {
-        self.ask_within(ANSWER_TIMEOUT, perform).await
+        self.ask_within(self.patience, perform).await
     }
 
     /// The same, and waits no longer than `limit`.
@@ -137,7 +138,7 @@ fn serve(desk: &Desk, inbox: &mpsc::Receiver<Box<dyn Ask>>) {
 fn at_hand<'a>(file: &'a mut Option<File>, desk: &Desk) -> Result<&'a File, StoreError> {
     if file.as_ref().is_none_or(|file| !file.is_still_there()) {
         *file = None;
-        *file = Some(File::open(&desk.path)?);
+        *file = Some(File::open(&desk.path, desk.patience)?);
     }
     Ok(file.as_ref().expect("it was just opened"))
 }
@@ -147,7 +148,7 @@ fn transact(desk: &Desk, file: &File, batch: &mut [Box<dyn Ask>]) -> Result<(), 
     let transaction = begin(&file.connection).map_err(|error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy) => StoreError::Refused(format!(
             "local store: another replica has been writing for {}; is the disk too busy?",
-            format_duration(BUSY_TIMEOUT)
+            format_duration(desk.patience.transaction)
         )),
         _ => refused(error),
     })?;
