@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use crate::c_program::compile;
 use crate::plan::Plan;
 use crate::process::descendants;
-use crate::witness::{self, Witnessed, check};
+use crate::witness::{self, Violation, Witnessed, check};
 
 /// No single thing that these tests wait for takes longer than this, however busy the machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -212,8 +212,23 @@ impl Cluster {
         // First starts wait two seconds, and so may cover the tick after them: that one is skipped by right.
         let settled_ms = runs.iter().map(|run| run.tick_ms).min().unwrap_or_default() + WARM_UP_MS;
         runs.retain(|run| run.tick_ms >= settled_ms);
-        assert_eq!(check(&runs, period_ms), [], "{}", self.log);
+        let mut found = check(&runs, period_ms);
+        found.retain(|violation| !self.came_during_a_run(violation));
+        assert_eq!(found, [], "{}", self.log);
         runs
+    }
+
+    /// Whether it is a tick that came while the one before was still being run, by the log: on a busy machine a short run
+    /// may take longer than until the next tick, which is skipped by right.
+    fn came_during_a_run(&self, violation: &Violation) -> bool {
+        let Violation::Missed { job, tick_ms } = violation else { return false };
+        let events = self.log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let ends = events.filter(|event| event["message"] == "run ended" && event["job"] == job.as_str());
+        ends.into_iter().any(|end| {
+            let tick = end["tick"].as_str().and_then(|tick| tick.parse::<Timestamp>().ok());
+            let (from, took) = (tick.expect("its tick").as_millisecond(), end["took_ms"].as_i64());
+            (from + 1..=from + took.expect("how long it took")).contains(tick_ms)
+        })
     }
 
     /// Drains all replicas, and reads what the jobs wrote down.
