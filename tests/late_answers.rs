@@ -1,29 +1,30 @@
 //! A claim whose answer comes when its run could not end in time any more, because the machine slept or the process was
 //! stopped meanwhile, or when its job was edited: nothing is started under it, and the tick is given back, and claimed anew
-//! if it still is one. The clock is the test's own; the replica, its store and its job are real.
+//! if it still is one. What is granted ahead of its instant begins at it. The clock is the test's own; the replica, its
+//! store and its job are real.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use solocron::clock::{Clock, SystemClock, Waiting, Woke};
 use solocron::config::{Config, Overrides, Source, load};
 use solocron::job::{ClusterName, JobName, NodeName, Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Answer, BootInstant, Record, Reply, Request};
+use solocron::lease::{Act, Answer, BootInstant, Entry, Operate, Record, Reply, Request};
 use solocron::replica::{Event, Events, Job, Ledger, Reload, Replica, Stop};
 use solocron::run::{Guards, JobOutput, LogRetention, RunLogs};
 use solocron::store::{Answered, Beat, Concern, Hint, JobEntries, LocalStore, Pulse, Replied, Store};
 use tempfile::TempDir;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 /// Nothing here takes longer than this, however busy the machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The wall clock shows this when the test starts: some seconds before noon, so that the record is open by then.
-const BEGUN: UtcMillis = UtcMillis(1_767_268_800_000 - 4_000);
+const BEGUN: UtcMillis = UtcMillis(NOON.0 - 4_000);
 
 /// Longer than the lease, and shorter than the start deadline.
 const SLEPT: Duration = Duration::from_secs(60);
@@ -35,11 +36,34 @@ cluster = { store = "local" }
 jobs.noon = { schedule = "0 12 * * *", lease = "5s", start_deadline = "30m", shell = "echo ran >> \"$RAN\"" }
 "#;
 
-/// The machine's own pace; sleep is added to both clocks, as they count it.
+/// When the job's tick comes.
+const NOON: UtcMillis = UtcMillis(1_767_268_800_000);
+
+/// The machine's own pace; sleep is added to both clocks, as they count it. Time may stand still for a while.
 #[derive(Debug, Clone)]
 struct SleepyClock {
     begun: BootInstant,
     slept_ms: Arc<AtomicU64>,
+    stands: Arc<Mutex<Stands>>,
+}
+
+/// Since when time stands still, and for how long it did before.
+#[derive(Debug, Default)]
+struct Stands {
+    since: Option<BootInstant>,
+    before: Duration,
+}
+
+impl SleepyClock {
+    fn stand(&self) {
+        self.stands.lock().expect("nobody panics").since = Some(SystemClock.boot());
+    }
+
+    fn go_on(&self) {
+        let mut stands = self.stands.lock().expect("nobody panics");
+        let since = stands.since.take().expect("it stands");
+        stands.before += SystemClock.boot().since(since);
+    }
 }
 
 impl Clock for SleepyClock {
@@ -48,7 +72,9 @@ impl Clock for SleepyClock {
     }
 
     fn boot(&self) -> BootInstant {
-        SystemClock.boot().plus(Duration::from_millis(self.slept_ms.load(Ordering::SeqCst)))
+        let stands = self.stands.lock().expect("nobody panics");
+        let slept = Duration::from_millis(self.slept_ms.load(Ordering::SeqCst));
+        BootInstant(stands.since.unwrap_or_else(|| SystemClock.boot()).0 + slept - stands.before)
     }
 
     fn wait_until(&self, at: UtcMillis) -> Waiting<'_> {
@@ -68,7 +94,9 @@ impl Clock for SleepyClock {
 enum OnTheWay {
     /// The machine sleeps.
     Sleep,
-    /// The test does something.
+    /// Time stands still from then on.
+    Stand,
+    /// Time stands still, and the test does something.
     Hold { reached: Notify, pass: Notify },
 }
 
@@ -91,7 +119,9 @@ impl Store for SleptThrough {
                         let slept_ms = u64::try_from(SLEPT.as_millis()).expect("a minute");
                         self.clock.slept_ms.fetch_add(slept_ms, Ordering::SeqCst);
                     }
+                    OnTheWay::Stand => self.clock.stand(),
                     OnTheWay::Hold { reached, pass } => {
+                        self.clock.stand();
                         reached.notify_one();
                         pass.notified().await;
                     }
@@ -148,7 +178,7 @@ impl Store for SleptThrough {
 
 /// A store in this folder.
 fn store_in(folder: &Path, on_the_way: OnTheWay) -> Arc<SleptThrough> {
-    let clock = SleepyClock { begun: SystemClock.boot(), slept_ms: Arc::default() };
+    let clock = SleepyClock { begun: SystemClock.boot(), slept_ms: Arc::default(), stands: Arc::default() };
     let cluster = ClusterName::parse("test").expect("a name");
     let store = LocalStore::start(&folder.join("store.db"), cluster, Box::new(clock.clone()));
     let store = store.expect("a boot id");
@@ -224,9 +254,171 @@ async fn a_grant_that_is_heard_of_past_its_deadline_starts_nothing_and_its_tick_
     assert!(matches!(&entries[..], [one] if one.run == Some(run.run)), "{entries:?}");
 }
 
-/// Loads this file while the first grant is on the way back, and gives back what the store has of the job once an event
-/// is there that `is_last`, and what the job wrote.
-async fn load_during_the_claim(text: &str, is_last: impl Fn(&Event) -> bool) -> (Record, usize, String) {
+#[tokio::test]
+async fn a_grant_that_is_heard_of_past_the_start_deadline_starts_nothing_though_the_lock_is_its_own() {
+    let folder = TempDir::new().expect("a folder for temporary files");
+    let store = store_in(folder.path(), OnTheWay::Sleep);
+    let events = Events::of(NodeName::parse("n1").expect("a name"));
+    let (mut heard, stop) = (events.listen(), Stop::default());
+    let jobs = loaded(folder.path(), &JOBS.replace("\"5s\"", "\"10m\"").replace("\"30m\"", "\"2s\"")).1;
+    let replica = Replica { jobs, ..replica(folder.path(), &store, &events) };
+    let running = tokio::spawn(replica.run(stop.clone()));
+    let told = tokio::time::timeout(DEADLINE, async {
+        loop {
+            match &*heard.recv().await.expect("the replica goes on") {
+                Event::RunStarted { .. } => panic!("its start deadline is over"),
+                Event::TickConsumed { .. } => return,
+                _ => {}
+            }
+        }
+    });
+    told.await.expect("in time");
+    stop.drain.cancel();
+    running.await.expect("no panic").expect("a good end");
+    let job = [JobName::parse("noon").expect("a name")];
+    let entries = store.history(&job, 10).await.expect("history").remove(0).1;
+    let late = Verdict::because(Outcome::Missed, Reason::Late);
+    assert!(matches!(&entries[..], [one] if one.verdict() == late), "{entries:?}");
+    assert!(!folder.path().join("ran").exists(), "nothing ran");
+}
+
+/// Time stands still before noon, with the tick granted ahead of its instant, and its run's sign put up.
+struct BeforeNoon {
+    folder: TempDir,
+    store: Arc<SleptThrough>,
+    heard: broadcast::Receiver<Arc<Event>>,
+    stop: Stop,
+    running: tokio::task::JoinHandle<()>,
+}
+
+impl BeforeNoon {
+    async fn reach(jobs: &str) -> Self {
+        let folder = TempDir::new().expect("a folder for temporary files");
+        let store = store_in(folder.path(), OnTheWay::Stand);
+        let events = Events::of(NodeName::parse("n1").expect("a name"));
+        let (mut heard, stop) = (events.listen(), Stop::default());
+        let replica =
+            Replica { jobs: loaded(folder.path(), jobs).1, ..replica(folder.path(), &store, &events) };
+        let running = replica.run(stop.clone());
+        let running = tokio::spawn(async move { running.await.expect("a good end") });
+        let signs = || std::fs::read_dir(folder.path().join("runs/noon")).into_iter().flatten().flatten();
+        let is_up = |file: std::fs::DirEntry| file.path().extension().is_some_and(|kind| kind == "running");
+        let up = tokio::time::timeout(DEADLINE, async {
+            while !signs().any(is_up) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        up.await.expect("in time");
+        assert!(store.clock.utc() < NOON, "it was granted ahead of its instant");
+        while let Ok(event) = heard.try_recv() {
+            assert!(!matches!(*event, Event::RunStarted { .. }), "it is not noon yet");
+        }
+        Self { folder, store, heard, stop, running }
+    }
+
+    /// Time goes on, after the machine has slept for so long. Gives back how many runs were given up, and what the store and
+    /// the job have written, once an event is there that `is_last`.
+    async fn go_on(mut self, slept: Duration, is_last: impl Fn(&Event) -> bool) -> Played {
+        let slept_ms = u64::try_from(slept.as_millis()).expect("short");
+        self.store.clock.slept_ms.fetch_add(slept_ms, Ordering::SeqCst);
+        self.store.clock.go_on();
+        let mut given_up = 0;
+        let played = tokio::time::timeout(DEADLINE, async {
+            loop {
+                let event = self.heard.recv().await.expect("the replica goes on");
+                given_up += usize::from(is_given_back(&event));
+                let begins = matches!(*event, Event::RunStarted { .. });
+                assert!(!begins || self.store.clock.utc() >= NOON, "it begins too early");
+                if is_last(&event) {
+                    return;
+                }
+            }
+        });
+        played.await.expect("in time");
+        self.stop.drain.cancel();
+        self.running.await.expect("no panic");
+        let job = [JobName::parse("noon").expect("a name")];
+        let entries = self.store.history(&job, 10).await.expect("history").remove(0).1;
+        let record = self.store.records(&job).await.expect("a record").remove(0).expect("it was opened");
+        let ran = std::fs::read_to_string(self.folder.path().join("ran")).unwrap_or_default();
+        Played { given_up, entries, record, ran }
+    }
+}
+
+/// What comes of it.
+struct Played {
+    given_up: usize,
+    entries: Vec<Entry>,
+    record: Record,
+    ran: String,
+}
+
+fn is_given_back(event: &Event) -> bool {
+    matches!(event, Event::ClaimAbandoned { .. })
+}
+
+fn is_end(event: &Event) -> bool {
+    matches!(event, Event::RunEnded { .. })
+}
+
+#[tokio::test]
+async fn what_is_granted_ahead_of_its_instant_begins_at_it() {
+    let Played { given_up, entries, ran, .. } =
+        BeforeNoon::reach(JOBS).await.go_on(Duration::ZERO, is_end).await;
+    assert_eq!((given_up, ran.as_str()), (0, "ran\n"));
+    assert!(matches!(&entries[..], [one] if one.started == Some(NOON)), "{entries:?}");
+}
+
+#[tokio::test]
+async fn a_machine_that_sleeps_before_the_instant_starts_nothing_under_the_old_lock_and_the_tick_runs_once_under_another()
+ {
+    let Played { given_up, entries, ran, .. } = BeforeNoon::reach(JOBS).await.go_on(SLEPT, is_end).await;
+    assert_eq!((given_up, ran.as_str()), (1, "ran\n"));
+    let began_late = |one: &Entry| one.started.is_some_and(|started| started >= NOON.plus(SLEPT / 2));
+    assert!(matches!(&entries[..], [one] if began_late(one)), "{entries:?}");
+}
+
+#[tokio::test]
+async fn a_machine_that_sleeps_past_the_start_deadline_starts_nothing_though_the_lock_is_its_own() {
+    let jobs = JOBS.replace("\"5s\"", "\"10m\"").replace("\"30m\"", "\"2s\"");
+    let is_told = |event: &Event| matches!(event, Event::TickConsumed { .. });
+    let Played { given_up, entries, ran, .. } = BeforeNoon::reach(&jobs).await.go_on(SLEPT, is_told).await;
+    assert_eq!((given_up, ran.as_str()), (1, ""));
+    let late = Verdict::because(Outcome::Missed, Reason::Late);
+    assert!(matches!(&entries[..], [one] if one.verdict() == late), "{entries:?}");
+}
+
+#[tokio::test]
+async fn a_run_that_an_operator_kills_while_its_machine_sleeps_before_the_instant_never_begins() {
+    let before_noon = BeforeNoon::reach(&JOBS.replace("\"5s\"", "\"10m\"")).await;
+    let (store, job) = (&before_noon.store, JobName::parse("noon").expect("a name"));
+    let act = Act::Kill { run: None };
+    let kill = Operate { expect: store.clock.utc(), by: "ann@db1".into(), act };
+    let answer = store.submit(&job, &Request::Operate(kill)).await.expect("a store").answer;
+    assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
+    let Played { entries, ran, .. } = before_noon.go_on(SLEPT, is_given_back).await;
+    assert_eq!(ran, "");
+    let killed = Verdict::because(Outcome::Killed, Reason::Operator);
+    assert!(matches!(&entries[..], [one] if one.verdict() == killed), "{entries:?}");
+}
+
+#[tokio::test]
+async fn who_drains_before_the_instant_leaves_the_tick_to_others() {
+    let before_noon = BeforeNoon::reach(JOBS).await;
+    before_noon.stop.drain.cancel();
+    let played = before_noon.go_on(Duration::ZERO, is_given_back).await;
+    assert_eq!((played.given_up, played.ran.as_str(), played.entries.len()), (1, "", 0));
+    let record = played.record;
+    assert!(!record.is_running() && record.mark < NOON, "anybody may claim it: {record:?}");
+}
+
+/// Loads this file while the first grant, ahead of its instant, is on the way back, and lets that come by then or not. Gives
+/// back what the store has of the job once an event is there that `is_last`, and what the job wrote.
+async fn load_during_the_claim(
+    text: &str,
+    comes: bool,
+    is_last: impl Fn(&Event) -> bool,
+) -> (Record, usize, String) {
     let folder = TempDir::new().expect("a folder for temporary files");
     let store = store_in(folder.path(), OnTheWay::Hold { reached: Notify::new(), pass: Notify::new() });
     let OnTheWay::Hold { reached, pass } = &store.on_the_way else { unreachable!("it was made so") };
@@ -253,11 +445,19 @@ async fn load_during_the_claim(text: &str, is_last: impl Fn(&Event) -> bool) -> 
         };
         reloads.send(reload).await.expect("the replica listens");
         is_done.await.expect("it takes the file over");
+        let granted = record_in(&store).await.run;
+        if comes {
+            store.clock.slept_ms.fetch_add(1_000, Ordering::SeqCst);
+        }
         pass.notify_one();
+        while record_in(&store).await.is_running() && record_in(&store).await.run == granted {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        store.clock.go_on();
         let mut given_back = 0;
         loop {
             let event = heard.recv().await.expect("the replica goes on");
-            given_back += usize::from(matches!(*event, Event::ClaimAbandoned { .. }));
+            given_back += usize::from(is_given_back(&event));
             if is_last(&event) {
                 return given_back;
             }
@@ -266,9 +466,13 @@ async fn load_during_the_claim(text: &str, is_last: impl Fn(&Event) -> bool) -> 
     let given_back = played.await.expect("in time");
     stop.drain.cancel();
     running.await.expect("no panic").expect("a good end");
+    let ran = std::fs::read_to_string(folder.path().join("ran")).unwrap_or_default();
+    (record_in(&store).await, given_back, ran)
+}
+
+async fn record_in(store: &SleptThrough) -> Record {
     let job = [JobName::parse("noon").expect("a name")];
-    let record = store.records(&job).await.expect("a record").remove(0).expect("it was opened");
-    (record, given_back, std::fs::read_to_string(folder.path().join("ran")).unwrap_or_default())
+    store.records(&job).await.expect("a record").remove(0).expect("it was opened")
 }
 
 #[tokio::test]
@@ -276,7 +480,7 @@ async fn a_grant_to_a_job_that_was_edited_meanwhile_starts_nothing_and_its_tick_
  {
     let edited = JOBS.replace("echo ran", "echo edited").replace("\"5s\"", "\"60s\"");
     let is_last = |event: &Event| matches!(event, Event::RunRecorded { .. });
-    let (record, given_back, ran) = load_during_the_claim(&edited, is_last).await;
+    let (record, given_back, ran) = load_during_the_claim(&edited, false, is_last).await;
     assert_eq!((given_back, ran.as_str()), (1, "edited\n"));
     assert_eq!(
         record.lease,
@@ -285,17 +489,40 @@ async fn a_grant_to_a_job_that_was_edited_meanwhile_starts_nothing_and_its_tick_
     );
 }
 
-#[tokio::test]
-async fn a_grant_to_a_job_that_is_not_scheduled_so_any_more_is_given_back_and_nothing_runs() {
+/// Files that do not have the tick.
+fn without_noon() -> [String; 3] {
     let removed = "cluster = { store = \"local\" }\n".to_owned();
     let disabled = JOBS.replace("lease =", "enabled = false, lease =");
     let rescheduled = JOBS.replace("0 12 * * *", "30 12 * * *");
-    for text in [removed, disabled, rescheduled] {
-        let is_last = |event: &Event| matches!(event, Event::ClaimAbandoned { .. });
-        let (record, given_back, ran) = load_during_the_claim(&text, is_last).await;
+    [removed, disabled, rescheduled]
+}
+
+#[tokio::test]
+async fn a_grant_to_a_job_that_is_not_scheduled_so_any_more_is_given_back_and_nothing_runs() {
+    for text in without_noon() {
+        let (record, given_back, ran) = load_during_the_claim(&text, true, is_given_back).await;
         assert_eq!((given_back, ran.as_str()), (1, ""), "{text}");
         assert!(!record.is_running(), "the lock is free: {text}");
         let missed = Verdict::because(Outcome::Missed, Reason::Edited);
         assert_eq!(record.last, Some(missed), "it is told of: {text}");
     }
+}
+
+#[tokio::test]
+async fn a_tick_that_was_edited_away_before_its_instant_was_none() {
+    for text in without_noon() {
+        let (record, given_back, ran) = load_during_the_claim(&text, false, is_given_back).await;
+        assert_eq!((given_back, ran.as_str()), (1, ""), "{text}");
+        assert!(!record.is_running() && record.mark < NOON, "{text}: {record:?}");
+        assert_eq!(record.last, None, "nothing is told of what never came: {text}");
+    }
+}
+
+#[tokio::test]
+async fn a_tick_of_the_schedule_before_and_after_an_edit_runs_once_by_the_new_definition() {
+    let both = JOBS.replace("0 12 * * *", "0 12,13 * * *").replace("echo ran", "echo edited");
+    let is_last = |event: &Event| matches!(event, Event::RunRecorded { .. });
+    let (record, given_back, ran) = load_during_the_claim(&both, false, is_last).await;
+    assert_eq!((given_back, ran.as_str()), (1, "edited\n"));
+    assert_eq!(record.mark, NOON);
 }

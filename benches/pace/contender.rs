@@ -4,6 +4,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use nix::unistd::Pid;
+
+use crate::descendants::descendants;
 use crate::workload::{Coming, Workload};
 
 /// One program under one workload.
@@ -90,9 +93,11 @@ impl AtWork {
         }
     }
 
-    /// Their process ids.
-    pub(crate) fn pids(&self) -> Vec<u32> {
-        self.children.iter().map(Child::id).collect()
+    /// Their process ids, each with those of what it has started and keeps: a replica's maker of guards.
+    pub(crate) fn families(&self) -> Vec<Vec<Pid>> {
+        let pid = |child: &Child| Pid::from_raw(i32::try_from(child.id()).expect("process ids are small"));
+        let family = |pid: Pid| [vec![pid], descendants(pid)].concat();
+        self.children.iter().map(pid).map(family).collect()
     }
 
     /// Ends one of them without a chance to do anything.
@@ -134,7 +139,7 @@ fn start(contender: Contender, number: usize, workload: &Workload, place: &Place
 
 fn solocron(contender: Contender, number: usize, place: &Place<'_>) -> Command {
     let mut command = of_solocron(contender, number, place);
-    command.args(["run", "--log-level", "warn", "--node", &format!("n{number}")]);
+    command.args(["run", "--node", &format!("n{number}")]);
     command
 }
 
@@ -160,7 +165,7 @@ pub(crate) fn status(contender: Contender, place: &Place<'_>) -> serde_json::Val
 fn plan(workload: &Workload, place: &Place<'_>) -> [String; 5] {
     let every = match workload.coming {
         Coming::Every(seconds) => seconds,
-        Coming::Once | Coming::Never => 0,
+        Coming::Once | Coming::Never | Coming::First => 0,
     };
     let path = |path: &Path| path.display().to_string();
     [

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use nix::time::{clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
+
 use crate::redis_server::RedisServer;
 
 /// What a server has done so far.
@@ -13,9 +16,6 @@ pub(crate) struct Served {
     /// Processor time, in microseconds.
     pub(crate) cpu_us: i64,
 }
-
-/// What Linux counts processor time by, for whoever reads it in /proc.
-const TICKS_PER_SECOND: i64 = 100;
 
 /// Commands of clients; others are made by scripts.
 const OF_CLIENTS: [&str; 2] = ["evalsha", "eval"];
@@ -50,16 +50,13 @@ fn info(server: &RedisServer, section: &str) -> BTreeMap<String, String> {
 }
 
 /// Processor time of a process, in microseconds.
-pub(crate) fn cpu_us(pid: u32) -> Option<i64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Fields 14 and 15, counted behind the name, which may hold blanks.
-    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: i64 = fields[11].parse::<i64>().ok()? + fields[12].parse::<i64>().ok()?;
-    Some(ticks * 1_000_000 / TICKS_PER_SECOND)
+pub(crate) fn cpu_us(pid: Pid) -> Option<i64> {
+    let time = clock_getcpuclockid(pid).and_then(clock_gettime).ok()?;
+    Some(time.tv_sec() * 1_000_000 + time.tv_nsec() / 1_000)
 }
 
 /// The proportional set size of a process, in KiB.
-pub(crate) fn pss_kib(pid: u32) -> Option<i64> {
+pub(crate) fn pss_kib(pid: Pid) -> Option<i64> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     rollup.lines().find(|line| line.starts_with("Pss:"))?.split_whitespace().nth(1)?.parse().ok()
 }

@@ -32,6 +32,11 @@ impl Starts {
         late
     }
 
+    /// When what started since then did so, in microseconds since the epoch.
+    pub(crate) fn since_us(&self, from_us: i64) -> impl Iterator<Item = i64> {
+        self.by_tick.values().flatten().copied().filter(move |at| *at >= from_us)
+    }
+
     /// Starts beyond the first of each tick.
     pub(crate) fn doubled(&self, from_ms: i64, to_ms: i64) -> usize {
         self.within(from_ms, to_ms).map(|(_, at)| at.len() - 1).sum()

@@ -3,7 +3,7 @@
 //! spawns the command, without any lock; and the *obvious program*, tokio-cron-scheduler with `SET NX PX` and
 //! compare-and-delete. Prints a table with ratios; nothing is asserted, as machines are noisy.
 //!
-//! `make bench`, or `cargo bench --bench pace -- [--json] [--rounds 3] [W1 W2 …] [floor redis embedded obvious]`
+//! `make bench`, or `cargo bench --bench pace -- [--json] [--rounds 3] [--appendonly] [W1 W2 …] [floor redis embedded obvious]`
 
 #![expect(clippy::print_stdout, reason = "a table is all it makes")]
 
@@ -11,6 +11,8 @@
 mod c_program;
 mod contender;
 mod costs;
+#[path = "../../tests/support/descendants.rs"]
+mod descendants;
 mod floor;
 mod lateness;
 mod measure;
@@ -47,12 +49,14 @@ fn main() {
         let kinds: Vec<&&str> = words.iter().filter(|word| Contender::KINDS.contains(*word)).collect();
         kinds.is_empty() || kinds.contains(&&contender.kind())
     };
+    // As it is recommended; without it the server has nothing to do with a disk.
+    let server: &[&str] = if words.contains(&"--appendonly") { &["--appendonly", "yes"] } else { &[] };
     let mut table = Table::default();
     for round in 0..rounds.unwrap_or(ROUNDS) {
         for workload in Workload::all().iter().filter(wanted) {
             for &contender in workload.contenders.iter().filter(asked_for) {
                 eprintln!("round {}: {} {contender}", round + 1, workload.name);
-                table.add(workload, contender, measure(workload, contender));
+                table.add(workload, contender, measure(workload, contender, server));
             }
         }
     }

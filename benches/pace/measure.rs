@@ -3,6 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use nix::unistd::Pid;
 use solocron::clock::{Clock, SystemClock};
 
 use crate::c_program::compile;
@@ -18,6 +19,9 @@ const SETTLING_S: i64 = 8;
 /// What comes last has started by then.
 const LAST_S: i64 = 3;
 
+/// A replica is started so long before an instant: not ready for it before it comes, and there when it does.
+const JUST_BEFORE_MS: i64 = 100;
+
 /// The stages of a start, and what their median and their 99th percentile are called.
 const STAGES: [(&str, &str, &str); 4] = [
     ("claim", "stage claim, p50, ms", "stage claim, p99, ms"),
@@ -29,11 +33,10 @@ const STAGES: [(&str, &str, &str); 4] = [
 /// What was measured, by name; times in milliseconds.
 pub(crate) type Figures = Vec<(&'static str, f64)>;
 
-/// Starts a contender, lets the workload come, and tells what it was like.
-pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
+/// Starts a contender, lets the workload come, and tells what it was like. `server` are arguments of its Redis.
+pub(crate) fn measure(workload: &Workload, contender: Contender, server: &[&str]) -> Figures {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
-    // The other one shows what a server costs whose replicas have nothing to do.
-    let (redis, idle) = (RedisServer::start(), RedisServer::start());
+    let redis = RedisServer::start_with(server);
     let url = redis.url();
     let from_s =
         SystemClock.utc().0 / 1_000 + SETTLING_S + i64::try_from(workload.jobs / 1_000).expect("few");
@@ -44,18 +47,70 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
         redis: &url,
         once_s: from_s + 2,
     };
+    let window_ms = (from_s * 1_000, (from_s + workload.lasts_s) * 1_000);
+    match workload.coming {
+        Coming::First => start_up(workload, contender, &place, window_ms.0),
+        Coming::Never => idle(workload, contender, &place, window_ms),
+        Coming::Every(_) | Coming::Once => busy(workload, contender, (&place, &redis, server), window_ms),
+    }
+}
+
+/// How long a replica that is started takes until it starts a tick, where the store knows all of its jobs. It is started a
+/// moment before that tick's instant, which so is over when the replica is ready.
+fn start_up(workload: &Workload, contender: Contender, place: &Place<'_>, from_ms: i64) -> Figures {
+    let before = AtWork::start(contender, workload, place);
+    sleep_until(from_ms - 500);
+    drop(before);
+    sleep_until(from_ms + 1_000 - JUST_BEFORE_MS);
+    let began_us = SystemClock.utc().0 * 1_000;
+    let _started = AtWork::start(contender, workload, place);
+    sleep_until(from_ms + LAST_S * 1_000);
+    let starts = Starts::read(&place.records);
+    let first_us = starts.since_us(began_us).min();
+    vec![("until it starts a tick, ms", first_us.map_or(f64::NAN, |at| (at - began_us) as f64 / 1e3))]
+}
+
+/// What replicas cost that have nothing to do.
+fn idle(
+    workload: &Workload,
+    contender: Contender,
+    place: &Place<'_>,
+    (from_ms, to_ms): (i64, i64),
+) -> Figures {
+    let mut at_work = AtWork::start(contender, workload, place);
+    sleep_until(from_ms - 500);
+    let before = cpu_of(&at_work);
+    sleep_until(to_ms - 500);
+    at_work.expect_all_alive();
+    let cpu_us = cpu_of(&at_work) - before;
+    let pss_of = |family: Vec<Pid>| family.into_iter().filter_map(pss_kib).sum::<i64>();
+    let pss = at_work.families().into_iter().map(pss_of).max().unwrap_or_default();
+    let per_replica = contender.replicas() as f64;
+    vec![
+        ("processor, % of a core, one replica", cpu_us as f64 / seconds(workload) / 1e4 / per_replica),
+        ("memory (PSS), MiB, one replica", pss as f64 / 1_024.0),
+    ]
+}
+
+/// How late commands start, and what that costs Redis.
+fn busy(
+    workload: &Workload,
+    contender: Contender,
+    (place, redis, server): (&Place<'_>, &RedisServer, &[&str]),
+    (from_ms, to_ms): (i64, i64),
+) -> Figures {
+    // Another server shows what the same replicas cost that have nothing to do.
+    let idle = RedisServer::start_with(server);
     let (idle_url, idle_folder) = (idle.url(), tempfile::tempdir().expect("a folder for temporary files"));
     let idle_place = Place { folder: idle_folder.path(), redis: &idle_url, ..place.clone() };
     let idle_workload = Workload { coming: Coming::Never, ..*workload };
     let mut idlers = matches!(contender, Contender::Redis(_))
         .then(|| AtWork::start(contender, &idle_workload, &idle_place));
-    let mut at_work = AtWork::start(contender, workload, &place);
-    let (from_ms, to_ms) = (from_s * 1_000, (from_s + workload.lasts_s) * 1_000);
+    let mut at_work = AtWork::start(contender, workload, place);
     // In the middle between two seconds: what comes is counted once.
     sleep_until(from_ms - 500);
     let besides: &[&str] = if matches!(contender, Contender::Obvious(_)) { &["set"] } else { &[] };
-    let (before, cpu_before) = (Served::by(&redis, besides), cpu_of(&at_work));
-    let idle_before = Served::by(&idle, &[]);
+    let (before, idle_before) = (Served::by(redis, besides), Served::by(&idle, &[]));
     let killed_ms = workload.kills.then(|| {
         sleep_until((from_ms + to_ms) / 2 - 500);
         at_work.kill_first();
@@ -64,36 +119,22 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
     sleep_until(to_ms - 500);
     idlers.iter_mut().for_each(AtWork::expect_all_alive);
     at_work.expect_all_alive();
-    let (served, cpu_us) = (Served::by(&redis, besides).since(before), cpu_of(&at_work) - cpu_before);
-    let idle_us = Served::by(&idle, &[]).since(idle_before).cpu_us;
-    let pss = at_work.pids().into_iter().filter_map(pss_kib).max().unwrap_or_default();
-    let seconds = workload.lasts_s as f64;
-    let idle = vec![
-        ("processor, % of a core, one process", cpu_us as f64 / seconds / 1e4 / contender.replicas() as f64),
-        ("memory (PSS), MiB, one process", pss as f64 / 1_024.0),
-    ];
-    if workload.coming == Coming::Never {
-        return idle;
-    }
+    let (served, beats) =
+        (Served::by(redis, besides).since(before), Served::by(&idle, &[]).since(idle_before));
     sleep_until(to_ms + LAST_S * 1_000);
     let starts = Starts::read(&place.records);
     let mut figures = pace(workload, &starts, (from_ms, to_ms));
-    if matches!(contender, Contender::Redis(_) | Contender::Obvious(_)) {
-        let ticks = ticks(workload) as f64;
-        let beats = if matches!(contender, Contender::Redis(_)) {
-            contender.replicas() as f64 * seconds
-        } else {
-            0.0
-        };
-        figures
-            .push(("commands to Redis per tick, heartbeats apart", (served.commands as f64 - beats) / ticks));
-        figures.push((
-            "Redis processor per tick, heartbeats apart, µs",
-            (served.cpu_us - idle_us) as f64 / ticks,
-        ));
+    if matches!(contender, Contender::Redis(_) | Contender::Obvious(_)) && !workload.kills {
+        let per_tick = |all: i64, beats: i64| (all - beats) as f64 / ticks(workload) as f64;
+        figures.extend([
+            ("calls to Redis per tick, heartbeats apart", per_tick(served.commands, beats.commands)),
+            ("Redis processor per tick, heartbeats apart, µs", per_tick(served.cpu_us, beats.cpu_us)),
+            ("heartbeats: calls to Redis per second", beats.commands as f64 / seconds(workload)),
+            ("heartbeats: Redis processor per second, µs", beats.cpu_us as f64 / seconds(workload)),
+        ]);
     }
     if matches!(contender, Contender::Redis(_) | Contender::Local(_)) {
-        figures.extend(stages(&status(contender, &place)));
+        figures.extend(stages(&status(contender, place)));
     }
     if let Some(killed_ms) = killed_ms {
         let late = |from: i64, to: i64| quantile(&starts.lateness_us(from, to), 1_000).unwrap_or_default();
@@ -101,6 +142,10 @@ pub(crate) fn measure(workload: &Workload, contender: Contender) -> Figures {
         figures.push(("latest within 3 s of the kill − latest before, ms", (after - usual) as f64 / 1e3));
     }
     figures
+}
+
+fn seconds(workload: &Workload) -> f64 {
+    workload.lasts_s as f64
 }
 
 fn pace(workload: &Workload, starts: &Starts, (from_ms, to_ms): (i64, i64)) -> Figures {
@@ -138,13 +183,13 @@ fn ticks(workload: &Workload) -> usize {
     let times = match workload.coming {
         Coming::Every(seconds) => usize::try_from(workload.lasts_s / seconds).expect("some"),
         Coming::Once => 1,
-        Coming::Never => 0,
+        Coming::Never | Coming::First => 0,
     };
     times * workload.jobs
 }
 
 fn cpu_of(at_work: &AtWork) -> i64 {
-    at_work.pids().into_iter().filter_map(cpu_us).sum()
+    at_work.families().into_iter().flatten().filter_map(cpu_us).sum()
 }
 
 /// Lets time pass, which is what is measured.

@@ -14,6 +14,8 @@ pub(crate) enum Coming {
     Once,
     /// Not while anybody looks.
     Never,
+    /// The first of them every second, the others not while anybody looks: how long a replica takes that is started.
+    First,
 }
 
 /// One workload.
@@ -77,6 +79,14 @@ impl Workload {
                 ..PLAIN
             },
             Workload {
+                name: "W7",
+                what: "start with 10,000 jobs",
+                jobs: 10_000,
+                coming: Coming::First,
+                contenders: &[Contender::Redis(1), Contender::Local(1)],
+                ..PLAIN
+            },
+            Workload {
                 contenders: &[
                     Contender::Floor,
                     Contender::Redis(3),
@@ -106,10 +116,12 @@ impl Workload {
                     .to_zoned(jiff::tz::TimeZone::UTC);
                 format!("{} {} {} {} {} *", at.second(), at.minute(), at.hour(), at.day(), at.month())
             }
-            Coming::Never => "@yearly".to_owned(),
+            Coming::Never | Coming::First => "@yearly".to_owned(),
         };
         let mut text = "cluster = { name = \"bench\", store = \"local\" }\n".to_owned();
         for job in 0..self.jobs {
+            let is_first = job == 0 && self.coming == Coming::First;
+            let schedule = if is_first { "* * * * * *" } else { &schedule };
             writeln!(text, "[jobs.job{job}]\nschedule = {schedule:?}\ncommand = [{program:?}, {records:?}]")
                 .expect("text can be written to");
         }

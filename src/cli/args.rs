@@ -20,7 +20,8 @@ use super::operating::Operating;
     long_about = "Cron on N identical replicas: each tick of each job runs on exactly one of them.\n\n\
         Every replica loads the same jobs.toml. At each tick they compete for the job's lock; one runs the job, renews \
         the lock while it runs, and stops the job in good time when the lock is lost. The others skip.",
-    after_help = "Exit codes: 0 done, 1 failed, 2 usage or unknown job, 69 store unreachable, 78 bad jobs.toml.",
+    after_help = "Exit codes: 0 done, 1 failed, 2 usage or unknown job, 69 store unreachable, 70 lock lost, \
+        75 skipped or held by another, 78 bad jobs.toml.",
     disable_help_subcommand = true,
     max_term_width = 100
 )]
@@ -89,7 +90,7 @@ pub enum Reading {
     Next(NextArgs),
     /// Show what is wrong, the replicas, and every job's lock and last outcome
     #[command(after_help = "What is wrong comes first. Times are the store's.\n\n\
-        Exit codes: 0 (1 with --check, when anything is wrong), 69 store unreachable.")]
+        Exit codes: 0 (1 with --check, when anything is wrong), 69 store unreachable, 78 bad jobs.toml.")]
     Status(StatusArgs),
     /// Show past ticks and how they ended, over all replicas
     #[command(
@@ -264,7 +265,7 @@ pub struct HistoryArgs {
     /// Only ticks that ended, and did not succeed
     #[arg(long)]
     pub failed: bool,
-    /// Only ticks since then: RFC 3339, or a duration such as `2h` before now
+    /// Only ticks that ended since then: RFC 3339, or a duration such as `2h` before now
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
     /// How to print.

@@ -78,6 +78,14 @@ impl Failure {
             ),
         )
     }
+
+    /// With something to know, where it is the store that did not answer.
+    pub fn noting_unheard(mut self, note: &str) -> Self {
+        if self.exit == Exit::StoreUnreachable {
+            self.message.push_str(&format!("\n  note: {note}"));
+        }
+        self
+    }
 }
 
 impl From<anyhow::Error> for Failure {

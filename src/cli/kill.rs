@@ -12,6 +12,7 @@ use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
 use super::operating::KillArgs;
 use super::operator::{LOOK_EVERY, Operator, how_it_ended};
+use super::outage::Outage;
 use super::screen::Screen;
 use super::times::span;
 
@@ -32,33 +33,45 @@ pub(crate) async fn run(
         return Err(Failure::new(Exit::Failed, format!("no run of job `{}` goes on", args.job)));
     };
     screen.say(&format!("stopping run {} on {}\n", holder.run, holder.node));
-    let limit = operator.spec.kill_grace + PATIENCE;
-    if !has_ended(&operator, holder.run, limit).await? {
-        return Err(still_there(&operator, &holder, limit).await?);
-    }
-    let entry = operator.entry(holder.run).await?;
-    let how = entry.as_ref().map_or("it has ended".to_owned(), how_it_ended);
+    let how = end_of(&operator, &holder, screen).await;
+    let stays = format!("the order to stop run {} stays in the job's record", holder.run);
+    let how = how.map_err(|failure| failure.noting_unheard(&stays))?;
     screen.print(&format!("`{}`: run {}: {how}\n", args.job, holder.run))?;
     Ok(Exit::Done)
 }
 
-/// Gives the order again and again until the run has ended; false when it has not within `limit`.
-async fn has_ended(operator: &Operator, run: RunId, limit: Duration) -> Result<bool, Failure> {
-    let deadline = Instant::now() + limit;
-    for look in 1_u32.. {
-        let record = operator.record().await?;
-        if !record.is_running() || record.run != Some(run) {
+/// Waits for the end of a run that was told to stop; how it ended.
+async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -> Result<String, Failure> {
+    let (limit, mut outage) = (operator.spec.kill_grace + PATIENCE, Outage::default());
+    if !has_ended(operator, holder.run, (limit, &mut outage), screen).await? {
+        return Err(still_there(operator, holder, limit).await?);
+    }
+    let entry = outage.ask(screen, || operator.entry(holder.run)).await?;
+    Ok(entry.as_ref().map_or("it has ended".to_owned(), how_it_ended))
+}
+
+/// Gives the order again and again until the run has ended; false when it has not within `limit`, outages apart.
+async fn has_ended(
+    operator: &Operator,
+    run: RunId,
+    (limit, outage): (Duration, &mut Outage),
+    screen: &mut Screen<'_>,
+) -> Result<bool, Failure> {
+    let (began, mut looks) = (Instant::now(), 0_u32);
+    loop {
+        let record = outage.wait_out(operator.record().await, screen)?;
+        if record.is_some_and(|record| !record.is_running() || record.run != Some(run)) {
             return Ok(true);
         }
-        if Instant::now() >= deadline {
+        if began.elapsed() >= limit + outage.lasted() {
             return Ok(false);
         }
-        if look.is_multiple_of(LOOKS_PER_ORDER) {
-            operator.act(&Act::Kill { run: Some(run) }).await?;
+        looks += 1;
+        if looks.is_multiple_of(LOOKS_PER_ORDER) {
+            outage.wait_out(operator.act(&Act::Kill { run: Some(run) }).await, screen)?;
         }
         sleep(LOOK_EVERY).await;
     }
-    Ok(false)
 }
 
 async fn still_there(operator: &Operator, holder: &Holder, limit: Duration) -> Result<Failure, Failure> {

@@ -21,6 +21,7 @@ mod named;
 mod next;
 mod operating;
 mod operator;
+mod outage;
 mod past;
 mod pause;
 mod place;

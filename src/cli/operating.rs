@@ -18,14 +18,15 @@ pub enum Operating {
     #[command(
         after_help = "Each tick is recorded as `skipped (paused)`. A run that goes on is not stopped. `status` \
         shows who paused what, since when, until when and why.\n\n\
-        Exit codes: 0 paused, 1 no replica knows the job yet, 2 unknown job, 69 store unreachable.\n\n\
+        Exit codes: 0 paused, 1 no replica knows the job yet, 2 unknown job, 69 store unreachable, \
+        78 bad jobs.toml.\n\n\
         Example: solocron pause backup --for 2h --reason 'database moves'"
     )]
     Pause(PauseArgs),
     /// End a job's pause
     #[command(
         after_help = "Exit codes: 0 not paused any more, 1 no replica knows the job yet, 2 unknown job, 69 store \
-        unreachable."
+        unreachable, 78 bad jobs.toml."
     )]
     Resume(ResumeArgs),
     /// Run a job by hand, once, on whichever replica takes it first
@@ -35,21 +36,23 @@ pub enum Operating {
         `start_deadline`, `replace` stops the other first. A paused job runs by hand all the same.\n\n\
         With --follow the command waits for the end, prints the end of the output (at most 4 KiB), and exits as the run \
         did (128+n for signal n).\n\n\
-        Exit codes: 0 a replica runs it, 1 no replica took it in time, 2 unknown job, 69 store unreachable, 75 skipped."
+        Exit codes: 0 a replica runs it, 1 no replica took it in time, 2 unknown job, 69 store unreachable, 75 \
+        skipped, 78 bad jobs.toml."
     )]
     Trigger(TriggerArgs),
     /// Remove the lock of a holder that is not heard from any more
     #[command(
         after_help = "For jobs with a long lease, where waiting for its end takes too long. Refused while the \
         holder is heard. Asks first, because a holder that is only cut off may still run the job until the lease ends.\n\n\
-        Exit codes: 0 removed, 1 nothing was changed, 2 unknown job, 69 store unreachable."
+        Exit codes: 0 removed, 1 nothing was changed, 2 unknown job, 69 store unreachable, 78 bad jobs.toml."
     )]
     Unlock(UnlockArgs),
     /// Stop a job's run, wherever it is
     #[command(
         after_help = "The run gets SIGTERM, and SIGKILL after its kill_grace; it is recorded as `killed \
         (operator)`. The command waits for that. Later ticks run as always: see `pause`.\n\n\
-        Exit codes: 0 it has ended, 1 no run goes on, or it has not ended in time, 2 unknown job, 69 store unreachable."
+        Exit codes: 0 it has ended, 1 no run goes on, or it has not ended in time, 2 unknown job, 69 store unreachable, \
+        78 bad jobs.toml."
     )]
     Kill(KillArgs),
 }

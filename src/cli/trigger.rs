@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::job::{Outcome, Overlap, RunId, Tick, UtcMillis};
+use crate::job::{JobName, Outcome, Overlap, RunId, Tick, UtcMillis};
 use crate::lease::{Act, Answer, Entry, Record};
 use crate::replica::order_waits;
 
@@ -12,6 +12,7 @@ use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
 use super::operating::TriggerArgs;
 use super::operator::{LOOK_EVERY, Operator, how_it_ended};
+use super::outage::Outage;
 use super::screen::Screen;
 use super::times::span;
 
@@ -33,59 +34,96 @@ pub(crate) async fn run(
     let operator = Operator::at_work(&args.job, global).await?;
     let order = RunId::new();
     let tick = args.tick.map(|tick| Tick(UtcMillis::from_timestamp(tick)));
-    if let Err(failure) = operator.act(&Act::Trigger { order, tick }).await {
-        // The order may have been taken down although no answer came.
-        let _ = operator.act(&Act::Withdraw { order }).await;
-        return Err(failure);
-    }
-    let run = taken(&operator, order, screen).await?;
+    let job = &args.job;
+    let may_run =
+        format!("the order may stay in the job's record: `solocron history {job}` shows whether it ran");
+    let run = give(&operator, (order, tick), screen).await;
+    let run = run.map_err(|failure| failure.noting_unheard(&may_run))?;
     screen.print(&format!("{run}\n"))?;
-    if let Some(skipped) = operator.entry(run).await?.filter(|entry| entry.outcome == Outcome::Skipped) {
-        screen.say(&format!("{}: another run of `{}` goes on\n", skipped.verdict(), args.job));
-        return Ok(Exit::Skipped);
+    let runs = format!("a replica has taken the order: `solocron history {job}` shows how run {run} ends");
+    let exit = what_became(&operator, run, args.follow, screen).await;
+    exit.map_err(|failure| failure.noting_unheard(&runs))
+}
+
+/// Gives the order, and waits until a replica has taken it; its run comes back.
+async fn give(
+    operator: &Operator,
+    (order, tick): (RunId, Option<Tick>),
+    screen: &mut Screen<'_>,
+) -> Result<RunId, Failure> {
+    match operator.act(&Act::Trigger { order, tick }).await {
+        Ok(_) => taken(operator, order, screen).await,
+        // It may have been taken down although no answer came.
+        Err(failure) => taken_back(operator, order).await?.ok_or(failure),
     }
-    if !args.follow {
-        return Ok(Exit::Done);
+}
+
+/// What became of a run that a replica has taken: at once or, if it is to be followed, once it has ended.
+async fn what_became(
+    operator: &Operator,
+    run: RunId,
+    follow: bool,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let entry = if follow {
+        Some(ended(operator, run, screen).await?)
+    } else {
+        Outage::default().ask(screen, || operator.entry(run)).await?
+    };
+    match entry {
+        Some(entry) if entry.outcome == Outcome::Skipped => {
+            screen.say(&format!("{}: another run of `{}` goes on\n", entry.verdict(), operator.spec.name));
+            Ok(Exit::Skipped)
+        }
+        Some(entry) if follow => {
+            screen.print(entry.tail.as_deref().unwrap_or_default())?;
+            screen.say(&format!("{}\n", how_it_ended(&entry)));
+            Ok(exit_of(&entry))
+        }
+        _ => Ok(Exit::Done),
     }
-    let entry = ended(&operator, run).await?;
-    screen.print(entry.tail.as_deref().unwrap_or_default())?;
-    screen.say(&format!("{}\n", how_it_ended(&entry)));
-    Ok(exit_of(&entry))
 }
 
 /// Waits until a replica has taken the order; its run comes back.
 async fn taken(operator: &Operator, order: RunId, screen: &mut Screen<'_>) -> Result<RunId, Failure> {
-    let (spec, began) = (&operator.spec, Instant::now());
-    let (mut limit, mut said) = (PATIENCE.max(spec.lease * 2), false);
-    for look in 1_u32.. {
-        let record = operator.record().await?;
-        if record.taken == Some(order)
-            && let Some(run) = record.taken_run
-        {
-            return Ok(run);
+    let (spec, began, mut outage) = (&operator.spec, Instant::now(), Outage::default());
+    let (mut limit, mut said, mut looks) = (PATIENCE.max(spec.lease * 2), false, 0_u32);
+    loop {
+        if let Some(record) = outage.wait_out(operator.record().await, screen)? {
+            if let Some(run) = run_of(order, &record) {
+                return Ok(run);
+            }
+            if record.order != Some(order) {
+                return Err(gone(&spec.name));
+            }
+            if !said && waits(&record, spec.overlap) {
+                said = true;
+                limit = limit.max(order_waits(spec));
+                screen.say(&waiting(&record, spec.overlap));
+            }
         }
-        if record.order != Some(order) {
-            break;
-        }
-        if !said && waits(&record, spec.overlap) {
-            said = true;
-            limit = limit.max(order_waits(spec));
-            screen.say(&waiting(&record, spec.overlap));
-        }
-        if began.elapsed() > limit {
+        if began.elapsed() > limit + outage.lasted() {
             return withdraw(operator, order, limit).await;
         }
-        if look.is_multiple_of(LOOKS_PER_NOTICE) {
+        looks += 1;
+        if looks.is_multiple_of(LOOKS_PER_NOTICE) {
             operator.announce().await;
         }
         sleep(LOOK_EVERY).await;
     }
+}
+
+fn gone(job: &JobName) -> Failure {
     let message = format!(
-        "the order is gone from the record of `{0}`: another trigger took its place, or the store lost its memory\n  \
-         help: `solocron history {0}` shows what ran",
-        spec.name
+        "the order is gone from the record of `{job}`: another trigger took its place, or the store lost its memory\n  \
+         help: `solocron history {job}` shows what ran"
     );
-    Err(Failure::new(Exit::Failed, message))
+    Failure::new(Exit::Failed, message)
+}
+
+/// The run that was started for the order, if a replica has taken it.
+fn run_of(order: RunId, record: &Record) -> Option<RunId> {
+    record.taken_run.filter(|_| record.taken == Some(order))
 }
 
 fn waits(record: &Record, overlap: Overlap) -> bool {
@@ -102,37 +140,47 @@ fn waiting(record: &Record, overlap: Overlap) -> String {
     format!("run{run}{on} {how}\n")
 }
 
+/// Takes the order back; its run, if a replica has taken it meanwhile.
+async fn taken_back(operator: &Operator, order: RunId) -> Result<Option<RunId>, Failure> {
+    match operator.act(&Act::Withdraw { order }).await? {
+        Answer::AlreadyDecided => Ok(run_of(order, &operator.record().await?)),
+        _ => Ok(None),
+    }
+}
+
 /// Nobody took the order in time: it is taken back, unless somebody just did.
 async fn withdraw(operator: &Operator, order: RunId, limit: Duration) -> Result<RunId, Failure> {
-    if operator.act(&Act::Withdraw { order }).await? == Answer::AlreadyDecided {
-        let record = operator.record().await?;
-        if let Some(run) = record.taken_run.filter(|_| record.taken == Some(order)) {
-            return Ok(run);
-        }
-    }
     let message = format!(
         "no replica has taken the order within {}, and it is withdrawn: nothing ran\n  help: `solocron status` shows \
          which replicas are live, and who holds the lock",
         span(limit)
     );
-    Err(Failure::new(Exit::Failed, message))
+    taken_back(operator, order).await?.ok_or_else(|| Failure::new(Exit::Failed, message))
 }
 
-/// Waits for the end of a run, however long it takes, as long as the store answers.
-async fn ended(operator: &Operator, run: RunId) -> Result<Entry, Failure> {
-    let mut over_since: Option<Instant> = None;
+/// Waits for the end of a run, however long it takes.
+async fn ended(operator: &Operator, run: RunId, screen: &mut Screen<'_>) -> Result<Entry, Failure> {
+    let (mut over_since, mut outage) = (None::<Instant>, Outage::default());
     loop {
-        let record = operator.record().await?;
-        if (!record.is_running() || record.run != Some(run))
-            && let Some(entry) = operator.entry(run).await?
-        {
+        let look = || async {
+            let record = operator.record().await?;
+            let goes_on = record.is_running() && record.run == Some(run);
+            let entry = if goes_on { None } else { operator.entry(run).await? };
+            Ok((record, entry))
+        };
+        let (record, entry) = outage.ask(screen, look).await?;
+        if let Some(entry) = entry {
             return Ok(entry);
         }
         // The end and its entry are written in one step: what is not there by now was deleted.
         let is_over =
             !record.is_running() && over_since.get_or_insert_with(Instant::now).elapsed() > ENTRY_LIMIT;
         if record.run != Some(run) || is_over {
-            let message = format!("run {run} is over, and the store does not know how it ended");
+            let message = format!(
+                "run {run} is over, and the store does not know how it ended\n  help: its log is on the replica that ran \
+                 it: `solocron logs {} --run {run}`",
+                operator.spec.name
+            );
             return Err(Failure::new(Exit::Failed, message));
         }
         sleep(LOOK_EVERY).await;

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use crate::job::{Cause, Fence, Outcome, Overlap, Reason, Tick, Verdict};
 
+use super::ahead::{EARLY_TOLERANCE, begins};
 use super::bid::Bid;
-use super::draft::{Decision, Draft, EARLY_TOLERANCE};
+use super::draft::{Decision, Draft};
 use super::passed;
 use super::{Answer, Claim, Entry, LeaseInstant, Manual, Phase, Protection, Record};
 
 /// Decides a claim for a scheduled tick.
 pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
-    let bid = Bid::of_claim(claim);
+    let now = draft.server.now;
+    let bid = Bid::of_claim(claim, now);
     let was_missing = draft.record.is_none();
     if let Some(answer) = enter(&mut draft, &bid) {
         if was_missing {
@@ -20,10 +22,11 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         }
         return draft.answer(answer);
     }
-    let now = draft.server.now;
-    // Rule 8.
-    if Protection::Early.is_on() && claim.tick.instant() > now.plus(EARLY_TOLERANCE) {
-        return draft.answer(Answer::Early { wait: claim.tick.instant().since(now) });
+    draft.record_mut().learn_schedule(&claim.sched);
+    // Rule 8. Ahead of its instant a tick is granted, or nothing is decided of it yet.
+    let early = Answer::Early { wait: claim.tick.instant().since(now) };
+    if bid.is_ahead && claim.tick.instant() > now.plus(EARLY_TOLERANCE) {
+        return draft.answer(early);
     }
     // Rule 9.
     let rerun = draft.record_mut().is_rerun(claim);
@@ -36,10 +39,11 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         return at_or_below_mark(draft, claim);
     }
     if let Some(verdict) = not_to_run(&mut draft, claim).filter(|_| !rerun) {
-        return consume(draft, claim, verdict);
+        return if bid.is_ahead { draft.answer(early) } else { consume(draft, claim, verdict) };
     }
     match contend(&mut draft, &bid, rerun) {
         Contention::Free => {}
+        Contention::Covered | Contention::Held(_) if bid.is_ahead => return draft.answer(early),
         Contention::Covered => {
             return consume(draft, claim, Verdict::because(Outcome::Skipped, Reason::Overlap));
         }
@@ -196,7 +200,7 @@ fn contend(draft: &mut Draft<'_>, bid: &Bid<'_>, rerun: bool) -> Contention {
         if bid.overlap == Overlap::Skip && covers && !rerun {
             return Contention::Covered;
         }
-        if bid.overlap == Overlap::Replace && record.is_running() {
+        if bid.overlap == Overlap::Replace && record.is_running() && !bid.is_ahead {
             record.replace_run();
         }
         let frees_in = record.until.since(lease_now).min(needed).max(needed.saturating_sub(calm));
@@ -268,8 +272,9 @@ fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
     record.run = Some(bid.run);
     record.tick = Some(bid.tick);
     record.cause = Some(cause);
-    record.started = Some(server.now);
-    record.ended = Some(server.now);
+    let started = begins(cause, bid.instant, server.now);
+    record.started = Some(started);
+    record.ended = Some(started);
     record.last = None;
     record.until = until;
     record.lease = bid.lease;
@@ -277,5 +282,5 @@ fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
     record.stop = None;
     record.stop_for = None;
     let (fence, tries) = (record.fence, record.tries);
-    draft.answer(Answer::Won { fence, tries, started: server.now })
+    draft.answer(Answer::Won { fence, tries, started })
 }

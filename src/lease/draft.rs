@@ -4,15 +4,13 @@ use std::time::Duration;
 
 use crate::job::{Cause, Tick, UtcMillis, Verdict};
 
+use super::ahead::EARLY_TOLERANCE;
 use super::{
     Answer, Caller, Entry, Era, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply, Server,
 };
 
 /// A request held up on its way for longer than this, or a clock stepped by more, is answered with *unsynced*.
 pub(super) const SYNC_TOLERANCE: Duration = Duration::from_secs(1);
-
-/// A tick may be granted this much before its instant by the store's clock: replicas' clocks differ a little.
-pub(crate) const EARLY_TOLERANCE: Duration = Duration::from_millis(200);
 
 /// Every replica that reaches the store has learnt of another life of it by then, and has told what it remembers.
 const SETTLING: Duration = Duration::from_secs(5);
@@ -196,9 +194,10 @@ impl<'a> Draft<'a> {
         (!left.is_zero() && left <= SETTLING).then_some(left)
     }
 
-    /// Ends what the record calls running, with an entry.
+    /// Ends what the record calls running, with an entry: not before it began, which may have been a moment ahead.
     pub(super) fn end_run(&mut self, verdict: Verdict, ended: UtcMillis) {
         let record = self.record_mut();
+        let ended = ended.max(record.started.unwrap_or(ended));
         let mut entry = Entry::without_run(
             record.tick.unwrap_or(Tick(record.mark)),
             record.cause.unwrap_or(Cause::Schedule),

@@ -31,7 +31,7 @@ pub struct Entry {
     pub exit_code: Option<i32>,
     /// The signal, if one ended the command.
     pub signal: Option<i32>,
-    /// When it was granted, by the store's clock.
+    /// When it began, by the store's clock: when it was granted, or at the tick's instant if that was still to come.
     pub started: Option<UtcMillis>,
     /// When it ended or was decided, by the store's clock.
     pub finished: UtcMillis,

@@ -148,15 +148,21 @@ pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decisio
         return draft.answer(Answer::AlreadyDecided);
     };
     let until = record.until;
+    let is_manual = record.cause == Some(Cause::Manual);
+    // A tick that has not come is none of a schedule that is over by now: where it is one of the next, that has it.
+    let is_ahead = !is_manual && record.tick.is_some_and(|tick| now < tick.instant());
     // Of another schedule nobody would claim it again.
-    let is_older = record.tick.is_some_and(|tick| tick.instant() <= record.since);
-    let is_edited = abandon.edited || is_older && record.cause != Some(Cause::Manual);
+    let is_older = !is_manual && record.tick.is_some_and(|tick| tick.instant() <= record.since);
+    let is_edited = (abandon.edited || is_older) && !is_ahead;
+    // Whom an operator has stopped does not run elsewhere either.
+    let is_killed = record.stop_reason(abandon.run) == Some(Reason::Operator);
     match record.tick.filter(|_| remembers) {
         // The tick stays decided, as it was before.
         Some(_) if record.cause == Some(Cause::Rerun) => give_rerun_back(record),
-        Some(tick) if tick.instant() == record.mark && record.cause != Some(Cause::Manual) && !is_edited => {
+        Some(tick) if tick.instant() == record.mark && !is_manual && !is_edited && !is_killed => {
             give_back(record, tick);
         }
+        _ if is_killed => draft.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),
         _ => {
             let reason = if is_edited { Reason::Edited } else { Reason::Abandoned };
             draft.end_run(Verdict::because(Outcome::Missed, reason), now);
@@ -177,6 +183,8 @@ fn give_back(record: &mut Record, tick: Tick) {
     record.stop = None;
     record.stop_for = None;
     record.mark = UtcMillis(tick.as_millis() - 1);
+    // A schedule that held from that tick on, as that was decided, holds from before it.
+    record.since = record.since.min(record.mark);
 }
 
 /// Makes the rerun as claimable as it was before, unless somebody wanted it stopped.

@@ -3,6 +3,7 @@
 //! `decide(record, request, server) -> (record', entries, reply)` is the only place where it is settled who runs what.
 //! The Redis scripts say the same rules once more in Lua, and a property test holds the two equal.
 
+mod ahead;
 mod bid;
 mod claim;
 mod deadline;
@@ -19,10 +20,10 @@ mod request;
 mod rerun;
 mod switch;
 
+pub(crate) use ahead::{EARLY_TOLERANCE, begins, holds_from};
 pub use deadline::{BootInstant, Deadline, Pace};
 pub use decide::decide;
 pub use draft::Decision;
-pub(crate) use draft::EARLY_TOLERANCE;
 pub use entry::Entry;
 pub use fields::FieldError;
 pub use operate::{Act, Operate, Pausing};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::job::{Cause, Fence, NodeName, Reason, RunId, Schedule, Tick, UtcMillis, Verdict};
 
 use super::Holder;
-use super::draft::EARLY_TOLERANCE;
+use super::ahead::{EARLY_TOLERANCE, holds_from};
 
 /// The shape of the record. A replica claims nothing from a record with a newer one.
 pub const SCHEMA: u32 = 1;
@@ -84,7 +84,7 @@ pub struct Record {
     pub tries: u32,
     /// Why `run` was started.
     pub cause: Option<Cause>,
-    /// When `run` was granted, by the store's clock.
+    /// When `run` began, by the store's clock: when it was granted, or at the tick's instant if that was still to come.
     pub started: Option<UtcMillis>,
     /// When `run` ended, by the store's clock; its last sign of life while it goes on, or where the holder vanished.
     pub ended: Option<UtcMillis>,
@@ -196,12 +196,21 @@ impl Record {
             // A clock that was set back since had put it ahead.
             self.since = since;
         }
-        // A record without a schedule was made for other locks, if it is older; or else by one who has forgotten.
-        let is_first = self.sched == ScheduleHash::default() && self.mark < since;
+        // A record without a schedule was made for other locks, if it is older, and nobody knew of ticks before it; or else
+        // by one who has forgotten.
+        let is_first = self.sched == ScheduleHash::default() && self.mark < since && self.lost.is_none();
         if is_first || !self.is_under(sched) {
-            self.since = self.since.max(since);
+            self.since = self.since.max(holds_from(since, self.mark));
         }
         self.sched = sched.clone();
+    }
+
+    /// A record that was made by a request without a schedule has that of the first claim: whoever starts later is none that
+    /// schedules the job for the first time.
+    pub(super) fn learn_schedule(&mut self, sched: &ScheduleHash) {
+        if self.sched == ScheduleHash::default() {
+            self.sched = sched.clone();
+        }
     }
 
     /// Whether the schedule is the one of the record, as far as that knows one.

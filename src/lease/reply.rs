@@ -55,7 +55,7 @@ pub enum Answer {
         fence: Fence,
         /// Which grant of the tick this is, from 1.
         tries: u32,
-        /// When it was granted, by the store's clock.
+        /// When its run begins, by the store's clock: as it was granted, or at its tick's instant if that was ahead.
         started: UtcMillis,
     },
     /// The tick's instant has not come yet by the store's clock; or for who cannot run it, the end of its start deadline.

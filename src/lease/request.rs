@@ -222,7 +222,7 @@ pub struct Holding {
     pub cause: Cause,
     /// Which grant of the tick it is, from 1.
     pub tries: u32,
-    /// When it was granted, by the store's clock.
+    /// When it began, by the store's clock: when it was granted, or at the tick's instant if that was still to come.
     pub started: UtcMillis,
     /// Schedule and zone of the job.
     pub sched: ScheduleHash,

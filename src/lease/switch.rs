@@ -35,6 +35,8 @@ protections! {
     Expect = "expect",
     /// A tick is not granted before its instant.
     Early = "early",
+    /// What was granted a moment ahead of its instant begins at it.
+    AtInstant = "at-instant",
     /// Only the run and the fence that a lock was granted to renew and finish it.
     HolderCheck = "holder-check",
     /// A holder's deadline is counted from when the request was sent, not from when its answer came.

@@ -127,7 +127,7 @@ pub struct Won {
     pub cause: Cause,
     /// Which grant of the tick this is, from 1.
     pub tries: u32,
-    /// When it was granted, by the store's clock.
+    /// When its run begins, by the store's clock: as it was granted, or at its tick's instant if that was ahead.
     pub started: UtcMillis,
     /// The life of the store in which it was granted.
     pub era: Era,

@@ -9,14 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::job::{JobSpec, Outcome};
 use crate::lease::BootInstant;
-use crate::run::{Ended, Launch, Reins, RunLog, StopReason, attempt};
+use crate::run::{Ended, Launch, Reins, RunLog, StopOrder, StopReason, attempt};
 
 use super::event::{Event, RunRef};
 use super::line::Line;
 use super::shop::Shop;
 
 /// How often a failed attempt is followed by another.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Retries {
     /// How many may follow the first attempt.
     pub(super) count: u32,
@@ -34,8 +34,6 @@ pub(super) struct Attempts {
     pub(super) line: Line,
     /// Until when they may go on.
     pub(super) deadlines: watch::Receiver<BootInstant>,
-    /// Cancelled once the first of them has begun.
-    pub(super) born: CancellationToken,
 }
 
 /// How the pause before the next attempt ended.
@@ -49,14 +47,14 @@ enum Waited {
 }
 
 impl Attempts {
-    /// Makes them, and returns the number of the last, and how it ended; born with the first.
-    pub(super) async fn make(mut self, log: &RunLog) -> (u32, Ended) {
+    /// Makes them, and returns the number of the last, and how it ended; born with the first, once that has begun.
+    pub(super) async fn make(mut self, log: &RunLog, born: &CancellationToken) -> (u32, Ended) {
         let first = self.launch.identity.attempt;
         let mut count = 1;
-        let mut ended = self.attempt(log).await;
+        let mut ended = self.attempt(log, born).await;
         let birth = ended.birth;
         // If it did not begin, it is no start under way any more.
-        self.born.cancel();
+        born.cancel();
         while let Some(pause) = self.retries.pause_after(count, ended.verdict.outcome) {
             self.tell_failed(first.saturating_add(count - 1), &ended, pause);
             match self.wait(pause).await {
@@ -68,7 +66,7 @@ impl Attempts {
                 }
             }
             self.launch.identity.attempt = first.saturating_add(count);
-            let next = self.attempt(log).await;
+            let next = self.attempt(log, born).await;
             // It came too late to be started: the failure before it is how the run ended, and its tick did run.
             if !next.was_tried {
                 break;
@@ -78,9 +76,13 @@ impl Attempts {
         (first.saturating_add(count - 1), Ended { birth, ..ended })
     }
 
-    async fn attempt(&self, log: &RunLog) -> Ended {
+    async fn attempt(&self, log: &RunLog, born: &CancellationToken) -> Ended {
+        // The machine may have slept while the attempt waited.
+        if *self.deadlines.borrow() <= self.shop.clock.boot() {
+            StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }.give(&self.line.stops);
+        }
         let (stops, deadlines) = (self.line.stops.subscribe(), self.deadlines.clone());
-        let reins = Reins { stops, deadlines, born: self.born.clone() };
+        let reins = Reins { stops, deadlines, born: born.clone() };
         attempt(&self.shop.guards, &self.launch, log, self.shop.output, reins).await
     }
 

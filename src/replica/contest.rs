@@ -1,5 +1,5 @@
-//! One job's tick on one replica, from its instant until it is known how it was decided. Pure: a step takes what
-//! happened and the time, and says what to do.
+//! One job's tick on one replica, from when it may be asked for until it is known how it was decided. Pure: a step takes
+//! what happened and the time, and says what to do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,19 +13,21 @@ use super::pause;
 use super::proposal::cause_of;
 use super::standing::Standing;
 
+mod ahead;
 mod at_hand;
 mod cut_short;
 mod overhearing;
 mod revising;
 
+pub(super) use ahead::asked_ahead;
 use cut_short::RerunLeft;
 use revising::up_to_date;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
-    /// No tick is due.
+    /// No tick is at hand.
     Idle,
-    /// A tick is due, and will be claimed at this instant.
+    /// A tick is at hand, and will be claimed at this instant.
     Waiting { bid: Bid, until: UtcMillis },
     /// A claim is under way.
     Asking { bid: Bid },
@@ -58,6 +60,8 @@ pub struct Contest {
     rerun: RerunLeft,
     /// The newest tick whose rerun is known to have been taken by another, or settled.
     rerun_over: UtcMillis,
+    /// The next ticks that are asked for ahead of their instants, and from when on.
+    called: Vec<(Tick, UtcMillis)>,
 }
 
 impl Contest {
@@ -77,6 +81,7 @@ impl Contest {
             spec,
             rerun: RerunLeft::default(),
             rerun_over: UtcMillis(0),
+            called: Vec::new(),
         }
     }
 
@@ -123,14 +128,6 @@ impl Contest {
     /// An answer told the record's lease: whoever forgets the largest of them may wait too short a time for its holder.
     pub(super) fn saw(&mut self, lease: Option<Duration>) {
         self.largest_lease = self.largest_lease.max(lease.unwrap_or_default());
-    }
-
-    /// Something happened that the wait at hand waited for.
-    pub fn hurry(&mut self, now: UtcMillis) {
-        self.set_no_alarm();
-        if let State::Waiting { until, .. } = &mut self.state {
-            *until = now.min(*until);
-        }
     }
 
     /// Time has passed: a tick's instant, or a wait, may be over. `stagger` tells how long after a tick's instant
@@ -211,10 +208,10 @@ impl Contest {
         let is_rerun = self.is_rerun(bid.tick);
         self.hear_of_rerun(reply.rerun.as_ref(), now);
         if bid.wanted == Wanted::NoMore {
-            return self.answered_in_vain(&bid, &reply.answer);
+            return self.answered_in_vain(&bid, &reply.answer, now);
         }
         let in_time = in_time && bid.wanted == Wanted::AsItIs;
-        let again = now.plus(pause::after_failures(0));
+        let again = Self::not_beyond_its_instant(&bid, now, now.plus(pause::after_failures(0)));
         match &reply.answer {
             Answer::Won { tries, .. } if !in_time => (None, self.too_late(&bid, *tries, now)),
             Answer::Won { fence, tries, started } => {
@@ -293,6 +290,7 @@ impl Contest {
         if bid.wanted == Wanted::NoMore {
             return self.give_up(&bid, unsure);
         }
-        self.wait(Bid { unsure, failures: bid.failures + 1, ..bid }, now.plus(pause))
+        let again = Self::not_beyond_its_instant(&bid, now, now.plus(pause));
+        self.wait(Bid { unsure, failures: bid.failures + 1, ..bid }, again)
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::JobName;
+use crate::job::{JobName, Reason};
 use crate::run::{StopOrder, StopReason};
 
 use super::action::{Action, Doubt};
@@ -41,9 +41,19 @@ impl Driver {
         self.give_back_unsure();
     }
 
+    /// Tells that what may have been granted is given back.
+    pub(super) fn tell_given_back(&self, job: &JobName, doubt: &Doubt) {
+        let reason = match doubt.edited {
+            _ if self.draining => Reason::Shutdown,
+            true => Reason::Edited,
+            false => Reason::Late,
+        };
+        self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run, reason });
+    }
+
     /// Gives back what may have been granted, and was not started.
     pub(super) fn give_back(&mut self, job: &JobName, doubt: Doubt) {
-        self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
+        self.tell_given_back(job, &doubt);
         self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
     }
 

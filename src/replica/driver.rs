@@ -21,6 +21,7 @@ use crate::store::Beat;
 use super::agenda::{Agenda, Coming};
 use super::clockwork::{Clockwork, ClockworkError, SharedAgenda, take_coming};
 use super::contest::Contest;
+use super::due::Dues;
 use super::errand::{self, Done};
 use super::event::Event;
 use super::heartbeat::{Exchange, Heartbeat};
@@ -58,6 +59,7 @@ pub(super) struct Driver {
     pub(super) past: Past,
     pub(super) notices: Notices,
     pub(super) keepers: JoinSet<Kept>,
+    pub(super) dues: Dues,
     pub(super) lines: HashMap<RunId, (JobName, Line)>,
     pub(super) resync: Arc<Notify>,
     pub(super) draining: bool,
@@ -129,6 +131,7 @@ impl Driver {
             past: Past::default(),
             notices: Notices::default(),
             keepers: JoinSet::new(),
+            dues: Dues::default(),
             lines: HashMap::new(),
             resync: Arc::new(Notify::new()),
             draining: false,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::job::{JobName, Label, NodeName, RunId, Tick, Verdict};
+use crate::job::{JobName, Label, NodeName, Reason, RunId, Tick, Verdict};
 use crate::lease::{BootInstant, Pausing};
 use crate::store::Concern;
 
@@ -123,12 +123,14 @@ pub enum Event {
         /// When the claim was sent: the lease counts from there.
         sent: BootInstant,
     },
-    /// A claim was won too late to start anything, and given back.
+    /// A claim was won, or may have been, and is given back: nothing was started.
     ClaimAbandoned {
         /// The job.
         job: JobName,
         /// The run that was not started.
         run: RunId,
+        /// Why: it is too late for it, its job was edited, or its replica leaves.
+        reason: Reason,
     },
     /// An attempt has failed, and another will be made under the same lock.
     AttemptFailed {

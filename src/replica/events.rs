@@ -7,7 +7,7 @@ use tokio::sync::broadcast;
 use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
-use crate::job::NodeName;
+use crate::job::{NodeName, Reason};
 use crate::lease::Pausing;
 use crate::store::{Concern, Grade};
 
@@ -121,8 +121,11 @@ impl Events {
             Event::KillHeard { job, run, by } => {
                 info!(%job, %run, node, by, "operator wants the run stopped");
             }
-            Event::ClaimAbandoned { job, run } => {
-                warn!(%job, %run, node, "claim is given back, and nothing was started: its answer came too late, or its job was edited");
+            Event::ClaimAbandoned { job, run, reason: reason @ (Reason::Shutdown | Reason::Edited) } => {
+                info!(%job, %run, node, %reason, "claim is given back, and nothing was started");
+            }
+            Event::ClaimAbandoned { job, run, reason } => {
+                warn!(%job, %run, node, %reason, "claim is given back, and nothing was started");
             }
             _ => {}
         }

@@ -5,6 +5,7 @@ use crate::lease::{BootInstant, Deadline, Era, Holding};
 use crate::run::{Ended, Launch};
 
 use super::attempts::Retries;
+use super::due::Due;
 use super::event::RunRef;
 
 /// A lock that was just granted.
@@ -16,6 +17,8 @@ pub(super) struct Grant {
     pub(super) deadline: Deadline,
     /// When the claim was sent.
     pub(super) sent: BootInstant,
+    /// What the first attempt waits for, if it was granted ahead of its instant.
+    pub(super) due: Due,
     /// The life of the store in which it was granted.
     pub(super) era: Era,
 }

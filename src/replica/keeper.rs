@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::job::{Cause, JobName, RunId, Tick};
+use crate::job::{Cause, JobName, Reason, RunId, Tick};
 use crate::lease::{Abandon, Answer, BootInstant, Era, Finish, Protection, Renew, Reply, Request};
 use crate::run::{Ended, StopOrder, StopReason};
 use crate::store::StoreError;
@@ -79,9 +79,10 @@ type Renewing = BoxFuture<'static, (BootInstant, Era, Result<Reply, StoreError>)
 impl Keeper {
     async fn keep(mut self) -> Kept {
         let shop = Arc::clone(&self.shop);
-        let (granted, late) = (shop.clock.boot(), shop.now().since(self.run.tick.instant()));
-        let (sent, instant) = (self.grant.sent, BootInstant(granted.0.saturating_sub(late)));
-        shop.events.tell(Event::RunStarted { run: self.run.clone(), late, sent: self.grant.sent });
+        let (granted, sent) = (shop.clock.boot(), self.grant.sent);
+        let due = std::mem::take(&mut self.grant.due);
+        let line = self.line.clone();
+        let begun = due.clone().begin(&shop, (self.run.clone(), &line), sent);
         let launch = self.grant.launch.clone();
         let identity = launch.identity.clone();
         let attempts = Attempts {
@@ -91,20 +92,20 @@ impl Keeper {
             run: self.run.clone(),
             line: self.line.clone(),
             deadlines: self.deadlines.subscribe(),
-            born: shop.traffic.rush.begin(),
         };
         let note = Note::running(&self.grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.boot());
         shop.ledger.put(&identity.job, note);
         let noted = async {
+            due.come().await;
             shop.traffic.rush.over().await;
             shop.ledger.write(&identity.job).await;
         };
         // Beginning the log may take as long as the disk does: the lock is renewed meanwhile. A crash right after the
         // command has started finds the log's sign, and the note as well if other starts have left time for it.
         let running = async {
-            let log = shop.logs.begin(&identity).await;
-            let (count, ended) = attempts.make(&log).await;
-            (log, count, ended)
+            let ((instant, born), log) = tokio::join!(begun, shop.logs.begin(&identity));
+            let (count, ended) = attempts.make(&log, &born).await;
+            (instant, log, count, ended)
         };
         let running = async {
             let mut running = std::pin::pin!(running);
@@ -116,7 +117,7 @@ impl Keeper {
             }
             running.await
         };
-        let (log, count, ended) = self.hold_while(running).await;
+        let (instant, log, count, ended) = self.hold_while(running).await;
         if self.run.cause == Cause::Schedule {
             shop.traffic.stages.count(&Start { instant, sent, granted, birth: ended.birth });
         }
@@ -137,7 +138,8 @@ impl Keeper {
             tokio::join!(recorded, shop.logs.finish(log, count, &ended));
         } else {
             self.line.over.cancel();
-            self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run });
+            let reason = ended.verdict.reason.unwrap_or(Reason::Late);
+            self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
             let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };
             let unnoted = shop.ledger.forget_run(&self.run.job, self.run.run);
             tokio::join!(unnoted, self.record(Request::Abandon(abandon)), shop.logs.forget(log));

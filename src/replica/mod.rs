@@ -16,6 +16,7 @@ mod contest_policy_tests;
 mod contest_tests;
 mod draining;
 mod driver;
+mod due;
 mod errand;
 mod event;
 mod events;

@@ -67,7 +67,7 @@ impl Driver {
 
     fn claim(&mut self, job: &JobName, bid: &Bid, instead_of: Option<Doubt>) {
         if let Some(doubt) = &instead_of {
-            self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
+            self.tell_given_back(job, doubt);
         }
         if bid.unfit.is_none() {
             self.room.take(job);
@@ -133,8 +133,8 @@ impl Driver {
         let (finding, action) = match result {
             Ok(reply) => {
                 self.shop.hear(&reply);
-                let deadline = deadline_of(contest, sent);
-                let in_time = !deadline.is_over(self.shop.clock.boot()) && !self.stopping;
+                let is_late = deadline_of(contest, sent).is_over(self.shop.clock.boot());
+                let in_time = !is_late && !contest.is_overdue(now) && !self.stopping;
                 contest.answered(&reply, now, sent, in_time)
             }
             Err(error) => {
@@ -235,6 +235,7 @@ impl Driver {
             deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),
             era: won.era,
             sent,
+            due: self.dues.of(won.cause, won.tick, spec.start_deadline_of(won.tick), &self.shop),
         };
         let line = Line::new(spec.kill_grace);
         if self.draining {

@@ -82,7 +82,6 @@ impl Driver {
             Ok(Some(record)) => {
                 self.hear_pausing(job, record.pausing());
                 self.hear_stop(job, &record);
-                self.hear_cut_short(job, &record);
                 self.hear_free(job, &record);
                 self.hear_order(job, &record);
             }
@@ -98,24 +97,18 @@ impl Driver {
         }
     }
 
-    /// The record tells that a run was cut short: whoever has room for it takes it up.
-    fn hear_cut_short(&mut self, job: &JobName, record: &Record) {
-        let now = self.shop.now();
-        if let (Some(rerun), Some(contest)) = (record.cut_short(), self.contests.get_mut(job)) {
-            contest.hear_of_rerun(Some(&rerun), now);
-            self.look_at(job, now);
-        }
-    }
-
-    /// The record tells that nobody holds the lock, perhaps as it was removed: whoever waits for it asks. For a rerun,
-    /// replicas take turns.
+    /// The record tells that nobody holds the lock, perhaps as it was removed: whoever waits for it asks. A run that was cut
+    /// short is taken up by whoever has room for it, in turns.
     fn hear_free(&mut self, job: &JobName, record: &Record) {
         let now = self.shop.now();
-        let Some(contest) = self.contests.get_mut(job) else { return };
-        if !record.is_running() && contest.rerun_at_hand(now).is_none() {
-            contest.hurry(now);
-            self.look_at(job, now);
+        let Some(contest) = self.contests.get_mut(job).filter(|_| !record.is_running()) else { return };
+        if let Some(rerun) = record.cut_short() {
+            contest.hear_of_rerun(Some(&rerun), now);
         }
+        if contest.rerun_at_hand(now).is_none() {
+            contest.hurry(now);
+        }
+        self.look_at(job, now);
     }
 
     /// The record tells who paused the job, or resumed it.

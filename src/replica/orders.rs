@@ -199,9 +199,7 @@ impl Driver {
         let deadline = spec.map(|spec| Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent));
         let in_time = deadline.is_some_and(|deadline| !deadline.is_over(self.shop.clock.boot()));
         if self.stopping || !in_time {
-            let doubt = Doubt { run: won.run, era: won.era, edited: false };
-            self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run });
-            self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
+            self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
         } else {
             self.start(job, won, sent);
         }
@@ -214,8 +212,7 @@ impl Driver {
             return;
         }
         if let Some(order) = self.notices.orders.remove(job).filter(|order| order.unsure) {
-            self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: order.run });
-            self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), order.doubt()));
+            self.give_back(job, order.doubt());
         }
     }
 }

@@ -1,5 +1,7 @@
-//! What a replica plans anew, and when: after steps of the wall clock, and after what heartbeats bring.
+//! What a replica plans: what it has ready for the next instants; and anew, after steps of the wall clock and after what
+//! heartbeats bring.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -7,7 +9,7 @@ use crate::job::JobName;
 
 use super::agenda::Coming;
 use super::clockwork::{LEAD, take_coming};
-use super::contest::Contest;
+use super::contest::{Contest, asked_ahead};
 use super::driver::Driver;
 use super::event::Event;
 use super::heartbeat::Exchange;
@@ -47,25 +49,35 @@ impl Driver {
         }
     }
 
-    /// Has everything ready, ahead of its instant, for each tick that this replica is the first to ask for: its guard, and a
-    /// folder for its log.
-    pub(super) fn prepare(&self, coming: &[Coming]) {
-        let is_first = |coming: &&Coming| {
+    /// Has everything ready for each tick that this replica is the first to ask for, and asks for it, ahead of its instant:
+    /// its guard, a folder for its log, its lock.
+    pub(super) fn prepare(&mut self, coming: &[Coming]) {
+        let is_first = |coming: &Coming| {
             self.jobs.get(&coming.job).is_some_and(|job| {
                 let has_room = self.room.is_there_for(&coming.job);
                 let takes = self.watch.roster.standing(&job.spec, has_room) == Standing::Takes;
-                takes && self.watch.roster.stagger(&job.spec, coming.tick).is_zero()
+                // What was announced before the file was loaded anew may be no tick any more.
+                let is_one = || job.spec.schedule.at_or_before(coming.tick.instant()) == Some(coming.tick);
+                takes && self.watch.roster.stagger(&job.spec, coming.tick).is_zero() && is_one()
             })
         };
-        let first: Vec<&Coming> = coming.iter().filter(is_first).collect();
-        let last = first.iter().map(|coming| coming.tick.instant()).max();
+        let now = self.shop.now();
+        let apart = now.since(self.shop.store_time());
+        let first: Vec<_> = asked_ahead(coming, apart).filter(|(coming, _)| is_first(coming)).collect();
+        let last = first.iter().map(|(coming, _)| coming.tick.instant()).max();
         let Some(last) = last.filter(|_| !self.draining) else { return };
-        let left = last.since(self.shop.now()).min(LEAD);
+        let left = last.since(now).min(LEAD);
         let until = self.shop.clock.boot().plus(left + BOOKED_FOR);
         let (runs, guards) = (first.len(), Arc::clone(&self.shop.guards));
         // What makes guards may be frozen. Nobody waits for it: who finds no guard ready asks for one.
         tokio::task::spawn_blocking(move || guards.book(runs, until));
-        let jobs: Vec<JobName> = first.into_iter().map(|coming| coming.job.clone()).collect();
+        for (Coming { job, tick }, from) in &first {
+            if let Some(contest) = self.contests.get_mut(job) {
+                contest.call(*tick, *from, now);
+                self.alarms.push(Reverse((*from, job.clone())));
+            }
+        }
+        let jobs: Vec<JobName> = first.into_iter().map(|(coming, _)| coming.job.clone()).collect();
         let shop = Arc::clone(&self.shop);
         tokio::spawn(async move { shop.logs.expect(&jobs).await });
     }

@@ -35,11 +35,11 @@ pub(super) struct Start {
 pub(super) struct Stages(Mutex<[Histogram; NAMES.len()]>);
 
 impl Stages {
-    /// Counts a start, if it was one.
+    /// Counts a start, if it was one. What was done ahead of the instant took nothing of it.
     pub(super) fn count(&self, start: &Start) {
         let Birth { asked: Some(asked), born: Some(born) } = start.birth else { return };
-        let ends = [start.sent, start.granted, asked, born];
-        let begins = [start.instant, start.sent, start.granted, asked];
+        let ends = [start.sent, start.granted, asked, born].map(|end| end.max(start.instant));
+        let begins = [start.instant].into_iter().chain(ends);
         let stages = ends.iter().zip(begins).map(|(end, begin)| end.since(begin));
         let mut histograms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for (histogram, took) in histograms.iter_mut().zip(stages.chain([born.since(start.instant)])) {
@@ -129,6 +129,15 @@ mod tests {
             assert_eq!(stage, expected);
             assert!((took..=took * 5 / 4 + 1).contains(&told), "{stage}: {told} for {took}");
         }
+    }
+
+    #[test]
+    fn what_was_granted_ahead_of_the_instant_is_no_part_of_being_late() {
+        let stages = Stages::default();
+        stages.count(&Start { sent: at(200), granted: at(900), ..start(2_900) });
+        let took: Vec<_> = stages.times().into_iter().map(|times| times.p50_us).collect();
+        assert!(took[0] <= 1 && took[1] <= 1, "{took:?}");
+        assert!((900..=1_126).contains(&took[2]) && (1_900..=2_376).contains(&took[4]), "{took:?}");
     }
 
     #[test]

@@ -45,7 +45,10 @@ impl Contest {
     pub(super) fn tick_at_hand(&self, now: UtcMillis) -> Option<Tick> {
         match self.standing {
             // A rerun goes first.
-            Standing::Takes => self.rerun_at_hand(now).or_else(|| candidate(self.spec(), self.past(), now)),
+            Standing::Takes => {
+                let come = || candidate(self.spec(), self.past(), now);
+                self.rerun_at_hand(now).or_else(come).or_else(|| self.ahead_of_its_instant(now))
+            }
             Standing::Full(_) => self.overdue(now).or_else(|| {
                 let may_start = |tick: &Tick| now < end_of(self.spec(), *tick);
                 candidate(self.spec(), self.past(), now).filter(may_start)
@@ -57,6 +60,7 @@ impl Contest {
     /// When a tick is asked for that is not asked for yet.
     pub(super) fn asked_at(&self, tick: Tick, stagger: Duration, now: UtcMillis) -> UtcMillis {
         match self.standing {
+            Standing::Takes if stagger.is_zero() && self.ahead_of_its_instant(now) == Some(tick) => now,
             Standing::Takes => self.due(tick).plus(stagger),
             Standing::Full(_) if self.overdue(now) != Some(tick) => tick.instant().plus(stagger),
             Standing::Full(_) | Standing::Watches(_) => {

@@ -19,6 +19,7 @@ use super::retention::{LogRetention, plan};
 use super::run_files;
 use super::run_log::RunLog;
 use crate::job::{JobName, NodeName, RunId, UtcMillis};
+use crate::lease::begins;
 
 /// Reads the wall clock; it stamps lines and entries, and decides nothing.
 pub type WallClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
@@ -75,7 +76,8 @@ impl RunLogs {
 
     /// A run begins: from here on it is found as running, until `finish`, or until this process ends.
     pub async fn begin(&self, identity: &Identity) -> RunLog {
-        let entry = RunEntry::running(identity, (self.now)());
+        let started = begins(identity.cause, identity.tick.instant(), (self.now)());
+        let entry = RunEntry::running(identity, started);
         let path = self.log_path(&identity.job, identity.run);
         if !self.is_kept {
             return RunLog::unkept(entry, Arc::clone(&self.now));

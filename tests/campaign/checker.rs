@@ -10,8 +10,8 @@ use crate::violation::Violation;
 /// A run is dead this long before its lock may be another's.
 const SPARE_MS: i64 = 500;
 
-/// A tick may be granted this much before its instant by the store's clock.
-const MAX_EARLY_MS: i64 = 200;
+/// A clock that was wrong is right again in the eyes of all replicas this long after.
+const CLOCK_NEWS_MS: i64 = 10_000;
 
 /// Everything that is wrong.
 pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
@@ -98,18 +98,20 @@ fn overstays(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Vio
     violations
 }
 
+/// No tick granted before its instant, by the store's own record; and no command begun before it, where all clocks were right.
 fn early(evidence: &Evidence) -> Vec<Violation> {
     // What is run by hand has no instant to wait for; its tick is when it was ordered, by whatever clock.
-    let early = |entry: &&crate::ledger::Recorded| {
-        entry.cause != "manual"
-            && entry.started_ms.is_some_and(|started| entry.tick_ms - started > MAX_EARLY_MS)
+    let waits = |cause: &str| cause != "manual";
+    let granted = evidence.entries.iter().filter(|entry| waits(&entry.cause));
+    let granted = granted.filter_map(|entry| Some((&entry.job, entry.tick_ms, entry.started_ms?)));
+    let was_right = |tick_ms: i64| {
+        let mut clocks = evidence.faults.iter().filter(|fault| fault.kind.steps_a_clock());
+        !clocks.any(|fault| fault.touches(tick_ms - CLOCK_NEWS_MS, tick_ms))
     };
-    let found = evidence.entries.iter().filter(early);
+    let begun = evidence.runs.iter().filter(|run| waits(&run.cause) && was_right(run.tick_ms));
+    let begun = begun.map(|run| (&run.job, run.tick_ms, run.started_utc_ms));
+    let found = granted.chain(begun).filter(|(_, tick_ms, at_ms)| at_ms < tick_ms);
     found
-        .map(|entry| Violation::Early {
-            job: entry.job.clone(),
-            tick_ms: entry.tick_ms,
-            by_ms: entry.tick_ms - entry.started_ms.unwrap_or_default(),
-        })
+        .map(|(job, tick_ms, at_ms)| Violation::Early { job: job.clone(), tick_ms, by_ms: tick_ms - at_ms })
         .collect()
 }

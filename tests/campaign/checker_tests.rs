@@ -203,9 +203,26 @@ fn a_sign_of_life_after_the_lease_is_told_also_when_a_renewal_came_later() {
 #[test]
 fn a_grant_before_its_instant_is_told() {
     assert_eq!(
-        found(|evidence| evidence.entries[2].started_ms = Some(evidence.entries[2].tick_ms - 300)),
+        found(|evidence| evidence.entries[2].started_ms = Some(evidence.entries[2].tick_ms - 1)),
         ["early"]
     );
+}
+
+#[test]
+fn a_command_before_its_instant_is_told_unless_a_clock_was_wrong() {
+    let hasty = |evidence: &mut Evidence| evidence.runs[2].started_utc_ms = evidence.runs[2].tick_ms - 1;
+    assert_eq!(found(hasty), ["early"]);
+    let by_a_wrong_clock = |evidence: &mut Evidence| {
+        hasty(evidence);
+        evidence.faults.push(fault(Kind::ReplicaAhead, evidence));
+    };
+    assert_eq!(found(by_a_wrong_clock), Vec::<&str>::new());
+    let at_another_time = |evidence: &mut Evidence| {
+        hasty(evidence);
+        let ended_ms = evidence.runs[2].tick_ms - 10_001;
+        evidence.faults.push(Fault { ended_ms, ..fault(Kind::ServerAhead, evidence) });
+    };
+    assert_eq!(found(at_another_time), ["early"]);
 }
 
 #[test]

@@ -85,6 +85,11 @@ impl Kind {
         matches!(self, Self::ServerAhead | Self::ServerBehind)
     }
 
+    /// Whether a clock goes wrong with it.
+    pub(crate) const fn steps_a_clock(self) -> bool {
+        self.steps_the_store() || matches!(self, Self::ReplicaAhead | Self::ReplicaBehind)
+    }
+
     /// Whether the server lacks what it acknowledged, or may do so as far as anybody knows.
     pub(crate) const fn loses_memory(self) -> bool {
         matches!(

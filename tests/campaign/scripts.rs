@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 use solocron::clock::{Clock, SystemClock};
 
-use crate::jobs::JobPlan;
+use crate::jobs::{JobPlan, Policy};
 use crate::pause::pause;
 use crate::processes;
 use crate::resp::Request;
@@ -41,7 +41,14 @@ pub(crate) fn quick_jobs() -> Setup {
     Setup { jobs: vec![job(JOB), job("other")], replicas: 3, ..Setup::default() }
 }
 
-/// The same, seldom enough for a failover between two ticks, and going on while others hear of them.
+/// The same, but that who finds the lock taken waits for it: a run that goes on at its tick's instant hides nothing.
+pub(crate) fn patient_jobs() -> Setup {
+    let Setup { jobs, replicas, .. } = quick_jobs();
+    let jobs = jobs.into_iter().map(|job| JobPlan { policy: Policy::Waits, ..job }).collect();
+    Setup { jobs, replicas, ..Setup::default() }
+}
+
+/// As the quick ones, seldom enough for a failover between two ticks, and going on while others hear of them.
 pub(crate) fn seldom_jobs() -> Setup {
     let Setup { jobs, .. } = quick_jobs();
     let jobs = jobs.into_iter().map(|job| JobPlan { period_ms: 4_000, run_ms: 300, ..job }).collect();

@@ -60,7 +60,7 @@ impl Script {
 
 #[test]
 fn without_the_mark_a_tick_runs_on_every_replica() {
-    let setup = scripts::quick_jobs();
+    let setup = scripts::patient_jobs();
     let (act, kinds, shows) = (scripts::let_them_run, &[][..], &["twice"][..]);
     Script { without: Protection::Mark, setup, act, kinds, shows }.show();
 }
@@ -101,6 +101,13 @@ fn without_early_a_tick_is_granted_before_its_instant() {
     let setup = scripts::quick_jobs();
     let (act, kinds, shows) = (scripts::step_back_before_ticks, &[Kind::ServerBehind][..], &["early"][..]);
     Script { without: Protection::Early, setup, act, kinds, shows }.show();
+}
+
+#[test]
+fn without_the_wait_for_the_instant_what_was_asked_for_ahead_begins_ahead() {
+    let setup = scripts::quick_jobs();
+    let (act, kinds, shows) = (scripts::let_them_run, &[][..], &["early"][..]);
+    Script { without: Protection::AtInstant, setup, act, kinds, shows }.show();
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub(crate) enum Violation {
     Fence { job: String, run: String, fence: i64, before: i64 },
     /// A process lived on after its lock may have been another's.
     Overstay { job: String, run: String, node: String, by_ms: i64 },
-    /// A tick was granted before its instant by the store's own clock.
+    /// A tick was granted before its instant by the store's own clock, or begun before it by the machine's.
     Early { job: String, tick_ms: i64, by_ms: i64 },
     /// No record stands for a tick.
     Uncovered { job: String, tick_ms: i64 },

@@ -51,3 +51,27 @@ pub(crate) fn a_run_that_waits_for_its_next_attempt_is_killed_too(place: Place) 
     stage.n(holder).wait_for_event_of("run ended", |event| event["outcome"] == "killed");
     stage.stop();
 }
+
+/// Ends only once the test has made a file.
+fn lingering(file: &std::path::Path) -> String {
+    format!(
+        "[jobs.long]\nschedule = \"* * * * * *\"\nlease = \"2m\"\nkill_grace = \"20s\"\n\
+         shell = \"trap 'while [ ! -e {} ]; do sleep 0.1; done; exit 0' TERM; while :; do sleep 0.1; done\"\n",
+        file.display()
+    )
+}
+
+#[test]
+fn an_outage_while_a_run_ends_is_waited_out() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let go = folder.path().join("go");
+    let mut stage = Stage::start(Place::redis(), &lingering(&go));
+    stage.first_run();
+    let mut kill = stage.begin(&["kill", "long"]);
+    kill.wait_for("of the order", |line| line.starts_with("stopping run "));
+    stage.outage(&mut kill);
+    std::fs::write(&go, "").expect("a writable folder");
+    let said = kill.wait().expect_code(0).log;
+    assert!(said.contains("killed (operator)"), "{said}");
+    stage.stop();
+}

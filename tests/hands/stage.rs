@@ -2,8 +2,9 @@
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use solocron::clock::{Clock, SystemClock};
 
-use crate::process::{Ended, Program, Scene};
+use crate::process::{DEADLINE, Ended, Program, Scene};
 use crate::redis_server::RedisServer;
 
 /// A store.
@@ -53,6 +54,15 @@ impl Stage {
         Program::start(&mut self.scene.command(&[&log[..], &place].concat()))
     }
 
+    /// Waits until the store has been told of the job, so that commands for it are taken.
+    pub(crate) fn wait_until_known(&self, job: &str) {
+        let deadline = SystemClock.boot().plus(DEADLINE);
+        // Nothing is paused: it changes nothing.
+        while !self.give(&["resume", job]).status.success() {
+            assert!(SystemClock.boot() < deadline, "no replica tells the store of `{job}`");
+        }
+    }
+
     /// The first or second replica.
     pub(crate) fn n(&mut self, number: usize) -> &mut Program {
         &mut self.replicas[number - 1]
@@ -60,9 +70,22 @@ impl Stage {
 
     /// Gives a command, from a machine of its own.
     pub(crate) fn give(&self, args: &[&str]) -> Ended {
+        self.begin(args).wait()
+    }
+
+    /// The same, and does not wait for its end.
+    pub(crate) fn begin(&self, args: &[&str]) -> Program {
         let elsewhere = self.scene.path("elsewhere").display().to_string();
         let place = ["--store", &self.store, "--state-dir", &elsewhere];
-        Program::start(&mut self.scene.command(&[args, &place].concat())).wait()
+        Program::start(&mut self.scene.command(&[args, &place].concat()))
+    }
+
+    /// Takes the server away for as long as it takes the command to notice.
+    pub(crate) fn outage(&self, command: &mut Program) {
+        let Place::Redis(server) = &self.place else { panic!("an embedded store is never away") };
+        server.freeze();
+        command.wait_for("of the outage", |line| line.contains("the store does not answer"));
+        server.thaw();
     }
 
     /// What a command prints as JSON.
@@ -76,8 +99,7 @@ impl Stage {
         // Who wins the tick says that it runs; who loses it is told of the holder, or of the run.
         let log = |event: &Value| match event["message"].as_str() {
             Some("run started") => true,
-            // Just after the start it waits for nobody.
-            // Who holds it waits as well, with the next tick.
+            // Just after the start it waits for nobody, and then for itself if it holds it, with the next tick.
             Some("tick waits for the lock") => {
                 event["holder"].is_string() && event["holder"] != event["node"]
             }

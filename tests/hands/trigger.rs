@@ -9,16 +9,10 @@ const BY_HAND: &str = "[jobs.hand]\nschedule = \"0 0 29 2 *\"\n\
 const BUSY: &str = "[jobs.busy]\nschedule = \"* * * * * *\"\nshell = \"sleep 600\"\n";
 
 pub(crate) fn a_triggered_job_runs_once_and_is_followed_to_its_end(place: Place) {
-    let mut stage = Stage::start(place, BY_HAND);
-    stage.n(1).wait_for_event("store reached");
-    stage.n(2).wait_for_event("store reached");
+    let stage = Stage::start(place, BY_HAND);
+    stage.wait_until_known("hand");
     let followed = ["trigger", "hand", "--follow", "--tick", "2026-01-02T03:04:05Z"];
-    let mut said = stage.give(&followed);
-    if said.log.contains("no replica has told the store of job") {
-        // The replicas had not opened it yet.
-        said = stage.give(&followed);
-    }
-    let said = said.expect_code(3).log;
+    let said = stage.give(&followed).expect_code(3).log;
     assert!(said.contains("manual 2026-01-02T03:04:05.000Z"), "{said}");
 
     stage.give(&["pause", "hand"]).expect_code(0);
@@ -34,5 +28,22 @@ pub(crate) fn a_trigger_during_a_run_is_skipped_and_says_so(place: Place) {
     assert!(said.contains("skipped (overlap)"), "{said}");
     stage.give(&["pause", "busy"]).expect_code(0);
     stage.give(&["kill", "busy"]);
+    stage.stop();
+}
+
+#[test]
+fn an_outage_while_a_run_is_followed_is_waited_out() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let go = folder.path().join("go");
+    let waits = format!("while [ ! -e {} ]; do sleep 0.1; done; exit 3", go.display());
+    let job = format!("[jobs.hand]\nschedule = \"0 0 29 2 *\"\nshell = \"{waits}\"\n");
+    let stage = Stage::start(Place::redis(), &job);
+    stage.wait_until_known("hand");
+    let mut followed = stage.begin(&["trigger", "hand", "--follow"]);
+    followed.wait_for("with the run's id", |line| line.parse::<solocron::job::RunId>().is_ok());
+    stage.outage(&mut followed);
+    std::fs::write(&go, "").expect("a writable folder");
+    let said = followed.wait().expect_code(3).log;
+    assert!(said.contains("failed on n"), "{said}");
     stage.stop();
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, OnInterrupt, Outcome, Reason, RunId, UtcMillis, Verdict};
+use solocron::job::{Cause, OnInterrupt, Outcome, Overlap, Reason, RunId, UtcMillis, Verdict};
 use solocron::lease::{Answer, Era, Memory, SCHEMA, ScheduleHash};
 
 use crate::book::{Book, GAP, MEMORIES, at, is_won, one, secs, several, tick};
@@ -70,6 +70,41 @@ fn rule_8_a_tick_is_early_until_200_milliseconds_before_its_instant() {
         let answer = book.claim(tick(0.201), |_| {});
         assert_eq!(answer, Answer::Early { wait: Duration::from_millis(201) });
         assert!(is_won(&book.claim(tick(0.2), |_| {})));
+    }
+}
+
+#[test]
+fn rule_8_what_is_granted_ahead_of_its_instant_begins_at_it_and_covers_it() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let Answer::Won { started, .. } = book.claim(tick(0.15), |_| {}) else { panic!("it is free") };
+        assert_eq!((started, book.record().mark), (at(0.15), at(0.15)));
+        assert_eq!(book.record().started, Some(at(0.15)));
+    }
+}
+
+/// What stands in the way of a tick 150 ms before its instant may be gone by then: nothing is decided of it, or stopped
+/// for it, or said to wait for the lock.
+#[test]
+fn rule_8_nothing_but_a_grant_comes_ahead_of_the_instant() {
+    let early = Answer::Early { wait: Duration::from_millis(150) };
+    let policies = [Overlap::Skip, Overlap::Wait, Overlap::Replace];
+    for (memory, overlap) in MEMORIES.into_iter().flat_map(|memory| policies.map(|policy| (memory, policy))) {
+        let mut book = Book::ready(memory);
+        book.record().paused = Some(at(0.15));
+        assert_eq!(book.claim(tick(0.15), |_| {}), early, "paused until then");
+        book.pass(Duration::from_millis(150));
+        let holding = book.win(tick(0.15));
+        book.entries.clear();
+        book.pass(secs(10));
+        book.renew(&holding);
+        let claim =
+            |book: &mut Book| book.claim(tick(10.3), |claim| (claim.overlap, claim.prev) = (overlap, None));
+        assert_eq!(claim(&mut book), early, "{overlap:?}: it runs");
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+        assert!(book.entries.is_empty() && book.record().mark == at(0.15));
+        book.finish(&holding, |_| {});
+        assert!(is_won(&claim(&mut book)), "{overlap:?}: it has ended");
     }
 }
 

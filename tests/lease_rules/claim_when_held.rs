@@ -188,6 +188,7 @@ fn rule_12_an_order_to_stop_is_not_passed_on_to_the_next_run() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         book.win(tick(0.0));
+        book.pass(Duration::from_millis(100));
         book.claim(tick(0.1), |claim| claim.overlap = Overlap::Replace);
         assert!(book.record().stop.is_some());
         book.pass(LEASE);

@@ -1,5 +1,7 @@
 //! Renew, finish and abandon on a store that remembers: only the holder's own lock, and each end once.
 
+use std::time::Duration;
+
 use solocron::job::{Cause, Fence, NodeName, OnInterrupt, Outcome, Reason, RunId, UtcMillis, Verdict};
 use solocron::lease::{Abandon, Answer, Holding, LeaseInstant, Memory, Request, ScheduleHash};
 
@@ -205,6 +207,22 @@ fn an_abandoned_tick_of_an_edited_job_is_missed_and_a_rerun_of_it_has_its_entry_
         let edited = Abandon { edited: true, ..sample::abandon(rerun.run, &book.server.era) };
         assert_eq!(book.ask(Request::Abandon(edited)), Answer::Abandoned);
         assert_eq!(book.entries.len(), 2, "{:?}", book.told());
+    }
+}
+
+#[test]
+fn a_run_that_was_granted_ahead_and_is_lost_does_not_end_before_it_began() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.15));
+        book.entries.clear();
+        book.pass(Duration::from_millis(50));
+        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+        book.pass(secs(300));
+        book.claim(tick(300.0), |claim| claim.prev = None);
+        let lost = &book.entries[0];
+        assert_eq!(lost.verdict(), Verdict::because(Outcome::Interrupted, Reason::NodeLost));
+        assert_eq!((lost.started, lost.finished), (Some(at(0.15)), at(0.15)));
     }
 }
 

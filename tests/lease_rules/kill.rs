@@ -1,9 +1,11 @@
 //! Stopping a run: its holder learns it by renewing, and by whom it was wanted.
 
-use solocron::job::{Overlap, Reason, RunId};
+use std::time::Duration;
+
+use solocron::job::{Cause, Outcome, Overlap, Reason, RunId, Verdict};
 use solocron::lease::{Act, Answer, Operate, Request};
 
-use crate::book::{Book, MEMORIES, is_held_by, secs, tick};
+use crate::book::{Book, MEMORIES, is_held_by, one, secs, tick};
 use crate::sample::node;
 
 fn kill(book: &mut Book, run: Option<RunId>) -> Answer {
@@ -30,10 +32,26 @@ fn the_holder_of_a_run_that_an_operator_kills_learns_it_by_renewing() {
 }
 
 #[test]
+fn a_run_that_an_operator_kills_before_it_has_begun_is_not_given_back() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.1));
+        book.entries.clear();
+        kill(&mut book, None);
+        assert_eq!(book.abandon(&holding), Answer::Abandoned);
+        let killed = Verdict::because(Outcome::Killed, Reason::Operator);
+        assert_eq!(book.told(), [one(tick(0.1), Cause::Schedule, killed)]);
+        book.pass(secs(1));
+        assert!(matches!(book.claim(tick(0.1), |_| {}), Answer::Decided { .. }));
+    }
+}
+
+#[test]
 fn an_operators_wish_is_not_taken_for_a_newer_ticks_and_outlives_it() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let holding = book.win(tick(0.0));
+        book.pass(Duration::from_millis(100));
         let replace = |book: &mut Book| {
             book.claim(tick(0.1), |claim| (claim.overlap, claim.prev) = (Overlap::Replace, None))
         };

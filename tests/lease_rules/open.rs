@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Answer, Claim, Dropped, Era, Memory, Open, Record, ScheduleHash};
+use solocron::job::{Cause, Outcome, Overlap, Reason, UtcMillis, Verdict};
+use solocron::lease::{Abandon, Answer, Claim, Dropped, Era, Memory, Open, Record, Request, ScheduleHash};
 
-use crate::book::{Book, MEMORIES, at, held_for, is_won, one, secs, several, tick};
+use crate::book::{Book, MEMORIES, at, held_for, is_held_by, is_won, one, secs, several, tick};
 use crate::sample::{self, LEASE};
 
 fn opened(since: UtcMillis) -> Answer {
@@ -266,4 +266,82 @@ fn an_open_does_not_close_a_lock_that_is_free() {
     let mut book = Book::ready(Memory::Forgetful);
     book.open(|open| open.caller.heard = at(-120.0));
     assert!(is_won(&book.claim(tick(0.0), |claim| claim.caller.calm = Duration::ZERO)));
+}
+
+/// A record that was deleted, and is made anew by a run by hand, knows no schedule. Whoever opens it later, as the machine was
+/// restarted, has not scheduled the job since then alone: a tick that has been asked for is known to be one.
+#[test]
+fn a_tick_that_waits_for_a_run_by_hand_is_told_of_though_all_replicas_are_restarted_meanwhile() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        book.manual(|_| {});
+        book.pass(LEASE);
+        assert!(is_won(&book.manual(|_| {})));
+        let holding = sample::holding(book.record());
+        let waits = |claim: &mut Claim| (claim.overlap, claim.prev) = (Overlap::Wait, None);
+        assert!(is_held_by(&book.claim(tick(30.0), waits), &sample::node("a")));
+        book.pass(secs(1));
+        let now = book.server.now;
+        assert_eq!(book.open(|open| open.since = now), opened(UtcMillis(0)));
+        book.finish(&holding, |_| {});
+        book.entries.clear();
+        book.pass(secs(59));
+        assert!(is_won(&book.claim(tick(90.0), |claim| claim.prev = Some(tick(30.0)))));
+        assert_eq!(book.entries.last().map(|entry| entry.tick), Some(tick(30.0)));
+    }
+}
+
+/// The same, with nobody having asked for a tick before: who made the record knew of earlier ticks.
+#[test]
+fn a_job_that_was_known_is_not_taken_for_a_new_one_though_its_record_was_made_anew_without_a_schedule() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        book.manual(|manual| manual.caller.seen = Some(at(-60.0)));
+        book.pass(secs(61));
+        let now = book.server.now;
+        assert_eq!(book.open(|open| open.since = now), opened(UtcMillis(0)));
+    }
+}
+
+#[test]
+fn a_tick_that_was_granted_ahead_of_its_instant_is_none_of_a_schedule_that_began_in_between() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.15));
+        book.pass(Duration::from_millis(160));
+        let edited = |open: &mut Open| (open.sched, open.since) = (other(), at(0.01));
+        assert_eq!(book.open(edited), opened(at(0.15)));
+        // Nothing was started: nobody would claim it again, and so it is told of.
+        book.entries.clear();
+        assert_eq!(book.abandon(&holding), Answer::Abandoned);
+        let edited = Verdict::because(Outcome::Missed, Reason::Edited);
+        assert_eq!(book.told(), [one(tick(0.15), Cause::Schedule, edited)]);
+    }
+}
+
+/// It never came under the schedule before, and so needs no entry; the schedule that began in between may have it as well.
+#[test]
+fn a_tick_that_is_given_back_before_its_instant_is_one_of_the_schedule_that_began_in_between() {
+    for memory in MEMORIES {
+        for is_opened_first in [true, false] {
+            let mut book = Book::ready(memory);
+            let holding = book.win(tick(0.15));
+            book.pass(Duration::from_millis(100));
+            let edited = |open: &mut Open| (open.sched, open.since) = (other(), at(0.05));
+            if is_opened_first {
+                assert_eq!(book.open(edited), opened(at(0.15)));
+            }
+            book.entries.clear();
+            let abandon = Abandon { edited: true, ..sample::abandon(holding.run, &book.server.era) };
+            assert_eq!(book.ask(Request::Abandon(abandon)), Answer::Abandoned);
+            assert!(!is_opened_first || book.record().since < at(0.15));
+            if !is_opened_first {
+                assert_eq!(book.open(edited), opened(at(0.149)));
+            }
+            book.pass(Duration::from_millis(60));
+            let claim = book.claim(tick(0.15), |claim| (claim.sched, claim.prev) = (other(), None));
+            assert!(is_won(&claim), "{claim:?}");
+            assert_eq!(book.told(), []);
+        }
+    }
 }

@@ -238,7 +238,9 @@ impl World {
         replica.decided = replica.decided.max(tick.instant());
         replica.active = Some(Lock { holding: Arc::new(holding), era: bid.era.clone() });
         let state = State::Alive;
-        let run = Run { id: run, who, tick, fence, tries, granted: started, lease, counted_from, state };
+        // What is granted ahead of its instant begins later.
+        let granted = started.min(reply.now);
+        let run = Run { id: run, who, tick, fence, tries, granted, lease, counted_from, state };
         self.runs.push(run);
     }
 

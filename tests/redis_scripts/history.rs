@@ -118,7 +118,8 @@ impl History {
             14 => kept.lost = self.maybe(kept.mark.minus(Duration::from_secs(10))),
             15 => kept.until = LeaseInstant(self.near(now).0),
             16 => kept.settled = LeaseInstant(self.near(now).0),
-            17 => kept.since = self.near(now),
+            // A schedule also holds from what was decided ahead of its instant on.
+            17 => kept.since = if self.one_in(2) { kept.mark } else { self.near(now) },
             18..21 => self.lay_to_rest(kept, now),
             _ => return false,
         }

@@ -33,7 +33,7 @@ const STEPS_PER_HISTORY: usize = 400;
 const MOMENT_MS: i64 = 500;
 
 /// Every entry that the protocol itself can write, as `request: cause outcome (reason)`, runs of several by `..`.
-const ENTRIES: [&str; 22] = [
+const ENTRIES: [&str; 23] = [
     "open: schedule missed (edited)",
     "open: schedule missed (edited) ..",
     "claim: schedule missed (late)",
@@ -56,6 +56,7 @@ const ENTRIES: [&str; 22] = [
     "finish: rerun interrupted (shutdown)",
     "operate: schedule interrupted (node_lost)",
     "abandon: manual missed (abandoned)",
+    "abandon: schedule killed (operator)",
 ];
 
 /// Answers that are given without the rules where everything is as usual; all others come from these alone.
@@ -78,6 +79,8 @@ struct Reached {
     usual: BTreeMap<&'static str, usize>,
     /// Of them, ends of runs on a record of another life than the server's.
     former: usize,
+    /// Schedules that hold from a moment earlier on, as their first tick was given back.
+    before: usize,
 }
 
 impl Reached {
@@ -102,7 +105,8 @@ impl Reached {
         let usual =
             USUAL.into_iter().filter(|answer| self.usual.get(answer).is_none_or(|met| *met < USUAL_MET));
         let former = (self.former < FORMER_MET).then_some("an end of a former life");
-        answers.chain(entries).chain(joined).chain(usual).chain(former).collect()
+        let before = (self.before == 0).then_some("a tick given back to a newer schedule");
+        answers.chain(entries).chain(joined).chain(usual).chain(former).chain(before).collect()
     }
 }
 
@@ -208,6 +212,9 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
         reached.add(&request, &decision, is_usual);
         let is_former = record.as_ref().is_some_and(|record| record.era != pair.era);
         reached.former += usize::from(is_former && is_usual && matches!(request, Request::Finish(_)));
+        let since = |record: &Option<Record>| record.as_ref().map(|record| record.since);
+        let is_earlier = since(&by_scripts.record) < since(&record);
+        reached.before += usize::from(is_earlier && matches!(request, Request::Abandon(_)));
         reached.joined += before + decision.entries.len() - by_scripts.history.len();
         pair.go_on_from(&by_scripts);
         record = by_scripts.record;

@@ -14,6 +14,11 @@ use serde_json::Value;
 use solocron::clock::{Clock, SystemClock};
 use tempfile::TempDir;
 
+#[path = "descendants.rs"]
+mod descendants;
+
+pub(crate) use descendants::descendants;
+
 /// No single thing that a test waits for takes longer than this, however busy the machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -175,21 +180,6 @@ impl Drop for Program {
             let _ = kill(job, Signal::SIGKILL);
         }
     }
-}
-
-/// The children of a process, their children, and so on.
-pub(crate) fn descendants(of: Pid) -> Vec<Pid> {
-    let mut found = vec![of];
-    let mut at = 0;
-    while let Some(pid) = found.get(at) {
-        // Each thread lists the children that it started. A process that is gone has none.
-        for thread in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-            let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            found.extend(children.split_whitespace().filter_map(|id| id.parse().ok()).map(Pid::from_raw));
-        }
-        at += 1;
-    }
-    found.split_off(1)
 }
 
 /// How a program ended.

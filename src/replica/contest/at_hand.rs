@@ -1,10 +1,15 @@
 //! The bid at hand of a contest: its tick, whether it is under way, and whether it may hold the lock unheard.
 
+use std::time::Duration;
+
 use crate::job::{Tick, UtcMillis};
 use crate::lease::Claim;
 
 use super::super::action::{Action, Bid, Doubt};
 use super::{Contest, State};
+
+/// Clocks that are right differ less, and answers that come as usual take less.
+const HELD_UP: Duration = Duration::from_secs(1);
 
 impl Contest {
     /// The tick at hand.
@@ -20,6 +25,16 @@ impl Contest {
         self.tick().filter(|_| !self.is_asking())
     }
 
+    /// Whether the start deadline of the tick that is asked for has long been over by now: who hears of its grant only then
+    /// was held up meanwhile, and starts nothing.
+    pub fn is_overdue(&self, now: UtcMillis) -> bool {
+        let State::Asking { bid } = &self.state else { return false };
+        let may_be_late = bid.catch_up || self.is_rerun(bid.tick);
+        // The store has decided by its own clock that it was in time.
+        let limit = self.spec.start_deadline_of(bid.tick) + HELD_UP;
+        !may_be_late && now.since(bid.tick.instant()) > limit
+    }
+
     /// Whether no claim of the bid at hand has failed yet.
     pub fn first_failure(&self) -> bool {
         matches!(&self.state, State::Asking { bid } if bid.failures == 0)
@@ -33,6 +48,14 @@ impl Contest {
             if !bid.unsure {
                 bid.era = claim.caller.era.clone();
             }
+        }
+    }
+
+    /// Something happened that the wait at hand waited for.
+    pub fn hurry(&mut self, now: UtcMillis) {
+        self.set_no_alarm();
+        if let State::Waiting { until, .. } = &mut self.state {
+            *until = now.min(*until);
         }
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::job::{JobSpec, OnInterrupt, Reason, UtcMillis};
-use crate::lease::{Answer, BootInstant, Dropped};
+use crate::lease::{Answer, BootInstant, Dropped, holds_from};
 
 use super::super::action::{Action, Bid, Doubt, Finding, Wanted};
 use super::{Contest, State};
@@ -45,7 +45,7 @@ impl Contest {
         self.end_schedule(now, begun);
         self.revise(spec);
         self.retired = false;
-        self.since = self.since.max(now);
+        self.since = self.since.max(holds_from(now, self.decided));
         self.hear_of_rerun(None, now);
         let doubt = self.drop_tick();
         self.delayed_by = Some(Reason::Edited);
@@ -77,6 +77,7 @@ impl Contest {
 
     /// Gives up the tick at hand; the answer to a claim under way is waited for.
     fn drop_tick(&mut self) -> Option<Doubt> {
+        self.called.clear();
         if self.is_asking() {
             self.outdate(Wanted::NoMore);
             return None;
@@ -96,9 +97,20 @@ impl Contest {
     }
 
     /// The store answered the claim of a tick that is none any more.
-    pub(super) fn answered_in_vain(&mut self, bid: &Bid, answer: &Answer) -> (Option<Finding>, Action) {
+    pub(super) fn answered_in_vain(
+        &mut self,
+        bid: &Bid,
+        answer: &Answer,
+        now: UtcMillis,
+    ) -> (Option<Finding>, Action) {
         match answer {
-            Answer::Won { .. } => (None, self.give_up(bid, true)),
+            Answer::Won { .. } => {
+                // What has not come yet may be a tick of the present schedule as well.
+                if now < bid.tick.instant() {
+                    self.given_back(bid.tick);
+                }
+                (None, self.give_up(bid, true))
+            }
             Answer::Decided { by, how } => {
                 let finding = Finding::Decided { by: by.clone(), how: *how };
                 (Some(finding), self.give_up(bid, false))

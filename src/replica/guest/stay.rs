@@ -14,6 +14,7 @@ use crate::lease::{
 };
 use crate::replica::action::Doubt;
 use crate::replica::attempts::Retries;
+use crate::replica::due::Due;
 use crate::replica::errand;
 use crate::replica::event::Event;
 use crate::replica::grant::Grant;
@@ -214,8 +215,7 @@ impl Stay {
             streams: Streams::Inherited,
             identity: Identity::of(&self.lock, &holding, local),
         };
-        let retries = Retries { count: 0, delay: Duration::ZERO };
-        Grant { launch, retries, holding, deadline, sent, era }
+        Grant { launch, retries: Retries::default(), holding, deadline, sent, due: Due::default(), era }
     }
 
     /// Whose the lock is that is held. Asked only where that decides whether it is waited for.

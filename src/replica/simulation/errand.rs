@@ -49,6 +49,10 @@ pub(super) enum Errand {
     Finish {
         run: RunId,
     },
+    /// Nothing was started under a lock.
+    GiveBack {
+        run: RunId,
+    },
     /// The store is told how a run ended that it may not know of.
     Tell {
         job: usize,
@@ -62,8 +66,12 @@ pub(super) enum Errand {
 pub(super) enum Chore {
     /// Give a lock back, and then claim.
     Abandon { job: usize, doubt: Doubt, tries: u32, then: Option<Box<Claim>> },
+    /// The instant of a run has come that waited for it.
+    Begin(RunId),
     /// Try once more to record the end of a run.
     Finish(RunId),
+    /// Try once more to tell that nothing was started.
+    GiveBack(RunId),
     /// The own run was waited for long enough.
     Proven(usize),
 }
@@ -75,7 +83,9 @@ impl Node {
                 let request = Request::Abandon(doubt.abandon());
                 self.send(Ask::Submit(job, request), Errand::Abandon { job, doubt, tries, then });
             }
+            Chore::Begin(run) => self.begin_waiting(run),
             Chore::Finish(run) => self.send_finish(run),
+            Chore::GiveBack(run) => self.send_abandon(run),
             Chore::Proven(job) => self.proven(job),
         }
     }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::job::{JobSpec, Outcome, RunId, Verdict};
 use crate::lease::{
-    Answer, BootInstant, Deadline, Era, Finish, Holding, Pace, Protection, Renew, Reply, Request,
+    Answer, BootInstant, Deadline, EARLY_TOLERANCE, Era, Finish, Holding, Pace, Protection, Renew, Reply,
+    Request,
 };
 use crate::replica::hold::{Duty, Hold};
 use crate::replica::note::Note;
@@ -25,19 +26,26 @@ pub(super) struct Keep {
     pub(super) job: usize,
     pub(super) holding: Holding,
     pub(super) deadline: Deadline,
-    /// When its claim was sent.
+    /// When its claim was sent, or its last good renewal.
     pub(super) sent: BootInstant,
     /// When to attend to it again.
     pub(super) wake: Option<BootInstant>,
     kill_grace: Duration,
     hold: Hold,
-    era: Era,
+    pub(super) era: Era,
     /// The jobs that wait for a proof of life.
     proving: Vec<usize>,
     /// The end of the run, while it is not recorded.
     finish: Option<Finish>,
     pause: Duration,
+    /// Its run waits for its instant, and what has been ordered meanwhile.
+    pub(super) waits: Option<Ordered>,
+    /// Nothing was started under it, and the store has yet to know.
+    pub(super) is_given_back: bool,
 }
+
+/// What a run that has not begun was ordered, if anything.
+pub(super) type Ordered = Option<StopReason>;
 
 impl Keep {
     pub(super) fn granted(
@@ -60,7 +68,30 @@ impl Keep {
             proving: Vec::new(),
             finish: None,
             pause: FINISH_PAUSES.0,
+            waits: None,
+            is_given_back: false,
         }
+    }
+
+    /// Orders the run to stop, now or when it would begin.
+    fn stop(&mut self, grace: Duration, reason: StopReason) -> Option<Deed> {
+        if let Some(ordered) = &mut self.waits {
+            *ordered = Some(ordered.map_or(reason, |earlier| earlier.join(reason)));
+            return None;
+        }
+        Some(Deed::Stop { run: self.holding.run, grace, reason })
+    }
+
+    /// How much longer its run may wait for its instant: what the store grants ahead of one, and no more.
+    pub(super) fn may_wait(&self, now: BootInstant) -> Duration {
+        EARLY_TOLERANCE.saturating_sub(now.since(self.sent))
+    }
+
+    /// When the store is to be told once more of the end; each pause is longer than the one before.
+    pub(super) fn tell_again_at(&mut self, now: BootInstant) -> BootInstant {
+        let again = now.plus(self.pause);
+        self.pause = (self.pause * 2).min(FINISH_PAUSES.1);
+        again
     }
 
     pub(super) fn hurry(&mut self, now: BootInstant) {
@@ -78,8 +109,8 @@ impl Keep {
     }
 
     /// A newer tick takes its place.
-    pub(super) fn give_way(&self) -> Deed {
-        Deed::Stop { run: self.holding.run, grace: self.kill_grace, reason: StopReason::Replaced }
+    pub(super) fn give_way(&mut self) -> Option<Deed> {
+        self.stop(self.kill_grace, StopReason::Replaced)
     }
 
     /// Somebody waits for a renewal that shows that the run lives.
@@ -106,7 +137,7 @@ impl Node {
         let now = self.reads.boot;
         loop {
             let keep = &mut self.keeps[at];
-            if keep.finish.is_some() {
+            if keep.finish.is_some() || keep.is_given_back {
                 keep.wake = None;
                 return;
             }
@@ -144,7 +175,7 @@ impl Node {
         let now = self.reads.boot;
         let Some(at) = self.keeps.iter().position(|keep| keep.holding.run == run) else { return };
         let keep = &mut self.keeps[at];
-        if keep.finish.is_some() {
+        if keep.finish.is_some() || keep.is_given_back {
             return;
         }
         match answer.map(|reply| reply.answer) {
@@ -152,14 +183,13 @@ impl Node {
                 let from = counted_from(sent, now);
                 keep.hold.renewed(from);
                 keep.deadline = keep.deadline.renewed(from);
+                keep.sent = from;
                 keep.era = era;
                 let proven = std::mem::take(&mut keep.proving);
                 let deadline = keep.deadline.at();
                 self.deeds.push(Deed::Renewed { run, sent, deadline });
-                if let Some(why) = stop {
-                    let (grace, reason) = (keep.kill_grace, StopReason::asked_for(why));
-                    self.deeds.push(Deed::Stop { run, grace, reason });
-                }
+                self.deeds
+                    .extend(stop.and_then(|why| keep.stop(keep.kill_grace, StopReason::asked_for(why))));
                 proven.into_iter().for_each(|job| self.proven(job));
             }
             Ok(Answer::Lost) => {
@@ -172,9 +202,9 @@ impl Node {
     }
 
     fn stop_for_loss(&mut self, at: usize) {
-        let keep = &self.keeps[at];
-        let (run, grace) = (keep.holding.run, keep.hold.loss_grace());
-        self.deeds.push(Deed::Stop { run, grace, reason: StopReason::LockLost });
+        let keep = &mut self.keeps[at];
+        let stop = keep.stop(keep.hold.loss_grace(), StopReason::LockLost);
+        self.deeds.extend(stop);
     }
 
     /// Nothing of the run is left: the end of `Keeper::keep`.
@@ -214,8 +244,7 @@ impl Node {
         let keep = &mut self.keeps[at];
         let answer = answer.map(|reply| reply.answer);
         if !matches!(answer, Ok(Answer::Finished | Answer::AlreadyDecided)) {
-            let again = self.reads.boot.plus(keep.pause);
-            keep.pause = (keep.pause * 2).min(FINISH_PAUSES.1);
+            let again = keep.tell_again_at(self.reads.boot);
             return self.chores.push((again, Chore::Finish(run)));
         }
         if let (Ok(Answer::Finished), Some(finish)) = (answer, &keep.finish) {

@@ -51,11 +51,20 @@ impl World {
             Fault::Failover => self.server.begin_life(shelf),
             _ => self.server.replace(shelf),
         }
-        // They speak within a heartbeat or two; then a lease passes before anything is granted.
-        let quiet = self.scenario.longest() + Duration::from_secs(5);
+        // They speak within a heartbeat or two; then a lease passes before anything is granted. A record that was deleted alone
+        // is missed when the job is next asked for: not before the store's clock is beyond what was decided.
+        let asked = if fault == Fault::Deleted { self.decided_ahead() } else { Duration::ZERO };
+        let quiet = asked + self.scenario.longest() + Duration::from_secs(5);
         self.delicate = self.now.plus(quiet);
         self.trouble(quiet + Duration::from_secs(10));
         true
+    }
+
+    /// How far ahead of the store's clock anything is decided: by that clock, before it was set back.
+    fn decided_ahead(&self) -> Duration {
+        let nodes = || self.seats.iter().filter_map(|seat| seat.node.as_ref());
+        let known = nodes().flat_map(|node| &node.contests).filter_map(|contest| contest.known().mark);
+        known.max().unwrap_or_default().since(self.store_reads().wall)
     }
 
     /// Whether a replica remembers the mark, one the run that goes on, and all of them that the store's clock was ahead,

@@ -7,6 +7,7 @@
 
 mod clock;
 mod dice;
+mod due;
 mod errand;
 mod faults;
 mod hints;

@@ -107,6 +107,7 @@ impl Node {
                 self.told(job, rerun);
             }
             Errand::Finish { run } => self.finish_answered(run, a_reply(answered)),
+            Errand::GiveBack { run } => self.abandon_answered(run, a_reply(answered)),
             Errand::Told => {}
         }
         self.attend_all();
@@ -121,7 +122,7 @@ impl Node {
     fn claimed(&mut self, job: usize, sent: BootInstant, result: Result<Reply, StoreError>) {
         let now = self.now();
         let tick = self.contests[job].tick();
-        let in_time = self.is_in_time(job, sent);
+        let in_time = self.is_in_time(job, sent) && !self.contests[job].is_overdue(now);
         let (finding, action) = match result {
             Ok(reply) => self.contests[job].answered(&reply, now, sent, in_time),
             Err(error) => (None, self.contests[job].failed(error.may_have_been_applied(), now)),
@@ -131,9 +132,9 @@ impl Node {
         }
         // `Driver::tell_finding`: a run of this very replica gives way at once.
         if let Some(holder) = finding.as_ref().and_then(|finding| finding.replaces(&self.jobs[job]))
-            && let Some(keep) = self.keeps.iter().find(|keep| keep.holding.run == holder.run)
+            && let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == holder.run)
         {
-            self.deeds.push(keep.give_way());
+            self.deeds.extend(keep.give_way());
         }
         if let (Some(finding), Some(tick)) = (finding, tick)
             && let Some(holder) = finding.awaits_proof(&self.jobs[job], tick)

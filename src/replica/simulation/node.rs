@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::job::{JobSpec, NodeName, RunId, UtcMillis, Verdict};
 use crate::lease::{BootInstant, Era};
-use crate::replica::action::{Doubt, Won};
-use crate::replica::agenda::Agenda;
+use crate::replica::action::Doubt;
+use crate::replica::agenda::{Agenda, Coming};
 use crate::replica::clockwork::LEAD;
-use crate::replica::contest::Contest;
+use crate::replica::contest::{Contest, asked_ahead};
 use crate::replica::events::Events;
 use crate::replica::memory::Memory;
 use crate::replica::note::Note;
@@ -189,11 +189,16 @@ impl Node {
         self.next_beat = self.next_beat.max(self.reads.boot);
     }
 
-    /// `take_coming`, and `Driver::expect`.
+    /// `take_coming`, and `Driver::expect` with `Driver::prepare`.
     pub(super) fn expect_until(&mut self, now: UtcMillis) {
-        for coming in self.agenda.take_until(now.plus(LEAD)) {
-            let job = self.jobs.iter().position(|job| job.name == coming.job).expect("a job of the file");
-            self.alarms.insert((coming.tick.instant(), job));
+        let coming = self.agenda.take_until(now.plus(LEAD));
+        for (Coming { job, tick }, from) in asked_ahead(&coming, self.now().since(self.store_time())) {
+            let job = self.jobs.iter().position(|known| known.name == *job).expect("a job of the file");
+            self.alarms.insert((tick.instant(), job));
+            if self.watch.roster.stagger(&self.jobs[job], *tick).is_zero() {
+                self.contests[job].call(*tick, from, now);
+                self.alarms.insert((from, job));
+            }
         }
     }
 
@@ -207,16 +212,6 @@ impl Node {
         let instants = self.alarms.first().map(|(at, _)| *at).into_iter().chain(planned);
         let asked = (self.resync && !self.beating).then_some(Duration::ZERO);
         boots.chain(instants.map(|at| at.since(now))).chain(asked).min().unwrap_or(BEAT_EVERY)
-    }
-
-    /// `Driver::start`.
-    pub(super) fn begin(&mut self, job: usize, won: Won, sent: BootInstant) {
-        let holding = won.holding(&self.jobs[job], &self.name);
-        let keep = Keep::granted(job, &self.jobs[job], holding, (won.era, sent), self.reads.boot);
-        self.jot(job, keep.note());
-        self.deeds.push(Deed::Start(Box::new(keep.clone())));
-        self.keeps.push(keep);
-        self.attend_all();
     }
 
     /// The run whose claim may have been applied is given back, as by `errand::abandon`.

@@ -217,7 +217,13 @@ impl World {
         let reruns = spec.on_interrupt == OnInterrupt::Rerun;
         let grace = crate::lease::Pace::new(spec.lease, spec.kill_grace).loss_grace();
         let (deadline, ago) = (keep.deadline.at(), self.reads(seat).boot.since(keep.sent));
+        let left = keep.holding.tick.instant().since(self.reads(seat).wall);
+        let is_early = !left.min(keep.may_wait(self.reads(seat).boot)).is_zero();
         let holding = keep.holding;
+        if is_early && holding.cause != Cause::Manual {
+            let how = format!("{}, {left:?} ahead by its own clock", named(&holding));
+            return Err(Violation::of(Broken::Early, how));
+        }
         self.tally.count(&format!("run {}", holding.cause));
         self.note(|| format!("starts j{}: {}", whose.0, named(&holding)));
         let span = (self.now, length);

@@ -104,7 +104,7 @@ impl Server {
                 {
                     let began = record.started.unwrap_or(reads.wall);
                     match self.signs[*job].last_mut().filter(|(earlier, _)| *earlier == began) {
-                        Some((_, last)) => *last = reads.wall,
+                        Some((_, last)) => *last = reads.wall.max(*last),
                         None => self.signs[*job].push((began, reads.wall)),
                     }
                 }

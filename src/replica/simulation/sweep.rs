@@ -10,7 +10,7 @@ use super::witness::Violation;
 use super::world::World;
 
 /// How many simulations of each kind of store a test run makes: ten minutes each, with a fault every few seconds.
-const SEEDS: u64 = 80;
+const SEEDS: u64 = 250;
 
 /// The last of a diary that a failure shows; `SOLOCRON_DIARY` asks for more.
 const LINES: u64 = 60;

@@ -42,7 +42,7 @@ const fn case(
     Case { off, memory, menu, expected, likely }
 }
 
-const CASES: [Case; 15] = {
+const CASES: [Case; 17] = {
     use Fault::{
         Crash, Cut, Deleted, Emptied, Failover, Freeze, GuardFrozen, Restart, Rough, StoreFrozen, StoreStep,
     };
@@ -57,13 +57,15 @@ const CASES: [Case; 15] = {
         case(Protection::Calm, Forgetful, &[StoreStep, Restart, Cut], (Broken::Overlap, 1)),
         case(Protection::Expect, Forgetful, &[Rough, StoreFrozen, Cut, StoreStep], (Broken::Overlap, 5)),
         case(Protection::Early, Forgetful, &[StoreStep, Rough], (Broken::Early, 0)),
+        case(Protection::AtInstant, Forgetful, &[Rough], (Broken::Early, 0)),
+        case(Protection::AtInstant, Durable, &[Crash], (Broken::Early, 0)),
         case(Protection::HolderCheck, Forgetful, &[Rough, Freeze, Cut], (Broken::Overlap, 1)),
         case(Protection::HolderCheck, Durable, &[Freeze, Crash], (Broken::Overlap, 0)),
         case(
             Protection::DeadlineFromSending,
             Forgetful,
             &[Freeze, Rough, Cut, Cut, StoreFrozen],
-            (Broken::OutOfHand, 160),
+            (Broken::OutOfHand, 1660),
         ),
         case(Protection::Guard, Forgetful, &[Crash, Freeze], (Broken::Overlap, 1)),
         case(Protection::Guard, Durable, &[Crash, Freeze], (Broken::OutOfHand, 8)),

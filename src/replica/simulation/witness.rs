@@ -1,7 +1,6 @@
 //! Sees every run start and end, in true time, and says at once what must never happen.
 
 use std::fmt;
-use std::time::Duration;
 
 use crate::job::{Cause, Fence};
 use crate::lease::Holding;
@@ -20,7 +19,7 @@ pub(super) enum Broken {
     Fence,
     /// Something of a run was alive when its last good renewal had been sent a lease ago.
     OutOfHand,
-    /// A run before its tick's instant, by the store's clock.
+    /// A run that was granted before its tick's instant by the store's clock, or begun before it by its replica's.
     Early,
     /// A tick without a record, although nothing was forgotten.
     Untold,
@@ -90,10 +89,9 @@ impl Witness {
             let before: Vec<String> = before.iter().map(|run| named(&run.holding)).collect();
             return Err(Violation::of(Broken::SecondRun, format!("{what}, after {before:?}")));
         }
-        // The store tolerates 200 ms.
-        let granted = run.holding.started;
-        if run.holding.tick.instant() > granted.plus(Duration::from_millis(200)) {
-            return Err(Violation::of(Broken::Early, format!("{what}, at {granted}")));
+        let begins = run.holding.started;
+        if run.holding.tick.instant() > begins {
+            return Err(Violation::of(Broken::Early, format!("{what}, at {begins}")));
         }
         Ok(())
     }

@@ -5,8 +5,13 @@ if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return 
 
 local remembers = ARGV[2] == era()
 drop_mirror()
+local manual = record.cause == 'manual'
+-- A tick that has not come is none of a schedule that is over by now: where it is one of the next, that has it.
+local ahead = not manual and now < record.tick
 -- Of another schedule nobody would claim the tick again.
-local edited = ARGV[3] == '1' or record.cause ~= 'manual' and record.tick <= record.since
+local edited = (ARGV[3] == '1' or not manual and record.tick <= record.since) and not ahead
+-- Whom an operator has stopped does not run elsewhere either.
+local killed = stop_reason(record.run) == 'operator'
 local before = record['until']
 if record.cause == 'rerun' and remembers then
   -- The tick stays decided, as it was before.
@@ -17,12 +22,16 @@ if record.cause == 'rerun' and remembers then
   forgo_rerun_if_stopped()
   record.stop = ''
   record.stop_for = ''
-elseif record.tick == record.mark and record.cause ~= 'manual' and remembers and not edited then
+elseif record.tick == record.mark and not manual and remembers and not edited and not killed then
   record.phase = 'idle'
   record.stop = ''
   record.stop_for = ''
   record.mark = record.tick - 1
+  -- A schedule that held from that tick on, as that was decided, holds from before it.
+  record.since = math.min(record.since, record.mark)
   hint = { channel = ARGV[4], job = ARGV[5], name = 'abandoned' }
+elseif killed then
+  end_run('killed', 'operator', now)
 else
   end_run('missed', edited and 'edited' or 'abandoned', now)
 end

@@ -63,7 +63,7 @@ local function rerun_time_left(start_deadline)
   return record.lease + start_deadline - math.max(now - record.ended, 0)
 end
 
--- Rules 12 and 13; returns 'free', 'covered', or 'held' with its answer.
+-- Rules 12 and 13; returns 'free', 'covered', 'held' with its answer, or 'ahead': what is in the way may not be at the instant.
 local function contend(bid, rerun)
   local needed = record.run == '' and record.lease or longest_lease(bid)
   -- What was seen later than now was seen by a clock that was stepped back since: it covers nothing.
@@ -76,6 +76,7 @@ local function contend(bid, rerun)
     if bid.overlap == 'skip' and covers and not rerun then
       return 'covered'
     end
+    if bid.is_ahead then return 'ahead' end
     if bid.overlap == 'replace' and record.phase == 'running' and record.stop ~= record.run then
       record.stop, record.stop_for, record.stop_by = record.run, 'replaced', ''
       changed = true
@@ -88,7 +89,10 @@ local function contend(bid, rerun)
   if bid.overlap == 'skip' and covered and not rerun then return 'covered' end
   -- A rerun goes first, unless the newer tick takes its place.
   local left = bid.overlap ~= 'replace' and bid.reruns_within and rerun_time_left(bid.reruns_within)
-  if left and left > 0 and not rerun then return 'held', answer('held', '', '', '', left) end
+  if left and left > 0 and not rerun then
+    if bid.is_ahead then return 'ahead' end
+    return 'held', answer('held', '', '', '', left)
+  end
   return 'free'
 end
 
@@ -99,8 +103,8 @@ local function grant(bid, cause)
   record.run = bid.run
   record.tick = bid.tick
   record.cause = cause
-  record.started = now
-  record.ended = now
+  record.started = cause == 'manual' and now or math.max(now, math.min(bid.tick, now + EARLY_TOLERANCE))
+  record.ended = record.started
   record.last = ''
   record.reason = ''
   record['until'] = plus(math.max(now, bid.heard), bid.lease)

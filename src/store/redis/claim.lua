@@ -19,9 +19,17 @@ end
 local refused = enter(bid, remember_lost)
 if refused then return refused end
 
--- Rule 8.
+-- A record that was made by a request without a schedule has that of the first claim.
+if record.sched == '' then
+  record.sched = sched
+  changed = true
+end
+
+-- Rule 8. Ahead of its instant a tick is granted, or nothing is decided of it yet.
 local is_early = tick > now + EARLY_TOLERANCE --[[protection: early, off: false]]
 if is_early then return answer('early', tick - now) end
+local is_ahead = tick > now --[[protection: early, off: false]]
+bid.is_ahead = is_ahead
 
 -- Rule 9.
 local paused = record.paused and now < record.paused
@@ -96,12 +104,15 @@ local lateness = math.max(math.min(now, wall) - tick, 0)
 -- A paused job misses nobody who could run it.
 local is_missed = lateness > start_deadline and not (paused and unfit ~= '')
 if not rerun then
+  local is_edited = catch_up and (tick <= record.since or not is_under(sched))
+  if is_ahead and (is_missed and not catch_up or is_edited or paused) then return answer('early', tick - now) end
   if is_missed and not catch_up then return consume('missed', unfit ~= '' and unfit or 'late') end
-  if catch_up and (tick <= record.since or not is_under(sched)) then return consume('missed', 'edited') end
+  if is_edited then return consume('missed', 'edited') end
   if paused then return consume('skipped', 'paused') end
 end
 
 local standing, held = contend(bid, rerun)
+if is_ahead and standing ~= 'free' then return answer('early', tick - now) end
 if standing == 'held' then return held end
 if standing == 'covered' then return consume('skipped', 'overlap') end
 if unfit ~= '' then return answer('early', math.max(start_deadline + 1 - lateness, 0)) end

@@ -73,6 +73,12 @@ local function forgo_rerun_if_stopped()
   if record.stop ~= '' and record.stop == record.run then record.tries = math.max(record.tries, TRIES) end
 end
 
+-- Why somebody wants the run stopped, or nothing.
+local function stop_reason(run)
+  if record.stop ~= run then return '' end
+  return record.stop_for ~= '' and record.stop_for or 'operator'
+end
+
 -- Writes what was changed and answers: name, now, mark, lease, the tick that may run once more with the replica that
 -- had it, whether that run goes on and how long until the lock is free, then what the answer carries.
 local function answer(name, ...)
@@ -141,6 +147,8 @@ end
 
 -- Ends what the record calls running, with an entry.
 local function end_run(outcome, reason, ended)
+  -- Not before it began, which may have been a moment ahead.
+  ended = math.max(ended, record.started or ended)
   add_entry({
     'tick', record.tick or record.mark, 'run', record.run, 'node', record.owner, 'fence', record.fence,
     'cause', record.cause, 'outcome', outcome, 'reason', reason, 'started', record.started, 'finished', ended,
@@ -197,9 +205,12 @@ local function reschedule(sched, since)
     changed = true
   end
   if record.sched == sched then return end
-  -- A record without a schedule was made for other locks, if it is older; or else by one who has forgotten.
-  local is_first = record.sched == '' and record.mark < since
-  if is_first or not is_under(sched) then record.since = math.max(record.since, since) end
+  -- A record without a schedule was made for other locks, if it is older, and nobody knew of ticks before it; or else by
+  -- one who has forgotten.
+  local is_first = record.sched == '' and record.mark < since and not record.lost
+  -- What was decided ahead of its instant was decided by the schedule before.
+  local decided = record.mark <= plus(since, EARLY_TOLERANCE) and record.mark or since
+  if is_first or not is_under(sched) then record.since = math.max(record.since, since, decided) end
   record.sched = sched
   changed = true
 end

@@ -23,6 +23,4 @@ end
 record['until'] = math.max(record['until'], plus(now, holding.lease))
 record.lease = holding.lease
 record.ended = now
-local stop = ''
-if record.stop == holding.run then stop = record.stop_for ~= '' and record.stop_for or 'operator' end
-return answer('renewed', stop)
+return answer('renewed', stop_reason(holding.run))

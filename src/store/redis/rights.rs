@@ -8,7 +8,8 @@ use crate::store::Concern;
 /// No script has this hash: the server says so, after it has checked the right.
 const NO_HASH: &str = "0000000000000000000000000000000000000000";
 
-/// Rights that the README's line grants although nothing needs them today.
+/// Rights that the README's line grants, and that need no try: nothing sends a `ping`, and a database for which `select` is
+/// needed and denied is not reached at all.
 const SPARE: [&str; 2] = ["ping", "select"];
 
 /// Rights without which each tick costs the server more.

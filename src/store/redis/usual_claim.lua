@@ -28,7 +28,7 @@ function usual(key, arg)
   local schema, life, phase, former_run, mark, since, free, former_lease, fence, sched, last, ended, lost, paused, stop,
     stop_for = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence', 'sched', 'last', 'ended',
     'lost', 'paused', 'stop', 'stop_for')
-  if tonumber(schema) ~= SCHEMA or life ~= era() or (lost or '') ~= '' or former_run == run then return end
+  if tonumber(schema) ~= SCHEMA or life ~= era() or (lost or '') ~= '' or former_run == run or (sched or '') == '' then return end
   local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
   since, free = number(since or '0'), number(free)
   local is_decided = tick <= decided_up_to --[[protection: mark, off: false]]
@@ -53,11 +53,11 @@ function usual(key, arg)
 
   local node, from = all_args[arg + 1], math.max(now, number(all_args[arg + 5]))
   local granted, till = text(math.max(number(fence) + 1, from)), plus(from, number(lease))
-  local at, on, left = text(now), all_args[arg + 9], text(till - now)
+  local at, began, on, left = text(now), text(math.max(now, tick)), all_args[arg + 9], text(till - now)
   redis.call('HSET', state, 'fence', granted, 'mark', on, 'until', text(till), 'lease', lease, 'phase', 'running', 'run', run,
-    'tick', on, 'tries', '1', 'cause', 'schedule', 'started', at, 'ended', at, 'last', '', 'reason', '', 'owner', node)
-  redis.call('SET', all_keys[key + 2], shown(node, run, granted, on, at), 'PX', left)
-  local reply = { 'won', at, on, lease, on, node, '1', left, granted, '1', at }
+    'tick', on, 'tries', '1', 'cause', 'schedule', 'started', began, 'ended', began, 'last', '', 'reason', '', 'owner', node)
+  redis.call('SET', all_keys[key + 2], shown(node, run, granted, on, began), 'PX', left)
+  local reply = { 'won', at, on, lease, on, node, '1', left, granted, '1', began }
   local is_worth_telling = true --[[protection: mark, off: false]]
   if is_worth_telling then
     tell(all_args[arg + 22], all_args[arg + 23], 'decided', reply, node, 'running', '')

@@ -110,7 +110,11 @@ impl World {
     fn is_wrong_reason(&self, in_force: &InForce<'_>, reason: Reason, told: Span) -> Option<String> {
         let (from, to) = told;
         let is_right = match reason {
-            Reason::StoreUnreachable => self.log.outages.iter().any(|span| meets(span, told)),
+            Reason::StoreUnreachable => {
+                let lost = self.store.lost.get(in_force.job).into_iter().flatten().map(|at| moment(*at));
+                let outages = self.log.outages.iter().copied();
+                outages.chain(lost.map(|at| (at, at))).any(|span| meets(&span, told))
+            }
             // Who was not there knows no other reason.
             Reason::NoReplica => self.fit(in_force).any(|seat| self.was_away(seat, told)),
             Reason::Late | Reason::Overlap => true,

@@ -22,6 +22,8 @@ pub(super) struct Store {
     pub(super) known: BTreeSet<JobName>,
     /// Runs whose grant was not heard of.
     pub(super) unheard: BTreeSet<RunId>,
+    /// When a job's answers were lost: to who had asked, the store was away.
+    pub(super) lost: BTreeMap<JobName, Vec<UtcMillis>>,
 }
 
 impl Store {
@@ -52,6 +54,7 @@ impl Store {
             if let (Request::Claim(claim), Answer::Won { .. }) = (request, &decision.reply.answer) {
                 self.unheard.insert(claim.run);
             }
+            self.lost.entry(job.clone()).or_default().push(now);
             return Err(StoreError::Unknown("answer lost".to_owned()));
         }
         Ok(decision.reply)
