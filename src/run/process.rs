@@ -219,11 +219,14 @@ impl Process {
         let _ = nix::unistd::write(&self.line, &order.encode());
     }
 
-    /// Wakes a guard that has not heard of the end of its run: somebody has stopped it, perhaps the job itself.
+    /// Wakes a guard that has not heard of the end of its run, or has not even come to say that it began: somebody has
+    /// stopped it, perhaps the job itself.
     pub(super) fn wake_guard(&self) {
-        if let Some((guard, main)) = self.started.filter(|_| !self.over && !self.lost)
-            && tree::is_zombie(main)
-        {
+        let stopped = match self.started {
+            Some((guard, main)) => Some(guard).filter(|_| tree::is_zombie(main)),
+            None => self.made,
+        };
+        if let Some(guard) = stopped.filter(|_| !self.over && !self.lost) {
             let _ = kill(guard, Signal::SIGCONT);
         }
     }

@@ -1,6 +1,8 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+
 use super::*;
 
 /// A process, and its guard's end of the line.
@@ -58,4 +60,19 @@ async fn an_end_that_was_told_to_a_frozen_replica_is_as_old_as_it_is() {
     guard.write_all(&[now, Report::Empty.encode()].concat()).expect("somebody reads");
     assert_eq!(process.said().await, Said::Empty);
     assert_eq!(process.ago(), Duration::ZERO);
+}
+
+#[tokio::test]
+async fn a_guard_that_its_job_stopped_before_it_could_say_that_the_run_began_is_woken() {
+    let mut guard = std::process::Command::new("sh");
+    let mut guard = guard.args(["-c", "kill -STOP $$; exit 5"]).spawn().expect("a shell");
+    let pid = Pid::from_raw(guard.id().cast_signed());
+    let stopped = waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("it is our child");
+    assert_eq!(stopped, WaitStatus::Stopped(pid, Signal::SIGSTOP));
+
+    let (mut process, mut line) = guarded();
+    line.write_all(&Report::Made(pid).encode()).expect("somebody reads");
+    assert_eq!(process.said_so_far(), None);
+    process.wake_guard();
+    assert_eq!(guard.wait().expect("it ends").code(), Some(5));
 }
