@@ -1,16 +1,17 @@
 //! Keeps one granted lock while its run goes on: starts the command, renews, stops the run in good time when the lock
 //! is lost, and records the end.
 
+mod ending;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
 
-use crate::job::{Cause, JobName, Reason, RunId, Tick};
-use crate::lease::{Abandon, Answer, BootInstant, Era, Finish, Protection, Renew, Reply, Request};
-use crate::run::{Ended, StopOrder, StopReason};
+use crate::job::{Cause, JobName, RunId, Tick};
+use crate::lease::{Answer, BootInstant, Era, Protection, Renew, Reply, Request};
+use crate::run::{Ended, RunLog, StopOrder, StopReason};
 use crate::store::StoreError;
 
 use super::attempts::Attempts;
@@ -22,9 +23,6 @@ use super::line::Line;
 use super::note::Note;
 use super::shop::Shop;
 use super::stages::Start;
-
-/// The end of a run that cannot be recorded is tried again after these pauses, from the first to the second.
-const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 /// A resting hold looks at nothing for this long.
 const REST: Duration = Duration::from_secs(3_600);
@@ -73,41 +71,72 @@ struct Keeper {
     deadlines: watch::Sender<BootInstant>,
 }
 
+/// A run of which nothing is left.
+struct Over {
+    /// When its tick was due, by the machine's boot clock.
+    instant: BootInstant,
+    log: RunLog,
+    /// The number of its last attempt.
+    attempt: u32,
+    /// How that ended.
+    ended: Ended,
+}
+
 /// A renewal under way: when and in which life of the store it was sent, and its answer.
 type Renewing = BoxFuture<'static, (BootInstant, Era, Result<Reply, StoreError>)>;
 
 impl Keeper {
     async fn keep(mut self) -> Kept {
-        let shop = Arc::clone(&self.shop);
-        let (granted, sent) = (shop.clock.boot(), self.grant.sent);
+        let granted = self.shop.clock.boot();
+        let whole = self.whole_run();
+        let Over { instant, log, attempt, ended } = self.hold_while(whole).await;
+        if self.run.cause == Cause::Schedule {
+            let start = Start { instant, sent: self.grant.sent, granted, birth: ended.birth };
+            self.shop.traffic.stages.count(&start);
+        }
+        // A manual run decides no tick, and so gives none back; a rerun gives back itself alone.
+        let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
+        let given_back = Some(self.run.tick).filter(|_| !ended.was_tried && decides);
+        let cut_short = Some(self.run.tick).filter(|_| self.grant.has_rerun_left(&ended));
+        if ended.was_tried {
+            self.finish(log, attempt, &ended).await;
+        } else {
+            self.abandon(log, &ended).await;
+        }
+        Kept { job: self.run.job, run: self.run.run, given_back, cut_short, ended }
+    }
+
+    /// The run, from the wait for its instant to the end of its last attempt, with its log and its note in the ledger.
+    fn whole_run(&mut self) -> impl Future<Output = Over> + use<> {
         let due = std::mem::take(&mut self.grant.due);
-        let line = self.line.clone();
-        let begun = due.clone().begin(&shop, (self.run.clone(), &line), sent);
-        let launch = self.grant.launch.clone();
+        let (shop, grant, line, run) =
+            (Arc::clone(&self.shop), &self.grant, self.line.clone(), self.run.clone());
+        let (sent, launch) = (grant.sent, grant.launch.clone());
         let identity = launch.identity.clone();
+        let note = Note::running(&grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.boot());
+        shop.ledger.put(&identity.job, note);
         let attempts = Attempts {
             shop: Arc::clone(&shop),
-            retries: self.grant.retries,
+            retries: grant.retries,
             launch,
-            run: self.run.clone(),
-            line: self.line.clone(),
+            run: run.clone(),
+            line: line.clone(),
             deadlines: self.deadlines.subscribe(),
         };
-        let note = Note::running(&self.grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.boot());
-        shop.ledger.put(&identity.job, note);
-        let noted = async {
-            due.come().await;
-            shop.traffic.rush.over().await;
-            shop.ledger.write(&identity.job).await;
-        };
-        // Beginning the log may take as long as the disk does: the lock is renewed meanwhile. A crash right after the
-        // command has started finds the log's sign, and the note as well if other starts have left time for it.
-        let running = async {
-            let ((instant, born), log) = tokio::join!(begun, shop.logs.begin(&identity));
-            let (count, ended) = attempts.make(&log, &born).await;
-            (instant, log, count, ended)
-        };
-        let running = async {
+        async move {
+            let noted = async {
+                due.clone().come().await;
+                shop.traffic.rush.over().await;
+                shop.ledger.write(&identity.job).await;
+            };
+            // Beginning the log may take as long as the disk does: the lock is renewed meanwhile. A crash right after the
+            // command has started finds the log's sign, and the note as well if other starts have left time for it.
+            let running = async {
+                let begun = due.clone().begin(&shop, (run, &line), sent);
+                let ((instant, born), log) = tokio::join!(begun, shop.logs.begin(&identity));
+                let (attempt, ended) = attempts.make(&log, &born).await;
+                Over { instant, log, attempt, ended }
+            };
             let mut running = std::pin::pin!(running);
             tokio::select! {
                 biased;
@@ -116,35 +145,7 @@ impl Keeper {
                 () = noted => {}
             }
             running.await
-        };
-        let (instant, log, count, ended) = self.hold_while(running).await;
-        if self.run.cause == Cause::Schedule {
-            shop.traffic.stages.count(&Start { instant, sent, granted, birth: ended.birth });
         }
-        // A manual run decides no tick, and so gives none back; a rerun gives back itself alone.
-        let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
-        let given_back = Some(self.run.tick).filter(|_| !ended.was_tried && decides);
-        let cut_short = Some(self.run.tick).filter(|_| self.grant.has_rerun_left(&ended));
-        // The store first: until then the lock is held, and others wait for it.
-        if ended.was_tried {
-            self.tell_end(count, &ended);
-            let finish = self.note_end(count, &ended).await;
-            shop.traffic.rush.over().await;
-            self.line.over.cancel();
-            let recorded = async {
-                self.rest_until(Instant::now() + self.member.wait(shop.store_time())).await;
-                self.record(Request::Finish(finish)).await;
-            };
-            tokio::join!(recorded, shop.logs.finish(log, count, &ended));
-        } else {
-            self.line.over.cancel();
-            let reason = ended.verdict.reason.unwrap_or(Reason::Late);
-            self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
-            let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };
-            let unnoted = shop.ledger.forget_run(&self.run.job, self.run.run);
-            tokio::join!(unnoted, self.record(Request::Abandon(abandon)), shop.logs.forget(log));
-        }
-        Kept { job: self.run.job, run: self.run.run, given_back, cut_short, ended }
     }
 
     /// Renews until the run is over, and orders it to stop when the lock is lost.
@@ -232,63 +233,6 @@ impl Keeper {
     fn stop_for_loss(&self, grace: Duration, why: &'static str) {
         StopOrder { reason: StopReason::LockLost, grace }.give(&self.line.stops);
         self.tell(Event::LockLost { run: self.run.clone(), why });
-    }
-
-    fn tell_end(&self, attempt: u32, ended: &Ended) {
-        self.tell(Event::RunEnded {
-            run: self.run.clone(),
-            attempt,
-            verdict: ended.verdict,
-            exit_code: ended.exit_code,
-            signal: ended.signal,
-            took: ended.finished.since(ended.started),
-            error: ended.error.as_ref().map(ToString::to_string),
-        });
-    }
-
-    /// Notes the end, and returns what the store is to be told of it.
-    async fn note_end(&self, attempt: u32, ended: &Ended) -> Finish {
-        let finish = Finish {
-            holding: self.grant.holding.clone(),
-            era: self.era.clone(),
-            attempt,
-            verdict: ended.verdict,
-            ended: self.shop.store_time().minus(ended.ago),
-            exit_code: ended.exit_code,
-            signal: ended.signal,
-            tail: ended.tail.clone(),
-        };
-        self.shop.ledger.keep(&self.run.job, Note::Ended(finish.clone())).await;
-        finish
-    }
-
-    /// Records the end, however long the store takes to answer, unless the replica gives up.
-    async fn record(&self, request: Request) {
-        let mut pause = FINISH_PAUSES.0;
-        loop {
-            let last_try = self.line.give_up.is_cancelled();
-            let error = match self.shop.store.submit(&self.run.job, &request).await.map(|reply| reply.answer)
-            {
-                Ok(Answer::Finished) => return self.tell(Event::RunRecorded { run: self.run.clone() }),
-                Ok(Answer::AlreadyDecided | Answer::Abandoned) => return,
-                Ok(other) => format!("the store answered {}", other.name()),
-                Err(error) => error.to_string(),
-            };
-            if last_try {
-                return;
-            }
-            if pause == FINISH_PAUSES.0 {
-                self.tell(Event::FinishDelayed { run: self.run.clone(), error });
-            }
-            self.rest_until(Instant::now() + pause).await;
-            pause = (pause * 2).min(FINISH_PAUSES.1);
-        }
-    }
-
-    /// Waits until then, unless the replica gives up.
-    async fn rest_until(&self, then: Instant) {
-        // It ends either way, and with it the wait.
-        let _ = timeout_at(then, self.line.give_up.cancelled()).await;
     }
 
     fn tell(&self, event: Event) {

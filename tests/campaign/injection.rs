@@ -202,25 +202,36 @@ fn restart(world: &mut World, kept: Kept, dice: &mut Dice) -> Option<Begun> {
 
 /// Deletes a key of some jobs.
 fn delete(world: &mut World, what: &str, dice: &mut Dice) -> Option<Begun> {
-    let some = some_jobs(world, dice);
+    let some = first_jobs(shuffled_jobs(world, dice));
     for name in &some {
         let _: i64 = world.server().ask(&["DEL", &key(name, what)]);
     }
     begun(some.join(" "), 0, Undo::Nothing)
 }
 
-/// Makes it look as if locks had been given to others.
+/// Makes it look as if locks had been given to others: those that are held before all.
 fn raise_fences(world: &mut World, dice: &mut Dice) -> Option<Begun> {
-    let some = some_jobs(world, dice);
+    let mut names = shuffled_jobs(world, dice);
+    let mut is_idle = |name: &str| {
+        let phase: Option<String> = world.server().ask(&["HGET", &key(name, "state"), "phase"]);
+        phase.as_deref() != Some("running")
+    };
+    names.sort_by_cached_key(|name| is_idle(name));
+    let some = first_jobs(names);
     for name in &some {
         let _: i64 = world.server().ask(&["HINCRBY", &key(name, "state"), "fence", "1"]);
     }
     begun(some.join(" "), 0, Undo::Nothing)
 }
 
-fn some_jobs(world: &World, dice: &mut Dice) -> Vec<String> {
+fn shuffled_jobs(world: &World, dice: &mut Dice) -> Vec<String> {
     let names: Vec<String> = world.jobs.iter().map(|job| job.name.clone()).collect();
-    dice.shuffled(&names).into_iter().take(4).collect()
+    dice.shuffled(&names)
+}
+
+/// As many of them as one fault is done to.
+fn first_jobs(names: Vec<String>) -> Vec<String> {
+    names.into_iter().take(4).collect()
 }
 
 fn key(job: &str, what: &str) -> String {

@@ -85,8 +85,22 @@ fn a_guard_that_was_killed_while_it_waited_costs_nothing() {
 }
 
 #[test]
-fn a_guard_that_was_frozen_while_it_waited_is_given_up() {
-    let (_scene, mut replica) = at_work();
+fn a_guard_that_was_frozen_while_it_waited_is_woken() {
+    let (scene, mut replica) = at_work();
+    let guard = waiting(&replica);
+    kill(guard, Signal::SIGSTOP).expect("it waits");
+    assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
+    let parent = std::fs::read_to_string(scene.path("parent")).expect("it ran");
+    assert_eq!(parent.trim(), guard.to_string());
+}
+
+#[test]
+fn a_guard_that_does_not_come_up_is_given_up() {
+    // The first renewal, with which it would be woken, is far away, and so is the next tick, which would ask for one.
+    let seldom = JOB.replace("*/5 *", "*/12 *");
+    let scene = Scene::new(&format!("{seldom}lease = \"2m\"\n"));
+    let mut replica = scene.run(&[]);
+    replica.wait_for_event("run ended");
     let guard = waiting(&replica);
     kill(guard, Signal::SIGSTOP).expect("it waits");
     let ended = replica.wait_for_event("run ended");
