@@ -24,7 +24,10 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// The wall clock shows this when the test starts: some seconds before noon, so that the record is open by then.
-const BEGUN: UtcMillis = UtcMillis(NOON.0 - 4_000);
+const BEGUN: UtcMillis = UtcMillis(NOON.0 - 7_000);
+
+/// From then until time stands still, if it does: after the tick was asked for ahead of its instant, and before that.
+const UNTIL_IT_STANDS: Duration = Duration::from_millis(7_000 - 10);
 
 /// Longer than the lease, and shorter than the start deadline.
 const SLEPT: Duration = Duration::from_secs(60);
@@ -47,22 +50,18 @@ struct SleepyClock {
     stands: Arc<Mutex<Stands>>,
 }
 
-/// Since when time stands still, and for how long it did before.
-#[derive(Debug, Default)]
+/// When time stands still, if it is to, and for how long it has.
+#[derive(Debug)]
 struct Stands {
-    since: Option<BootInstant>,
-    before: Duration,
+    at: Option<BootInstant>,
+    stood: Duration,
 }
 
 impl SleepyClock {
-    fn stand(&self) {
-        self.stands.lock().expect("nobody panics").since = Some(SystemClock.boot());
-    }
-
     fn go_on(&self) {
         let mut stands = self.stands.lock().expect("nobody panics");
-        let since = stands.since.take().expect("it stands");
-        stands.before += SystemClock.boot().since(since);
+        let at = stands.at.take().expect("it stands");
+        stands.stood = SystemClock.boot().since(at);
     }
 }
 
@@ -73,8 +72,9 @@ impl Clock for SleepyClock {
 
     fn boot(&self) -> BootInstant {
         let stands = self.stands.lock().expect("nobody panics");
+        let now = BootInstant(SystemClock.boot().0 - stands.stood);
         let slept = Duration::from_millis(self.slept_ms.load(Ordering::SeqCst));
-        BootInstant(stands.since.unwrap_or_else(|| SystemClock.boot()).0 + slept - stands.before)
+        stands.at.map_or(now, |at| now.min(at)).plus(slept)
     }
 
     fn wait_until(&self, at: UtcMillis) -> Waiting<'_> {
@@ -94,9 +94,9 @@ impl Clock for SleepyClock {
 enum OnTheWay {
     /// The machine sleeps.
     Sleep,
-    /// Time stands still from then on.
+    /// Nothing; but time stands still right before noon.
     Stand,
-    /// Time stands still, and the test does something.
+    /// The same, and the test does something.
     Hold { reached: Notify, pass: Notify },
 }
 
@@ -119,9 +119,8 @@ impl Store for SleptThrough {
                         let slept_ms = u64::try_from(SLEPT.as_millis()).expect("a minute");
                         self.clock.slept_ms.fetch_add(slept_ms, Ordering::SeqCst);
                     }
-                    OnTheWay::Stand => self.clock.stand(),
+                    OnTheWay::Stand => {}
                     OnTheWay::Hold { reached, pass } => {
-                        self.clock.stand();
                         reached.notify_one();
                         pass.notified().await;
                     }
@@ -178,7 +177,10 @@ impl Store for SleptThrough {
 
 /// A store in this folder.
 fn store_in(folder: &Path, on_the_way: OnTheWay) -> Arc<SleptThrough> {
-    let clock = SleepyClock { begun: SystemClock.boot(), slept_ms: Arc::default(), stands: Arc::default() };
+    let begun = SystemClock.boot();
+    let at = (!matches!(on_the_way, OnTheWay::Sleep)).then(|| begun.plus(UNTIL_IT_STANDS));
+    let stands = Arc::new(Mutex::new(Stands { at, stood: Duration::ZERO }));
+    let clock = SleepyClock { begun, slept_ms: Arc::default(), stands };
     let cluster = ClusterName::parse("test").expect("a name");
     let store = LocalStore::start(&folder.join("store.db"), cluster, Box::new(clock.clone()));
     let store = store.expect("a boot id");
@@ -244,7 +246,7 @@ async fn a_grant_that_is_heard_of_past_its_deadline_starts_nothing_and_its_tick_
 
     assert_eq!(given_back.len(), 1, "the first grant came too late");
     assert_ne!(run.run, given_back[0]);
-    assert_eq!(run.tick.instant(), BEGUN.plus(Duration::from_secs(4)));
+    assert_eq!(run.tick.instant(), NOON);
     assert_eq!(verdict.outcome, Outcome::Succeeded);
     assert_eq!(std::fs::read_to_string(folder.path().join("ran")).expect("it ran"), "ran\n");
     stop.drain.cancel();

@@ -1,6 +1,7 @@
 //! `solocron run` as a process: how it starts, what it says, and how it ends.
 
 #[path = "support/process.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
 mod process;
 #[path = "support/redis_server.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
@@ -10,7 +11,7 @@ use std::io::Read;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use process::{Program, Scene, make_fifo};
+use process::{Program, Scene, make_fifo, say_to};
 use redis_server::RedisServer;
 use serde_json::Value;
 
@@ -130,7 +131,7 @@ fn let_finish_after(signal: Signal) -> String {
     replica.signal(signal);
     let draining = replica.wait_for_event("draining: taking no new ticks");
     assert_eq!(draining["running"], 1, "{draining}");
-    std::fs::write(scene.path("go"), "finish\n").expect("the job reads it");
+    say_to(&scene.path("go"), "finish\n");
     replica.wait_for("of the job's end", |line| line.contains("told to finish"));
     replica.wait().expect_code(0).log
 }
@@ -207,7 +208,7 @@ fn a_tick_that_does_not_run_says_why() {
     let scene = Scene::new(WAITING);
     make_fifo(&scene.path("go"));
     let mut replica = scene.run(&[]);
-    let skipped = replica.wait_for_event("tick does not run");
+    let skipped = replica.wait_for_event_of("tick does not run", |event| event["reason"] == "overlap");
     let said = ["level", "job", "node", "outcome", "reason"].map(|field| text(&skipped, field));
     assert_eq!(said, ["INFO", "waiting", "n", "skipped", "overlap"]);
     assert!(skipped["tick"].is_string(), "{skipped}");
@@ -242,7 +243,8 @@ fn one_sigint_to_the_parent_stops_all_replicas() {
         replicas.wait_for(&format!("of {prefix}"), |line| line.starts_with(prefix));
     }
     // One of them ran it, and the other says so.
-    let line = replicas.wait_for("of the other", |line| line.contains("tick decided elsewhere"));
+    let is_told = |line: &str| line.contains("tick decided elsewhere") && line.contains("\"holder\":\"");
+    let line = replicas.wait_for("of the other", is_told);
     let (prefix, event) = line.split_once(" | ").expect("every line has a prefix");
     let event: Value = serde_json::from_str(event).expect("JSON");
     let mut nodes = [text(&event, "holder"), prefix];

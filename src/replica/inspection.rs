@@ -39,8 +39,12 @@ impl Inspection {
         is_due
     }
 
-    /// What of this has not been told yet.
-    pub(super) fn news(&mut self, found: Vec<Concern>) -> Vec<Concern> {
+    /// What of this has not been told yet; without an answer, nothing was seen.
+    pub(super) fn news_of(&mut self, found: Option<Vec<Concern>>) -> Vec<Concern> {
+        let Some(found) = found else {
+            self.sight = None;
+            return Vec::new();
+        };
         let is_new = |concern: &&Concern| concern.grade != Grade::Note && !self.told.contains(concern);
         let news = found.iter().filter(is_new).cloned().collect();
         self.told = found;
@@ -56,9 +60,9 @@ impl Driver {
         }
     }
 
-    /// The store was looked at. Where it did not answer, the heartbeat says so.
+    /// The store was looked at. Where it did not answer, the heartbeat says so, and the next that does brings another look.
     pub(super) fn inspected(&mut self, found: Option<Vec<Concern>>) {
-        for concern in found.map(|found| self.inspection.news(found)).unwrap_or_default() {
+        for concern in self.inspection.news_of(found) {
             self.shop.events.tell(Event::StoreConcern(concern));
         }
     }
@@ -100,15 +104,28 @@ mod tests {
     }
 
     #[test]
+    fn a_look_that_was_not_answered_is_taken_again() {
+        let mut inspection = Inspection::default();
+        assert!(inspection.is_due(&pulse("a")));
+        assert_eq!(inspection.news_of(None), []);
+        assert!(inspection.is_due(&pulse("a")));
+        inspection.news_of(Some(Vec::new()));
+        assert!(!inspection.is_due(&pulse("a")));
+    }
+
+    #[test]
     fn each_thing_is_told_once_until_it_changes() {
         let mut inspection = Inspection::default();
         let everysec = Concern::warning("may lose", "everysec");
         let never = Concern::warning("may lose", "no");
         let note = Concern::note("role", "primary");
-        assert_eq!(inspection.news(vec![everysec.clone(), note.clone()]), std::slice::from_ref(&everysec));
-        assert_eq!(inspection.news(vec![everysec.clone(), note]), []);
-        assert_eq!(inspection.news(vec![never.clone()]), [never]);
-        assert_eq!(inspection.news(vec![]), []);
-        assert_eq!(inspection.news(vec![everysec.clone()]), [everysec]);
+        assert_eq!(
+            inspection.news_of(Some(vec![everysec.clone(), note.clone()])),
+            std::slice::from_ref(&everysec)
+        );
+        assert_eq!(inspection.news_of(Some(vec![everysec.clone(), note])), []);
+        assert_eq!(inspection.news_of(Some(vec![never.clone()])), [never]);
+        assert_eq!(inspection.news_of(Some(vec![])), []);
+        assert_eq!(inspection.news_of(Some(vec![everysec.clone()])), [everysec]);
     }
 }

@@ -115,6 +115,7 @@ impl Outcome {
         for (cause, count) in self.causes() {
             line(&format!("  {cause}"), &count);
         }
+        line("times that everything stood still by itself", &self.evidence.held_up_ms.len());
         line("records", &self.evidence.entries.len());
         line("faults", &self.evidence.faults.len());
         for (name, count) in self.injected() {

@@ -132,6 +132,17 @@ fn a_run_by_hand_is_no_run_of_the_tick_and_its_record_none_of_it() {
 }
 
 #[test]
+fn a_tick_may_be_late_where_everything_stood_still_and_nowhere_else() {
+    let late = |evidence: &mut Evidence, stood_still_ms: i64| {
+        third_did_not_run(evidence, "missed", "late");
+        let from_ms = evidence.entries[2].tick_ms + stood_still_ms;
+        evidence.held_up_ms.push((from_ms, from_ms + 1_000));
+    };
+    assert_eq!(found(|evidence| late(evidence, -500)), Vec::<&str>::new());
+    assert_eq!(found(|evidence| late(evidence, -3_000)), ["not run"]);
+}
+
+#[test]
 fn a_rerun_has_a_record_of_its_own_after_the_one_that_was_cut_short() {
     let rerun = |evidence: &mut Evidence, policy| {
         evidence.jobs[0].policy = policy;

@@ -88,7 +88,9 @@ impl<'a> Book<'a> {
                 Violation::CoveredTwice { job: job(), tick_ms, records }
             }));
         }
-        let is_right = self.ran.contains(&tick_ms) || definite.iter().any(|it| self.is_by_right(it, tick_ms));
+        let is_right = self.ran.contains(&tick_ms)
+            || definite.iter().any(|it| self.is_by_right(it, tick_ms))
+            || self.evidence.was_held_up(tick_ms - TOLERANCE_MS, tick_ms + self.job.start_deadline_ms);
         if is_clear(self.evidence, self.job, tick_ms) && !is_right {
             let records = covering.iter().map(|entry| entry.verdict()).collect();
             violations.push(Violation::NotRun { job: job(), tick_ms, records });

@@ -20,6 +20,8 @@ pub(crate) struct Evidence {
     pub(crate) entries: Vec<Recorded>,
     /// When a store may have lost its memory.
     pub(crate) losses_ms: Vec<i64>,
+    /// When the machine stood still by itself.
+    pub(crate) held_up_ms: Vec<(i64, i64)>,
     /// What was done to them.
     pub(crate) faults: Vec<Fault>,
     /// When the job that is paused now and then may have been.
@@ -41,6 +43,11 @@ impl Evidence {
         let mut runs: Vec<&Testimony> = self.runs.iter().filter(|run| run.job == job).collect();
         runs.sort_by_key(|run| run.started_ms);
         runs
+    }
+
+    /// Whether everything stood still for a moment in this span of time.
+    pub(crate) fn was_held_up(&self, from_ms: i64, to_ms: i64) -> bool {
+        self.held_up_ms.iter().any(|(from, to)| *from <= to_ms && from_ms <= *to)
     }
 
     /// Whether a store lost its memory in this span of time.

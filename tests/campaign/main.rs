@@ -33,6 +33,7 @@ mod switched_off;
 mod testimony;
 mod trick;
 mod violation;
+mod watchman;
 mod world;
 
 use std::collections::BTreeSet;

@@ -12,6 +12,9 @@ use crate::shim::ShimClock;
 /// A server that does not answer within this time is not answering.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// And one that must answer, on a machine that stands still for a while, not within this.
+const LONG_PATIENCE: Duration = Duration::from_secs(30);
+
 /// What a server has of what it acknowledged, after it lost its power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
@@ -53,9 +56,13 @@ impl Server {
 
     /// One connection, for several commands.
     pub(crate) fn connect(&self) -> redis::RedisResult<redis::Connection> {
+        self.connect_for(PATIENCE)
+    }
+
+    fn connect_for(&self, patience: Duration) -> redis::RedisResult<redis::Connection> {
         let client = redis::Client::open(self.redis.url())?;
-        let connection = client.get_connection_with_timeout(PATIENCE)?;
-        connection.set_read_timeout(Some(PATIENCE))?;
+        let connection = client.get_connection_with_timeout(patience)?;
+        connection.set_read_timeout(Some(patience))?;
         Ok(connection)
     }
 
@@ -63,7 +70,8 @@ impl Server {
     pub(crate) fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
         let mut command = redis::Cmd::new();
         command.arg(words);
-        let answer = self.connect().and_then(|mut connection| command.query(&mut connection));
+        let answer =
+            self.connect_for(LONG_PATIENCE).and_then(|mut connection| command.query(&mut connection));
         answer.unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 

@@ -20,6 +20,7 @@ use crate::proxy::Proxy;
 use crate::replica::{Replica, ReplicaPlan};
 use crate::server::Server;
 use crate::shim::ShimClock;
+use crate::watchman::Watchman;
 use crate::{renewals, testimony};
 
 /// No single thing that is waited for takes longer than this, however busy the machine.
@@ -30,6 +31,12 @@ const JOBS: &str = "jobs.toml";
 
 /// What ends by itself when a replica drains is gone after this long.
 const LAST_GASP: Duration = Duration::from_secs(5);
+
+/// What was read of a store in no longer than this is what it has.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// And so often a store that is busy with something else is read before it is made to forget all the same.
+const READINGS: usize = 5;
 
 /// How a world is made up.
 #[derive(Debug, Clone, Default)]
@@ -57,6 +64,7 @@ pub(crate) struct World {
     pub(crate) replicas: Vec<Replica>,
     lines: Receiver<Value>,
     pub(crate) ledger: Ledger,
+    watchman: Watchman,
     begun_ms: i64,
 }
 
@@ -104,6 +112,7 @@ impl World {
             replicas,
             lines,
             ledger,
+            watchman: Watchman::start(),
             begun_ms,
         }
     }
@@ -131,16 +140,32 @@ impl World {
 
     /// Keeps what the store recorded, as far as it can be asked.
     pub(crate) fn collect(&mut self) {
-        if self.servers[self.primary].is_up() {
-            let names: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
-            // A server that does not answer is asked again before long.
-            let _ = self.ledger.collect(&self.servers[self.primary], &names);
+        // A server that does not answer is asked again before long.
+        let _ = self.try_to_collect();
+    }
+
+    fn try_to_collect(&mut self) -> redis::RedisResult<()> {
+        let names: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
+        let server = &self.servers[self.primary];
+        if server.is_up() { self.ledger.collect(server, &names) } else { Ok(()) }
+    }
+
+    /// For the last time.
+    fn collect_at_last(&mut self) {
+        let deadline = SystemClock.boot().plus(DEADLINE);
+        while let Err(error) = self.try_to_collect() {
+            assert!(SystemClock.boot() < deadline, "the store cannot be asked what it recorded: {error}");
         }
     }
 
-    /// The store is about to forget.
+    /// The store is about to forget: what it has by now must be read before.
     pub(crate) fn about_to_forget(&mut self) {
-        self.collect();
+        for _ in 0..READINGS {
+            let begun = SystemClock.boot();
+            if self.try_to_collect().is_ok() && SystemClock.boot().since(begun) < FRESH {
+                break;
+            }
+        }
         self.ledger.lost(now_ms());
     }
 
@@ -208,7 +233,7 @@ impl World {
                 troubles.push(format!("{} did not end well", replica.node()));
             }
         }
-        self.collect();
+        self.collect_at_last();
         troubles.extend(self.left_behind());
         troubles.extend(self.ledger.contradictions().cloned());
         let mut replies = std::collections::BTreeMap::new();
@@ -221,6 +246,7 @@ impl World {
             renewals: renewals::read(&self.path),
             entries: self.ledger.entries(),
             losses_ms: self.ledger.losses().to_vec(),
+            held_up_ms: self.watchman.end(),
             troubles,
             replies,
             faults: Vec::new(),

@@ -3,6 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use solocron::clock::{Clock, SystemClock};
 
+use crate::PATIENT;
 use crate::harness::Cluster;
 use crate::plan::Plan;
 use crate::redis_server::RedisServer;
@@ -10,6 +11,10 @@ use crate::redis_server::RedisServer;
 /// The shortest lease there may be.
 const LEASE: SignedDuration = SignedDuration::from_secs(5);
 const SHORT_LEASE: &str = "lease = \"5s\"";
+
+/// Where nobody waits for its end.
+const LONGER_LEASE: &str = "lease = \"20s\"";
+const LONGER_LEASE_S: i64 = 20;
 
 /// A run that goes on until it is stopped, on a short lease.
 fn long_run(store: &str) -> Plan<'_> {
@@ -43,7 +48,8 @@ fn a_holder_cut_off_from_redis_stops_its_run_before_its_lease_expires_and_goes_o
 #[test]
 fn a_lock_given_to_another_has_the_run_killed_at_the_next_renewal_without_a_grace() {
     let redis = RedisServer::start();
-    let mut cluster = Cluster::start(&long_run(&redis.url()));
+    let url = redis.url();
+    let mut cluster = Cluster::start(&Plan { keys: LONGER_LEASE, ..long_run(&url) });
     let (started, _) = cluster.wait_for_message("run started");
     let far_above = "9000000000000000";
     redis.cli(&["HSET", "solocron:{test/job0}:state", "fence", far_above]);
@@ -51,7 +57,7 @@ fn a_lock_given_to_another_has_the_run_killed_at_the_next_renewal_without_a_grac
     assert_lost(&ended);
     let took = stopped.duration_since(started);
     assert_eq!(ended["signal"], 9, "{ended}");
-    assert!(took < LEASE, "{took}");
+    assert!(took < SignedDuration::from_secs(LONGER_LEASE_S), "{took}");
     cluster.stop();
 }
 
@@ -59,25 +65,24 @@ fn a_lock_given_to_another_has_the_run_killed_at_the_next_renewal_without_a_grac
 fn deleting_the_locks_mirror_harms_nothing_and_a_renewal_brings_it_back() {
     let redis = RedisServer::start();
     let url = redis.url();
-    let plan = Plan { run_ms: 2_500, ..long_run(&url) };
-    let mut cluster = Cluster::start(&plan);
+    let mut cluster = Cluster::start(&Plan { keys: LONGER_LEASE, ..long_run(&url) });
     cluster.wait_for_message("run started");
     redis.cli(&["DEL", "solocron:{test/job0}:lock"]);
-    cluster.wait_for_message("lock renewed");
-    let shown = redis.cli(&["GET", "solocron:{test/job0}:lock"]);
-    assert!(shown.starts_with("node=n0 run="), "{shown}");
+    let shown = || redis.cli(&["GET", "solocron:{test/job0}:lock"]);
+    while !shown().starts_with("node=n0 run=") {
+        cluster.wait_for_message("lock renewed");
+    }
     let left: i64 = redis.cli(&["PTTL", "solocron:{test/job0}:lock"]).parse().expect("milliseconds");
-    assert!((1..=5_000).contains(&left), "{left}");
-    let (_, ended) = cluster.wait_for_message("run ended");
-    assert_eq!(ended["outcome"], "succeeded");
+    assert!((1..=1_000 * LONGER_LEASE_S).contains(&left), "{left}");
+    let lost = cluster.said().any(|event| event["message"] == "lock lost: stopping the run");
+    assert!(!lost, "the run goes on");
     cluster.stop();
 }
 
 #[test]
 fn ticks_that_come_while_the_store_is_away_run_once_it_is_back_within_their_start_deadline() {
     let redis = RedisServer::start();
-    let keys = "start_deadline = \"60s\"";
-    let mut cluster = Cluster::start(&Plan { keys, skews_ms: &[0; 3], ..Plan::on(&redis.url()) });
+    let mut cluster = Cluster::start(&Plan { keys: PATIENT, skews_ms: &[0; 3], ..Plan::on(&redis.url()) });
     cluster.wait_for_runs(3);
     redis.freeze();
     cluster.wait_for_messages(&[
@@ -120,7 +125,8 @@ fn a_clock_that_differs_from_the_stores_is_said_and_the_store_is_gone_by() {
     let (_, said) =
         cluster.wait_for_message("wall clock differs from the store's: check NTP on both machines");
     let ahead = said["ahead_ms"].as_i64().expect("a number");
-    assert!((-1_600..=-1_400).contains(&ahead), "{said}");
+    // Half of what the answer took may be in it.
+    assert!((-2_400..=-600).contains(&ahead), "{said}");
     assert_eq!(said["level"], "WARN");
     cluster.wait_for_runs(1);
     cluster.stop();

@@ -62,8 +62,6 @@ impl Cluster {
                 "json",
                 "--log-level",
                 "debug",
-                "--drain",
-                "5s",
                 "--node",
                 &format!("n{number}"),
             ]);
@@ -71,7 +69,11 @@ impl Cluster {
             if *skew != 0 {
                 command.env("LD_PRELOAD", &shim).env("CLOCK_SKEW_MS", skew.to_string());
             }
-            command.args(plan.flags.get(number).copied().unwrap_or_default().split_whitespace());
+            let flags = plan.flags.get(number).copied().unwrap_or_default();
+            if !flags.contains("--drain") {
+                command.args(["--drain", "5s"]);
+            }
+            command.args(flags.split_whitespace());
             if let Some(off) = plan.off {
                 command.env("SOLOCRON_SWITCH_OFF", off);
             }

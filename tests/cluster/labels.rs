@@ -112,5 +112,12 @@ fn what_a_full_replica_cannot_take_another_one_runs() {
     let runs = cluster.stop_and_check(3_000);
     let mut ticks: BTreeMap<i64, Vec<&str>> = BTreeMap::new();
     runs.iter().for_each(|run| ticks.entry(run.tick_ms).or_default().push(&run.node));
-    assert!(ticks.values().all(|nodes| nodes.len() < 2 || nodes[0] != nodes[1]), "{ticks:?}");
+    let is_shared = |nodes: &Vec<&str>| nodes.len() == 2 && nodes[0] != nodes[1];
+    assert!(ticks.values().any(is_shared), "{ticks:?}");
+    for node in ["n0", "n1"] {
+        let mut its: Vec<_> = runs.iter().filter(|run| run.node == node).collect();
+        its.sort_by_key(|run| run.start_us);
+        let follows = |pair: &[&Witnessed]| pair[0].end_us.is_some_and(|end| end <= pair[1].start_us);
+        assert!(its.windows(2).all(follows), "one at a time: {its:?}");
+    }
 }

@@ -22,7 +22,7 @@ const JOBS: usize = 20;
 const SHORT: i64 = 8;
 
 /// A tick that had to wait for the end of a drain (5 s) or of a lease (30 s) starts later than this.
-const GAP_MS: i64 = 3_000;
+const GAP_MS: i64 = 4_800;
 
 fn seconds() -> i64 {
     std::env::var("SOLOCRON_CLUSTER_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(SHORT)

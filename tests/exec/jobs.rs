@@ -5,7 +5,7 @@ use nix::sys::signal::Signal;
 use crate::stage::Stage;
 
 pub(crate) fn a_job_and_the_lock_of_its_name_exclude_each_other(stage: &Stage) {
-    let holder = stage.hold("busy", &["--lease", "6s"], ":");
+    let holder = stage.hold("busy", &["--lease", "30s"], ":");
     let mut replica = stage.replica();
     let skipped = replica.wait_for_event("tick does not run");
     assert_eq!((&skipped["job"], &skipped["reason"]), (&"busy".into(), &"overlap".into()));

@@ -41,7 +41,7 @@ pub(crate) fn variables_that_were_copied_lend_nothing(stage: &Stage) {
 pub(crate) fn a_command_within_dies_with_the_run_wherever_it_has_gone(stage: &Stage) {
     let sleeper = "echo within; exec sleep 600";
     let line = format!("setsid \"$SOLOCRON\" exec --lock a -- sh -c '{sleeper}' & wait");
-    let mut program = Program::start(&mut stage.exec("a", &["--lease", "5s"], &line));
+    let mut program = Program::start(&mut stage.exec("a", &["--lease", "15s"], &line));
     program.wait_for("from within", |line| line == "within");
     program.signal(nix::sys::signal::Signal::SIGKILL);
     // Its output ends when the last of those has ended who could write to it.

@@ -6,7 +6,7 @@ use std::process::Command;
 use nix::sys::signal::{Signal, kill};
 use serde_json::Value;
 
-use crate::process::{Ended, Program, Scene, make_fifo};
+use crate::process::{Ended, Program, Scene, make_fifo, say_to};
 use crate::redis_server::RedisServer;
 
 /// Jobs that are never due by themselves within a test, but for `busy`.
@@ -117,7 +117,7 @@ pub(crate) struct Holder {
 impl Holder {
     /// Has the command end by itself.
     pub(crate) fn let_go(self) -> Ended {
-        std::fs::write(&self.fifo, "\n").expect("somebody reads it");
+        say_to(&self.fifo, "\n");
         self.program.wait()
     }
 

@@ -23,7 +23,7 @@ name = "test"
 store = "${STORE}"
 [jobs.pay]
 schedule = "* * * * * *"
-lease = "5s"
+lease = "10s"
 shell = '''
 echo "begun $SOLOCRON_NODE $SOLOCRON_FENCE $$" > said
 read word < "go.$SOLOCRON_NODE"

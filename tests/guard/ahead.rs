@@ -7,7 +7,7 @@ use crate::process::{Program, Scene, descendants};
 use crate::victims::{eventually, is_alive, name_of};
 
 const JOB: &str = "cluster = { name = \"test\", store = \"local\" }\n[jobs.j]\nschedule = \"*/5 * * * * *\"\n\
-                   shell = \"echo $PPID > parent; echo $$ > own; exit 3\"\n";
+                   shell = \"echo $PPID >> parents; echo $$ >> owns; exit 3\"\n";
 
 /// A replica whose job has run: before its record is open, a tick has a guard and does not run.
 fn at_work() -> (Scene, Program) {
@@ -23,13 +23,25 @@ fn waiting(replica: &Program) -> Pid {
     eventually("a guard that waits", || descendants(replica.pid()).into_iter().find(waits))
 }
 
+/// Whether a run wrote this process id there.
+fn wrote(scene: &Scene, name: &str, pid: Pid) -> bool {
+    let written = std::fs::read_to_string(scene.path(name)).expect("it ran");
+    written.lines().any(|line| line == pid.to_string())
+}
+
+/// Whether it goes so for one of some runs: a guard that was found too late may have been let go with its tick.
+fn for_a_run(mut goes_so: impl FnMut() -> bool) -> bool {
+    (0..5).any(|_| goes_so())
+}
+
 #[test]
 fn a_run_is_guarded_by_the_guard_that_was_made_ahead_of_it() {
     let (scene, mut replica) = at_work();
-    let guard = waiting(&replica);
-    assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
-    let parent = std::fs::read_to_string(scene.path("parent")).expect("it ran");
-    assert_eq!(parent.trim(), guard.to_string());
+    assert!(for_a_run(|| {
+        let guard = waiting(&replica);
+        assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
+        wrote(&scene, "parents", guard)
+    }));
 }
 
 /// The main process that such a guard has ready.
@@ -41,20 +53,23 @@ fn child_of(guard: Pid) -> Pid {
 #[test]
 fn a_command_is_executed_by_the_process_that_was_made_ahead_of_it() {
     let (scene, mut replica) = at_work();
-    let child = child_of(waiting(&replica));
-    assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
-    let own = std::fs::read_to_string(scene.path("own")).expect("it ran");
-    assert_eq!(own.trim(), child.to_string());
+    assert!(for_a_run(|| {
+        let child = child_of(waiting(&replica));
+        assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
+        wrote(&scene, "owns", child)
+    }));
 }
 
 #[test]
 fn a_main_process_that_was_killed_while_it_waited_costs_nothing() {
     let (scene, mut replica) = at_work();
-    let guard = waiting(&replica);
-    kill(child_of(guard), Signal::SIGKILL).expect("it waits");
-    assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
-    let parent = std::fs::read_to_string(scene.path("parent")).expect("it ran");
-    assert_eq!(parent.trim(), guard.to_string());
+    assert!(for_a_run(|| {
+        let guard = waiting(&replica);
+        let child = child_of(guard);
+        kill(child, Signal::SIGKILL).expect("it waits");
+        assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
+        wrote(&scene, "parents", guard) && !wrote(&scene, "owns", child)
+    }));
 }
 
 #[test]
@@ -74,7 +89,7 @@ fn a_guard_that_waits_is_gone_with_its_replica() {
     let child = child_of(guard);
     replica.signal(Signal::SIGKILL);
     replica.wait_until_all_gone();
-    assert!(!is_alive(guard) && !is_alive(child));
+    eventually("their end", || (!is_alive(guard) && !is_alive(child)).then_some(()));
 }
 
 #[test]
@@ -90,8 +105,7 @@ fn a_guard_that_was_frozen_while_it_waited_is_woken() {
     let guard = waiting(&replica);
     kill(guard, Signal::SIGSTOP).expect("it waits");
     assert_eq!(replica.wait_for_event("run ended")["exit_code"], 3);
-    let parent = std::fs::read_to_string(scene.path("parent")).expect("it ran");
-    assert_eq!(parent.trim(), guard.to_string());
+    assert!(wrote(&scene, "parents", guard));
 }
 
 #[test]

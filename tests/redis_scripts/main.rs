@@ -30,7 +30,7 @@ const STEPS_AT_MOST: usize = 4 * STEPS;
 const STEPS_PER_HISTORY: usize = 400;
 
 /// Longer than it takes to look for the lock's mirror after a request was answered.
-const MOMENT_MS: i64 = 500;
+const MOMENT_MS: i64 = 2_000;
 
 /// Every entry that the protocol itself can write, as `request: cause outcome (reason)`, runs of several by `..`.
 const ENTRIES: [&str; 23] = [

@@ -1,6 +1,7 @@
 //! Loading jobs.toml again, as it shows to whoever runs a replica: by SIGHUP, by the command `reload`, and by itself.
 
 #[path = "../support/process.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
 mod process;
 
 mod by_command;

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) const NOON: i64 = 1_795_176_000_123;
 
 /// Far more than anything here takes, also on a loaded machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A grace that no test waits for.
 pub(crate) const LONG: Duration = Duration::from_secs(600);

@@ -112,7 +112,7 @@ async fn a_background_process_that_holds_the_pipe_outlives_its_job_and_does_not_
 async fn a_background_process_that_prints_without_end_does_not_hold_up_the_end() {
     let bench = Bench::new();
     said::listen();
-    let launch = in_folder(&bench, "yes & echo $! >pid");
+    let launch = in_folder(&bench, "yes $(printf %01000d 1) & echo $! >pid");
     let ended = bench.run(&launch).await;
     let stray = stray(&bench);
     assert_eq!(ended.verdict.to_string(), "succeeded");

@@ -16,6 +16,9 @@ use crate::bench::{Bench, LONG, eventually, free, guards, is_alive, shell};
 /// Long enough to be seen, short enough to be waited for.
 const SHORT: Duration = Duration::from_millis(150);
 
+/// By then the job ignores the signal, however busy the machine.
+const TIME_TO_START: Duration = Duration::from_secs(4);
+
 #[tokio::test]
 async fn a_timeout_ends_the_attempt() {
     let launch = Launch { timeout: Some(SHORT), ..shell("sleep 600") };
@@ -25,7 +28,8 @@ async fn a_timeout_ends_the_attempt() {
 
 #[tokio::test]
 async fn a_timeout_that_is_ignored_ends_in_sigkill() {
-    let launch = Launch { timeout: Some(SHORT), kill_grace: SHORT, ..shell("trap '' TERM; sleep 600") };
+    let launch =
+        Launch { timeout: Some(TIME_TO_START), kill_grace: SHORT, ..shell("trap '' TERM; sleep 600") };
     let ended = Bench::new().run(&launch).await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("timed_out", Some(9)));
 }
@@ -203,17 +207,17 @@ async fn a_run_ends_at_its_deadline_by_itself_and_a_later_one_lets_it_go_on() {
         Launch { loss_grace: SHORT, ..shell("trap '' TERM; echo ready; while :; do sleep 0.01; done") };
     let log = bench.logs.begin(&launch.identity).await;
     let (_stops, orders) = watch::channel(None);
-    let in_a_while = || SystemClock.boot().plus(4 * SHORT);
-    let deadlines = watch::Sender::new(in_a_while());
+    let first = SystemClock.boot().plus(2 * TIME_TO_START);
+    let deadlines = watch::Sender::new(first);
     let reins = Reins { deadlines: deadlines.subscribe(), ..free(orders) };
     let guards = guards();
     let mut running = Box::pin(attempt(&guards, &launch, &log, JobOutput::File, reins));
-    let renewed = SystemClock.boot().plus(3 * SHORT);
+    let is_ready = || bench.log_of(&launch).contains("ready").then_some(());
     tokio::select! {
         ended = &mut running => panic!("before its deadline: {ended:?}"),
-        () = SystemClock.wait_until_boot(renewed) => {}
+        () = eventually("the job", is_ready) => {}
     }
-    let deadline = in_a_while();
+    let deadline = first.plus(SHORT);
     deadlines.send_replace(deadline);
     let ended = running.await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.signal), ("interrupted (lock_lost)", Some(9)));

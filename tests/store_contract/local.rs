@@ -11,8 +11,9 @@ use solocron::lease::{Answer, Request};
 use solocron::store::{LocalStore, Store, StoreError};
 use tempfile::TempDir;
 
+use crate::cases::ALL_DAY;
 use crate::support::sample;
-use crate::world::{Replica, World, cluster, job};
+use crate::world::{Replica, World, cluster, job, patiently};
 
 /// Names the file to the processes of a race.
 const RACE_FILE: &str = "SOLOCRON_TEST_RACE_FILE";
@@ -64,7 +65,7 @@ async fn processes_race_for_200_ticks_without_a_double() {
 async fn race(path: &Path) {
     let base: i64 = std::env::var(RACE_BASE).expect("started by the race").parse().expect("a number");
     let store = start(path);
-    let era = store.pulse(None).await.expect("a pulse").era;
+    let era = patiently(|| store.pulse(None)).await.expect("a pulse").era;
     let replica = Replica { store: std::sync::Arc::new(store), era };
     // What libtest says so far ends without a new line.
     println!();
@@ -79,7 +80,7 @@ async fn race(path: &Path) {
 async fn run(replica: &Replica, tick: Tick) -> bool {
     loop {
         let mut claim = sample::claim(replica.caller().await, tick);
-        (claim.prev, claim.overlap) = (None, Overlap::Wait);
+        (claim.prev, claim.overlap, claim.start_deadline) = (None, Overlap::Wait, ALL_DAY);
         let run = claim.run;
         match replica.ask(Request::Claim(claim)).await.answer {
             Answer::Won { fence, .. } => {

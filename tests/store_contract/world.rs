@@ -62,8 +62,8 @@ impl World {
                 Arc::new(RedisStore::start(&url, cluster()).expect("a runtime"))
             }
         };
-        store.ready().await.expect("a store");
-        let era = store.pulse(None).await.expect("a pulse").era;
+        patiently(|| store.ready()).await.expect("a store");
+        let era = patiently(|| store.pulse(None)).await.expect("a pulse").era;
         Replica { store, era }
     }
 
@@ -128,7 +128,7 @@ fn edit_hash(server: &RedisServer, edit: impl Fn(&mut Fields)) {
 
 /// Asks again while the disk is too busy for anyone to get the embedded store's file, as replicas do; each time takes
 /// two seconds.
-async fn patiently<'a, T>(ask: impl Fn() -> Answered<'a, T>) -> Result<T, StoreError> {
+pub(crate) async fn patiently<'a, T>(ask: impl Fn() -> Answered<'a, T>) -> Result<T, StoreError> {
     const TIMES: usize = 15;
     for _ in 1..TIMES {
         match ask().await {
@@ -168,7 +168,8 @@ impl Replica {
     }
 
     pub(crate) async fn record(&self) -> Record {
-        let records = self.store.records(&[job()]).await.expect("records");
+        let jobs = [job()];
+        let records = patiently(|| self.store.records(&jobs)).await.expect("records");
         records.into_iter().next().flatten().expect("a record")
     }
 

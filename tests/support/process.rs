@@ -1,7 +1,9 @@
 //! The program as a process of a test's own: its lines are the events that the test waits for, and nothing of it outlives
 //! the value. Nothing here sleeps, and nothing waits for ever.
 
-use std::io::{BufRead, BufReader, Read};
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -107,6 +109,21 @@ impl Program {
         kill(self.pid(), signal).expect("the process is our child");
     }
 
+    /// Waits until the process has a handler for a signal.
+    pub(crate) fn wait_until_it_catches(&self, signal: Signal) {
+        let deadline = SystemClock.boot().plus(DEADLINE);
+        let catches = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"))?;
+            let caught = u64::from_str_radix(caught.trim(), 16).ok()?;
+            Some(caught & 1 << (signal as i32 - 1) != 0)
+        };
+        while catches() != Some(true) {
+            assert!(SystemClock.boot() < deadline, "no handler for {signal} within {DEADLINE:?}");
+            std::thread::yield_now();
+        }
+    }
+
     /// Waits for a line, and gives it back.
     pub(crate) fn wait_for(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let deadline = SystemClock.boot().plus(DEADLINE);
@@ -201,6 +218,22 @@ impl Ended {
 /// Makes a FIFO: a job that reads it goes on when a test writes to it.
 pub(crate) fn make_fifo(path: &Path) {
     nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRWXU).expect("a folder that holds FIFOs");
+}
+
+/// Says this to whoever reads the FIFO, or will before long.
+pub(crate) fn say_to(fifo: &Path, text: &str) {
+    let deadline = SystemClock.boot().plus(DEADLINE);
+    let mut options = OpenOptions::new();
+    // With nobody to read, this fails, where it would wait for ever otherwise.
+    options.write(true).custom_flags(nix::libc::O_NONBLOCK);
+    let mut open = loop {
+        match options.open(fifo) {
+            Ok(open) => break open,
+            Err(error) => assert!(SystemClock.boot() < deadline, "nobody reads {}: {error}", fifo.display()),
+        }
+        std::thread::yield_now();
+    };
+    open.write_all(text.as_bytes()).expect("it is read");
 }
 
 fn pass_lines(from: impl Read + Send + 'static, to: Sender<String>) {

@@ -1,8 +1,10 @@
 //! A redis-server of a test's own: ready when `start` returns, gone with its folder when the value is dropped. Its log
 //! says when it is ready, so that nothing has to be guessed.
 
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -17,6 +19,9 @@ const START_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Another process may take a free port first; more often than this it is something else.
 const PORT_ATTEMPTS: usize = 20;
+
+/// Below those that the kernel gives away.
+const PORTS: Range<u16> = 20_000..32_000;
 
 /// Arguments in which `{port}` stands get the port, and the plain port is closed.
 const PORT: &str = "{port}";
@@ -124,9 +129,14 @@ impl Drop for RedisServer {
     }
 }
 
+/// One that no connection is given as its own end, so that it is still free when the server is started again.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("the loopback has a free port");
-    listener.local_addr().expect("it is bound").port()
+    let any = || {
+        let at = RandomState::new().hash_one(0) % u64::from(PORTS.end - PORTS.start);
+        PORTS.start + u16::try_from(at).expect("it is below")
+    };
+    let mut tried = std::iter::repeat_with(any).take(PORT_ATTEMPTS);
+    tried.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("the loopback has a free port")
 }
 
 /// Starts the process and waits until its log says that it is ready; the error is its log.

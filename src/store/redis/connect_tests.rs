@@ -13,9 +13,9 @@ use crate::store::StoreError;
 use super::connect::{CallError, Connector, client};
 
 /// A call that is not waited for longer than this is no call that the whole connection is judged by.
-const SHORT: Duration = Duration::from_millis(400);
+const SHORT: Duration = Duration::from_millis(1_500);
 
-/// Answers everything with OK: `SLOW` after half of a short wait, and `HANG` never.
+/// Answers everything with OK: `SLOW` after a tenth of a short wait, and `HANG` never.
 async fn serve(client: TcpStream) {
     let (from, mut to) = client.into_split();
     let mut lines = BufReader::new(from).lines();
@@ -28,7 +28,7 @@ async fn serve(client: TcpStream) {
         }
         match words[0].as_str() {
             "HANG" => continue,
-            "SLOW" => tokio::time::sleep(SHORT / 2).await,
+            "SLOW" => tokio::time::sleep(SHORT / 10).await,
             _ => {}
         }
         if to.write_all(b"+OK\r\n").await.is_err() {
@@ -56,7 +56,7 @@ async fn call(connector: &Connector, command: &Cmd) -> Result<Value, StoreError>
 }
 
 fn is_unknown(answer: &Result<Value, StoreError>) -> bool {
-    matches!(answer, Err(StoreError::Unknown(why)) if why == "no answer within 400ms")
+    matches!(answer, Err(StoreError::Unknown(why)) if why == "no answer within 1.5s")
 }
 
 #[tokio::test]
