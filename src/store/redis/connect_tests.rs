@@ -56,7 +56,7 @@ async fn call(connector: &Connector, command: &Cmd) -> Result<Value, StoreError>
 }
 
 fn is_unknown(answer: &Result<Value, StoreError>) -> bool {
-    matches!(answer, Err(StoreError::Unknown(why)) if why == "no answer within 1.5s")
+    matches!(answer, Err(StoreError::Unknown(why)) if why == "no answer within 1s500ms")
 }
 
 #[tokio::test]
