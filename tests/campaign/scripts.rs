@@ -27,7 +27,7 @@ const ASKS_PER_LEASE: i64 = 6;
 const TOGETHER_MS: i64 = 50;
 
 /// This long before a tick, or a question, a clock is stepped: replicas do not learn of it before they claim.
-const JUST_BEFORE_MS: i64 = 80;
+const JUST_BEFORE_MS: i64 = 40;
 
 /// Whoever claims must have seen a steady store for a whole lease: so many renewals of a holder.
 const CALM_RENEWALS: usize = 6;
