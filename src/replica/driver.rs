@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -203,13 +202,9 @@ impl Driver {
             alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         }
         while !(self.draining && self.keepers.is_empty() && self.errands.is_empty()) {
-            if self.next_alarm() != armed {
-                // It may be about to say that the clock was set, which is not to be lost with it.
-                if let Some(woke) = (&mut alarm).now_or_never() {
-                    self.woke(woke);
-                    self.send_claims();
-                }
-                armed = self.next_alarm();
+            let next = self.next_alarm();
+            if next != armed {
+                armed = next;
                 alarm = clock.wait_until(armed);
             }
             // Every arm is cancel-safe: what it waits for is kept outside of it.
