@@ -141,6 +141,8 @@ impl Bench {
             heard: UtcMillis(0),
             largest_lease: Duration::ZERO,
             seen: None,
+            answered: None,
+            leapt: None,
         }
     }
 
@@ -161,6 +163,8 @@ impl Bench {
             caller,
             sched,
             since: UtcMillis(0),
+            wall: UtcMillis(0),
+            ahead: None,
             lease,
             known: false,
             earlier: UtcMillis(0),

@@ -3,17 +3,18 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, Fence, Outcome, Overlap, Reason, Tick, Verdict};
+use crate::job::{Cause, Fence, Outcome, Overlap, Reason, Tick, UtcMillis, Verdict};
 
 use super::ahead::{EARLY_TOLERANCE, begins};
 use super::bid::Bid;
 use super::draft::{Decision, Draft};
 use super::passed;
-use super::{Answer, Claim, Entry, LeaseInstant, Manual, Phase, Protection, Record};
+use super::{Answer, Claim, Entry, Leap, LeaseInstant, Manual, Memory, Phase, Protection, Record, Server};
 
 /// Decides a claim for a scheduled tick.
 pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
     let now = draft.server.now;
+    draft.look_by(claim.wall);
     let bid = Bid::of_claim(claim, now);
     let was_missing = draft.record.is_none();
     if let Some(answer) = enter(&mut draft, &bid) {
@@ -22,6 +23,7 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         }
         return draft.answer(answer);
     }
+    draft.reopen();
     draft.record_mut().learn_schedule(&claim.sched);
     // Rule 8. Ahead of its instant a tick is granted, or nothing is decided of it yet.
     let early = Answer::Early { wait: claim.tick.instant().since(now) };
@@ -35,8 +37,12 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         draft.record_mut().forgo_rerun();
         return at_or_below_mark(draft, claim);
     }
-    if Protection::Mark.is_on() && claim.tick.instant() <= draft.record_mut().mark && !rerun {
+    let front = draft.front;
+    if Protection::Mark.is_on() && draft.record_mut().is_decided(claim.tick, front) && !rerun {
         return at_or_below_mark(draft, claim);
+    }
+    if let Some(wait) = open_leap_waits(&mut draft, &bid).filter(|_| !rerun) {
+        return draft.answer(if bid.is_ahead { early } else { wait });
     }
     if let Some(verdict) = not_to_run(&mut draft, claim).filter(|_| !rerun) {
         return if bid.is_ahead { draft.answer(early) } else { consume(draft, claim, verdict) };
@@ -57,15 +63,33 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         return grant(draft, &bid, Cause::Rerun);
     }
     draft.record_mut().tries = 1;
-    raise_mark(&mut draft, claim);
+    raise_mark(&mut draft, claim, claim.prev);
     grant(draft, &bid, if claim.catch_up { Cause::CatchUp } else { Cause::Schedule })
 }
 
-/// Decides the tick, and tells of those passed over.
-fn raise_mark(draft: &mut Draft<'_>, claim: &Claim) {
-    passed::record_passed(draft, claim);
+/// A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that
+/// shows that the mark lies ahead may be the wrong one.
+fn open_leap_waits(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
+    let calm = draft.calm(bid.caller);
     let record = draft.record_mut();
-    record.mark = record.mark.max(claim.tick.instant());
+    let needed = bid.longest_lease(record);
+    let waits = bid.instant <= record.mark && calm < needed;
+    waits.then(|| Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) })
+}
+
+/// Decides the tick, and tells of those passed over. Up to `idle` none ran: where the caller has not watched the clock for
+/// all of that time, it may be the clock that passed them, and not the time.
+fn raise_mark(draft: &mut Draft<'_>, claim: &Claim, idle: Option<Tick>) {
+    let (now, front, caller) = (draft.server.now, draft.front, &claim.caller);
+    let is_off = draft.is_off(caller.expect);
+    let record = draft.record_mut();
+    let after = record.decided_before(claim.tick, front).max(record.since);
+    let is_vouched = !is_off && caller.calm >= now.since(after);
+    let leap = idle.map(|to| Leap { after, to: to.instant(), told: true });
+    let leap = leap.filter(|leap| !is_vouched && leap.after < leap.to);
+    passed::record_passed(draft, claim, leap.is_some());
+    let record = draft.record_mut();
+    record.decide(claim.tick, leap);
     record.sched = claim.sched.clone();
 }
 
@@ -109,24 +133,34 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     // Rule 3.
     if draft.record.is_none() {
         let wait = bid.caller.longest_lease(bid.lease, Duration::ZERO);
-        draft.create(bid.caller, bid.caller.heard, wait);
+        draft.create(bid.caller, bid.caller.heard, (wait, true));
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
     draft.adopt_era(bid.caller, bid.caller.heard, bid.lease);
+    draft.fall_back(bid.caller, bid.lease);
     draft.recall_lost(bid.caller);
     // Rule 5.
     if draft.record_mut().run == Some(bid.run) {
         return Some(mine(draft, bid));
     }
-    let (now, lease_now, calm) = (draft.server.now, draft.server.lease_now, draft.calm(bid.caller));
+    let Server { now, lease_now, memory, .. } = *draft.server;
+    let calm = draft.calm(bid.caller);
     let record = draft.record_mut();
     let longest = bid.longest_lease(record);
     if calm < longest {
         return None;
     }
     // Rule 6. A clock that is back again before long has harmed nothing by then.
-    record.until = record.until.min(lease_now.plus(longest));
+    if record.until > lease_now.plus(longest) {
+        record.until = lease_now.plus(longest);
+        // A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set
+        // back, for all that time.
+        let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
+        if memory == Memory::Forgetful && record.is_running() && is_silent {
+            record.until = lease_now;
+        }
+    }
     // Rule 7.
     if record.is_running() && record.until <= lease_now {
         let last_alive = record.ended.or(record.started).unwrap_or(now);
@@ -235,7 +269,7 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
         let by = draft.record_mut().holder();
         return draft.answer(Answer::Held { by, frees_in });
     }
-    raise_mark(&mut draft, claim);
+    raise_mark(&mut draft, claim, Some(claim.tick).filter(|_| verdict.outcome == Outcome::Missed).or(claim.prev));
     let record = draft.record_mut();
     if record.run.is_none() {
         // Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
@@ -264,10 +298,12 @@ fn at_or_below_mark(mut draft: Draft<'_>, claim: &Claim) -> Decision {
 /// Rule 14: the lock is the caller's.
 fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
     let server = draft.server;
-    let until = draft.leased_from(bid.caller.heard).plus(bid.lease);
+    let is_calm = draft.calm(bid.caller) >= bid.longest_lease(draft.record_mut());
+    let heard = if is_calm { UtcMillis(0) } else { bid.caller.heard };
+    let until = draft.leased_from(heard).plus(bid.lease);
     let record = draft.record_mut();
     let seen = server.now.max(bid.caller.heard);
-    record.fence = Fence((record.fence.0 + 1).max(seen.0));
+    record.fence = Fence(record.fence.0.max(record.floor.0) + 1).max(Fence(seen.0));
     record.phase = Phase::Running;
     record.run = Some(bid.run);
     record.tick = Some(bid.tick);

@@ -33,18 +33,24 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     if draft.server.era != open.caller.era {
         return draft.new_era();
     }
+    draft.look_by(open.wall);
     if draft.record.is_none() && open.sched == ScheduleHash::none() {
-        return draft.answer(Answer::Opened { since: UtcMillis(0), pausing: None });
+        return draft.answer(Answer::Opened { since: UtcMillis(0), pausing: None, ahead: None });
     }
     let wait = if open.known { open.caller.longest_lease(open.lease, Duration::ZERO) } else { FIRST_WAIT };
     if draft.record.is_none() {
         // Nobody can have decided anything of a job that nobody knows.
         let heard = if open.known { open.caller.heard } else { open.earlier };
-        draft.create(&open.caller, heard, wait);
+        draft.create(&open.caller, heard, (wait, open.known));
     }
     draft.adopt_era(&open.caller, open.earlier, open.lease);
+    draft.fall_back(&open.caller, open.lease);
     draft.recall(open);
-    let now = draft.server.now;
+    if let Some(ahead) = open.ahead {
+        draft.recall_ahead(ahead);
+    }
+    draft.reopen();
+    let (now, front) = (draft.server.now, draft.front);
     let record = draft.record_mut();
     let former = record.since;
     record.reschedule(&open.sched, open.since.min(now), now);
@@ -54,5 +60,6 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
         record.recall_pausing(pausing);
     }
     let (since, pausing) = (record.since, record.pausing());
-    draft.answer(Answer::Opened { since, pausing })
+    let ahead = draft.record_mut().ahead(front);
+    draft.answer(Answer::Opened { since, pausing, ahead })
 }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, Tick, UtcMillis, Verdict};
+use crate::job::{Cause, Fence, Tick, UtcMillis, Verdict};
 
 use super::ahead::EARLY_TOLERANCE;
 use super::{
-    Answer, Caller, Entry, Era, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply, Server,
+    Ahead, Answer, Caller, Entry, Era, Leap, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply, Server,
 };
 
 /// A request held up on its way for longer than this, or a clock stepped by more, is answered with *unsynced*.
@@ -25,6 +25,8 @@ pub struct Decision {
     /// Where the first of them only goes on: with the ticks right after this one. An entry that ends with it, and can be
     /// joined, gives way to one for both.
     pub follows: Option<Tick>,
+    /// Entries of ticks in these leaps that did not run are taken back: they were made by a clock that was ahead.
+    pub retracted: Vec<Leap>,
     /// The answer.
     pub reply: Reply,
 }
@@ -40,8 +42,14 @@ impl Decision {
         (gives_way, entries)
     }
 
+    /// Whether the entry is taken back.
+    pub fn retracts(&self, entry: &Entry) -> bool {
+        entry.run.is_none() && self.retracted.iter().any(|leap| leap.covers(entry.tick.instant()))
+    }
+
     /// Appends the entries to a history.
     pub fn append_to(&self, history: &mut Vec<Entry>) {
+        history.retain(|entry| !self.retracts(entry));
         let (gives_way, entries) = self.entries_after(history.last());
         history.truncate(history.len() - usize::from(gives_way));
         history.extend(entries);
@@ -58,20 +66,56 @@ pub(super) struct Draft<'a> {
     pub(super) record: Option<Record>,
     pub(super) entries: Vec<Entry>,
     pub(super) follows: Option<Tick>,
+    retracted: Vec<Leap>,
+    /// No clock that is right shows more: the store's and the caller's. The latest instant of all where that is of no matter.
+    pub(super) front: UtcMillis,
     pub(super) server: &'a Server,
 }
 
 impl<'a> Draft<'a> {
     pub(super) fn of(record: Option<&Record>, server: &'a Server) -> Self {
-        Self { record: record.cloned(), entries: Vec::new(), follows: None, server }
+        let (record, front) = (record.cloned(), UtcMillis(i64::MAX));
+        Self { record, entries: Vec::new(), follows: None, retracted: Vec::new(), front, server }
+    }
+
+    /// The caller's wall clock shows this.
+    pub(super) fn look_by(&mut self, wall: UtcMillis) {
+        self.front = self.server.now.max(wall).plus(EARLY_TOLERANCE);
+    }
+
+    /// Every tick up to there is decided.
+    pub(super) fn decided(&self) -> UtcMillis {
+        self.record.as_ref().map_or(UtcMillis(0), |record| record.decided_up_to(self.front))
+    }
+
+    /// Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
+    pub(super) fn reopen(&mut self) {
+        let front = self.front;
+        let record = self.record_mut();
+        if record.mark <= front {
+            return;
+        }
+        let open = record.leaps.iter_mut().filter(|leap| leap.told && leap.to > front);
+        let retracted = open.map(|leap| {
+            leap.told = false;
+            *leap
+        });
+        let retracted: Vec<Leap> = retracted.collect();
+        self.retracted.extend(retracted);
+    }
+
+    /// Takes back the entries of ticks in this leap that did not run.
+    pub(super) fn retract(&mut self, leap: Leap) {
+        self.retracted.push(leap);
     }
 
     pub(super) fn answer(self, answer: Answer) -> Decision {
-        let mark = self.record.as_ref().map(|record| record.mark);
+        let mark = self.record.as_ref().map(|record| record.decided_up_to(self.front));
         let lease = self.record.as_ref().map(|record| record.lease);
         let rerun = self.record.as_ref().and_then(|record| record.rerun(self.server.lease_now));
         let reply = Reply { now: self.server.now, mark, lease, rerun, answer };
-        Decision { record: self.record, entries: self.entries, follows: self.follows, reply }
+        let Self { record, entries, follows, retracted, .. } = self;
+        Decision { record, entries, follows, retracted, reply }
     }
 
     pub(super) fn new_era(self) -> Decision {
@@ -86,16 +130,24 @@ impl<'a> Draft<'a> {
 
     /// Rule 1: whether the request came when it was expected.
     pub(super) fn is_unsynced(&self, expect: UtcMillis) -> bool {
+        Protection::Expect.is_on() && self.server.memory == Memory::Forgetful && self.is_off(expect)
+    }
+
+    /// Whether the store's clock shows another time than the caller reckons.
+    pub(super) fn is_off(&self, expect: UtcMillis) -> bool {
         let now = self.server.now;
-        let off = now.since(expect).max(expect.since(now));
-        Protection::Expect.is_on() && self.server.memory == Memory::Forgetful && off > SYNC_TOLERANCE
+        now.since(expect).max(expect.since(now)) > SYNC_TOLERANCE
     }
 
     /// Opens a missing record: nothing up to now, or to what was heard of it, is granted, and nothing at all before `wait`
-    /// has passed.
-    pub(super) fn create(&mut self, caller: &Caller, heard: UtcMillis, wait: Duration) {
+    /// has passed. Of a job that is not `known` no tick was ever decided.
+    pub(super) fn create(&mut self, caller: &Caller, heard: UtcMillis, (wait, known): (Duration, bool)) {
         let mut record = Record::empty(self.server.era.clone());
-        record.mark = maybe_decided(self.server.now.max(heard));
+        let (now, leapt) = (self.server.now, if known { caller.leapt } else { Some(UtcMillis(0)) });
+        record.pass_unrecorded(maybe_decided(now.max(heard)), now, leapt);
+        if let Some(seen) = caller.seen.filter(|seen| *seen > now.plus(EARLY_TOLERANCE)) {
+            record.leaps.except(UtcMillis(seen.0 - 1), seen);
+        }
         record.until = self.leased_from(heard).plus(wait);
         record.lease = wait;
         record.lost = caller.seen.filter(|seen| *seen < record.mark);
@@ -127,7 +179,7 @@ impl<'a> Draft<'a> {
                 record.settled = server.lease_now.plus(wait.min(SETTLING));
                 // Of a record that its holder put back, everything else up to now may have been lost.
                 let heard = if was_missing { server.now.max(caller.heard) } else { earlier };
-                record.pass_unrecorded(maybe_decided(heard));
+                record.pass_unrecorded(maybe_decided(heard), server.now, caller.leapt);
             }
         }
         // Everyone else waits as long, however small their own leases.
@@ -161,15 +213,47 @@ impl<'a> Draft<'a> {
         if self.server.memory == Memory::Durable || heard == UtcMillis(0) {
             return;
         }
+        let now = self.server.now;
         let record = self.record_mut();
-        record.pass_unrecorded(maybe_decided(heard));
+        record.pass_unrecorded(maybe_decided(heard), now, open.caller.leapt);
         if record.until > LeaseInstant::FREE {
             record.lease = open.caller.longest_lease(open.lease, record.lease);
         }
+        // Tokens up to there may have been given out and forgotten; those of a clock that shows more by now are above them.
+        if heard > now {
+            record.floor = record.floor.max(Fence(heard.0));
+        }
+    }
+
+    /// Ticks that a clock which was ahead has decided stay decided, where the store forgot them.
+    pub(super) fn recall_ahead(&mut self, ahead: Ahead) {
+        let (come, front) = (self.server.now.plus(EARLY_TOLERANCE), self.front);
+        let record = self.record_mut();
+        if ahead.to > record.returned.max(front) {
+            record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, told: false });
+            record.leaps.except(ahead.after, ahead.to);
+            record.mark = record.mark.max(ahead.to);
+        }
+    }
+
+    /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to
+    /// an older state, and may have forgotten a holder and decisions up to now.
+    pub(super) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
+        let (now, lease_now, front) = (self.server.now, self.server.lease_now, self.front);
+        let record = self.record_mut();
+        let known = record.mark.max(record.returned);
+        if !Protection::WentBack.is_on() || caller.answered.is_none_or(|told| told <= known || told > front) {
+            return;
+        }
+        let wait = caller.longest_lease(lease, record.lease);
+        record.until = record.until.max(lease_now.plus(wait));
+        record.settled = lease_now.plus(wait.min(SETTLING));
+        record.pass_unrecorded(maybe_decided(now), now, caller.leapt);
+        record.lease = wait;
     }
 
     /// From when on a new lock is leased: now, or the latest time that was heard before the store's clock was set back,
-    /// which may be undone before anyone else sees it.
+    /// which may be undone before anyone else sees it. A caller that has watched for long enough would have seen that.
     pub(super) fn leased_from(&self, heard: UtcMillis) -> LeaseInstant {
         let Server { lease_now, memory, .. } = *self.server;
         match memory {

@@ -72,7 +72,7 @@ impl Phase {
 
 impl Record {
     /// The record as stored, in the order the Redis scripts know it by.
-    pub fn to_fields(&self) -> [(&'static str, String); 32] {
+    pub fn to_fields(&self) -> [(&'static str, String); 35] {
         [
             ("schema", self.schema.to_string()),
             ("fence", self.fence.0.to_string()),
@@ -106,6 +106,9 @@ impl Record {
             ("stop_for", text(self.stop_for.as_ref())),
             ("settled", self.settled.0.to_string()),
             ("since", self.since.0.to_string()),
+            ("leaps", self.leaps.to_string()),
+            ("returned", self.returned.0.to_string()),
+            ("floor", self.floor.0.to_string()),
         ]
     }
 
@@ -153,6 +156,9 @@ impl Record {
             stop_for: optional(fields, "stop_for")?,
             settled: optional(fields, "settled")?.map_or(LeaseInstant::FREE, LeaseInstant),
             since: instant(fields, "since")?.unwrap_or_default(),
+            leaps: optional(fields, "leaps")?.unwrap_or_default(),
+            returned: instant(fields, "returned")?.unwrap_or_default(),
+            floor: Fence(optional(fields, "floor")?.unwrap_or_default()),
         })
     }
 }
@@ -243,6 +249,9 @@ mod tests {
             stop_for: Some(Reason::Replaced),
             settled: LeaseInstant(29_000),
             since: UtcMillis(700),
+            leaps: "100-200 300-400!".parse().expect("leaps"),
+            returned: UtcMillis(950),
+            floor: Fence(9),
             ..Record::empty(Era("e1".into()))
         }
     }

@@ -97,7 +97,7 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
             record.fence = holding.fence;
             // It may have ended well, and that be forgotten.
             record.forgo_rerun();
-            raise_mark(record, holding);
+            raise_mark(record, holding, now);
         }
         Standing::Forgotten => {
             put_back(&mut draft, holding);
@@ -143,6 +143,7 @@ fn entry_of(finish: &Finish, ended: UtcMillis) -> Entry {
 /// Decides that nothing was started under a lock.
 pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decision {
     let now = draft.server.now;
+    draft.look_by(now);
     let remembers = draft.remembers(&abandon.era);
     let Some(record) = draft.record.as_mut().filter(|r| r.run == Some(abandon.run) && r.is_running()) else {
         return draft.answer(Answer::AlreadyDecided);
@@ -159,7 +160,7 @@ pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decisio
     match record.tick.filter(|_| remembers) {
         // The tick stays decided, as it was before.
         Some(_) if record.cause == Some(Cause::Rerun) => give_rerun_back(record),
-        Some(tick) if tick.instant() == record.mark && !is_manual && !is_edited && !is_killed => {
+        Some(tick) if record.is_newest(tick) && !is_manual && !is_edited && !is_killed => {
             give_back(record, tick);
         }
         _ if is_killed => draft.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),
@@ -182,9 +183,15 @@ fn give_back(record: &mut Record, tick: Tick) {
     record.phase = Phase::Idle;
     record.stop = None;
     record.stop_for = None;
-    record.mark = UtcMillis(tick.as_millis() - 1);
+    let before = UtcMillis(tick.as_millis() - 1);
+    if tick.instant() == record.mark {
+        record.mark = before;
+    } else {
+        record.leaps.give_back(tick.instant());
+    }
+    record.returned = record.returned.max(tick.instant());
     // A schedule that held from that tick on, as that was decided, holds from before it.
-    record.since = record.since.min(record.mark);
+    record.since = record.since.min(before);
 }
 
 /// Makes the rerun as claimable as it was before, unless somebody wanted it stopped.
@@ -200,10 +207,11 @@ fn give_rerun_back(record: &mut Record) {
 /// Puts back what a store that forgot must know of a granted lock. Of a record that was missing the era stays another
 /// one, so that the next claim waits and raises the mark as after any loss of memory.
 fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
-    let record = draft.record.get_or_insert_with(|| Record {
-        mark: decided_up_to(holding),
-        sched: holding.sched.clone(),
-        ..Record::empty(Draft::no_era())
+    let now = draft.server.now;
+    let record = draft.record.get_or_insert_with(|| {
+        let mut record = Record { sched: holding.sched.clone(), ..Record::empty(Draft::no_era()) };
+        record.pass_unrecorded_to(decided_up_to(holding), now);
+        Record { lost: None, ..record }
     });
     if record.run.is_none() {
         // Opened by one who had not seen the ticks before; the holder had, up to its own.
@@ -222,13 +230,12 @@ fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
     record.started = Some(holding.started);
     record.lease = record.lease.max(holding.lease);
     record.owner = Some(holding.node.clone());
-    raise_mark(record, holding);
+    raise_mark(record, holding, now);
 }
 
 /// What was decided when the lock was granted stays so.
-fn raise_mark(record: &mut Record, holding: &Holding) {
-    let decided = decided_up_to(holding);
-    record.pass_unrecorded(decided);
+fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis) {
+    record.pass_unrecorded_to(decided_up_to(holding), now);
     // Who opened the record may know a newer schedule than the run was started by.
     if record.sched == ScheduleHash::default() {
         record.sched = holding.sched.clone();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::job::{Outcome, Reason, RunId, Tick, UtcMillis, Verdict};
 
 use super::draft::{Decision, Draft};
-use super::{Answer, Manual, Memory, Pace, Record, Server};
+use super::{Answer, Leap, Manual, Memory, Pace, Record, Server};
 
 /// A holder whose renewal is late by more than this is not heard from any more: as long as for heartbeats.
 const RENEWAL_ALLOWANCE: Duration = Duration::from_secs(4);
@@ -49,6 +49,8 @@ pub enum Act {
         /// The run.
         run: RunId,
     },
+    /// Set back a mark that lies in the future: the ticks up to it, which a clock that was ahead has decided, may run.
+    SetMark,
     /// Skip scheduled ticks no more.
     Resume,
     /// Stop the run that goes on.
@@ -135,6 +137,7 @@ pub(super) fn decide_operate(mut draft: Draft<'_>, operate: &Operate) -> Decisio
     if draft.record.is_none() {
         return draft.answer(Answer::NoRecord);
     }
+    draft.look_by(draft.server.now);
     match &operate.act {
         Act::Pause { lasts, why } => {
             let now = draft.server.now;
@@ -167,6 +170,7 @@ pub(super) fn decide_operate(mut draft: Draft<'_>, operate: &Operate) -> Decisio
             record.order = None;
         }
         Act::Unlock { run } => return unlock(draft, *run),
+        Act::SetMark => return set_mark(draft),
         Act::Resume => {
             let now = draft.server.now;
             if draft.record_mut().paused.is_none_or(|until| until <= now) {
@@ -192,6 +196,23 @@ fn unlock(mut draft: Draft<'_>, run: RunId) -> Decision {
         return draft.answer(held);
     }
     draft.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), alive);
+    draft.answer(Answer::Noted)
+}
+
+/// Opens every tick that has not come yet. What did not run of them loses its entry.
+fn set_mark(mut draft: Draft<'_>) -> Decision {
+    let (now, front, decided) = (draft.server.now, draft.front, draft.decided());
+    let record = draft.record_mut();
+    if record.mark <= front {
+        return draft.answer(Answer::AlreadyDecided);
+    }
+    let before = record.mark;
+    record.returned = record.returned.max(before);
+    record.mark = decided.min(now);
+    record.leaps.cut(record.mark);
+    record.lost = record.lost.filter(|lost| *lost < record.mark);
+    record.since = if record.since > front { now } else { record.since };
+    draft.retract(Leap { after: front, to: before, told: false });
     draft.answer(Answer::Noted)
 }
 

@@ -4,7 +4,7 @@
 use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
 use super::draft::Draft;
-use super::{Claim, Dropped, Entry, Open};
+use super::{Claim, Dropped, Entry, Leap, Open, Record};
 
 /// A claim that found no record: its own tick may have been forgotten, if the mark now covers it.
 pub(super) fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
@@ -54,16 +54,41 @@ pub(super) fn record_dropped(draft: &mut Draft<'_>, open: &Open, former: UtcMill
     draft.entries.push(Entry { after, count: count.filter(|count| *count > 1), ..entry });
 }
 
+/// Takes the leaps that were open again, and whose ticks nobody claimed before they came.
+fn take_untold(record: &mut Record, claim: &Claim) -> Vec<Leap> {
+    let untold = record.leaps.iter_mut().filter(|leap| !leap.told && leap.to < claim.tick.instant());
+    let take = |leap: &mut Leap| {
+        leap.told = true;
+        *leap
+    };
+    untold.map(take).collect()
+}
+
+/// The entry for a leap that ended right before ticks which ran.
+fn missed(leap: &Leap, claim: &Claim, (since, now): (UtcMillis, UtcMillis)) -> Option<Entry> {
+    let verdict = Verdict::because(Outcome::Missed, claim.gap_reason);
+    let entry = Entry::without_run(Tick(leap.to), Cause::Schedule, verdict, now);
+    (leap.to > since).then(|| Entry { after: Some(leap.after.max(since)), ..entry })
+}
+
 /// Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot. Ticks from
-/// before the schedule are none of it.
-pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim) {
-    let now = draft.server.now;
+/// before the schedule are none of it. What may be taken back again is no part of an entry for ticks before.
+pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
+    let (now, front) = (draft.server.now, draft.front);
     let record = draft.record_mut();
-    let since = record.since;
-    let lost = record.lost.take().map(|lost| lost.max(since)).filter(|lost| *lost < record.mark);
-    let after = lost.unwrap_or(record.mark.max(since));
+    let decided = record.decided_before(claim.tick, front);
     let is_under = record.is_under(&claim.sched);
-    draft.follows = Some(Tick(record.mark)).filter(|mark| is_under && mark.instant() == after);
+    let has_leapt = leaps || record.leaps.iter().any(|leap| leap.to == decided);
+    let mut untold = take_untold(record, claim);
+    let since = record.since;
+    // A leap that the mark ended with is one with what was passed since.
+    let before = untold.pop_if(|leap| leap.to == decided).map_or(decided, |leap| leap.after);
+    let lost = record.lost.take().map(|lost| lost.max(since)).filter(|lost| *lost < decided);
+    let after = lost.unwrap_or(before.max(since));
+    draft.follows = Some(Tick(decided)).filter(|_| is_under && decided == after && !has_leapt && untold.is_empty());
+    if is_under {
+        draft.entries.extend(untold.iter().filter_map(|leap| missed(leap, claim, (since, now))));
+    }
     let Some(prev) = claim.prev.filter(|prev| prev.instant() > after) else { return };
     if !is_under {
         return;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{Fence, NodeName, Reason, RunId, UtcMillis, Verdict};
 
-use super::{Era, Pausing, Rerun};
+use super::{Ahead, Era, Pausing, Rerun};
 
 /// An answer, with what every answer tells besides.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,6 +48,8 @@ pub enum Answer {
         since: UtcMillis,
         /// The last word about whether the job is paused.
         pausing: Option<Pausing>,
+        /// Ticks that were decided before their time, by a clock that was ahead.
+        ahead: Option<Ahead>,
     },
     /// The lock is the caller's.
     Won {

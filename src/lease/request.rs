@@ -45,6 +45,11 @@ pub struct Caller {
     pub largest_lease: Duration,
     /// The newest mark of this job that the replica has seen, in any era: ticks above it may have been forgotten.
     pub seen: Option<UtcMillis>,
+    /// The newest mark of this job that an answer of the store has told the replica: a store that knows less went back to an
+    /// older state.
+    pub answered: Option<UtcMillis>,
+    /// The store's time from which its clock leapt ahead, as far as the replica saw.
+    pub leapt: Option<UtcMillis>,
 }
 
 impl Caller {
@@ -86,6 +91,10 @@ pub struct Open {
     pub sched: ScheduleHash,
     /// Since when the replica has scheduled the job so, by the store's clock.
     pub since: UtcMillis,
+    /// The replica's wall clock.
+    pub wall: UtcMillis,
+    /// The ticks that a clock which was ahead has decided, as the record last told.
+    pub ahead: Option<Ahead>,
     /// The job's lease.
     pub lease: Duration,
     /// Whether the cluster's roster or this process has ever known the job.
@@ -97,6 +106,15 @@ pub struct Open {
     pub dropped: Option<Dropped>,
     /// The last word about whether the job is paused that the replica has heard: a store may have forgotten it.
     pub pausing: Option<Pausing>,
+}
+
+/// Ticks that were decided before their time, by a clock that was ahead: those after one instant, up to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ahead {
+    /// They come after this instant.
+    pub after: UtcMillis,
+    /// The newest of them comes at this instant.
+    pub to: UtcMillis,
 }
 
 /// Ticks of a former schedule that were due when it ended, and not decided as far as the replica knows.

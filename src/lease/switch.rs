@@ -33,6 +33,8 @@ protections! {
     Calm = "calm",
     /// A request that comes later than expected is refused.
     Expect = "expect",
+    /// Where the record knows less than the store has told, the store went back, and its records wait as in a new era.
+    WentBack = "went-back",
     /// A tick is not granted before its instant.
     Early = "early",
     /// What was granted a moment ahead of its instant begins at it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{JobSpec, Overlap, Reason, Tick, UtcMillis};
-use crate::lease::{Answer, BootInstant, Dropped, Reply};
+use crate::lease::{Ahead, Answer, BootInstant, Dropped, EARLY_TOLERANCE, Reply};
 
 use super::action::{Action, Bid, Doubt, Finding, Wanted, Won};
 use super::opening::Opening;
@@ -41,6 +41,10 @@ pub struct Contest {
     pub(super) standing: Standing,
     /// Every tick up to here is known to be decided.
     pub(super) decided: UtcMillis,
+    /// The newest mark that an answer to this replica has told.
+    pub(super) answered: UtcMillis,
+    /// The ticks that a clock which was ahead has decided, as the record told when it was opened.
+    pub(super) ahead: Option<Ahead>,
     /// The largest lease of the job that was seen: here, or in an answer about another replica's.
     pub(super) largest_lease: Duration,
     opening: Opening,
@@ -71,6 +75,8 @@ impl Contest {
             largest_lease: spec.lease,
             standing: Standing::default(),
             decided: UtcMillis(0),
+            answered: UtcMillis(0),
+            ahead: None,
             opening: Opening::default(),
             state: State::Idle,
             delayed_by: None,
@@ -118,11 +124,31 @@ impl Contest {
 
     /// The record is open; its mark tells what is decided, and `since` from when on the schedule holds.
     pub fn opened(&mut self, mark: UtcMillis, since: UtcMillis, now: UtcMillis) {
-        self.decided = self.decided.max(mark);
-        self.since = self.since.max(since);
+        self.learn_mark(mark, now);
+        // What was decided by a clock that was ahead tells nothing by one that is right.
+        let is_ahead = |at: UtcMillis| at > now.plus(EARLY_TOLERANCE);
+        self.since = if is_ahead(self.since) { since } else { self.since.max(since) };
+        if is_ahead(self.rerun_over) {
+            self.rerun_over = self.decided;
+        }
         self.opening.set(true);
         self.dropped = None;
         self.hurry(now);
+    }
+
+    /// An answer told the mark. The one that is known counts no more where it lies ahead: the clock was set back.
+    fn learn_mark(&mut self, mark: UtcMillis, now: UtcMillis) {
+        if self.is_ahead(now) {
+            (self.decided, self.answered) = (mark, mark);
+            self.delayed_by = Some(Reason::Late);
+        }
+        self.decided = self.decided.max(mark);
+        self.answered = self.answered.max(mark);
+    }
+
+    /// Whether ticks that have not come yet are known to be decided: by a clock that was ahead.
+    pub(super) fn is_ahead(&self, now: UtcMillis) -> bool {
+        self.decided.max(self.since) > now.plus(EARLY_TOLERANCE)
     }
 
     /// An answer told the record's lease: whoever forgets the largest of them may wait too short a time for its holder.
@@ -203,7 +229,7 @@ impl Contest {
         in_time: bool,
     ) -> (Option<Finding>, Action) {
         let State::Asking { bid } = self.state.clone() else { return (None, Action::Nothing) };
-        self.decided = self.decided.max(reply.mark.unwrap_or(UtcMillis(0)));
+        self.learn_mark(reply.mark.unwrap_or(UtcMillis(0)), now);
         self.saw(reply.lease);
         let is_rerun = self.is_rerun(bid.tick);
         self.hear_of_rerun(reply.rerun.as_ref(), now);

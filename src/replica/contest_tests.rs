@@ -66,6 +66,8 @@ pub(super) fn caller() -> Caller {
         heard: UtcMillis(0),
         largest_lease: Duration::ZERO,
         seen: None,
+        answered: None,
+        leapt: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::job::{JobName, Label, NodeName, Reason, RunId, Tick, Verdict};
+use crate::job::{JobName, Label, NodeName, Reason, RunId, Tick, UtcMillis, Verdict};
 use crate::lease::{BootInstant, Pausing};
 use crate::store::Concern;
 
@@ -219,6 +219,15 @@ pub enum Event {
     StoreChanged {
         /// What showed.
         what: &'static str,
+    },
+    /// Marks lie in the future: a clock was ahead, and has decided ticks that have not come yet.
+    MarksAhead {
+        /// The jobs that it has decided ticks of.
+        jobs: usize,
+        /// One of them.
+        job: JobName,
+        /// The newest tick of that job that is decided.
+        to: UtcMillis,
     },
     /// This machine's wall clock and the store's differ.
     ClockDiffers {

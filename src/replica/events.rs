@@ -187,6 +187,10 @@ impl Events {
             }
             Event::ClockStepped => warn!(node, "wall clock was stepped: planning anew"),
             Event::StoreChanged { what } => warn!(node, what, "store changed"),
+            Event::MarksAhead { jobs, job, to } => {
+                warn!(node, jobs, %job, mark = %to, "a clock was ahead: ticks up to the mark were decided before their \
+                    time and do not run again; `solocron unlock --mark` lets them run");
+            }
             Event::ClockDiffers { ahead_ms } => {
                 warn!(node, ahead_ms, "wall clock differs from the store's: check NTP on both machines");
             }

@@ -13,6 +13,9 @@ const STEP: Duration = Duration::from_millis(500);
 /// was back, a holder may have renewed a lock that looks long over since. Longer than a lost heartbeat and the next take.
 const UNWATCHED: Duration = Duration::from_secs(4);
 
+/// Readings are in whole milliseconds, on both sides.
+const ROUNDING: Duration = Duration::from_millis(3);
+
 /// Clocks of two machines may drift apart by one percent.
 const DRIFT_DIVISOR: u32 = 100;
 
@@ -25,6 +28,8 @@ pub enum Learned {
     Steady,
     /// The store's clock was stepped.
     Stepped,
+    /// The store's clock runs more than one percent too fast or too slow: it is slewed.
+    Slewed,
     /// The store lives another life: every job has to be opened anew.
     NewEra,
 }
@@ -36,6 +41,8 @@ pub struct Known {
     pub largest_lease: Duration,
     /// The newest mark of the job that it has seen, in any era.
     pub mark: Option<UtcMillis>,
+    /// The newest mark of the job that an answer of the store has told it.
+    pub answered: Option<UtcMillis>,
 }
 
 /// One reading of the store's clock.
@@ -60,6 +67,26 @@ impl Reading {
     fn error(self) -> Duration {
         self.received.since(self.sent) / 2
     }
+
+    /// Whether the store's clock has certainly run more than one percent too fast or too slow since an earlier reading.
+    fn drifts_from(self, earlier: Self) -> bool {
+        let off = Duration::from_millis(self.origin().abs_diff(earlier.origin()));
+        let allowed = self.received.since(earlier.sent) / DRIFT_DIVISOR;
+        off > allowed + self.error() + earlier.error() + ROUNDING
+    }
+}
+
+/// A time of steadiness.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Steady {
+    since: BootInstant,
+    reading: Reading,
+}
+
+impl Steady {
+    fn from(reading: Reading) -> Self {
+        Self { since: reading.received, reading }
+    }
 }
 
 /// A replica's memory of its store.
@@ -78,7 +105,10 @@ pub struct Memory {
     /// The latest store time heard at all, and before the newest reading.
     latest: UtcMillis,
     before: UtcMillis,
-    steady_since: BootInstant,
+    /// Since when the store's clock has run steadily, and a reading of that time.
+    steady: Steady,
+    /// The store's time from which its clock leapt ahead, and has not been set back since.
+    leapt: Option<UtcMillis>,
     /// When the store's clock was last looked at.
     watched: BootInstant,
 }
@@ -95,7 +125,8 @@ impl Memory {
             earlier: UtcMillis(0),
             latest: reading.store,
             before: UtcMillis(0),
-            steady_since: reading.received,
+            steady: Steady::from(reading),
+            leapt: None,
             watched: reading.sent,
         }
     }
@@ -104,22 +135,32 @@ impl Memory {
     pub fn learn(&mut self, reading: Reading, era: &Era) -> Learned {
         let off = Duration::from_millis(reading.origin().abs_diff(self.origin));
         self.before = self.latest;
+        let is_stepped = off > STEP + reading.error() + self.error;
         let learned = if self.era != *era {
             self.remember_what_was_heard();
             self.era = era.clone();
             Learned::NewEra
-        } else if off > STEP + reading.error() + self.error {
+        } else if is_stepped {
             if reading.origin() < self.origin {
                 // By the clock that was set back, ticks were decided and fences given out that still lie ahead.
                 // It may have gone on until this reading.
                 self.heard = self.heard.max(self.store_time(reading.received).plus(self.error));
             }
             Learned::Stepped
+        } else if reading.drifts_from(self.steady.reading) {
+            Learned::Slewed
         } else {
             Learned::Steady
         };
+        if is_stepped {
+            let is_ahead = reading.origin() > self.origin;
+            self.leapt = is_ahead.then(|| self.leapt.unwrap_or(self.store_time(reading.received)));
+        }
+        let is_better = reading.error() < self.steady.reading.error() / 2;
         if learned != Learned::Steady || self.is_unwatched(reading.received) {
-            self.steady_since = reading.received;
+            self.steady = Steady::from(reading);
+        } else if is_better {
+            self.steady.reading = reading;
         }
         self.watched = self.watched.max(reading.sent);
         // A slow answer tells less than a quick one of a while ago, until clocks may have drifted apart.
@@ -147,7 +188,7 @@ impl Memory {
     /// that nobody was heard for an hour, and nothing else is forgotten.
     pub fn distrust(&mut self, now: BootInstant) {
         self.remember_what_was_heard();
-        self.steady_since = now;
+        self.steady.since = now;
     }
 
     /// Whatever was decided before the newest reading may be forgotten.
@@ -187,10 +228,12 @@ impl Memory {
             node: node.clone(),
             expect: self.store_time(now),
             era: self.era.clone(),
-            calm: if self.is_unwatched(now) { Duration::ZERO } else { now.since(self.steady_since) },
+            calm: if self.is_unwatched(now) { Duration::ZERO } else { now.since(self.steady.since) },
             heard: self.heard,
             largest_lease: job.largest_lease,
             seen: job.mark,
+            answered: job.answered,
+            leapt: self.leapt,
         }
     }
 }
@@ -213,7 +256,7 @@ mod tests {
 
     fn calm(memory: &Memory, now: u64) -> Duration {
         let node = NodeName::parse("a").expect("name");
-        memory.caller(&node, at(now), Known { largest_lease: Duration::ZERO, mark: None }).calm
+        memory.caller(&node, at(now), Known { largest_lease: Duration::ZERO, mark: None, answered: None }).calm
     }
 
     #[test]
@@ -225,7 +268,7 @@ mod tests {
     #[test]
     fn calm_grows_from_the_first_reading_and_begins_anew_with_a_step_or_an_era() {
         let mut memory = Memory::first(reading(6_000, 6_000, 506_000), era("e"));
-        assert_eq!(memory.learn(reading(9_000, 9_000, 509_100), &era("e")), Learned::Steady);
+        assert_eq!(memory.learn(reading(9_000, 9_000, 509_030), &era("e")), Learned::Steady);
         assert_eq!(calm(&memory, 10_000), Duration::from_secs(4));
         assert_eq!(memory.learn(reading(10_000, 10_000, 530_000), &era("e")), Learned::Stepped);
         assert_eq!(calm(&memory, 11_000), Duration::from_secs(1));

@@ -34,6 +34,10 @@ impl Driver {
     fn plan_anew(&mut self) {
         let now = self.shop.now();
         self.alarms.clear();
+        // What was decided by a clock that was ahead has to be asked for anew.
+        let ahead = self.contests.values_mut().filter(|contest| contest.is_ahead(now));
+        ahead.for_each(Contest::close);
+        self.open_records();
         self.agenda.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
         self.expect(take_coming(&self.agenda, now));
         self.look_at_all();

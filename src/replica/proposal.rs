@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::job::{CatchUp, Cause, JobSpec, OnInterrupt, Reason, Tick, UtcMillis};
-use crate::lease::{Caller, Claim, Dropped, Gap, Open, ScheduleHash};
+use crate::lease::{Ahead, Caller, Claim, Dropped, Gap, Open, ScheduleHash};
 
 use super::action::Bid;
 use super::contest::Contest;
@@ -31,13 +31,16 @@ pub(super) struct Proposal<'a> {
     pub(super) delayed_by: Option<Reason>,
     /// What happens to a tick whose run was interrupted.
     pub(super) on_interrupt: OnInterrupt,
+    /// The ticks that a clock which was ahead has decided.
+    pub(super) ahead: Option<Ahead>,
 }
 
 impl Contest {
     /// What requests tell of the job besides.
     pub(super) fn known(&self) -> Known {
-        let mark = Some(self.decided).filter(|mark| *mark > UtcMillis(0));
-        Known { largest_lease: self.largest_lease, mark }
+        let told = |mark| Some(mark).filter(|mark| *mark > UtcMillis(0));
+        let (mark, answered) = (told(self.decided), told(self.answered));
+        Known { largest_lease: self.largest_lease, mark, answered }
     }
 
     /// The job as this replica knows it, to be put into requests.
@@ -51,6 +54,7 @@ impl Contest {
             dropped: self.dropped(),
             delayed_by: self.delayed_by,
             on_interrupt,
+            ahead: self.ahead,
         }
     }
 }
@@ -85,6 +89,8 @@ impl Proposal<'_> {
         Open {
             sched: sched.unwrap_or_else(ScheduleHash::none),
             since,
+            wall: caller.expect,
+            ahead: self.ahead,
             lease: self.spec.lease,
             known: self.decided > UtcMillis(0),
             earlier,

@@ -65,7 +65,7 @@ impl Driver {
         }
         let memory = self.shop.memory.borrow().clone();
         let Some(memory) = memory else { return };
-        let now = self.shop.clock.boot();
+        let (now, wall) = (self.shop.clock.boot(), self.shop.clock.utc());
         let mut opens = Vec::new();
         for (job, contest) in &self.contests {
             if !contest.is_unopened() || self.is_busy(job) {
@@ -78,7 +78,7 @@ impl Driver {
             let since = memory.store_time(contest.begun()).min(self.shop.now().minus(held));
             opens.push((
                 job.clone(),
-                Open { pausing, ..contest.proposal().open(caller, since, memory.earlier()) },
+                Open { wall, pausing, ..contest.proposal().open(caller, since, memory.earlier()) },
             ));
         }
         let ends = self.take_untold();
@@ -120,7 +120,7 @@ impl Driver {
     }
 
     pub(super) fn opened(&mut self, opened: Vec<(JobName, Replied)>, told: Vec<(RunRef, Replied)>) {
-        let (now, mut is_outdated) = (self.shop.now(), false);
+        let (now, mut is_outdated, mut lies_ahead) = (self.shop.now(), false, Vec::new());
         for (job, reply) in opened {
             let begun = self.opening.remove(&job).flatten();
             let Some(contest) = self.contests.get_mut(&job) else { continue };
@@ -134,8 +134,10 @@ impl Driver {
                 contest.hear_of_rerun(reply.rerun.as_ref(), now);
             }
             match reply.map(|reply| (reply.mark, reply.answer)) {
-                Ok((mark, Answer::Opened { since, pausing })) => {
+                Ok((mark, Answer::Opened { since, pausing, ahead })) => {
                     contest.opened(mark.unwrap_or_default(), since, now);
+                    contest.ahead = ahead;
+                    lies_ahead.extend(ahead.map(|ahead| (job.clone(), ahead.to)));
                     self.hear_pausing(&job, pausing);
                     self.look_at(&job, now);
                 }
@@ -151,6 +153,9 @@ impl Driver {
                     }
                 }
             }
+        }
+        if let Some((job, to)) = lies_ahead.first().cloned() {
+            self.shop.events.tell(Event::MarksAhead { jobs: lies_ahead.len(), job, to });
         }
         // After the answers of before: what was told is the newest.
         for (run, reply) in told {

@@ -45,6 +45,8 @@ pub(super) struct Watch {
     outage: Option<Option<String>>,
     /// Whether the store has taken a heartbeat of this life.
     known: bool,
+    /// Whether the store's clock is being slewed.
+    slewed: bool,
     too_few_since: Option<BootInstant>,
     taken_said: Option<BootInstant>,
     pub(super) offset: Offset,
@@ -69,6 +71,7 @@ impl Watch {
             files: Files::of(file),
             outage: None,
             known: false,
+            slewed: false,
             too_few_since: None,
             taken_said: None,
             offset: Offset::default(),
@@ -131,12 +134,16 @@ impl Watch {
         self.upshot(learned, forgot)
     }
 
-    fn upshot(&self, learned: Learned, forgot: bool) -> Upshot {
+    fn upshot(&mut self, learned: Learned, forgot: bool) -> Upshot {
         let what = match learned {
             Learned::NewEra => "it was restarted, or another server took over",
             _ if forgot => "it forgot this replica",
             Learned::Stepped => "its clock was stepped",
-            Learned::First | Learned::Steady => return Upshot::Reached,
+            Learned::Slewed if !std::mem::replace(&mut self.slewed, true) => "its clock is slewed by more than 1 %",
+            Learned::First | Learned::Steady | Learned::Slewed => {
+                self.slewed &= learned != Learned::Steady;
+                return Upshot::Reached;
+            }
         };
         self.events.tell(Event::StoreChanged { what });
         if learned == Learned::NewEra || forgot { Upshot::Reopen } else { Upshot::Reached }

@@ -83,9 +83,22 @@ impl Book {
         decision.append_to(&mut self.entries);
         let Decision { record, reply, .. } = decision;
         assert_eq!(reply.now, self.server.now);
-        assert_eq!(reply.mark, record.as_ref().map(|record| record.mark));
+        let front = self.front(&request);
+        assert_eq!(reply.mark, record.as_ref().map(|record| record.decided_up_to(front)));
         self.record = record;
         reply.answer
+    }
+
+    /// What no right clock shows yet, as far as the request tells.
+    fn front(&self, request: &Request) -> UtcMillis {
+        let now = self.server.now;
+        let wall = match request {
+            Request::Open(open) => open.wall,
+            Request::Claim(claim) => claim.wall,
+            Request::Abandon(_) | Request::Operate(_) => now,
+            Request::Manual(_) | Request::Renew(_) | Request::Finish(_) => return UtcMillis(i64::MAX),
+        };
+        now.max(wall).plus(Duration::from_millis(200))
     }
 
     pub(crate) fn caller(&self) -> Caller {
@@ -104,12 +117,15 @@ impl Book {
     pub(crate) fn open_told(&mut self, change: impl FnOnce(&mut Open)) -> Answer {
         let mut open = sample::open(self.caller());
         change(&mut open);
+        // Its own clock shows no less than what it has heard of the store's.
+        open.wall = open.wall.max(open.caller.heard);
         self.ask(Request::Open(open))
     }
 
     pub(crate) fn claim(&mut self, tick: Tick, change: impl FnOnce(&mut Claim)) -> Answer {
         let mut claim = sample::claim(self.caller(), tick);
         change(&mut claim);
+        claim.wall = claim.wall.max(claim.caller.heard);
         self.ask(Request::Claim(claim))
     }
 

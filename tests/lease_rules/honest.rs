@@ -192,6 +192,8 @@ impl World {
             heard: replica.heard_earlier,
             largest_lease: secs(LEASES[0]),
             seen: replica.seen,
+            answered: None,
+            leapt: None,
             ..sample::caller(self.book.server.now, &replica.era)
         }
     }

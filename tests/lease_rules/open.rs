@@ -9,7 +9,7 @@ use crate::book::{Book, MEMORIES, at, held_for, is_held_by, is_won, one, secs, s
 use crate::sample::{self, LEASE};
 
 fn opened(since: UtcMillis) -> Answer {
-    Answer::Opened { since, pausing: None }
+    Answer::Opened { since, pausing: None, ahead: None }
 }
 
 /// Another schedule than the sample job's.
@@ -24,6 +24,7 @@ fn an_unknown_job_waits_two_seconds_and_then_runs_its_first_tick() {
         assert_eq!(book.open(|open| open.known = false), opened(UtcMillis(0)));
         let expected = Record {
             mark: at(0.2),
+            leaps: format!("0-{}", at(0.2).0).parse().expect("leaps"),
             until: book.lease_end(2),
             lease: secs(2),
             sched: sample::sched(),

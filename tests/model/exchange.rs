@@ -83,7 +83,8 @@ impl World {
             let known = self.replicas[who].is_known || self.store.knows_job;
             let (sched, since, lease) = (sched(), UtcMillis(0), setting.lease(who));
             let earlier = caller.heard;
-            let open = Open { caller, sched, since, lease, known, earlier, dropped: None, pausing: None };
+            let (wall, ahead, dropped, pausing) = (now, None, None, None);
+            let open = Open { caller, sched, since, wall, ahead, lease, known, earlier, dropped, pausing };
             self.ask(setting, who, Request::Open(open), Fate::Prompt);
         }
         if self.replicas[who].active.is_some() {

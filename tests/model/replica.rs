@@ -168,6 +168,8 @@ impl Replica {
             heard: self.heard,
             largest_lease: setting.largest_lease(),
             seen: Some(self.decided).filter(|seen| *seen > UtcMillis(0)),
+            answered: None,
+            leapt: None,
         }
     }
 

@@ -9,7 +9,7 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use solocron::lease::{
-    Abandon, Act, Caller, Claim, Dropped, Era, Finish, Gap, Holding, LeaseInstant, Manual, Open, Operate,
+    Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Holding, Leap, LeaseInstant, Manual, Open, Operate,
     Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
 };
 
@@ -92,7 +92,7 @@ impl History {
             return record.take().is_some();
         }
         let Some(kept) = record.as_mut() else { return false };
-        match self.rng.random_range(0..22) {
+        match self.rng.random_range(0..24) {
             0..8 => {
                 let span = self.span();
                 pass(kept, span);
@@ -121,9 +121,28 @@ impl History {
             // A schedule also holds from what was decided ahead of its instant on.
             17 => kept.since = if self.one_in(2) { kept.mark } else { self.near(now) },
             18..21 => self.lay_to_rest(kept, now),
+            21 => self.set_ahead(kept, now),
+            22 => {
+                kept.returned = self.near(now);
+                kept.floor = Fence(self.near(now).0);
+            }
             _ => return false,
         }
         true
+    }
+
+    /// A clock that was ahead has decided ticks, and passed others.
+    fn set_ahead(&mut self, record: &mut Record, now: UtcMillis) {
+        let mut at = now.minus(Duration::from_secs(600));
+        let mut leaps = Vec::new();
+        for _ in 0..self.rng.random_range(0..8) {
+            let after = at.plus(self.span());
+            at = after.plus(self.span() + Duration::from_millis(1)).plus(Duration::from_secs(90));
+            let untold = if self.one_in(3) { "!" } else { "" };
+            leaps.push(format!("{}-{}{untold}", after.0, at.0));
+        }
+        record.leaps = leaps.join(" ").parse().expect("leaps");
+        record.mark = at.plus(self.span());
     }
 
     /// A request, expected at `now`.
@@ -154,7 +173,9 @@ impl History {
         let largest_lease = if self.one_in(4) { self.lease() } else { Duration::ZERO };
         let seen = self.near(now);
         let (node, era, seen) = (node(self.pick(&["a", "b"])), self.life(), self.maybe(seen));
-        Caller { node, expect, era, calm, heard, largest_lease, seen }
+        let answered = if self.one_in(4) { Some(self.near(now)) } else { None };
+        let leapt = if self.one_in(3) { Some(self.near(now)) } else { None };
+        Caller { node, expect, era, calm, heard, largest_lease, seen, answered, leapt }
     }
 
     fn overlap(&mut self) -> Overlap {
@@ -216,7 +237,10 @@ impl History {
         let dropped = self.dropped(record, now);
         let dropped = self.maybe(dropped);
         let earlier = if self.one_in(2) { UtcMillis(0) } else { self.near(now) };
-        Open { caller, sched, since, lease, known, earlier, dropped, pausing }
+        let (wall, to) = (self.near(now), self.near(now));
+        let ahead = Ahead { after: self.near(to).min(to), to };
+        let ahead = if self.one_in(3) { Some(ahead) } else { None };
+        Open { caller, sched, since, wall, ahead, lease, known, earlier, dropped, pausing }
     }
 
     fn dropped(&mut self, record: Option<&Record>, now: UtcMillis) -> Dropped {
@@ -243,8 +267,9 @@ impl History {
         let tick = self.tick(record, now);
         let trigger = Act::Trigger { order, tick: self.maybe(tick) };
         // An unlock seldom finds what it may remove.
+        let withdraw = Act::Withdraw { order };
         let act =
-            self.pick(&[pause, Act::Resume, kill, unlock.clone(), unlock, trigger, Act::Withdraw { order }]);
+            self.pick(&[pause, Act::Resume, Act::SetMark, kill, unlock.clone(), unlock, trigger, withdraw]);
         Operate { expect, by: self.pick(&["ann@db1", "bob@db2"]).into(), act }
     }
 
@@ -304,6 +329,11 @@ fn pass(record: &mut Record, span: Duration) {
     if record.since > UtcMillis(0) {
         record.since = record.since.minus(span);
     }
+    let leap = |leap: &Leap| {
+        let untold = if leap.told { "" } else { "!" };
+        format!("{}-{}{untold}", leap.after.minus(span).0.max(0), leap.to.minus(span).0)
+    };
+    record.leaps = record.leaps.iter().map(leap).collect::<Vec<_>>().join(" ").parse().expect("leaps");
     record.fence = Fence(UtcMillis(record.fence.0).minus(span).0);
     for until in [&mut record.until, &mut record.settled] {
         if *until > LeaseInstant::FREE {

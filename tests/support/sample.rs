@@ -35,13 +35,16 @@ pub(crate) fn caller(now: UtcMillis, era: &Era) -> Caller {
         heard: UtcMillis(0),
         largest_lease: LEASE,
         seen: None,
+        answered: None,
+        leapt: None,
     }
 }
 
 /// Opens the sample job, which is known.
 pub(crate) fn open(caller: Caller) -> Open {
     let (sched, since, lease, earlier) = (sched(), UtcMillis(0), LEASE, caller.heard);
-    Open { caller, sched, since, lease, known: true, earlier, dropped: None, pausing: None }
+    let (wall, ahead) = (caller.expect, None);
+    Open { caller, sched, since, wall, ahead, lease, known: true, earlier, dropped: None, pausing: None }
 }
 
 /// Claims a tick of the sample job with the default policies.

@@ -66,7 +66,8 @@ impl Contest {
 
     /// Nothing was started for the tick, and it is open again.
     pub(in crate::replica) fn given_back(&mut self, tick: Tick) {
-        self.decided = self.decided.min(UtcMillis(tick.as_millis() - 1));
+        let before = UtcMillis(tick.as_millis() - 1);
+        (self.decided, self.answered) = (self.decided.min(before), self.answered.min(before));
         self.was_not_cut_short(tick);
     }
 

@@ -132,6 +132,8 @@ impl Stay {
             caller: self.caller(),
             sched: ScheduleHash::default(),
             since: UtcMillis(0),
+            wall: self.shop.clock.utc(),
+            ahead: None,
             lease: self.lease,
             known: self.ear.knows().await?,
             earlier: self.shop.memory.borrow().as_ref().map_or(UtcMillis(0), Memory::earlier),
@@ -273,7 +275,7 @@ impl Stay {
 
     fn caller(&self) -> Caller {
         let of_job = self.job.as_ref().map_or(Duration::ZERO, |job| job.lease);
-        let known = Known { largest_lease: self.lease.max(of_job), mark: None };
+        let known = Known { largest_lease: self.lease.max(of_job), mark: None, answered: None };
         let memory = self.shop.memory.borrow();
         let memory = memory.as_ref().expect("the store is listened to before anything is asked of it");
         memory.caller(&self.shop.node, self.shop.clock.boot(), known)

@@ -165,6 +165,8 @@ impl Node {
     fn plan_anew(&mut self) {
         let now = self.now();
         self.alarms.clear();
+        self.contests.iter_mut().filter(|contest| contest.is_ahead(now)).for_each(Contest::close);
+        self.open_records();
         self.agenda.replan(now);
         self.expect_until(now);
         self.look_at_all();

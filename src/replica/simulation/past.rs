@@ -54,7 +54,8 @@ impl Node {
             if contest.is_unopened() && !self.is_busy(job) {
                 let caller = memory.caller(&self.name, self.reads.boot, contest.known());
                 let since = memory.store_time(contest.begun());
-                opens.push((job, contest.proposal().open(caller, since, memory.earlier())));
+                let open = contest.proposal().open(caller, since, memory.earlier());
+                opens.push((job, Open { wall: self.reads.wall, ..open }));
             }
         }
         let ends = self.take_untold();
@@ -132,11 +133,12 @@ impl Node {
         if self.outdated.remove(&job) {
             return self.open_records();
         }
-        if let Ok(Reply { mark, answer: Answer::Opened { since, .. }, lease, rerun, .. }) = result {
+        if let Ok(Reply { mark, answer: Answer::Opened { since, ahead, .. }, lease, rerun, .. }) = result {
             let now = self.now();
             self.contests[job].hear_of_rerun(rerun.as_ref(), now);
             self.contests[job].saw(lease);
             self.contests[job].opened(mark.unwrap_or_default(), since, now);
+            self.contests[job].ahead = ahead;
             self.look_at(job);
         }
     }

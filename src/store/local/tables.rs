@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use crate::job::{ClusterName, JobName, UtcMillis};
-use crate::lease::{Entry, FieldError, Record, Reply, Request, Server, decide};
+use crate::lease::{Decision, Entry, FieldError, Record, Reply, Request, Server, decide};
 use crate::store::{
     Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, KEPT_ENTRIES, Notice, Peer, Replied, StoreError,
 };
@@ -64,6 +64,9 @@ impl Tables<'_> {
                 .prepare_cached("INSERT OR REPLACE INTO records (cluster, job, fields) VALUES (?1, ?2, ?3)")?
                 .execute(params![self.cluster.as_str(), job.as_str(), json(record.to_fields())])?;
         }
+        if !decision.retracted.is_empty() {
+            self.retract(job, &decision)?;
+        }
         let newest = match decision.follows {
             Some(_) if !decision.entries.is_empty() => self.entries(job, 1)?.pop(),
             _ => None,
@@ -105,6 +108,24 @@ impl Tables<'_> {
         Record::from_fields(&fields).map(Some).map_err(|error| TableError::Field(job.clone(), error))
     }
 
+    /// Takes entries back that were made by a clock that was ahead.
+    fn retract(&self, job: &JobName, decision: &Decision) -> Result<(), TableError> {
+        let mut listed = self
+            .connection
+            .prepare_cached("SELECT id, fields FROM entries WHERE cluster = ?1 AND job = ?2")?;
+        let rows = listed
+            .query_map(params![self.cluster.as_str(), job.as_str()], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+            })?
+            .collect::<Result<Vec<_>, _>>()?;
+        for (id, text) in rows {
+            if decision.retracts(&entry(job, &text)?) {
+                self.connection.prepare_cached("DELETE FROM entries WHERE id = ?1")?.execute(params![id])?;
+            }
+        }
+        Ok(())
+    }
+
     fn remove_newest(&self, job: &JobName) -> Result<(), TableError> {
         self.connection
             .prepare_cached(
@@ -136,12 +157,7 @@ impl Tables<'_> {
         let texts = statement
             .query_map(params![self.cluster.as_str(), job.as_str(), newest], |row| row.get::<_, String>(0))?
             .collect::<Result<Vec<_>, _>>()?;
-        let entry = |text: &String| {
-            let fields: Fields =
-                serde_json::from_str(text).map_err(|error| TableError::Json(job.clone(), error))?;
-            Entry::from_fields(&fields).map_err(|error| TableError::Field(job.clone(), error))
-        };
-        texts.iter().rev().map(entry).collect()
+        texts.iter().rev().map(|text| entry(job, text)).collect()
     }
 
     /// Every replica heard from within the last hour, by name.
@@ -221,6 +237,11 @@ impl Tables<'_> {
 /// Begins a transaction that writes: others that write wait for its end.
 pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
     Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)
+}
+
+fn entry(job: &JobName, text: &str) -> Result<Entry, TableError> {
+    let fields: Fields = serde_json::from_str(text).map_err(|error| TableError::Json(job.clone(), error))?;
+    Entry::from_fields(&fields).map_err(|error| TableError::Field(job.clone(), error))
 }
 
 fn json(fields: impl IntoIterator<Item = (&'static str, String)>) -> String {

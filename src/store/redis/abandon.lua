@@ -1,6 +1,7 @@
 -- Invariant: a lock under which nothing was started is released, and its tick is claimable again or has its entry.
 -- ARGV: 1 run, 2 era, 3 whether its tick is none any more, 4 channel of hints, 5 job.
 if newer_schema() then return answer('newer_schema', record.schema) end
+front = now + EARLY_TOLERANCE
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
 
 local remembers = ARGV[2] == era()
@@ -13,6 +14,11 @@ local edited = (ARGV[3] == '1' or not manual and record.tick <= record.since) an
 -- Whom an operator has stopped does not run elsewhere either.
 local killed = stop_reason(record.run) == 'operator'
 local before = record['until']
+-- Nothing after the tick was decided, but by a clock that was ahead.
+local is_newest = record.tick == record.mark
+for _, leap in ipairs(leaps_of()) do
+  is_newest = is_newest or leap.after == record.tick
+end
 if record.cause == 'rerun' and remembers then
   -- The tick stays decided, as it was before.
   record.phase = 'idle'
@@ -22,13 +28,28 @@ if record.cause == 'rerun' and remembers then
   forgo_rerun_if_stopped()
   record.stop = ''
   record.stop_for = ''
-elseif record.tick == record.mark and not manual and remembers and not edited and not killed then
+elseif is_newest and not manual and remembers and not edited and not killed then
   record.phase = 'idle'
   record.stop = ''
   record.stop_for = ''
-  record.mark = record.tick - 1
+  local earlier = record.tick - 1
+  if record.tick == record.mark then
+    record.mark = earlier
+  else
+    local leaps, next = leaps_of(), nil
+    for _, leap in ipairs(leaps) do
+      if leap.after == record.tick then next = leap end
+    end
+    if next then
+      next.after = earlier
+      keep_leaps(leaps)
+    else
+      add_leap(earlier, record.tick, false)
+    end
+  end
+  record.returned = math.max(record.returned, record.tick)
   -- A schedule that held from that tick on, as that was decided, holds from before it.
-  record.since = math.min(record.since, record.mark)
+  record.since = math.min(record.since, earlier)
   hint = { channel = ARGV[4], job = ARGV[5], name = 'abandoned' }
 elseif killed then
   end_run('killed', 'operator', now)

@@ -27,6 +27,11 @@ impl Args {
             .instant(tick.instant())
     }
 
+    /// What the caller knows of a store that went back, and of a clock that leapt ahead.
+    pub(super) fn leap(self, caller: &Caller) -> Self {
+        self.optional(caller.answered.map(|at| at.0)).optional(caller.leapt.map(|at| at.0))
+    }
+
     /// A lock that was granted.
     pub(super) fn holding(holding: &Holding) -> Self {
         Self::default()

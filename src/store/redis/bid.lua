@@ -1,5 +1,6 @@
 -- Invariant: the lock is granted only when nobody else may hold it. Shared by claim and manual.
--- ARGV: 1 node, 2 expect, 3 era, 4 calm, 5 heard, 6 largest lease, 7 seen, 8 run, 9 tick, 10 lease, 11 overlap.
+-- ARGV: 1 node, 2 expect, 3 era, 4 calm, 5 heard, 6 largest lease, 7 seen, 8 run, 9 tick, 10 lease, 11 overlap, 12 newest mark
+-- that was answered, 13 from when the clock leapt ahead.
 
 local function holder_or_nothing()
   if record.phase ~= 'running' then return '', '', '' end
@@ -24,11 +25,12 @@ local function enter(bid, when_created)
   if era() ~= bid.era then return answer('new_era', era()) end
   if not record then
     local wait = longest_of(bid.lease, 0, bid.largest)
-    create(bid.heard, wait, bid.seen)
+    create(bid.heard, wait, bid.seen, bid.leapt)
     if when_created then when_created() end
     return answer('held', '', '', '', wait)
   end
-  adopt_era(bid.heard, bid.heard, bid.largest, bid.lease)
+  adopt_era(bid.heard, bid.heard, bid.largest, bid.lease, bid.leapt)
+  fall_back(bid.answered, bid.largest, bid.lease, bid.leapt)
   recall_lost(bid.seen)
   if record.run == bid.run then
     if record.phase ~= 'running' then return decided(bid.tick) end
@@ -48,6 +50,9 @@ local function enter(bid, when_created)
   -- A clock that is back again before long has harmed nothing by then.
   if record['until'] > plus(now, longest) then
     record['until'] = plus(now, longest)
+    -- A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set back,
+    -- for all that time.
+    if record.phase == 'running' and record.ended and record.ended - now > longest then record['until'] = now end
     changed = true
   end
   if record.phase == 'running' and record['until'] <= now then
@@ -98,7 +103,7 @@ end
 
 -- Rule 14.
 local function grant(bid, cause)
-  record.fence = math.max(record.fence + 1, now, bid.heard)
+  record.fence = math.max(math.max(record.fence, record.floor) + 1, now, bid.heard)
   record.phase = 'running'
   record.run = bid.run
   record.tick = bid.tick
@@ -107,7 +112,9 @@ local function grant(bid, cause)
   record.ended = record.started
   record.last = ''
   record.reason = ''
-  record['until'] = plus(math.max(now, bid.heard), bid.lease)
+  -- Who has watched for long enough would have seen a step back undone.
+  local heard = bid.calm < longest_lease(bid) and bid.heard or 0
+  record['until'] = plus(math.max(now, heard), bid.lease)
   record.lease = bid.lease
   record.owner = bid.node
   record.stop = ''
@@ -121,6 +128,6 @@ local function bid_from_argv(instant)
   return {
     node = ARGV[1], expect = number(ARGV[2]), era = ARGV[3], calm = calm, heard = number(ARGV[5]),
     largest = number(ARGV[6]), seen = optional(ARGV[7]), run = ARGV[8], tick = number(ARGV[9]),
-    lease = number(ARGV[10]), overlap = ARGV[11], instant = instant,
+    lease = number(ARGV[10]), overlap = ARGV[11], answered = optional(ARGV[12]), leapt = optional(ARGV[13]), instant = instant,
   }
 end

@@ -1,14 +1,15 @@
 -- Invariant: a tick at or below the mark is never granted, and every tick that the mark passes has an entry.
--- ARGV: 1-11 bid; 12 prev, 13 gap after, 14 gap count, 15 gap reason, 16 sched, 17 start deadline, 18 rerun policy,
--- 19 catch-up, 20 wall, 21 why the caller cannot run it, 22 channel of hints, 23 job.
+-- ARGV: 1-13 bid; 14 prev, 15 gap after, 16 gap count, 17 gap reason, 18 sched, 19 start deadline, 20 rerun policy,
+-- 21 catch-up, 22 wall, 23 why the caller cannot run it, 24 channel of hints, 25 job.
 local tick = number(ARGV[9])
 local bid = bid_from_argv(tick)
-local prev, gap_after, gap_count, gap_reason = optional(ARGV[12]), optional(ARGV[13]), ARGV[14], ARGV[15]
-local sched, start_deadline, wall = ARGV[16], number(ARGV[17]), number(ARGV[20])
-local catch_up, unfit = ARGV[19] == '1', ARGV[21]
+local prev, gap_after, gap_count, gap_reason = optional(ARGV[14]), optional(ARGV[15]), ARGV[16], ARGV[17]
+local sched, start_deadline, wall = ARGV[18], number(ARGV[19]), number(ARGV[22])
+local catch_up, unfit = ARGV[21] == '1', ARGV[23]
+front = math.max(now, wall) + EARLY_TOLERANCE
 -- Who would not run itself has nothing stopped.
 if unfit ~= '' and bid.overlap == 'replace' then bid.overlap = 'wait' end
-bid.reruns_within = ARGV[18] == 'rerun' and unfit == '' and start_deadline or nil
+bid.reruns_within = ARGV[20] == 'rerun' and unfit == '' and start_deadline or nil
 
 -- A claim that finds no record: its own tick may have been forgotten, if the mark then covers it.
 local function remember_lost()
@@ -18,6 +19,7 @@ end
 
 local refused = enter(bid, remember_lost)
 if refused then return refused end
+reopen()
 
 -- A record that was made by a request without a schedule has that of the first claim.
 if record.sched == '' then
@@ -40,7 +42,7 @@ if rerun and (paused or not is_under(sched) or rerun_time_left(start_deadline) <
   changed = true
   return decided(tick)
 end
-local is_decided = tick <= record.mark --[[protection: mark, off: false]]
+local is_decided = tick <= record.mark and not open_leap(tick) --[[protection: mark, off: false]]
 if is_decided and not rerun then
   local after = record.lost and math.max(record.lost, record.since)
   if not after or after >= tick or record.tick == tick then return decided(tick) end
@@ -54,13 +56,39 @@ if is_decided and not rerun then
   return answer('consumed', 'unknown', 'store_reset')
 end
 
+-- A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that shows
+-- that the mark lies ahead may be the wrong one.
+if tick <= record.mark and bid.calm < longest_lease(bid) and not rerun then
+  if is_ahead then return answer('early', tick - now) end
+  local node, run, since = holder_or_nothing()
+  return answer('held', node, run, since, longest_lease(bid) - bid.calm)
+end
+
 -- Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
-local function pass_over()
+local function pass_over(leaps, marked, is_joined)
+  local untold = {}
+  local before = marked
+  for _, leap in ipairs(leaps) do
+    is_joined = is_joined or leap.to == marked
+    -- A leap that was open again, and whose ticks nobody claimed before they came.
+    if not leap.told and leap.to < tick then
+      leap.told = true
+      if leap.to == marked then before = leap.after else untold[#untold + 1] = leap end
+    end
+  end
   local lost = record.lost and math.max(record.lost, record.since)
-  if lost and lost >= record.mark then lost = nil end
-  local after = lost or math.max(record.mark, record.since)
+  if lost and lost >= marked then lost = nil end
+  local after = lost or math.max(before, record.since)
   record.lost = nil
-  if after == record.mark and is_under(sched) then follows = after end
+  if after == marked and is_under(sched) and not is_joined and #untold == 0 then follows = after end
+  for _, leap in ipairs(untold) do
+    if is_under(sched) and leap.to > record.since then
+      add_entry({
+        'tick', leap.to, 'after', math.max(leap.after, record.since), 'cause', 'schedule', 'outcome', 'missed',
+        'reason', gap_reason, 'finished', now,
+      })
+    end
+  end
   if not prev or prev <= after or not is_under(sched) then return end
   add_entry({
     'tick', prev, 'after', after, 'count', gap_after == after and gap_count or '', 'cause', 'schedule',
@@ -68,12 +96,24 @@ local function pass_over()
   })
 end
 
-local function raise_mark(by, how, why)
-  pass_over()
+-- Up to `idle` none ran: where the caller has not watched the clock for all of that time, it may be the clock that passed
+-- them, and not the time.
+local function raise_mark(by, how, why, idle)
+  local leap, leaps = open_leap(tick), leaps_of()
+  local marked = leap and leap.after or record.mark
+  local after = math.max(marked, record.since)
+  local is_vouched = math.abs(now - bid.expect) <= SYNC_TOLERANCE and number(ARGV[4]) >= math.max(now - after, 0)
+  local leapt = idle and not is_vouched and after < idle
+  pass_over(leaps, marked, leapt)
+  for _, leap in ipairs(leaps) do
+    if leap.after < tick and tick <= leap.to then leap.after = tick end
+  end
+  keep_leaps(leaps)
+  if leapt then add_leap(after, idle, true) end
   record.mark = math.max(record.mark, tick)
   record.sched = sched
   local is_worth_telling = true --[[protection: mark, off: false]]
-  hint = is_worth_telling and { channel = ARGV[22], job = ARGV[23], name = 'decided', by, how, why } or nil
+  hint = is_worth_telling and { channel = ARGV[24], job = ARGV[25], name = 'decided', by, how, why } or nil
 end
 
 local function consume(outcome, reason)
@@ -83,7 +123,7 @@ local function consume(outcome, reason)
     local node, run, since = holder_or_nothing()
     return answer('held', node, run, since, left)
   end
-  raise_mark('', outcome, reason)
+  raise_mark('', outcome, reason, outcome == 'missed' and tick or prev)
   -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
   if record.run == '' then record.lost = record.mark end
   add_entry({
@@ -122,5 +162,5 @@ if rerun then
   return grant(bid, 'rerun')
 end
 record.tries = 1
-raise_mark(bid.node, 'running', '')
+raise_mark(bid.node, 'running', '', prev)
 return grant(bid, catch_up and 'catch_up' or 'schedule')

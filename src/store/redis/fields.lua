@@ -4,17 +4,17 @@ local FIELDS = {
   'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
   'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop', 'lost',
   'paused_at', 'paused_by', 'paused_why', 'stop_by', 'order_tick', 'order_at', 'taken', 'taken_run', 'stop_for',
-  'settled', 'since',
+  'settled', 'since', 'leaps', 'returned', 'floor',
 }
 local NUMBERS = {
   schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
   started = true, ended = true, paused = true, lost = true, paused_at = true, order_tick = true,
-  order_at = true, settled = true, since = true,
+  order_at = true, settled = true, since = true, returned = true, floor = true,
 }
 -- Those that are no numbers, and what they are where they are not stored.
 local TEXTS = {
   run = '', cause = '', last = '', reason = '', owner = '', era = '', sched = '', order = '', stop = '',
-  paused_by = '', paused_why = '', stop_by = '', stop_for = '', taken = '', taken_run = '',
+  paused_by = '', paused_why = '', stop_by = '', stop_for = '', taken = '', taken_run = '', leaps = '',
 }
 local ABSENT = { __index = TEXTS }
 local FIRST_WAIT = 2000
@@ -35,10 +35,15 @@ local follows
 local hint
 -- Whether there may be a mirror of the lock.
 local is_mirrored
+-- No clock that is right shows more: the server's and the caller's. The latest instant of all where that is of no matter.
+local front
+-- Leaps whose entries are taken back.
+local retracted
 
 local function read_record()
   local read, flat, is_there = {}, redis.call('HGETALL', KEYS[1]), false
   stored, record, changed, entries, follows, hint, is_mirrored = {}, nil, false, {}, nil, nil, true
+  front, retracted = MAX, {}
   for i = 1, #flat, 2 do
     local name, value = flat[i], flat[i + 1]
     if name == 'schema' then is_there = true end
@@ -47,12 +52,13 @@ local function read_record()
   end
   if not is_there then return end
   record = setmetatable(read, ABSENT)
-  record.since = record.since or 0
+  record.since, record.returned, record.floor = record.since or 0, record.returned or 0, record.floor or 0
 end
 
 local function empty()
   local values = {
-    schema = SCHEMA, fence = 0, mark = 0, ['until'] = 0, lease = 0, tries = 0, settled = 0, since = 0, phase = 'idle',
+    schema = SCHEMA, fence = 0, mark = 0, ['until'] = 0, lease = 0, tries = 0, settled = 0, since = 0, returned = 0, floor = 0,
+    phase = 'idle',
   }
   return setmetatable(values, ABSENT)
 end

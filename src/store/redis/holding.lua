@@ -21,7 +21,7 @@ local function standing()
 end
 
 local function raise_mark()
-  pass_unrecorded(decided_up_to)
+  pass_unrecorded_to(decided_up_to)
   -- Who opened the record may know a newer schedule than the run was started by.
   if record.sched == '' then record.sched = holding.sched end
 end
@@ -34,7 +34,8 @@ end
 local function put_back()
   if not record then
     record = empty()
-    record.mark = decided_up_to
+    pass_unrecorded_to(decided_up_to)
+    record.lost = nil
     record.sched = holding.sched
   end
   -- Opened by one who had not seen the ticks before; the holder had, up to its own.

@@ -1,8 +1,8 @@
 -- Invariant: a manual run takes the same lock and never touches the mark.
--- ARGV: 1-11 bid; 12 asked, 13 order, 14 how late a rerun may start that goes first, or empty.
-local bid = bid_from_argv(number(ARGV[12]))
-bid.reruns_within = optional(ARGV[14])
-local order = ARGV[13]
+-- ARGV: 1-13 bid; 14 asked, 15 order, 16 how late a rerun may start that goes first, or empty.
+local bid = bid_from_argv(number(ARGV[14]))
+bid.reruns_within = optional(ARGV[16])
+local order = ARGV[15]
 
 -- The order is taken: by this run, or to be skipped.
 local function take_order()

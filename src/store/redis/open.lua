@@ -2,26 +2,41 @@
 -- its wait is over.
 -- ARGV: 1 era, 2 heard, 3 largest lease, 4 seen, 5 sched, 6 since, 7 lease, 8 known;
 -- 9 whether the last word about a pause is known, 10-13 it: at, until, by, why;
--- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras.
+-- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras; 18 wall,
+-- 19 newest mark that was answered, 20 from when the clock leapt ahead; 21 ticks decided ahead of their time: after, 22 up to.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era() ~= ARGV[1] then return answer('new_era', era()) end
 
 local heard, largest, lease, earlier = number(ARGV[2]), number(ARGV[3]), number(ARGV[7]), number(ARGV[17])
 local known = ARGV[8] == '1'
+local answered, leapt = optional(ARGV[19]), optional(ARGV[20])
+front = math.max(now, number(ARGV[18])) + EARLY_TOLERANCE
 if not record then
   if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '') end
   -- Nobody can have decided anything of a job that nobody knows.
-  create(known and heard or earlier, known and longest_of(lease, 0, largest) or FIRST_WAIT, optional(ARGV[4]))
+  local wait = known and longest_of(lease, 0, largest) or FIRST_WAIT
+  create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil)
 end
-adopt_era(heard, earlier, largest, lease)
+adopt_era(heard, earlier, largest, lease, leapt)
+fall_back(answered, largest, lease, leapt)
 -- Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
 recall_lost(optional(ARGV[4]))
 if earlier > 0 then
-  local mark, lasts = record.mark, record.lease
-  pass_unrecorded(maybe_decided(earlier))
+  local mark, lasts, floor = record.mark, record.lease, record.floor
+  pass_unrecorded(maybe_decided(earlier), leapt)
   if record['until'] > 0 then record.lease = longest_of(lease, record.lease, largest) end
-  if record.mark ~= mark or record.lease ~= lasts then changed = true end
+  -- Tokens up to there may have been given out and forgotten; those of a clock that shows more by now are above them.
+  if earlier > now then record.floor = math.max(record.floor, earlier) end
+  if record.mark ~= mark or record.lease ~= lasts or record.floor ~= floor then changed = true end
 end
+-- Ticks that a clock which was ahead has decided stay decided, where the store forgot them.
+local ahead_after, ahead_to = optional(ARGV[21]), optional(ARGV[22])
+if ahead_to and ahead_to > math.max(record.returned, front) then
+  add_leap(math.max(record.mark, now + EARLY_TOLERANCE), ahead_to, false)
+  except(ahead_after, ahead_to)
+  record.mark, changed = math.max(record.mark, ahead_to), true
+end
+reopen()
 local former = record.since
 reschedule(ARGV[5], math.min(number(ARGV[6]), now))
 
@@ -39,4 +54,8 @@ if dropped and record.mark < dropped and dropped <= record.since and is_under(AR
   record.mark = dropped
 end
 if ARGV[9] == '1' then recall_pausing(optional(ARGV[11]), number(ARGV[10]), ARGV[12], ARGV[13]) end
-return answer('opened', record.since, text(record.paused_at), text(record.paused), record.paused_by, record.paused_why)
+local leaps = leaps_of()
+local last = leaps[#leaps] and leaps[#leaps].to or 0
+local ahead = record.mark > front and last < record.mark
+return answer('opened', record.since, text(record.paused_at), text(record.paused), record.paused_by, record.paused_why,
+  ahead and last or '', ahead and record.mark or '')

@@ -4,6 +4,7 @@ local by, act = ARGV[2], ARGV[3]
 if newer_schema() then return answer('newer_schema', record.schema) end
 if unsynced(number(ARGV[1])) then return answer('unsynced') end
 if not record then return answer('no_record') end
+front = now + EARLY_TOLERANCE
 
 -- What is said last is the latest, whatever the clock shows.
 local function say(said_until, why)
@@ -23,6 +24,7 @@ if act == 'unlock' and (waits_for_another or is_heard) then
   return answer('held', record.owner, record.run, record.started, math.max(record['until'] - now, 0))
 end
 if act == 'withdraw' and record.order ~= ARGV[4] then return answer('already_decided') end
+if act == 'set_mark' and record.mark <= front then return answer('already_decided') end
 if act == 'resume' and (not record.paused or record.paused <= now) then return answer('already_decided') end
 
 drop_mirror()
@@ -39,6 +41,18 @@ elseif act == 'trigger' then
 elseif act == 'withdraw' then
   -- 4 the order.
   record.order = ''
+elseif act == 'set_mark' then
+  local before, decided = record.mark, math.min(decided_mark(), now)
+  record.returned = math.max(record.returned, before)
+  record.mark = decided
+  local leaps = leaps_of()
+  for _, leap in ipairs(leaps) do
+    if leap.to > decided then leap.after = leap.to end
+  end
+  keep_leaps(leaps)
+  if record.lost and record.lost >= decided then record.lost = nil end
+  if record.since > front then record.since = now end
+  retracted[1] = { after = front, to = before }
 elseif act == 'resume' then
   say(nil, '')
 else

@@ -42,6 +42,18 @@ local function join_newest()
   if both and type(redis.pcall('XDEL', KEYS[3], newest[1])) == 'number' then entries[1] = both end
 end
 
+-- Entries of ticks in these leaps that did not run were made by a clock that was ahead.
+local function retract()
+  if #retracted == 0 then return end
+  for _, row in ipairs(redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', KEPT_ENTRIES)) do
+    local tick = tonumber(value_of(row[2], 'tick'))
+    for _, leap in ipairs(retracted) do
+      local is_covered = leap.after < tick and tick <= leap.to and not value_of(row[2], 'run')
+      if is_covered then redis.pcall('XDEL', KEYS[3], row[1]) end
+    end
+  end
+end
+
 -- Fields that are as they were stay as they are: less for the server to do, to log and to pass on.
 local function save()
   local args = {}
@@ -54,10 +66,84 @@ local function save()
   end
   if #args > 0 then redis.call('HSET', KEYS[1], unpack(args)) end
   mirror()
+  retract()
   if follows and entries[1] then join_newest() end
   for _, entry in ipairs(entries) do
     redis.call('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry))
   end
+end
+
+-- The leaps of the record, oldest first; each may be changed.
+local function leaps_of()
+  local leaps = {}
+  for after, to, untold in string.gmatch(record.leaps, '(%d+)%-(%d+)(!?)') do
+    leaps[#leaps + 1] = { after = number(after), to = number(to), told = untold == '' }
+  end
+  return leaps
+end
+
+local function keep_leaps(leaps)
+  local texts = {}
+  for _, leap in ipairs(leaps) do
+    if leap.after < leap.to then
+      texts[#texts + 1] = text(leap.after) .. '-' .. text(leap.to) .. (leap.told and '' or '!')
+    end
+  end
+  record.leaps = table.concat(texts, ' ')
+end
+
+-- The oldest of too many leaps is forgotten, and its ticks stay decided.
+local function add_leap(after, to, told)
+  if after >= to then return end
+  local leaps, at = leaps_of(), 1
+  while leaps[at] and leaps[at].after < after do at = at + 1 end
+  table.insert(leaps, at, { after = after, to = to, told = told })
+  if #leaps > KEPT_LEAPS then table.remove(leaps, 1) end
+  keep_leaps(leaps)
+end
+
+-- The ticks after one instant, up to another, were decided: they are no part of any leap.
+local function except(after, to)
+  local leaps = leaps_of()
+  record.leaps = ''
+  for _, leap in ipairs(leaps) do
+    add_leap(leap.after, math.min(leap.to, after), leap.told)
+    if leap.to > after then add_leap(math.max(leap.after, to), leap.to, leap.told) end
+  end
+end
+
+-- Whether the leap is open again: it lies ahead of every right clock below a mark that does, or did so before, until a later
+-- tick is decided.
+local function is_open(leap)
+  return not leap.told or record.mark > front and leap.to > front
+end
+
+-- The first leap that is open again, or the one that covers a tick.
+local function open_leap(tick)
+  if record.leaps == '' then return nil end
+  for _, leap in ipairs(leaps_of()) do
+    if is_open(leap) and (not tick or leap.after < tick and tick <= leap.to) then return leap end
+  end
+  return nil
+end
+
+-- Every tick up to there is decided: up to the mark, or the first leap that is open again.
+local function decided_mark()
+  local leap = record.schema <= SCHEMA and open_leap()
+  return leap and leap.after or record.mark
+end
+
+-- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
+local function reopen()
+  if record.mark <= front or record.leaps == '' then return end
+  local leaps = leaps_of()
+  for _, leap in ipairs(leaps) do
+    if leap.told and leap.to > front then
+      leap.told, changed = false, true
+      retracted[#retracted + 1] = leap
+    end
+  end
+  keep_leaps(leaps)
 end
 
 -- Whether the tick of the newest run may run once more: its run was cut short, or goes on and may still be.
@@ -83,7 +169,7 @@ end
 -- had it, whether that run goes on and how long until the lock is free, then what the answer carries.
 local function answer(name, ...)
   if changed then save() end
-  local reply = { name, text(now), record and text(record.mark) or '', record and text(record.lease) or '', '', '', '', '' }
+  local reply = { name, text(now), record and text(decided_mark()) or '', record and text(record.lease) or '', '', '', '', '' }
   if has_rerun_left() then
     reply[5], reply[6], reply[7] = text(record.tick), record.owner, record.phase == 'running' and '1' or '0'
     reply[8] = text(math.max(record['until'] - now, 0))
@@ -126,23 +212,43 @@ local function maybe_decided(heard)
   return mark
 end
 
+-- What the mark passes without deciding it. Ticks that have not come yet are open again once the clock that showed them is
+-- known to have been ahead; so are those since `leapt`, the instant from which the clock leapt ahead.
+local function leap_to(to, leapt)
+  local come = now + EARLY_TOLERANCE
+  if leapt then add_leap(math.max(record.mark, leapt), math.min(to, come), true) end
+  add_leap(math.max(record.mark, come), to, true)
+end
+
+-- Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry.
+local function pass_unrecorded(mark, leapt)
+  if mark > record.mark then
+    leap_to(mark, leapt)
+    record.lost = record.lost or record.mark
+    record.mark = mark
+  end
+end
+
+-- The same up to a tick that was decided, and is no part of a leap.
+local function pass_unrecorded_to(tick)
+  if tick > record.mark then
+    leap_to(tick - 1)
+    record.lost = record.lost or record.mark
+    record.mark = tick
+  end
+end
+
 -- Ticks above `seen` may have been forgotten with the record.
-local function create(heard, wait, seen)
+local function create(heard, wait, seen, leapt)
   record = empty()
   record.era = era()
-  record.mark = maybe_decided(math.max(now, heard))
+  pass_unrecorded(maybe_decided(math.max(now, heard)), leapt)
+  if seen and seen > now + EARLY_TOLERANCE then except(seen - 1, seen) end
+  record.lost = nil
   record['until'] = plus(math.max(now, heard), wait)
   record.lease = wait
   if seen and seen < record.mark then record.lost = seen end
   changed = true
-end
-
--- Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry.
-local function pass_unrecorded(mark)
-  if mark > record.mark then
-    record.lost = record.lost or record.mark
-    record.mark = mark
-  end
 end
 
 -- Ends what the record calls running, with an entry.
@@ -164,14 +270,26 @@ local function end_run(outcome, reason, ended)
 end
 
 -- Rule 4. A record without an era was missing, until its holder put it back: anything up to now may be lost.
-local function adopt_era(heard, earlier, largest, lease)
+local function adopt_era(heard, earlier, largest, lease, leapt)
   if record.era == era() then return end
   if record.era == '' then earlier = math.max(now, heard) end
   record.era = era()
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
   record.settled = plus(now, math.min(record.lease, SETTLING))
-  pass_unrecorded(maybe_decided(earlier))
+  pass_unrecorded(maybe_decided(earlier), leapt)
+  changed = true
+end
+
+-- Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to an
+-- older state, and may have forgotten a holder and decisions up to now.
+local function fall_back(answered, largest, lease, leapt)
+  local went_back = answered and answered > math.max(record.mark, record.returned) and answered <= front --[[protection: went-back, off: false]]
+  if not went_back then return end
+  record.lease = longest_of(lease, record.lease, largest)
+  record['until'] = math.max(record['until'], plus(now, record.lease))
+  record.settled = plus(now, math.min(record.lease, SETTLING))
+  pass_unrecorded(maybe_decided(now), leapt)
   changed = true
 end
 

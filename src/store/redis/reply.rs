@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::{FromRedisValue, Value};
 
 use crate::job::{Fence, Reason, Tick, UtcMillis, Verdict};
-use crate::lease::{Answer, Era, Holder, Pausing, Reply, Rerun};
+use crate::lease::{Ahead, Answer, Era, Holder, Pausing, Reply, Rerun};
 use crate::store::StoreError;
 
 /// Reads the texts of an answer one by one.
@@ -78,7 +78,10 @@ pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
         "unsynced" => Answer::Unsynced,
         "new_era" => Answer::NewEra(Era(texts.text())),
         "newer_schema" => Answer::NewerSchema(texts.value()?),
-        "opened" => Answer::Opened { since: UtcMillis(texts.value()?), pausing: pausing(&mut texts)? },
+        "opened" => {
+            let since = UtcMillis(texts.value()?);
+            Answer::Opened { since, pausing: pausing(&mut texts)?, ahead: ahead(&mut texts)? }
+        }
         "won" => won(&mut texts)?,
         "early" => Answer::Early { wait: texts.millis()? },
         "held" => held(&mut texts)?,
@@ -109,9 +112,14 @@ fn rerun(texts: &mut Texts) -> Result<Option<Rerun>, StoreError> {
 }
 
 fn pausing(texts: &mut Texts) -> Result<Option<Pausing>, StoreError> {
-    let Some(at) = texts.optional()?.map(UtcMillis) else { return Ok(None) };
-    let (until, by) = (texts.optional()?.map(UtcMillis), texts.text());
-    Ok(Some(Pausing { until, at, by, why: Some(texts.text()).filter(|why| !why.is_empty()) }))
+    let at = texts.optional()?.map(UtcMillis);
+    let (until, by, why) = (texts.optional()?.map(UtcMillis), texts.text(), texts.text());
+    Ok(at.map(|at| Pausing { until, at, by, why: Some(why).filter(|why| !why.is_empty()) }))
+}
+
+fn ahead(texts: &mut Texts) -> Result<Option<Ahead>, StoreError> {
+    let (after, to) = (texts.optional()?.map(UtcMillis), texts.optional()?.map(UtcMillis));
+    Ok(after.zip(to).map(|(after, to)| Ahead { after, to }))
 }
 
 fn won(texts: &mut Texts) -> Result<Answer, StoreError> {

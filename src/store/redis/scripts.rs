@@ -172,6 +172,11 @@ fn open_args(open: &Open) -> Args {
         .optional(open.dropped.map(|dropped| dropped.after.0))
         .optional(open.dropped.and_then(|dropped| dropped.count))
         .instant(open.earlier)
+        .instant(open.wall)
+        .optional(caller.answered.map(|at| at.0))
+        .optional(caller.leapt.map(|at| at.0))
+        .optional(open.ahead.map(|ahead| ahead.after.0))
+        .optional(open.ahead.map(|ahead| ahead.to.0))
 }
 
 fn abandon_args(abandon: &Abandon) -> Args {
@@ -185,6 +190,7 @@ fn operate_args(operate: &Operate) -> Args {
             args.text("pause").optional(lasts.map(|lasts| lasts.as_millis().min(MAX))).optional(why.as_ref())
         }
         Act::Resume => args.text("resume"),
+        Act::SetMark => args.text("set_mark"),
         Act::Trigger { order, tick } => args.text("trigger").text(order).tick(*tick),
         Act::Withdraw { order } => args.text("withdraw").text(order),
         Act::Unlock { run } => args.text("unlock").text(run),
@@ -200,6 +206,7 @@ fn claim_args(claim: &Claim) -> Args {
     Args::bid(&claim.caller, &claim.run.to_string(), claim.tick)
         .duration(claim.lease)
         .text(overlap(claim.overlap))
+        .leap(&claim.caller)
         .tick(claim.prev)
         .optional(claim.gap.map(|gap| gap.after.0))
         .optional(claim.gap.map(|gap| gap.count))
@@ -216,6 +223,7 @@ fn manual_args(manual: &Manual) -> Args {
     Args::bid(&manual.caller, &manual.run.to_string(), manual.tick)
         .duration(manual.lease)
         .text(overlap(manual.overlap))
+        .leap(&manual.caller)
         .instant(manual.asked)
         .optional(manual.order)
         .optional(manual.reruns_within.map(|within| within.as_millis().min(MAX)))

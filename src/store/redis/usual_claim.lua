@@ -26,33 +26,38 @@ function usual(key, arg)
   if tick > now + EARLY_TOLERANCE then return end
 
   local schema, life, phase, former_run, mark, since, free, former_lease, fence, sched, last, ended, lost, paused, stop,
-    stop_for = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence', 'sched', 'last', 'ended',
-    'lost', 'paused', 'stop', 'stop_for')
+    stop_for, leaps, returned, floor = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence',
+    'sched', 'last', 'ended', 'lost', 'paused', 'stop', 'stop_for', 'leaps', 'returned', 'floor')
   if tonumber(schema) ~= SCHEMA or life ~= era() or (lost or '') ~= '' or former_run == run or (sched or '') == '' then return end
   local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
   since, free = number(since or '0'), number(free)
+  -- A mark that lies ahead, a leap that was open again, and a store that went back are matters of the rules.
+  local answered = all_args[arg + 12]
+  local knows_less = answered ~= '' and number(answered) > math.max(decided_up_to, number(returned or '0'))
+  if decided_up_to > now + EARLY_TOLERANCE or knows_less or leaps and string.find(leaps, '!', 1, true) then return end
   local is_decided = tick <= decided_up_to --[[protection: mark, off: false]]
   if is_decided then return usual_refusal(state, arg, phase, mark, since, former_lease, free) end
 
   -- The job is at rest, and nothing that was asked of it or happened to it is to be seen to first.
-  if phase ~= 'idle' or last == 'interrupted' or sched ~= all_args[arg + 16] then return end
+  if phase ~= 'idle' or last == 'interrupted' or sched ~= all_args[arg + 18] then return end
   if (stop or '') ~= '' or (stop_for or '') ~= '' or paused and paused ~= '' and number(paused) > now then return end
   -- The tick is in time, and the first since all that have their entries; the run before had ended by then.
-  local is_late = math.min(now, number(all_args[arg + 20])) - tick > number(all_args[arg + 17])
-  local prev, seen, after = all_args[arg + 12], all_args[arg + 7], math.max(decided_up_to, since)
+  local is_late = math.min(now, number(all_args[arg + 22])) - tick > number(all_args[arg + 19])
+  local prev, seen, after = all_args[arg + 14], all_args[arg + 7], math.max(decided_up_to, since)
   if is_late or tick <= after or ended and ended ~= '' and number(ended) > tick then return end
   if not has_run and seen ~= '' and number(seen) < decided_up_to then after = math.max(number(seen), since) end
   if prev ~= '' and number(prev) > after then return end
   -- It is claimed as such, by one that may run it.
-  if all_args[arg + 19] ~= '0' or all_args[arg + 21] ~= '' then return end
+  if all_args[arg + 21] ~= '0' or all_args[arg + 23] ~= '' then return end
   local lease = all_args[arg + 10]
   local longest = math.max(number(lease), number(former_lease), number(all_args[arg + 6]))
   -- A record that was opened and never granted waits only as long as it was opened for.
   local needed = has_run and longest or number(former_lease)
   if free > 0 and (free > now or number(all_args[arg + 4]) < needed) then return end
 
-  local node, from = all_args[arg + 1], math.max(now, number(all_args[arg + 5]))
-  local granted, till = text(math.max(number(fence) + 1, from)), plus(from, number(lease))
+  local node, heard = all_args[arg + 1], number(all_args[arg + 5])
+  local granted = text(math.max(math.max(number(fence), number(floor or '0')) + 1, now, heard))
+  local till = plus(number(all_args[arg + 4]) < longest and math.max(now, heard) or now, number(lease))
   local at, began, on, left = text(now), text(math.max(now, tick)), all_args[arg + 9], text(till - now)
   redis.call('HSET', state, 'fence', granted, 'mark', on, 'until', text(till), 'lease', lease, 'phase', 'running', 'run', run,
     'tick', on, 'tries', '1', 'cause', 'schedule', 'started', began, 'ended', began, 'last', '', 'reason', '', 'owner', node)
@@ -60,7 +65,7 @@ function usual(key, arg)
   local reply = { 'won', at, on, lease, on, node, '1', left, granted, '1', began }
   local is_worth_telling = true --[[protection: mark, off: false]]
   if is_worth_telling then
-    tell(all_args[arg + 22], all_args[arg + 23], 'decided', reply, node, 'running', '')
+    tell(all_args[arg + 24], all_args[arg + 25], 'decided', reply, node, 'running', '')
   end
   return reply
 end

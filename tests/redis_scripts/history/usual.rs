@@ -31,6 +31,7 @@ impl History {
             era: self.era.clone(),
             heard: UtcMillis(0),
             calm: Duration::MAX,
+            answered: None,
             ..other.caller.clone()
         };
         let next = Claim {
