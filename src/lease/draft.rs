@@ -225,15 +225,19 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Ticks that a clock which was ahead has decided stay decided, where the store forgot them.
+    /// Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was
+    /// ahead has decided, unless an operator opened them again.
     pub(super) fn recall_ahead(&mut self, ahead: Ahead) {
         let (come, front) = (self.server.now.plus(EARLY_TOLERANCE), self.front);
         let record = self.record_mut();
-        if ahead.to > record.returned.max(front) {
+        if ahead.to > front && ahead.to <= record.returned {
+            return;
+        }
+        if ahead.to > front {
             record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, told: false });
-            record.leaps.except(ahead.after, ahead.to);
             record.mark = record.mark.max(ahead.to);
         }
+        record.leaps.except(ahead.after, ahead.to);
     }
 
     /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to

@@ -144,7 +144,7 @@ fn entry_of(finish: &Finish, ended: UtcMillis) -> Entry {
 pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decision {
     let now = draft.server.now;
     draft.look_by(now);
-    let remembers = draft.remembers(&abandon.era);
+    let (remembers, front) = (draft.remembers(&abandon.era), draft.front);
     let Some(record) = draft.record.as_mut().filter(|r| r.run == Some(abandon.run) && r.is_running()) else {
         return draft.answer(Answer::AlreadyDecided);
     };
@@ -160,7 +160,7 @@ pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decisio
     match record.tick.filter(|_| remembers) {
         // The tick stays decided, as it was before.
         Some(_) if record.cause == Some(Cause::Rerun) => give_rerun_back(record),
-        Some(tick) if record.is_newest(tick) && !is_manual && !is_edited && !is_killed => {
+        Some(tick) if record.is_newest(tick, front) && !is_manual && !is_edited && !is_killed => {
             give_back(record, tick);
         }
         _ if is_killed => draft.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),

@@ -42,12 +42,17 @@ impl Leaps {
         self.0.iter_mut()
     }
 
-    /// Adds a leap, unless it is empty.
+    /// Adds a leap, unless it is empty; one that goes on where another ended is one with it.
     pub(super) fn add(&mut self, leap: Leap) {
         if leap.after >= leap.to {
             return;
         }
         let at = self.0.partition_point(|other| other.after < leap.after);
+        let before = at.checked_sub(1).map(|before| &mut self.0[before]);
+        if let Some(before) = before.filter(|before| before.to == leap.after && before.told == leap.told) {
+            before.to = leap.to;
+            return;
+        }
         self.0.insert(at, leap);
         if self.0.len() > KEPT {
             self.0.remove(0);

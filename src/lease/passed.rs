@@ -82,12 +82,16 @@ pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
     let mut untold = take_untold(record, claim);
     let since = record.since;
     // A leap that the mark ended with is one with what was passed since.
-    let before = untold.pop_if(|leap| leap.to == decided).map_or(decided, |leap| leap.after);
+    let mut before = decided;
+    while let Some(leap) = untold.pop_if(|leap| leap.to == before) {
+        before = leap.after;
+    }
     let lost = record.lost.take().map(|lost| lost.max(since)).filter(|lost| *lost < decided);
-    let after = lost.unwrap_or(before.max(since));
+    let after = lost.unwrap_or(before).min(before).max(since);
     draft.follows = Some(Tick(decided)).filter(|_| is_under && decided == after && !has_leapt && untold.is_empty());
     if is_under {
-        draft.entries.extend(untold.iter().filter_map(|leap| missed(leap, claim, (since, now))));
+        let untold = untold.iter().filter(|leap| leap.to <= after);
+        draft.entries.extend(untold.filter_map(|leap| missed(leap, claim, (since, now))));
     }
     let Some(prev) = claim.prev.filter(|prev| prev.instant() > after) else { return };
     if !is_under {

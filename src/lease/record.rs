@@ -233,8 +233,8 @@ impl Record {
     }
 
     /// Whether nothing after the tick was decided, but by a clock that was ahead.
-    pub(super) fn is_newest(&self, tick: Tick) -> bool {
-        tick.instant() == self.mark || self.leaps.iter().any(|leap| leap.after == tick.instant())
+    pub(super) fn is_newest(&self, tick: Tick, front: UtcMillis) -> bool {
+        tick.instant() == self.mark || self.open_leaps(front).any(|leap| leap.after == tick.instant())
     }
 
     /// The newest decided instant before the ticks of which this one is the first to be decided.

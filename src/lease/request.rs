@@ -93,7 +93,8 @@ pub struct Open {
     pub since: UtcMillis,
     /// The replica's wall clock.
     pub wall: UtcMillis,
-    /// The ticks that a clock which was ahead has decided, as the record last told.
+    /// Ticks that the replica knows to have run: those that a clock which was ahead has decided, as the record last told, or
+    /// else the newest ones.
     pub ahead: Option<Ahead>,
     /// The job's lease.
     pub lease: Duration,
@@ -108,7 +109,7 @@ pub struct Open {
     pub pausing: Option<Pausing>,
 }
 
-/// Ticks that were decided before their time, by a clock that was ahead: those after one instant, up to another.
+/// Ticks that were decided one by one, perhaps before their time: those after one instant, up to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ahead {
     /// They come after this instant.

@@ -41,6 +41,8 @@ pub struct Contest {
     pub(super) standing: Standing,
     /// Every tick up to here is known to be decided.
     pub(super) decided: UtcMillis,
+    /// Every tick after this one, up to `decided`, is known to have run.
+    unbroken: UtcMillis,
     /// The newest mark that an answer to this replica has told.
     pub(super) answered: UtcMillis,
     /// The ticks that a clock which was ahead has decided, as the record told when it was opened.
@@ -75,6 +77,7 @@ impl Contest {
             largest_lease: spec.lease,
             standing: Standing::default(),
             decided: UtcMillis(0),
+            unbroken: UtcMillis(0),
             answered: UtcMillis(0),
             ahead: None,
             opening: Opening::default(),
@@ -124,7 +127,7 @@ impl Contest {
 
     /// The record is open; its mark tells what is decided, and `since` from when on the schedule holds.
     pub fn opened(&mut self, mark: UtcMillis, since: UtcMillis, now: UtcMillis) {
-        self.learn_mark(mark, now);
+        self.learn_mark(mark, now, None);
         // What was decided by a clock that was ahead tells nothing by one that is right.
         let is_ahead = |at: UtcMillis| at > now.plus(EARLY_TOLERANCE);
         self.since = if is_ahead(self.since) { since } else { self.since.max(since) };
@@ -137,13 +140,33 @@ impl Contest {
     }
 
     /// An answer told the mark. The one that is known counts no more where it lies ahead: the clock was set back.
-    fn learn_mark(&mut self, mark: UtcMillis, now: UtcMillis) {
-        if self.is_ahead(now) {
-            (self.decided, self.answered) = (mark, mark);
+    fn learn_mark(&mut self, mark: UtcMillis, now: UtcMillis, ran: Option<Tick>) {
+        if self.is_ahead(now) && mark < self.decided {
+            (self.decided, self.unbroken, self.answered) = (mark, mark, mark);
             self.delayed_by = Some(Reason::Late);
         }
-        self.decided = self.decided.max(mark);
+        self.decide(mark, ran.is_some_and(|tick| tick.instant() == mark));
         self.answered = self.answered.max(mark);
+    }
+
+    /// Every tick up to there is decided; the one of that instant `ran`, as far as is known.
+    pub(super) fn decide(&mut self, mark: UtcMillis, ran: bool) {
+        if mark > self.decided {
+            let next = self.spec.schedule.next_after(self.decided);
+            let is_next = next.is_some_and(|next| next.instant() == mark);
+            match (ran, is_next) {
+                (false, _) => self.unbroken = mark,
+                (true, false) => self.unbroken = UtcMillis(mark.0 - 1),
+                (true, true) => {}
+            }
+            self.decided = mark;
+        }
+    }
+
+    /// The ticks that are known to have run: by a clock that was ahead, or else the newest.
+    pub(super) fn known_to_have_run(&self) -> Option<Ahead> {
+        let newest = Ahead { after: self.unbroken, to: self.decided };
+        self.ahead.filter(|ahead| ahead.to >= self.decided).or(Some(newest).filter(|_| self.unbroken < self.decided))
     }
 
     /// Whether ticks that have not come yet are known to be decided: by a clock that was ahead.
@@ -229,7 +252,8 @@ impl Contest {
         in_time: bool,
     ) -> (Option<Finding>, Action) {
         let State::Asking { bid } = self.state.clone() else { return (None, Action::Nothing) };
-        self.learn_mark(reply.mark.unwrap_or(UtcMillis(0)), now);
+        let ran = matches!(reply.answer, Answer::Won { .. } | Answer::Decided { by: Some(_), .. });
+        self.learn_mark(reply.mark.unwrap_or(UtcMillis(0)), now, Some(bid.tick).filter(|_| ran));
         self.saw(reply.lease);
         let is_rerun = self.is_rerun(bid.tick);
         self.hear_of_rerun(reply.rerun.as_ref(), now);
@@ -301,7 +325,7 @@ impl Contest {
     }
 
     fn settled(&mut self, bid: &Bid, is_rerun: bool) -> Action {
-        self.decided = self.decided.max(bid.tick.instant());
+        self.decide(bid.tick.instant(), false);
         // What came while it waited may be too late by now; of newer ticks a rerun says nothing.
         self.delayed_by = self.delayed_by.filter(|_| is_rerun).or(bid.waited.then_some(Reason::Late));
         self.rest()

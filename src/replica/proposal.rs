@@ -31,7 +31,7 @@ pub(super) struct Proposal<'a> {
     pub(super) delayed_by: Option<Reason>,
     /// What happens to a tick whose run was interrupted.
     pub(super) on_interrupt: OnInterrupt,
-    /// The ticks that a clock which was ahead has decided.
+    /// Ticks that are known to have run.
     pub(super) ahead: Option<Ahead>,
 }
 
@@ -54,7 +54,7 @@ impl Contest {
             dropped: self.dropped(),
             delayed_by: self.delayed_by,
             on_interrupt,
-            ahead: self.ahead,
+            ahead: self.known_to_have_run(),
         }
     }
 }

@@ -41,7 +41,7 @@ impl Contest {
         (tick, finding): (Tick, Finding),
         now: UtcMillis,
     ) -> (Tick, Finding) {
-        self.decided = tick.instant();
+        self.decide(tick.instant(), matches!(finding, Finding::Decided { by: Some(_), .. }));
         self.saw(reply.lease);
         let waited_for = self.waits_for().filter(|waited_for| !self.is_rerun(*waited_for));
         let waited_for = waited_for.filter(|waited_for| *waited_for <= tick);

@@ -17,7 +17,7 @@ local before = record['until']
 -- Nothing after the tick was decided, but by a clock that was ahead.
 local is_newest = record.tick == record.mark
 for _, leap in ipairs(leaps_of()) do
-  is_newest = is_newest or leap.after == record.tick
+  is_newest = is_newest or is_open(leap) and leap.after == record.tick
 end
 if record.cause == 'rerun' and remembers then
   -- The tick stays decided, as it was before.

@@ -66,23 +66,26 @@ end
 
 -- Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
 local function pass_over(leaps, marked, is_joined)
-  local untold = {}
-  local before = marked
+  local before, untold = marked, {}
   for _, leap in ipairs(leaps) do
     is_joined = is_joined or leap.to == marked
     -- A leap that was open again, and whose ticks nobody claimed before they came.
     if not leap.told and leap.to < tick then
       leap.told = true
-      if leap.to == marked then before = leap.after else untold[#untold + 1] = leap end
+      untold[#untold + 1] = leap
     end
+  end
+  -- A leap that the mark ended with is one with what was passed since.
+  while untold[#untold] and untold[#untold].to == before do
+    before = table.remove(untold).after
   end
   local lost = record.lost and math.max(record.lost, record.since)
   if lost and lost >= marked then lost = nil end
-  local after = lost or math.max(before, record.since)
+  local after = math.max(math.min(lost or before, before), record.since)
   record.lost = nil
   if after == marked and is_under(sched) and not is_joined and #untold == 0 then follows = after end
   for _, leap in ipairs(untold) do
-    if is_under(sched) and leap.to > record.since then
+    if is_under(sched) and leap.to > record.since and leap.to <= after then
       add_entry({
         'tick', leap.to, 'after', math.max(leap.after, record.since), 'cause', 'schedule', 'outcome', 'missed',
         'reason', gap_reason, 'finished', now,

@@ -29,12 +29,17 @@ if earlier > 0 then
   if earlier > now then record.floor = math.max(record.floor, earlier) end
   if record.mark ~= mark or record.lease ~= lasts or record.floor ~= floor then changed = true end
 end
--- Ticks that a clock which was ahead has decided stay decided, where the store forgot them.
+-- Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was ahead
+-- has decided, unless an operator opened them again.
 local ahead_after, ahead_to = optional(ARGV[21]), optional(ARGV[22])
-if ahead_to and ahead_to > math.max(record.returned, front) then
-  add_leap(math.max(record.mark, now + EARLY_TOLERANCE), ahead_to, false)
+if ahead_to and (ahead_to <= front or ahead_to > record.returned) then
+  local mark, leaps = record.mark, record.leaps
+  if ahead_to > front then
+    add_leap(math.max(record.mark, now + EARLY_TOLERANCE), ahead_to, false)
+    record.mark = math.max(record.mark, ahead_to)
+  end
   except(ahead_after, ahead_to)
-  record.mark, changed = math.max(record.mark, ahead_to), true
+  if record.mark ~= mark or record.leaps ~= leaps then changed = true end
 end
 reopen()
 local former = record.since

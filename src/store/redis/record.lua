@@ -97,7 +97,13 @@ local function add_leap(after, to, told)
   if after >= to then return end
   local leaps, at = leaps_of(), 1
   while leaps[at] and leaps[at].after < after do at = at + 1 end
-  table.insert(leaps, at, { after = after, to = to, told = told })
+  local before = leaps[at - 1]
+  if before and before.to == after and before.told == told then
+    -- One that goes on where another ended is one with it.
+    before.to = to
+  else
+    table.insert(leaps, at, { after = after, to = to, told = told })
+  end
   if #leaps > KEPT_LEAPS then table.remove(leaps, 1) end
   keep_leaps(leaps)
 end
