@@ -284,6 +284,10 @@ impl Contest {
                 (None, self.wait(bid.sure(), now.plus(*wait)))
             }
             Answer::Held { by, frees_in } => {
+                if by.is_none() && self.ahead.is_some_and(|ahead| ahead.to > now.plus(EARLY_TOLERANCE)) {
+                    // The record may be new, and know nothing of what a clock that was ahead has decided.
+                    self.close();
+                }
                 let waits = self.spec.overlap != Overlap::Skip;
                 // Older ticks were not decided for whatever reason they already have.
                 let held_up = if waits { Reason::Late } else { Reason::Overlap };
