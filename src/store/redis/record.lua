@@ -35,14 +35,20 @@ local function joined(entry, next)
 end
 
 -- An entry that ends where the first one goes on gives way to one for both, but where nobody may delete it.
-local function join_newest()
-  local newest = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)[1]
-  if not newest or tonumber(value_of(newest[2], 'tick')) ~= follows then return end
+local function join(newest)
+  if tonumber(value_of(newest[2], 'tick')) ~= follows then return end
   local both = joined(newest[2], entries[1])
   if both and type(redis.pcall('XDEL', KEYS[3], newest[1])) == 'number' then entries[1] = both end
 end
 
--- Fields that are as they were stay as they are: less for the server to do, to log and to pass on.
+local function append()
+  for _, entry in ipairs(entries) do
+    given(KEYS[3], redis.pcall('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry)))
+  end
+end
+
+-- Fields that are as they were stay as they are: less for the server to do, to log and to pass on. What cannot have its
+-- entries is not done: the history is what may be of another type, and so it is read or written first.
 local function save()
   local args = {}
   for _, name in ipairs(FIELDS) do
@@ -52,11 +58,16 @@ local function save()
       args[#args + 1] = text(value)
     end
   end
+  local newest
+  if follows and entries[1] then
+    newest = given(KEYS[3], redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1))[1]
+  end
+  if not newest then append() end
   if #args > 0 then redis.call('HSET', KEYS[1], unpack(args)) end
   mirror()
-  if follows and entries[1] then join_newest() end
-  for _, entry in ipairs(entries) do
-    redis.call('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry))
+  if newest then
+    join(newest)
+    append()
   end
 end
 

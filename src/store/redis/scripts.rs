@@ -23,7 +23,7 @@ macro_rules! script {
 macro_rules! requests {
     ($name:ident, $($usual:literal)? => $($rules:literal)+, $decide:literal) => {
         static $name: LazyLock<LeaseScript> = LazyLock::new(|| {
-            let first = [include_str!("head.lua"), $(include_str!($usual))?].concat();
+            let first = [include_str!("era.lua"), include_str!("head.lua"), $(include_str!($usual))?].concat();
             let rules = [$(include_str!($rules)),+].concat();
             let (decide, each) = (include_str!($decide), include_str!("each.lua"));
             LeaseScript::new(&format!(
@@ -41,7 +41,7 @@ requests!(RENEW, => "fields.lua" "record.lua" "holding.lua", "renew.lua");
 requests!(FINISH, "usual_finish.lua" => "fields.lua" "record.lua" "holding.lua", "finish.lua");
 requests!(ABANDON, => "fields.lua" "record.lua", "abandon.lua");
 requests!(OPERATE, => "fields.lua" "record.lua", "operate.lua");
-script!(PULSE, "pulse.lua");
+script!(PULSE, "era.lua", "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");
 
