@@ -31,8 +31,18 @@ impl Login {
 impl RedisStore {
     /// Everything there is to know about how the server is set up.
     pub(super) async fn look_around(&self) -> Result<Vec<Concern>, StoreError> {
-        let info: Option<String> = may_be_refused(self.read(&redis::cmd("INFO")).await)?;
-        let settings = Settings::of(&info.unwrap_or_default(), self.configuration().await?);
+        let info = match self.read::<String>(&redis::cmd("INFO")).await {
+            Ok(info) => info,
+            // A missing right is found with the others.
+            Err(StoreError::Refused(why)) if why.starts_with("NOPERM") => String::new(),
+            Err(StoreError::Refused(why)) => {
+                let what = "the server refuses INFO, by which a restart or a failover would be noticed, and so no job runs";
+                let help = "let it answer INFO under its own name (`rename-command` in its configuration)";
+                return Ok(vec![Concern::error(what, why).help(help)]);
+            }
+            Err(error) => return Err(error),
+        };
+        let settings = Settings::of(&info, self.configuration().await?);
         let mut concerns = judge::judge(&settings);
         if settings.takes_commands() {
             let tries = self.try_rights().await?;

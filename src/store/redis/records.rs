@@ -30,6 +30,9 @@ use super::scripts::{self, Call, LeaseScript};
 /// With this the server refuses what does not fit the type of a key.
 const WRONG_TYPE: &str = "WRONGTYPE";
 
+/// So an answer is called that is not of the kind that was asked for.
+const UNEXPECTED: &str = "unexpected answer";
+
 /// An end of a run waits so long for others; nobody waits for it but whoever waits for the lock.
 const FOR_OTHER_ENDS: Duration = Duration::from_millis(1);
 
@@ -92,15 +95,14 @@ impl RedisStore {
     /// Sends one command, and reads its answer.
     pub(super) async fn read<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
         let value = self.rest.call(command, RESPONSE_TIMEOUT).await?;
-        T::from_redis_value(value).map_err(|error| {
-            StoreError::Refused(format!("unexpected answer: {}", quoted(&error.to_string())))
-        })
+        T::from_redis_value(value)
+            .map_err(|error| StoreError::Refused(format!("{UNEXPECTED}: {}", quoted(&error.to_string()))))
     }
 
     async fn record(&self, job: &JobName) -> Result<Option<Record>, StoreError> {
         let key = self.keys.state(job);
         let fields: BTreeMap<String, String> =
-            self.read(redis::cmd("HGETALL").arg(&key)).await.map_err(|error| of_key(&key, error))?;
+            self.read(redis::cmd("HGETALL").arg(&key)).await.map_err(|error| of_key(job, &key, error))?;
         if fields.is_empty() {
             return Ok(None);
         }
@@ -113,7 +115,7 @@ impl RedisStore {
         let key = self.keys.runs(job);
         command.arg(&key).arg("+").arg("-").arg("COUNT").arg(newest);
         let rows: Vec<(String, BTreeMap<String, String>)> =
-            self.read(&command).await.map_err(|error| of_key(&key, error))?;
+            self.read(&command).await.map_err(|error| of_key(job, &key, error))?;
         rows.iter()
             .rev()
             .map(|(_, fields)| Entry::from_fields(fields))
@@ -123,11 +125,15 @@ impl RedisStore {
 }
 
 /// A refusal with the key that it is about, which the server does not name.
-fn of_key(key: &str, error: StoreError) -> StoreError {
+fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
     match error {
         StoreError::Refused(why) if why.contains(WRONG_TYPE) => StoreError::Refused(format!(
-            "{WRONG_TYPE} `{key}` was replaced by something that solocron did not write: DEL or RENAME it"
+            "job `{job}`: {WRONG_TYPE} `{key}` was replaced by something that solocron did not write: DEL or RENAME it"
         )),
+        // A value that is no text.
+        StoreError::Refused(why) if why.starts_with(UNEXPECTED) => {
+            StoreError::Refused(format!("job `{job}`: `{key}`: {why}: DEL or RENAME it"))
+        }
         error => error,
     }
 }
