@@ -187,3 +187,17 @@ async fn a_server_that_does_not_tell_which_life_it_lives_is_refused_in_plain_wor
         assert!(why.contains("replication id") && why.contains("restart") && why.contains("INFO"), "{why}");
     }
 }
+
+#[tokio::test]
+async fn an_entry_that_no_replica_wrote_is_named_with_its_id_and_costs_no_run() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let runs = keys().runs(&job());
+    world.server().cli(&["XADD", &runs, "7-0", "foo", "bar"]);
+
+    let error = replica.store.history(&[job()], 10).await.expect_err("it is no entry").to_string();
+    assert!(error.contains("job `j`") && error.contains(&format!("XDEL `{runs}` 7-0")), "{error}");
+    let holding = replica.win().await;
+    let finish = Request::Finish(sample::finish(&holding, &replica.era));
+    assert_eq!(replica.ask(finish).await.answer, Answer::Finished);
+}

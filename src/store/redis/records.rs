@@ -107,7 +107,10 @@ impl RedisStore {
             return Ok(None);
         }
         let record = Record::from_fields(&fields);
-        record.map(Some).map_err(|error| StoreError::Refused(format!("record of job `{job}`: {error}")))
+        record.map(Some).map_err(|error| {
+            let help = format!("update this release, or DEL `{key}` if something else wrote it");
+            StoreError::Refused(format!("record of job `{job}`: {error}: {help}"))
+        })
     }
 
     async fn entries(&self, job: &JobName, newest: usize) -> Result<Vec<Entry>, StoreError> {
@@ -116,11 +119,13 @@ impl RedisStore {
         command.arg(&key).arg("+").arg("-").arg("COUNT").arg(newest);
         let rows: Vec<(String, BTreeMap<String, String>)> =
             self.read(&command).await.map_err(|error| of_key(job, &key, error))?;
-        rows.iter()
-            .rev()
-            .map(|(_, fields)| Entry::from_fields(fields))
-            .collect::<Result<_, _>>()
-            .map_err(|error| StoreError::Refused(format!("history of job `{job}`: {error}")))
+        let entry = |(id, fields): &(String, BTreeMap<String, String>)| {
+            Entry::from_fields(fields).map_err(|error| {
+                let help = format!("update this release, or XDEL `{key}` {id} if something else wrote it");
+                StoreError::Refused(format!("history of job `{job}`: {error}: {help}"))
+            })
+        };
+        rows.iter().rev().map(entry).collect()
     }
 }
 
