@@ -70,13 +70,16 @@ impl Failure {
         let said = error.to_string();
         // Some errors name the store already.
         let named = if said.contains(label) { said } else { format!("store {label}: {said}") };
-        Self::new(
-            Exit::StoreUnreachable,
-            format!(
-                "{named}\n  help: check that it is up and that this machine may connect, or name another one with \
-                 --store or SOLOCRON_STORE"
-            ),
-        )
+        let help = match error {
+            StoreError::Refused(_) => {
+                "it answers, and refuses: `solocron check --probe` tells how it is set up"
+            }
+            StoreError::NotSent(_) | StoreError::Unknown(_) => {
+                "check that it is up and that this machine may connect, or name another one with --store or \
+                 SOLOCRON_STORE"
+            }
+        };
+        Self::new(Exit::StoreUnreachable, format!("{named}\n  help: {help}"))
     }
 
     /// With something to know, where it is the store that did not answer.

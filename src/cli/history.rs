@@ -52,7 +52,9 @@ async fn show(
         Format::Table if past.is_empty() => screen.print("no tick has been decided yet\n")?,
         Format::Table => screen.print(&table(&past, args.job.is_some(), survey.now))?,
     };
-    Ok(Exit::Done)
+    let unread: Vec<&String> = survey.jobs.iter().filter_map(|job| job.unread.as_ref()).collect();
+    unread.iter().for_each(|why| screen.say(&format!("note: {why}\n")));
+    Ok(if unread.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
 const fn is_well(outcome: Outcome) -> bool {

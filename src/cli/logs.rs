@@ -76,6 +76,9 @@ async fn find_elsewhere(
     store: &dyn Store,
 ) -> Result<Option<PastTick>, Failure> {
     let survey = Survey::take(store, vec![Arc::clone(spec)], KEPT_ENTRIES).await?;
+    if let Some(why) = survey.jobs.iter().find_map(|job| job.unread.as_ref()) {
+        return Err(Failure::new(Exit::Failed, why.clone()));
+    }
     let of_job = |job: &JobState| job.decided().chain(job.running()).collect::<Vec<_>>();
     let runs = survey.jobs.iter().flat_map(of_job).filter(|tick| tick.run.is_some());
     Ok(match (args.run, here) {

@@ -33,6 +33,7 @@ async fn show(
     // One entry tells how a job fares; the others, with their output, are fetched only where it fares badly.
     let mut survey = Survey::take(store, jobs, 1).await?;
     survey.deepen(store, DEPTH, needs_depth).await?;
+    survey.ask_why(store).await;
     let view = StatusView::of(&survey, config);
     match args.format.format {
         Format::Json => screen.print_json(&view)?,

@@ -1,11 +1,15 @@
 //! What the store knows of a cluster at one moment. Every age in it is by the store's clock.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt, TryStreamExt};
+use tokio::time::timeout;
 
 use crate::job::{JobName, JobSpec, RunId, UtcMillis};
 use crate::lease::{Entry, Record};
 use crate::replica::LIVE_FOR;
-use crate::store::{Peer, Store};
+use crate::store::{Concern, Grade, JobEntries, Peer, Store, StoreError};
 
 use super::exit::Failure;
 use super::past::{PastTick, count};
@@ -19,6 +23,8 @@ pub(crate) struct Survey {
     pub(crate) peers: Vec<Peer>,
     /// The jobs that were asked for, in their order.
     pub(crate) jobs: Vec<JobState>,
+    /// Why no job can run, as far as the store's settings tell: looked at only where some job has no record.
+    pub(crate) concerns: Vec<Concern>,
 }
 
 /// One job.
@@ -30,6 +36,45 @@ pub(crate) struct JobState {
     pub(crate) record: Option<Record>,
     /// Its newest entries, oldest first.
     pub(crate) entries: Vec<Entry>,
+    /// Why its record, or its entries, cannot be read.
+    pub(crate) unread: Option<String>,
+}
+
+/// A job that can be read, or why it cannot be.
+type Read<T> = Result<T, String>;
+
+/// So many jobs are read at a time where each is read by itself.
+const AT_A_TIME: usize = 64;
+
+/// The time that the store's settings are worth.
+const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
+
+/// Reads all jobs at once; where one of them cannot be read, each by itself, so that the others are.
+async fn read_each<'a, T, F>(
+    jobs: &'a [JobName],
+    read: impl Fn(&'a [JobName]) -> F,
+) -> Result<Vec<Read<T>>, StoreError>
+where
+    F: Future<Output = Result<Vec<T>, StoreError>> + 'a,
+{
+    let is_of = |why: &str, job: &JobName| why.contains(&format!("job `{job}`"));
+    match read(jobs).await {
+        Ok(all) => return Ok(all.into_iter().map(Ok).collect()),
+        // What is refused of every job is no matter of one.
+        Err(StoreError::Refused(why)) if jobs.iter().any(|job| is_of(&why, job)) => {}
+        Err(error) => return Err(error),
+    }
+    let one = |job: &'a JobName| {
+        let reading = read(std::slice::from_ref(job));
+        async move {
+            match reading.await {
+                Ok(one) => Ok(Ok(one.into_iter().next().expect("one was asked for"))),
+                Err(StoreError::Refused(why)) if is_of(&why, job) => Ok(Err(why)),
+                Err(error) => Err(error),
+            }
+        }
+    };
+    futures_util::stream::iter(jobs.iter().map(one)).buffered(AT_A_TIME).try_collect().await
 }
 
 impl Survey {
@@ -42,12 +87,22 @@ impl Survey {
         let failed = |error| Failure::store(&store.label(), &error);
         let names: Vec<JobName> = jobs.iter().map(|job| job.name.clone()).collect();
         // Records first: a run that ends meanwhile is then found in both, and never in neither.
-        let records = store.records(&names).await.map_err(failed)?;
-        let entries = store.history(&names, newest).await.map_err(failed)?;
+        let records = read_each(&names, |names| store.records(names)).await.map_err(failed)?;
+        let entries = read_each(&names, |names| store.history(names, newest)).await.map_err(failed)?;
         let pulse = store.pulse(None).await.map_err(failed)?;
         let states = jobs.into_iter().zip(records).zip(entries);
-        let jobs = states.map(|((spec, record), (_, entries))| JobState { spec, record, entries }).collect();
-        Ok(Self { now: pulse.now, peers: pulse.peers, jobs })
+        let jobs = states.map(|((spec, record), entries)| JobState::of(spec, record, entries)).collect();
+        Ok(Self { now: pulse.now, peers: pulse.peers, jobs, concerns: Vec::new() })
+    }
+
+    /// Asks how the store is set up, where some job that should have a record has none.
+    pub(crate) async fn ask_why(&mut self, store: &dyn Store) {
+        if self.jobs.iter().any(JobState::lacks_record) && self.peers.iter().any(|peer| self.is_live(peer)) {
+            let asked = timeout(INSPECTION_LIMIT, store.inspect()).await;
+            // Where it does not tell, the replicas' logs do.
+            let found = asked.ok().and_then(Result::ok).unwrap_or_default();
+            self.concerns = found.into_iter().filter(|concern| concern.grade == Grade::Error).collect();
+        }
     }
 
     /// Asks for more entries of those jobs for which `wanted` says so.
@@ -59,10 +114,13 @@ impl Survey {
     ) -> Result<(), Failure> {
         let mut wanted: Vec<&mut JobState> = self.jobs.iter_mut().filter(|job| wanted(job)).collect();
         let names: Vec<JobName> = wanted.iter().map(|job| job.spec.name.clone()).collect();
-        let entries = store.history(&names, newest).await;
+        let entries = read_each(&names, |names| store.history(names, newest)).await;
         let entries = entries.map_err(|error| Failure::store(&store.label(), &error))?;
-        for (job, (_, entries)) in wanted.iter_mut().zip(entries) {
-            job.entries = entries;
+        for (job, entries) in wanted.iter_mut().zip(entries) {
+            match entries {
+                Ok((_, entries)) => job.entries = entries,
+                Err(why) => job.unread = Some(why),
+            }
         }
         Ok(())
     }
@@ -83,6 +141,17 @@ impl Survey {
 }
 
 impl JobState {
+    fn of(spec: Arc<JobSpec>, record: Read<Option<Record>>, entries: Read<JobEntries>) -> Self {
+        let unread = record.as_ref().err().or(entries.as_ref().err()).cloned();
+        let entries = entries.map(|(_, entries)| entries).unwrap_or_default();
+        Self { spec, record: record.unwrap_or_default(), entries, unread }
+    }
+
+    /// Whether it has no record, though replicas open one for every job that is enabled.
+    pub(crate) fn lacks_record(&self) -> bool {
+        self.spec.enabled && self.record.is_none() && self.unread.is_none()
+    }
+
     /// The run that goes on, as far as the store knows.
     pub(crate) fn running(&self) -> Option<PastTick> {
         let running = PastTick::running(&self.spec.name, self.record.as_ref()?)?;

@@ -14,6 +14,10 @@ use super::past::PastTick;
 use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, from_now, span, utc};
 
+mod unopened;
+
+use unopened::{no_record, unfit, unreadable};
+
 /// How many entries of a job are looked through for the beginning of its troubles.
 pub(crate) const DEPTH: usize = 50;
 
@@ -35,6 +39,12 @@ pub(crate) enum Kind {
     ClockDiffers,
     /// A record was written by a newer release.
     NewerSchema,
+    /// A job has no record, and so cannot run.
+    NoRecord,
+    /// What the store holds of a job cannot be read.
+    Unreadable,
+    /// The store is set up so that jobs cannot run.
+    StoreUnfit,
     /// A tick should have been decided by now.
     Overdue,
     /// The holder of a lock is not heard from.
@@ -77,8 +87,11 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
     let releases = ("are of different releases", "restart");
     all.extend(mixed(&live, Kind::MixedVersions, releases, |peer| &peer.beat.version));
     all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
+    all.extend(survey.concerns.iter().map(unfit));
     for job in &survey.jobs {
         all.extend(newer_schema(job));
+        all.extend(unreadable(job));
+        all.extend(no_record(job, survey, config));
         // Without replicas, every job is overdue, and saying so of each would hide why.
         all.extend((taking > 0).then(|| no_replica_fits(job, &live)).flatten());
         all.extend((taking > 0).then(|| overdue(job, survey.now)).flatten());

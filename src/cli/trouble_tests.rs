@@ -210,3 +210,59 @@ async fn a_job_that_is_not_enabled_troubles_nobody() {
     retired.entries = vec![entry(0, Outcome::Failed, None)];
     assert!(messages(&survey, &bench).is_empty());
 }
+
+#[tokio::test]
+async fn a_job_that_no_replica_could_open_is_trouble_once_one_had_the_time() {
+    let (bench, mut survey) = healthy(FILE).await;
+    survey.jobs[0].record = None;
+    let said = "`backup` does not run: it has no record in the store, as no replica could open it; see the replicas' logs, \
+                and `solocron check --probe`";
+    assert_eq!(messages(&survey, &bench), [said]);
+    let now = survey.now;
+    for peer in &mut survey.peers {
+        // By a clock that is a minute ahead.
+        peer.beat.started = now.plus(Duration::from_secs(60)).minus(Duration::from_millis(9_999));
+        peer.beat.ahead_ms = Some(60_000);
+    }
+    let has_no_record = |survey: &Survey| {
+        troubles(survey, &bench.config).iter().any(|trouble| trouble.kind == Kind::NoRecord)
+    };
+    assert!(!has_no_record(&survey), "both have just started");
+    pass(&mut survey, Duration::from_millis(1));
+    assert!(has_no_record(&survey));
+    survey.jobs[0].spec = Arc::new(JobSpec { enabled: false, ..JobSpec::clone(&survey.jobs[0].spec) });
+    assert!(!has_no_record(&survey), "it needs none");
+}
+
+#[tokio::test]
+async fn a_job_that_no_replica_has_heard_of_is_trouble() {
+    let (bench, mut survey) = healthy(FILE).await;
+    survey.jobs[0].record = None;
+    for peer in &mut survey.peers {
+        peer.beat.file = "another".into();
+    }
+    assert_eq!(
+        messages(&survey, &bench),
+        [
+            "`backup` does not run: it has no record in the store, as no live replica has loaded this jobs.toml; reload them"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_of_one_job_is_its_own_trouble() {
+    let (bench, survey) = healthy(FILE).await;
+    let file = rusqlite::Connection::open(bench.folder.path().join("store.sqlite3")).expect("a store");
+    file.execute("UPDATE records SET fields = '{\"schema\": \"x\\u001b[2J\"}' WHERE job = 'payout'", [])
+        .expect("its row");
+    let jobs = bench.config.jobs.values().cloned().collect();
+    let spoilt = Survey::take(&bench.store, jobs, DEPTH).await.expect("the others can be read");
+    assert_eq!(
+        messages(&spoilt, &bench),
+        [
+            "what the store holds of `payout` cannot be read, and it may not run: local store: job `payout`: stored field \
+          `schema` holds `x\\u{1b}[2J`, which this release cannot read"
+        ]
+    );
+    assert_eq!(spoilt.jobs[0].record, survey.jobs[0].record);
+}

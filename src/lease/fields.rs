@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::job::{Fence, Tick, UtcMillis, Verdict};
+use crate::job::{Fence, Tick, UtcMillis, Verdict, quoted};
 
 use super::{Entry, Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
 
@@ -31,9 +31,7 @@ fn number(value: Option<UtcMillis>) -> String {
 fn optional<T: FromStr>(fields: &Fields, name: &'static str) -> Result<Option<T>, FieldError> {
     match fields.get(name).map(String::as_str) {
         None | Some("") => Ok(None),
-        Some(value) => {
-            value.parse().map(Some).map_err(|_| FieldError { name, value: value.chars().take(80).collect() })
-        }
+        Some(value) => value.parse().map(Some).map_err(|_| FieldError { name, value: quoted(value) }),
     }
 }
 

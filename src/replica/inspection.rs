@@ -77,7 +77,7 @@ mod tests {
         Ok(Pulse {
             now: UtcMillis(0),
             era: Era(era.into()),
-            forgot: false,
+            marker: None,
             peers: Vec::new(),
             notices: Vec::new(),
         })

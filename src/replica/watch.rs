@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{NodeName, RunId};
 use crate::lease::BootInstant;
-use crate::store::Pulse;
+use crate::store::{Marker, Pulse};
 
 use super::event::Event;
 use super::events::Events;
@@ -43,10 +43,10 @@ pub(super) struct Watch {
     pub(super) files: Files,
     /// Why the store did not answer last time, or nothing if it did; unknown before the first time.
     outage: Option<Option<String>>,
-    /// Whether the store has taken a heartbeat of this life.
-    known: bool,
     /// Whether the store's clock is being slewed.
     slewed: bool,
+    /// Whether the store has taken a heartbeat of this life, and by which marker it is known since.
+    marker: Option<Option<Marker>>,
     too_few_since: Option<BootInstant>,
     taken_said: Option<BootInstant>,
     pub(super) offset: Offset,
@@ -70,8 +70,8 @@ impl Watch {
             expected,
             files: Files::of(file),
             outage: None,
-            known: false,
             slewed: false,
+            marker: None,
             too_few_since: None,
             taken_said: None,
             offset: Offset::default(),
@@ -113,7 +113,8 @@ impl Watch {
         if let Some(event) = self.offset.measured(ahead_ms, error, exchange.received) {
             self.events.tell(event);
         }
-        let forgot = self.known && pulse.forgot;
+        let before = self.marker.replace(pulse.marker.clone());
+        let forgot = before.as_ref().is_some_and(|before| *before != pulse.marker);
         // A new life is distrusted as it is; what was heard in it says nothing of earlier ones.
         if forgot
             && learned != Learned::NewEra
@@ -122,12 +123,11 @@ impl Watch {
             memory.distrust(exchange.received);
         }
         let now = exchange.received;
-        if self.known
+        if before.is_some()
             && pulse.peers.iter().any(|peer| peer.beat.node == self.me && peer.beat.life != self.life)
         {
             self.say_taken(now);
         }
-        self.known = true;
         self.roster.learn(&pulse.peers, pulse.now);
         self.count_replicas(now);
         self.compare_files(&pulse, now);

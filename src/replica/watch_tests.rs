@@ -14,7 +14,8 @@ fn node(name: &str) -> NodeName {
 fn exchange(second: u64, others: &[&str]) -> Exchange {
     let now = UtcMillis(i64::try_from(second).expect("small") * 1_000);
     let peers = others.iter().map(|name| peer(name, now.0)).collect();
-    let pulse = Pulse { now, era: Era("e".into()), forgot: false, peers, notices: Vec::new() };
+    let pulse =
+        Pulse { now, era: Era("e".into()), marker: Some(Marker("m".into())), peers, notices: Vec::new() };
     let at = BootInstant(Duration::from_secs(second));
     Exchange { sent: at, received: at, wall: now, result: Ok(pulse) }
 }
@@ -42,6 +43,23 @@ fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
 }
 
 #[test]
+fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
+    let me = (node("a"), RunId::new());
+    let mut watch = Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
+    let mut memory = None;
+    let mut upshot = |second: u64, marker: &str| {
+        // Another process of this name has beaten meanwhile.
+        let mut next = exchange(second, &["a"]);
+        next.result.as_mut().expect("an answer").marker = Some(Marker(marker.into()));
+        watch.take_in(next, &mut memory)
+    };
+    assert_eq!(upshot(1, "m"), Upshot::Reached, "what was before is unknown");
+    assert_eq!(upshot(2, "n"), Upshot::Reopen);
+    assert_eq!(upshot(3, "n"), Upshot::Reached, "once");
+    assert_eq!(upshot(7_200, "n"), Upshot::Reached, "however long the store was away");
+}
+
+#[test]
 fn a_new_life_that_forgot_this_replica_and_has_another_clock_says_nothing_of_what_was_decided_before() {
     let me = (node("a"), RunId::new());
     let mut watch = Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
@@ -50,7 +68,7 @@ fn a_new_life_that_forgot_this_replica_and_has_another_clock_says_nothing_of_wha
     let mut next = exchange(2, &[]);
     let last_heard = exchange(1, &[]).wall;
     let pulse = next.result.as_mut().expect("an answer");
-    (pulse.era, pulse.forgot) = (Era("f".into()), true);
+    (pulse.era, pulse.marker) = (Era("f".into()), Some(Marker("n".into())));
     pulse.now = pulse.now.plus(Duration::from_secs(60));
     assert_eq!(watch.take_in(next, &mut memory), Upshot::Reopen);
     assert_eq!(memory.expect("it was heard").heard(), last_heard);

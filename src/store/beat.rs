@@ -74,6 +74,17 @@ pub struct Notice {
     pub stamp: i64,
 }
 
+/// What the first heartbeat leaves in a store that knows nothing: where another one is found, the store has forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker(pub String);
+
+impl Marker {
+    /// One that no store has had.
+    pub(super) fn fresh() -> Self {
+        Self(RunId::new().to_string())
+    }
+}
+
 /// What a heartbeat teaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulse {
@@ -81,8 +92,8 @@ pub struct Pulse {
     pub now: UtcMillis,
     /// The store's present life.
     pub era: Era,
-    /// Whether the store did not know the sender's previous heartbeat.
-    pub forgot: bool,
+    /// What tells this memory of the store from the next; nothing before the first heartbeat.
+    pub marker: Option<Marker>,
     /// Every replica heard from within the last hour, the sender as it was before; by name.
     pub peers: Vec<Peer>,
     /// The newest notice about each job that had one within the last minute, in no order.

@@ -1,5 +1,6 @@
 //! What `check --probe` and a replica say of how their store is set up, on real servers with real settings.
 
+mod foreign;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;

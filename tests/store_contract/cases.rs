@@ -221,18 +221,19 @@ pub(crate) async fn replicas_hear_of_each_other_by_heartbeats(world: &World) {
     let (a, b) = (world.replica().await, world.replica().await);
     let (of_a, of_b) = (beat("a"), beat("b"));
 
+    assert_eq!(a.store.pulse(None).await.expect("a pulse").marker, None, "nobody has beaten yet");
     let first = a.store.pulse(Some(&of_a)).await.expect("a pulse");
-    assert!(first.forgot && first.peers.is_empty(), "{first:?}");
+    assert!(first.marker.is_some() && first.peers.is_empty(), "{first:?}");
     let second = b.store.pulse(Some(&of_b)).await.expect("a pulse");
     assert_eq!(second.peers.iter().map(|peer| &peer.beat).collect::<Vec<_>>(), [&of_a]);
     let third = a.store.pulse(Some(&of_a)).await.expect("a pulse");
-    assert!(!third.forgot);
+    assert_eq!([&second.marker, &third.marker], [&first.marker; 2]);
     assert_eq!(third.peers.iter().map(|peer| &peer.beat).collect::<Vec<_>>(), [&of_a, &of_b]);
     assert_eq!(third.peers[0].at, first.now);
     assert_eq!(third.era, second.era);
 
     let listener = b.store.pulse(None).await.expect("a pulse");
-    assert_eq!(listener.peers.len(), 2);
+    assert_eq!((listener.peers.len(), listener.marker), (2, first.marker));
 }
 
 pub(crate) async fn a_job_is_known_once_it_was_enrolled(world: &World) {

@@ -8,6 +8,7 @@ mod local;
 mod operator;
 mod redis;
 mod redis_access;
+mod redis_foreign;
 mod redis_hints;
 mod redis_outage;
 #[path = "../support/mod.rs"]

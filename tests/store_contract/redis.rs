@@ -129,16 +129,54 @@ async fn a_full_server_still_takes_heartbeats_and_remembers_new_jobs() {
     world.server().cli(&["CONFIG", "SET", "maxmemory", "1"]);
     assert!(world.server().cli(&["SET", "x", "y"]).contains("maxmemory"), "it is full");
 
-    for forgot in [true, false] {
-        let pulse = replica.store.pulse(Some(&crate::cases::beat("a"))).await.expect("a pulse");
-        assert_eq!(pulse.forgot, forgot);
-    }
+    let beat = async || replica.store.pulse(Some(&crate::cases::beat("a"))).await.expect("a pulse");
+    let (first, second) = (beat().await, beat().await);
+    assert!(first.marker.is_some() && first.marker == second.marker, "{first:?}, {second:?}");
     replica.store.enroll(&[job()]).await.expect("enrolled");
 
     assert_eq!(replica.store.known(&[job()]).await, Ok(vec![true]));
     let nodes = RedisKeys::of(cluster()).nodes();
-    assert_eq!(world.server().cli(&["HKEYS", &nodes]), "a");
+    let mut fields: Vec<String> = world.server().cli(&["HKEYS", &nodes]).lines().map(str::to_owned).collect();
+    fields.sort_unstable();
+    assert_eq!(fields, ["-marker", "a"]);
     assert_eq!(world.server().cli(&["PTTL", &nodes]), "-1", "it has no ttl");
+}
+
+#[tokio::test]
+async fn every_replica_learns_that_the_store_forgot_also_two_of_one_name() {
+    let world = World::redis();
+    let (a, again, b) = (world.replica().await, world.replica().await, world.replica().await);
+    let replicas = [(&a, "a"), (&again, "a"), (&b, "b")];
+    let mut before = None;
+    let nodes = RedisKeys::of(cluster()).nodes();
+    for loss in [&["PING"][..], &["FLUSHALL"], &["DEL", &nodes], &["SET", &nodes, "x"]] {
+        world.server().cli(loss);
+        let mut markers = Vec::new();
+        for _ in 0..2 {
+            for (replica, name) in replicas {
+                let pulse = replica.store.pulse(Some(&crate::cases::beat(name))).await.expect("a pulse");
+                markers.push(pulse.marker.expect("a marker"));
+            }
+        }
+        assert!(markers.iter().all(|marker| *marker == markers[0]), "{loss:?}: {markers:?}");
+        assert_ne!(before.replace(markers[0].clone()), Some(markers[0].clone()), "{loss:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_hour_of_silence_is_no_loss_of_memory() {
+    let world = World::redis();
+    let replica = world.replica().await;
+    let first = replica.store.pulse(Some(&crate::cases::beat("a"))).await.expect("a pulse");
+    let nodes = RedisKeys::of(cluster()).nodes();
+    world.server().cli(&["HSET", &nodes, "a", &format!("{} {{}}", first.now.0 - 3_600_001)]);
+
+    // Another one forgets what was silent for so long.
+    let other = replica.store.pulse(Some(&crate::cases::beat("b"))).await.expect("a pulse");
+    assert_eq!(world.server().cli(&["HEXISTS", &nodes, "a"]), "0");
+    let again = replica.store.pulse(Some(&crate::cases::beat("a"))).await.expect("a pulse");
+
+    assert_eq!([&other.marker, &again.marker], [&first.marker; 2]);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::job::{NodeName, Tick, UtcMillis};
 use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Record, Server as Moments, decide};
-use crate::store::{Beat, Peer, Pulse};
+use crate::store::{Beat, Marker, Peer, Pulse};
 
 use super::clock::{Moment, Reads};
 use super::hints::{Hinted, hint_of};
@@ -21,6 +21,7 @@ pub(super) struct Shelf {
     pub(super) records: Vec<Option<Record>>,
     nodes: BTreeMap<NodeName, Peer>,
     known: BTreeSet<usize>,
+    marker: Option<Marker>,
 }
 
 /// Whether it can be asked.
@@ -41,6 +42,8 @@ pub(super) struct Server {
     /// Younger than [`OLDEST_COPY`], oldest first.
     copies: VecDeque<(Moment, Shelf)>,
     life: u32,
+    /// How often it began to remember.
+    markers: u32,
     /// Every entry ever written of each job, whether or not the store still has it.
     pub(super) told: Vec<Vec<Entry>>,
     /// From when to when, by its clock, it heard from the holders of each job's lock: also of those that never heard of
@@ -65,6 +68,7 @@ impl Server {
             shelf,
             copies: VecDeque::new(),
             life: 0,
+            markers: 0,
             told: vec![Vec::new(); jobs],
             signs: vec![Vec::new(); jobs],
             granted: vec![BTreeSet::new(); jobs],
@@ -134,9 +138,12 @@ impl Server {
     /// `pulse.lua`, and `LocalStore::pulse`.
     fn pulse(&mut self, beat: &Beat, now: UtcMillis) -> Pulse {
         let peers: Vec<Peer> = self.shelf.nodes.values().cloned().collect();
-        let forgot = !self.shelf.nodes.contains_key(&beat.node);
+        if self.shelf.marker.is_none() {
+            self.markers += 1;
+            self.shelf.marker = Some(Marker(self.markers.to_string()));
+        }
         self.shelf.nodes.insert(beat.node.clone(), Peer { at: now, beat: beat.clone() });
-        Pulse { now, era: self.era(), forgot, peers, notices: Vec::new() }
+        Pulse { now, era: self.era(), marker: self.shelf.marker.clone(), peers, notices: Vec::new() }
     }
 
     /// Keeps a copy for a later failover.

@@ -9,7 +9,9 @@ use tokio::sync::mpsc;
 use crate::clock::{Clock, boot_id};
 use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
-use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store, StoreError, fail_from};
+use crate::store::{
+    Answered, Beat, Concern, Hint, JobEntries, Marker, Pulse, Replied, Store, StoreError, fail_from,
+};
 
 use super::file::Patience;
 use super::inspect::inspect;
@@ -94,13 +96,13 @@ impl Store for LocalStore {
         let beat = beat.cloned();
         Box::pin(self.worker.ask(move |tables, server| {
             let peers = tables.peers(server.now)?;
-            let forgot =
-                beat.as_ref().is_some_and(|beat| !peers.iter().any(|peer| peer.beat.node == beat.node));
             if let Some(beat) = beat {
+                tables.mark(&Marker::fresh())?;
                 tables.beat(&beat, server.now)?;
             }
             let notices = tables.notices(server.now)?;
-            Ok(Pulse { now: server.now, era: server.era.clone(), forgot, peers, notices })
+            let marker = tables.marker()?;
+            Ok(Pulse { now: server.now, era: server.era.clone(), marker, peers, notices })
         }))
     }
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use crate::job::{ClusterName, JobName, UtcMillis};
 use crate::lease::{Decision, Entry, FieldError, Record, Reply, Request, Server, decide};
 use crate::store::{
-    Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, KEPT_ENTRIES, Notice, Peer, Replied, StoreError,
+    Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, KEPT_ENTRIES, Marker, Notice, Peer, Replied, StoreError,
 };
 
 /// A failure inside a transaction, which is then rolled back.
@@ -37,7 +37,8 @@ pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
          CREATE TABLE IF NOT EXISTS jobs (
              cluster TEXT NOT NULL, job TEXT NOT NULL, PRIMARY KEY (cluster, job)) WITHOUT ROWID;
          CREATE TABLE IF NOT EXISTS notices (
-             id INTEGER PRIMARY KEY AUTOINCREMENT, cluster TEXT NOT NULL, job TEXT NOT NULL, at INTEGER NOT NULL);",
+             id INTEGER PRIMARY KEY AUTOINCREMENT, cluster TEXT NOT NULL, job TEXT NOT NULL, at INTEGER NOT NULL);
+         CREATE TABLE IF NOT EXISTS markers (cluster TEXT NOT NULL PRIMARY KEY, marker TEXT NOT NULL) WITHOUT ROWID;",
     )
 }
 
@@ -174,6 +175,23 @@ impl Tables<'_> {
             Some(Peer { at: UtcMillis(at), beat: serde_json::from_str(&text).ok()? })
         };
         Ok(rows.into_iter().filter_map(peer).collect())
+    }
+
+    /// What tells this memory of the cluster from another.
+    pub(super) fn marker(&self) -> Result<Option<Marker>, TableError> {
+        Ok(self
+            .connection
+            .prepare_cached("SELECT marker FROM markers WHERE cluster = ?1")?
+            .query_row([self.cluster.as_str()], |row| row.get(0).map(Marker))
+            .optional()?)
+    }
+
+    /// Leaves a marker where there is none.
+    pub(super) fn mark(&self, marker: &Marker) -> Result<(), TableError> {
+        self.connection
+            .prepare_cached("INSERT OR IGNORE INTO markers (cluster, marker) VALUES (?1, ?2)")?
+            .execute([self.cluster.as_str(), &marker.0])?;
+        Ok(())
     }
 
     /// Stores a heartbeat.

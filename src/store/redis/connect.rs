@@ -20,6 +20,7 @@ use crate::job::format_duration;
 use crate::store::StoreError;
 
 use super::scripts::lessons;
+use super::wording::shown;
 
 /// A connection attempt, with its greeting, takes at most this long.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -232,34 +233,6 @@ impl From<CallError> for StoreError {
                 Self::Refused("the server does not know a script that it was sent".to_owned())
             }
         }
-    }
-}
-
-/// An error in words, with what it means where its own do not tell.
-pub(super) fn shown(error: &RedisError) -> String {
-    let said = match (error.code(), error.detail()) {
-        (Some(code), Some(detail)) => format!("{code} {detail}"),
-        _ => error.to_string(),
-    };
-    match meaning(&said) {
-        Some(meaning) => format!("{meaning} ({said})"),
-        None => said,
-    }
-}
-
-/// What an answer means whose own words do not tell people what to do.
-fn meaning(said: &str) -> Option<&'static str> {
-    // Redis 6.2 wraps what a script's command was refused for into an error of its own.
-    if said.contains("READONLY") {
-        Some("the server is a replica, and takes no claims: name its primary in `store`")
-    } else if said.starts_with("LOADING") {
-        Some("the server is still loading its data")
-    } else if said.starts_with("MASTERDOWN") {
-        Some("the server is a replica that has lost its primary: name the primary in `store`")
-    } else if said.starts_with("CLUSTERDOWN") || said.starts_with("MOVED") {
-        Some("the server is a node of a Redis Cluster, which is not supported yet")
-    } else {
-        None
     }
 }
 

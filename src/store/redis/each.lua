@@ -4,7 +4,8 @@ for i = 1, #all_keys / 3 do
   local key, arg = i * 3 - 3, (i - 1) * width + 1
   local is_decided, reply = true, nil
   if usual then is_decided, reply = pcall(usual, key, arg) end
-  if is_decided and not reply then
+  -- What fails has written nothing: the rules fail as well, and tell why.
+  if not (is_decided and reply) then
     decide = decide or rules()
     is_decided, reply = pcall(
       decide, { unpack(all_keys, key + 1, key + 3) }, { unpack(all_args, arg + 1, arg + width) }

@@ -41,16 +41,23 @@ local front
 local retracted
 
 local function read_record()
-  local read, flat, is_there = {}, redis.call('HGETALL', KEYS[1]), false
+  local read, flat, is_there, foreign = {}, given(KEYS[1], redis.pcall('HGETALL', KEYS[1])), false, nil
   stored, record, changed, entries, follows, hint, is_mirrored = {}, nil, false, {}, nil, nil, true
   front, retracted = MAX, {}
   for i = 1, #flat, 2 do
     local name, value = flat[i], flat[i + 1]
     if name == 'schema' then is_there = true end
-    if NUMBERS[name] then value = number(value) end
+    if NUMBERS[name] then
+      if value ~= '' and not string.find(value, '^%-?%d+$') then foreign = i end
+      value = number(value)
+    end
     stored[name], read[name] = value, value
   end
   if not is_there then return end
+  if foreign then
+    error('ERR field `' .. flat[foreign] .. '` of `' .. KEYS[1] .. '` holds `' .. string.sub(flat[foreign + 1], 1, 80) .. '`, which is no whole ' ..
+      'number: HSET what it was, or DEL the key, and its job waits one lease', 0)
+  end
   record = setmetatable(read, ABSENT)
   record.since, record.returned, record.floor = record.since or 0, record.returned or 0, record.floor or 0
 end

@@ -15,8 +15,17 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local known_era
 local function era()
-  known_era = known_era or string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
-  return known_era
+  local why
+  if not known_era then known_era, why = read_era() end
+  return known_era or error(why, 0)
+end
+
+-- What a command on this key gave. The server does not say which key is of another type, nor what to do.
+local function given(key, reply)
+  if type(reply) ~= 'table' or not reply.err then return reply end
+  local is_foreign = string.find(reply.err, 'WRONGTYPE')
+  local help = 'WRONGTYPE `' .. key .. '` was replaced by something that solocron did not write: DEL or RENAME it'
+  error(is_foreign and help or reply.err, 0)
 end
 
 -- What is told of decisions, and on which channel.

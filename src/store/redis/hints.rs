@@ -13,8 +13,9 @@ use crate::job::JobName;
 use crate::lease::Era;
 use crate::store::Hint;
 
-use super::connect::{CONNECT_TIMEOUT, shown};
+use super::connect::CONNECT_TIMEOUT;
 use super::reply::{self, Texts};
+use super::wording::shown;
 
 /// Hints that wait to be taken in. One that finds no place among them is dropped, and its tick asked for.
 const WAITING: usize = 8_192;

@@ -3,6 +3,7 @@
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
 use crate::config::RedisUrl;
+use crate::job::quoted;
 use crate::store::{Concern, StoreError};
 
 use super::hints;
@@ -31,8 +32,17 @@ impl Login {
 impl RedisStore {
     /// Everything there is to know about how the server is set up.
     pub(super) async fn look_around(&self) -> Result<Vec<Concern>, StoreError> {
-        let info: Option<String> = may_be_refused(self.read(&redis::cmd("INFO")).await)?;
-        let settings = Settings::of(&info.unwrap_or_default(), self.configuration().await?);
+        let info = match self.read::<String>(&redis::cmd("INFO")).await {
+            Ok(info) if !info.contains(':') => {
+                return Ok(vec![no_info(format!("INFO says `{}`", quoted(&info)))]);
+            }
+            Ok(info) => info,
+            // A missing right is found with the others.
+            Err(StoreError::Refused(why)) if why.starts_with("NOPERM") => String::new(),
+            Err(StoreError::Refused(why)) => return Ok(vec![no_info(why)]),
+            Err(error) => return Err(error),
+        };
+        let settings = Settings::of(&info, self.configuration().await?);
         let mut concerns = judge::judge(&settings);
         if settings.takes_commands() {
             let tries = self.try_rights().await?;
@@ -85,6 +95,14 @@ impl RedisStore {
             Err(error) => Err(error),
         }
     }
+}
+
+/// A server that does not answer INFO, or not as Redis does.
+fn no_info(found: String) -> Concern {
+    let what =
+        "the server has no INFO, by which a restart or a failover would be noticed, and so no job runs";
+    Concern::error(what, found)
+        .help("let the server itself answer INFO, under its own name (see `rename-command`)")
 }
 
 /// Nothing where the server refuses to say.

@@ -20,6 +20,7 @@ pub(super) fn judge(settings: &Settings) -> Vec<Concern> {
         return vec![Concern::unchecked(what, "the user may not run INFO")];
     }
     let mut concerns = vec![version(settings), role(settings)];
+    concerns.extend(life(settings));
     concerns.extend(mode(settings));
     concerns.extend(loading(settings));
     concerns.extend(eviction(settings));
@@ -72,6 +73,17 @@ fn mode(settings: &Settings) -> Option<Concern> {
             "cluster_enabled 1",
         )
         .help("name a server that is not part of a Redis Cluster in `store`")
+    })
+}
+
+/// What replicas tell one life of the server from the next by.
+fn life(settings: &Settings) -> Option<Concern> {
+    let told = settings.fact("master_replid").filter(|id| id.bytes().any(|digit| digit != b'0'));
+    told.is_none().then(|| {
+        let what = "the server tells no replication id, by which a restart or a failover would be noticed, and so no \
+                    job runs";
+        Concern::error(what, "INFO has no master_replid")
+            .help("name a Redis or Valkey server itself in `store`, and nothing that answers in its place")
     })
 }
 

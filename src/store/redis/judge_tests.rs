@@ -5,7 +5,7 @@ use crate::store::Grade;
 
 const FINE: &str = "redis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nloading:0\r\nused_memory:10\r\n\
     maxmemory:0\r\nmaxmemory_policy:noeviction\r\nrdb_last_bgsave_status:ok\r\naof_enabled:1\r\n\
-    aof_last_write_status:ok\r\ncluster_enabled:0\r\n";
+    aof_last_write_status:ok\r\ncluster_enabled:0\r\nmaster_replid:8c3f00\r\n";
 
 /// A sound server with some fields of INFO (`name:value`) and some settings (`name value`) changed.
 fn server(changes: &[&str]) -> Settings {
@@ -69,6 +69,7 @@ fn a_server_that_jobs_cannot_run_with_is_an_error() {
         ),
         (&["role:sentinel"], error, &["is a Sentinel"]),
         (&["cluster_enabled:1"], error, &["Redis Cluster"]),
+        (&["master_replid:0000"], error, &["no replication id", "no job runs", "master_replid"]),
         (&["loading:1", "loading_loaded_perc:42.10"], error, &["still loading", "42.10 % done"]),
         (&["maxmemory:100", "used_memory:250"], error, &["memory is full", "250 %"]),
         (&["aof_last_write_status:err"], error, &["append-only file", "MISCONF"]),

@@ -5,6 +5,7 @@ mod batch;
 mod connect;
 #[cfg(test)]
 mod connect_tests;
+mod foreign;
 mod gather;
 mod hints;
 mod inspect;
@@ -15,6 +16,7 @@ mod reply;
 mod rights;
 mod scripts;
 mod settings;
+mod wording;
 
 pub use keys::RedisKeys;
 pub use records::RedisStore;

@@ -1,37 +1,71 @@
 -- Invariant: a heartbeat is stamped with the store's clock, and tells what the store knows of the others, also at
--- maxmemory.
+-- maxmemory. What somebody else has written to these keys is passed over, removed, and told of.
 -- KEYS: 1 nodes, 2 notices. ARGV: 1 node, 2 what it says of itself, or empty only to listen; 3 forget nodes older than
--- this; 4 forget notices older than this.
+-- this; 4 forget notices older than this, and what is further ahead; 5 the marker of a store that has none.
+-- No node has this name.
+local MARKER = '-marker'
+-- Earlier releases take a marker for a heartbeat, which is never old.
+local NEVER_OLD = '253370764800000 '
+-- Microseconds since the epoch have no more digits.
+local DIGITS = 16
+-- As many foreign fields are told of; all are removed.
+local TOLD = 20
+
+local era, why = read_era()
+if not era then return { err = why } end
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-local era = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or ''
-local known = redis.call('HGETALL', KEYS[1])
-local forgot = '1'
-local reply = { string.format('%.0f', now), era, forgot, '0' }
-local notices = redis.call('HGETALL', KEYS[2])
+local is_listening, foreign = ARGV[2] == '', {}
+
+-- The fields of a hash. One of another type has lost them already, and gives way.
+local function fields_of(key)
+  local fields = redis.pcall('HGETALL', key)
+  if not fields.err then return fields end
+  if not string.find(fields.err, 'WRONGTYPE') then error(fields.err, 0) end
+  if not is_listening then redis.call('DEL', key) end
+  foreign[#foreign + 1], foreign[#foreign + 2] = key, ''
+  return {}
+end
+
+local function remove(key, field, is_foreign)
+  if not is_listening then redis.call('HDEL', key, field) end
+  if is_foreign and #foreign < 2 * TOLD then foreign[#foreign + 1], foreign[#foreign + 2] = key, field end
+end
+
+-- What is further ahead was written before the clock was set back.
+local function is_over(at, age)
+  return now - at > age or at - now > tonumber(ARGV[4])
+end
+
+local known, notices, marker, told, beats = fields_of(KEYS[1]), fields_of(KEYS[2]), nil, {}, {}
 for i = 1, #notices, 2 do
+  local job, stamp = notices[i], notices[i + 1]
   -- Microseconds, so that no two are alike.
-  if now - math.floor(tonumber(notices[i + 1]) / 1000) > tonumber(ARGV[4]) then
-    if ARGV[2] ~= '' then redis.call('HDEL', KEYS[2], notices[i]) end
+  local at = string.find(stamp, '^%d+$') and #stamp <= DIGITS and math.floor(tonumber(stamp) / 1000)
+  if not at or is_over(at, tonumber(ARGV[4])) then
+    remove(KEYS[2], job, not at)
   else
-    reply[4] = string.format('%.0f', tonumber(reply[4]) + 1)
-    reply[#reply + 1] = notices[i]
-    reply[#reply + 1] = notices[i + 1]
+    told[#told + 1], told[#told + 2] = job, stamp
   end
 end
 for i = 1, #known, 2 do
-  local at = tonumber(string.match(known[i + 1], '^(%d+) ')) or 0
-  if now - at > tonumber(ARGV[3]) then
-    if ARGV[2] ~= '' then redis.call('HDEL', KEYS[1], known[i]) end
+  local node, said = known[i], known[i + 1]
+  local at = tonumber(string.match(said, '^(%d+) '))
+  if node == MARKER then
+    marker = string.match(said, '^' .. NEVER_OLD .. '(.+)$')
+  elseif not at or is_over(at, tonumber(ARGV[3])) then
+    remove(KEYS[1], node, not at)
   else
-    if known[i] == ARGV[1] then reply[3] = '0' end
-    reply[#reply + 1] = known[i]
-    reply[#reply + 1] = known[i + 1]
+    beats[#beats + 1], beats[#beats + 2] = node, said
   end
 end
-if ARGV[2] ~= '' then
+if not is_listening then
   -- HDEL passes at maxmemory, and then the rest of the script does. No node has an empty name.
   redis.call('HDEL', KEYS[1], '')
-  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now) .. ' ' .. ARGV[2])
+  if not marker then
+    marker = ARGV[5]
+    redis.call('HSET', KEYS[1], MARKER, NEVER_OLD .. marker)
+  end
+  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now) .. ARGV[2])
 end
-return reply
+return { { string.format('%.0f', now), era, marker or '' }, told, foreign, beats }

@@ -35,9 +35,8 @@ local function joined(entry, next)
 end
 
 -- An entry that ends where the first one goes on gives way to one for both, but where nobody may delete it.
-local function join_newest()
-  local newest = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)[1]
-  if not newest or tonumber(value_of(newest[2], 'tick')) ~= follows then return end
+local function join(newest)
+  if tonumber(value_of(newest[2], 'tick')) ~= follows then return end
   local both = joined(newest[2], entries[1])
   if both and type(redis.pcall('XDEL', KEYS[3], newest[1])) == 'number' then entries[1] = both end
 end
@@ -45,7 +44,7 @@ end
 -- Entries of ticks in these leaps that did not run were made by a clock that was ahead.
 local function retract()
   if #retracted == 0 then return end
-  for _, row in ipairs(redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', KEPT_ENTRIES)) do
+  for _, row in ipairs(given(KEYS[3], redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', KEPT_ENTRIES))) do
     local tick = tonumber(value_of(row[2], 'tick'))
     for _, leap in ipairs(retracted) do
       local is_covered = leap.after < tick and tick <= leap.to and not value_of(row[2], 'run')
@@ -54,7 +53,14 @@ local function retract()
   end
 end
 
--- Fields that are as they were stay as they are: less for the server to do, to log and to pass on.
+local function append()
+  for _, entry in ipairs(entries) do
+    given(KEYS[3], redis.pcall('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry)))
+  end
+end
+
+-- Fields that are as they were stay as they are: less for the server to do, to log and to pass on. What cannot have its
+-- entries is not done: the history is what may be of another type, and so it is read or written first.
 local function save()
   local args = {}
   for _, name in ipairs(FIELDS) do
@@ -64,92 +70,18 @@ local function save()
       args[#args + 1] = text(value)
     end
   end
+  retract()
+  local newest
+  if follows and entries[1] then
+    newest = given(KEYS[3], redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1))[1]
+  end
+  if not newest then append() end
   if #args > 0 then redis.call('HSET', KEYS[1], unpack(args)) end
   mirror()
-  retract()
-  if follows and entries[1] then join_newest() end
-  for _, entry in ipairs(entries) do
-    redis.call('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry))
+  if newest then
+    join(newest)
+    append()
   end
-end
-
--- The leaps of the record, oldest first; each may be changed.
-local function leaps_of()
-  local leaps = {}
-  for after, to, untold in string.gmatch(record.leaps, '(%d+)%-(%d+)(!?)') do
-    leaps[#leaps + 1] = { after = number(after), to = number(to), told = untold == '' }
-  end
-  return leaps
-end
-
-local function keep_leaps(leaps)
-  local texts = {}
-  for _, leap in ipairs(leaps) do
-    if leap.after < leap.to then
-      texts[#texts + 1] = text(leap.after) .. '-' .. text(leap.to) .. (leap.told and '' or '!')
-    end
-  end
-  record.leaps = table.concat(texts, ' ')
-end
-
--- The oldest of too many leaps is forgotten, and its ticks stay decided.
-local function add_leap(after, to, told)
-  if after >= to then return end
-  local leaps, at = leaps_of(), 1
-  while leaps[at] and leaps[at].after < after do at = at + 1 end
-  local before = leaps[at - 1]
-  if before and before.to == after and before.told == told then
-    -- One that goes on where another ended is one with it.
-    before.to = to
-  else
-    table.insert(leaps, at, { after = after, to = to, told = told })
-  end
-  if #leaps > KEPT_LEAPS then table.remove(leaps, 1) end
-  keep_leaps(leaps)
-end
-
--- The ticks after one instant, up to another, were decided: they are no part of any leap.
-local function except(after, to)
-  local leaps = leaps_of()
-  record.leaps = ''
-  for _, leap in ipairs(leaps) do
-    add_leap(leap.after, math.min(leap.to, after), leap.told)
-    if leap.to > after then add_leap(math.max(leap.after, to), leap.to, leap.told) end
-  end
-end
-
--- Whether the leap is open again: it lies ahead of every right clock below a mark that does, or did so before, until a later
--- tick is decided.
-local function is_open(leap)
-  return not leap.told or record.mark > front and leap.to > front
-end
-
--- The first leap that is open again, or the one that covers a tick.
-local function open_leap(tick)
-  if record.leaps == '' then return nil end
-  for _, leap in ipairs(leaps_of()) do
-    if is_open(leap) and (not tick or leap.after < tick and tick <= leap.to) then return leap end
-  end
-  return nil
-end
-
--- Every tick up to there is decided: up to the mark, or the first leap that is open again.
-local function decided_mark()
-  local leap = record.schema <= SCHEMA and open_leap()
-  return leap and leap.after or record.mark
-end
-
--- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
-local function reopen()
-  if record.mark <= front or record.leaps == '' then return end
-  local leaps = leaps_of()
-  for _, leap in ipairs(leaps) do
-    if leap.told and leap.to > front then
-      leap.told, changed = false, true
-      retracted[#retracted + 1] = leap
-    end
-  end
-  keep_leaps(leaps)
 end
 
 -- Whether the tick of the newest run may run once more: its run was cut short, or goes on and may still be.

@@ -1,6 +1,6 @@
 //! The store on one Redis server: requests as scripts, records and history as they lie there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,21 +10,28 @@ use redis::{Client, Cmd, FromRedisValue, Value};
 use tokio::sync::mpsc;
 
 use crate::config::RedisUrl;
-use crate::job::{ClusterName, JobName, UtcMillis};
+use crate::job::{ClusterName, JobName, UtcMillis, quoted};
 use crate::lease::{Entry, Era, Record, Reply, Request};
 use crate::store::{
-    Answered, Beat, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, Hint, JobEntries, Notice, Peer, Pulse,
-    Replied, Store, StoreError,
+    Answered, Beat, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, Hint, JobEntries, Marker, Notice, Peer,
+    Pulse, Replied, Store, StoreError,
 };
 
 use super::RedisKeys;
 use super::batch;
 use super::connect::{self, Connector, RESPONSE_TIMEOUT};
+use super::foreign::Foreign;
 use super::gather::Gatherer;
 use super::hints;
 use super::inspect::Login;
 use super::reply::Texts;
 use super::scripts::{self, Call, LeaseScript};
+
+/// With this the server refuses what does not fit the type of a key.
+const WRONG_TYPE: &str = "WRONGTYPE";
+
+/// So an answer is called that is not of the kind that was asked for.
+const UNEXPECTED: &str = "unexpected answer";
 
 /// An end of a run waits so long for others; nobody waits for it but whoever waits for the lock.
 const FOR_OTHER_ENDS: Duration = Duration::from_millis(1);
@@ -40,6 +47,7 @@ pub struct RedisStore {
     rest: Arc<Connector>,
     claims: Gatherer,
     finishes: Gatherer,
+    foreign: Foreign,
 }
 
 impl fmt::Debug for RedisStore {
@@ -62,6 +70,7 @@ impl RedisStore {
             client,
             login,
             label,
+            foreign: Foreign::default(),
         })
     }
 
@@ -86,40 +95,85 @@ impl RedisStore {
     /// Sends one command, and reads its answer.
     pub(super) async fn read<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
         let value = self.rest.call(command, RESPONSE_TIMEOUT).await?;
-        T::from_redis_value(value).map_err(|error| StoreError::Refused(format!("unexpected answer: {error}")))
+        T::from_redis_value(value)
+            .map_err(|error| StoreError::Refused(format!("{UNEXPECTED}: {}", quoted(&error.to_string()))))
     }
 
     async fn record(&self, job: &JobName) -> Result<Option<Record>, StoreError> {
+        let key = self.keys.state(job);
         let fields: BTreeMap<String, String> =
-            self.read(redis::cmd("HGETALL").arg(self.keys.state(job))).await?;
+            self.read(redis::cmd("HGETALL").arg(&key)).await.map_err(|error| of_key(job, &key, error))?;
         if fields.is_empty() {
             return Ok(None);
         }
         let record = Record::from_fields(&fields);
-        record.map(Some).map_err(|error| StoreError::Refused(format!("record of job `{job}`: {error}")))
+        record.map(Some).map_err(|error| {
+            let help = format!("update this release, or DEL `{key}` if something else wrote it");
+            StoreError::Refused(format!("record of job `{job}`: {error}: {help}"))
+        })
     }
 
     async fn entries(&self, job: &JobName, newest: usize) -> Result<Vec<Entry>, StoreError> {
         let mut command = redis::cmd("XREVRANGE");
-        command.arg(self.keys.runs(job)).arg("+").arg("-").arg("COUNT").arg(newest);
-        let rows: Vec<(String, BTreeMap<String, String>)> = self.read(&command).await?;
-        rows.iter()
-            .rev()
-            .map(|(_, fields)| Entry::from_fields(fields))
-            .collect::<Result<_, _>>()
-            .map_err(|error| StoreError::Refused(format!("history of job `{job}`: {error}")))
+        let key = self.keys.runs(job);
+        command.arg(&key).arg("+").arg("-").arg("COUNT").arg(newest);
+        let rows: Vec<(String, BTreeMap<String, String>)> =
+            self.read(&command).await.map_err(|error| of_key(job, &key, error))?;
+        let entry = |(id, fields): &(String, BTreeMap<String, String>)| {
+            Entry::from_fields(fields).map_err(|error| {
+                let help = format!("update this release, or XDEL `{key}` {id} if something else wrote it");
+                StoreError::Refused(format!("history of job `{job}`: {error}: {help}"))
+            })
+        };
+        rows.iter().rev().map(entry).collect()
     }
 }
 
-fn peer(text: &str) -> Option<Peer> {
-    let (at, said) = text.split_once(' ')?;
-    Some(Peer { at: UtcMillis(at.parse().ok()?), beat: serde_json::from_str(said).ok()? })
+/// A refusal with the key that it is about, which the server does not name.
+fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Refused(why) if why.contains(WRONG_TYPE) => StoreError::Refused(format!(
+            "job `{job}`: {WRONG_TYPE} `{key}` was replaced by something that solocron did not write: DEL or RENAME it"
+        )),
+        // A value that is no text.
+        StoreError::Refused(why) if why.starts_with(UNEXPECTED) => {
+            StoreError::Refused(format!("job `{job}`: `{key}`: {why}: DEL or RENAME it"))
+        }
+        error => error,
+    }
 }
 
-/// A notice about what is no job's name is no notice.
-fn notice(texts: &mut Texts) -> Result<Option<Notice>, StoreError> {
-    let (job, stamp) = (texts.text(), texts.value()?);
-    Ok(JobName::parse(&job).ok().map(|job| Notice { job, stamp }))
+/// What this field of the nodes tells, if it is a replica's own heartbeat.
+fn peer(node: &str, text: &str) -> Option<Peer> {
+    let (at, said) = text.split_once(' ')?;
+    let peer = Peer { at: UtcMillis(at.parse().ok()?), beat: serde_json::from_str(said).ok()? };
+    (peer.beat.node.as_str() == node).then_some(peer)
+}
+
+fn notice(job: &str, stamp: &str) -> Option<Notice> {
+    Some(Notice { job: JobName::parse(job).ok()?, stamp: stamp.parse().ok()? })
+}
+
+/// The pairs in a list of texts.
+fn pairs(texts: Texts) -> Vec<(String, String)> {
+    let mut texts = texts.rest();
+    std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect()
+}
+
+/// The pairs that can be read; the names of the others go with their key to what is foreign.
+fn readable<T>(
+    pairs: Vec<(String, String)>,
+    read: impl Fn(&str, &str) -> Option<T>,
+    (key, foreign): (&str, &mut BTreeSet<(String, String)>),
+) -> Vec<T> {
+    let read = |(name, text): (String, String)| {
+        let value = read(&name, &text);
+        if value.is_none() {
+            foreign.insert((key.to_owned(), name));
+        }
+        value
+    };
+    pairs.into_iter().filter_map(read).collect()
 }
 
 impl Store for RedisStore {
@@ -154,17 +208,23 @@ impl Store for RedisStore {
                 said.unwrap_or_default().into_bytes(),
                 FORGET_NODES_MS.to_string().into_bytes(),
                 FORGET_NOTICES_MS.to_string().into_bytes(),
+                Marker::fresh().0.into_bytes(),
             ];
             let keys = [self.keys.nodes(), self.keys.notices()];
-            let value = self.run_script(scripts::pulse(), &keys, &args).await?;
-            let mut texts = Texts::of(value)?;
-            let (now, era, forgot) = (UtcMillis(texts.value()?), Era(texts.text()), texts.text() == "1");
-            let told: usize = texts.value()?;
-            let notices = (0..told).map(|_| notice(&mut texts)).collect::<Result<Vec<_>, _>>()?;
-            let rest: Vec<String> = texts.rest().collect();
-            let mut peers: Vec<Peer> = rest.chunks(2).filter_map(|pair| peer(pair.get(1)?)).collect();
+            let answers = batch::run(&self.rest, scripts::pulse(), (&keys, &args), RESPONSE_TIMEOUT).await?;
+            let mut lists = answers.into_iter();
+            // An error stands alone, in place of the first list.
+            let mut next =
+                || lists.next().map_or(Ok(Value::Array(Vec::new())), |list| Ok(list?)).and_then(Texts::of);
+            let (mut head, notices, foreign, beats) = (next()?, next()?, next()?, next()?);
+            let (now, era, marker) = (UtcMillis(head.value()?), Era(head.text()), head.text());
+            let marker = Some(marker).filter(|marker| !marker.is_empty()).map(Marker);
+            let mut foreign: BTreeSet<(String, String)> = pairs(foreign).into_iter().collect();
+            let notices = readable(pairs(notices), notice, (&keys[1], &mut foreign));
+            let mut peers = readable(pairs(beats), peer, (&keys[0], &mut foreign));
             peers.sort_by(|a, b| a.beat.node.cmp(&b.beat.node));
-            Ok(Pulse { now, era, forgot, peers, notices: notices.into_iter().flatten().collect() })
+            self.foreign.found(&self.label, foreign);
+            Ok(Pulse { now, era, marker, peers, notices })
         })
     }
 
@@ -181,7 +241,16 @@ impl Store for RedisStore {
                 return Ok(Vec::new());
             }
             let names: Vec<&str> = jobs.iter().map(JobName::as_str).collect();
-            self.read(redis::cmd("SMISMEMBER").arg(self.keys.jobs()).arg(names)).await
+            let known = self.read(redis::cmd("SMISMEMBER").arg(self.keys.jobs()).arg(names)).await;
+            match known {
+                // What the key held of ours is lost: each of them may be known, and waits accordingly.
+                Err(StoreError::Refused(why)) if why.contains(WRONG_TYPE) => {
+                    let found = (self.keys.jobs(), String::new());
+                    self.foreign.found(&self.label, BTreeSet::from([found]));
+                    Ok(vec![true; jobs.len()])
+                }
+                known => known,
+            }
         })
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, Value};
 
-use crate::job::{Fence, Reason, Tick, UtcMillis, Verdict};
+use crate::job::{Fence, Reason, Tick, UtcMillis, Verdict, quoted};
 use crate::lease::{Ahead, Answer, Era, Holder, Pausing, Reply, Rerun};
 use crate::store::StoreError;
 
@@ -17,8 +17,12 @@ pub(super) struct Texts {
 impl Texts {
     /// Reads an array of texts.
     pub(super) fn of(value: Value) -> Result<Self, StoreError> {
-        let texts = Vec::<String>::from_redis_value(value)
-            .map_err(|error| StoreError::Unknown(format!("the store's answer cannot be read: {error}")))?;
+        let texts = Vec::<Vec<u8>>::from_redis_value(value).map_err(|error| {
+            StoreError::Unknown(format!("the store's answer cannot be read: {}", quoted(&error.to_string())))
+        })?;
+        // What is no text is none of ours, and is found to be no name and no number.
+        let texts: Vec<String> =
+            texts.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect();
         Ok(Self { texts: texts.into_iter() })
     }
 
@@ -42,6 +46,7 @@ impl Texts {
         match text.parse() {
             Ok(value) => Ok(Some(value)),
             Err(_) => {
+                let text = quoted(&text);
                 Err(StoreError::Unknown(format!("the store's answer holds `{text}`, which cannot be read")))
             }
         }
@@ -98,6 +103,7 @@ pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
         "noted" => Answer::Noted,
         "no_record" => Answer::NoRecord,
         other => {
+            let other = quoted(other);
             return Err(StoreError::Unknown(format!("the store answered `{other}`, which is no answer")));
         }
     };

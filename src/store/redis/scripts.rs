@@ -23,7 +23,7 @@ macro_rules! script {
 macro_rules! requests {
     ($name:ident, $($usual:literal)? => $($rules:literal)+, $decide:literal) => {
         static $name: LazyLock<LeaseScript> = LazyLock::new(|| {
-            let first = [include_str!("head.lua"), $(include_str!($usual))?].concat();
+            let first = [include_str!("era.lua"), include_str!("head.lua"), $(include_str!($usual))?].concat();
             let rules = [$(include_str!($rules)),+].concat();
             let (decide, each) = (include_str!($decide), include_str!("each.lua"));
             LeaseScript::new(&format!(
@@ -34,14 +34,14 @@ macro_rules! requests {
     };
 }
 
-requests!(OPEN, => "fields.lua" "record.lua", "open.lua");
-requests!(CLAIM, "usual_claim.lua" => "fields.lua" "record.lua" "bid.lua", "claim.lua");
-requests!(MANUAL, => "fields.lua" "record.lua" "bid.lua", "manual.lua");
-requests!(RENEW, => "fields.lua" "record.lua" "holding.lua", "renew.lua");
-requests!(FINISH, "usual_finish.lua" => "fields.lua" "record.lua" "holding.lua", "finish.lua");
-requests!(ABANDON, => "fields.lua" "record.lua", "abandon.lua");
-requests!(OPERATE, => "fields.lua" "record.lua", "operate.lua");
-script!(PULSE, "pulse.lua");
+requests!(OPEN, => "fields.lua" "leaps.lua" "record.lua", "open.lua");
+requests!(CLAIM, "usual_claim.lua" => "fields.lua" "leaps.lua" "record.lua" "bid.lua", "claim.lua");
+requests!(MANUAL, => "fields.lua" "leaps.lua" "record.lua" "bid.lua", "manual.lua");
+requests!(RENEW, => "fields.lua" "leaps.lua" "record.lua" "holding.lua", "renew.lua");
+requests!(FINISH, "usual_finish.lua" => "fields.lua" "leaps.lua" "record.lua" "holding.lua", "finish.lua");
+requests!(ABANDON, => "fields.lua" "leaps.lua" "record.lua", "abandon.lua");
+requests!(OPERATE, => "fields.lua" "leaps.lua" "record.lua", "operate.lua");
+script!(PULSE, "era.lua", "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");
 

@@ -15,7 +15,6 @@ function usual(key, arg)
   local started = all_args[arg + 8]
   local ended = text(math.max(math.min(number(all_args[arg + 17]), now), number(started)))
   redis.call('DEL', all_keys[key + 2])
-  redis.call('HSET', state, 'until', '0', 'phase', 'idle', 'last', outcome, 'reason', all_args[arg + 13], 'ended', ended)
   local entry = {
     'tick', all_args[arg + 3], 'run', run, 'node', all_args[arg + 5], 'fence', fence, 'attempt', all_args[arg + 11],
     'cause', all_args[arg + 6], 'outcome', outcome, 'started', started, 'finished', ended,
@@ -27,6 +26,9 @@ function usual(key, arg)
       entry[#entry + 1] = value
     end
   end
-  redis.call('XADD', all_keys[key + 3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry))
+  -- First: what cannot have its entry has not ended.
+  local runs = all_keys[key + 3]
+  given(runs, redis.pcall('XADD', runs, 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry)))
+  redis.call('HSET', state, 'until', '0', 'phase', 'idle', 'last', outcome, 'reason', all_args[arg + 13], 'ended', ended)
   return { 'finished', text(now), mark, lease, '', '', '', '' }
 end

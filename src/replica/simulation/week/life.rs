@@ -161,7 +161,7 @@ impl World {
         let pulse = Pulse {
             now: self.utc(),
             era: self.store.era(),
-            forgot: false,
+            marker: None,
             peers: self.peers(),
             notices: Vec::new(),
         };

@@ -1,0 +1,46 @@
+//! Jobs that have no record, or none that can be read, and why that may be.
+
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::job::UtcMillis;
+use crate::store::{Concern, Peer};
+
+use super::super::survey::{JobState, Survey};
+use super::{Kind, Trouble};
+
+/// A replica that has started has opened its jobs' records by then, however busy its machine.
+const TO_OPEN: Duration = Duration::from_secs(10);
+
+/// What makes it impossible that any job runs.
+pub(super) fn unfit(concern: &Concern) -> Trouble {
+    let help = concern.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
+    let message = format!("{}: {}{help}", concern.what, concern.value);
+    Trouble::of_cluster(Kind::StoreUnfit, message)
+}
+
+/// A job of which what the store holds is not what replicas write.
+pub(super) fn unreadable(job: &JobState) -> Option<Trouble> {
+    let (name, why) = (&job.spec.name, job.unread.as_ref()?);
+    let message = format!("what the store holds of `{name}` cannot be read, and it may not run: {why}");
+    Some(Trouble::of_job(job, Kind::Unreadable, message))
+}
+
+/// A job that no replica could open, or that none has heard of.
+pub(super) fn no_record(job: &JobState, survey: &Survey, config: &Config) -> Option<Trouble> {
+    let could_open = |peer: &&Peer| {
+        let started = UtcMillis(peer.beat.started.0.saturating_sub(peer.beat.ahead_ms.unwrap_or(0)));
+        survey.is_live(peer) && !peer.beat.draining && survey.now.since(started) >= TO_OPEN
+    };
+    let mut able = survey.peers.iter().filter(could_open).peekable();
+    if !job.lacks_record() || able.peek().is_none() {
+        return None;
+    }
+    let why = if able.any(|peer| peer.beat.file == config.fingerprint) {
+        "no replica could open it; see the replicas' logs, and `solocron check --probe`"
+    } else {
+        "no live replica has loaded this jobs.toml; reload them"
+    };
+    let message = format!("`{}` does not run: it has no record in the store, as {why}", job.spec.name);
+    Some(Trouble::of_job(job, Kind::NoRecord, message))
+}

@@ -1,0 +1,79 @@
+-- Invariant: ticks that the mark passed without deciding them stay known, so that a clock which was ahead takes none away.
+-- The leaps of the record, oldest first; each may be changed.
+local function leaps_of()
+  local leaps = {}
+  for after, to, untold in string.gmatch(record.leaps, '(%d+)%-(%d+)(!?)') do
+    leaps[#leaps + 1] = { after = number(after), to = number(to), told = untold == '' }
+  end
+  return leaps
+end
+
+local function keep_leaps(leaps)
+  local texts = {}
+  for _, leap in ipairs(leaps) do
+    if leap.after < leap.to then
+      texts[#texts + 1] = text(leap.after) .. '-' .. text(leap.to) .. (leap.told and '' or '!')
+    end
+  end
+  record.leaps = table.concat(texts, ' ')
+end
+
+-- The oldest of too many leaps is forgotten, and its ticks stay decided.
+local function add_leap(after, to, told)
+  if after >= to then return end
+  local leaps, at = leaps_of(), 1
+  while leaps[at] and leaps[at].after < after do at = at + 1 end
+  local before = leaps[at - 1]
+  if before and before.to == after and before.told == told then
+    -- One that goes on where another ended is one with it.
+    before.to = to
+  else
+    table.insert(leaps, at, { after = after, to = to, told = told })
+  end
+  if #leaps > KEPT_LEAPS then table.remove(leaps, 1) end
+  keep_leaps(leaps)
+end
+
+-- The ticks after one instant, up to another, were decided: they are no part of any leap.
+local function except(after, to)
+  local leaps = leaps_of()
+  record.leaps = ''
+  for _, leap in ipairs(leaps) do
+    add_leap(leap.after, math.min(leap.to, after), leap.told)
+    if leap.to > after then add_leap(math.max(leap.after, to), leap.to, leap.told) end
+  end
+end
+
+-- Whether the leap is open again: it lies ahead of every right clock below a mark that does, or did so before, until a later
+-- tick is decided.
+local function is_open(leap)
+  return not leap.told or record.mark > front and leap.to > front
+end
+
+-- The first leap that is open again, or the one that covers a tick.
+local function open_leap(tick)
+  if record.leaps == '' then return nil end
+  for _, leap in ipairs(leaps_of()) do
+    if is_open(leap) and (not tick or leap.after < tick and tick <= leap.to) then return leap end
+  end
+  return nil
+end
+
+-- Every tick up to there is decided: up to the mark, or the first leap that is open again.
+local function decided_mark()
+  local leap = record.schema <= SCHEMA and open_leap()
+  return leap and leap.after or record.mark
+end
+
+-- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
+local function reopen()
+  if record.mark <= front or record.leaps == '' then return end
+  local leaps = leaps_of()
+  for _, leap in ipairs(leaps) do
+    if leap.told and leap.to > front then
+      leap.told, changed = false, true
+      retracted[#retracted + 1] = leap
+    end
+  end
+  keep_leaps(leaps)
+end

@@ -1,0 +1,203 @@
+//! What somebody else writes to the cluster's keys: it costs no heartbeat, no other job, and no entry.
+
+use solocron::job::{JobName, Tick};
+use solocron::lease::{Answer, Claim, Request};
+use solocron::store::{RedisKeys, StoreError};
+
+use crate::cases::beat;
+use crate::support::redis_server::RedisServer;
+use crate::support::sample;
+use crate::world::{Replica, World, cluster, job};
+
+fn keys() -> RedisKeys {
+    RedisKeys::of(cluster())
+}
+
+/// Makes the key a string.
+fn spoil(server: &RedisServer, key: &str) {
+    assert_eq!(server.cli(&["SET", key, "spoilt"]), "OK");
+}
+
+/// Why a request about the job was refused.
+async fn refusal(replica: &Replica, job: &JobName, request: &Request) -> String {
+    match replica.store.submit(job, request).await {
+        Err(StoreError::Refused(why)) => why,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_field_that_is_none_of_ours_costs_no_heartbeat_and_goes_with_the_next() {
+    let world = World::redis();
+    let (replica, keys) = (world.replica().await, keys());
+    let (nodes, notices) = (keys.nodes(), keys.notices());
+    for (key, field, value) in [
+        (&notices, "zz", "abc"),
+        (&notices, "zz", "inf"),
+        (&notices, "zz", "-1"),
+        (&notices, "zz", "1.5"),
+        (&notices, "zz", "9007199254740991"),
+        (&notices, "zz", "99999999999999999999999999"),
+        (&nodes, "zz", "abc"),
+        (&nodes, "zz", "9007199254740991 {}"),
+    ] {
+        world.server().cli(&["HSET", key, field, value]);
+        replica.store.pulse(None).await.expect("a listener hears");
+        let pulse = replica.store.pulse(Some(&beat("a"))).await.expect("a pulse");
+        assert!(pulse.notices.is_empty() && pulse.peers.len() <= 1, "{value}: {pulse:?}");
+        assert_eq!(world.server().cli(&["HEXISTS", key, field]), "0", "{value} stays");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_text_and_what_is_no_heartbeat_is_passed_over() {
+    let world = World::redis();
+    let (replica, keys) = (world.replica().await, keys());
+    let now = replica.now().await.0;
+    for (key, value) in [(keys.notices(), format!("{now}000")), (keys.nodes(), format!("{now} \\255"))] {
+        let bytes = format!("return redis.call('HSET', KEYS[1], '\\255\\254', '{value}')");
+        assert_eq!(world.server().cli(&["EVAL", &bytes, "1", &key]), "1");
+    }
+    let copied = format!("{now} {}", serde_json::to_string(&beat("b")).expect("JSON"));
+    world.server().cli(&["HSET", &keys.nodes(), "not-b", &copied]);
+
+    let pulse = replica.store.pulse(Some(&beat("a"))).await.expect("a pulse");
+
+    assert!(pulse.notices.is_empty() && pulse.peers.is_empty(), "{pulse:?}");
+}
+
+#[tokio::test]
+async fn a_key_of_the_cluster_that_is_of_another_type_is_made_anew() {
+    let world = World::redis();
+    let (replica, keys) = (world.replica().await, keys());
+    replica.store.pulse(Some(&beat("a"))).await.expect("a pulse");
+    for key in [keys.nodes(), keys.notices()] {
+        spoil(world.server(), &key);
+        replica.store.pulse(None).await.expect("a listener hears");
+        replica.store.pulse(Some(&beat("a"))).await.expect("a pulse");
+        replica.store.announce(&job()).await.expect("announced");
+        let pulse = replica.store.pulse(Some(&beat("a"))).await.expect("a pulse");
+        assert_eq!((pulse.notices.len(), pulse.peers.len()), (1, 1), "{key}");
+    }
+    spoil(world.server(), &keys.jobs());
+    assert_eq!(replica.store.known(&[job()]).await, Ok(vec![true]), "that has the longer wait");
+    replica.store.enroll(&[job()]).await.expect("enrolled");
+    assert_eq!(world.server().cli(&["SMEMBERS", &keys.jobs()]), "j");
+}
+
+#[tokio::test]
+async fn a_run_whose_history_is_of_another_type_keeps_its_end_until_it_can_be_recorded() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let holding = replica.win().await;
+    let runs = keys().runs(&job());
+    spoil(world.server(), &runs);
+    let before = replica.record().await;
+    let finish = Request::Finish(sample::finish(&holding, &replica.era));
+
+    let why = refusal(&replica, &job(), &finish).await;
+
+    assert!(why.contains(&runs) && why.contains("WRONGTYPE") && why.contains("DEL"), "{why}");
+    assert_eq!(replica.record().await, before, "nothing is done by halves");
+    let renewed = replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await.answer;
+    assert_eq!(renewed, Answer::Renewed { stop: None });
+    world.server().cli(&["DEL", &runs]);
+    assert_eq!(replica.ask(finish).await.answer, Answer::Finished);
+    let entries = replica.store.history(&[job()], 10).await.expect("history").remove(0).1;
+    assert_eq!(entries.iter().map(|entry| entry.run).collect::<Vec<_>>(), [Some(holding.run)]);
+}
+
+#[tokio::test]
+async fn a_tick_that_cannot_have_its_entry_is_not_decided() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let (runs, server) = (keys().runs(&job()), world.server());
+    // Twice: without an entry before it, and with one that it would go on from.
+    for round in 0..2 {
+        spoil(server, &runs);
+        let before = replica.record().await;
+        let late = replica.claim(sample::PERIOD * (5 - 2 * round)).await;
+        let late = Request::Claim(Claim { prev: Some(Tick(before.mark)), ..late });
+        let why = refusal(&replica, &job(), &late).await;
+        assert!(why.contains(&runs), "{why}");
+        assert_eq!(replica.record().await, before, "round {round}");
+        server.cli(&["DEL", &runs]);
+        let answer = replica.ask(late).await.answer;
+        assert!(matches!(answer, Answer::Consumed(_)), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_is_none_refuses_its_own_job_alone_and_is_named() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let (state, server) = (keys().state(&job()), world.server());
+    let claim = Request::Claim(replica.claim(std::time::Duration::ZERO).await);
+    for (field, value) in [("mark", "abc"), ("until", "inf"), ("schema", "new"), ("fence", "1e5")] {
+        let before = server.cli(&["HGET", &state, field]);
+        server.cli(&["HSET", &state, field, value]);
+        let why = refusal(&replica, &job(), &claim).await;
+        assert!([&state, field, value].iter().all(|word| why.contains(word)), "{field}: {why}");
+        server.cli(&["HSET", &state, field, &before]);
+    }
+    spoil(server, &state);
+    let why = refusal(&replica, &job(), &claim).await;
+    assert!(why.contains(&state) && why.contains("WRONGTYPE") && why.contains("DEL"), "{why}");
+    let error = replica.store.records(&[job()]).await.expect_err("it is none").to_string();
+    assert!(error.contains(&state), "{error}");
+    let other = JobName::parse("other").expect("a good name");
+    let open = Request::Open(sample::open(replica.caller().await));
+    let replies = replica.store.submit_all(&[(job(), open.clone()), (other, open)]).await;
+    assert!(replies[0].is_err() && replies[1].is_ok(), "{replies:?}");
+}
+
+#[tokio::test]
+async fn a_mirror_of_another_type_is_replaced() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let lock = keys().lock(&job());
+    world.server().cli(&["RPUSH", &lock, "spoilt"]);
+
+    let holding = replica.win().await;
+
+    assert!(world.server().cli(&["GET", &lock]).contains(&holding.run.to_string()));
+    world.server().cli(&["DEL", &lock]);
+    world.server().cli(&["RPUSH", &lock, "spoilt"]);
+    let renew = Request::Renew(sample::renew(&holding, replica.now().await));
+    assert_eq!(replica.ask(renew).await.answer, Answer::Renewed { stop: None });
+    assert!(world.server().cli(&["GET", &lock]).contains(&holding.run.to_string()));
+    let finish = Request::Finish(sample::finish(&holding, &replica.era));
+    assert_eq!(replica.ask(finish).await.answer, Answer::Finished);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_tell_which_life_it_lives_is_refused_in_plain_words() {
+    // Without INFO; with something else under its name, as where a proxy answers it.
+    let mute: &[&str] = &["--rename-command", "INFO", ""];
+    let other: &[&str] = &["--rename-command", "INFO", "", "--rename-command", "PING", "INFO"];
+    for args in [mute, other] {
+        let server = RedisServer::start_with(args);
+        let url = solocron::config::RedisUrl::parse(&server.url()).expect("a good url");
+        let store = solocron::store::RedisStore::start(&url, cluster()).expect("a runtime");
+        solocron::store::Store::ready(&store).await.expect("a server");
+
+        let error = solocron::store::Store::pulse(&store, None).await.expect_err("without an era");
+
+        let StoreError::Refused(why) = &error else { panic!("{error:?}") };
+        assert!(why.contains("replication id") && why.contains("restart") && why.contains("INFO"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn an_entry_that_no_replica_wrote_is_named_with_its_id_and_costs_no_run() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let runs = keys().runs(&job());
+    world.server().cli(&["XADD", &runs, "7-0", "foo", "bar"]);
+
+    let error = replica.store.history(&[job()], 10).await.expect_err("it is no entry").to_string();
+    assert!(error.contains("job `j`") && error.contains(&format!("XDEL `{runs}` 7-0")), "{error}");
+    let holding = replica.win().await;
+    let finish = Request::Finish(sample::finish(&holding, &replica.era));
+    assert_eq!(replica.ask(finish).await.answer, Answer::Finished);
+}
