@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use crate::clock::{Clock, boot_id};
+use crate::clock::{Clock, boot_clock_lead, boot_id};
 use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
 use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store, StoreError, fail_from};
@@ -32,7 +32,7 @@ impl fmt::Debug for LocalStore {
 
 impl LocalStore {
     /// Starts without waiting for the file, which is opened, or made, by the first request that succeeds. Leases are
-    /// measured by `clock`'s boot time.
+    /// measured by `clock`'s boot time, as the machine itself has it.
     pub fn start(path: &Path, cluster: ClusterName, clock: Box<dyn Clock>) -> Result<Self, StoreError> {
         Self::start_with(Patience::OF_REPLICAS, path, cluster, clock)
     }
@@ -52,9 +52,12 @@ impl LocalStore {
         cluster: ClusterName,
         clock: Box<dyn Clock>,
     ) -> Result<Self, StoreError> {
-        let era =
-            boot_id().map_err(|error| StoreError::NotSent(format!("local store: no boot id: {error}")))?;
-        let worker = Worker::start(Desk { path: path.to_owned(), cluster, clock, era: Era(era), patience })?;
+        let failed =
+            |what: &str, error: std::io::Error| StoreError::NotSent(format!("local store: {what}: {error}"));
+        let era = Era(boot_id().map_err(|error| failed("no boot id", error))?);
+        let lead =
+            boot_clock_lead().map_err(|error| failed("the machine's boot clock is not known", error))?;
+        let worker = Worker::start(Desk { path: path.to_owned(), cluster, clock, lead, era, patience })?;
         Ok(Self { path: path.to_owned(), worker })
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct Desk {
     pub(super) path: PathBuf,
     pub(super) cluster: ClusterName,
     pub(super) clock: Box<dyn Clock>,
+    /// By how much the boot clock is ahead of that of processes in other time namespaces, in milliseconds.
+    pub(super) lead: i64,
     pub(super) era: Era,
     pub(super) patience: Patience,
 }
@@ -167,7 +169,7 @@ impl Desk {
         let boot = i64::try_from(self.clock.boot().0.as_millis()).unwrap_or(i64::MAX);
         Server {
             now: self.clock.utc(),
-            lease_now: LeaseInstant(boot),
+            lease_now: LeaseInstant(boot.saturating_sub(self.lead)),
             era: self.era.clone(),
             memory: Memory::Durable,
         }
