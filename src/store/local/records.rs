@@ -13,7 +13,7 @@ use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, St
 
 use super::file::Patience;
 use super::inspect::inspect;
-use super::worker::{Desk, Worker};
+use super::worker::{Access, Desk, Worker};
 
 /// Requests made at once that share a transaction at the most: it takes some 10 ms, which other replicas wait for.
 const BATCH: usize = 1_000;
@@ -64,7 +64,7 @@ impl LocalStore {
 
 impl Store for LocalStore {
     fn ready(&self) -> Answered<'_, ()> {
-        Box::pin(self.worker.ask(|_, _| Ok(())))
+        Box::pin(self.worker.read(|_, _| Ok(())))
     }
 
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply> {
@@ -73,7 +73,11 @@ impl Store for LocalStore {
             Request::Renew(renew) => renew.patience().min(self.worker.patience),
             _ => self.worker.patience,
         };
-        Box::pin(self.worker.ask_within(limit, move |tables, server| tables.decide(&job, &request, server)))
+        Box::pin(
+            self.worker.ask_within(limit, Access::Write, move |tables, server| {
+                tables.decide(&job, &request, server)
+            }),
+        )
     }
 
     fn submit_all<'a>(&'a self, requests: &'a [(JobName, Request)]) -> BoxFuture<'a, Vec<Replied>> {
@@ -81,7 +85,7 @@ impl Store for LocalStore {
             let mut replies = Vec::with_capacity(requests.len());
             for batch in requests.chunks(BATCH) {
                 let asked = batch.to_vec();
-                match self.worker.ask(move |tables, server| tables.decide_all(&asked, server)).await {
+                match self.worker.write(move |tables, server| tables.decide_all(&asked, server)).await {
                     Ok(decided) => replies.extend(decided),
                     Err(error) => {
                         fail_from(&mut replies, batch.len(), requests.len(), &error);
@@ -95,7 +99,8 @@ impl Store for LocalStore {
 
     fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse> {
         let beat = beat.cloned();
-        Box::pin(self.worker.ask(move |tables, server| {
+        let access = if beat.is_some() { Access::Write } else { Access::Read };
+        Box::pin(self.worker.ask_within(self.worker.patience, access, move |tables, server| {
             let peers = tables.peers(server.now)?;
             let forgot =
                 beat.as_ref().is_some_and(|beat| !peers.iter().any(|peer| peer.beat.node == beat.node));
@@ -109,27 +114,27 @@ impl Store for LocalStore {
 
     fn announce<'a>(&'a self, job: &'a JobName) -> Answered<'a, ()> {
         let job = job.clone();
-        Box::pin(self.worker.ask(move |tables, server| tables.announce(&job, server.now)))
+        Box::pin(self.worker.write(move |tables, server| tables.announce(&job, server.now)))
     }
 
     fn known<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<bool>> {
         let jobs = jobs.to_vec();
-        Box::pin(self.worker.ask(move |tables, _| jobs.iter().map(|job| tables.knows(job)).collect()))
+        Box::pin(self.worker.read(move |tables, _| jobs.iter().map(|job| tables.knows(job)).collect()))
     }
 
     fn enroll<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, ()> {
         let jobs = jobs.to_vec();
-        Box::pin(self.worker.ask(move |tables, _| jobs.iter().try_for_each(|job| tables.enroll(job))))
+        Box::pin(self.worker.write(move |tables, _| jobs.iter().try_for_each(|job| tables.enroll(job))))
     }
 
     fn records<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Record>>> {
         let jobs = jobs.to_vec();
-        Box::pin(self.worker.ask(move |tables, _| jobs.iter().map(|job| tables.record(job)).collect()))
+        Box::pin(self.worker.read(move |tables, _| jobs.iter().map(|job| tables.record(job)).collect()))
     }
 
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>> {
         let jobs = jobs.to_vec();
-        Box::pin(self.worker.ask(move |tables, _| {
+        Box::pin(self.worker.read(move |tables, _| {
             jobs.into_iter().map(|job| Ok((job.clone(), tables.entries(&job, newest)?))).collect()
         }))
     }
