@@ -108,6 +108,8 @@ async fn another_program_that_is_stopped_inside_of_a_write_is_named_and_let_alon
     let reader = another.replica().await;
     assert_eq!(reader.record().await, replica.record().await);
     assert!(reader.store.history(&[job()], 1).await.is_ok());
+    let concerns = reader.store.inspect().await.expect("a look at the disk");
+    assert!(concerns.iter().any(|concern| named(&concern.value)), "{concerns:?}");
     kill(pid, Signal::SIGCONT).expect("our child");
     stopped.expect_end();
     replica.win().await;

@@ -73,6 +73,11 @@ impl Blocker {
         })
     }
 
+    /// Whether it will not go on by itself.
+    pub(super) fn is_stopped(&self) -> bool {
+        matches!(self.state, State::Stopped | State::Traced)
+    }
+
     /// Continues the process, if it is stopped and of this very program. What it does then is what it would do whenever
     /// somebody else continued it: it ends its transaction, and stops runs whose deadlines are over.
     pub(super) fn wake(&self) -> bool {
