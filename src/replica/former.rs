@@ -112,10 +112,7 @@ impl Former {
 pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
     let job = former.job.clone();
     let elsewhere = former.elsewhere(shop.ledger.site());
-    let sure = match elsewhere {
-        None => make_sure(&shop, &former).await,
-        Some(why) => Err(why.to_owned()),
-    };
+    let sure = if let Some(why) = elsewhere { Err(why.to_owned()) } else { make_sure(&shop, &former).await };
     // Only now: until its replica was dead, it may have told that the run ended well.
     let record = last_record(&shop, &job).await;
     let is_over = elsewhere.is_some() && record.as_ref().is_some_and(|record| former.is_over_by(record));
@@ -163,12 +160,9 @@ async fn make_sure(shop: &Arc<Shop>, former: &Former) -> Result<(), String> {
     let left = sweep(former.run, SWEEP_LIMIT)
         .await
         .map_err(|error| format!("its processes cannot be looked for: {error}"))?;
-    match left.first() {
-        None => Ok(()),
-        Some(pid) => {
-            Err(format!("{} of its processes cannot be killed, process {pid} the first", left.len()))
-        }
-    }
+    left.first().map_or(Ok(()), |pid| {
+        Err(format!("{} of its processes cannot be killed, process {pid} the first", left.len()))
+    })
 }
 
 async fn is_held(shop: &Arc<Shop>, former: &Former) -> bool {
