@@ -110,9 +110,42 @@ pub fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
+/// By how many milliseconds this process's boot clock is ahead of the machine's own: not at all but in a time namespace.
+/// An error where the process is in another namespace than the kernel tells of.
+pub fn boot_clock_lead() -> io::Result<i64> {
+    let of = |name: &str| std::fs::read_link(format!("/proc/self/ns/{name}"));
+    let own = match of("time") {
+        // A kernel without time namespaces.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        own => own?,
+    };
+    // The file tells of the namespace of children, which older kernels let differ until a process forks.
+    if own != of("time_for_children")? {
+        return Err(io::Error::other("its time namespace is not that of its children: start it by a fork"));
+    }
+    let text = std::fs::read_to_string("/proc/self/timens_offsets")?;
+    lead_of(&text).ok_or_else(|| io::Error::other(format!("/proc/self/timens_offsets reads {text:?}")))
+}
+
+/// `boottime SECONDS NANOSECONDS`, in a line of its own; the nanoseconds count forward, also from negative seconds.
+fn lead_of(offsets: &str) -> Option<i64> {
+    let line = offsets.lines().find_map(|line| line.strip_prefix("boottime"))?;
+    let mut numbers = line.split_whitespace().map(str::parse::<i64>);
+    let (seconds, nanoseconds) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    seconds.checked_mul(1_000)?.checked_add(nanoseconds / 1_000_000)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_boot_clock_is_ahead_by_what_the_kernel_tells_of_the_time_namespace() {
+        assert_eq!(lead_of("monotonic 7 0\nboottime      100000   250000000\n"), Some(100_000_250));
+        assert_eq!(lead_of("monotonic 0 0\nboottime -2 999000000\n"), Some(-1_001));
+        assert_eq!(lead_of("monotonic 0 0\n"), None);
+        boot_clock_lead().expect("a namespace of one's own, or none");
+    }
 
     #[tokio::test]
     async fn waits_end_at_their_instant_and_not_before() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::job::{JobName, Outcome, Reason, RunId, UtcMillis, Verdict};
 use crate::lease::{Era, Finish, Holding, Record};
-use crate::run::{RunEntry, sweep};
+use crate::run::{RunEntry, Sign, Site, sweep};
 
 use super::event::{Event, RunRef};
 use super::note::Note;
@@ -32,11 +32,11 @@ pub(super) struct Former {
     /// What was noted of its lock.
     note: Option<Note>,
     /// The sign that it left among the run logs.
-    sign: Option<RunEntry>,
+    sign: Option<Sign>,
 }
 
 /// The former runs that notes and signs tell of.
-pub(super) fn formers(notes: &[(JobName, Note)], signs: Vec<RunEntry>) -> Vec<Former> {
+pub(super) fn formers(notes: &[(JobName, Note)], signs: Vec<Sign>) -> Vec<Former> {
     let note_of = |job: &JobName, run: RunId| {
         let is_it = |(of, note): &&(JobName, Note)| of == job && note.holding().run == run;
         notes.iter().find(is_it).map(|(_, note)| note.clone())
@@ -44,9 +44,9 @@ pub(super) fn formers(notes: &[(JobName, Note)], signs: Vec<RunEntry>) -> Vec<Fo
     let signed: Vec<Former> = signs
         .into_iter()
         .map(|sign| Former {
-            note: note_of(&sign.job, sign.run),
-            job: sign.job.clone(),
-            run: sign.run,
+            note: note_of(&sign.entry.job, sign.entry.run),
+            job: sign.entry.job.clone(),
+            run: sign.entry.run,
             sign: Some(sign),
         })
         .collect();
@@ -76,11 +76,14 @@ impl Former {
         grace + KILL_ALLOWANCE
     }
 
-    /// Whether its processes would be seen here: a state directory may have moved from one machine to another.
-    fn is_within_reach(&self, boot: &str) -> bool {
+    /// Why its processes might live and not be seen from here: a state folder may have been moved or copied, and the
+    /// original be in use.
+    fn elsewhere(&self, here: Option<&Site>) -> Option<&'static str> {
+        let by_sign = self.sign.as_ref().and_then(|sign| sign.elsewhere);
         match &self.note {
-            Some(Note::Running { boot: its, .. }) => its == boot && !boot.is_empty(),
-            Some(Note::Ended(_)) | None => true,
+            Some(Note::Running { site, .. }) => Site::difference(site.as_ref(), here).or(by_sign),
+            Some(Note::Ended(_)) => None,
+            None => by_sign,
         }
     }
 
@@ -99,7 +102,7 @@ impl Former {
         let told = record.filter(|record| !record.is_running()).and_then(|record| record.last);
         let started = match (&self.note, &self.sign) {
             (Some(note), _) => note.holding().started,
-            (None, sign) => sign.as_ref().map_or(UtcMillis(0), |sign| sign.started),
+            (None, sign) => sign.as_ref().map_or(UtcMillis(0), |sign| sign.entry.started),
         };
         (told.unwrap_or(lost), record.and_then(|record| record.ended).unwrap_or(started))
     }
@@ -108,13 +111,12 @@ impl Former {
 /// Makes sure that nothing of a former run is left, and then notes how it ended. Returns its job.
 pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
     let job = former.job.clone();
+    let elsewhere = former.elsewhere(shop.ledger.site());
+    let sure = if let Some(why) = elsewhere { Err(why.to_owned()) } else { make_sure(&shop, &former).await };
+    // Only now: until its replica was dead, it may have told that the run ended well.
     let record = last_record(&shop, &job).await;
-    let sure = match former.is_within_reach(shop.ledger.boot()) {
-        true => make_sure(&shop, &former).await,
-        false if record.as_ref().is_some_and(|record| former.is_over_by(record)) => Ok(()),
-        false => Err("it was started on another machine, or before this one was".to_owned()),
-    };
-    if let Err(why) = sure {
+    let is_over = elsewhere.is_some() && record.as_ref().is_some_and(|record| former.is_over_by(record));
+    if let Some(why) = sure.err().filter(|_| !is_over) {
         shop.events.tell(Event::FormerRunLeft { job: job.clone(), run: former.run, why });
         return job;
     }
@@ -122,14 +124,20 @@ pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
     if let Some(Note::Running { holding, era, .. }) = former.note {
         let (run, took) = (RunRef::of(&job, &holding), ended.since(holding.started));
         // Of its attempts the sign tells the first.
-        let attempt = former.sign.as_ref().map_or(holding.tries, |sign| sign.attempt);
-        shop.ledger.keep(&job, Note::Ended(cut_short(holding, era, (attempt, verdict), ended))).await;
+        let attempt = former.sign.as_ref().map_or(holding.tries, |sign| sign.entry.attempt);
+        match elsewhere {
+            None => {
+                shop.ledger.keep(&job, Note::Ended(cut_short(holding, era, (attempt, verdict), ended))).await
+            }
+            // The store has its end from somebody who knew.
+            Some(_) => shop.ledger.forget_run(&job, former.run).await,
+        }
         let (exit_code, signal, error) = (None, None, None);
         shop.events.tell(Event::RunEnded { run, attempt, verdict, exit_code, signal, took, error });
     }
-    if let Some(sign) = former.sign {
+    if let Some(Sign { entry, .. }) = former.sign {
         let Verdict { outcome, reason } = verdict;
-        let entry = RunEntry { outcome, reason, finished: Some(ended.max(sign.started)), ..sign };
+        let entry = RunEntry { outcome, reason, finished: Some(ended.max(entry.started)), ..entry };
         shop.logs.bury(&entry).await;
     }
     job
@@ -152,12 +160,9 @@ async fn make_sure(shop: &Arc<Shop>, former: &Former) -> Result<(), String> {
     let left = sweep(former.run, SWEEP_LIMIT)
         .await
         .map_err(|error| format!("its processes cannot be looked for: {error}"))?;
-    match left.first() {
-        None => Ok(()),
-        Some(pid) => {
-            Err(format!("{} of its processes cannot be killed, process {pid} the first", left.len()))
-        }
-    }
+    left.first().map_or(Ok(()), |pid| {
+        Err(format!("{} of its processes cannot be killed, process {pid} the first", left.len()))
+    })
 }
 
 async fn is_held(shop: &Arc<Shop>, former: &Former) -> bool {
@@ -195,8 +200,8 @@ mod tests {
         JobName::parse("j").expect("name")
     }
 
-    fn sign(holding: &Holding) -> RunEntry {
-        RunEntry {
+    fn sign(holding: &Holding) -> Sign {
+        let entry = RunEntry {
             job: job(),
             tick: holding.tick,
             tick_ms: holding.tick,
@@ -213,7 +218,8 @@ mod tests {
             finished: None,
             tail: None,
             log: None,
-        }
+        };
+        Sign { entry, elsewhere: None }
     }
 
     fn record(holding: &Holding, phase: Phase) -> Record {
@@ -276,12 +282,18 @@ mod tests {
 
     #[test]
     fn a_run_of_another_machine_or_of_before_a_reboot_is_over_only_when_the_store_says_so() {
-        let former = former(running(1));
-        assert!(former.is_within_reach("b1") && !former.is_within_reach("b2") && !former.is_within_reach(""));
-        let holding = former.note.as_ref().map(Note::holding).expect("a note");
-        assert!(!former.is_over_by(&record(holding, Phase::Running)));
-        assert!(former.is_over_by(&record(holding, Phase::Idle)));
-        let of_another = Holding { run: RunId::new(), ..holding.clone() };
+        let another = tempfile::tempfile().expect("a temporary file");
+        let mut former = former(running(1));
+        let Some(Note::Running { site, .. }) = &former.note else { unreachable!("it was made so") };
+        let (here, another) = (site.clone(), Site::of(&another));
+        assert_eq!(former.elsewhere(here.as_ref()), None);
+        assert!(former.elsewhere(another.as_ref()).is_some() && former.elsewhere(None).is_some());
+        let holding = former.note.as_ref().map(Note::holding).expect("a note").clone();
+        former.sign = Some(Sign { elsewhere: Some("a copy"), ..sign(&holding) });
+        assert_eq!(former.elsewhere(here.as_ref()), Some("a copy"));
+        assert!(!former.is_over_by(&record(&holding, Phase::Running)));
+        assert!(former.is_over_by(&record(&holding, Phase::Idle)));
+        let of_another = Holding { run: RunId::new(), ..holding };
         assert!(former.is_over_by(&record(&of_another, Phase::Running)));
     }
 }

@@ -113,7 +113,7 @@ impl Keeper {
             (Arc::clone(&self.shop), &self.grant, self.line.clone(), self.run.clone());
         let (sent, launch) = (grant.sent, grant.launch.clone());
         let identity = launch.identity.clone();
-        let note = Note::running(&grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.boot());
+        let note = Note::running(&grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.site());
         shop.ledger.put(&identity.job, note);
         let attempts = Attempts {
             shop: Arc::clone(&shop),

@@ -2,7 +2,8 @@
 //! forgot, finds it. No error of a file stops a run: it is said once, and may cost the job one lease after a crash.
 //!
 //! ```text
-//! STATE_DIR/leases/CLUSTER/NODE/JOB.json    one note per job, one line; folders 0750, files 0640
+//! STATE_DIR/leases/CLUSTER/NODE/JOB.json       one note per job, one line; folders 0750, files 0640
+//! STATE_DIR/leases/CLUSTER/NODE/replica.lock   locked by the replica as long as it lives
 //! ```
 //!
 //! A note is written over the one before, and nothing is synced: some 10 µs, where a file renamed into its place took
@@ -16,14 +17,14 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::clock::boot_id;
 use crate::job::{ClusterName, JobName, NodeName, RunId};
-use crate::run::Disk;
+use crate::run::{Disk, Site};
 
 use super::note::{Note, NoteError};
+use super::tenure::{FolderTaken, Tenure};
 
 /// A longer file is none of ours. The tail is at most 4 KiB, which JSON may write six times as long.
 pub(super) const MAX_BYTES: usize = 64 * 1024;
@@ -42,8 +43,8 @@ struct Book {
     /// Nothing is written where there is none.
     folder: Option<PathBuf>,
     store: String,
-    /// This life of this machine; empty where the kernel does not tell.
-    boot: String,
+    /// What keeps others of this name out of the folder, once it is held.
+    tenure: OnceLock<Tenure>,
     pages: Mutex<BTreeMap<JobName, Arc<Page>>>,
     /// Whether the last write failed: said once, not each time.
     broken: AtomicBool,
@@ -76,15 +77,31 @@ impl Ledger {
     }
 
     fn at(folder: Option<PathBuf>, store: String) -> Self {
-        let boot = boot_id().unwrap_or_default();
-        let (pages, broken) = (Mutex::default(), AtomicBool::new(false));
-        let book = Arc::new(Book { folder, store, boot, pages, broken });
+        let (tenure, pages, broken) = (OnceLock::new(), Mutex::default(), AtomicBool::new(false));
+        let book = Arc::new(Book { folder, store, tenure, pages, broken });
         Self { disk: Disk::default(), book }
     }
 
-    /// Which life of which machine this is.
-    pub(super) fn boot(&self) -> &str {
-        &self.book.boot
+    /// Takes the notes over, for as long as this process lives. An error says which other process has them. Where the disk
+    /// cannot tell, nobody is kept out, and no later life believes what is noted of runs that go on.
+    pub async fn take_over(&self) -> Result<(), FolderTaken> {
+        let Some(folder) = self.book.folder.as_deref().filter(|_| self.book.tenure.get().is_none()) else {
+            return Ok(());
+        };
+        match Tenure::begin(&self.disk, folder).await? {
+            Ok(tenure) => drop(self.book.tenure.set(tenure)),
+            Err(error) => {
+                let folder = folder.display();
+                tracing::warn!(%folder, %error,
+                    "notes of locks cannot be kept from others: after a crash of this replica their jobs wait one lease");
+            }
+        }
+        Ok(())
+    }
+
+    /// Where this replica notes what it runs, if nobody else can.
+    pub(super) fn site(&self) -> Option<&Site> {
+        self.book.tenure.get()?.site.as_ref()
     }
 
     /// Notes this of the job, unless a lock that was granted later is noted; when this returns, it is on disk, if that

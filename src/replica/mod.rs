@@ -22,6 +22,8 @@ mod event;
 mod events;
 mod files;
 mod former;
+#[cfg(test)]
+mod former_tests;
 mod grant;
 mod guest;
 mod heartbeat;
@@ -61,6 +63,7 @@ mod shop;
 mod simulation;
 mod stages;
 mod standing;
+mod tenure;
 mod vacancy;
 mod watch;
 
@@ -78,3 +81,4 @@ pub use memory::{Known, Learned, Memory, Reading};
 pub use orders::order_waits;
 pub use roster::{LIVE_FOR, Roster};
 pub use standing::Standing;
+pub use tenure::FolderTaken;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Tick, UtcMillis, Verdict};
 use crate::lease::{Era, Finish, Holding, ScheduleHash};
+use crate::run::Site;
 
 /// The shape of a note. One of another shape is not read.
 const SCHEMA: u32 = 1;
@@ -22,18 +23,18 @@ pub(super) enum Note {
         era: Era,
         /// Between SIGTERM and SIGKILL when the replica is gone.
         loss_grace: Duration,
-        /// Which life of which machine it goes on in.
-        boot: String,
+        /// Where it goes on, if that is known.
+        site: Option<Site>,
     },
     /// Its run has ended: the finish as it was last sent.
     Ended(Finish),
 }
 
 impl Note {
-    /// A run goes on under a lock granted in `era`, in this life of this machine.
-    pub(super) fn running(holding: &Holding, era: &Era, loss_grace: Duration, boot: &str) -> Self {
-        let (holding, era, boot) = (holding.clone(), era.clone(), boot.to_owned());
-        Self::Running { holding, era, loss_grace, boot }
+    /// A run goes on here, under a lock granted in `era`.
+    pub(super) fn running(holding: &Holding, era: &Era, loss_grace: Duration, site: Option<&Site>) -> Self {
+        let (holding, era, site) = (holding.clone(), era.clone(), site.cloned());
+        Self::Running { holding, era, loss_grace, site }
     }
 
     /// The lock.
@@ -47,8 +48,8 @@ impl Note {
     /// The note as stored, for this store.
     pub(super) fn to_text(&self, store: &str) -> Vec<u8> {
         let (era, running, end) = match self {
-            Self::Running { era, loss_grace, boot, .. } => {
-                (era, Some(Running { loss_grace_ms: millis(*loss_grace), boot: boot.clone() }), None)
+            Self::Running { era, loss_grace, site, .. } => {
+                (era, Some(Running { loss_grace_ms: millis(*loss_grace), site: site.clone() }), None)
             }
             Self::Ended(finish) => (&finish.era, None, Some(End::of(finish))),
         };
@@ -129,7 +130,9 @@ struct Stored {
 #[derive(Default, Serialize, Deserialize)]
 struct Running {
     loss_grace_ms: u64,
-    boot: String,
+    /// Earlier releases did not note it.
+    #[serde(default)]
+    site: Option<Site>,
 }
 
 /// How the run ended; absent while it goes on.
@@ -162,8 +165,8 @@ impl Stored {
         match self.end {
             Some(end) => Note::Ended(end.into_finish(holding, era)),
             None => {
-                let Running { loss_grace_ms, boot } = self.running.unwrap_or_default();
-                Note::Running { holding, era, loss_grace: Duration::from_millis(loss_grace_ms), boot }
+                let Running { loss_grace_ms, site } = self.running.unwrap_or_default();
+                Note::Running { holding, era, loss_grace: Duration::from_millis(loss_grace_ms), site }
             }
         }
     }
@@ -222,7 +225,8 @@ pub(super) mod tests {
     }
 
     pub(in crate::replica) fn running(fence: i64) -> Note {
-        Note::running(&holding(fence), &Era("e1".into()), Duration::from_secs(5), "b1")
+        let site = Site::of(&tempfile::tempfile().expect("a temporary file"));
+        Note::running(&holding(fence), &Era("e1".into()), Duration::from_secs(5), site.as_ref())
     }
 
     pub(in crate::replica) fn ended(holding: Holding, tail: &str) -> Note {

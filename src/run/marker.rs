@@ -6,9 +6,31 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::entry::RunEntry;
 use super::log_file;
+use super::site::Site;
 use crate::job::{Outcome, Reason, Verdict};
+
+/// A sign as its file has it.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    #[serde(flatten)]
+    entry: RunEntry,
+    /// Where it was put up: a copy of it is locked by nobody. Earlier releases told nothing of that.
+    #[serde(default)]
+    site: Option<Site>,
+}
+
+/// A sign that is up.
+#[derive(Debug, Clone)]
+pub struct Sign {
+    /// The run.
+    pub entry: RunEntry,
+    /// Why the run may go on although nobody here is at it; nothing where the sign was put up right here.
+    pub elsewhere: Option<&'static str>,
+}
 
 /// The sign of a run of this process.
 #[derive(Debug)]
@@ -24,7 +46,8 @@ impl Marker {
         let unseen = path.with_extension("running-new");
         let mut file = log_file::options().open(&unseen)?;
         file.lock()?;
-        let put_up = file.write_all(&serde_json::to_vec(entry)?).and_then(|()| fs::rename(&unseen, &path));
+        let stored = Stored { entry: entry.clone(), site: Site::of(&file) };
+        let put_up = file.write_all(&serde_json::to_vec(&stored)?).and_then(|()| fs::rename(&unseen, &path));
         if let Err(error) = put_up {
             // The first error is the one to tell.
             let _ = fs::remove_file(&unseen);
@@ -53,13 +76,12 @@ pub(super) fn is_live(path: &Path) -> bool {
 }
 
 /// Reads a sign, whose run goes on or was interrupted with its replica; `None` if there is none to be read.
-pub(super) fn read(path: &Path) -> Option<RunEntry> {
+pub(super) fn read(path: &Path) -> Option<Sign> {
     let file = File::open(path).ok()?;
-    let entry: RunEntry = serde_json::from_reader(io::BufReader::new(&file)).ok()?;
+    let Stored { entry, site } = serde_json::from_reader(io::BufReader::new(&file)).ok()?;
+    let elsewhere = Site::difference(site.as_ref(), Site::of(&file).as_ref());
     let left_behind = !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    Some(if left_behind {
-        entry.with(Verdict::because(Outcome::Interrupted, Reason::NodeLost))
-    } else {
-        entry
-    })
+    let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
+    let entry = if left_behind { entry.with(lost) } else { entry };
+    Some(Sign { entry, elsewhere })
 }

@@ -14,7 +14,7 @@ use super::entry::RunEntry;
 use super::error::RunError;
 use super::journal::Journal;
 use super::launch::Identity;
-use super::marker::{self, Marker};
+use super::marker::{self, Marker, Sign};
 use super::retention::{LogRetention, plan};
 use super::run_files;
 use super::run_log::RunLog;
@@ -149,10 +149,10 @@ impl RunLogs {
 
     /// The runs of this replica whose sign is up: those that go on, and those that a former life of it left behind.
     /// Blocks on files.
-    pub fn marked(&self, node: &NodeName) -> Vec<RunEntry> {
-        let mut entries = self.signs(&run_files::jobs(&self.state_dir));
-        entries.retain(|entry| entry.node == *node);
-        entries
+    pub fn marked(&self, node: &NodeName) -> Vec<Sign> {
+        let mut signs = self.signs(&run_files::jobs(&self.state_dir));
+        signs.retain(|sign| sign.entry.node == *node);
+        signs
     }
 
     /// Notes how a run ended whose replica did not live to do so, and takes down its sign.
@@ -178,17 +178,17 @@ impl RunLogs {
 
     /// The job's newest run on this node, running or ended. Blocks on files.
     pub fn last_run(&self, job: &JobName) -> Result<Option<RunEntry>, RunError> {
-        let running = self.signs(std::slice::from_ref(job));
+        let running = self.signs(std::slice::from_ref(job)).into_iter().map(|sign| sign.entry);
         let ended = self.journal.entries()?.filter(|entry| entry.job == *job);
         // Of equals the last wins: the journal knows better than a sign how a run ended.
-        Ok(running.into_iter().chain(ended).max_by_key(|entry| (entry.started, entry.run)))
+        Ok(running.chain(ended).max_by_key(|entry| (entry.started, entry.run)))
     }
 
     /// A run on this node, running or ended. Blocks on files.
     pub fn find(&self, run: RunId) -> Result<Option<RunEntry>, RunError> {
-        let running = self.signs(&run_files::jobs(&self.state_dir));
+        let running = self.signs(&run_files::jobs(&self.state_dir)).into_iter().map(|sign| sign.entry);
         let ended = self.journal.entries()?;
-        Ok(running.into_iter().chain(ended).filter(|entry| entry.run == run).last())
+        Ok(running.chain(ended).filter(|entry| entry.run == run).last())
     }
 
     /// Whether a replica of this machine is at the run. Asks for one lock: cheap enough to be asked again and again.
@@ -232,10 +232,12 @@ impl RunLogs {
 
     /// The runs of these jobs that go on, or whose replica crashed. To be read before the journal: a run that finishes
     /// meanwhile is then found in both, and never in neither.
-    fn signs(&self, jobs: &[JobName]) -> Vec<RunEntry> {
+    fn signs(&self, jobs: &[JobName]) -> Vec<Sign> {
         let files = jobs.iter().flat_map(|job| run_files::list_job(&self.state_dir, job));
         let paths = files.map(|files| run_files::path(&self.state_dir, (&files.job, files.run), "running"));
-        paths.filter_map(|path| marker::read(&path)).map(|entry| self.with_log(entry)).collect()
+        let signs = paths.filter_map(|path| marker::read(&path));
+        let signs = signs.map(|sign| Sign { entry: self.with_log(sign.entry), ..sign });
+        signs.collect()
     }
 
     /// With the log, if there is one by now.

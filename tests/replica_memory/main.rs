@@ -1,6 +1,7 @@
 //! What a replica remembers when it is killed, and when its store forgets or is full: real processes, a real
 //! redis-server, and jobs that go on until somebody ends them.
 
+mod copies;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;
@@ -104,25 +105,7 @@ fn a_former_run_of_a_job_that_is_gone_from_the_file_is_ended_and_forgotten() {
 }
 
 #[test]
-fn a_run_that_may_still_go_on_is_left_to_its_lease() {
-    let scene = Stage::new(&LONG.replace("shell", "lease = \"15s\"\nshell"));
-    let mut first = start(&scene, "local", &[]);
-    let run = run_of(&first.wait_for_event("run started"));
-    first.wait_for_event("lock renewed");
-
-    // Under the same name and in the same folder, while the first is alive.
-    let mut second = start(&scene, "local", &[]);
-    let left =
-        second.wait_for_event("run of a former life may still go on: its job waits for its lease to end");
-
-    assert_eq!((run_of(&left), &left["level"]), (run, &"WARN".into()));
-    first.wait_for_event("lock renewed");
-    assert!(!alive(run).is_empty());
-    assert_eq!(history(&scene, "local", run)[0]["outcome"], "running");
-}
-
-#[test]
-fn so_is_a_run_of_another_machine_or_of_before_a_reboot() {
+fn a_run_of_another_machine_or_of_before_a_reboot_is_left_to_its_lease() {
     let server = RedisServer::start();
     let scene = Stage::new(LONG);
     let run = killed_in_mid_run(&scene, &server.url());

@@ -5,6 +5,8 @@ mod batch;
 mod cases;
 mod frozen;
 mod local;
+mod local_blocked;
+mod local_time;
 mod operator;
 mod redis;
 mod redis_access;

@@ -104,7 +104,7 @@ impl Keep {
             holding: self.holding.clone(),
             era: self.era.clone(),
             loss_grace: self.hold.loss_grace(),
-            boot: String::new(),
+            site: None,
         }
     }
 

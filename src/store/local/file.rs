@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::statfs::{self, FsType};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
+use crate::job::format_duration;
 use crate::store::StoreError;
+
+use super::blocker::Blocker;
 
 /// How long a process waits for others and for the disk.
 #[derive(Debug, Clone, Copy)]
@@ -16,16 +19,21 @@ pub(super) struct Patience {
     pub(super) transaction: Duration,
     /// An answer: longer than a transaction waits.
     pub(super) answer: Duration,
+    /// Whether a process of this program that is stopped inside of a transaction is continued.
+    pub(super) wakes: bool,
 }
+
+/// A transaction that has waited so long for others looks who they are.
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 impl Patience {
     /// Of replicas: leases do not wait, and all that is asked is asked again.
     pub(super) const OF_REPLICAS: Self =
-        Self { transaction: Duration::from_secs(2), answer: Duration::from_secs(4) };
+        Self { transaction: Duration::from_secs(2), answer: Duration::from_secs(4), wakes: true };
 
-    /// Of commands that people give, who would have to give them again.
+    /// Of commands that people give, who would have to give them again. Looking at a cluster changes nothing in it.
     pub(super) const OF_PEOPLE: Self =
-        Self { transaction: Duration::from_secs(10), answer: Duration::from_secs(12) };
+        Self { transaction: Duration::from_secs(10), answer: Duration::from_secs(12), wakes: false };
 }
 
 /// Each time another replica got in between; more than a machine has replicas.
@@ -55,10 +63,55 @@ impl File {
         Ok(Self { connection, path: path.to_owned(), identity: identity(path) })
     }
 
+    /// Begins a transaction that only reads. It waits for nobody, and sees what was committed before.
+    pub(super) fn begin_to_read(&self) -> rusqlite::Result<Transaction<'_>> {
+        let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)?;
+        // SQLite begins with the first look.
+        transaction.pragma_query_value(None, "schema_version", |_| Ok(()))?;
+        Ok(transaction)
+    }
+
+    /// Begins a transaction that writes, once others that write have ended theirs.
+    pub(super) fn begin_to_write(&self, patience: Patience) -> Result<Transaction<'_>, StoreError> {
+        let begin = |limit: Duration| {
+            self.connection.busy_timeout(limit)?;
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
+        };
+        let first = begin(LOOK_AFTER);
+        if !first.as_ref().is_err_and(is_busy) {
+            return first.map_err(refused);
+        }
+        if let Some(blocker) = Blocker::of(&self.path).filter(|blocker| patience.wakes && blocker.wake()) {
+            tracing::warn!(%blocker, "everybody waited for a process to end its write: it is continued");
+        }
+        begin(patience.transaction.saturating_sub(LOOK_AFTER)).map_err(|error| match is_busy(&error) {
+            true => StoreError::Refused(format!("local store: {}", busy(&self.path, patience))),
+            false => refused(error),
+        })
+    }
+
     /// Whether other replicas that open the path find this file. One that was deleted or replaced is nobody's but
     /// ours: what it says about locks is worth nothing.
     pub(super) fn is_still_there(&self) -> bool {
         self.identity[0].is_some() && identity(&self.path) == self.identity
+    }
+}
+
+/// The store did not perform a request.
+pub(super) fn refused(error: rusqlite::Error) -> StoreError {
+    StoreError::Refused(format!("local store: {error}"))
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+}
+
+/// Why the file cannot be written: another process does not end its write.
+fn busy(path: &Path, patience: Patience) -> String {
+    let others = format!("another replica has been writing for {}", format_duration(patience.transaction));
+    match Blocker::of(path) {
+        Some(blocker) => format!("{others}: {blocker}"),
+        None => format!("{others}; is the disk too busy, or a process of another container stopped?"),
     }
 }
 
@@ -80,7 +133,10 @@ fn connect(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
         StoreError::NotSent(format!("local store {shown}: cannot make its folder: {error}"))
     })?;
     refuse_remote(folder)?;
-    let failed = |error: rusqlite::Error| StoreError::NotSent(format!("local store {shown}: {error}"));
+    let failed = |error: rusqlite::Error| {
+        let why = if is_busy(&error) { busy(path, patience) } else { error.to_string() };
+        StoreError::NotSent(format!("local store {shown}: {why}"))
+    };
     let connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(patience.transaction).map_err(failed)?;
     switch_to_wal(&connection).map_err(failed)?;
@@ -95,7 +151,7 @@ fn connect(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
 fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     for _ in 1..SWITCH_ATTEMPTS {
         match connection.pragma_update(None, "journal_mode", "WAL") {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+            Err(error) if is_busy(&error) => {
                 // That it waited is all that is wanted of it.
                 let _ = connection.execute_batch("BEGIN IMMEDIATE; COMMIT");
             }

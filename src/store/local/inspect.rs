@@ -8,6 +8,7 @@ use nix::unistd::{AccessFlags, access};
 use crate::store::Concern;
 use crate::store::concern::shown_bytes;
 
+use super::blocker::Blocker;
 use super::file::refuse_remote;
 
 /// Records and history of a thousand jobs fit in well below this.
@@ -28,6 +29,12 @@ pub(super) fn inspect(path: &Path) -> Vec<Concern> {
             .map(|error| Concern::error("the file is not on a disk of this machine", error.to_string())),
     );
     concerns.extend(writable(path, folder));
+    let stopped = Blocker::of(path).filter(Blocker::is_stopped);
+    concerns.extend(
+        stopped.map(|blocker| {
+            Concern::error("nobody can write the file, and so no job runs", blocker.to_string())
+        }),
+    );
     concerns.push(space(folder));
     concerns
 }

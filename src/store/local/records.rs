@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use crate::clock::{Clock, boot_id};
+use crate::clock::{Clock, boot_clock_lead, boot_id};
 use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
 use crate::store::{
@@ -15,7 +15,7 @@ use crate::store::{
 
 use super::file::Patience;
 use super::inspect::inspect;
-use super::worker::{Desk, Worker};
+use super::worker::{Access, Desk, Worker};
 
 /// Requests made at once that share a transaction at the most: it takes some 10 ms, which other replicas wait for.
 const BATCH: usize = 1_000;
@@ -34,7 +34,7 @@ impl fmt::Debug for LocalStore {
 
 impl LocalStore {
     /// Starts without waiting for the file, which is opened, or made, by the first request that succeeds. Leases are
-    /// measured by `clock`'s boot time.
+    /// measured by `clock`'s boot time, as the machine itself has it.
     pub fn start(path: &Path, cluster: ClusterName, clock: Box<dyn Clock>) -> Result<Self, StoreError> {
         Self::start_with(Patience::OF_REPLICAS, path, cluster, clock)
     }
@@ -54,16 +54,19 @@ impl LocalStore {
         cluster: ClusterName,
         clock: Box<dyn Clock>,
     ) -> Result<Self, StoreError> {
-        let era =
-            boot_id().map_err(|error| StoreError::NotSent(format!("local store: no boot id: {error}")))?;
-        let worker = Worker::start(Desk { path: path.to_owned(), cluster, clock, era: Era(era), patience })?;
+        let failed =
+            |what: &str, error: std::io::Error| StoreError::NotSent(format!("local store: {what}: {error}"));
+        let era = Era(boot_id().map_err(|error| failed("no boot id", error))?);
+        let lead =
+            boot_clock_lead().map_err(|error| failed("the machine's boot clock is not known", error))?;
+        let worker = Worker::start(Desk { path: path.to_owned(), cluster, clock, lead, era, patience })?;
         Ok(Self { path: path.to_owned(), worker })
     }
 }
 
 impl Store for LocalStore {
     fn ready(&self) -> Answered<'_, ()> {
-        Box::pin(self.worker.ask(|_, _| Ok(())))
+        Box::pin(self.worker.read(|_, _| Ok(())))
     }
 
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply> {
@@ -72,7 +75,11 @@ impl Store for LocalStore {
             Request::Renew(renew) => renew.patience().min(self.worker.patience),
             _ => self.worker.patience,
         };
-        Box::pin(self.worker.ask_within(limit, move |tables, server| tables.decide(&job, &request, server)))
+        Box::pin(
+            self.worker.ask_within(limit, Access::Write, move |tables, server| {
+                tables.decide(&job, &request, server)
+            }),
+        )
     }
 
     fn submit_all<'a>(&'a self, requests: &'a [(JobName, Request)]) -> BoxFuture<'a, Vec<Replied>> {
@@ -80,7 +87,7 @@ impl Store for LocalStore {
             let mut replies = Vec::with_capacity(requests.len());
             for batch in requests.chunks(BATCH) {
                 let asked = batch.to_vec();
-                match self.worker.ask(move |tables, server| tables.decide_all(&asked, server)).await {
+                match self.worker.write(move |tables, server| tables.decide_all(&asked, server)).await {
                     Ok(decided) => replies.extend(decided),
                     Err(error) => {
                         fail_from(&mut replies, batch.len(), requests.len(), &error);
@@ -94,7 +101,8 @@ impl Store for LocalStore {
 
     fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse> {
         let beat = beat.cloned();
-        Box::pin(self.worker.ask(move |tables, server| {
+        let access = if beat.is_some() { Access::Write } else { Access::Read };
+        Box::pin(self.worker.ask_within(self.worker.patience, access, move |tables, server| {
             let peers = tables.peers(server.now)?;
             if let Some(beat) = beat {
                 tables.mark(&Marker::fresh())?;
@@ -108,27 +116,27 @@ impl Store for LocalStore {
 
     fn announce<'a>(&'a self, job: &'a JobName) -> Answered<'a, ()> {
         let job = job.clone();
-        Box::pin(self.worker.ask(move |tables, server| tables.announce(&job, server.now)))
+        Box::pin(self.worker.write(move |tables, server| tables.announce(&job, server.now)))
     }
 
     fn known<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<bool>> {
         let jobs = jobs.to_vec();
-        Box::pin(self.worker.ask(move |tables, _| jobs.iter().map(|job| tables.knows(job)).collect()))
+        Box::pin(self.worker.read(move |tables, _| jobs.iter().map(|job| tables.knows(job)).collect()))
     }
 
     fn enroll<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, ()> {
         let jobs = jobs.to_vec();
-        Box::pin(self.worker.ask(move |tables, _| jobs.iter().try_for_each(|job| tables.enroll(job))))
+        Box::pin(self.worker.write(move |tables, _| jobs.iter().try_for_each(|job| tables.enroll(job))))
     }
 
     fn records<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Record>>> {
         let jobs = jobs.to_vec();
-        Box::pin(self.worker.ask(move |tables, _| jobs.iter().map(|job| tables.record(job)).collect()))
+        Box::pin(self.worker.read(move |tables, _| jobs.iter().map(|job| tables.record(job)).collect()))
     }
 
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>> {
         let jobs = jobs.to_vec();
-        Box::pin(self.worker.ask(move |tables, _| {
+        Box::pin(self.worker.read(move |tables, _| {
             jobs.into_iter().map(|job| Ok((job.clone(), tables.entries(&job, newest)?))).collect()
         }))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::job::{ClusterName, JobName, UtcMillis};
 use crate::lease::{Decision, Entry, FieldError, Record, Reply, Request, Server, decide};
@@ -250,11 +250,6 @@ impl Tables<'_> {
             .execute(params![self.cluster.as_str(), job.as_str()])?;
         Ok(())
     }
-}
-
-/// Begins a transaction that writes: others that write wait for its end.
-pub(super) fn begin(connection: &Connection) -> rusqlite::Result<Transaction<'_>> {
-    Transaction::new_unchecked(connection, rusqlite::TransactionBehavior::Immediate)
 }
 
 fn entry(job: &JobName, text: &str) -> Result<Entry, TableError> {

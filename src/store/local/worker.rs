@@ -1,10 +1,10 @@
-//! The thread that owns the SQLite connection: requests that arrive together share one transaction and one sync.
+//! The thread that owns the SQLite connection: requests that write and arrive together share one transaction and one sync.
+//! Those that only read wait for no other process.
 
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rusqlite::ErrorCode;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -13,8 +13,8 @@ use crate::job::{ClusterName, format_duration};
 use crate::lease::{Era, LeaseInstant, Memory, Server};
 use crate::store::StoreError;
 
-use super::file::{File, Patience};
-use super::tables::{TableError, Tables, begin};
+use super::file::{File, Patience, refused};
+use super::tables::{TableError, Tables};
 
 /// Requests that share one transaction at the most; more would only make the first wait longer.
 const BATCH: usize = 256;
@@ -31,12 +31,17 @@ pub(super) struct Desk {
     pub(super) path: PathBuf,
     pub(super) cluster: ClusterName,
     pub(super) clock: Box<dyn Clock>,
+    /// By how much the boot clock is ahead of that of processes in other time namespaces, in milliseconds.
+    pub(super) lead: i64,
     pub(super) era: Era,
     pub(super) patience: Patience,
 }
 
 /// A request under way: performed inside a transaction, answered after its commit.
 trait Ask: Send {
+    /// What it does with the file.
+    fn access(&self) -> Access;
+
     /// Performs the request; an error of the file itself ends the whole transaction.
     fn perform(&mut self, tables: &Tables<'_>, server: &Server) -> Result<(), rusqlite::Error>;
 
@@ -44,7 +49,17 @@ trait Ask: Send {
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
+/// What a request does with the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// It reads, and waits for nobody who writes.
+    Read,
+    /// It writes, alone.
+    Write,
+}
+
 struct Question<T, F> {
+    access: Access,
     perform: Option<F>,
     result: Option<Result<T, StoreError>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
@@ -55,6 +70,10 @@ where
     T: Send,
     F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send,
 {
+    fn access(&self) -> Access {
+        self.access
+    }
+
     fn perform(&mut self, tables: &Tables<'_>, server: &Server) -> Result<(), rusqlite::Error> {
         // Whoever gave up asks again, or has let the tick go: a late grant would hold the lock for nobody.
         let Some(perform) = self.perform.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
@@ -91,17 +110,31 @@ impl Worker {
         Ok(Self { asks, patience })
     }
 
-    /// Performs `perform` inside a transaction that writes, and waits for its commit.
-    pub(super) async fn ask<T, F>(&self, perform: F) -> Result<T, StoreError>
+    /// Performs `perform` inside a transaction that only reads.
+    pub(super) async fn read<T, F>(&self, perform: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send + 'static,
     {
-        self.ask_within(self.patience, perform).await
+        self.ask_within(self.patience, Access::Read, perform).await
+    }
+
+    /// Performs `perform` inside a transaction that writes, and waits for its commit.
+    pub(super) async fn write<T, F>(&self, perform: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send + 'static,
+    {
+        self.ask_within(self.patience, Access::Write, perform).await
     }
 
     /// The same, and waits no longer than `limit`.
-    pub(super) async fn ask_within<T, F>(&self, limit: Duration, perform: F) -> Result<T, StoreError>
+    pub(super) async fn ask_within<T, F>(
+        &self,
+        limit: Duration,
+        access: Access,
+        perform: F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send + 'static,
@@ -109,7 +142,7 @@ impl Worker {
         let (reply, answer) = oneshot::channel();
         let gone = || StoreError::NotSent("local store: its thread has ended".to_owned());
         self.asks
-            .send(Box::new(Question { perform: Some(perform), result: None, reply }))
+            .send(Box::new(Question { access, perform: Some(perform), result: None, reply }))
             .map_err(|_| gone())?;
         match timeout(limit, answer).await {
             Ok(Ok(result)) => result,
@@ -127,9 +160,17 @@ fn serve(desk: &Desk, inbox: &mpsc::Receiver<Box<dyn Ask>>) {
     while let Ok(first) = inbox.recv() {
         let mut batch = vec![first];
         batch.extend(inbox.try_iter().take(BATCH - 1));
-        let committed = at_hand(&mut file, desk).and_then(|file| transact(desk, file, &mut batch));
-        for ask in batch {
-            ask.answer(committed.clone());
+        let (reads, writes): (Vec<_>, Vec<_>) =
+            batch.into_iter().partition(|ask| ask.access() == Access::Read);
+        // Reads first: they wait for nobody.
+        for (access, mut asks) in [(Access::Read, reads), (Access::Write, writes)] {
+            if asks.is_empty() {
+                continue;
+            }
+            let done = at_hand(&mut file, desk).and_then(|file| transact(desk, file, access, &mut asks));
+            for ask in asks {
+                ask.answer(done.clone());
+            }
         }
     }
 }
@@ -143,19 +184,15 @@ fn at_hand<'a>(file: &'a mut Option<File>, desk: &Desk) -> Result<&'a File, Stor
     Ok(file.as_ref().expect("it was just opened"))
 }
 
-fn transact(desk: &Desk, file: &File, batch: &mut [Box<dyn Ask>]) -> Result<(), StoreError> {
-    let refused = |error: rusqlite::Error| StoreError::Refused(format!("local store: {error}"));
-    let transaction = begin(&file.connection).map_err(|error| match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseBusy) => StoreError::Refused(format!(
-            "local store: another replica has been writing for {}; is the disk too busy?",
-            format_duration(desk.patience.transaction)
-        )),
-        _ => refused(error),
-    })?;
+fn transact(desk: &Desk, file: &File, access: Access, asks: &mut [Box<dyn Ask>]) -> Result<(), StoreError> {
+    let transaction = match access {
+        Access::Read => file.begin_to_read().map_err(refused)?,
+        Access::Write => file.begin_to_write(desk.patience)?,
+    };
     // The clocks are read once the file is ours: a decision never rests on a time before another's.
     let server = desk.server();
     let tables = Tables { connection: &transaction, cluster: &desk.cluster };
-    for ask in batch {
+    for ask in asks {
         // An error drops the transaction, which rolls it back.
         ask.perform(&tables, &server).map_err(refused)?;
     }
@@ -167,7 +204,7 @@ impl Desk {
         let boot = i64::try_from(self.clock.boot().0.as_millis()).unwrap_or(i64::MAX);
         Server {
             now: self.clock.utc(),
-            lease_now: LeaseInstant(boot),
+            lease_now: LeaseInstant(boot.saturating_sub(self.lead)),
             era: self.era.clone(),
             memory: Memory::Durable,
         }

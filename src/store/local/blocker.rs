@@ -1,0 +1,190 @@
+//! The process that keeps everybody else from writing the file: who it is, and whether it can be continued.
+//!
+//! SQLite's locks are record locks, of which `/proc/locks` tells the owners. They are not asked for with `fcntl`: closing
+//! the descriptor that takes would free the locks that SQLite itself holds in this process.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{Pid, getpid};
+
+/// In the index, the byte of the lock to write, and that of the lock to make or clear the index.
+const INDEX_LOCKS: [u64; 2] = [120, 128];
+
+/// In the file itself, locks begin here.
+const FILE_LOCKS: u64 = 0x4000_0000;
+
+/// Another process that holds one of SQLite's locks for itself alone.
+#[derive(Debug)]
+pub(super) struct Blocker {
+    pid: Pid,
+    /// Its name for people.
+    name: String,
+    state: State,
+}
+
+/// What the kernel says that a process does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// A signal has stopped it, as SIGSTOP and a terminal do.
+    Stopped,
+    /// A debugger has stopped it.
+    Traced,
+    /// Anything else, by its letter.
+    Other(char),
+}
+
+impl Blocker {
+    /// Who keeps others from writing the file at this moment; nothing if nobody does, or nobody that can be seen.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let locks = fs::read_to_string("/proc/locks").ok()?;
+        let locks: Vec<Lock> = locks.lines().filter_map(Lock::read).collect();
+        let mut index = path.as_os_str().to_owned();
+        index.push("-shm");
+        let index = PathBuf::from(index);
+        let on_index = |byte: u64| (index.as_path(), byte..=byte);
+        let places = INDEX_LOCKS.map(on_index).into_iter().chain([(path, FILE_LOCKS..=u64::MAX)]);
+        places.into_iter().find_map(|(file, bytes)| {
+            let file = fs::metadata(file).ok()?;
+            let covers = |lock: &&Lock| lock.first <= *bytes.end() && lock.last >= *bytes.start();
+            let held = locks.iter().filter(covers).find(|lock| lock.is_on(&file))?;
+            Self::at(held.pid)
+        })
+    }
+
+    fn at(pid: Pid) -> Option<Self> {
+        let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        let (head, tail) = stat.rsplit_once(')')?;
+        let state = match tail.trim_start().chars().next()? {
+            'T' => State::Stopped,
+            't' => State::Traced,
+            other => State::Other(other),
+        };
+        let name = head.split_once('(')?.1;
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        Some(Self {
+            pid,
+            name: node_in(&command).map_or(name.to_owned(), |node| format!("{name} {node}")),
+            state,
+        })
+    }
+
+    /// Whether it will not go on by itself.
+    pub(super) fn is_stopped(&self) -> bool {
+        matches!(self.state, State::Stopped | State::Traced)
+    }
+
+    /// Continues the process, if it is stopped and of this very program. What it does then is what it would do whenever
+    /// somebody else continued it: it ends its transaction, and stops runs whose deadlines are over.
+    pub(super) fn wake(&self) -> bool {
+        let program =
+            |of: &str| fs::metadata(format!("/proc/{of}/exe")).ok().map(|file| (file.dev(), file.ino()));
+        let own = program("self");
+        let may = self.state == State::Stopped && own.is_some() && program(&self.pid.to_string()) == own;
+        may && kill(self.pid, Signal::SIGCONT).is_ok()
+    }
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pid, name, state } = self;
+        match state {
+            State::Stopped => write!(
+                f,
+                "process {pid} ({name}) is stopped (T) in the middle of a write: continue it with `kill -CONT {pid}`, \
+                 or end it with `kill -9 {pid}`"
+            ),
+            State::Traced => write!(
+                f,
+                "process {pid} ({name}) is stopped by a debugger (t) in the middle of a write: let it continue, or end \
+                 it with `kill -9 {pid}`"
+            ),
+            State::Other(state) => {
+                write!(
+                    f,
+                    "process {pid} ({name}), in state {state}, does not end its write; is the disk too busy?"
+                )
+            }
+        }
+    }
+}
+
+/// The replica's name on a command line.
+fn node_in(command: &[u8]) -> Option<String> {
+    let mut arguments = command.split(|byte| *byte == 0);
+    arguments.find(|argument| *argument == b"--node")?;
+    arguments.next().map(|node| String::from_utf8_lossy(node).into_owned())
+}
+
+/// A lock of another process on a part of a file, for itself alone.
+#[derive(Debug, PartialEq, Eq)]
+struct Lock {
+    pid: Pid,
+    /// Major and minor number.
+    device: (u64, u64),
+    inode: u64,
+    first: u64,
+    last: u64,
+}
+
+impl Lock {
+    /// Reads a line of `/proc/locks`: `7: POSIX  ADVISORY  WRITE 4711 fe:00:10019169 120 120`.
+    fn read(line: &str) -> Option<Self> {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        if (fields.next()?, fields.nth(1)?) != ("POSIX", "WRITE") {
+            return None;
+        }
+        let pid = fields.next()?.parse().ok().map(Pid::from_raw).filter(|pid| *pid != getpid())?;
+        let mut place = fields.next()?.split(':');
+        let mut hex = || u64::from_str_radix(place.next()?, 16).ok();
+        let device = (hex()?, hex()?);
+        let inode = place.next()?.parse().ok()?;
+        let first = fields.next()?.parse().ok()?;
+        let last = fields.next().map(|last| last.parse().unwrap_or(u64::MAX))?;
+        Some(Self { pid, device, inode, first, last })
+    }
+
+    /// Whether it is on this file. Some file systems show another device here than there; then the process shows the file.
+    fn is_on(&self, file: &fs::Metadata) -> bool {
+        let device = (nix::sys::stat::major(file.dev()), nix::sys::stat::minor(file.dev()));
+        self.inode == file.ino() && (self.device == device || self.has_open(file))
+    }
+
+    fn has_open(&self, file: &fs::Metadata) -> bool {
+        let opened = fs::read_dir(format!("/proc/{}/fd", self.pid)).into_iter().flatten().flatten();
+        let mut found = opened.filter_map(|opened| fs::metadata(opened.path()).ok());
+        found.any(|found| (found.dev(), found.ino()) == (file.dev(), file.ino()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_are_read_that_others_hold_for_themselves_alone() {
+        let line = "7: POSIX  ADVISORY  WRITE 4711 fe:00:10019169 120 128";
+        let (pid, device) = (Pid::from_raw(4711), (0xfe, 0));
+        assert_eq!(Lock::read(line), Some(Lock { pid, device, inode: 10_019_169, first: 120, last: 128 }));
+        assert_eq!(Lock::read(&line.replace("128", "EOF")).map(|lock| lock.last), Some(u64::MAX));
+        let own = line.replace("4711", &getpid().to_string());
+        for other in [
+            own,
+            line.replace("WRITE", "READ"),
+            line.replace("POSIX", "-> POSIX"),
+            line.replace("POSIX", "FLOCK"),
+        ] {
+            assert_eq!(Lock::read(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_replica_is_named_by_its_command_line() {
+        assert_eq!(node_in(b"solocron\0run\0--node\0n2\0"), Some("n2".to_owned()));
+        assert_eq!(node_in(b"solocron\0run\0"), None);
+    }
+}
