@@ -33,6 +33,8 @@ protections! {
     Calm = "calm",
     /// A request that comes later than expected is refused.
     Expect = "expect",
+    /// A claim is made when it can be sent, and not when it is due, to wait then until what it says is out of date.
+    FreshClaims = "fresh-claims",
     /// A tick is not granted before its instant.
     Early = "early",
     /// What was granted a moment ahead of its instant begins at it.

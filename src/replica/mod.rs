@@ -63,6 +63,7 @@ mod stages;
 mod standing;
 mod vacancy;
 mod watch;
+mod window;
 
 pub use action::{Action, Bid, Finding, Won};
 pub use agenda::{Agenda, Coming};

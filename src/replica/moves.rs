@@ -19,12 +19,19 @@ use super::grant::Grant;
 use super::keeper::{Kept, keep};
 use super::line::Line;
 
-/// More claims would not share a call to the store; and what they say of the time grows old while they wait.
+/// More claims would not share a call to the store.
 const CLAIMS_TOGETHER: usize = 32;
 
 impl Driver {
-    /// Looks whether a tick of the job is due by `now`, and does what follows.
+    /// Looks whether a tick of the job is due by `now`, and does what follows: once its turn has come, where more are to be
+    /// claimed than may be under way.
     pub(super) fn look_at(&mut self, job: &JobName, now: UtcMillis) {
+        if self.window.admits(job) {
+            self.look(job, now);
+        }
+    }
+
+    fn look(&mut self, job: &JobName, now: UtcMillis) {
         if self.draining {
             return;
         }
@@ -80,6 +87,7 @@ impl Driver {
         };
         let claim = contest.proposal().claim(bid, caller, self.shop.now());
         contest.claims(&claim);
+        self.window.begin();
         match instead_of {
             None => {
                 self.claims.push((job.clone(), claim));
@@ -93,8 +101,11 @@ impl Driver {
         }
     }
 
-    /// Sends what is to be claimed since the last time, so that it goes to the store together.
+    /// Sends what is to be claimed since the last time, and what its turn has come for, so that it goes to the store together.
     pub(super) fn send_claims(&mut self) {
+        while let Some(job) = self.window.next() {
+            self.look(&job, self.shop.now());
+        }
         if !self.claims.is_empty() {
             let claims = std::mem::take(&mut self.claims);
             self.errands.spawn(errand::claim(Arc::clone(&self.shop), claims));
@@ -126,6 +137,7 @@ impl Driver {
     }
 
     fn claimed(&mut self, job: &JobName, sent: BootInstant, result: Result<Reply, StoreError>) {
+        self.window.end();
         let now = self.shop.now();
         let sent = if Protection::DeadlineFromSending.is_on() { sent } else { self.shop.clock.boot() };
         let contest = self.contests.get_mut(job).expect("only a contest claims");

@@ -20,14 +20,11 @@ use crate::store::{
 use super::RedisKeys;
 use super::batch;
 use super::connect::{self, Connector, RESPONSE_TIMEOUT};
-use super::gather::Gatherer;
+use super::gather::{Gatherer, Habit};
 use super::hints;
 use super::inspect::Login;
 use super::reply::Texts;
 use super::scripts::{self, Call, LeaseScript};
-
-/// An end of a run waits so long for others; nobody waits for it but whoever waits for the lock.
-const FOR_OTHER_ENDS: Duration = Duration::from_millis(1);
 
 /// A cluster's records on one Redis server.
 pub struct RedisStore {
@@ -56,8 +53,8 @@ impl RedisStore {
         Ok(Self {
             keys: RedisKeys::of(cluster).in_db(login.db),
             renewals: Connector::start(&client, &label),
-            claims: Gatherer::start(Arc::clone(&rest), Duration::ZERO),
-            finishes: Gatherer::start(Arc::clone(&rest), FOR_OTHER_ENDS),
+            claims: Gatherer::start(Arc::clone(&rest), Habit::CLAIMS),
+            finishes: Gatherer::start(Arc::clone(&rest), Habit::FINISHES),
             rest,
             client,
             login,
