@@ -34,6 +34,7 @@ use super::patience::{Impatience, Patience};
 use super::recall::Past;
 use super::room::Room;
 use super::shop::{Shop, Traffic};
+use super::unsynced::Unsynced;
 use super::vacancy::Vacancies;
 use super::watch::Watch;
 use super::window::{CLAIMS_UNDER_WAY, Window};
@@ -54,6 +55,7 @@ pub(super) struct Driver {
     pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
     pub(super) errands: JoinSet<Done>,
     pub(super) window: Window<JobName>,
+    pub(super) unsynced: Unsynced,
     /// What is to be claimed, until the loop has done what it was woken for.
     pub(super) claims: Vec<(JobName, Claim)>,
     /// Requests to open records that are under way, with when the schedules that they tell of began; `None` for ends of runs.
@@ -129,6 +131,7 @@ impl Driver {
             alarms: BinaryHeap::new(),
             errands: JoinSet::new(),
             window: Window::of(CLAIMS_UNDER_WAY),
+            unsynced: Unsynced::default(),
             claims: Vec::new(),
             opening: HashMap::new(),
             past: Past::default(),

@@ -61,6 +61,7 @@ mod shop;
 mod simulation;
 mod stages;
 mod standing;
+mod unsynced;
 mod vacancy;
 mod watch;
 mod window;

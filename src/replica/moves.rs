@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::job::{JobName, OnInterrupt, Tick, UtcMillis};
-use crate::lease::{BootInstant, Deadline, Pace, Protection, Reply};
+use crate::lease::{Answer, BootInstant, Deadline, Pace, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
 
@@ -145,6 +145,9 @@ impl Driver {
         let (finding, action) = match result {
             Ok(reply) => {
                 self.shop.hear(&reply);
+                if reply.answer == Answer::Unsynced {
+                    self.unsynced.add(self.shop.clock.boot());
+                }
                 let is_late = deadline_of(contest, sent).is_over(self.shop.clock.boot());
                 let in_time = !is_late && !contest.is_overdue(now) && !self.stopping;
                 contest.answered(&reply, now, sent, in_time)

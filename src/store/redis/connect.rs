@@ -38,7 +38,8 @@ const USER_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 enum State {
-    Down { why: String },
+    /// Whether connecting anew was tried since, in vain.
+    Down { why: String, is_tried: bool },
     Up(Line),
 }
 
@@ -68,7 +69,7 @@ impl Drop for Connector {
 impl Connector {
     /// Starts to connect, and returns at once. People know the server by this label.
     pub(super) fn start(client: &Client, label: &str) -> Self {
-        let (state, _) = watch::channel(State::Down { why: "not connected yet".to_owned() });
+        let (state, _) = watch::channel(State::Down { why: "not connected yet".to_owned(), is_tried: false });
         let state = Arc::new(state);
         let keeper = tokio::spawn(keep_up(client.clone(), label.to_owned(), Arc::clone(&state)));
         Self { state, keeper, taught: Mutex::default() }
@@ -84,9 +85,17 @@ impl Connector {
         }
     }
 
+    /// Whether the connection, which a call has just found dropped, is up again at once: waits for the outcome of connecting
+    /// anew, no longer than `limit`. A server that cannot be connected to is not waited for.
+    pub(super) async fn is_back(&self, limit: Duration) -> bool {
+        let mut states = self.state.subscribe();
+        let outcome = states.wait_for(|state| !matches!(state, State::Down { is_tried: false, .. }));
+        timeout(limit, outcome).await.is_ok_and(|state| matches!(state.as_deref(), Ok(State::Up(_))))
+    }
+
     fn why_down(&self) -> StoreError {
         match &*self.state.borrow() {
-            State::Down { why } => StoreError::NotSent(why.clone()),
+            State::Down { why, .. } => StoreError::NotSent(why.clone()),
             State::Up(_) => StoreError::NotSent("the connection has just come up: ask again".to_owned()),
         }
     }
@@ -133,7 +142,7 @@ impl Connector {
     fn line(&self) -> Result<Line, CallError> {
         match &*self.state.borrow() {
             State::Up(line) => Ok(line.clone()),
-            State::Down { why } => Err(CallError::Store(StoreError::NotSent(why.clone()))),
+            State::Down { why, .. } => Err(CallError::Store(StoreError::NotSent(why.clone()))),
         }
     }
 
@@ -193,7 +202,7 @@ impl Connector {
         self.state.send_if_modified(|state| {
             let is_it = matches!(state, State::Up(line) if line.number == doubted);
             if is_it {
-                *state = State::Down { why: why.to_owned() };
+                *state = State::Down { why: why.to_owned(), is_tried: false };
             }
             is_it
         });
@@ -287,7 +296,7 @@ async fn keep_up(client: Client, label: String, state: Arc<watch::Sender<State>>
             Ok(Err(error)) => shown(&error),
             Err(_) => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()),
         };
-        state.send_replace(State::Down { why });
+        state.send_replace(State::Down { why, is_tried: true });
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(RETRY_PAUSES.1);
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, try_join_all};
 use redis::{Client, Cmd, FromRedisValue, Value};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, UtcMillis};
@@ -25,6 +26,10 @@ use super::hints;
 use super::inspect::Login;
 use super::reply::Texts;
 use super::scripts::{self, Call, LeaseScript};
+
+/// A heartbeat that fails because the connection was dropped is repeated once, if both take no longer than this: a single
+/// connection that breaks is no outage.
+const BACK_SOON: Duration = Duration::from_secs(1);
 
 /// A cluster's records on one Redis server.
 pub struct RedisStore {
@@ -86,6 +91,28 @@ impl RedisStore {
         T::from_redis_value(value).map_err(|error| StoreError::Refused(format!("unexpected answer: {error}")))
     }
 
+    /// Exchanges heartbeats.
+    async fn beat(&self, beat: Option<&Beat>) -> Result<Pulse, StoreError> {
+        let node = beat.map_or("", |beat| beat.node.as_str());
+        let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
+        let args = [
+            node.into(),
+            said.unwrap_or_default().into_bytes(),
+            FORGET_NODES_MS.to_string().into_bytes(),
+            FORGET_NOTICES_MS.to_string().into_bytes(),
+        ];
+        let keys = [self.keys.nodes(), self.keys.notices()];
+        let value = self.run_script(scripts::pulse(), &keys, &args).await?;
+        let mut texts = Texts::of(value)?;
+        let (now, era, forgot) = (UtcMillis(texts.value()?), Era(texts.text()), texts.text() == "1");
+        let told: usize = texts.value()?;
+        let notices = (0..told).map(|_| notice(&mut texts)).collect::<Result<Vec<_>, _>>()?;
+        let rest: Vec<String> = texts.rest().collect();
+        let mut peers: Vec<Peer> = rest.chunks(2).filter_map(|pair| peer(pair.get(1)?)).collect();
+        peers.sort_by(|a, b| a.beat.node.cmp(&b.beat.node));
+        Ok(Pulse { now, era, forgot, peers, notices: notices.into_iter().flatten().collect() })
+    }
+
     async fn record(&self, job: &JobName) -> Result<Option<Record>, StoreError> {
         let fields: BTreeMap<String, String> =
             self.read(redis::cmd("HGETALL").arg(self.keys.state(job))).await?;
@@ -144,24 +171,15 @@ impl Store for RedisStore {
 
     fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse> {
         Box::pin(async move {
-            let node = beat.map_or("", |beat| beat.node.as_str());
-            let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
-            let args = [
-                node.into(),
-                said.unwrap_or_default().into_bytes(),
-                FORGET_NODES_MS.to_string().into_bytes(),
-                FORGET_NOTICES_MS.to_string().into_bytes(),
-            ];
-            let keys = [self.keys.nodes(), self.keys.notices()];
-            let value = self.run_script(scripts::pulse(), &keys, &args).await?;
-            let mut texts = Texts::of(value)?;
-            let (now, era, forgot) = (UtcMillis(texts.value()?), Era(texts.text()), texts.text() == "1");
-            let told: usize = texts.value()?;
-            let notices = (0..told).map(|_| notice(&mut texts)).collect::<Result<Vec<_>, _>>()?;
-            let rest: Vec<String> = texts.rest().collect();
-            let mut peers: Vec<Peer> = rest.chunks(2).filter_map(|pair| peer(pair.get(1)?)).collect();
-            peers.sort_by(|a, b| a.beat.node.cmp(&b.beat.node));
-            Ok(Pulse { now, era, forgot, peers, notices: notices.into_iter().flatten().collect() })
+            let begun = Instant::now();
+            match self.beat(beat).await {
+                Err(StoreError::NotSent(_) | StoreError::Unknown(_))
+                    if begun.elapsed() < BACK_SOON && self.rest.is_back(BACK_SOON).await =>
+                {
+                    self.beat(beat).await
+                }
+                result => result,
+            }
         })
     }
 
