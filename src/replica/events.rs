@@ -188,8 +188,12 @@ impl Events {
             Event::ClockStepped => warn!(node, "wall clock was stepped: planning anew"),
             Event::StoreChanged { what } => warn!(node, what, "store changed"),
             Event::ClaimsUnsynced { count } => {
-                warn!(node, count, "claims reached the store over a second later than they were sent, and are made \
-                    again: the line to the store is slow, or a clock was stepped");
+                warn!(
+                    node,
+                    count,
+                    "claims reached the store over a second later than they were sent, and are made \
+                    again: the line to the store is slow, or a clock was stepped"
+                );
             }
             Event::ClockDiffers { ahead_ms } => {
                 warn!(node, ahead_ms, "wall clock differs from the store's: check NTP on both machines");

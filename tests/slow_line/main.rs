@@ -42,8 +42,7 @@ fn asked(name: &str, otherwise: u64) -> u64 {
 /// Jobs that all come once, at this instant.
 fn jobs_at(instant: Timestamp, jobs: u64, store: &str) -> String {
     let at = instant.to_zoned(TimeZone::UTC);
-    let schedule =
-        format!("{} {} {} {} {} *", at.second(), at.minute(), at.hour(), at.day(), at.month());
+    let schedule = format!("{} {} {} {} {} *", at.second(), at.minute(), at.hour(), at.day(), at.month());
     let head = format!("[cluster]\nname = \"test\"\nstore = \"{store}\"\n");
     let keys = format!("schedule = \"{schedule}\"\nstart_deadline = \"10m\"\ncommand = [\"true\"]\n");
     (0..jobs).fold(head, |text, job| text + &format!("[jobs.j{job}]\n{keys}"))
@@ -75,7 +74,8 @@ fn all_ticks_of_an_instant_run_once_over_a_slow_line() {
     let round_trip = Duration::from_millis(asked("SOLOCRON_SLOW_RTT_MS", ROUND_TRIP_MS));
     let redis = RedisServer::start();
     let line = SlowLine::to(redis.port(), round_trip);
-    let ahead = SignedDuration::from_millis(i64::try_from(START_MS + START_MS_PER_JOB * jobs).expect("small"));
+    let ahead =
+        SignedDuration::from_millis(i64::try_from(START_MS + START_MS_PER_JOB * jobs).expect("small"));
     let now = Timestamp::from_millisecond(SystemClock.utc().0).expect("a time of today");
     let instant = now + ahead;
     let scene = Scene::new(&jobs_at(instant, jobs, &line.url()));

@@ -39,7 +39,10 @@ const USER_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 enum State {
     /// Whether connecting anew was tried since, in vain.
-    Down { why: String, is_tried: bool },
+    Down {
+        why: String,
+        is_tried: bool,
+    },
     Up(Line),
 }
 

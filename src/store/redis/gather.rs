@@ -40,11 +40,8 @@ pub(super) struct Habit {
 impl Habit {
     /// Claims tell when they expect to arrive, and are refused a second later. Without company for a call, one may be sent in
     /// each pace of a round trip of half a second; how many claims that are is up to the replica.
-    pub(super) const CLAIMS: Self = Self {
-        for_company: Duration::ZERO,
-        at_a_time: 50,
-        worth_for: Some(Duration::from_millis(500)),
-    };
+    pub(super) const CLAIMS: Self =
+        Self { for_company: Duration::ZERO, at_a_time: 50, worth_for: Some(Duration::from_millis(500)) };
 
     /// Nobody waits for the end of a run but whoever waits for its lock. With the longest tails, as many calls are 2 MiB.
     pub(super) const FINISHES: Self =
