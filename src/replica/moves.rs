@@ -23,15 +23,8 @@ use super::line::Line;
 const CLAIMS_TOGETHER: usize = 32;
 
 impl Driver {
-    /// Looks whether a tick of the job is due by `now`, and does what follows: once its turn has come, where more are to be
-    /// claimed than may be under way.
-    pub(super) fn look_at(&mut self, job: &JobName, now: UtcMillis) {
-        if self.window.admits(job) {
-            self.look(job, now);
-        }
-    }
-
-    fn look(&mut self, job: &JobName, now: UtcMillis) {
+    /// Looks whether a tick of the job is due by `now`, and does what follows.
+    pub(super) fn look(&mut self, job: &JobName, now: UtcMillis) {
         if self.draining {
             return;
         }
@@ -98,17 +91,6 @@ impl Driver {
             Some(doubt) => {
                 self.errands.spawn(errand::claim_instead(Arc::clone(&self.shop), job.clone(), claim, doubt));
             }
-        }
-    }
-
-    /// Sends what is to be claimed since the last time, and what its turn has come for, so that it goes to the store together.
-    pub(super) fn send_claims(&mut self) {
-        while let Some(job) = self.window.next() {
-            self.look(&job, self.shop.now());
-        }
-        if !self.claims.is_empty() {
-            let claims = std::mem::take(&mut self.claims);
-            self.errands.spawn(errand::claim(Arc::clone(&self.shop), claims));
         }
     }
 

@@ -1,10 +1,15 @@
 //! How many claims of a replica are under way, and which jobs wait for their turn. A claim is made when its turn has come,
-//! so that what it says of the time is true when it is sent, however many wait. Pure.
+//! so that what it says of the time is true when it is sent, however many wait. But for the driver's part, pure.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::Hash;
+use std::sync::Arc;
 
+use crate::job::{JobName, UtcMillis};
 use crate::lease::Protection;
+
+use super::driver::Driver;
+use super::errand;
 
 /// So many claims are under way at the most: over a slow line, so many are decided in each round trip.
 pub(super) const CLAIMS_UNDER_WAY: usize = 512;
@@ -17,6 +22,27 @@ pub(super) struct Window<J> {
     /// Each job waits once, in the order in which they came: none is passed over again and again.
     waiting: VecDeque<J>,
     queued: HashSet<J>,
+}
+
+impl Driver {
+    /// Looks whether a tick of the job is due by `now`, and does what follows, now or once its turn has come.
+    pub(super) fn look_at(&mut self, job: &JobName, now: UtcMillis) {
+        if self.window.admits(job) {
+            self.look(job, now);
+        }
+    }
+
+    /// Looks at the jobs whose turn has come, and sends what is to be claimed since the last time, so that it goes to the
+    /// store together.
+    pub(super) fn send_claims(&mut self) {
+        while let Some(job) = self.window.next() {
+            self.look(&job, self.shop.now());
+        }
+        if !self.claims.is_empty() {
+            let claims = std::mem::take(&mut self.claims);
+            self.errands.spawn(errand::claim(Arc::clone(&self.shop), claims));
+        }
+    }
 }
 
 impl<J: Clone + Eq + Hash> Window<J> {
