@@ -87,9 +87,8 @@ pub(super) async fn claims_answered(sent: BootInstant, mut claims: Claims) -> Do
 }
 
 /// Gives back what an unanswered claim may have taken, and claims anew.
-pub(super) async fn claim_instead(shop: Arc<Shop>, job: JobName, mut claim: Claim, of: Doubt) -> Done {
+pub(super) async fn claim_instead(shop: Arc<Shop>, job: JobName, claim: Claim, of: Doubt) -> Done {
     give_back(&shop, &job, of).await;
-    shop.refresh(&mut claim.caller);
     self::claim(shop, vec![(job, claim)]).await
 }
 

@@ -7,14 +7,14 @@ use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::job::{NodeName, UtcMillis};
-use crate::lease::{Answer, Caller, Era, Reply};
+use crate::lease::{Answer, Era, Reply};
 use crate::run::{Guards, JobOutput, RunLogs};
 use crate::store::Store;
 
 use super::company::Company;
 use super::events::Events;
 use super::ledger::Ledger;
-use super::memory::{Known, Memory};
+use super::memory::Memory;
 use super::rush::Rush;
 use super::stages::Stages;
 
@@ -67,16 +67,6 @@ impl Shop {
             // Nobody need be told.
             false
         });
-    }
-
-    /// Brings up to date what a request that could not be sent when it was made says of the store. In another life of the
-    /// store it stays as it is, and is refused.
-    pub(super) fn refresh(&self, caller: &mut Caller) {
-        let memory = self.memory.borrow();
-        if let Some(memory) = memory.as_ref().filter(|memory| *memory.era() == caller.era) {
-            let known = Known { largest_lease: caller.largest_lease, mark: caller.seen };
-            *caller = memory.caller(&self.node, self.clock.boot(), known);
-        }
     }
 
     /// The store's present life, as far as it is known.

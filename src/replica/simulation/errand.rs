@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use crate::job::{Cause, RunId, Tick};
-use crate::lease::{BootInstant, Caller, Claim, Era, Finish, Manual, Open, Request};
+use crate::lease::{BootInstant, Claim, Era, Finish, Manual, Open, Request};
 use crate::replica::action::{Bid, Doubt};
-use crate::replica::memory::Known;
 
 use super::letter::{Ask, Wish};
 use super::node::Node;
@@ -98,17 +97,8 @@ impl Node {
             let again = Chore::Abandon { job, doubt, tries: tries + 1, then };
             return self.chores.push((self.reads.boot.plus(ABANDON_PAUSE), again));
         }
-        if let Some(mut claim) = then {
-            self.refresh(&mut claim.caller);
+        if let Some(claim) = then {
             self.send_claim(job, *claim);
-        }
-    }
-
-    /// `Shop::refresh`.
-    fn refresh(&self, caller: &mut Caller) {
-        if let Some(memory) = self.memory.as_ref().filter(|memory| *memory.era() == caller.era) {
-            let known = Known { largest_lease: caller.largest_lease, mark: caller.seen };
-            *caller = memory.caller(&self.name, self.reads.boot, known);
         }
     }
 
