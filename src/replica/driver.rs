@@ -34,8 +34,10 @@ use super::patience::{Impatience, Patience};
 use super::recall::Past;
 use super::room::Room;
 use super::shop::{Shop, Traffic};
+use super::unsynced::Unsynced;
 use super::vacancy::Vacancies;
 use super::watch::Watch;
+use super::window::{CLAIMS_UNDER_WAY, Window};
 
 /// Without anything to wait for, the clock is looked at this often.
 const IDLE: Duration = Duration::from_secs(3_600);
@@ -52,6 +54,8 @@ pub(super) struct Driver {
     /// When to look at which job again, in any order; looking too often is harmless.
     pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
     pub(super) errands: JoinSet<Done>,
+    pub(super) window: Window<JobName>,
+    pub(super) unsynced: Unsynced,
     /// What is to be claimed, until the loop has done what it was woken for.
     pub(super) claims: Vec<(JobName, Claim)>,
     /// Requests to open records that are under way, with when the schedules that they tell of began; `None` for ends of runs.
@@ -126,6 +130,8 @@ impl Driver {
             room: Room::new(replica.max_running),
             alarms: BinaryHeap::new(),
             errands: JoinSet::new(),
+            window: Window::of(CLAIMS_UNDER_WAY),
+            unsynced: Unsynced::default(),
             claims: Vec::new(),
             opening: HashMap::new(),
             past: Past::default(),

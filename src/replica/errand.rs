@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
-use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use tracing::warn;
 
 use crate::job::{JobName, RunId};
@@ -58,6 +58,10 @@ pub(super) enum Done {
 
 /// Claims that wait for their answers.
 pub(super) type Claims = FuturesUnordered<BoxFuture<'static, (JobName, Replied)>>;
+
+/// Records that are opened by one exchange, and exchanges that are under way: over a slow line, so many in each round trip.
+const OPENED_TOGETHER: usize = 32;
+const OPENING_AT_A_TIME: usize = 8;
 
 /// Claims for all these jobs at the same time.
 pub(super) async fn claim(shop: Arc<Shop>, claims: Vec<(JobName, Claim)>) -> Done {
@@ -135,7 +139,7 @@ pub(super) async fn forget(shop: Arc<Shop>, job: JobName) -> Done {
     Done::Forgotten
 }
 
-/// Opens records, and then tells how runs ended, all at once. Asks before which jobs the cluster knows, and tells it of
+/// Opens records, and then tells how runs ended, many at a time. Asks before which jobs the cluster knows, and tells it of
 /// the others afterwards, so that replicas that start together all find them new.
 pub(super) async fn open(
     shop: Arc<Shop>,
@@ -151,7 +155,8 @@ pub(super) async fn open(
             opens.iter_mut().zip(known).for_each(|((_, open), known)| open.known |= known);
             let opens = opens.into_iter().map(|(job, open)| (job, Request::Open(open)));
             let ends = ends.into_iter().map(|(job, finish)| (job, Request::Finish(finish)));
-            shop.store.submit_all(&opens.chain(ends).collect::<Vec<_>>()).await
+            let opened = submit_many(&shop, opens.collect()).await;
+            opened.into_iter().chain(submit_many(&shop, ends.collect()).await).collect()
         }
     };
     let mut replies = replies.into_iter();
@@ -164,6 +169,13 @@ pub(super) async fn open(
     // A cluster that was not told takes the jobs for new once more, which costs it nothing but the next opening.
     let _ = shop.store.enroll(&made).await;
     Done::Opened { opened, told }
+}
+
+/// Makes requests about as many jobs, in whatever order; their answers are in theirs.
+async fn submit_many(shop: &Shop, requests: Vec<(JobName, Request)>) -> Vec<Replied> {
+    let together = requests.chunks(OPENED_TOGETHER);
+    let calls: Vec<BoxFuture<'_, Vec<Replied>>> = together.map(|some| shop.store.submit_all(some)).collect();
+    stream::iter(calls).buffered(OPENING_AT_A_TIME).collect::<Vec<_>>().await.concat()
 }
 
 /// Lets this replica's own run renew its lock, which proves that it lives.

@@ -84,6 +84,11 @@ pub enum Event {
         /// Why.
         error: String,
     },
+    /// Many claims came later than they said, and are made again.
+    ClaimsUnsynced {
+        /// How many since this was told last.
+        count: u64,
+    },
     /// A job's record was written by a newer release.
     NewerSchema {
         /// The job.

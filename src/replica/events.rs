@@ -191,6 +191,14 @@ impl Events {
                 warn!(node, jobs, %job, mark = %to, "a clock was ahead: ticks up to the mark were decided before their \
                     time and do not run again; `solocron unlock --mark` lets them run");
             }
+            Event::ClaimsUnsynced { count } => {
+                warn!(
+                    node,
+                    count,
+                    "claims reached the store over a second later than they were sent, and are made \
+                    again: the line to the store is slow, or a clock was stepped"
+                );
+            }
             Event::ClockDiffers { ahead_ms } => {
                 warn!(node, ahead_ms, "wall clock differs from the store's: check NTP on both machines");
             }

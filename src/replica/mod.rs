@@ -64,8 +64,10 @@ mod simulation;
 mod stages;
 mod standing;
 mod tenure;
+mod unsynced;
 mod vacancy;
 mod watch;
+mod window;
 
 pub use action::{Action, Bid, Finding, Won};
 pub use agenda::{Agenda, Coming};

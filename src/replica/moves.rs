@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::job::{JobName, OnInterrupt, Tick, UtcMillis};
-use crate::lease::{BootInstant, Deadline, Pace, Protection, Reply};
+use crate::lease::{Answer, BootInstant, Deadline, Pace, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
 
@@ -19,12 +19,12 @@ use super::grant::Grant;
 use super::keeper::{Kept, keep};
 use super::line::Line;
 
-/// More claims would not share a call to the store; and what they say of the time grows old while they wait.
+/// More claims would not share a call to the store.
 const CLAIMS_TOGETHER: usize = 32;
 
 impl Driver {
     /// Looks whether a tick of the job is due by `now`, and does what follows.
-    pub(super) fn look_at(&mut self, job: &JobName, now: UtcMillis) {
+    pub(super) fn look(&mut self, job: &JobName, now: UtcMillis) {
         if self.draining {
             return;
         }
@@ -80,6 +80,7 @@ impl Driver {
         };
         let claim = contest.proposal().claim(bid, caller, self.shop.now());
         contest.claims(&claim);
+        self.window.begin();
         match instead_of {
             None => {
                 self.claims.push((job.clone(), claim));
@@ -90,14 +91,6 @@ impl Driver {
             Some(doubt) => {
                 self.errands.spawn(errand::claim_instead(Arc::clone(&self.shop), job.clone(), claim, doubt));
             }
-        }
-    }
-
-    /// Sends what is to be claimed since the last time, so that it goes to the store together.
-    pub(super) fn send_claims(&mut self) {
-        if !self.claims.is_empty() {
-            let claims = std::mem::take(&mut self.claims);
-            self.errands.spawn(errand::claim(Arc::clone(&self.shop), claims));
         }
     }
 
@@ -126,6 +119,7 @@ impl Driver {
     }
 
     fn claimed(&mut self, job: &JobName, sent: BootInstant, result: Result<Reply, StoreError>) {
+        self.window.end();
         let now = self.shop.now();
         let sent = if Protection::DeadlineFromSending.is_on() { sent } else { self.shop.clock.boot() };
         let contest = self.contests.get_mut(job).expect("only a contest claims");
@@ -133,6 +127,9 @@ impl Driver {
         let (finding, action) = match result {
             Ok(reply) => {
                 self.shop.hear(&reply);
+                if reply.answer == Answer::Unsynced {
+                    self.unsynced.add(self.shop.clock.boot());
+                }
                 let is_late = deadline_of(contest, sent).is_over(self.shop.clock.boot());
                 let in_time = !is_late && !contest.is_overdue(now) && !self.stopping;
                 contest.answered(&reply, now, sent, in_time)

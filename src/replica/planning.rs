@@ -110,6 +110,9 @@ impl Driver {
         let stages = self.shop.traffic.stages.times();
         self.update_beat(|beat| beat.stages = stages);
         self.shop.guards.release();
+        if let Some(count) = self.unsynced.news(self.shop.clock.boot()) {
+            self.shop.events.tell(Event::ClaimsUnsynced { count });
+        }
         if upshot == Upshot::Same {
             return;
         }

@@ -80,6 +80,31 @@ async fn calls_while_the_server_is_down_fail_at_once_and_its_next_life_is_anothe
 }
 
 #[tokio::test]
+async fn a_heartbeat_whose_connection_was_just_dropped_is_repeated_over_the_next() {
+    let mut world = World::redis();
+    let replica = world.opened().await;
+    for _ in 0..10 {
+        server(&mut world).cli(&["CLIENT", "KILL", "TYPE", "normal"]);
+
+        let pulse = timeout(BOUND, replica.store.pulse(None)).await.expect("in time");
+
+        assert!(pulse.is_ok(), "{pulse:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_heartbeat_to_a_server_that_has_gone_fails_at_once() {
+    let mut world = World::redis();
+    let replica = world.opened().await;
+    server(&mut world).stop();
+    for _ in 0..3 {
+        let pulse = timeout(AT_ONCE, replica.store.pulse(None)).await.expect("at once");
+
+        assert!(matches!(pulse, Err(StoreError::NotSent(_) | StoreError::Unknown(_))), "{pulse:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_hung_server_is_unknown_within_the_bound_and_found_again() {
     let mut world = World::redis();
     let replica = world.opened().await;

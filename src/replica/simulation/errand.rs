@@ -102,12 +102,6 @@ impl Node {
         }
     }
 
-    /// The end of `errand::claim`.
-    pub(super) fn send_claim(&mut self, job: usize, claim: Claim) {
-        let errand = Errand::Claim { job, sent: self.reads.boot };
-        self.send(Ask::Submit(job, Request::Claim(claim)), errand);
-    }
-
     /// Does what somebody wants, if the record is open. Nothing in the replica asks so yet; the lease floor answers.
     pub(super) fn wish(&mut self, job: usize, wish: Wish) {
         let Some(memory) = self.memory.as_ref().filter(|_| !self.contests[job].is_unopened()) else { return };

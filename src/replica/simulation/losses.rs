@@ -180,6 +180,9 @@ impl World {
         let jobs = Rc::clone(&self.scenario.jobs[seat]);
         let disk = std::mem::take(&mut self.seats[seat].disk);
         let mut node = Node::start(&self.scenario.names[seat], jobs, disk, reads);
+        if let Some(slow) = &self.slow {
+            (node.window, node.line) = (slow.end().window(), slow.end());
+        }
         for job in node.awaited.clone() {
             // What goes on still is buried when it is over. What a reboot ended shows no sign, and keeps its lease.
             let run = node.disk[&job].holding().run;

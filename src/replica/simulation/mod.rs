@@ -14,6 +14,7 @@ mod hints;
 mod judge;
 mod keep;
 mod letter;
+mod line;
 mod losses;
 mod moves;
 mod network;

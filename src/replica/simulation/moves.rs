@@ -22,8 +22,8 @@ const REPLAN: Duration = Duration::from_millis(500);
 const PROOF_LIMIT: Duration = Duration::from_secs(2);
 
 impl Node {
-    /// `Driver::look_at`.
-    pub(super) fn look_at(&mut self, job: usize) {
+    /// `Driver::look`.
+    pub(super) fn look(&mut self, job: usize) {
         let now = self.now();
         if self.watch.outage().is_some() {
             self.contests[job].unheard(now);
@@ -57,6 +57,7 @@ impl Node {
         let caller = memory.caller(&self.name, self.reads.boot, self.contests[job].known());
         let claim = self.contests[job].proposal().claim(bid, caller, now);
         self.contests[job].claims(&claim);
+        self.window.begin();
         match instead_of {
             Some(doubt) => {
                 let then = Some(Box::new(claim));
@@ -80,7 +81,10 @@ impl Node {
                 self.beat_over();
                 self.exchanged(sent, result);
             }
-            Errand::Claim { job, sent } => self.claimed(job, sent, a_reply(answered)),
+            Errand::Claim { job, sent } => {
+                self.claimed(job, sent, a_reply(answered));
+                self.line_is_free();
+            }
             Errand::Wish { job, sent, run, tick, era, is_manual } => {
                 let won = |reply: &Reply| match reply.answer {
                     Answer::Won { fence, tries, started } => {
@@ -110,6 +114,7 @@ impl Node {
             Errand::GiveBack { run } => self.abandon_answered(run, a_reply(answered)),
             Errand::Told => {}
         }
+        self.take_turns();
         self.attend_all();
     }
 
@@ -119,7 +124,8 @@ impl Node {
     }
 
     /// `Driver::claimed`.
-    fn claimed(&mut self, job: usize, sent: BootInstant, result: Result<Reply, StoreError>) {
+    pub(super) fn claimed(&mut self, job: usize, sent: BootInstant, result: Result<Reply, StoreError>) {
+        self.window.end();
         let now = self.now();
         let tick = self.contests[job].tick();
         let in_time = self.is_in_time(job, sent) && !self.contests[job].is_overdue(now);

@@ -17,6 +17,7 @@ use crate::replica::memory::Memory;
 use crate::replica::note::Note;
 use crate::replica::shop::due_by;
 use crate::replica::watch::Watch;
+use crate::replica::window::Window;
 use crate::run::StopReason;
 use crate::store::{Beat, BeatRun};
 
@@ -24,6 +25,7 @@ use super::clock::Reads;
 use super::errand::{Chore, Errand};
 use super::keep::Keep;
 use super::letter::{Ask, Letter};
+use super::line::LineEnd;
 
 /// The heartbeat's interval, as in `heartbeat.rs`.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
@@ -59,6 +61,8 @@ pub(super) struct Node {
     /// Those of them whose answers do not count any more.
     pub(super) outdated: BTreeSet<usize>,
     pub(super) errands: BTreeMap<u64, Errand>,
+    pub(super) window: Window<usize>,
+    pub(super) line: LineEnd,
     pub(super) chores: Vec<(BootInstant, Chore)>,
     /// What is on disk, as in `ledger.rs`: what is known of each job's newest lock.
     pub(super) disk: BTreeMap<usize, Note>,
@@ -113,6 +117,8 @@ impl Node {
             opening: BTreeSet::new(),
             outdated: BTreeSet::new(),
             errands: BTreeMap::new(),
+            window: LineEnd::default().window(),
+            line: LineEnd::default(),
             chores: Vec::new(),
             awaited: disk
                 .iter()
@@ -169,6 +175,7 @@ impl Node {
         for (_, chore) in due {
             self.do_chore(chore);
         }
+        self.take_turns();
         self.attend_all();
     }
 

@@ -180,11 +180,14 @@ impl World {
             Ask::Submit(_, Request::Renew(renew)) => longest.min(renew.patience()),
             _ => longest,
         };
-        let fate = if is_local {
+        let mut fate = if is_local {
             network::fate_of_local(&mut self.dice, self.weather, patience)
         } else {
             network::fate(&mut self.dice, self.weather, self.seats[seat].cut)
         };
+        if let Some(slow) = &mut self.slow {
+            slow.delay(&mut fate);
+        }
         let (life, id) = (self.seats[seat].life, letter.id);
         let mut back = fate.back;
         if fate.arrivals.is_empty() && fate.refused.is_none() {

@@ -36,7 +36,7 @@ fn asked(name: &str) -> Option<u64> {
 }
 
 /// The seeds to try: the one, or as many, as somebody asks for.
-fn seeds() -> Range<u64> {
+pub(super) fn seeds() -> Range<u64> {
     match (asked("SOLOCRON_SEED"), asked("SOLOCRON_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,
         (None, count) => 0..count.unwrap_or(SEEDS),

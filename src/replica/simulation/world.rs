@@ -12,6 +12,7 @@ use super::dice::Dice;
 use super::faults::Fault;
 use super::hints::Hinted;
 use super::letter::{Answered, Ask, Letter, Told, Wish};
+use super::line::SlowLine;
 use super::network::Weather;
 use super::scenario::Scenario;
 use super::seat::Seat;
@@ -82,6 +83,8 @@ pub(super) struct World {
     pub(super) seats: Vec<Seat>,
     pub(super) server: Server,
     pub(super) weather: Weather,
+    /// What is slow about the line, if it is.
+    pub(super) slow: Option<SlowLine>,
     pub(super) witness: Witness,
     pub(super) tally: Tally,
     /// What may go wrong.
@@ -113,6 +116,7 @@ impl World {
             queue: BTreeMap::new(),
             numbers: 0,
             weather: Weather::Fair,
+            slow: None,
             witness: Witness::default(),
             tally: Tally::default(),
             menu: &Fault::ALL,

@@ -39,7 +39,7 @@ const USER_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
 enum State {
-    Down { why: String },
+    Down { why: String, tried: bool },
     Up(Line),
 }
 
@@ -69,8 +69,8 @@ impl Drop for Connector {
 impl Connector {
     /// Starts to connect, and returns at once. People know the server by this label.
     pub(super) fn start(client: &Client, label: &str) -> Self {
-        let (state, _) = watch::channel(State::Down { why: "not connected yet".to_owned() });
-        let state = Arc::new(state);
+        let state =
+            Arc::new(watch::Sender::new(State::Down { why: "not connected yet".into(), tried: false }));
         let keeper = tokio::spawn(keep_up(client.clone(), label.to_owned(), Arc::clone(&state)));
         Self { state, keeper, taught: Mutex::default() }
     }
@@ -85,9 +85,16 @@ impl Connector {
         }
     }
 
+    /// Whether the connection that was just dropped is up again: by the first try to connect anew, and within this limit.
+    pub(super) async fn is_back(&self, limit: Duration) -> bool {
+        let mut states = self.state.subscribe();
+        let outcome = states.wait_for(|state| !matches!(state, State::Down { tried: false, .. }));
+        timeout(limit, outcome).await.is_ok_and(|state| matches!(state.as_deref(), Ok(State::Up(_))))
+    }
+
     fn why_down(&self) -> StoreError {
         match &*self.state.borrow() {
-            State::Down { why } => StoreError::NotSent(why.clone()),
+            State::Down { why, .. } => StoreError::NotSent(why.clone()),
             State::Up(_) => StoreError::NotSent("the connection has just come up: ask again".to_owned()),
         }
     }
@@ -134,7 +141,7 @@ impl Connector {
     fn line(&self) -> Result<Line, CallError> {
         match &*self.state.borrow() {
             State::Up(line) => Ok(line.clone()),
-            State::Down { why } => Err(CallError::Store(StoreError::NotSent(why.clone()))),
+            State::Down { why, .. } => Err(CallError::Store(StoreError::NotSent(why.clone()))),
         }
     }
 
@@ -194,7 +201,7 @@ impl Connector {
         self.state.send_if_modified(|state| {
             let is_it = matches!(state, State::Up(line) if line.number == doubted);
             if is_it {
-                *state = State::Down { why: why.to_owned() };
+                *state = State::Down { why: why.to_owned(), tried: false };
             }
             is_it
         });
@@ -241,8 +248,7 @@ async fn keep_up(client: Client, label: String, state: Arc<watch::Sender<State>>
         .set_connection_timeout(Some(CONNECT_TIMEOUT))
         .set_response_timeout(Some(RESPONSE_TIMEOUT));
     let mut states = state.subscribe();
-    let mut pause = RETRY_PAUSES.0;
-    let mut number = 0;
+    let (mut pause, mut number) = (RETRY_PAUSES.0, 0);
     loop {
         let attempt = client.get_multiplexed_async_connection_with_config(&config);
         let why = match timeout(CONNECT_TIMEOUT, attempt).await {
@@ -260,7 +266,7 @@ async fn keep_up(client: Client, label: String, state: Arc<watch::Sender<State>>
             Ok(Err(error)) => shown(&error),
             Err(_) => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()),
         };
-        state.send_replace(State::Down { why });
+        state.send_replace(State::Down { why, tried: true });
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(RETRY_PAUSES.1);
     }

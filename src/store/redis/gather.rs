@@ -6,21 +6,47 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::yield_now;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::job::format_duration;
-use crate::lease::Reply;
+use crate::lease::{Protection, Reply};
 use crate::store::{Replied, StoreError};
 
 use super::batch::{MOST, decide};
 use super::connect::{Connector, RESPONSE_TIMEOUT};
 use super::scripts::Call;
 
-/// So many calls are under way at a time: one that the server is at, and the next.
-const AT_A_TIME: usize = 2;
+/// So many calls are under way without a pause: one that the server is at, and the next. What comes meanwhile shares a call.
+const AT_ONCE: usize = 2;
+
+/// A call that is not answered by then is on a slow line, and another is sent. A server at work has answered: it decides a
+/// full call in some 3 ms. So at least [`MOST`] requests are sent in this time, up to what the habit allows for.
+const PACE: Duration = Duration::from_millis(10);
 
 /// A request waits this long for its turn and its answer.
 const PATIENCE: Duration = Duration::from_secs(4);
+
+/// How requests of one kind are gathered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Habit {
+    /// The first waits so long for others.
+    for_company: Duration,
+    /// Calls under way at the most.
+    at_a_time: usize,
+    /// What has waited longer for its turn is not worth sending.
+    worth_for: Option<Duration>,
+}
+
+impl Habit {
+    /// Claims tell when they expect to arrive, and are refused a second later. Without company for a call, one may be sent in
+    /// each pace of a round trip of half a second; how many claims that are is up to the replica.
+    pub(super) const CLAIMS: Self =
+        Self { for_company: Duration::ZERO, at_a_time: 50, worth_for: Some(Duration::from_millis(500)) };
+
+    /// Nobody waits for the end of a run but whoever waits for its lock. With the longest tails, as many calls are 2 MiB.
+    pub(super) const FINISHES: Self =
+        Self { for_company: Duration::from_millis(1), at_a_time: 8, worth_for: None };
+}
 
 /// Gathers requests of one kind, until this is dropped.
 pub(super) struct Gatherer {
@@ -30,14 +56,15 @@ pub(super) struct Gatherer {
 /// A request that waits to be made, and who waits for its answer.
 struct Waiting {
     call: Call,
+    since: Instant,
     asker: oneshot::Sender<Replied>,
 }
 
 impl Gatherer {
-    /// Gathers requests for this connection; the first of them waits so long for others. Needs a running runtime.
-    pub(super) fn start(connector: Arc<Connector>, for_company: Duration) -> Self {
+    /// Gathers requests for this connection. Needs a running runtime.
+    pub(super) fn start(connector: Arc<Connector>, habit: Habit) -> Self {
         let (waiting, requests) = mpsc::unbounded_channel();
-        tokio::spawn(send_out(connector, requests, for_company));
+        tokio::spawn(send_out(connector, requests, habit));
         Self { waiting }
     }
 
@@ -45,7 +72,7 @@ impl Gatherer {
     pub(super) async fn submit(&self, call: Call) -> Result<Reply, StoreError> {
         let (asker, answer) = oneshot::channel();
         // What is not taken up is dropped, and its answer with it.
-        let _ = self.waiting.send(Waiting { call, asker });
+        let _ = self.waiting.send(Waiting { call, since: Instant::now(), asker });
         match timeout(PATIENCE, answer).await {
             Ok(Ok(replied)) => replied,
             Ok(Err(_)) => Err(StoreError::Unknown("the runtime is being shut down".to_owned())),
@@ -54,27 +81,25 @@ impl Gatherer {
     }
 }
 
-async fn send_out(
-    connector: Arc<Connector>,
-    mut requests: mpsc::UnboundedReceiver<Waiting>,
-    for_company: Duration,
-) {
-    let turns = Arc::new(Semaphore::new(AT_A_TIME));
+async fn send_out(connector: Arc<Connector>, mut requests: mpsc::UnboundedReceiver<Waiting>, habit: Habit) {
+    let all = Arc::new(Semaphore::new(habit.at_a_time));
+    let quick = Arc::new(Semaphore::new(AT_ONCE));
     loop {
-        let turn = Arc::clone(&turns).acquire_owned().await.expect("it is never closed");
+        let turn = Arc::clone(&all).acquire_owned().await.expect("it is never closed");
+        // Without one, it is sent beside those that are not answered yet.
+        let quick = timeout(PACE, Arc::clone(&quick).acquire_owned()).await;
         let Some(first) = requests.recv().await else { return };
         // Who asks at the same instant gets the chance to have asked.
         yield_now().await;
-        if !for_company.is_zero() && requests.len() + 1 < MOST {
-            sleep(for_company).await;
+        if !habit.for_company.is_zero() && requests.len() + 1 < MOST {
+            sleep(habit.for_company).await;
         }
-        let mut together = vec![first];
+        let mut together = Vec::from_iter(habit.still_worth(first));
         while together.len() < MOST
             && let Ok(next) = requests.try_recv()
         {
-            together.push(next);
+            together.extend(habit.still_worth(next));
         }
-        together.retain(|waiting| !waiting.asker.is_closed());
         let connector = Arc::clone(&connector);
         tokio::spawn(async move {
             let (calls, askers): (Vec<Call>, Vec<_>) =
@@ -83,11 +108,26 @@ async fn send_out(
                 Ok(replies) => replies,
                 Err(error) => vec![Err(error); askers.len()],
             };
-            drop(turn);
+            drop((turn, quick));
             for (asker, reply) in askers.into_iter().zip(replies) {
                 // Who has gone meanwhile knows that it may have been applied.
                 let _ = asker.send(reply);
             }
         });
+    }
+}
+
+impl Habit {
+    /// The request, if somebody waits for it still, and it has not waited too long for its turn: then it is answered that it
+    /// was not sent.
+    fn still_worth(self, waiting: Waiting) -> Option<Waiting> {
+        let limit = self.worth_for.filter(|limit| waiting.since.elapsed() > *limit);
+        let Some(limit) = limit.filter(|_| Protection::FreshClaims.is_on()) else {
+            return Some(waiting).filter(|waiting| !waiting.asker.is_closed());
+        };
+        let why = format!("the line to the server was busy for {}", format_duration(limit));
+        // Who has gone meanwhile does not wait for it.
+        let _ = waiting.asker.send(Err(StoreError::NotSent(why)));
+        None
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, try_join_all};
 use redis::{Client, Cmd, FromRedisValue, Value};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, UtcMillis, quoted};
@@ -21,7 +22,7 @@ use super::RedisKeys;
 use super::batch;
 use super::connect::{self, Connector, RESPONSE_TIMEOUT};
 use super::foreign::Foreign;
-use super::gather::Gatherer;
+use super::gather::{Gatherer, Habit};
 use super::hints;
 use super::inspect::Login;
 use super::reply::Texts;
@@ -33,8 +34,9 @@ const WRONG_TYPE: &str = "WRONGTYPE";
 /// So an answer is called that is not of the kind that was asked for.
 const UNEXPECTED: &str = "unexpected answer";
 
-/// An end of a run waits so long for others; nobody waits for it but whoever waits for the lock.
-const FOR_OTHER_ENDS: Duration = Duration::from_millis(1);
+/// A heartbeat that fails because the connection was dropped is repeated once, if both take no longer than this: a single
+/// connection that breaks is no outage.
+const BACK_SOON: Duration = Duration::from_secs(1);
 
 /// A cluster's records on one Redis server.
 pub struct RedisStore {
@@ -64,8 +66,8 @@ impl RedisStore {
         Ok(Self {
             keys: RedisKeys::of(cluster).in_db(login.db),
             renewals: Connector::start(&client, &label),
-            claims: Gatherer::start(Arc::clone(&rest), Duration::ZERO),
-            finishes: Gatherer::start(Arc::clone(&rest), FOR_OTHER_ENDS),
+            claims: Gatherer::start(Arc::clone(&rest), Habit::CLAIMS),
+            finishes: Gatherer::start(Arc::clone(&rest), Habit::FINISHES),
             rest,
             client,
             login,
@@ -97,6 +99,34 @@ impl RedisStore {
         let value = self.rest.call(command, RESPONSE_TIMEOUT).await?;
         T::from_redis_value(value)
             .map_err(|error| StoreError::Refused(format!("{UNEXPECTED}: {}", quoted(&error.to_string()))))
+    }
+
+    /// Exchanges heartbeats.
+    async fn beat(&self, beat: Option<&Beat>) -> Result<Pulse, StoreError> {
+        let node = beat.map_or("", |beat| beat.node.as_str());
+        let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
+        let args = [
+            node.into(),
+            said.unwrap_or_default().into_bytes(),
+            FORGET_NODES_MS.to_string().into_bytes(),
+            FORGET_NOTICES_MS.to_string().into_bytes(),
+            Marker::fresh().0.into_bytes(),
+        ];
+        let keys = [self.keys.nodes(), self.keys.notices()];
+        let answers = batch::run(&self.rest, scripts::pulse(), (&keys, &args), RESPONSE_TIMEOUT).await?;
+        let mut lists = answers.into_iter();
+        // An error stands alone, in place of the first list.
+        let mut next =
+            || lists.next().map_or(Ok(Value::Array(Vec::new())), |list| Ok(list?)).and_then(Texts::of);
+        let (mut head, notices, foreign, beats) = (next()?, next()?, next()?, next()?);
+        let (now, era, marker) = (UtcMillis(head.value()?), Era(head.text()), head.text());
+        let marker = Some(marker).filter(|marker| !marker.is_empty()).map(Marker);
+        let mut foreign: BTreeSet<(String, String)> = pairs(foreign).into_iter().collect();
+        let notices = readable(pairs(notices), notice, (&keys[1], &mut foreign));
+        let mut peers = readable(pairs(beats), peer, (&keys[0], &mut foreign));
+        peers.sort_by(|a, b| a.beat.node.cmp(&b.beat.node));
+        self.foreign.found(&self.label, foreign);
+        Ok(Pulse { now, era, marker, peers, notices })
     }
 
     async fn record(&self, job: &JobName) -> Result<Option<Record>, StoreError> {
@@ -201,30 +231,15 @@ impl Store for RedisStore {
 
     fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse> {
         Box::pin(async move {
-            let node = beat.map_or("", |beat| beat.node.as_str());
-            let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
-            let args = [
-                node.into(),
-                said.unwrap_or_default().into_bytes(),
-                FORGET_NODES_MS.to_string().into_bytes(),
-                FORGET_NOTICES_MS.to_string().into_bytes(),
-                Marker::fresh().0.into_bytes(),
-            ];
-            let keys = [self.keys.nodes(), self.keys.notices()];
-            let answers = batch::run(&self.rest, scripts::pulse(), (&keys, &args), RESPONSE_TIMEOUT).await?;
-            let mut lists = answers.into_iter();
-            // An error stands alone, in place of the first list.
-            let mut next =
-                || lists.next().map_or(Ok(Value::Array(Vec::new())), |list| Ok(list?)).and_then(Texts::of);
-            let (mut head, notices, foreign, beats) = (next()?, next()?, next()?, next()?);
-            let (now, era, marker) = (UtcMillis(head.value()?), Era(head.text()), head.text());
-            let marker = Some(marker).filter(|marker| !marker.is_empty()).map(Marker);
-            let mut foreign: BTreeSet<(String, String)> = pairs(foreign).into_iter().collect();
-            let notices = readable(pairs(notices), notice, (&keys[1], &mut foreign));
-            let mut peers = readable(pairs(beats), peer, (&keys[0], &mut foreign));
-            peers.sort_by(|a, b| a.beat.node.cmp(&b.beat.node));
-            self.foreign.found(&self.label, foreign);
-            Ok(Pulse { now, era, marker, peers, notices })
+            let begun = Instant::now();
+            match self.beat(beat).await {
+                Err(StoreError::NotSent(_) | StoreError::Unknown(_))
+                    if begun.elapsed() < BACK_SOON && self.rest.is_back(BACK_SOON).await =>
+                {
+                    self.beat(beat).await
+                }
+                result => result,
+            }
         })
     }
 
