@@ -21,6 +21,7 @@ mod revising;
 
 pub(super) use ahead::asked_ahead;
 use cut_short::RerunLeft;
+use overhearing::Hearsay;
 use revising::up_to_date;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub struct Contest {
     rerun_over: UtcMillis,
     /// The next ticks that are asked for ahead of their instants, and from when on.
     called: Vec<(Tick, UtcMillis)>,
+    /// What was told of others' claims.
+    hearsay: Hearsay,
 }
 
 impl Contest {
@@ -82,6 +85,7 @@ impl Contest {
             rerun: RerunLeft::default(),
             rerun_over: UtcMillis(0),
             called: Vec::new(),
+            hearsay: Hearsay::default(),
         }
     }
 
@@ -150,7 +154,7 @@ impl Contest {
             let next = doubt.map_or_else(|| self.look_again(now), Action::GiveBack);
             return self.or_rerun(next, now);
         };
-        let goes_first = self.is_rerun(tick);
+        let (goes_first, stagger) = (self.is_rerun(tick), stagger(tick));
         match &mut self.state {
             // Who has waited for the lock too long is decided as missed before the next tick waits.
             State::Waiting { bid, until }
@@ -161,16 +165,22 @@ impl Contest {
                     return Action::WakeAt(*until);
                 }
                 let bid = bid.clone();
-                self.ask(bid, None)
+                match self.put_off(bid.tick, stagger, now) {
+                    Some(until) => self.wait(bid, until),
+                    None => self.ask(bid, None),
+                }
             }
             _ => {
                 let instead_of = self.doubt();
                 let bid = Bid::new(tick);
-                let at = self.asked_at(tick, stagger(tick), now);
+                let at = self.asked_at(tick, stagger, now);
                 if now < at && instead_of.is_none() {
                     return self.wait(bid, at);
                 }
-                self.ask(bid, instead_of)
+                match self.put_off(tick, stagger, now) {
+                    Some(until) => self.wait(bid, until),
+                    None => self.ask(bid, instead_of),
+                }
             }
         }
     }

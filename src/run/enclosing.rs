@@ -45,10 +45,11 @@ fn ancestry(pid: Pid) -> impl Iterator<Item = Pid> {
 
 /// Any process can take the name of a guard. What tells is its program, or that it is root's, which nobody else can become.
 fn is_guard(pid: Pid) -> bool {
-    let has_name =
-        fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_ascii_end() == GUARD_NAME.to_bytes());
+    let has_name = fs::read(format!("/proc/{pid}/comm"))
+        .is_ok_and(|name| name.trim_ascii_end() == GUARD_NAME.to_bytes());
     let own = Pid::this();
-    has_name && (is_of_root(pid) && !is_of_root(own) || program(pid).is_some_and(|its| Some(its) == program(own)))
+    has_name
+        && (is_of_root(pid) && !is_of_root(own) || program(pid).is_some_and(|its| Some(its) == program(own)))
 }
 
 /// Where the program of a process lies, or lay before it was replaced by another release.

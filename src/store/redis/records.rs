@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, UtcMillis};
-use crate::lease::{Entry, Era, Record, Reply, Request};
+use crate::lease::{Entry, Era, Record, Reply, Request, SCHEMA};
 use crate::store::{
-    Answered, Beat, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, Hint, JobEntries, Notice, Peer, Pulse,
-    Replied, Store, StoreError,
+    Answered, Beat, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, Hint, JobEntries, Marked, Notice, Peer,
+    Pulse, Replied, Store, StoreError,
 };
 
 use super::RedisKeys;
@@ -28,6 +28,9 @@ use super::scripts::{self, Call, LeaseScript};
 
 /// An end of a run waits so long for others; nobody waits for it but whoever waits for the lock.
 const FOR_OTHER_ENDS: Duration = Duration::from_millis(1);
+
+/// Marks that are read by one call: half a millisecond of the server's time.
+const MARKS_TOGETHER: usize = 256;
 
 /// A cluster's records on one Redis server.
 pub struct RedisStore {
@@ -116,6 +119,14 @@ fn peer(text: &str) -> Option<Peer> {
     Some(Peer { at: UtcMillis(at.parse().ok()?), beat: serde_json::from_str(said).ok()? })
 }
 
+/// What a record tells of its schema, mark and lease; nothing, where there is none, or a newer release wrote it.
+fn marked(texts: &mut Texts) -> Result<Option<Marked>, StoreError> {
+    let (schema, mark, lease) = (texts.optional::<u32>()?, texts.optional()?, texts.optional()?);
+    let is_known = schema.is_some_and(|schema| schema <= SCHEMA);
+    let found = mark.zip(lease).filter(|_| is_known);
+    Ok(found.map(|(mark, lease)| Marked { mark: UtcMillis(mark), lease: Duration::from_millis(lease) }))
+}
+
 /// A notice about what is no job's name is no notice.
 fn notice(texts: &mut Texts) -> Result<Option<Notice>, StoreError> {
     let (job, stamp) = (texts.text(), texts.value()?);
@@ -198,6 +209,20 @@ impl Store for RedisStore {
 
     fn records<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Record>>> {
         Box::pin(try_join_all(jobs.iter().map(|job| self.record(job))))
+    }
+
+    fn marks<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Marked>>> {
+        Box::pin(async move {
+            let mut found = Vec::with_capacity(jobs.len());
+            for jobs in jobs.chunks(MARKS_TOGETHER) {
+                let keys: Vec<String> = jobs.iter().map(|job| self.keys.state(job)).collect();
+                let mut texts = Texts::of(self.run_script(scripts::marks(), &keys, &[]).await?)?;
+                for _ in jobs {
+                    found.push(marked(&mut texts)?);
+                }
+            }
+            Ok(found)
+        })
     }
 
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>> {
