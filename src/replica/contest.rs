@@ -165,10 +165,7 @@ impl Contest {
                     return Action::WakeAt(*until);
                 }
                 let bid = bid.clone();
-                match self.put_off(bid.tick, stagger, now) {
-                    Some(until) => self.wait(bid, until),
-                    None => self.ask(bid, None),
-                }
+                self.ask_or_put_off(bid, None, stagger, now)
             }
             _ => {
                 let instead_of = self.doubt();
@@ -177,10 +174,7 @@ impl Contest {
                 if now < at && instead_of.is_none() {
                     return self.wait(bid, at);
                 }
-                match self.put_off(tick, stagger, now) {
-                    Some(until) => self.wait(bid, until),
-                    None => self.ask(bid, instead_of),
-                }
+                self.ask_or_put_off(bid, instead_of, stagger, now)
             }
         }
     }

@@ -42,9 +42,7 @@ impl Driver {
             return;
         }
         let action = contest.look(now, roster, self.room.is_there_for(job));
-        if contest.takes_look(now) {
-            self.looks.push(job.clone());
-        }
+        self.looks.extend(contest.takes_look(now).then(|| job.clone()));
         if contest.waits_for_room(now) {
             self.room.wait(job);
         }

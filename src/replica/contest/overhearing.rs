@@ -7,7 +7,7 @@ use crate::job::{JobSpec, OnInterrupt, Tick, UtcMillis};
 use crate::lease::{Answer, EARLY_TOLERANCE, Protection, Reply};
 use crate::store::Marked;
 
-use super::super::action::Finding;
+use super::super::action::{Action, Bid, Doubt, Finding};
 use super::{Contest, State};
 
 /// Of the time in which a tick may start, and until the next one comes, a question is put off for this part, and for as much
@@ -91,9 +91,23 @@ impl Contest {
         self.hearsay.look_at
     }
 
-    /// What to do instead of asking for the tick now, if it is said to be decided. Whoever asks first, and whoever may hold
+    /// Asks for the bid's tick, unless others are said to have decided it.
+    pub(super) fn ask_or_put_off(
+        &mut self,
+        bid: Bid,
+        instead_of: Option<Doubt>,
+        stagger: Duration,
+        now: UtcMillis,
+    ) -> Action {
+        match self.put_off(bid.tick, stagger, now) {
+            Some(until) => self.wait(bid, until),
+            None => self.ask(bid, instead_of),
+        }
+    }
+
+    /// Until when to wait instead of asking for the tick now, if it is said to be decided. Whoever asks first, and whoever may hold
     /// its lock, asks all the same.
-    pub(super) fn put_off(&mut self, tick: Tick, stagger: Duration, now: UtcMillis) -> Option<UtcMillis> {
+    fn put_off(&mut self, tick: Tick, stagger: Duration, now: UtcMillis) -> Option<UtcMillis> {
         let is_told = self.hearsay.decided.as_ref().is_some_and(|(told, _)| tick <= *told);
         if !is_told || stagger.is_zero() || self.doubt().is_some() || self.is_rerun(tick) {
             return None;

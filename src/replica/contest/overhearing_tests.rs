@@ -1,6 +1,5 @@
 //! What is told of others' claims puts questions off, and what marks show decides.
 
-use super::super::super::action::Action;
 use super::super::super::contest_tests::{SENT, at, contest, held};
 use super::*;
 use crate::job::{NodeName, Outcome, Verdict};

@@ -198,7 +198,8 @@ fn followers(settings: &Settings) -> Option<Concern> {
     let what = "after a failover, ticks may run twice, and runs overlap, for as long as the former primary still serves a \
                 replica: both take writes";
     let found = format!("followers {count}, min-replicas-to-write 0");
-    let help = "set `min-replicas-to-write 1`, and `min-replicas-max-lag` to less than the shortest lease, on each of them";
+    let help = "set `min-replicas-to-write 1`, and `min-replicas-max-lag` to a few seconds, less than the shortest lease, on each \
+                of them: that bounds it to the lag";
     Some(Concern::warning(what, found).help(help))
 }
 
