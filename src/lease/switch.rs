@@ -51,6 +51,8 @@ protections! {
     ResentFinish = "resent-finish",
     /// A tick is skipped for overlap only on proof that the holder lived at its instant.
     LivingHolder = "living-holder",
+    /// What hints tell of a tick is looked up in the store before it is believed.
+    HintCheck = "hint-check",
 }
 
 impl Protection {

@@ -21,6 +21,7 @@ mod revising;
 
 pub(super) use ahead::asked_ahead;
 use cut_short::RerunLeft;
+use overhearing::Hearsay;
 use revising::up_to_date;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +69,8 @@ pub struct Contest {
     rerun_over: UtcMillis,
     /// The next ticks that are asked for ahead of their instants, and from when on.
     called: Vec<(Tick, UtcMillis)>,
+    /// What was told of others' claims.
+    hearsay: Hearsay,
 }
 
 impl Contest {
@@ -91,6 +94,7 @@ impl Contest {
             rerun: RerunLeft::default(),
             rerun_over: UtcMillis(0),
             called: Vec::new(),
+            hearsay: Hearsay::default(),
         }
     }
 
@@ -199,7 +203,7 @@ impl Contest {
             let next = doubt.map_or_else(|| self.look_again(now), Action::GiveBack);
             return self.or_rerun(next, now);
         };
-        let goes_first = self.is_rerun(tick);
+        let (goes_first, stagger) = (self.is_rerun(tick), stagger(tick));
         match &mut self.state {
             // Who has waited for the lock too long is decided as missed before the next tick waits.
             State::Waiting { bid, until }
@@ -210,16 +214,16 @@ impl Contest {
                     return Action::WakeAt(*until);
                 }
                 let bid = bid.clone();
-                self.ask(bid, None)
+                self.ask_or_put_off(bid, None, stagger, now)
             }
             _ => {
                 let instead_of = self.doubt();
                 let bid = Bid::new(tick);
-                let at = self.asked_at(tick, stagger(tick), now);
+                let at = self.asked_at(tick, stagger, now);
                 if now < at && instead_of.is_none() {
                     return self.wait(bid, at);
                 }
-                self.ask(bid, instead_of)
+                self.ask_or_put_off(bid, instead_of, stagger, now)
             }
         }
     }

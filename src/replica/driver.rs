@@ -58,6 +58,8 @@ pub(super) struct Driver {
     pub(super) unsynced: Unsynced,
     /// What is to be claimed, until the loop has done what it was woken for.
     pub(super) claims: Vec<(JobName, Claim)>,
+    /// Jobs whose marks are to be read, until then as well.
+    pub(super) looks: Vec<JobName>,
     /// Requests to open records that are under way, with when the schedules that they tell of began; `None` for ends of runs.
     pub(super) opening: HashMap<JobName, Option<BootInstant>>,
     pub(super) past: Past,
@@ -133,6 +135,7 @@ impl Driver {
             window: Window::of(CLAIMS_UNDER_WAY),
             unsynced: Unsynced::default(),
             claims: Vec::new(),
+            looks: Vec::new(),
             opening: HashMap::new(),
             past: Past::default(),
             notices: Notices::default(),
@@ -247,6 +250,7 @@ impl Driver {
                 },
             }
             self.send_claims();
+            self.send_looks();
         }
     }
 

@@ -9,7 +9,7 @@ use tracing::warn;
 
 use crate::job::{JobName, RunId};
 use crate::lease::{BootInstant, Claim, Finish, Manual, Open, Record, Reply, Request};
-use crate::store::{Concern, Replied, StoreError};
+use crate::store::{Concern, Marked, Replied, StoreError};
 
 use super::action::Doubt;
 use super::event::RunRef;
@@ -44,6 +44,8 @@ pub(super) enum Done {
     Obeyed { job: JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError> },
     /// A record was looked at, or not.
     Looked { job: JobName, record: Result<Option<Box<Record>>, StoreError> },
+    /// The marks of jobs were read, or not.
+    Marked { jobs: Vec<JobName>, marks: Vec<Option<Marked>> },
     /// What was noted of a job is not noted any more.
     Forgotten,
     /// A lock was given back, as far as possible.
@@ -204,6 +206,12 @@ pub(super) async fn look(shop: Arc<Shop>, job: JobName, turn: Duration) -> Done 
     tokio::time::sleep(turn).await;
     let records = shop.store.records(std::slice::from_ref(&job)).await;
     Done::Looked { job, record: records.map(|records| records.into_iter().next().flatten().map(Box::new)) }
+}
+
+/// Reads how far the ticks of these jobs are decided.
+pub(super) async fn read_marks(shop: Arc<Shop>, jobs: Vec<JobName>) -> Done {
+    let marks = shop.store.marks(&jobs).await.unwrap_or_default();
+    Done::Marked { jobs, marks }
 }
 
 /// Looks at how the store is set up.

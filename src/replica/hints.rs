@@ -1,76 +1,51 @@
-//! What the store tells everybody of ticks that are decided, or given back: taken for the answer that this replica would
-//! have got, had it asked right then. A hint that is lost, late, or of another life of the store leads to a question.
+//! What the store tells everybody of ticks that are decided, or given back; or somebody else does, who may publish there.
+//! It puts a question off for a moment, in which the marks of all jobs that it was told of are read together: what they
+//! show is believed, and nothing else. A hint that is lost, late, wrong, or of another life of the store leads to a question.
 
-use std::time::Duration;
+use std::cmp::Reverse;
+use std::sync::Arc;
 
-use crate::lease::BootInstant;
-use crate::store::Hint;
+use crate::job::JobName;
+use crate::store::{Hint, Marked};
 
 use super::driver::Driver;
-use super::memory::Memory;
-
-/// What was decided longer ago may have been given back since, without a word of that having been heard.
-const FRESH: Duration = Duration::from_secs(1);
+use super::errand;
 
 impl Driver {
-    /// A tick is decided, and whoever would have asked for it need not; or it is open again.
+    /// A tick is said to be decided, and whoever would have asked for it may not have to; or it is open again.
     pub(super) fn take_hint(&mut self, hint: &Hint) {
-        let counts = {
-            let memory = self.shop.memory.borrow();
-            memory.as_ref().is_some_and(|memory| counts(hint, memory, self.shop.clock.boot()))
-        };
-        let Some(contest) = self.contests.get_mut(&hint.job).filter(|_| counts) else { return };
-        self.shop.hear(&hint.reply);
-        let now = self.shop.now();
-        let (is_news, found) = contest.overhear(&hint.reply, now);
-        if let Some((tick, finding)) = found {
-            self.tell_finding(&hint.job, tick, finding);
+        let (now, store_now) = (self.shop.now(), self.shop.store_time());
+        let Some(contest) = self.contests.get_mut(&hint.job) else { return };
+        if !self.shop.is_in(&hint.era) {
+            return;
         }
-        if is_news {
-            // The next tick may be due already, or this one again.
-            self.look_at(&hint.job, now);
-            self.vacate(&hint.job);
+        // Of the time, nobody is believed who says so; but it may have been decided by now.
+        self.shop.hear_at(store_now);
+        if let Some(at) = contest.overhear(&hint.reply, store_now, now) {
+            self.alarms.push(Reverse((at, hint.job.clone())));
         }
     }
-}
 
-/// Whether a hint that comes now tells what a question would.
-pub(super) fn counts(hint: &Hint, memory: &Memory, now: BootInstant) -> bool {
-    let age = Duration::from_millis(memory.store_time(now).0.abs_diff(hint.reply.now.0));
-    hint.era == *memory.era() && age <= FRESH
-}
+    /// Reads the marks that are to be read since the last time, all together.
+    pub(super) fn send_looks(&mut self) {
+        if !self.looks.is_empty() {
+            let jobs = std::mem::take(&mut self.looks);
+            self.errands.spawn(errand::read_marks(Arc::clone(&self.shop), jobs));
+        }
+    }
 
-#[cfg(test)]
-mod tests {
-    use super::super::memory::Reading;
-    use super::*;
-    use crate::job::{JobName, UtcMillis};
-    use crate::lease::{Answer, Era, Reply};
-
-    #[test]
-    fn a_hint_counts_while_it_is_news_and_of_the_stores_present_life() {
-        let at = |ms| BootInstant(Duration::from_millis(ms));
-        let reading = Reading { sent: at(1_000), received: at(1_000), store: UtcMillis(501_000) };
-        let memory = Memory::first(reading, Era("e".into()));
-        let hint = |era: &str, now| Hint {
-            job: JobName::parse("pay").expect("a name"),
-            era: Era(era.into()),
-            reply: Reply {
-                now: UtcMillis(now),
-                mark: Some(UtcMillis(now)),
-                lease: None,
-                rerun: None,
-                answer: Answer::Decided { by: None, how: None },
-            },
-        };
-        for (hint, expected) in [
-            (hint("e", 502_000), true),
-            (hint("e", 501_000), true),
-            (hint("e", 500_999), false),
-            (hint("e", 503_001), false),
-            (hint("f", 502_000), false),
-        ] {
-            assert_eq!(counts(&hint, &memory, at(2_000)), expected, "{hint:?}");
+    /// Marks were read, or not.
+    pub(super) fn marked(&mut self, jobs: &[JobName], marks: &[Option<Marked>]) {
+        let now = self.shop.now();
+        for (at, job) in jobs.iter().enumerate() {
+            let Some(contest) = self.contests.get_mut(job) else { continue };
+            let found = contest.look_found(marks.get(at).and_then(Option::as_ref), now);
+            if let Some((tick, finding)) = found {
+                self.tell_finding(job, tick, finding);
+            }
+            // The tick is to be asked for after all, or the next one may be due already.
+            self.look_at(job, now);
+            self.vacate(job);
         }
     }
 }

@@ -42,6 +42,7 @@ impl Driver {
             return;
         }
         let action = contest.look(now, roster, self.room.is_there_for(job));
+        self.looks.extend(contest.takes_look(now).then(|| job.clone()));
         if contest.waits_for_room(now) {
             self.room.wait(job);
         }
@@ -107,6 +108,7 @@ impl Driver {
             Done::Opened { opened, told } => self.opened(opened, told),
             Done::Obeyed { job, run, sent, result } => self.obeyed(&job, run, sent, result),
             Done::Looked { job, record } => self.looked(&job, record),
+            Done::Marked { jobs, marks } => self.marked(&jobs, &marks),
             Done::Abandoned | Done::Announced | Done::Forgotten => {}
             Done::Inspected(found) => self.inspected(found),
             Done::Proven(job) => {

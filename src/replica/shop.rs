@@ -69,6 +69,19 @@ impl Shop {
         });
     }
 
+    /// The same of this time, by this replica's own reckoning.
+    pub(super) fn hear_at(&self, store_now: UtcMillis) {
+        self.memory.send_if_modified(|memory| {
+            memory.iter_mut().for_each(|memory| memory.hear(store_now));
+            false
+        });
+    }
+
+    /// Whether it is the store's present life, as far as that is known.
+    pub(super) fn is_in(&self, era: &Era) -> bool {
+        self.memory.borrow().as_ref().is_some_and(|memory| memory.era() == era)
+    }
+
     /// The store's present life, as far as it is known.
     pub(super) fn era(&self) -> Era {
         self.memory.borrow().as_ref().map(|memory| memory.era().clone()).unwrap_or_default()

@@ -43,8 +43,26 @@ fn ancestry(pid: Pid) -> impl Iterator<Item = Pid> {
     std::iter::successors(Some(pid), parent).take(MAX_DEPTH)
 }
 
+/// Any process can take the name of a guard. What tells is its program, or that it is root's, which nobody else can become.
 fn is_guard(pid: Pid) -> bool {
-    fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_ascii_end() == GUARD_NAME.to_bytes())
+    let has_name = fs::read(format!("/proc/{pid}/comm"))
+        .is_ok_and(|name| name.trim_ascii_end() == GUARD_NAME.to_bytes());
+    let own = Pid::this();
+    has_name
+        && (is_of_root(pid) && !is_of_root(own) || program(pid).is_some_and(|its| Some(its) == program(own)))
+}
+
+/// Where the program of a process lies, or lay before it was replaced by another release.
+fn program(pid: Pid) -> Option<Vec<u8>> {
+    let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?.into_os_string().into_encoded_bytes();
+    Some(path.strip_suffix(b" (deleted)").map(<[u8]>::to_vec).unwrap_or(path))
+}
+
+/// Whether a process is root's, by all its user ids. The owner of its files does not tell: anybody may hide them.
+fn is_of_root(pid: Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    ids.is_some_and(|ids| ids.split_whitespace().all(|id| id == "0"))
 }
 
 /// The run that these variables name.

@@ -12,7 +12,7 @@ mod trait_;
 pub use beat::{Beat, BeatRun, Marker, Notice, Peer, Pulse, StageTimes};
 pub use concern::{Concern, Grade};
 pub use error::StoreError;
-pub use hint::Hint;
+pub use hint::{Hint, Marked};
 pub use local::LocalStore;
 pub use redis::{RedisKeys, RedisStore};
 pub use trait_::{Answered, JobEntries, KEPT_ENTRIES, Replied, Store};

@@ -46,6 +46,7 @@ on_both_stores! {
     a_command_within_runs_under_the_lock_that_is_held_and_does_not_give_it_back in reentry,
     the_lock_of_any_run_around_is_lent in reentry,
     variables_that_were_copied_lend_nothing in reentry,
+    a_process_that_takes_the_name_of_a_guard_lends_nothing in reentry,
     a_command_within_dies_with_the_run_wherever_it_has_gone in reentry,
     a_job_and_the_lock_of_its_name_exclude_each_other in jobs,
     within_a_job_its_own_lock_is_lent in jobs,

@@ -38,6 +38,16 @@ pub(crate) fn variables_that_were_copied_lend_nothing(stage: &Stage) {
     holder.let_go().expect_code(0);
 }
 
+pub(crate) fn a_process_that_takes_the_name_of_a_guard_lends_nothing(stage: &Stage) {
+    let holder = stage.hold("a", &[], ":");
+    let copied = format!("SOLOCRON_JOB=a SOLOCRON_RUN={} SOLOCRON_FENCE={}", holder.run, holder.fence);
+    let within = "'\"$SOLOCRON\" exec --lock a -- echo it ran; exit $?'";
+    let line = format!("printf lease-guard > /proc/$$/comm; {copied} sh -c {within}; exit $?");
+    let said = stage.call("b", &[], &line).expect_code(75).log;
+    assert!(!said.contains("it ran"), "{said}");
+    holder.let_go().expect_code(0);
+}
+
 pub(crate) fn a_command_within_dies_with_the_run_wherever_it_has_gone(stage: &Stage) {
     let sleeper = "echo within; exec sleep 600";
     let line = format!("setsid \"$SOLOCRON\" exec --lock a -- sh -c '{sleeper}' & wait");

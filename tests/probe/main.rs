@@ -119,6 +119,25 @@ fn each_setting_that_is_unsafe_is_said_with_its_value() {
 }
 
 #[test]
+fn a_primary_that_goes_on_without_its_follower_is_warned_of() {
+    let server = RedisServer::start_with(&CAREFUL);
+    let port = server.port().to_string();
+    let follower = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
+    let deadline = SystemClock.boot().plus(process::DEADLINE);
+    while !server.cli(&["INFO", "replication"]).contains("state=online") {
+        assert!(!deadline.since(SystemClock.boot()).is_zero(), "the follower does not come");
+        std::thread::yield_now();
+    }
+    let (complaint, code) = only_complaint(&server);
+    assert!(complaint.contains("followers 1, min-replicas-to-write 0"), "{complaint}");
+    assert_eq!(code, 0);
+    server.cli(&["CONFIG", "SET", "min-replicas-to-write", "1"]);
+    let (report, _) = probe(&server.url());
+    assert_eq!(complaints(&report), [] as [&str; 0]);
+    drop(follower);
+}
+
+#[test]
 fn a_server_that_takes_no_claims_is_an_error_that_says_what_it_is() {
     let replica = RedisServer::start_with(&CAREFUL);
     replica.cli(&["REPLICAOF", "127.0.0.1", "1"]);

@@ -9,6 +9,7 @@ mod process;
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis_server;
 mod stage;
+mod told;
 
 use std::time::Duration;
 

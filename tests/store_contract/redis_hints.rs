@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use solocron::config::RedisUrl;
-use solocron::job::{Outcome, Reason, Tick, Verdict};
+use solocron::job::{JobName, Outcome, Reason, Tick, Verdict};
 use solocron::lease::{Answer, Claim, Request};
-use solocron::store::{Hint, RedisStore, Store};
+use solocron::store::{Hint, Marked, RedisStore, Store};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -69,6 +69,24 @@ async fn what_a_claim_decides_is_told_to_all_who_listen_and_nothing_else_is() {
     assert_eq!(second.reply.rerun.map(|rerun| rerun.tick), answer.rerun.map(|rerun| rerun.tick));
 
     assert_eq!(next(&mut hints).await.reply.mark, Some(last.tick.instant()));
+}
+
+#[tokio::test]
+async fn the_marks_that_are_looked_up_are_those_of_the_records() {
+    let (world, a, b, _hints) = heard().await;
+    let holding = a.win().await;
+    let other = JobName::parse("other").expect("a name");
+    let jobs: Vec<JobName> = std::iter::repeat_n(other, 300).chain([job()]).collect();
+
+    let marks = b.store.marks(&jobs).await.expect("an answer");
+
+    let record = a.record().await;
+    assert_eq!(marks.last(), Some(&Marked::of(&record)));
+    assert_eq!(record.mark, holding.tick.instant());
+    assert!(marks.len() == 301 && marks[..300].iter().all(Option::is_none), "without a record: {marks:?}");
+    world.server().cli(&["HSET", "solocron:{c/j}:state", "schema", "2"]);
+    let marks = b.store.marks(&[job()]).await.expect("an answer");
+    assert_eq!(marks, [None], "of a newer release");
 }
 
 #[tokio::test]

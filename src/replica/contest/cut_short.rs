@@ -73,15 +73,6 @@ impl Contest {
         self.rerun = RerunLeft::CutShort(cut);
     }
 
-    /// The same, by way of what everybody is told: that may be older than what is known here of the end of a run.
-    pub(super) fn overhear_rerun(&mut self, told: Option<&Rerun>, now: UtcMillis) {
-        let has_ended =
-            |tick| matches!(&self.rerun, RerunLeft::CutShort(cut) if cut.tick == tick && !cut.goes_on);
-        if !told.is_some_and(|told| has_ended(told.tick)) {
-            self.hear_of_rerun(told, now);
-        }
-    }
-
     /// There is a rerun to be had, and no other replica may know: its run was cut short here, or given back.
     pub fn cut_short_here(&mut self, tick: Tick, by: Option<NodeName>, now: UtcMillis) {
         let rerun = Rerun { tick, by, goes_on: false, frees_in: Duration::ZERO };

@@ -1,51 +1,188 @@
-//! What others are told of their claims, taken for the answer to a question of one's own.
+//! What others are told of their claims. Anybody who may publish can tell it, and so nothing is taken from it but that a
+//! question may not be needed: the question is put off for a moment, and the job's mark is read instead.
 
 use std::time::Duration;
 
-use crate::job::{Tick, UtcMillis};
-use crate::lease::{Answer, EARLY_TOLERANCE, Reply};
+use crate::job::{JobSpec, OnInterrupt, Tick, UtcMillis};
+use crate::lease::{Answer, EARLY_TOLERANCE, Protection, Reply};
+use crate::store::Marked;
 
-use super::super::action::Finding;
+use super::super::action::{Action, Bid, Doubt, Finding};
 use super::{Contest, State};
 
+/// Of the time in which a tick may start, and until the next one comes, a question is put off for this part, and for as much
+/// again while the mark is read; and never for longer than this, twice.
+const PUT_OFF: (u32, Duration) = (8, Duration::from_secs(1));
+
+/// Where no question is put off, marks are read at most this often, of all jobs at the same time.
+const LOOKS_EVERY: i64 = 100;
+
+/// What was told and is not looked up yet.
+#[derive(Debug, Default)]
+pub(super) struct Hearsay {
+    /// The newest tick that is said to be decided, and how.
+    decided: Option<(Tick, Finding)>,
+    /// The newest decided tick, which is said to be open again.
+    reopened: Option<Tick>,
+    /// The mark is to be read from then on, whether or not a tick at hand is put off.
+    look_at: Option<UtcMillis>,
+    /// For each tick at hand the mark is read once: up to here it was.
+    looked_at: UtcMillis,
+    look: Look,
+    /// The tick at hand waits for that.
+    is_awaited: bool,
+}
+
+/// Whether the mark is read.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Look {
+    /// It is not.
+    #[default]
+    No,
+    /// It is to be read at once.
+    Wanted,
+    /// It is being read.
+    UnderWay,
+}
+
 impl Contest {
-    /// What was told of another's claim: whether that is new here, and what is thereby known of which tick. While this
-    /// replica's own claim is under way, or may have been granted unheard, only its own answer counts.
-    pub fn overhear(&mut self, reply: &Reply, now: UtcMillis) -> (bool, Option<(Tick, Finding)>) {
-        let waits_for_its_own = self.is_unopened() || self.is_asking() || self.doubt().is_some();
-        let Some(mark) = reply.mark.filter(|_| !waits_for_its_own && !self.retired) else {
-            return (false, None);
-        };
-        match &reply.answer {
-            // No store decides a tick that is further ahead by its own clock.
-            Answer::Decided { by, how } if mark > self.decided && mark <= reply.now.plus(EARLY_TOLERANCE) => {
-                let finding = Finding::Decided { by: by.clone(), how: *how };
-                (true, Some(self.overhear_decided(reply, (Tick(mark), finding), now)))
-            }
+    /// What was told of another's claim, at this time of the store by this replica's own reckoning. When to look at the job,
+    /// if it is to be looked at for this alone.
+    pub fn overhear(&mut self, reply: &Reply, store_now: UtcMillis, now: UtcMillis) -> Option<UtcMillis> {
+        let mark = reply.mark.filter(|_| !self.retired)?;
+        let finding = match &reply.answer {
+            Answer::Decided { by, how } => Finding::Decided { by: by.clone(), how: *how },
+            // The tick is open again, unless something newer is known to be decided.
             Answer::Abandoned => {
-                // The tick is open again, unless something newer is known to be decided.
-                let tick = Tick(mark.plus(Duration::from_millis(1)));
-                let is_it = self.decided == tick.instant();
-                if is_it {
-                    self.given_back(tick);
-                }
-                (is_it, None)
+                return self.overhear_given_back(Tick(mark.plus(Duration::from_millis(1))), now);
             }
-            _ => (false, None),
+            _ => return None,
+        };
+        let known =
+            self.hearsay.decided.as_ref().map_or(self.decided, |(tick, _)| self.decided.max(tick.instant()));
+        // No store decides a tick that is further ahead.
+        if known < mark && mark <= store_now.plus(EARLY_TOLERANCE) {
+            self.hearsay.decided = Some((Tick(mark), finding));
+        }
+        if !Protection::HintCheck.is_on() {
+            let believed = Marked { mark, lease: reply.lease.unwrap_or_default() };
+            self.look_found(Some(&believed), now);
+        }
+        // It may wait for a lock that it does not need any more.
+        let waits_for = self.waits_for().filter(|tick| tick.instant() <= mark && !self.is_rerun(*tick))?;
+        self.look_from(waits_for.instant().plus(put_off_by(&self.spec, waits_for)), now)
+    }
+
+    fn overhear_given_back(&mut self, tick: Tick, now: UtcMillis) -> Option<UtcMillis> {
+        if self.decided != tick.instant() {
+            return None;
+        }
+        self.hearsay.reopened = Some(tick);
+        self.look_from(now, now)
+    }
+
+    /// The mark is to be read from then on, unless that is so already: together with those of other jobs.
+    fn look_from(&mut self, from: UtcMillis, now: UtcMillis) -> Option<UtcMillis> {
+        if self.hearsay.look_at.is_some() {
+            return None;
+        }
+        let next = UtcMillis((now.0 / LOOKS_EVERY + 1).saturating_mul(LOOKS_EVERY));
+        self.hearsay.look_at = Some(next.max(from));
+        self.hearsay.look_at
+    }
+
+    /// Asks for the bid's tick, unless others are said to have decided it.
+    pub(super) fn ask_or_put_off(
+        &mut self,
+        bid: Bid,
+        instead_of: Option<Doubt>,
+        stagger: Duration,
+        now: UtcMillis,
+    ) -> Action {
+        match self.put_off(bid.tick, stagger, now) {
+            Some(until) => self.wait(bid, until),
+            None => self.ask(bid, instead_of),
         }
     }
 
-    fn overhear_decided(
-        &mut self,
-        reply: &Reply,
-        (tick, finding): (Tick, Finding),
-        now: UtcMillis,
-    ) -> (Tick, Finding) {
+    /// Until when to wait instead of asking for the tick now, if it is said to be decided. Whoever asks first, and whoever may hold
+    /// its lock, asks all the same.
+    fn put_off(&mut self, tick: Tick, stagger: Duration, now: UtcMillis) -> Option<UtcMillis> {
+        let is_told = self.hearsay.decided.as_ref().is_some_and(|(told, _)| tick <= *told);
+        if !is_told || stagger.is_zero() || self.doubt().is_some() || self.is_rerun(tick) {
+            return None;
+        }
+        let part = put_off_by(&self.spec, tick);
+        let look = tick.instant().plus(part);
+        if now < look {
+            return Some(look);
+        }
+        // Whoever would rerun what is cut short has to know more than the mark.
+        if self.spec.on_interrupt == OnInterrupt::Rerun {
+            return None;
+        }
+        if self.hearsay.looked_at < tick.instant() {
+            (self.hearsay.looked_at, self.hearsay.is_awaited) = (tick.instant(), true);
+            if self.hearsay.look == Look::No {
+                self.hearsay.look = Look::Wanted;
+            }
+            return Some(now.plus(part));
+        }
+        None
+    }
+
+    /// Whether the job's mark is to be read now: then this replica does.
+    pub fn takes_look(&mut self, now: UtcMillis) -> bool {
+        if self.is_asking() {
+            // The answer tells more.
+            (self.hearsay.look_at, self.hearsay.reopened) = (None, None);
+        }
+        let takes = match self.hearsay.look {
+            Look::No => self.hearsay.look_at.is_some_and(|at| at <= now),
+            Look::Wanted => true,
+            Look::UnderWay => false,
+        };
+        if takes {
+            self.hearsay.look = Look::UnderWay;
+        }
+        takes
+    }
+
+    /// The mark was read, or could not be: what is thereby known of which tick. While this replica's own claim is under
+    /// way, or may have been granted unheard, only its own answer counts.
+    pub fn look_found(&mut self, found: Option<&Marked>, now: UtcMillis) -> Option<(Tick, Finding)> {
+        (self.hearsay.look, self.hearsay.look_at) = (Look::No, None);
+        let reopened = self.hearsay.reopened.take();
+        if std::mem::take(&mut self.hearsay.is_awaited) {
+            self.hurry(now);
+        }
+        let waits_for_its_own = self.is_unopened() || self.is_asking() || self.doubt().is_some();
+        let found = found.filter(|_| !waits_for_its_own && !self.retired)?;
+        self.saw(Some(found.lease));
+        if let Some(tick) = reopened
+            && self.decided == tick.instant()
+            && found.mark.plus(Duration::from_millis(1)) == tick.instant()
+        {
+            self.given_back(tick);
+            return None;
+        }
+        if self.waits_for().is_some_and(|tick| tick.instant() <= found.mark) {
+            self.hurry(now);
+        }
+        let is_enough = self.spec.on_interrupt == OnInterrupt::Skip || !Protection::HintCheck.is_on();
+        let (told, _) = self.hearsay.decided.as_ref().filter(|_| is_enough)?;
+        // Something newer may be told than is decided yet, or at all.
+        let decided = Tick(found.mark.min(told.instant()));
+        let is_it = decided == *told;
+        let finding = self.hearsay.decided.take_if(|_| is_it).map(|(_, finding)| finding);
+        let finding = finding.unwrap_or(Finding::Decided { by: None, how: None });
+        (self.decided < decided.instant()).then(|| self.learn_decided(decided, finding))
+    }
+
+    fn learn_decided(&mut self, tick: Tick, finding: Finding) -> (Tick, Finding) {
         self.decide(tick.instant(), matches!(finding, Finding::Decided { by: Some(_), .. }));
-        self.saw(reply.lease);
         let waited_for = self.waits_for().filter(|waited_for| !self.is_rerun(*waited_for));
         let waited_for = waited_for.filter(|waited_for| *waited_for <= tick);
-        self.overhear_rerun(reply.rerun.as_ref(), now);
         match &self.state {
             State::Waiting { bid, .. } if waited_for.is_some() => {
                 let bid = bid.clone();
@@ -62,136 +199,13 @@ impl Contest {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::super::super::action::Action;
-    use super::super::super::contest_tests::{at, contest};
-    use super::*;
-    use crate::job::{NodeName, Outcome, Reason, Verdict};
-    use crate::lease::Rerun;
-
-    const STAGGER: Duration = Duration::from_millis(20);
-    const NOTHING: (bool, Option<(Tick, Finding)>) = (false, None);
-
-    fn decided(mark: UtcMillis, now: UtcMillis) -> Reply {
-        let (by, how) = (NodeName::parse("n2").ok(), Some(Verdict::plain(Outcome::Running)));
-        let answer = Answer::Decided { by, how };
-        Reply { now, mark: Some(mark), lease: Some(Duration::from_secs(60)), rerun: None, answer }
-    }
-
-    fn given_back(mark: UtcMillis, now: UtcMillis) -> Reply {
-        Reply { answer: Answer::Abandoned, ..decided(mark, now) }
-    }
-
-    fn every_minute() -> Contest {
-        contest("schedule = \"* * * * *\"")
-    }
-
-    #[test]
-    fn a_tick_that_was_heard_to_be_decided_is_not_asked_for() {
-        let mut contest = every_minute();
-        assert_eq!(contest.wake(at(60_000), |_| STAGGER), Action::WakeAt(at(60_020)));
-        let (is_news, found) = contest.overhear(&decided(at(60_000), at(60_003)), at(60_005));
-        let (tick, finding) = found.filter(|_| is_news).expect("it is news");
-        assert_eq!(tick, Tick(at(60_000)));
-        assert!(matches!(finding, Finding::Decided { by: Some(by), .. } if by.as_str() == "n2"));
-        assert_eq!(contest.wake(at(60_020), |_| STAGGER), Action::Nothing);
-        assert_eq!(contest.known().largest_lease, Duration::from_secs(60));
-        assert_eq!(contest.overhear(&decided(at(60_000), at(60_003)), at(60_030)), NOTHING, "told already");
-        assert_eq!(
-            contest.wake(at(120_000), |_| STAGGER),
-            Action::WakeAt(at(120_020)),
-            "the next one is not"
-        );
-    }
-
-    #[test]
-    fn a_tick_whose_instant_has_not_come_here_is_known_to_be_decided_when_it_comes() {
-        let mut contest = every_minute();
-        assert!(contest.overhear(&decided(at(60_000), at(59_900)), at(59_901)).0);
-        assert_eq!(contest.wake(at(60_000), |_| STAGGER), Action::Nothing);
-    }
-
-    #[test]
-    fn while_a_claim_is_under_way_or_in_doubt_only_its_own_answer_counts() {
-        let mut contest = every_minute();
-        let Action::Claim { bid, .. } = contest.wake(at(60_000), |_| Duration::ZERO) else {
-            panic!("no claim")
-        };
-        assert_eq!(contest.overhear(&decided(at(60_000), at(60_001)), at(60_002)), NOTHING);
-        contest.failed(true, at(60_010));
-        assert_eq!(contest.overhear(&decided(at(60_000), at(60_011)), at(60_012)), NOTHING);
-        let asked = contest.wake(at(60_110), |_| Duration::ZERO);
-        assert!(matches!(&asked, Action::Claim { bid: again, .. } if again.run == bid.run), "{asked:?}");
-    }
-
-    #[test]
-    fn a_tick_that_was_given_back_is_asked_for_after_all() {
-        let mut contest = every_minute();
-        contest.overhear(&decided(at(60_000), at(60_003)), at(60_005));
-        assert_eq!(contest.overhear(&given_back(at(59_999), at(60_050)), at(60_051)), (true, None));
-        let asked = contest.wake(at(60_051), |_| STAGGER);
-        assert!(matches!(&asked, Action::Claim { bid, .. } if bid.tick == Tick(at(60_000))), "{asked:?}");
-    }
-
-    #[test]
-    fn that_an_older_tick_was_given_back_opens_nothing() {
-        let mut contest = every_minute();
-        contest.overhear(&decided(at(120_000), at(120_003)), at(120_005));
-        assert_eq!(contest.overhear(&given_back(at(59_999), at(120_050)), at(120_051)), NOTHING);
-        assert_eq!(contest.wake(at(120_051), |_| STAGGER), Action::Nothing);
-    }
-
-    #[test]
-    fn a_mark_that_no_claim_can_have_set_is_not_believed() {
-        let mut contest = every_minute();
-        let told = decided(UtcMillis(i64::MAX), at(60_003));
-        assert_eq!(contest.overhear(&told, at(60_005)), NOTHING);
-        assert!(contest.overhear(&decided(at(60_203), at(60_003)), at(60_005)).0);
-    }
-
-    #[test]
-    fn the_tick_that_was_waited_for_is_told_of_though_a_newer_one_was_decided() {
-        let mut contest = every_minute();
-        contest.wake(at(60_000), |_| Duration::from_secs(90));
-        let (_, found) = contest.overhear(&decided(at(120_000), at(120_003)), at(120_005));
-        assert_eq!(found, Some((Tick(at(60_000)), Finding::Decided { by: None, how: None })));
-    }
-
-    #[test]
-    fn what_was_in_the_way_of_a_tick_that_others_have_decided_is_no_reason_for_later_ones() {
-        let mut contest = every_minute();
-        contest.unheard(at(60_000));
-        contest.overhear(&decided(at(60_000), at(60_003)), at(60_005));
-        assert_eq!(contest.delayed_by, None);
-        contest.wake(at(120_000), |_| STAGGER);
-        contest.delayed_by = Some(Reason::Overlap);
-        contest.overhear(&decided(at(120_000), at(120_003)), at(120_005));
-        assert_eq!(contest.delayed_by, None);
-    }
-
-    #[test]
-    fn who_reruns_what_was_cut_short_hears_when_the_lock_would_be_over() {
-        let mut contest = contest("schedule = \"* * * * *\"\non_interrupt = \"rerun\"");
-        let rerun = Rerun {
-            tick: Tick(at(60_000)),
-            by: NodeName::parse("n2").ok(),
-            goes_on: true,
-            frees_in: Duration::from_secs(30),
-        };
-        let told = Reply { rerun: Some(rerun), ..decided(at(60_000), at(60_003)) };
-        contest.overhear(&told, at(60_003));
-        assert_eq!(contest.wake(at(60_020), |_| STAGGER), Action::WakeAt(at(90_003)));
-        // Whoever waits for that hears of the next tick as well.
-        assert!(matches!(contest.wake(at(90_003), |_| STAGGER), Action::WakeAt(_)));
-        contest.overhear(&decided(at(120_000), at(120_003)), at(120_004));
-        assert_eq!(contest.wake(at(120_020), |_| STAGGER), Action::Nothing, "it was not cut short");
-    }
-
-    #[test]
-    fn nothing_is_overheard_before_the_record_is_open() {
-        let mut contest = every_minute();
-        contest.close();
-        assert_eq!(contest.overhear(&decided(at(60_000), at(60_003)), at(60_005)), NOTHING);
-    }
+/// For how long a question for the tick is put off.
+fn put_off_by(spec: &JobSpec, tick: Tick) -> Duration {
+    let next = spec.schedule.next_after(tick.instant()).map(|next| next.instant().since(tick.instant()));
+    let period = next.unwrap_or(Duration::MAX).min(spec.start_deadline_of(tick));
+    (period / PUT_OFF.0).min(PUT_OFF.1)
 }
+
+#[cfg(test)]
+#[path = "overhearing_tests.rs"]
+mod tests;

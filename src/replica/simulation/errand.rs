@@ -37,6 +37,9 @@ pub(super) enum Errand {
         tries: u32,
         then: Option<Box<Claim>>,
     },
+    Mark {
+        job: usize,
+    },
     Known(Vec<(usize, Open)>, Vec<(usize, Finish)>),
     Open {
         job: usize,

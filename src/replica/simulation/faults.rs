@@ -28,10 +28,11 @@ pub(super) enum Fault {
     Restart,
     StoreFrozen,
     Suspend,
+    Lies,
 }
 
 impl Fault {
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Rough,
         Self::Cut,
         Self::Crash,
@@ -46,6 +47,7 @@ impl Fault {
         Self::Restart,
         Self::StoreFrozen,
         Self::Suspend,
+        Self::Lies,
     ];
 
     /// Its name in the tally.
@@ -55,7 +57,7 @@ impl Fault {
 
     /// Whether a store of this kind can suffer it.
     pub(super) fn befalls(self, memory: Memory) -> bool {
-        let needs_a_server = [Self::Cut, Self::StoreStep, Self::Failover, Self::StoreFrozen];
+        let needs_a_server = [Self::Cut, Self::StoreStep, Self::Failover, Self::StoreFrozen, Self::Lies];
         memory == Memory::Forgetful || !needs_a_server.contains(&self)
     }
 }
@@ -90,6 +92,7 @@ impl World {
             Fault::Restart => self.restart_store(),
             Fault::StoreFrozen => self.freeze_store(),
             Fault::Suspend => self.suspend(seat),
+            Fault::Lies => self.begin_to_lie(),
         }
     }
 

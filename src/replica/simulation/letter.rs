@@ -2,7 +2,7 @@
 
 use crate::job::{RunId, Tick};
 use crate::lease::{Reply, Request};
-use crate::store::{Beat, Pulse, StoreError};
+use crate::store::{Beat, Marked, Pulse, StoreError};
 
 /// What a replica asks.
 #[derive(Debug, Clone)]
@@ -11,6 +11,8 @@ pub(super) enum Ask {
     Pulse(Beat),
     /// A request about a job's record.
     Submit(usize, Request),
+    /// How far a job's ticks are decided.
+    Mark(usize),
     /// Which of these jobs the cluster knows.
     Known(Vec<usize>),
     /// That the cluster knows these jobs.
@@ -22,6 +24,7 @@ pub(super) enum Ask {
 pub(super) enum Told {
     Pulse(Pulse),
     Reply(Reply),
+    Mark(Option<Marked>),
     Known(Vec<bool>),
     Enrolled,
 }

@@ -12,7 +12,7 @@ use crate::store::{Pulse, StoreError};
 
 use super::clock::Reads;
 use super::errand::{Chore, Errand, cause_of};
-use super::letter::{Answered, Told};
+use super::letter::{Answered, Ask, Told};
 use super::node::Node;
 
 /// As in `planning.rs`.
@@ -30,6 +30,9 @@ impl Node {
             return;
         }
         let action = self.contests[job].look(now, &self.watch.roster, true);
+        if self.contests[job].takes_look(now) {
+            self.send(Ask::Mark(job), Errand::Mark { job });
+        }
         self.perform(job, action);
     }
 
@@ -102,6 +105,11 @@ impl Node {
             }
             Errand::Abandon { job, doubt, tries, then } => {
                 self.gave_back((job, doubt, tries), then, answered.is_ok());
+            }
+            Errand::Mark { job } => {
+                let found =
+                    answered.ok().and_then(|told| if let Told::Mark(found) = told { found } else { None });
+                self.marked(job, found);
             }
             Errand::Known(opens, ends) => self.knows(opens, ends, answered),
             Errand::Open { job } => self.opened(job, a_reply(answered)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::job::{NodeName, Tick, UtcMillis};
 use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Record, Server as Moments, decide};
-use crate::store::{Beat, Marker, Peer, Pulse};
+use crate::store::{Beat, Marked, Marker, Peer, Pulse};
 
 use super::clock::{Moment, Reads};
 use super::hints::{Hinted, hint_of};
@@ -86,6 +86,7 @@ impl Server {
     pub(super) fn answer(&mut self, from: &NodeName, ask: &Ask, reads: Reads, tally: &mut Tally) -> Told {
         match ask {
             Ask::Pulse(beat) => Told::Pulse(self.pulse(beat, reads.wall)),
+            Ask::Mark(job) => Told::Mark(self.shelf.records[*job].as_ref().and_then(Marked::of)),
             Ask::Known(jobs) => Told::Known(jobs.iter().map(|job| self.shelf.known.contains(job)).collect()),
             Ask::Enroll(jobs) => {
                 self.shelf.known.extend(jobs);
@@ -126,7 +127,7 @@ impl Server {
     }
 
     /// What both kinds of store read when they decide: the Redis scripts, and `Desk::server`.
-    fn moments(&self, reads: Reads) -> Moments {
+    pub(super) fn moments(&self, reads: Reads) -> Moments {
         let lease_now = match self.memory {
             Memory::Forgetful => reads.wall.0,
             Memory::Durable => i64::try_from(reads.boot.0.as_millis()).expect("a short time"),

@@ -43,9 +43,10 @@ const fn case(
     Case { off, memory, menu, expected, likely }
 }
 
-const CASES: [Case; 17] = {
+const CASES: [Case; 18] = {
     use Fault::{
-        Crash, Cut, Deleted, Emptied, Failover, Freeze, GuardFrozen, Restart, Rough, StoreFrozen, StoreStep,
+        Crash, Cut, Deleted, Emptied, Failover, Freeze, GuardFrozen, Lies, Restart, Rough, StoreFrozen,
+        StoreStep,
     };
     use Memory::{Durable, Forgetful};
     const LOSSES: &[Fault] = &[Deleted, Emptied, Failover, Restart, Crash, Crash];
@@ -66,12 +67,13 @@ const CASES: [Case; 17] = {
             Protection::DeadlineFromSending,
             Forgetful,
             &[Freeze, Rough, Cut, Cut, StoreFrozen],
-            (Broken::OutOfHand, 1660),
+            (Broken::OutOfHand, 655),
         ),
         case(Protection::Guard, Forgetful, &[Crash, Freeze], (Broken::Overlap, 1)),
         case(Protection::Guard, Durable, &[Crash, Freeze], (Broken::OutOfHand, 8)),
         case(Protection::ResentFinish, Forgetful, LOSSES, (Broken::Overlap, 1)),
         case(Protection::LivingHolder, Forgetful, &[Crash, Cut], (Broken::Unjust, 0)),
+        case(Protection::HintCheck, Forgetful, &[Lies], (Broken::Missed, 0)),
     ]
 };
 

@@ -41,6 +41,8 @@ pub(super) enum Event {
     Operate,
     /// The store's replica takes a copy.
     Copy,
+    /// Somebody who may publish tells a lie.
+    Lie,
 }
 
 /// What can happen to a replica.
@@ -93,6 +95,8 @@ pub(super) struct World {
     pub(super) troubles: Vec<(Moment, Moment)>,
     /// When clocks were wrong.
     pub(super) confusions: Vec<(Moment, Moment)>,
+    /// Until then somebody lies.
+    pub(super) lies: Moment,
     /// Until then somebody has to remember what the store forgot.
     pub(super) delicate: Moment,
     /// The moments at which the store's clock first showed each second, for whoever wants to know about a tick.
@@ -122,6 +126,7 @@ impl World {
             menu: &Fault::ALL,
             troubles: vec![(Moment(0), Moment(30_000))],
             confusions: Vec::new(),
+            lies: Moment(0),
             delicate: Moment(0),
             seconds: Vec::new(),
             diary: is_told.then(Vec::new),
@@ -196,6 +201,7 @@ impl World {
             Event::Mend(mend) => self.mend(mend)?,
             Event::Fault => self.next_fault(),
             Event::Operate => self.operate(),
+            Event::Lie => self.lie(),
             Event::Copy => {
                 self.server.copy(self.now);
                 self.watch_clocks();

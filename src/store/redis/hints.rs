@@ -6,19 +6,26 @@ use futures_util::StreamExt;
 use redis::aio::PubSub;
 use redis::{Client, RedisError, RedisResult};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
 
 use crate::job::JobName;
 use crate::lease::Era;
 use crate::store::Hint;
 
+use super::batch::MOST;
 use super::connect::CONNECT_TIMEOUT;
 use super::reply::{self, Texts};
 use super::wording::shown;
 
 /// Hints that wait to be taken in. One that finds no place among them is dropped, and its tick asked for.
 const WAITING: usize = 8_192;
+
+/// A longer message is none of ours: as many hints as requests share a call are told together, each of a few hundred bytes.
+const LONGEST: usize = 32 * 1_024;
+
+/// So much is read in a second, some ten thousand hints, and the rest passed over: nobody can keep a replica busy by them.
+const PER_SECOND: usize = 2 * 1_024 * 1_024;
 
 /// Between two attempts to listen; the second where the server does not let this user.
 const RETRIES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -81,12 +88,17 @@ async fn hear(client: &Client, channel: &str, tell: &mpsc::Sender<Hint>) -> Resu
         Err(error) => return error.map_or(Ok(()), Err),
     };
     let mut messages = line.into_on_message();
+    let mut ration = Ration::default();
     loop {
         tokio::select! {
             () = tell.closed() => return Ok(()),
             message = messages.next() => {
                 let Some(message) = message else { return Ok(()) };
-                for hint in read(&String::from_utf8_lossy(message.get_payload_bytes())) {
+                let message = message.get_payload_bytes();
+                if !ration.takes(message.len(), Instant::now()) {
+                    continue;
+                }
+                for hint in read(message) {
                     // Full: it is done without.
                     let _ = tell.try_send(hint);
                 }
@@ -95,9 +107,28 @@ async fn hear(client: &Client, channel: &str, tell: &mpsc::Sender<Hint>) -> Resu
     }
 }
 
-/// Reads the hints of a message.
-fn read(message: &str) -> impl Iterator<Item = Hint> {
-    message.split('\x1e').filter_map(hint)
+/// How much was read in the present second.
+#[derive(Debug, Default)]
+struct Ration {
+    since: Option<Instant>,
+    read: usize,
+}
+
+impl Ration {
+    /// Whether a message of this length may be read.
+    fn takes(&mut self, length: usize, now: Instant) -> bool {
+        if self.since.is_none_or(|since| now.duration_since(since) >= Duration::from_secs(1)) {
+            (self.since, self.read) = (Some(now), 0);
+        }
+        let fits = length <= LONGEST && self.read + length <= PER_SECOND;
+        self.read += if fits { length } else { 0 };
+        fits
+    }
+}
+
+/// Reads the hints of a message: no more than requests share a call.
+fn read(message: &[u8]) -> impl Iterator<Item = Hint> {
+    std::str::from_utf8(message).unwrap_or_default().split('\x1e').take(MOST).filter_map(hint)
 }
 
 /// Reads `ERA`, `JOB` and an answer, a text per line; what is none is no hint.
@@ -135,7 +166,23 @@ mod tests {
     fn one_message_may_hold_several_hints() {
         let of = |job: &str| format!("e1\n{job}\nabandoned\n1700\n1600\n30000\n\n\n\n");
         let message = [of("a"), "no hint".to_owned(), of("b")].join("\x1e");
-        let jobs: Vec<String> = read(&message).map(|hint| hint.job.to_string()).collect();
+        let jobs: Vec<String> = read(message.as_bytes()).map(|hint| hint.job.to_string()).collect();
         assert_eq!(jobs, ["a", "b"]);
+    }
+
+    #[test]
+    fn of_messages_that_no_store_sends_little_is_read() {
+        let hint = "e1\na\nabandoned\n1700\n1600\n30000\n\n\n\n";
+        assert_eq!(read(vec![hint; 40].join("\x1e").as_bytes()).count(), MOST);
+        assert_eq!(read(b"\xff\xfe").count(), 0);
+    }
+
+    #[test]
+    fn long_messages_are_passed_over_and_so_is_what_exceeds_the_ration_of_a_second() {
+        let (mut ration, now) = (Ration::default(), Instant::now());
+        assert!(!ration.takes(LONGEST + 1, now));
+        assert!((0..PER_SECOND / LONGEST).all(|_| ration.takes(LONGEST, now)));
+        assert!(!ration.takes(1, now + Duration::from_millis(999)));
+        assert!(ration.takes(1, now + Duration::from_secs(1)));
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn judge(settings: &Settings) -> Vec<Concern> {
     concerns.extend(fullness(settings));
     concerns.extend(failed_writes(settings));
     concerns.extend(persistence(settings));
+    concerns.extend(followers(settings));
     concerns
 }
 
@@ -193,6 +194,25 @@ fn persistence(settings: &Settings) -> Option<Concern> {
             Some(Concern::warning(what, format!("snapshots alone, save {save}")).help(help))
         }
     }
+}
+
+/// A primary whose follower takes over goes on for whoever still reaches it, unless it asks for a follower that hears it.
+fn followers(settings: &Settings) -> Option<Concern> {
+    let count = settings.number("connected_slaves").filter(|count| *count > 0)?;
+    // INFO has this field only where both settings are set.
+    if settings.fact("min_slaves_good_slaves").is_some() {
+        let set = |name| {
+            settings.setting(name).map_or_else(|| format!("{name} is set"), |set| format!("{name} {set}"))
+        };
+        let found = format!("{count}; {}, {}", set("min-replicas-to-write"), set("min-replicas-max-lag"));
+        return Some(Concern::note("followers", found));
+    }
+    let what = "after a failover, ticks may run twice, and runs overlap, for as long as the former primary still serves a \
+                replica: both take writes";
+    let found = format!("followers {count}, min-replicas-to-write 0");
+    let help = "set `min-replicas-to-write 1`, and `min-replicas-max-lag` to a few seconds, less than the shortest lease, on each \
+                of them: that bounds it to the lag";
+    Some(Concern::warning(what, found).help(help))
 }
 
 #[cfg(test)]

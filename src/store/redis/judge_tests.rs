@@ -39,6 +39,8 @@ fn a_sound_server_gives_no_cause_to_complain() {
         &["maxmemory_policy:allkeys-lru"],
         &["appendfsync everysec"],
         &["maxmemory:100", "used_memory:89"],
+        &["connected_slaves:0"],
+        &["connected_slaves:2", "min_slaves_good_slaves:2"],
     ] {
         assert_eq!(complaints(&server(fine)), [], "{fine:?}");
     }
@@ -101,6 +103,7 @@ fn a_server_that_may_lose_or_refuse_something_is_a_warning() {
         (&["aof_enabled:0"], warning, &["forgets everything", "neither append-only file nor snapshots"]),
         (&["aof_enabled:0", "save 3600 1"], warning, &["since its last snapshot", "save 3600 1"]),
         (&["appendfsync no"], warning, &["half a minute", "appendfsync no"]),
+        (&["connected_slaves:1"], warning, &["run twice", "followers 1, min-replicas-to-write 0"]),
     ]);
 }
 

@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, UtcMillis, quoted};
-use crate::lease::{Entry, Era, Record, Reply, Request};
+use crate::lease::{Entry, Era, Record, Reply, Request, SCHEMA};
 use crate::store::{
-    Answered, Beat, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, Hint, JobEntries, Marker, Notice, Peer,
-    Pulse, Replied, Store, StoreError,
+    Answered, Beat, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, Hint, JobEntries, Marked, Marker, Notice,
+    Peer, Pulse, Replied, Store, StoreError,
 };
 
 use super::RedisKeys;
@@ -37,6 +37,9 @@ const UNEXPECTED: &str = "unexpected answer";
 /// A heartbeat that fails because the connection was dropped is repeated once, if both take no longer than this: a single
 /// connection that breaks is no outage.
 const BACK_SOON: Duration = Duration::from_secs(1);
+
+/// Marks that are read by one call: half a millisecond of the server's time.
+const MARKS_TOGETHER: usize = 256;
 
 /// A cluster's records on one Redis server.
 pub struct RedisStore {
@@ -206,6 +209,14 @@ fn readable<T>(
     pairs.into_iter().filter_map(read).collect()
 }
 
+/// What a record tells of its schema, mark and lease; nothing, where there is none, or a newer release wrote it.
+fn marked(texts: &mut Texts) -> Result<Option<Marked>, StoreError> {
+    let (schema, mark, lease) = (texts.optional::<u32>()?, texts.optional()?, texts.optional()?);
+    let is_known = schema.is_some_and(|schema| schema <= SCHEMA);
+    let found = mark.zip(lease).filter(|_| is_known);
+    Ok(found.map(|(mark, lease)| Marked { mark: UtcMillis(mark), lease: Duration::from_millis(lease) }))
+}
+
 impl Store for RedisStore {
     fn ready(&self) -> Answered<'_, ()> {
         Box::pin(self.rest.ready())
@@ -282,6 +293,20 @@ impl Store for RedisStore {
 
     fn records<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Record>>> {
         Box::pin(try_join_all(jobs.iter().map(|job| self.record(job))))
+    }
+
+    fn marks<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Marked>>> {
+        Box::pin(async move {
+            let mut found = Vec::with_capacity(jobs.len());
+            for jobs in jobs.chunks(MARKS_TOGETHER) {
+                let keys: Vec<String> = jobs.iter().map(|job| self.keys.state(job)).collect();
+                let mut texts = Texts::of(self.run_script(scripts::marks(), &keys, &[]).await?)?;
+                for _ in jobs {
+                    found.push(marked(&mut texts)?);
+                }
+            }
+            Ok(found)
+        })
     }
 
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>> {

@@ -44,6 +44,7 @@ requests!(OPERATE, => "fields.lua" "leaps.lua" "record.lua", "operate.lua");
 script!(PULSE, "era.lua", "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");
+script!(MARKS, "marks.lua");
 
 /// A script with its hash.
 pub(super) struct LeaseScript {
@@ -101,6 +102,11 @@ pub(super) fn announce() -> &'static LeaseScript {
 /// The script by which jobs are made known.
 pub(super) fn enroll() -> &'static LeaseScript {
     &ENROLL
+}
+
+/// The script that reads how far ticks are decided.
+pub(super) fn marks() -> &'static LeaseScript {
+    &MARKS
 }
 
 /// What makes a server know the scripts that decide requests: each of them, with none to decide.

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 pub(super) type Facts = BTreeMap<String, String>;
 
 /// The settings that INFO does not tell. One call each: Redis 6.2 takes a single name.
-pub(super) const CONFIG_NAMES: [&str; 3] = ["save", "appendfsync", "stop-writes-on-bgsave-error"];
+pub(super) const CONFIG_NAMES: [&str; 5] =
+    ["save", "appendfsync", "stop-writes-on-bgsave-error", "min-replicas-to-write", "min-replicas-max-lag"];
 
 /// What the server said of itself.
 #[derive(Debug, Clone, Default)]
