@@ -150,7 +150,11 @@ impl<'a> Drive<'a> {
         self.pause = (self.pause * 2).clamp(FIRST_LOOK, SLOWEST_LOOK);
         let due = self.course.killing_since().unwrap_or_default() + GUARDS_TURN;
         let by_hand = self.process.is_lost() || self.start.elapsed() >= due;
-        News::Event(Event::Tree(if by_hand { self.process.strike(self.guards) } else { Tree::Alive }))
+        let tree = if by_hand { self.process.strike(self.guards) } else { Tree::Alive };
+        if self.process.is_growing() {
+            self.pause = FIRST_LOOK;
+        }
+        News::Event(Event::Tree(tree))
     }
 
     fn take_in(&mut self, news: News, reins: &mut Reins) -> Option<Fate> {

@@ -14,6 +14,7 @@
 mod account;
 mod ask;
 mod attempt;
+mod blows;
 mod cgroup;
 mod course;
 mod disk;

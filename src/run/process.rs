@@ -15,12 +15,13 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::ask::{Asked, ask};
+use super::blows::Blows;
 use super::course::{Exit, Tree};
 use super::error::RunError;
 use super::guard::{Guards, Inbox, LENGTH, Order, Report};
 use super::launch::Launch;
 use super::stop::{Reins, StopOrder};
-use super::sweep::processes_of;
+use super::sweep;
 use super::tree;
 use crate::clock::{Clock, SystemClock};
 use crate::job::RunId;
@@ -49,6 +50,8 @@ pub(super) struct Process {
     group: Option<Pid>,
     /// The replica has struck: how the main process ends from now on is no choice of its own.
     struck: bool,
+    /// With what force.
+    blows: Blows,
     /// When that happened which the guard told last.
     happened: Option<BootInstant>,
 }
@@ -115,6 +118,7 @@ impl Process {
             over: false,
             group,
             struck: false,
+            blows: Blows::default(),
             happened: None,
         }
     }
@@ -247,23 +251,40 @@ impl Process {
     }
 
     fn strike_seen(&mut self, guards: &Guards) -> io::Result<Tree> {
-        // First, as it needs nothing and reaches all of it at once.
-        self.group = self.group.filter(|group| tree::signal_group(*group, Signal::SIGKILL));
-        let guard = self.started.filter(|_| !self.lost).map(|(guard, _)| guard);
-        let mut living = guard.map(tree::listed_descendants).transpose()?.unwrap_or_default();
-        if living.is_empty() {
-            living = processes_of(self.run)?;
-            living.extend(guard.map(|guard| tree::descendants(guard, &[])).transpose()?.unwrap_or_default());
-        }
-        if self.lost {
-            living.extend(guards.strays()?);
-        }
-        tree::signal_each(&living, Signal::SIGKILL);
+        let mut blows = std::mem::take(&mut self.blows);
+        let living = blows.strike(|signal| self.reach(guards, signal));
+        self.blows = blows;
+        let living = living?;
         // As long as nothing was heard of the guard and its line is open, it may be about to start something.
         let is_empty = living.is_empty()
             && !self.is_unborn()
             && !self.group.map(tree::is_group_alive).transpose()?.unwrap_or(false);
         Ok(if is_empty { Tree::Empty } else { Tree::Alive })
+    }
+
+    /// Sends a signal to whatever of the run is found alive.
+    fn reach(&mut self, guards: &Guards, signal: Signal) -> io::Result<Vec<Pid>> {
+        // First, as it needs nothing and reaches all of it at once.
+        self.group = self.group.filter(|group| tree::signal_group(*group, signal));
+        let guard = self.started.filter(|_| !self.lost).map(|(guard, _)| guard);
+        let listed = guard.map(|guard| tree::reach(guard, &[], Some(signal))).transpose()?;
+        let mut living = listed.unwrap_or_default();
+        let mut others = Vec::new();
+        if living.is_empty() {
+            living = sweep::reach(self.run, Some(signal))?;
+            others.extend(guard.map(|guard| tree::descendants(guard, &[])).transpose()?.unwrap_or_default());
+        }
+        if self.lost {
+            others.extend(guards.strays()?);
+        }
+        tree::signal_each(&others, signal);
+        living.append(&mut others);
+        Ok(living)
+    }
+
+    /// Whether the last strike found somebody whom the one before had not.
+    pub(super) fn is_growing(&self) -> bool {
+        self.blows.press()
     }
 
     /// The attempt is over: what is left of the run, if anything, is not to be killed. A guard that never said so is

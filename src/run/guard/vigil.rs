@@ -24,6 +24,8 @@ pub(super) enum Cue {
     MainEnded,
     /// Nothing that descends from the guard is left.
     Childless,
+    /// A blow is done. It took this long; the next one is to follow at once if it has to `press`.
+    Struck { took: Duration, press: bool },
     /// Time has passed.
     Clock,
 }
@@ -54,7 +56,7 @@ pub(super) enum Stage {
     Watching,
     /// It was asked to end, and is killed at this instant.
     Stopping { kill_at: BootInstant },
-    /// It is being killed, again and again until nothing is left.
+    /// It is being killed, again and again until nothing is left; after the blow that is struck now comes this pause.
     Killing { again_at: BootInstant, pause: Duration },
     /// Its main process ended by itself: the run is over. What it left in the background is left alone.
     Released,
@@ -135,7 +137,7 @@ impl Vigil {
     }
 
     fn kill(&mut self, now: BootInstant, pause: Duration) -> Act {
-        self.stage = Stage::Killing { again_at: now.plus(pause), pause: (pause * 2).min(LONGEST_PAUSE) };
+        self.stage = Stage::Killing { again_at: now.plus(pause), pause };
         Act::Kill
     }
 
@@ -167,6 +169,17 @@ impl Vigil {
         match cue {
             Cue::Childless => Act::TellEmpty,
             Cue::MainEnded => Act::TellStopped,
+            Cue::Struck { took, press } => {
+                // Nobody is to be born in a pause. Where thousands of dead are looked through, they have to be reaped, too.
+                self.stage = match press {
+                    true => Stage::Killing { again_at: now, pause: FIRST_PAUSE },
+                    false => Stage::Killing {
+                        again_at: now.plus(pause.max(took)),
+                        pause: (pause * 2).min(LONGEST_PAUSE),
+                    },
+                };
+                Act::Wait
+            }
             // Again: somebody may have been born meanwhile.
             _ if now >= again_at => self.kill(now, pause),
             _ => Act::Wait,
@@ -189,9 +202,22 @@ mod tests {
     /// Feeds the cues, each at its millisecond, to a run with a deadline at 1,000 and a loss grace of 200; what was
     /// done, waiting left out.
     fn acts(cues: &[(u64, Cue)]) -> Vec<Act> {
-        let mut vigil = Vigil::new(at(1_000), ms(200));
-        let done = cues.iter().map(|&(when, cue)| vigil.step(cue, at(when)));
-        done.filter(|act| *act != Act::Wait).collect()
+        acts_where(cues, |_| (ms(0), false))
+    }
+
+    /// The same, where each blow, from 0, takes this long and finds that it has to be followed at once.
+    fn acts_where(cues: &[(u64, Cue)], struck: impl Fn(usize) -> (Duration, bool)) -> Vec<Act> {
+        let (mut vigil, mut blows, mut done) = (Vigil::new(at(1_000), ms(200)), 0, Vec::new());
+        for &(when, cue) in cues {
+            let act = vigil.step(cue, at(when));
+            if act == Act::Kill {
+                let (took, press) = struck(blows);
+                blows += 1;
+                assert_eq!(vigil.step(Cue::Struck { took, press }, at(when).plus(took)), Act::Wait);
+            }
+            done.extend(Some(act).filter(|act| *act != Act::Wait));
+        }
+        done
     }
 
     #[test]
@@ -278,6 +304,19 @@ mod tests {
             acts(&[(10, Cue::Stop(ms(500))), (20, Cue::Stop(Duration::ZERO)), (21, Cue::Clock)]),
             [Act::Terminate, Act::Kill, Act::Kill]
         );
+    }
+
+    #[test]
+    fn there_is_no_pause_between_blows_at_a_tree_that_grows() {
+        let cues = [(10, Cue::Stop(Duration::ZERO)), (10, Cue::Clock), (10, Cue::Clock), (10, Cue::Clock)];
+        assert_eq!(acts_where(&cues, |_| (ms(0), true)), [Act::Kill; 4]);
+        assert_eq!(acts_where(&cues, |blow| (ms(0), blow < 2)), [Act::Kill; 3]);
+    }
+
+    #[test]
+    fn as_much_time_as_the_blows_take_is_left_for_the_dead() {
+        let cues = [(10, Cue::Stop(Duration::ZERO)), (39, Cue::Clock), (50, Cue::Clock), (51, Cue::Clock)];
+        assert_eq!(acts_where(&cues, |_| (ms(20), false)), [Act::Kill; 2]);
     }
 
     #[test]

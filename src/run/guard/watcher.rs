@@ -19,9 +19,13 @@ use super::vigil::{Act, Cue, Vigil};
 use super::word::{Inbox, LENGTH, Order, Report};
 use crate::clock::{Clock, SystemClock};
 use crate::lease::Protection;
+use crate::run::blows::Blows;
 use crate::run::cgroup::Cgroup;
 use crate::run::system::{self, Reaped};
 use crate::run::tree;
+
+/// Processes that die as fast as they are reaped must not keep whoever reaps them from anything else.
+pub(super) const REAPED_AT_ONCE: usize = 100;
 
 /// What a guard is called: by people, and by a run's own processes that look for it.
 pub(in crate::run) const GUARD_NAME: &CStr = c"lease-guard";
@@ -84,7 +88,10 @@ struct Guard {
     is_hung_up: bool,
     main: Child,
     status: Option<i32>,
+    /// Further children may be dead.
+    is_reaping: bool,
     vigil: Vigil,
+    blows: Blows,
     cgroup: Option<Cgroup>,
     sign: Option<OwnedFd>,
     alarm: Alarm,
@@ -133,8 +140,9 @@ impl Guard {
             Ok(main) => {
                 tell(&line, Report::Started { guard: getpid(), main: main.pid });
                 let vigil = Vigil::new(request.deadline, request.loss_grace);
-                let inbox = Inbox::default();
-                Ok(Self { line, inbox, is_hung_up: false, main, status: None, vigil, cgroup, sign, alarm })
+                let (inbox, blows) = (Inbox::default(), Blows::default());
+                let (is_hung_up, is_reaping, status) = (false, false, None);
+                Ok(Self { line, inbox, is_hung_up, main, status, is_reaping, vigil, blows, cgroup, sign, alarm })
             }
         }
     }
@@ -157,14 +165,16 @@ impl Guard {
         if !self.is_hung_up {
             fds.push(watched(self.line.as_fd()));
         }
+        let limit = if self.is_reaping { PollTimeout::ZERO } else { PollTimeout::NONE };
         // An interrupted wait is only a shorter one.
-        let _ = poll(&mut fds, PollTimeout::NONE);
+        let _ = poll(&mut fds, limit);
         while matches!(signals.read_signal(), Ok(Some(_))) {}
     }
 
-    /// Takes in every dead child; true when the watch is over.
+    /// Takes in dead children, all of them unless they are too many; true when the watch is over.
     fn reap(&mut self) -> bool {
-        loop {
+        self.is_reaping = false;
+        for _ in 0..REAPED_AT_ONCE {
             match system::reap() {
                 Reaped::Child(pid, status) if pid == self.main.pid && self.status.is_none() => {
                     self.status = Some(status);
@@ -177,6 +187,8 @@ impl Guard {
                 Reaped::Childless => return self.cue(Cue::Childless),
             }
         }
+        self.is_reaping = true;
+        false
     }
 
     /// Takes in what the replica says; true when the watch is over.
@@ -217,10 +229,10 @@ impl Guard {
             Act::Wait => {}
             Act::Terminate => self.terminate(),
             Act::Kill => {
+                let begun = SystemClock.boot();
                 self.kill();
-                if let Some(cgroup) = &self.cgroup {
-                    cgroup.kill();
-                }
+                let took = SystemClock.boot().since(begun);
+                return self.cue(Cue::Struck { took, press: self.blows.press() });
             }
             Act::TellExited => {
                 let status = self.status.unwrap_or_default();
@@ -245,6 +257,8 @@ impl Guard {
 
     /// Asks everything of the run to end. A stopped process would sleep through its grace.
     fn terminate(&self) {
+        // Among very many processes, its turn might come too late.
+        system::go_first(true);
         // Before anybody ends, whose children would be somebody else's while they are looked for.
         let others = self.outside();
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
@@ -254,10 +268,18 @@ impl Guard {
     }
 
     /// Kills everything of the run. What is not seen now is looked for again.
-    fn kill(&self) {
-        // First, as it needs nothing and reaches all of it at once.
-        self.signal_group(Signal::SIGKILL);
-        tree::signal_each(&self.outside(), Signal::SIGKILL);
+    fn kill(&mut self) {
+        system::go_first(true);
+        // First, as these need nothing and reach all of it at once.
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
+        let group = self.group();
+        // Who cannot look now does so at the next blow.
+        let _ = self.blows.strike(|signal| {
+            group.map(|group| tree::signal_group(group, signal));
+            tree::reach(getpid(), &[], Some(signal))
+        });
     }
 
     /// The main process's group. Once that is reaped, its number may become the number of somebody else's.
@@ -275,7 +297,7 @@ impl Guard {
     fn outside(&self) -> Vec<Pid> {
         let group = self.group();
         let is_outside = |pid: &Pid| group.is_none() || getpgid(Some(*pid)).ok() != group;
-        tree::listed_descendants(getpid()).unwrap_or_default().into_iter().filter(is_outside).collect()
+        tree::reach(getpid(), &[], None).unwrap_or_default().into_iter().filter(is_outside).collect()
     }
 }
 
