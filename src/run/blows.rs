@@ -81,15 +81,23 @@ mod tests {
     #[test]
     fn what_multiplies_under_a_few_blows_is_stopped_until_nobody_new_is_found_and_then_killed() {
         let looks: [&[i32]; 7] = [&[1], &[2], &[3], &[3, 4], &[3, 4, 5], &[5, 4, 3], &[3, 4, 5]];
-        let expected =
-            [(KILL, false), (KILL, true), (KILL, true), (STOP, true), (STOP, true), (STOP, true), (KILL, false)];
+        let expected = [
+            (KILL, false),
+            (KILL, true),
+            (KILL, true),
+            (STOP, true),
+            (STOP, true),
+            (STOP, true),
+            (KILL, false),
+        ];
         assert_eq!(signals(&mut Blows::default(), &looks), expected);
     }
 
     #[test]
     fn what_is_never_all_stopped_is_killed_as_far_as_it_is() {
         let mut blows = Blows::default();
-        let sent: Vec<_> = (1..=200).flat_map(|pid| signals(&mut blows, &[&[pid]])).map(|(sent, _)| sent).collect();
+        let sent: Vec<_> =
+            (1..=200).flat_map(|pid| signals(&mut blows, &[&[pid]])).map(|(sent, _)| sent).collect();
         let kills = sent[PLAIN as usize..].iter().filter(|sent| **sent == KILL).count();
         assert_eq!(kills, (200 - PLAIN as usize) / (MOST_STOPS as usize + 1));
     }

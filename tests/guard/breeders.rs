@@ -42,7 +42,8 @@ fn start() -> (Scene, Program, Pid) {
 fn is_every_chain_alive(file: &Path) -> bool {
     let Ok(bytes) = std::fs::read(file) else { return false };
     let chains: Vec<_> = bytes.chunks_exact(16).map(|chunk| &chunk[8..]).collect();
-    chains.len() >= CHAINS as usize && chains[..CHAINS as usize].iter().all(|alive| alive.iter().any(|byte| *byte != 0))
+    chains.len() >= CHAINS as usize
+        && chains[..CHAINS as usize].iter().all(|alive| alive.iter().any(|byte| *byte != 0))
 }
 
 fn last_sign_of_life(file: &Path) -> BootInstant {

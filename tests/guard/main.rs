@@ -5,6 +5,7 @@ mod breeders;
 #[path = "../support/c_program.rs"]
 mod c_program;
 mod cgroup;
+mod escapes;
 mod hardships;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]

@@ -18,8 +18,9 @@ use nix::unistd::{ForkResult, Pid, dup2_stdin, getpid};
 
 use super::child::{STEP_GUARD, in_step};
 use super::parcel::{Asked, receive};
+use super::ready::{Handed, Ready};
 use super::request::Request;
-use super::watcher::{BEFORE_THE_RUN, Handed, REAPED_AT_ONCE, Ready, guard, tell};
+use super::watcher::{BEFORE_THE_RUN, REAPED_AT_ONCE, guard, tell};
 use super::word::Report;
 use crate::lease::Protection;
 use crate::run::blows::Blows;

@@ -2,18 +2,19 @@
 //! descends from it. It performs what its vigil says, and ends with the last process of its run.
 
 use std::ffi::CStr;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl::{set_child_subreaper, set_name};
+use nix::sys::prctl::set_name;
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::{Pid, getpgid, getpid};
 
 use super::alarm::Alarm;
-use super::child::{Ahead, Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, Streams, in_step, rehearse};
+use super::child::{Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, in_step};
+use super::ready::{Handed, Ready};
 use super::request::Request;
 use super::vigil::{Act, Cue, Vigil};
 use super::word::{Inbox, LENGTH, Order, Report};
@@ -35,51 +36,6 @@ const AFTER_THE_RUN: &CStr = c"lease-guard-end";
 
 /// Before its run has begun.
 pub(super) const BEFORE_THE_RUN: &CStr = c"lease-guard-new";
-
-/// What the replica hands over for one run.
-pub(super) struct Handed {
-    /// The line to the replica: orders come in, reports go out.
-    pub(super) line: UnixStream,
-    /// The job's standard streams.
-    pub(super) streams: Streams,
-    /// The locked sign that the run goes on, if there is one: held, never read.
-    pub(super) sign: Option<OwnedFd>,
-}
-
-impl Handed {
-    /// What was handed over with a request, in the order in which the replica does; nothing if some of it is missing.
-    pub(super) fn of(request: &Request, line: UnixStream, rest: Vec<OwnedFd>) -> Option<Self> {
-        let mut rest = rest.into_iter();
-        Some(Self { line, streams: Streams::of(request, &mut rest)?, sign: rest.next() })
-    }
-}
-
-/// What a guard has ready before it knows of its run.
-pub(super) struct Ready {
-    /// Without a clock nothing could be watched.
-    alarm: io::Result<Alarm>,
-    /// The main process, where it was made ahead.
-    child: Option<Ahead>,
-}
-
-impl Ready {
-    /// For a guard that was asked for when its run was to begin.
-    pub(super) fn at_once() -> Self {
-        Self {
-            alarm: set_child_subreaper(true).map_err(io::Error::from).and_then(|()| Alarm::new()),
-            child: None,
-        }
-    }
-
-    /// For a guard that waits for its run, with a main process that waits for its command if `with_child`.
-    pub(super) fn ahead(with_child: bool) -> Self {
-        let ready = Self::at_once();
-        rehearse();
-        // Where there are no resources for it now, there may be later.
-        let child = if with_child { Ahead::make().ok() } else { None };
-        Self { child, ..ready }
-    }
-}
 
 /// A guard at work.
 struct Guard {
@@ -142,7 +98,19 @@ impl Guard {
                 let vigil = Vigil::new(request.deadline, request.loss_grace);
                 let (inbox, blows) = (Inbox::default(), Blows::default());
                 let (is_hung_up, is_reaping, status) = (false, false, None);
-                Ok(Self { line, inbox, is_hung_up, main, status, is_reaping, vigil, blows, cgroup, sign, alarm })
+                Ok(Self {
+                    line,
+                    inbox,
+                    is_hung_up,
+                    main,
+                    status,
+                    is_reaping,
+                    vigil,
+                    blows,
+                    cgroup,
+                    sign,
+                    alarm,
+                })
             }
         }
     }
