@@ -157,8 +157,21 @@ fn a_bad_store_given_by_flag() {
     assert_message("a_bad_store_given_by_flag", &job_with(""), &overrides);
 }
 
+#[test]
+fn a_program_whose_processes_cannot_be_killed() {
+    let overrides = Overrides { escapes: Some(|program| program == "sudo"), ..Overrides::default() };
+    let text = "[cluster]\nstore = \"local\"\n\n[jobs.argv]\nschedule = \"@daily\"\n\
+        command = [\"nice\", \"sudo\", \"backup\"]\n\n[jobs.shell]\nschedule = \"@daily\"\n\
+        shell = \"sudo backup && sync\"\n\n[jobs.unprivileged]\nschedule = \"@daily\"\n\
+        command = [\"sudo\", \"backup\"]\nno_new_privileges = true\n\n[jobs.other]\nschedule = \"@daily\"\n\
+        command = [\"echo\", \"sudo\"]\n";
+    assert_message("a_program_whose_processes_cannot_be_killed", text, &overrides);
+}
+
 // [jobs.NAME]
 jobs! {
+    no_new_privileges_that_are_no_flag: "no_new_privileges = \"yes\"";
+    no_new_privileges_misspelled: "no_new_privs = true";
     an_unknown_job_key: "time_out = \"1h\"";
     a_key_by_another_name: "tz = \"UTC\"\nworkdir = \"/\"\nname = \"x\"";
     a_key_nobody_knows: "colour = \"red\"";

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::Overrides;
 use crate::job::{JobName, Label, NodeName, RunId, parse_duration};
+use crate::run::escapes;
 
 use super::locking::Locking;
 use super::operating::Operating;
@@ -215,7 +216,7 @@ impl RunArgs {
     /// What beats the file.
     pub(crate) fn overrides(&self) -> Overrides<'_> {
         let Self { drain, max_running, .. } = *self;
-        Overrides { store: None, drain, labels: self.labels.as_deref(), max_running }
+        Overrides { store: None, drain, labels: self.labels.as_deref(), max_running, escapes: Some(escapes) }
     }
 }
 

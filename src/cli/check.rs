@@ -5,6 +5,8 @@ use serde::Serialize;
 
 use crate::config::{self, Config, Overrides, Problem, Severity, Source};
 
+use crate::run::escapes;
+
 use super::args::{CheckArgs, Format, GlobalArgs};
 use super::exit::{Exit, Failure};
 use super::probe::Probe;
@@ -57,7 +59,8 @@ pub(crate) async fn run(
         }
         Err(error) => return Err(Failure::new(Exit::BadConfig, error.to_string())),
     };
-    let overrides = Overrides { store: global.store.as_deref(), ..Overrides::default() };
+    let overrides =
+        Overrides { store: global.store.as_deref(), escapes: Some(escapes), ..Overrides::default() };
     let (config, warnings) = match config::load(&source, &overrides, &env) {
         Ok(loaded) => loaded,
         Err(problems) if is_json => {

@@ -46,6 +46,7 @@ async fn begin(bench: &Bench, run: u8, output: &str) -> (RunLogs, RunLog) {
 
 fn failed(tail: &str) -> Ended {
     Ended {
+        was_stuck: false,
         was_tried: true,
         ago: std::time::Duration::ZERO,
         verdict: Verdict::plain(Outcome::Failed),

@@ -12,9 +12,13 @@ const CONTAINER: &[&str] = &["run", "exec", "start", "compose"];
 
 /// Who does the work that these words start, if it is not a process below the job: continues "the work is done by".
 pub(super) fn worker(words: &[&str]) -> Option<(String, &'static str)> {
+    (0..programs(words).len()).find_map(|at| known(&words[at..]))
+}
+
+/// Those of the words that may be programs: the first, and if that only runs another one, any.
+pub(super) fn programs<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
     let wrapped = words.first().is_some_and(|word| WRAPPERS.contains(&shell::program_name(word)));
-    let starts = if wrapped { words.len() } else { words.len().min(1) };
-    (0..starts).find_map(|at| known(&words[at..]))
+    &words[..if wrapped { words.len() } else { words.len().min(1) }]
 }
 
 fn known(words: &[&str]) -> Option<(String, &'static str)> {

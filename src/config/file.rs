@@ -48,6 +48,9 @@ pub struct Overrides<'a> {
     pub labels: Option<&'a [Label]>,
     /// `--max-running`.
     pub max_running: Option<u32>,
+    /// Whether processes that a program makes may be beyond what the replica can kill; where they are asked after, such
+    /// jobs are warned of.
+    pub escapes: Option<fn(&str) -> bool>,
 }
 
 /// Reads and checks the whole file; gives back its warnings with it, or every problem when there is an error.
@@ -66,7 +69,7 @@ pub fn load(
     let replica = replica::read(&replica, overrides, &mut findings);
     let logs = Section::top(root, "logs", &mut findings);
     let logs = logs::read(&logs, &mut findings);
-    let jobs = jobs(root, &mut findings);
+    let jobs = jobs(root, overrides.escapes, &mut findings);
 
     let warnings = Problems::unless_harmless(findings.in_order())?;
     let cluster = cluster.expect("a cluster that cannot be read was reported as an error");
@@ -82,14 +85,18 @@ pub fn load(
     Ok((config, warnings))
 }
 
-fn jobs(root: &toml::de::DeTable<'_>, findings: &mut Findings) -> BTreeMap<JobName, Arc<JobSpec>> {
+fn jobs(
+    root: &toml::de::DeTable<'_>,
+    escapes: Option<fn(&str) -> bool>,
+    findings: &mut Findings,
+) -> BTreeMap<JobName, Arc<JobSpec>> {
     let defaults = Section::top(root, "defaults", findings);
     let defaults = job::defaults(&defaults, findings);
     let section = Section::top(root, "jobs", findings);
     if section.entries().next().is_none() {
         warnings::of_no_jobs(findings);
     }
-    section.entries().filter_map(|entry| job::read(entry, &defaults, findings)).collect()
+    section.entries().filter_map(|entry| job::read(entry, &defaults, escapes, findings)).collect()
 }
 
 /// 16 hexadecimal digits of the text's SHA-256.

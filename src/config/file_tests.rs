@@ -40,6 +40,7 @@ catch_up = "none"
 on_interrupt = "skip"
 retries = 0
 retry_delay = "1s"
+no_new_privileges = true
 success_codes = [0, 3]
 only_on = ["gpu", "eu-1"]
 enabled = false
@@ -120,6 +121,7 @@ fn every_key_of_a_job_arrives_and_beats_the_default() {
     assert_eq!((spec.overlap, spec.catch_up), (Overlap::Skip, CatchUp::None));
     assert_eq!((spec.on_interrupt, spec.retries), (OnInterrupt::Skip, 0));
     assert_eq!(spec.retry_delay, Duration::from_secs(1));
+    assert!(spec.no_new_privileges);
     assert_eq!(spec.success_codes, [0, 3]);
     assert_eq!(spec.only_on, [label("gpu"), label("eu-1")]);
     assert!(!spec.enabled);
@@ -146,7 +148,7 @@ fn what_nobody_says_has_the_default_of_the_contract() {
     assert_eq!((config.logs.keep_runs, config.logs.max_bytes), (200, 1_073_741_824));
     let spec = job(&config, "a");
     assert_eq!(spec.schedule.zone_name(), "UTC");
-    assert!(spec.env.is_empty() && spec.only_on.is_empty() && spec.enabled);
+    assert!(spec.env.is_empty() && spec.only_on.is_empty() && spec.enabled && !spec.no_new_privileges);
     assert_eq!((&spec.cwd, &spec.user, &spec.group, &spec.description), (&None, &None, &None, &None));
     assert_eq!((spec.lease, spec.timeout), (Duration::from_secs(30), None));
     assert_eq!((spec.kill_grace, spec.start_deadline), (Duration::from_secs(10), None));
@@ -163,6 +165,7 @@ fn flags_beat_the_file() {
         drain: Some(Duration::from_secs(5)),
         labels: Some(&flagged),
         max_running: Some(9),
+        ..Overrides::default()
     };
     let (config, _) =
         read(&FULL.replace("REDIS_PASSWORD", "NOT_SET"), &overrides).expect("the file's store is not asked");

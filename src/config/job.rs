@@ -33,6 +33,7 @@ pub(super) fn defaults(section: &Section<'_>, findings: &mut Findings) -> Shared
 pub(super) fn read(
     (key, span, raw): (&str, std::ops::Range<usize>, &Raw<'_>),
     defaults: &Shared,
+    escapes: Option<fn(&str) -> bool>,
     findings: &mut Findings,
 ) -> Option<(JobName, Arc<JobSpec>)> {
     let name = JobName::parse(key).map_err(|error| {
@@ -48,6 +49,9 @@ pub(super) fn read(
     };
     let section = Section::new(title, raw.span(), table);
     let spec = spec(&section, key, name.ok(), defaults, findings)?;
+    if let Some(escapes) = escapes {
+        warnings::of_privileges(&section, &spec, escapes, findings);
+    }
     Some((spec.name.clone(), Arc::new(spec)))
 }
 
@@ -101,6 +105,7 @@ impl Layers<'_> {
             on_interrupt: self.get(|keys| keys.on_interrupt).unwrap_or_default(),
             retries: self.get(|keys| keys.retries).unwrap_or_default(),
             retry_delay: self.get(|keys| keys.retry_delay).unwrap_or(DEFAULT_RETRY_DELAY),
+            no_new_privileges: self.get(|keys| keys.no_new_privileges).unwrap_or_default(),
             success_codes: self.get(|keys| keys.success_codes.clone()).unwrap_or_else(|| vec![0]),
             only_on: self.get(|keys| keys.only_on.clone()).unwrap_or_default(),
             enabled: self.get(|keys| keys.enabled).unwrap_or(true),

@@ -27,6 +27,7 @@ pub(super) const SHARED: &[&str] = &[
     "on_interrupt",
     "retries",
     "retry_delay",
+    "no_new_privileges",
     "success_codes",
     "only_on",
     "enabled",

@@ -32,6 +32,7 @@ pub(super) struct Shared {
     pub(super) on_interrupt: Option<OnInterrupt>,
     pub(super) retries: Option<u32>,
     pub(super) retry_delay: Option<Duration>,
+    pub(super) no_new_privileges: Option<bool>,
     pub(super) success_codes: Option<Vec<u8>>,
     pub(super) only_on: Option<Vec<Label>>,
     pub(super) enabled: Option<bool>,
@@ -58,6 +59,9 @@ impl Shared {
                 .map(|policy| policy.value),
             retries: section.read("retries", findings, policy::retries).map(|retries| retries.value),
             retry_delay: section.read("retry_delay", findings, value::duration).map(|delay| delay.value),
+            no_new_privileges: section
+                .read("no_new_privileges", findings, value::flag)
+                .map(|flag| flag.value),
             success_codes: section
                 .read("success_codes", findings, policy::success_codes)
                 .map(|codes| codes.value),

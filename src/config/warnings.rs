@@ -11,7 +11,7 @@ use super::section::Section;
 use super::shared::Shared;
 use super::store_url::StoreUrl;
 use super::{elsewhere, shell};
-use crate::job::{JobSpec, Schedule, UtcMillis, format_duration};
+use crate::job::{Command, JobSpec, Schedule, UtcMillis, format_duration};
 
 /// The longest default of `start_deadline`.
 const MAX_DEFAULT_DEADLINE: Duration = Duration::from_secs(60 * 60);
@@ -71,6 +71,36 @@ fn of_elsewhere(title: &str, words: &[&str], place: &Placed<String>, findings: &
             .label(format!("the work is done by {worker}"))
             .help("give the work a time limit of its own there, and let it refuse a `SOLOCRON_FENCE` older than the newest it has seen".to_owned())
             .note("a timeout, a kill or a lost lock stops the processes below the job, and no others"),
+    );
+}
+
+/// Of a program whose processes may be beyond what the replica can kill.
+pub(super) fn of_privileges(
+    section: &Section<'_>,
+    spec: &JobSpec,
+    escapes: fn(&str) -> bool,
+    findings: &mut Findings,
+) {
+    if spec.no_new_privileges {
+        return;
+    }
+    let words: Vec<&str> = match &spec.command {
+        Command::Argv(words) => words.iter().map(String::as_str).collect(),
+        Command::Shell(line) => shell::first_command(line),
+    };
+    let Some(program) = elsewhere::programs(&words).iter().find(|word| escapes(word)) else { return };
+    let message = format!("{}: `{program}` starts processes that the replica cannot kill", section.title);
+    let place = section.raw("command").or_else(|| section.raw("shell")).map(|raw| raw.span());
+    findings.add(
+        Problem::warning(message)
+            .at(place.or(section.span.clone()))
+            .label("they are another user's")
+            .help(
+                "have root run the replica, and the job as a `user`; or delegate a control group to the replica \
+                 (systemd: `Delegate=yes`); or write `no_new_privileges = true` if the job can do without"
+                    .to_owned(),
+            )
+            .note("such a process may live on when its replica has died or the lock was lost, and its job run elsewhere"),
     );
 }
 

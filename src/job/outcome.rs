@@ -74,7 +74,7 @@ words! {
         Skipped = "skipped",
         /// Nobody started it in time.
         Missed = "missed",
-        /// The store forgot; nobody can say whether it ran.
+        /// Nobody can say: the store forgot whether it ran, or some of it could not be stopped.
         Unknown = "unknown",
     }
 }
@@ -112,6 +112,8 @@ words! {
         NodeLost = "node_lost",
         /// It was claimed, but certainly never started.
         Abandoned = "abandoned",
+        /// A process of the run could not be killed, and outlived the lock.
+        LeftBehind = "left_behind",
     }
 }
 

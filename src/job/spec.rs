@@ -42,6 +42,8 @@ pub struct JobSpec {
     pub retries: u32,
     /// Before the first retry; doubles each time.
     pub retry_delay: Duration,
+    /// Nothing that it starts gains privileges: not by a set-uid bit, nor by capabilities of a file.
+    pub no_new_privileges: bool,
     /// Exit codes that count as success; never empty.
     pub success_codes: Vec<u8>,
     /// Labels a replica must carry to take part.

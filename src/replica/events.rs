@@ -7,7 +7,7 @@ use tokio::sync::broadcast;
 use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
-use crate::job::{NodeName, Reason};
+use crate::job::{NodeName, Outcome, Reason};
 use crate::lease::Pausing;
 use crate::store::{Concern, Grade};
 
@@ -148,6 +148,11 @@ impl Events {
             Event::RunEnded { run: r, attempt, verdict, exit_code, signal, took, error } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 let (took_ms, error) = (millis(*took), error.as_deref());
+                if verdict.outcome == Outcome::Unknown {
+                    warn!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, attempt, cause = %r.cause,
+                        outcome, reason, exit_code, signal, took_ms, error, "run ended");
+                    return;
+                }
                 info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, attempt, cause = %r.cause,
                     outcome, reason, exit_code, signal, took_ms, error, "run ended");
             }

@@ -19,7 +19,7 @@ pub(super) enum Duty {
     Renew,
     /// Stop the run: its time is over.
     Stop,
-    /// Nothing any more: the run is being stopped for good.
+    /// Nothing any more: the lock is another's, or gone.
     Rest,
 }
 
@@ -29,29 +29,40 @@ pub(super) struct Hold {
     deadline: Deadline,
     next: BootInstant,
     renewing: bool,
+    /// The run has to stop, for good.
     lost: bool,
+    /// The store said so: the lock cannot be kept any longer.
+    gone: bool,
 }
 
 impl Hold {
     /// A lock that was granted by a claim sent at `sent`.
     pub(super) fn granted(deadline: Deadline, sent: BootInstant) -> Self {
-        Self { deadline, next: sent.plus(deadline.pace().renew_every()), renewing: false, lost: false }
+        Self {
+            deadline,
+            next: sent.plus(deadline.pace().renew_every()),
+            renewing: false,
+            lost: false,
+            gone: false,
+        }
     }
 
     /// What there is to do now. `Renew` and `Stop` are said once.
     pub(super) fn duty(&mut self, now: BootInstant) -> Duty {
-        if self.lost {
+        if self.gone {
             return Duty::Rest;
         }
-        if self.deadline.is_over(now) {
+        if !self.lost && self.deadline.is_over(now) {
             self.lost = true;
             return Duty::Stop;
         }
+        // Beyond the deadline a renewal revives nothing, but what cannot be killed at once still needs the lock.
+        let deadline = Some(self.deadline.at()).filter(|_| !self.lost);
         if self.renewing {
-            return Duty::Wait(self.deadline.at());
+            return deadline.map_or(Duty::Rest, Duty::Wait);
         }
         if now < self.next {
-            return Duty::Wait(self.next.min(self.deadline.at()));
+            return Duty::Wait(deadline.map_or(self.next, |deadline| self.next.min(deadline)));
         }
         self.renewing = true;
         Duty::Renew
@@ -73,6 +84,7 @@ impl Hold {
 
     /// The store says that the lock is another's; true when that is news.
     pub(super) fn lose(&mut self) -> bool {
+        self.gone = true;
         self.renewing = false;
         !std::mem::replace(&mut self.lost, true)
     }
@@ -80,6 +92,11 @@ impl Hold {
     /// The next renewal is due at once.
     pub(super) fn hurry(&mut self, now: BootInstant) {
         self.next = self.next.min(now);
+    }
+
+    /// Whether the run has to stop, as nobody proves any more that the lock is its own.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
     }
 
     /// Until when the run may go on.
@@ -134,7 +151,6 @@ mod tests {
         }
         assert_eq!(now, at(23_700));
         assert!(tries > 20, "{tries}");
-        assert_eq!(hold.duty(at(99_000)), Duty::Rest);
     }
 
     #[test]
@@ -165,8 +181,21 @@ mod tests {
         assert_eq!(hold.duty(at(5_000)), Duty::Renew);
         assert_eq!(hold.duty(at(5_001)), Duty::Wait(at(23_700)));
         assert_eq!(hold.duty(at(23_700)), Duty::Stop);
-        hold.renewed(at(5_000));
         assert_eq!(hold.duty(at(23_701)), Duty::Rest);
+    }
+
+    #[test]
+    fn past_the_deadline_it_still_renews_for_what_cannot_be_killed_and_revives_nothing() {
+        let mut hold = hold();
+        assert_eq!(hold.duty(at(5_000)), Duty::Renew);
+        hold.failed(at(5_000));
+        assert_eq!(hold.duty(at(23_700)), Duty::Stop);
+        assert_eq!(hold.duty(at(23_700)), Duty::Renew);
+        hold.renewed(at(23_700));
+        assert_eq!(hold.duty(at(23_701)), Duty::Wait(at(28_700)));
+        assert!(hold.is_lost());
+        assert!(!hold.lose(), "it was lost before");
+        assert_eq!(hold.duty(at(28_700)), Duty::Rest);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
-use crate::job::{Cause, JobName, RunId, Tick};
+use crate::job::{Cause, JobName, Outcome, Reason, RunId, Tick, Verdict};
 use crate::lease::{Answer, BootInstant, Era, Protection, Renew, Reply, Request};
 use crate::run::{Ended, RunLog, StopOrder, StopReason};
 use crate::store::StoreError;
@@ -89,7 +89,11 @@ impl Keeper {
     async fn keep(mut self) -> Kept {
         let granted = self.shop.clock.boot();
         let whole = self.whole_run();
-        let Over { instant, log, attempt, ended } = self.hold_while(whole).await;
+        let Over { instant, log, attempt, mut ended } = self.hold_while(whole).await;
+        if ended.was_stuck && self.hold.is_lost() {
+            // Nobody can say whether all of it had ended when the lock was over.
+            ended.verdict = Verdict::because(Outcome::Unknown, Reason::LeftBehind);
+        }
         if self.run.cause == Cause::Schedule {
             let start = Start { instant, sent: self.grant.sent, granted, birth: ended.birth };
             self.shop.traffic.stages.count(&start);
@@ -202,7 +206,9 @@ impl Keeper {
         match answer.map(|reply| reply.answer) {
             Ok(Answer::Renewed { stop }) => {
                 self.hold.renewed(if Protection::DeadlineFromSending.is_on() { sent } else { now });
-                self.deadlines.send_replace(self.hold.deadline());
+                if !self.hold.is_lost() {
+                    self.deadlines.send_replace(self.hold.deadline());
+                }
                 self.era = era;
                 self.failing = false;
                 self.line.renewed.send_modify(|count| *count += 1);

@@ -156,6 +156,7 @@ fn request(launch: &Launch, account: Account) -> io::Result<Request> {
         env,
         cwd,
         switch: account.switch,
+        no_new_privileges: launch.no_new_privileges,
         input: Input::Nothing,
         files: file_limit_at_start(),
         deadline: BootInstant(Duration::MAX),

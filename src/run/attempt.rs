@@ -35,6 +35,8 @@ pub struct Ended {
     pub error: Option<RunError>,
     /// The end of its output, both streams as they were read: at most 4 KiB, lossy UTF-8.
     pub tail: String,
+    /// Whether processes of it were found to outlive SIGKILL.
+    pub was_stuck: bool,
     /// When it was started, by the wall clock.
     pub started: UtcMillis,
     /// How long ago that was, when it was heard of: more than nothing where the replica was frozen meanwhile.
@@ -77,6 +79,7 @@ pub async fn attempt(
         signal: fate.exit.signal,
         error: fate.error,
         tail: output.sink().tail(),
+        was_stuck: fate.was_stuck,
         started,
         ago: fate.ago,
         finished: fate.finished,

@@ -58,8 +58,8 @@ pub(super) enum Action {
     Wait,
     /// Have the tree asked to end, and killed after this long.
     Stop(Duration),
-    /// Say that the tree outlives SIGKILL.
-    Complain,
+    /// Say that the tree outlives SIGKILL; it is killed for this reason.
+    Complain(StopReason),
 }
 
 /// Where an attempt stands. Times are counted from its start.
@@ -114,6 +114,11 @@ impl Course {
             Self::Running | Self::Stopping { .. } => None,
             Self::Killing { since, .. } => Some(*since),
         }
+    }
+
+    /// Whether the tree was found to outlive SIGKILL.
+    pub(super) fn is_stuck(&self) -> bool {
+        matches!(self, Self::Killing { complained: true, .. })
     }
 
     fn step_running(event: Event, at: Duration, limits: &Limits) -> Step {
@@ -190,7 +195,7 @@ impl Course {
             Event::Stop(order) => reason = reason.join(order.reason),
             Event::Tree(Tree::Alive) if !complained && at >= since.saturating_add(STUCK_AFTER) => {
                 complained = true;
-                action = Action::Complain;
+                action = Action::Complain(reason);
             }
             Event::Clock | Event::GuardLost | Event::Tree(Tree::Alive) => {}
         }

@@ -35,6 +35,7 @@ pub(super) struct Fate {
     pub(super) was_tried: bool,
     pub(super) exit: Exit,
     pub(super) error: Option<RunError>,
+    pub(super) was_stuck: bool,
     /// How long ago that was when it was heard of.
     pub(super) ago: Duration,
     pub(super) finished: UtcMillis,
@@ -71,13 +72,14 @@ impl Fate {
     pub(super) fn untried(reason: StopReason, log: &RunLog) -> Self {
         let (verdict, finished) = (reason.verdict(), log.now());
         let was_tried = verdict.outcome == Outcome::Killed;
-        Self { verdict, was_tried, exit: Exit::default(), error: None, ago: Duration::ZERO, finished }
+        let (exit, ago) = (Exit::default(), Duration::ZERO);
+        Self { verdict, was_tried, exit, error: None, was_stuck: false, ago, finished }
     }
 
     pub(super) fn not_started(error: RunError, log: &RunLog) -> Self {
         let verdict = Verdict::because(Outcome::Failed, Reason::SpawnFailed);
         let (exit, error, ago) = (Exit::default(), Some(error), Duration::ZERO);
-        Self { verdict, was_tried: true, exit, error, ago, finished: log.now() }
+        Self { verdict, was_tried: true, exit, error, was_stuck: false, ago, finished: log.now() }
     }
 }
 
@@ -150,7 +152,11 @@ impl<'a> Drive<'a> {
         self.pause = (self.pause * 2).clamp(FIRST_LOOK, SLOWEST_LOOK);
         let due = self.course.killing_since().unwrap_or_default() + GUARDS_TURN;
         let by_hand = self.process.is_lost() || self.start.elapsed() >= due;
-        News::Event(Event::Tree(if by_hand { self.process.strike(self.guards) } else { Tree::Alive }))
+        let tree = if by_hand { self.process.strike(self.guards) } else { Tree::Alive };
+        if self.process.presses() {
+            self.pause = FIRST_LOOK;
+        }
+        News::Event(Event::Tree(tree))
     }
 
     fn take_in(&mut self, news: News, reins: &mut Reins) -> Option<Fate> {
@@ -216,7 +222,8 @@ impl<'a> Drive<'a> {
                 self.process.release();
                 let ago = self.process.ago();
                 let finished = self.log.now().minus(ago);
-                Some(Fate { verdict, was_tried: true, exit, error: None, ago, finished })
+                let was_stuck = self.course.is_stuck();
+                Some(Fate { verdict, was_tried: true, exit, error: None, was_stuck, ago, finished })
             }
             Step::On(course, action) => {
                 if course.killing_since() != self.course.killing_since() {
@@ -233,9 +240,14 @@ impl<'a> Drive<'a> {
         match action {
             Action::Wait => {}
             Action::Stop(grace) => self.process.tell(Order::Stop(grace)),
-            Action::Complain => {
+            Action::Complain(reason) => {
                 let (job, run) = (self.log.job(), self.log.run());
                 let main = self.process.main().map(tracing::field::display);
+                if reason == StopReason::LockLost {
+                    tracing::error!(%job, %run, main, "processes outlive SIGKILL and may outlive their lock, so that \
+                        another replica runs the job beside them");
+                    return;
+                }
                 tracing::warn!(%job, %run, main, "processes outlive SIGKILL, the run is not over until they end");
             }
         }

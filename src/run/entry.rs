@@ -163,6 +163,7 @@ pub(super) mod tests {
             node: NodeName::parse("n1").unwrap(),
         };
         let ended = Ended {
+            was_stuck: false,
             was_tried: true,
             ago: std::time::Duration::ZERO,
             verdict: Verdict::plain(Outcome::Failed),

@@ -77,6 +77,7 @@ mod tests {
             cwd: None,
             user: None,
             group: None,
+            no_new_privileges: false,
             success_codes: vec![0],
             timeout: None,
             kill_grace: Duration::from_secs(10),

@@ -22,6 +22,8 @@ pub struct Launch {
     pub user: Option<String>,
     /// Run as this group, by name; the user's own if absent.
     pub group: Option<String>,
+    /// Nothing that it starts gains privileges.
+    pub no_new_privileges: bool,
     /// Exit codes that count as success.
     pub success_codes: Vec<u8>,
     /// Stop the attempt after this long.
@@ -92,6 +94,7 @@ impl Launch {
             cwd: spec.cwd.clone(),
             user: spec.user.clone(),
             group: spec.group.clone(),
+            no_new_privileges: spec.no_new_privileges,
             success_codes: spec.success_codes.clone(),
             timeout: spec.timeout,
             kill_grace: spec.kill_grace,

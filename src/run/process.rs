@@ -15,12 +15,12 @@ use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::ask::{Asked, ask};
-use super::course::{Exit, Tree};
+use super::blows::Blows;
+use super::course::Exit;
 use super::error::RunError;
 use super::guard::{Guards, Inbox, LENGTH, Order, Report};
 use super::launch::Launch;
 use super::stop::{Reins, StopOrder};
-use super::sweep::processes_of;
 use super::tree;
 use crate::clock::{Clock, SystemClock};
 use crate::job::RunId;
@@ -49,6 +49,8 @@ pub(super) struct Process {
     group: Option<Pid>,
     /// The replica has struck: how the main process ends from now on is no choice of its own.
     struck: bool,
+    /// With what force.
+    blows: Blows,
     /// When that happened which the guard told last.
     happened: Option<BootInstant>,
 }
@@ -115,6 +117,7 @@ impl Process {
             over: false,
             group,
             struck: false,
+            blows: Blows::default(),
             happened: None,
         }
     }
@@ -238,34 +241,6 @@ impl Process {
         guard.map(|guard| kill(guard, Signal::SIGKILL)).is_some()
     }
 
-    /// Kills, without the guard, whatever of the run is alive, and says whether anything was. Costs milliseconds: as
-    /// long as nothing else is found, it walks through all processes.
-    pub(super) fn strike(&mut self, guards: &Guards) -> Tree {
-        self.struck = true;
-        // What cannot be looked for may be alive.
-        self.strike_seen(guards).unwrap_or(Tree::Alive)
-    }
-
-    fn strike_seen(&mut self, guards: &Guards) -> io::Result<Tree> {
-        // First, as it needs nothing and reaches all of it at once.
-        self.group = self.group.filter(|group| tree::signal_group(*group, Signal::SIGKILL));
-        let guard = self.started.filter(|_| !self.lost).map(|(guard, _)| guard);
-        let mut living = guard.map(tree::listed_descendants).transpose()?.unwrap_or_default();
-        if living.is_empty() {
-            living = processes_of(self.run)?;
-            living.extend(guard.map(|guard| tree::descendants(guard, &[])).transpose()?.unwrap_or_default());
-        }
-        if self.lost {
-            living.extend(guards.strays()?);
-        }
-        tree::signal_each(&living, Signal::SIGKILL);
-        // As long as nothing was heard of the guard and its line is open, it may be about to start something.
-        let is_empty = living.is_empty()
-            && !self.is_unborn()
-            && !self.group.map(tree::is_group_alive).transpose()?.unwrap_or(false);
-        Ok(if is_empty { Tree::Empty } else { Tree::Alive })
-    }
-
     /// The attempt is over: what is left of the run, if anything, is not to be killed. A guard that never said so is
     /// frozen, and has nothing left to guard.
     pub(super) fn release(&mut self) {
@@ -290,5 +265,6 @@ impl From<ExitStatus> for Exit {
     }
 }
 
+mod strike;
 #[cfg(test)]
 mod tests;

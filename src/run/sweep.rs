@@ -8,6 +8,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use tokio::time::{Instant, sleep};
 
+use super::blows::Blows;
 use super::tree;
 use crate::job::RunId;
 
@@ -22,28 +23,35 @@ const SURE_AFTER: u32 = 3;
 /// that are left: they hang in the kernel, or this process may not signal them. An error says that nobody can tell.
 pub async fn sweep(run: RunId, limit: Duration) -> io::Result<Vec<Pid>> {
     let deadline = Instant::now() + limit;
-    let (mut pause, mut empty) = (PAUSES.0, 0);
+    let (mut pause, mut empty, mut blows) = (PAUSES.0, 0, Blows::default());
     loop {
-        let killing = tokio::task::spawn_blocking(move || kill_all(run));
-        let left = killing.await.expect("looking for processes neither panics nor is it aborted");
+        let striking = tokio::task::spawn_blocking(move || {
+            let left = blows.strike(|signal| reach(run, Some(signal)));
+            (blows, left)
+        });
+        let left;
+        (blows, left) = striking.await.expect("looking for processes neither panics nor is it aborted");
         empty = if left.as_ref().is_ok_and(Vec::is_empty) { empty + 1 } else { 0 };
         if empty >= SURE_AFTER || Instant::now() >= deadline {
             return left;
+        }
+        if blows.press() {
+            pause = PAUSES.0;
+            continue;
         }
         sleep(pause).await;
         pause = (pause * 2).min(PAUSES.1);
     }
 }
 
-fn kill_all(run: RunId) -> io::Result<Vec<Pid>> {
-    let found = processes_of(run)?;
-    tree::signal_each(&found, Signal::SIGKILL);
-    Ok(found)
-}
-
 /// The processes of the run, this one left out. Blocks: it walks through all processes of the machine.
 pub fn processes_of(run: RunId) -> io::Result<Vec<Pid>> {
-    tree::with_variable(&format!("SOLOCRON_RUN={run}"))
+    reach(run, None)
+}
+
+/// The same; each gets the signal the moment it is found.
+pub(super) fn reach(run: RunId, signal: Option<Signal>) -> io::Result<Vec<Pid>> {
+    tree::reach_by_variable(&format!("SOLOCRON_RUN={run}"), signal)
 }
 
 #[cfg(test)]

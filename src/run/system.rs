@@ -87,6 +87,15 @@ pub(super) fn step_back() {
     std::thread::yield_now();
 }
 
+/// Has this process, and none of its children, go before all others or among them again. Who is not root may not, and
+/// takes its turn among whatever it is to kill.
+pub(super) fn go_first(first: bool) {
+    let policy = if first { libc::SCHED_RR | libc::SCHED_RESET_ON_FORK } else { libc::SCHED_OTHER };
+    let param = libc::sched_param { sched_priority: i32::from(first) };
+    // SAFETY: the pointer is good for the struct that the kernel reads; where it is refused, nothing changes.
+    unsafe { libc::sched_setscheduler(0, policy, &raw const param) };
+}
+
 /// Takes over descriptors that the kernel has just handed to this process.
 pub(super) fn adopt(fds: Vec<RawFd>) -> Vec<OwnedFd> {
     // SAFETY: they came with a message, and nobody else in this process knows of them.

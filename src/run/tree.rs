@@ -2,12 +2,13 @@
 //! descends from one process. The dead that wait for their parents are not counted.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 /// So many processes are not one job's by intent: those found so far are dealt with before more are looked for.
@@ -61,12 +62,17 @@ fn look_at(folder: &Path) -> io::Result<Option<Process>> {
 fn all() -> io::Result<Vec<Process>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
-        let entry = entry?;
-        if entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit) {
-            found.extend(look_at(&entry.path())?);
-        }
+        found.extend(process_in(&entry?)?);
     }
     Ok(found)
+}
+
+/// The process that an entry of /proc is of, if it is of one.
+fn process_in(entry: &fs::DirEntry) -> io::Result<Option<Process>> {
+    match entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit) {
+        true => look_at(&entry.path()),
+        false => Ok(None),
+    }
 }
 
 /// Everything alive that descends from `root`, but not by way of those in `except`; neither `root` nor they are in it.
@@ -88,24 +94,53 @@ pub(super) fn descendants(root: Pid, except: &[Pid]) -> io::Result<Vec<Pid>> {
     Ok(found)
 }
 
-/// What descends from `root`, by the kernel's own lists of children, and is alive. It costs as much as the tree is large,
-/// and not as the machine is busy: many trees can be killed at once. Who is born, or loses its parent, meanwhile may be
-/// missing: this is for finding whom to signal, and no proof that nobody is left.
-pub(super) fn listed_descendants(root: Pid) -> io::Result<Vec<Pid>> {
-    let mut found = match children(root) {
+/// What descends from `root`, by the kernel's own lists of children, but not by way of those in `except`, and is alive;
+/// each gets the signal, if there is one, the moment it is found, as the next moment it may be gone and have left a child.
+/// It costs as much as the tree is large, and not as the machine is busy: many trees can be killed at once. Who is born, or
+/// loses its parent, meanwhile may be missing: this is for signals, and no proof that nobody is left.
+pub(super) fn reach(root: Pid, except: &[Pid], signal: Option<Signal>) -> io::Result<Vec<Pid>> {
+    let mut found = Vec::new();
+    let listed = each_child(root, |child| {
+        if !except.contains(&child) {
+            signal_each(&[child], signal);
+            found.push(child);
+        }
+    });
+    match listed {
         // A kernel without these lists.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return descendants(root, &[]),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let found = descendants(root, except)?;
+            signal_each(&found, signal);
+            return Ok(found);
+        }
         listed => listed?,
-    };
-    let mut at = 0;
-    while let Some(parent) = found.get(at).copied().filter(|_| found.len() < MANY) {
-        // It may be gone by now; its children are found as somebody else's the next time.
-        found.extend(children(parent).unwrap_or_default());
-        at += 1;
     }
-    let lives = |pid: &Pid| look_at(&folder(*pid)).map_or(true, |process| process.is_some_and(|p| !p.dead));
-    found.retain(lives);
-    Ok(found)
+    let (mut at, mut living) = (0, Vec::new());
+    while let Some(process) = found.get(at).copied().filter(|_| living.len() < MANY) {
+        at += 1;
+        // The dead have no children any more.
+        if lives(process) {
+            living.push(process);
+            // It may be gone by now; its children are found as somebody else's the next time.
+            let _ = each_child(process, |child| {
+                signal_each(&[child], signal);
+                found.push(child);
+            });
+        }
+    }
+    Ok(living)
+}
+
+/// Whether a process is alive, as far as can be seen.
+fn lives(pid: Pid) -> bool {
+    // A child of this process is asked after itself, at a tenth of the cost: there may be thousands of dead ones.
+    let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+    match waitid(Id::Pid(pid), flags) {
+        Ok(WaitStatus::StillAlive) => true,
+        Err(Errno::ECHILD) => look_at(&folder(pid)).map_or(true, |process| process.is_some_and(|p| !p.dead)),
+        // It has ended; of some ends there is no safe word.
+        Ok(_) | Err(_) => false,
+    }
 }
 
 fn folder(pid: Pid) -> PathBuf {
@@ -120,19 +155,37 @@ pub(super) fn parent(of: Pid) -> Option<Pid> {
 /// The children of all threads of a process, dead ones included.
 pub(super) fn children(of: Pid) -> io::Result<Vec<Pid>> {
     let mut found = Vec::new();
-    for thread in fs::read_dir(folder(of).join("task"))? {
-        let listed = fs::read_to_string(thread?.path().join("children"))?;
-        found.extend(listed.split_ascii_whitespace().filter_map(|id| id.parse().ok()).map(Pid::from_raw));
-    }
+    each_child(of, |child| found.push(child))?;
     Ok(found)
 }
 
+/// Calls for each child of all threads of a process, dead ones included, as soon as the kernel tells of it.
+fn each_child(of: Pid, mut call: impl FnMut(Pid)) -> io::Result<()> {
+    for thread in fs::read_dir(folder(of).join("task"))? {
+        for id in BufReader::new(File::open(thread?.path().join("children"))?).split(b' ') {
+            str::from_utf8(&id?)
+                .ok()
+                .and_then(|id| id.parse().ok())
+                .map(Pid::from_raw)
+                .into_iter()
+                .for_each(&mut call);
+        }
+    }
+    Ok(())
+}
+
 /// Everything alive that was given this variable, `NAME=value`, and has it still, wherever it hangs in the tree; this
-/// process left out.
-pub(super) fn with_variable(variable: &str) -> io::Result<Vec<Pid>> {
+/// process left out. Each gets the signal, if there is one, the moment it is found.
+pub(super) fn reach_by_variable(variable: &str, signal: Option<Signal>) -> io::Result<Vec<Pid>> {
     let mut found = Vec::new();
-    for process in all()?.into_iter().filter(|process| !process.dead && process.pid != Pid::this()) {
+    for entry in fs::read_dir("/proc")? {
+        let Some(process) =
+            process_in(&entry?)?.filter(|process| !process.dead && process.pid != Pid::this())
+        else {
+            continue;
+        };
         if has(&folder(process.pid), variable.as_bytes())? {
+            signal_each(&[process.pid], signal);
             found.push(process.pid);
         }
     }
@@ -179,86 +232,13 @@ pub(super) fn signal_group(group: Pid, signal: Signal) -> bool {
     killpg(group, signal) != Err(Errno::ESRCH)
 }
 
-/// Sends a signal to each of these processes. Whom it does not reach any more is gone.
-pub(super) fn signal_each(pids: &[Pid], signal: Signal) {
+/// Sends a signal, if there is one, to each of these processes. Whom it does not reach any more is gone.
+pub(super) fn signal_each(pids: &[Pid], signal: impl Into<Option<Signal>>) {
+    let Some(signal) = signal.into() else { return };
     for pid in pids {
         let _ = kill(*pid, signal);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::ffi::OsStr;
-    use std::fs::File;
-    use std::os::fd::AsRawFd;
-    use std::os::unix::ffi::OsStrExt;
-
-    use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    use nix::unistd::{getpgrp, getpid};
-
-    use super::*;
-
-    #[test]
-    fn a_process_is_read_whatever_its_name() {
-        let line = "42 (a) b (c)) S 7 40 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 9 1 1";
-        let read = Process::read(line).expect("a line of the kernel's");
-        let of = |pid| Pid::from_raw(pid);
-        assert_eq!(read, Process { pid: of(42), parent: of(7), group: of(40), dead: false });
-        let dead = Process::read(&line.replace(" S ", " Z ")).expect("a line of the kernel's");
-        assert!(dead.dead);
-    }
-
-    #[test]
-    fn this_process_descends_from_its_parent() {
-        let (parent, own) = (nix::unistd::getppid(), getpid());
-        assert!(descendants(parent, &[]).expect("/proc").contains(&own));
-        assert!(!descendants(parent, &[own]).expect("/proc").contains(&own));
-        assert!(listed_descendants(parent).expect("/proc").contains(&own));
-    }
-
-    #[test]
-    fn processes_are_found_whatever_the_bytes_of_their_names() {
-        let named = |name: &[u8]| {
-            let folder = tempfile::TempDir::new().expect("a folder for temporary files");
-            let path = folder.path().join(OsStr::from_bytes(name));
-            std::os::unix::fs::symlink("/bin/sleep", &path).expect("a name of any bytes");
-            let child = std::process::Command::new(&path).arg("600").spawn().expect("it can sleep");
-            (folder, child)
-        };
-        let (_folder, mut child) = named(b"sleep-\xFF");
-        let pid = Pid::from_raw(child.id().cast_signed());
-        let found = (descendants(getpid(), &[]), listed_descendants(getpid()));
-        child.kill().expect("it sleeps");
-        child.wait().expect("it was killed");
-        assert!(found.0.expect("/proc").contains(&pid));
-        assert!(found.1.expect("/proc").contains(&pid));
-    }
-
-    #[test]
-    fn who_cannot_look_does_not_say_that_nobody_is_there() {
-        let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
-        // No further file can be opened: not the list of processes; and then that, but nothing about any of them.
-        let looks: Vec<_> = [0, 1]
-            .map(|more| {
-                let free = File::open("/proc").expect("the next free number").as_raw_fd();
-                let limit = u64::try_from(free).expect("a number") + more;
-                setrlimit(Resource::RLIMIT_NOFILE, limit, hard).expect("less is allowed");
-                let looks =
-                    (descendants(getpid(), &[]), with_variable("NOBODY=has-this"), is_group_alive(getpgrp()));
-                setrlimit(Resource::RLIMIT_NOFILE, soft, hard).expect("what it was is allowed");
-                looks
-            })
-            .into();
-        for (descendants, of_run, group) in looks {
-            assert!(descendants.is_err() && of_run.is_err() && group.is_err());
-        }
-    }
-
-    #[test]
-    fn a_variable_is_found_whole_or_not_at_all() {
-        let environment = b"A=1\0SOLOCRON_RUN=abc\0B=2\0";
-        assert!(holds(environment, b"SOLOCRON_RUN=abc"));
-        assert!(!holds(environment, b"SOLOCRON_RUN=ab"));
-        assert!(!holds(b"XSOLOCRON_RUN=abc\0", b"SOLOCRON_RUN=abc"));
-    }
-}
+mod tests;

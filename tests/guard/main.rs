@@ -1,7 +1,11 @@
 //! What guards are for: whatever happens to a replica, to a guard, or to both, no process of a run outlives its lock.
 
 mod ahead;
+mod breeders;
+#[path = "../support/c_program.rs"]
+mod c_program;
 mod cgroup;
+mod escapes;
 mod hardships;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]

@@ -176,6 +176,7 @@ pub(crate) fn argv(words: &[&str]) -> Launch {
 
 fn launch(command: Command) -> Launch {
     Launch {
+        no_new_privileges: false,
         command: command.words(),
         env: BTreeMap::new(),
         cwd: None,

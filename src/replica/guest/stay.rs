@@ -200,16 +200,15 @@ impl Stay {
     }
 
     fn grant(&self, holding: Holding, deadline: Deadline, (sent, era): (BootInstant, Era)) -> Grant {
-        let local = match &self.job {
-            Some(job) => job.schedule.local_text(holding.tick),
-            None => holding.tick.to_string(),
-        };
+        let (job, tick) = (self.job.as_ref(), holding.tick);
+        let local = job.map_or_else(|| tick.to_string(), |job| job.schedule.local_text(tick));
         let launch = Launch {
             command: self.command.clone(),
             env: BTreeMap::new(),
             cwd: None,
             user: None,
             group: None,
+            no_new_privileges: false,
             success_codes: vec![0],
             timeout: None,
             kill_grace: self.kill_grace,

@@ -150,7 +150,7 @@ fn of_several_orders_the_strongest_reason_and_the_earliest_kill_count() {
 fn a_tree_that_outlives_sigkill_is_said_once() {
     let alive = Event::Tree(Tree::Alive);
     let events = [(1, stop(StopReason::Operator, 0)), (5, alive), (6, alive), (7, alive)];
-    assert_eq!(course(&events).0, [Action::Stop(secs(0)), Action::Complain]);
+    assert_eq!(course(&events).0, [Action::Stop(secs(0)), Action::Complain(StopReason::Operator)]);
 }
 
 fn any_event() -> impl Strategy<Value = Event> {

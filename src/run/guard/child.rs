@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use nix::fcntl::OFlag;
 use nix::libc;
-use nix::sys::prctl::{set_name, set_pdeathsig};
+use nix::sys::prctl::{set_name, set_no_new_privs, set_pdeathsig};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::{ForkResult, Pid, chdir, getpid, getppid, pipe2, setgid, setgroups, setuid};
@@ -164,9 +164,13 @@ fn execute(request: &Request, Streams { input, out, err }: Streams, guard: Pid) 
     let mut command = command_of(request);
     command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(out).stderr(err);
     let (switch, cwd, files) = (request.switch.clone(), request.cwd.clone(), request.files);
+    let no_new_privileges = request.no_new_privileges;
     let takes_terminal = request.input == Input::Terminal;
     system::before_exec(&mut command, move || {
         become_job(switch.as_ref(), cwd.as_deref(), files, guard)?;
+        if no_new_privileges {
+            set_no_new_privs()?;
+        }
         if takes_terminal {
             system::take_terminal();
         }

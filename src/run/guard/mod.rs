@@ -15,6 +15,7 @@ mod child;
 mod guards;
 mod nursery;
 mod parcel;
+mod ready;
 mod request;
 mod spares;
 mod vigil;

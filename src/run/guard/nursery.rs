@@ -18,10 +18,12 @@ use nix::unistd::{ForkResult, Pid, dup2_stdin, getpid};
 
 use super::child::{STEP_GUARD, in_step};
 use super::parcel::{Asked, receive};
+use super::ready::{Handed, Ready};
 use super::request::Request;
-use super::watcher::{BEFORE_THE_RUN, Handed, Ready, guard, tell};
+use super::watcher::{BEFORE_THE_RUN, REAPED_AT_ONCE, guard, tell};
 use super::word::Report;
 use crate::lease::Protection;
+use crate::run::blows::Blows;
 use crate::run::cgroup::{self, Cgroup};
 use crate::run::system::{self, Reaped};
 use crate::run::tree;
@@ -35,6 +37,13 @@ const REST_LIMIT: Duration = Duration::from_secs(5);
 /// Between two looks for what a dead guard has left, in milliseconds: twice as long each time, as what is not gone soon
 /// is stuck in the kernel.
 const HUNT_PAUSES_MS: (u16, u16) = (5, 500);
+
+/// A hunt for what dead guards have left.
+struct Hunt {
+    /// The next look is after so many milliseconds.
+    pause: u16,
+    blows: Blows,
+}
 
 /// Takes over if this process was started to make guards, and returns when it is not needed any more.
 pub fn guards_main() -> Option<ExitCode> {
@@ -53,8 +62,10 @@ struct Nursery {
     line: Option<UnixStream>,
     signals: SignalFd,
     guards: HashSet<Pid>,
-    /// A guard was killed, and what it guarded has to be: the next look is after so many milliseconds.
-    hunting: Option<u16>,
+    /// A guard was killed, and what it guarded has to be.
+    hunting: Option<Hunt>,
+    /// Further children may be dead.
+    is_reaping: bool,
     /// The control group that was delegated to the replica, if one was.
     cgroup: Option<PathBuf>,
 }
@@ -81,6 +92,7 @@ impl Nursery {
             signals,
             guards: HashSet::new(),
             hunting: None,
+            is_reaping: false,
             cgroup: cgroup::delegated(),
         })
     }
@@ -103,7 +115,8 @@ impl Nursery {
         let watched = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![watched(self.signals.as_fd())];
         fds.extend(self.line.as_ref().map(|line| watched(line.as_fd())));
-        let limit = self.hunting.map_or(PollTimeout::NONE, PollTimeout::from);
+        let limit = if self.is_reaping { Some(0) } else { self.hunting.as_ref().map(|hunt| hunt.pause) };
+        let limit = limit.map_or(PollTimeout::NONE, PollTimeout::from);
         // An interrupted wait is only a shorter one.
         let _ = poll(&mut fds, limit);
         let is_asked = fds.get(1).and_then(PollFd::any).unwrap_or(false);
@@ -112,25 +125,42 @@ impl Nursery {
     }
 
     fn reap(&mut self) {
-        while let Reaped::Child(pid, status) = system::reap() {
+        self.is_reaping = false;
+        for _ in 0..REAPED_AT_ONCE {
+            let Reaped::Child(pid, status) = system::reap() else { return };
             // A guard ends with zero when its run has ended, and with anything else before.
             if self.guards.remove(&pid) && status != 0 && Protection::Guard.is_on() {
-                self.hunting = Some(HUNT_PAUSES_MS.0);
+                self.hunting = Some(Hunt { pause: HUNT_PAUSES_MS.0, blows: Blows::default() });
             }
         }
+        self.is_reaping = true;
     }
 
     /// Kills what dead guards have left: everything that came down to this process and is no guard.
     fn hunt(&mut self) {
+        let Some(mut hunt) = self.hunting.take() else { return };
+        system::go_first(true);
         let guards: Vec<Pid> = self.guards.iter().copied().collect();
-        let pause = self.hunting.map(|pause| (pause * 2).min(HUNT_PAUSES_MS.1));
+        let strays = hunt.blows.strike(|signal| {
+            let found = tree::reach(getpid(), &guards, Some(signal))?;
+            if !found.is_empty() {
+                return Ok(found);
+            }
+            let found = tree::descendants(getpid(), &guards)?;
+            tree::signal_each(&found, signal);
+            Ok(found)
+        });
         // Who cannot be seen now is looked for again.
-        let strays = tree::descendants(getpid(), &guards);
-        tree::signal_each(strays.as_deref().unwrap_or_default(), Signal::SIGKILL);
-        self.hunting = pause.filter(|_| !strays.is_ok_and(|strays| strays.is_empty()));
-        if self.hunting.is_none() {
+        if strays.is_ok_and(|strays| strays.is_empty()) {
+            system::go_first(false);
             self.cgroup.as_deref().into_iter().for_each(cgroup::tidy);
+            return;
         }
+        hunt.pause = match hunt.blows.press() {
+            true => 0,
+            false => (hunt.pause * 2).clamp(HUNT_PAUSES_MS.0, HUNT_PAUSES_MS.1),
+        };
+        self.hunting = Some(hunt);
     }
 
     /// Makes the guard that is asked for. A line that breaks is hung up.

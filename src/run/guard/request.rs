@@ -23,6 +23,8 @@ pub(in crate::run) struct Request {
     pub(in crate::run) cwd: Option<CString>,
     /// Whom it runs as; the replica's own user and groups if absent.
     pub(in crate::run) switch: Option<Switch>,
+    /// Nothing that it starts gains privileges.
+    pub(in crate::run) no_new_privileges: bool,
     /// Where it reads from.
     pub(in crate::run) input: Input,
     /// The soft and the hard limit of open files.
@@ -62,6 +64,7 @@ impl Request {
             env: (0..32).map(|_| (word(), word())).collect(),
             cwd: Some(CString::default()),
             switch: None,
+            no_new_privileges: false,
             input: Input::Nothing,
             files: None,
             deadline: BootInstant(Duration::ZERO),
@@ -80,6 +83,7 @@ impl Request {
         });
         to.list(self.cwd.as_slice(), |to, cwd| to.bytes(cwd.as_bytes()));
         to.list(self.switch.as_slice(), Writer::switch);
+        to.number(u64::from(self.no_new_privileges));
         to.number(self.input as u64);
         to.list(self.files.as_slice(), |to, (soft, hard)| {
             to.number(*soft);
@@ -99,6 +103,7 @@ impl Request {
             env: from.list(|from| Some((from.text()?, from.text()?)))?,
             cwd: from.list(|from| CString::new(from.bytes()?).ok())?.pop(),
             switch: from.list(Reader::switch)?.pop(),
+            no_new_privileges: from.number()? != 0,
             input: Input::of(from.number()?)?,
             files: from.list(|from| Some((from.number()?, from.number()?)))?.pop(),
             deadline: BootInstant(from.duration()?),
@@ -205,6 +210,7 @@ mod tests {
                 gid: Gid::from_raw(8),
                 groups: Some(vec![Gid::from_raw(9), Gid::from_raw(10)]),
             }),
+            no_new_privileges: true,
             input: Input::Terminal,
             files: Some((1_024, 4_096)),
             deadline: BootInstant(Duration::new(5, 6)),
@@ -219,6 +225,7 @@ mod tests {
             env: vec![],
             cwd: None,
             switch: None,
+            no_new_privileges: false,
             input: Input::Nothing,
             files: None,
             ..request()

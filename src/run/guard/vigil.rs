@@ -24,6 +24,8 @@ pub(super) enum Cue {
     MainEnded,
     /// Nothing that descends from the guard is left.
     Childless,
+    /// A blow is done. It took this long; the next one is to follow at once if it has to `press`.
+    Struck { took: Duration, press: bool },
     /// Time has passed.
     Clock,
 }
@@ -54,7 +56,7 @@ pub(super) enum Stage {
     Watching,
     /// It was asked to end, and is killed at this instant.
     Stopping { kill_at: BootInstant },
-    /// It is being killed, again and again until nothing is left.
+    /// It is being killed, again and again until nothing is left; after the blow that is struck now comes this pause.
     Killing { again_at: BootInstant, pause: Duration },
     /// Its main process ended by itself: the run is over. What it left in the background is left alone.
     Released,
@@ -135,7 +137,7 @@ impl Vigil {
     }
 
     fn kill(&mut self, now: BootInstant, pause: Duration) -> Act {
-        self.stage = Stage::Killing { again_at: now.plus(pause), pause: (pause * 2).min(LONGEST_PAUSE) };
+        self.stage = Stage::Killing { again_at: now.plus(pause), pause };
         Act::Kill
     }
 
@@ -167,6 +169,17 @@ impl Vigil {
         match cue {
             Cue::Childless => Act::TellEmpty,
             Cue::MainEnded => Act::TellStopped,
+            Cue::Struck { took, press } => {
+                // Nobody is to be born in a pause. Where thousands of dead are looked through, they have to be reaped, too.
+                self.stage = match press {
+                    true => Stage::Killing { again_at: now, pause: FIRST_PAUSE },
+                    false => Stage::Killing {
+                        again_at: now.plus(pause.max(took)),
+                        pause: (pause * 2).min(LONGEST_PAUSE),
+                    },
+                };
+                Act::Wait
+            }
             // Again: somebody may have been born meanwhile.
             _ if now >= again_at => self.kill(now, pause),
             _ => Act::Wait,
@@ -175,114 +188,4 @@ impl Vigil {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const fn at(millis: u64) -> BootInstant {
-        BootInstant(Duration::from_millis(millis))
-    }
-
-    const fn ms(millis: u64) -> Duration {
-        Duration::from_millis(millis)
-    }
-
-    /// Feeds the cues, each at its millisecond, to a run with a deadline at 1,000 and a loss grace of 200; what was
-    /// done, waiting left out.
-    fn acts(cues: &[(u64, Cue)]) -> Vec<Act> {
-        let mut vigil = Vigil::new(at(1_000), ms(200));
-        let done = cues.iter().map(|&(when, cue)| vigil.step(cue, at(when)));
-        done.filter(|act| *act != Act::Wait).collect()
-    }
-
-    #[test]
-    fn a_run_that_ends_by_itself_is_told_of_and_what_it_left_behind_is_left_alone() {
-        let cues = [
-            (10, Cue::MainEnded),
-            (11, Cue::Stop(Duration::ZERO)),
-            (12, Cue::Hangup),
-            (5_000, Cue::Clock),
-            (9_000, Cue::Childless),
-        ];
-        assert_eq!(acts(&cues), [Act::TellExited, Act::Leave]);
-    }
-
-    #[test]
-    fn at_the_deadline_a_run_is_asked_then_killed_until_nothing_is_left() {
-        let cues = [
-            (999, Cue::Clock),
-            (1_000, Cue::Clock),
-            (1_199, Cue::Clock),
-            (1_200, Cue::Clock),
-            (1_200, Cue::MainEnded),
-            (1_201, Cue::Clock),
-            (1_202, Cue::Clock),
-            (1_203, Cue::Clock),
-            (1_204, Cue::Childless),
-        ];
-        let killed = [Act::Kill, Act::TellStopped, Act::Kill, Act::Kill, Act::TellEmpty];
-        assert_eq!(acts(&cues), [&[Act::Terminate], &killed[..]].concat());
-    }
-
-    #[test]
-    fn a_later_deadline_counts_and_an_earlier_one_does_not() {
-        let cues = [
-            (10, Cue::Deadline(at(2_000))),
-            (11, Cue::Deadline(at(1_500))),
-            (1_999, Cue::Clock),
-            (2_000, Cue::Clock),
-        ];
-        assert_eq!(acts(&cues), [Act::Terminate]);
-    }
-
-    #[test]
-    fn nothing_revives_a_run_whose_deadline_has_passed() {
-        let cues = [(1_000, Cue::Clock), (1_001, Cue::Deadline(at(9_000))), (1_200, Cue::Clock)];
-        assert_eq!(acts(&cues), [Act::Terminate, Act::Kill]);
-    }
-
-    #[test]
-    fn without_its_replica_a_run_has_the_grace_of_a_loss() {
-        let cues = [(10, Cue::Hangup), (209, Cue::Clock), (210, Cue::Clock)];
-        assert_eq!(acts(&cues), [Act::Terminate, Act::Kill]);
-    }
-
-    #[test]
-    fn whoever_wakes_up_after_the_deadline_has_what_is_left_of_the_grace() {
-        let cues = [(1_150, Cue::Clock), (1_199, Cue::Clock), (1_200, Cue::Clock)];
-        assert_eq!(acts(&cues), [Act::Terminate, Act::Kill]);
-        assert_eq!(acts(&[(1_200, Cue::Clock)]), [Act::Kill]);
-        assert_eq!(acts(&[(9_000, Cue::Hangup)]), [Act::Kill]);
-        let stop = (9_000, Cue::Stop(ms(500)));
-        assert_eq!(acts(&[stop, (9_000, Cue::Clock)]), [Act::Terminate, Act::Kill]);
-    }
-
-    #[test]
-    fn a_long_grace_ends_early_when_the_replica_goes_or_its_deadline_passes() {
-        let stop = (10, Cue::Stop(ms(60_000)));
-        assert_eq!(
-            acts(&[stop, (20, Cue::Hangup), (219, Cue::Clock), (220, Cue::Clock)]),
-            [Act::Terminate, Act::Kill]
-        );
-        assert_eq!(
-            acts(&[stop, (1_000, Cue::Clock), (1_199, Cue::Clock), (1_200, Cue::Clock)]),
-            [Act::Terminate, Act::Kill]
-        );
-        let renewed = (900, Cue::Deadline(at(5_000)));
-        assert_eq!(acts(&[stop, renewed, (4_999, Cue::Clock)]), [Act::Terminate]);
-    }
-
-    #[test]
-    fn a_stop_without_grace_kills_at_once_and_a_shorter_grace_takes_over() {
-        assert_eq!(acts(&[(10, Cue::Stop(Duration::ZERO))]), [Act::Kill]);
-        assert_eq!(
-            acts(&[(10, Cue::Stop(ms(500))), (20, Cue::Stop(Duration::ZERO)), (21, Cue::Clock)]),
-            [Act::Terminate, Act::Kill, Act::Kill]
-        );
-    }
-
-    #[test]
-    fn a_tree_that_obeys_within_its_grace_is_not_killed() {
-        let cues = [(10, Cue::Stop(ms(500))), (20, Cue::MainEnded), (400, Cue::Childless)];
-        assert_eq!(acts(&cues), [Act::Terminate, Act::TellStopped, Act::TellEmpty]);
-    }
-}
+mod tests;

@@ -2,26 +2,31 @@
 //! descends from it. It performs what its vigil says, and ends with the last process of its run.
 
 use std::ffi::CStr;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl::{set_child_subreaper, set_name};
+use nix::sys::prctl::set_name;
 use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::{Pid, getpgid, getpid};
 
 use super::alarm::Alarm;
-use super::child::{Ahead, Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, Streams, in_step, rehearse};
+use super::child::{Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, in_step};
+use super::ready::{Handed, Ready};
 use super::request::Request;
 use super::vigil::{Act, Cue, Vigil};
 use super::word::{Inbox, LENGTH, Order, Report};
 use crate::clock::{Clock, SystemClock};
 use crate::lease::Protection;
+use crate::run::blows::Blows;
 use crate::run::cgroup::Cgroup;
 use crate::run::system::{self, Reaped};
 use crate::run::tree;
+
+/// Processes that die as fast as they are reaped must not keep whoever reaps them from anything else.
+pub(super) const REAPED_AT_ONCE: usize = 100;
 
 /// What a guard is called: by people, and by a run's own processes that look for it.
 pub(in crate::run) const GUARD_NAME: &CStr = c"lease-guard";
@@ -32,51 +37,6 @@ const AFTER_THE_RUN: &CStr = c"lease-guard-end";
 /// Before its run has begun.
 pub(super) const BEFORE_THE_RUN: &CStr = c"lease-guard-new";
 
-/// What the replica hands over for one run.
-pub(super) struct Handed {
-    /// The line to the replica: orders come in, reports go out.
-    pub(super) line: UnixStream,
-    /// The job's standard streams.
-    pub(super) streams: Streams,
-    /// The locked sign that the run goes on, if there is one: held, never read.
-    pub(super) sign: Option<OwnedFd>,
-}
-
-impl Handed {
-    /// What was handed over with a request, in the order in which the replica does; nothing if some of it is missing.
-    pub(super) fn of(request: &Request, line: UnixStream, rest: Vec<OwnedFd>) -> Option<Self> {
-        let mut rest = rest.into_iter();
-        Some(Self { line, streams: Streams::of(request, &mut rest)?, sign: rest.next() })
-    }
-}
-
-/// What a guard has ready before it knows of its run.
-pub(super) struct Ready {
-    /// Without a clock nothing could be watched.
-    alarm: io::Result<Alarm>,
-    /// The main process, where it was made ahead.
-    child: Option<Ahead>,
-}
-
-impl Ready {
-    /// For a guard that was asked for when its run was to begin.
-    pub(super) fn at_once() -> Self {
-        Self {
-            alarm: set_child_subreaper(true).map_err(io::Error::from).and_then(|()| Alarm::new()),
-            child: None,
-        }
-    }
-
-    /// For a guard that waits for its run, with a main process that waits for its command if `with_child`.
-    pub(super) fn ahead(with_child: bool) -> Self {
-        let ready = Self::at_once();
-        rehearse();
-        // Where there are no resources for it now, there may be later.
-        let child = if with_child { Ahead::make().ok() } else { None };
-        Self { child, ..ready }
-    }
-}
-
 /// A guard at work.
 struct Guard {
     line: UnixStream,
@@ -84,7 +44,10 @@ struct Guard {
     is_hung_up: bool,
     main: Child,
     status: Option<i32>,
+    /// Further children may be dead.
+    is_reaping: bool,
     vigil: Vigil,
+    blows: Blows,
     cgroup: Option<Cgroup>,
     sign: Option<OwnedFd>,
     alarm: Alarm,
@@ -133,8 +96,21 @@ impl Guard {
             Ok(main) => {
                 tell(&line, Report::Started { guard: getpid(), main: main.pid });
                 let vigil = Vigil::new(request.deadline, request.loss_grace);
-                let inbox = Inbox::default();
-                Ok(Self { line, inbox, is_hung_up: false, main, status: None, vigil, cgroup, sign, alarm })
+                let (inbox, blows) = (Inbox::default(), Blows::default());
+                let (is_hung_up, is_reaping, status) = (false, false, None);
+                Ok(Self {
+                    line,
+                    inbox,
+                    is_hung_up,
+                    main,
+                    status,
+                    is_reaping,
+                    vigil,
+                    blows,
+                    cgroup,
+                    sign,
+                    alarm,
+                })
             }
         }
     }
@@ -157,14 +133,16 @@ impl Guard {
         if !self.is_hung_up {
             fds.push(watched(self.line.as_fd()));
         }
+        let limit = if self.is_reaping { PollTimeout::ZERO } else { PollTimeout::NONE };
         // An interrupted wait is only a shorter one.
-        let _ = poll(&mut fds, PollTimeout::NONE);
+        let _ = poll(&mut fds, limit);
         while matches!(signals.read_signal(), Ok(Some(_))) {}
     }
 
-    /// Takes in every dead child; true when the watch is over.
+    /// Takes in dead children, all of them unless they are too many; true when the watch is over.
     fn reap(&mut self) -> bool {
-        loop {
+        self.is_reaping = false;
+        for _ in 0..REAPED_AT_ONCE {
             match system::reap() {
                 Reaped::Child(pid, status) if pid == self.main.pid && self.status.is_none() => {
                     self.status = Some(status);
@@ -177,6 +155,8 @@ impl Guard {
                 Reaped::Childless => return self.cue(Cue::Childless),
             }
         }
+        self.is_reaping = true;
+        false
     }
 
     /// Takes in what the replica says; true when the watch is over.
@@ -217,10 +197,10 @@ impl Guard {
             Act::Wait => {}
             Act::Terminate => self.terminate(),
             Act::Kill => {
+                let begun = SystemClock.boot();
                 self.kill();
-                if let Some(cgroup) = &self.cgroup {
-                    cgroup.kill();
-                }
+                let took = SystemClock.boot().since(begun);
+                return self.cue(Cue::Struck { took, press: self.blows.press() });
             }
             Act::TellExited => {
                 let status = self.status.unwrap_or_default();
@@ -245,6 +225,8 @@ impl Guard {
 
     /// Asks everything of the run to end. A stopped process would sleep through its grace.
     fn terminate(&self) {
+        // Among very many processes, its turn might come too late.
+        system::go_first(true);
         // Before anybody ends, whose children would be somebody else's while they are looked for.
         let others = self.outside();
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
@@ -254,10 +236,18 @@ impl Guard {
     }
 
     /// Kills everything of the run. What is not seen now is looked for again.
-    fn kill(&self) {
-        // First, as it needs nothing and reaches all of it at once.
-        self.signal_group(Signal::SIGKILL);
-        tree::signal_each(&self.outside(), Signal::SIGKILL);
+    fn kill(&mut self) {
+        system::go_first(true);
+        // First, as these need nothing and reach all of it at once.
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
+        let group = self.group();
+        // Who cannot look now does so at the next blow.
+        let _ = self.blows.strike(|signal| {
+            group.map(|group| tree::signal_group(group, signal));
+            tree::reach(getpid(), &[], Some(signal))
+        });
     }
 
     /// The main process's group. Once that is reaped, its number may become the number of somebody else's.
@@ -275,7 +265,7 @@ impl Guard {
     fn outside(&self) -> Vec<Pid> {
         let group = self.group();
         let is_outside = |pid: &Pid| group.is_none() || getpgid(Some(*pid)).ok() != group;
-        tree::listed_descendants(getpid()).unwrap_or_default().into_iter().filter(is_outside).collect()
+        tree::reach(getpid(), &[], None).unwrap_or_default().into_iter().filter(is_outside).collect()
     }
 }
 

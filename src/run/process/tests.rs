@@ -4,6 +4,7 @@ use std::time::Duration;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 
 use super::*;
+use crate::run::course::Tree;
 
 /// A process, and its guard's end of the line.
 fn guarded() -> (Process, std::os::unix::net::UnixStream) {

@@ -1,9 +1,15 @@
--- Invariant: nothing is changed. Answers for each record what it tells of its schema, mark and lease; empty texts for none.
+-- Invariant: nothing is changed. Answers for each record what it tells of its schema, mark and lease; empty texts for none, and
+-- for a mark that lies ahead: what that decides only the rules can tell.
 -- KEYS: the records.
+local EARLY_TOLERANCE = 200
+local time = redis.call('TIME')
+local front = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + EARLY_TOLERANCE
 local found = {}
 for _, key in ipairs(KEYS) do
-  for _, value in ipairs(redis.call('HMGET', key, 'schema', 'mark', 'lease')) do
-    found[#found + 1] = value or ''
-  end
+  local schema, mark, lease = unpack(redis.call('HMGET', key, 'schema', 'mark', 'lease'))
+  local lies_ahead = (tonumber(mark or '') or 0) > front
+  found[#found + 1] = schema or ''
+  found[#found + 1] = lies_ahead and '' or mark or ''
+  found[#found + 1] = lease or ''
 end
 return found
