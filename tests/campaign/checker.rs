@@ -1,17 +1,20 @@
 //! Judges the evidence of a campaign: every violation of the promise, by name. What the processes themselves did is
 //! judged here; what the stores recorded of it in `coverage`.
 
-use crate::coverage;
 use crate::evidence::Evidence;
 use crate::jobs::{JobPlan, Policy};
 use crate::testimony::Testimony;
 use crate::violation::Violation;
+use crate::{coverage, liveness};
 
 /// A run is dead this long before its lock may be another's.
 const SPARE_MS: i64 = 500;
 
 /// A clock that was wrong is right again in the eyes of all replicas this long after.
 const CLOCK_NEWS_MS: i64 = 10_000;
+
+/// A tick that was run this long before its time was another one's by the right clock.
+const FAR_MS: i64 = 600_000;
 
 /// Everything that is wrong.
 pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
@@ -25,6 +28,7 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
         violations.extend(coverage::check(evidence, job, &runs));
     }
     violations.extend(early(evidence));
+    violations.extend(liveness::check(evidence));
     violations.sort();
     violations
 }
@@ -49,7 +53,8 @@ fn overlaps(runs: &[&Testimony]) -> Vec<Violation> {
 
 /// No tick twice, but for the one rerun after the first run that its job may ask for.
 fn doubles(job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
-    let mut by_tick: Vec<&&Testimony> = runs.iter().filter(|run| run.cause != "manual").collect();
+    let judged = |run: &&&Testimony| run.cause != "manual" && is_of_its_time(run);
+    let mut by_tick: Vec<&&Testimony> = runs.iter().filter(judged).collect();
     // What starts later comes later among those of the same tick.
     by_tick.sort_by_key(|run| run.tick_ms);
     let is_rerun = |run: &Testimony| run.cause == "rerun";
@@ -63,6 +68,11 @@ fn doubles(job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
         nodes: [pair[0].node.clone(), pair[1].node.clone()],
     })
     .collect()
+}
+
+/// Whether it has its own name, and not one that a clock that was wrong by hours took from a later one.
+fn is_of_its_time(run: &Testimony) -> bool {
+    run.tick_ms < run.started_utc_ms + FAR_MS
 }
 
 /// Fences rise in order of start.
@@ -108,7 +118,10 @@ fn early(evidence: &Evidence) -> Vec<Violation> {
         let mut clocks = evidence.faults.iter().filter(|fault| fault.kind.steps_a_clock());
         !clocks.any(|fault| fault.touches(tick_ms - CLOCK_NEWS_MS, tick_ms))
     };
-    let begun = evidence.runs.iter().filter(|run| waits(&run.cause) && was_right(run.tick_ms));
+    // A clock that is wrong by hours names ticks that are far from the start.
+    let granted_at = |run: &Testimony| if is_of_its_time(run) { run.tick_ms } else { run.started_utc_ms };
+    let is_judged = |run: &&Testimony| waits(&run.cause) && was_right(granted_at(run));
+    let begun = evidence.runs.iter().filter(is_judged);
     let begun = begun.map(|run| (&run.job, run.tick_ms, run.started_utc_ms));
     let found = granted.chain(begun).filter(|(_, tick_ms, at_ms)| at_ms < tick_ms);
     found

@@ -8,7 +8,7 @@ use crate::ledger::Recorded;
 use crate::testimony::Testimony;
 
 /// The one that operators pause.
-const JOB: &str = crate::hands::PAUSED;
+pub(crate) const JOB: &str = crate::hands::PAUSED;
 
 /// The replicas start at this instant, and `CLOCK_BOOTTIME` with them.
 const BEGUN_MS: i64 = 1_000_000;
@@ -67,13 +67,13 @@ fn no_run(tick_ms: i64, outcome: &str, reason: &str) -> Recorded {
 }
 
 /// The names of what is found after a change to the good history.
-fn found(change: impl FnOnce(&mut Evidence)) -> Vec<&'static str> {
+pub(crate) fn found(change: impl FnOnce(&mut Evidence)) -> Vec<&'static str> {
     let mut evidence = good();
     change(&mut evidence);
     check(&evidence).iter().map(crate::violation::Violation::name).collect()
 }
 
-fn fault(kind: Kind, evidence: &Evidence) -> Fault {
+pub(crate) fn fault(kind: Kind, evidence: &Evidence) -> Fault {
     Fault { kind, target: "redis".into(), begun_ms: evidence.from_ms, ended_ms: evidence.to_ms }
 }
 
@@ -345,4 +345,28 @@ fn a_tick_that_did_not_run_needs_a_fault_near_it() {
 #[test]
 fn what_is_left_behind_is_told() {
     assert_eq!(found(|evidence| evidence.troubles.push("left behind: sleep".into())), ["trouble"]);
+}
+
+#[test]
+fn what_a_clock_of_another_year_named_is_no_second_run_and_not_early() {
+    let ahead = |evidence: &mut Evidence| {
+        let of_later = |run: &Testimony| Testimony {
+            tick_ms: run.tick_ms + 3_600_000,
+            run: format!("{} again", run.run),
+            fence: run.fence + 1,
+            started_utc_ms: run.started_utc_ms + 4_000,
+            started_ms: run.started_ms + 4_000,
+            lives_ms: vec![run.started_ms + 4_000],
+            ..run.clone()
+        };
+        let twice = of_later(&evidence.runs[8]);
+        evidence.renewals.insert(twice.run.clone(), vec![twice.started_ms]);
+        evidence.runs.push(twice);
+    };
+    assert_eq!(found(ahead), ["early"], "all clocks were right");
+    let by_a_wrong_clock = |evidence: &mut Evidence| {
+        ahead(evidence);
+        evidence.faults.push(fault(Kind::BothHour, evidence));
+    };
+    assert_eq!(found(by_a_wrong_clock), Vec::<&str>::new());
 }

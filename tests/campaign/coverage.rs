@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::evidence::Evidence;
-use crate::fault::{Fault, Kind};
+use crate::fault::Fault;
 use crate::hands::PAUSED;
 use crate::jobs::{JobPlan, Policy};
 use crate::ledger::Recorded;
@@ -49,7 +49,7 @@ pub(crate) fn judged_ticks(evidence: &Evidence, job: &JobPlan) -> impl Iterator<
 /// Whether no fault came near enough to a tick to keep it from running.
 pub(crate) fn is_clear(evidence: &Evidence, job: &JobPlan, tick_ms: i64) -> bool {
     let (from, to) = (tick_ms - job.start_deadline_ms - 3 * job.lease_ms, tick_ms + job.start_deadline_ms);
-    !evidence.faults.iter().any(|fault| fault.touches(from, to))
+    !evidence.had_fault(from, to)
 }
 
 /// The records and runs of one job.
@@ -127,7 +127,7 @@ impl<'a> Book<'a> {
     /// not hear of its grant, asks again, and so proves that it lives.
     fn may_be_held(&self, tick_ms: i64) -> bool {
         let since_ms = tick_ms - self.job.lease_ms - self.job.start_deadline_ms;
-        let unheard = |fault: &Fault| fault.kind == Kind::DropReply && fault.touches(since_ms, tick_ms);
+        let unheard = |fault: &Fault| fault.kind.loses_answers() && fault.touches(since_ms, tick_ms);
         self.clock_was_wrong(tick_ms) || self.evidence.faults.iter().any(unheard)
     }
 
@@ -199,6 +199,9 @@ impl<'a> Book<'a> {
     /// A store forgot about then, or had a minute in hand when it did.
     fn may_be_forgotten(&self, tick_ms: i64) -> bool {
         let after = self.after_effect();
+        if self.clock_was_far_off(tick_ms) {
+            return true;
+        }
         let before = if self.clock_was_wrong(tick_ms) { CLOCK_ERROR_MS } else { after };
         self.evidence.forgot(tick_ms - before, tick_ms + after) > 0
     }
@@ -206,10 +209,18 @@ impl<'a> Book<'a> {
     /// Two losses of memory in a row may leave ticks without any record.
     fn may_lack(&self, tick_ms: i64) -> bool {
         self.evidence.forgot(tick_ms - CLOCK_ERROR_MS, tick_ms + self.after_effect()) > 1
+            || self.clock_was_far_off(tick_ms)
     }
 
     fn after_effect(&self) -> i64 {
         3 * self.job.lease_ms + self.job.start_deadline_ms + self.job.period_ms
+    }
+
+    /// Its ticks had other names then, and what is recorded of them is of the future.
+    fn clock_was_far_off(&self, tick_ms: i64) -> bool {
+        let (from_ms, to_ms) = (tick_ms - self.after_effect(), tick_ms + self.after_effect());
+        let mut wrong = self.evidence.faults.iter().filter(|fault| fault.kind.is_far_off());
+        wrong.any(|fault| fault.touches(from_ms, to_ms))
     }
 
     fn clock_was_wrong(&self, tick_ms: i64) -> bool {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::fault::Fault;
+use crate::inspector::Look;
 use crate::jobs::JobPlan;
 use crate::ledger::Recorded;
 use crate::renewals::Renewals;
@@ -22,6 +23,8 @@ pub(crate) struct Evidence {
     pub(crate) losses_ms: Vec<i64>,
     /// When the machine stood still by itself.
     pub(crate) held_up_ms: Vec<(i64, i64)>,
+    /// What `status` said, and what was seen beside it.
+    pub(crate) looks: Vec<Look>,
     /// What was done to them.
     pub(crate) faults: Vec<Fault>,
     /// When the job that is paused now and then may have been.
@@ -48,6 +51,11 @@ impl Evidence {
     /// Whether everything stood still for a moment in this span of time.
     pub(crate) fn was_held_up(&self, from_ms: i64, to_ms: i64) -> bool {
         self.held_up_ms.iter().any(|(from, to)| *from <= to_ms && from_ms <= *to)
+    }
+
+    /// Whether anything was done to them in this span of time.
+    pub(crate) fn had_fault(&self, from_ms: i64, to_ms: i64) -> bool {
+        self.faults.iter().any(|fault| fault.touches(from_ms, to_ms))
     }
 
     /// Whether a store lost its memory in this span of time.

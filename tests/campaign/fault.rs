@@ -77,30 +77,183 @@ kinds! {
     ReplicaBehind = "replica-clock-behind",
     /// Others take the processors.
     Starve = "starve",
+    /// The line of a replica has a latency, jitter and losses.
+    Lag = "lag",
+    /// The lines of all replicas do.
+    LagAll = "lag-all",
+    /// DEL of jobs' histories.
+    DelRuns = "del-runs",
+    /// DEL of the set of jobs.
+    DelJobs = "del-jobs",
+    /// DEL of the heartbeats.
+    DelNodes = "del-nodes",
+    /// DEL of the operators' notices.
+    DelNotices = "del-notices",
+    /// DEL of any two of these at once.
+    DelPair = "del-pair",
+    /// DEL of a held job's record, while somebody with a shorter lease asks for its lock.
+    DelAsked = "del-asked",
+    /// No room on the server, which evicts any key.
+    AllkeysRandom = "maxmemory-allkeys-random",
+    /// A key is of another type for a while.
+    WrongType = "wrong-type",
+    /// The heartbeats and the notices have a field that nobody can read.
+    BadField = "bad-field",
+    /// SWAPDB with a copy that was taken seconds earlier.
+    SwapDb = "swapdb",
+    /// Records are restored from a dump of seconds earlier.
+    RestoreRecords = "restore-records",
+    /// Somebody publishes what is no hint.
+    HintNoise = "hint-noise",
+    /// Somebody publishes false hints.
+    HintForged = "hint-forged",
+    /// The server's clock is an hour ahead for a while.
+    ServerHour = "server-clock-hour-ahead",
+    /// The server's clock is ten years ahead for a while.
+    ServerDecade = "server-clock-decade-ahead",
+    /// A replica's clock is an hour ahead for a while.
+    ReplicaHour = "replica-clock-hour-ahead",
+    /// A replica's clock is ten years ahead for a while.
+    ReplicaDecade = "replica-clock-decade-ahead",
+    /// The clocks of the server and of replicas are an hour ahead for a while.
+    BothHour = "both-clocks-hour-ahead",
+    /// The clocks of the server and of replicas are ten years ahead for a while.
+    BothDecade = "both-clocks-decade-ahead",
+    /// The server's clock runs up to a tenth faster for a while.
+    ServerSlew = "server-clock-slewed",
+    /// A replica's clock runs up to a tenth faster for a while.
+    ReplicaSlew = "replica-clock-slewed",
+    /// Redis loses power while its clock is an hour ahead, or just after.
+    RestartAhead = "restart-hour-ahead",
+    /// The follower takes over from a server whose clock is an hour ahead.
+    FailoverAhead = "failover-hour-ahead",
+    /// Marks lay in the future, until operators set them back: what comes of wrong clocks, and no fault by itself.
+    SetBack = "marks-set-back",
 }
 
+/// What is not done by itself, or not yet.
+const NOT_IN_THE_MENU: &[Kind] = &[
+    Kind::SetBack,
+    Kind::DelPair,
+    Kind::DelAsked,
+    Kind::WrongType,
+    Kind::BadField,
+    Kind::SwapDb,
+    Kind::RestoreRecords,
+    Kind::HintForged,
+    Kind::ServerHour,
+    Kind::ServerDecade,
+    Kind::ReplicaHour,
+    Kind::ReplicaDecade,
+    Kind::BothHour,
+    Kind::BothDecade,
+    Kind::ServerSlew,
+    Kind::RestartAhead,
+    Kind::FailoverAhead,
+];
+
 impl Kind {
+    /// Those that storms do.
+    pub(crate) fn menu() -> impl Iterator<Item = Self> {
+        Self::ALL.iter().copied().filter(|kind| !NOT_IN_THE_MENU.contains(kind))
+    }
+
     /// Whether a clock of the store goes wrong with it: what it says of the past is then wrong for a minute more.
     pub(crate) const fn steps_the_store(self) -> bool {
-        matches!(self, Self::ServerAhead | Self::ServerBehind)
+        use Kind::*;
+        let is_of_a_replica = matches!(self, ReplicaHour | ReplicaDecade);
+        matches!(self, ServerAhead | ServerBehind | ServerSlew) || self.is_far_off() && !is_of_a_replica
     }
 
     /// Whether a clock goes wrong with it.
     pub(crate) const fn steps_a_clock(self) -> bool {
-        self.steps_the_store() || matches!(self, Self::ReplicaAhead | Self::ReplicaBehind)
+        use Kind::*;
+        matches!(self, ReplicaAhead | ReplicaBehind | ReplicaSlew | ServerAhead | ServerBehind | ServerSlew)
+            || self.is_far_off()
+    }
+
+    /// Whether clocks are wrong by more than a campaign lasts: what is decided or recorded meanwhile may be of another time.
+    pub(crate) const fn is_far_off(self) -> bool {
+        use Kind::*;
+        matches!(
+            self,
+            ServerHour
+                | ServerDecade
+                | ReplicaHour
+                | ReplicaDecade
+                | BothHour
+                | BothDecade
+                | RestartAhead
+                | FailoverAhead
+                | SetBack
+        )
+    }
+
+    /// Whether answers of the store get lost, or come too late to be of use.
+    pub(crate) const fn loses_answers(self) -> bool {
+        matches!(self, Self::DropReply | Self::Lag | Self::LagAll)
     }
 
     /// Whether the server lacks what it acknowledged, or may do so as far as anybody knows.
     pub(crate) const fn loses_memory(self) -> bool {
+        use Kind::*;
         matches!(
             self,
-            Self::RestartAlways
-                | Self::RestartEverysec
-                | Self::RestartNothing
-                | Self::FlushAll
-                | Self::DelState
-                | Self::Failover
+            RestartAlways
+                | RestartEverysec
+                | RestartNothing
+                | RestartAhead
+                | FlushAll
+                | DelState
+                | DelPair
+                | DelAsked
+                | AllkeysRandom
+                | WrongType
+                | SwapDb
+                | RestoreRecords
+                | Failover
+                | FailoverAhead
         )
+    }
+
+    /// Whether a replica does not hear from the store meanwhile.
+    pub(crate) const fn takes_away(self) -> bool {
+        use Kind::*;
+        matches!(self, Cut | KillReplica | StopReplica | KillBoth | StopBoth)
+    }
+
+    /// Whether it goes on beside all others.
+    pub(crate) const fn is_aside(self) -> bool {
+        use Kind::*;
+        matches!(self, Starve | Lag | LagAll | HintNoise | HintForged | ServerSlew | ReplicaSlew)
+    }
+
+    /// Whether one that goes on beside all others does not do so beside that: one line has one lag, and a channel one forger.
+    pub(crate) const fn excludes(self, other: Self) -> bool {
+        use Kind::*;
+        matches!(
+            (self, other),
+            (Lag | LagAll, Lag | LagAll) | (HintNoise | HintForged, HintNoise | HintForged)
+        )
+    }
+
+    /// Whether it is done to the server.
+    pub(crate) const fn is_of_server(self) -> bool {
+        use Kind::*;
+        let is_of_a_replica = matches!(
+            self,
+            Delay
+                | Hold
+                | DropReply
+                | Reset
+                | KillGuard
+                | StopGuard
+                | ReplicaAhead
+                | ReplicaBehind
+                | ReplicaHour
+                | ReplicaDecade
+        );
+        !is_of_a_replica && !self.takes_away() && !self.is_aside()
     }
 }
 

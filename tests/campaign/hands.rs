@@ -75,8 +75,9 @@ impl Hands {
         Act::ALL.into_iter().map(Act::as_str)
     }
 
-    /// Lets them do what it is time for, and hears of what was done.
-    pub(crate) fn work(&mut self, world: &mut World) {
+    /// Lets them do what it is time for, and hears of what was done. A pause ends by the store's clock: while that is wrong by
+    /// hours, nobody pauses anything.
+    pub(crate) fn work(&mut self, world: &mut World, may_pause: bool) {
         self.hear();
         let now = now_ms();
         if now < self.next_ms {
@@ -88,6 +89,7 @@ impl Hands {
         let args = match act {
             Act::Trigger => vec!["trigger".to_owned(), job],
             Act::Kill => vec!["kill".to_owned(), job],
+            Act::Pause if !may_pause => return,
             Act::Pause => ["pause", PAUSED, "--for", &format!("{PAUSE_MS}ms")].map(str::to_owned).to_vec(),
             Act::Edit => {
                 world.edit();

@@ -9,12 +9,15 @@ use nix::unistd::Pid;
 
 use crate::dice::Dice;
 use crate::fault::Kind;
+use crate::forgery::Forger;
+use crate::keys::{self, Key, first_jobs};
 use crate::pause::pause;
-use crate::processes;
 use crate::resp::Request;
 use crate::server::Kept;
 use crate::trick::{Rule, Trick};
+use crate::undo::Undo;
 use crate::world::World;
+use crate::{processes, rollback, wrong_clock};
 
 /// How far clocks are stepped.
 const STEP_MS: i64 = 60_000;
@@ -28,21 +31,6 @@ const DECISIONS: &[Request] = &[Request::Claim, Request::Renew, Request::Finish]
 /// Two of the shortest leases.
 const TWO_LEASES_MS: i64 = 10_500;
 
-/// How a fault ends.
-pub(crate) enum Undo {
-    Nothing,
-    Mend(usize),
-    Continue(Vec<Pid>),
-    Restart(usize),
-    ThawServer,
-    RestartServer,
-    FreeMemory,
-    Promote,
-    SetServerRight,
-    SetReplicaRight(usize),
-    Release(Vec<Child>),
-}
-
 /// A fault that was begun.
 pub(crate) struct Begun {
     pub(crate) target: String,
@@ -50,7 +38,7 @@ pub(crate) struct Begun {
     pub(crate) undo: Undo,
 }
 
-fn begun(target: impl ToString, lasts_ms: i64, undo: Undo) -> Option<Begun> {
+pub(crate) fn begun(target: impl ToString, lasts_ms: i64, undo: Undo) -> Option<Begun> {
     Some(Begun { target: target.to_string(), lasts_ms, undo })
 }
 
@@ -69,8 +57,23 @@ pub(crate) fn begin(world: &mut World, kind: Kind, at: usize, dice: &mut Dice) -
         Kind::ReplicaAhead | Kind::ReplicaBehind => {
             let offset = if kind == Kind::ReplicaAhead { STEP_MS } else { -STEP_MS };
             world.replicas[at].clock().step_to(offset);
-            begun(world.replicas[at].node(), dice.between(1_500, 3_000), Undo::SetReplicaRight(at))
+            let clock = world.replicas[at].clock().clone();
+            begun(world.replicas[at].node(), dice.between(1_500, 3_000), Undo::SetRight(vec![clock]))
         }
+        Kind::Lag | Kind::LagAll => {
+            let mean = Duration::from_millis(u64::try_from(dice.between(2, 333)).expect("positive"));
+            let is_slow = |number: usize| kind == Kind::LagAll || number == at;
+            let lines = world.proxies.iter().enumerate().filter(|(number, _)| is_slow(*number));
+            lines.for_each(|(_, proxy)| proxy.lag(mean));
+            let target = if kind == Kind::LagAll { "all" } else { world.replicas[at].node() };
+            begun(format!("{target}, {mean:?}"), dice.between(12_000, 30_000), Undo::Quicken)
+        }
+        Kind::HintNoise | Kind::HintForged => {
+            let forger = Forger::begin(world, kind == Kind::HintForged, dice);
+            begun("redis", dice.between(4_000, 10_000), Undo::Hush(forger))
+        }
+        Kind::ReplicaSlew | Kind::ServerSlew => wrong_clock::begin(world, kind, at, dice),
+        _ if kind.is_far_off() => wrong_clock::begin(world, kind, at, dice),
         Kind::Starve => {
             let burners = (0..4).map(|_| burner()).collect();
             begun("the machine", dice.between(2_000, 4_000), Undo::Release(burners))
@@ -166,11 +169,25 @@ fn on_server(world: &mut World, kind: Kind, dice: &mut Dice) -> Option<Begun> {
             let _: String = world.server().ask(&["FLUSHALL"]);
             begun("redis", 0, Undo::Nothing)
         }
-        Kind::DelState => delete(world, "state", dice),
-        Kind::DelLock => delete(world, "lock", dice),
+        Kind::DelState
+        | Kind::DelLock
+        | Kind::DelRuns
+        | Kind::DelJobs
+        | Kind::DelNodes
+        | Kind::DelNotices
+        | Kind::DelPair
+        | Kind::DelAsked
+        | Kind::WrongType
+        | Kind::BadField => keys::begin(world, kind, dice),
+        Kind::SwapDb => rollback::swap(world, dice),
+        Kind::RestoreRecords => rollback::restore(world, dice),
         Kind::RaiseFence => raise_fences(world, dice),
-        Kind::Noeviction | Kind::VolatileTtl => {
-            let policy = if kind == Kind::Noeviction { "noeviction" } else { "volatile-ttl" };
+        Kind::Noeviction | Kind::VolatileTtl | Kind::AllkeysRandom => {
+            let policy = match kind {
+                Kind::Noeviction => "noeviction",
+                Kind::VolatileTtl => "volatile-ttl",
+                _ => "allkeys-random",
+            };
             world.server().limit_memory(policy);
             begun("redis", short, Undo::FreeMemory)
         }
@@ -183,8 +200,9 @@ fn on_server(world: &mut World, kind: Kind, dice: &mut Dice) -> Option<Begun> {
         }
         Kind::ServerAhead | Kind::ServerBehind => {
             let offset = if kind == Kind::ServerAhead { STEP_MS } else { -STEP_MS };
-            world.server().clock().step_to(offset);
-            begun("redis", dice.between(1_500, 3_000), Undo::SetServerRight)
+            let clock = world.server().clock().clone();
+            clock.step_to(offset);
+            begun("redis", dice.between(1_500, 3_000), Undo::SetRight(vec![clock]))
         }
         _ => unreachable!("{kind:?} is done to others"),
     }
@@ -200,42 +218,21 @@ fn restart(world: &mut World, kept: Kept, dice: &mut Dice) -> Option<Begun> {
     begun("redis", dice.between(100, 1_000), Undo::RestartServer)
 }
 
-/// Deletes a key of some jobs.
-fn delete(world: &mut World, what: &str, dice: &mut Dice) -> Option<Begun> {
-    let some = first_jobs(shuffled_jobs(world, dice));
-    for name in &some {
-        let _: i64 = world.server().ask(&["DEL", &key(name, what)]);
-    }
-    begun(some.join(" "), 0, Undo::Nothing)
-}
-
 /// Makes it look as if locks had been given to others: those that are held before all.
 fn raise_fences(world: &mut World, dice: &mut Dice) -> Option<Begun> {
-    let mut names = shuffled_jobs(world, dice);
+    let names: Vec<String> = world.jobs.iter().map(|job| job.name.clone()).collect();
+    let mut names = dice.shuffled(&names);
     let mut is_idle = |name: &str| {
-        let phase: Option<String> = world.server().ask(&["HGET", &key(name, "state"), "phase"]);
+        let state = Key::State.names(&[name.to_owned()]).remove(0);
+        let phase: Option<String> = world.server().ask(&["HGET", &state, "phase"]);
         phase.as_deref() != Some("running")
     };
     names.sort_by_cached_key(|name| is_idle(name));
     let some = first_jobs(names);
-    for name in &some {
-        let _: i64 = world.server().ask(&["HINCRBY", &key(name, "state"), "fence", "1"]);
+    for state in Key::State.names(&some) {
+        let _: i64 = world.server().ask(&["HINCRBY", &state, "fence", "1"]);
     }
     begun(some.join(" "), 0, Undo::Nothing)
-}
-
-fn shuffled_jobs(world: &World, dice: &mut Dice) -> Vec<String> {
-    let names: Vec<String> = world.jobs.iter().map(|job| job.name.clone()).collect();
-    dice.shuffled(&names)
-}
-
-/// As many of them as one fault is done to.
-fn first_jobs(names: Vec<String>) -> Vec<String> {
-    names.into_iter().take(4).collect()
-}
-
-fn key(job: &str, what: &str) -> String {
-    format!("solocron:{{campaign/{job}}}:{what}")
 }
 
 /// A process that does nothing, as fast as it can.
@@ -243,25 +240,4 @@ fn burner() -> Child {
     let mut command = Command::new("sh");
     command.args(["-c", "while :; do :; done"]).stdin(Stdio::null());
     command.spawn().expect("every machine has a shell")
-}
-
-/// Ends a fault.
-pub(crate) fn end(world: &mut World, undo: Undo) {
-    match undo {
-        Undo::Nothing => {}
-        Undo::Mend(at) => world.proxies[at].mend(),
-        Undo::Continue(pids) => processes::signal_all(&pids, Signal::SIGCONT),
-        Undo::Restart(at) => world.replicas[at].start(),
-        Undo::ThawServer => world.server().thaw(),
-        Undo::RestartServer => world.server().restart(),
-        Undo::FreeMemory => world.server().free_memory(),
-        Undo::Promote => world.fail_over(),
-        Undo::SetServerRight => world.server().clock().step_to(0),
-        Undo::SetReplicaRight(at) => world.replicas[at].clock().step_to(0),
-        Undo::Release(burners) => burners.into_iter().for_each(|mut burner| {
-            // Errors say that it is gone already.
-            let _ = burner.kill();
-            let _ = burner.wait();
-        }),
-    }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::server::Server;
+use crate::world::now_ms;
 
 /// One entry of a job's history.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +54,11 @@ impl Recorded {
         self.outcome != "unknown"
     }
 
+    /// What tells it from all others of one store.
+    fn name(&self) -> (String, String) {
+        (self.job.clone(), self.id.clone())
+    }
+
     /// `missed (late)`
     pub(crate) fn verdict(&self) -> String {
         if self.reason.is_empty() {
@@ -70,26 +76,53 @@ pub(crate) struct Ledger {
     /// Two records of one tick in the same store at the same time.
     contradictions: BTreeSet<String>,
     losses_ms: Vec<i64>,
+    /// Entries of ticks that had not come when they were seen.
+    ahead: BTreeSet<(String, String)>,
 }
+
+/// How a pair of records that can never be in one store is reported.
+pub(crate) const CONTRADICTION: &str = "two records of a tick in one store";
+
+/// Further ahead is a tick only by a clock that is wrong by hours.
+const AHEAD_MS: i64 = 600_000;
 
 type Row = (String, BTreeMap<String, String>);
 
 impl Ledger {
-    /// Takes in what a server has recorded now.
-    pub(crate) fn collect(&mut self, server: &Server, jobs: &[&str]) -> redis::RedisResult<()> {
+    /// Takes in what a server has recorded now; at the same instant these keys are deleted.
+    pub(crate) fn collect(
+        &mut self,
+        server: &Server,
+        jobs: &[&str],
+        doomed: &[String],
+    ) -> redis::RedisResult<()> {
         let mut asked = redis::pipe();
+        asked.atomic();
         for job in jobs {
             asked.cmd("XRANGE").arg(format!("solocron:{{campaign/{job}}}:runs")).arg("-").arg("+");
+        }
+        if !doomed.is_empty() {
+            asked.cmd("DEL").arg(doomed).ignore();
         }
         let answers: Vec<Vec<Row>> = asked.query(&mut server.connect()?)?;
         for (job, rows) in jobs.iter().zip(answers) {
             let present: Vec<Recorded> =
                 rows.into_iter().map(|(id, fields)| recorded(job, id, &fields)).collect();
+            let present = self.without_ahead(present);
             self.entries.retain(|entry| !present.iter().any(|newer| newer.replaces(entry, &present)));
             self.contradictions.extend(contradictions(&present));
             self.entries.extend(present);
         }
         Ok(())
+    }
+
+    /// Those that were not of the future when they were first seen: a clock was wrong then, and its ticks may be other ones'.
+    fn without_ahead(&mut self, present: Vec<Recorded>) -> Vec<Recorded> {
+        let latest = now_ms() + AHEAD_MS;
+        let (ahead, present): (Vec<_>, Vec<_>) =
+            present.into_iter().partition(|it| it.tick_ms > latest || self.ahead.contains(&it.name()));
+        self.ahead.extend(ahead.iter().map(Recorded::name));
+        present
     }
 
     /// The store loses its memory about now.
@@ -124,7 +157,7 @@ fn contradictions(present: &[Recorded]) -> Vec<String> {
     let rest = |at: usize| present[at + 1..].iter();
     let pairs = present.iter().enumerate().flat_map(|(at, one)| rest(at).map(move |other| (one, other)));
     let found = pairs.filter(|(one, other)| contradicts(one, other));
-    found.map(|(one, other)| format!("two records of a tick in one store: {one:?} and {other:?}")).collect()
+    found.map(|(one, other)| format!("{CONTRADICTION}: {one:?} and {other:?}")).collect()
 }
 
 fn recorded(job: &str, id: String, fields: &BTreeMap<String, String>) -> Recorded {

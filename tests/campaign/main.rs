@@ -3,6 +3,7 @@
 //!
 //! The short form is a test; `make campaign DURATION=1h SEED=7` runs the long one.
 
+mod asker;
 #[path = "../support/c_program.rs"]
 mod c_program;
 mod campaign;
@@ -12,10 +13,16 @@ mod coverage;
 mod dice;
 mod evidence;
 mod fault;
+mod forgery;
 mod hands;
 mod injection;
+mod inspector;
 mod jobs;
+mod keys;
+mod lag;
 mod ledger;
+mod liveness;
+mod liveness_tests;
 mod pause;
 mod processes;
 mod proxy;
@@ -25,16 +32,21 @@ mod redis_server;
 mod renewals;
 mod replica;
 mod resp;
+mod rollback;
 mod scripts;
 mod server;
+mod set_back;
 mod shim;
 mod storm;
 mod switched_off;
 mod testimony;
 mod trick;
+mod two_primaries;
+mod undo;
 mod violation;
 mod watchman;
 mod world;
+mod wrong_clock;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -43,7 +55,7 @@ use campaign::Outcome;
 use solocron::lease::Answer;
 
 /// The short form.
-const SHORT: Duration = Duration::from_secs(180);
+const SHORT: Duration = Duration::from_secs(240);
 
 /// The seed of the short form: any other must do as well.
 const SEED: u64 = 1;

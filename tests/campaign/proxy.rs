@@ -2,7 +2,7 @@
 //! two threads, one each way.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
+use crate::dice::Dice;
+use crate::lag::{Arriving, Lag};
 use crate::pause::pause;
 use crate::resp::{self, Request};
 use crate::trick::{Rule, Rules, Trick};
@@ -26,6 +28,8 @@ struct Wires {
     upstream: AtomicU16,
     is_cut: AtomicBool,
     delay_ms: AtomicU64,
+    /// Both ways.
+    lag: Arc<Lag>,
     rules: Mutex<Rules>,
     /// Both ends of every connection, to be shut when the network is cut. A held request's are not among them.
     live: Mutex<BTreeMap<u64, [Arc<TcpStream>; 2]>>,
@@ -37,7 +41,7 @@ struct Wires {
 type Outstanding = Arc<Mutex<VecDeque<(Request, Option<Trick>)>>>;
 
 /// Where a thread reads from, and where it writes to.
-type Ends<'a> = (&'a TcpStream, &'a TcpStream);
+type Ends<'a> = (&'a Arc<TcpStream>, &'a TcpStream);
 
 impl Proxy {
     /// A proxy for a replica to a server's port on this machine.
@@ -58,6 +62,7 @@ impl Proxy {
             upstream: AtomicU16::new(upstream),
             is_cut: AtomicBool::new(false),
             delay_ms: AtomicU64::new(0),
+            lag: Arc::default(),
             rules: Mutex::default(),
             live: Mutex::default(),
             next: AtomicU64::new(0),
@@ -106,6 +111,12 @@ impl Proxy {
     pub(crate) fn delay(&self, by: Duration) {
         self.wires.delay_ms.store(u64::try_from(by.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
         self.wires.count("delay");
+    }
+
+    /// The line is slow and lossy, by this much on average each way; not any more with nothing.
+    pub(crate) fn lag(&self, mean: Duration) {
+        self.wires.lag.set(mean);
+        self.wires.count("lag");
     }
 
     /// Tricks the next requests of a kind.
@@ -164,7 +175,7 @@ impl Wires {
         std::thread::spawn(move || up.pass_requests(number, (&client, &server), &outstanding));
         std::thread::spawn(move || {
             let [client, server] = ends;
-            let is_reset = down.pass_replies((&server, &client), &answers);
+            let is_reset = down.pass_replies(number, (&server, &client), &answers);
             down.live.lock().expect("no thread panics").remove(&number);
             // A reset is sent when nobody has the connection open any more: whoever reads it is woken.
             let _ = client.shutdown(if is_reset { Shutdown::Read } else { Shutdown::Both });
@@ -172,7 +183,7 @@ impl Wires {
     }
 
     fn pass_requests(&self, number: u64, (from, mut to): Ends<'_>, outstanding: &Outstanding) {
-        self.for_each_value(from, |value| {
+        self.for_each_value(from, 2 * number, |value| {
             let request = resp::request(value);
             let trick = self.rules().for_request(request, |answer| self.counted(answer));
             self.count(&format!("sent {request:?}"));
@@ -190,9 +201,9 @@ impl Wires {
     }
 
     /// Whether the connection to the client is to be reset in the end.
-    fn pass_replies(&self, (from, mut to): Ends<'_>, outstanding: &Outstanding) -> bool {
+    fn pass_replies(&self, number: u64, (from, mut to): Ends<'_>, outstanding: &Outstanding) -> bool {
         let (mut listens, mut is_reset) = (true, false);
-        self.for_each_value(from, |value| {
+        self.for_each_value(from, 2 * number + 1, |value| {
             let next = outstanding.lock().expect("no thread panics").pop_front();
             let answers = if next.is_some() { resp::answers(value) } else { Vec::new() };
             answers.iter().for_each(|answer| self.count(answer));
@@ -228,12 +239,11 @@ impl Wires {
         is_reset
     }
 
-    /// Reads value by value until the end, or until `act` says that it is enough.
-    fn for_each_value(&self, mut from: &TcpStream, mut act: impl FnMut(&[u8]) -> bool) {
+    /// Reads value by value until the end, or until `act` says that it is enough. The line has its luck by its number.
+    fn for_each_value(&self, from: &Arc<TcpStream>, line: u64, mut act: impl FnMut(&[u8]) -> bool) {
         let mut bytes = Vec::new();
-        let mut chunk = [0; 16_384];
-        while let Ok(read @ 1..) = from.read(&mut chunk) {
-            bytes.extend_from_slice(&chunk[..read]);
+        for piece in Arriving::from(from, &self.lag, Dice::of(line)) {
+            bytes.extend_from_slice(&piece);
             while let Some(len) = self.first_len(&bytes) {
                 if !act(&bytes[..len]) {
                     return;

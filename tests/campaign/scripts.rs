@@ -245,7 +245,7 @@ fn seen(world: &World, at: usize, answer: &str) -> u64 {
     world.proxies[at].counted(answer)
 }
 
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = SystemClock.boot().plus(LIMIT);
     while !is_so() {
         assert!(SystemClock.boot() < deadline, "waited in vain for {what}");

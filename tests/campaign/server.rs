@@ -67,12 +67,17 @@ impl Server {
     }
 
     /// Asks a server that is expected to answer.
-    pub(crate) fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
+    pub(crate) fn ask<T: FromRedisValue>(&self, words: &[impl redis::ToRedisArgs + std::fmt::Debug]) -> T {
         let mut command = redis::Cmd::new();
         command.arg(words);
         let answer =
             self.connect_for(LONG_PATIENCE).and_then(|mut connection| command.query(&mut connection));
         answer.unwrap_or_else(|error| panic!("{words:?}: {error}"))
+    }
+
+    /// Makes a key what it was when it was dumped.
+    pub(crate) fn put_back(&self, key: &str, dump: &[u8]) {
+        let _: String = self.ask(&[b"RESTORE", key.as_bytes(), b"0", dump, b"REPLACE"]);
     }
 
     /// Stops answering until `thaw`.

@@ -1,8 +1,10 @@
-//! A wall clock that tests step while its process runs.
+//! A wall clock that tests step, or make run faster, while its process runs.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+
+use solocron::clock::{Clock, SystemClock};
 
 use crate::c_program::compile;
 
@@ -22,15 +24,27 @@ impl ShimClock {
     /// A clock that is right.
     pub(crate) fn new(folder: &Path, name: &str, library: &Path) -> Self {
         let offset = folder.join(format!("{name}.offset"));
-        std::fs::write(&offset, 0_i64.to_ne_bytes()).expect("a writable folder");
+        std::fs::write(&offset, [0; 24]).expect("a writable folder");
         Self { library: library.to_owned(), offset }
     }
 
-    /// From now on the clock is off by so much.
+    /// From now on the clock is off by so much, and runs as fast as it should.
     pub(crate) fn step_to(&self, offset_ms: i64) {
-        // Not cut to nothing in between: the process has it mapped.
+        self.put(1, 0);
+        self.put(0, offset_ms);
+    }
+
+    /// From now on the clock runs faster by so many millionths.
+    pub(crate) fn slew(&self, faster_ppm: i64) {
+        self.put(1, 0);
+        self.put(2, i64::try_from(SystemClock.boot().0.as_nanos()).expect("not that long"));
+        self.put(1, faster_ppm);
+    }
+
+    /// Writes one number. The file is never cut to nothing: the process has it mapped.
+    fn put(&self, at: u64, number: i64) {
         let file = OpenOptions::new().write(true).open(&self.offset);
-        file.and_then(|mut file| file.write_all(&offset_ms.to_ne_bytes())).expect("the file is there");
+        file.and_then(|file| file.write_all_at(&number.to_ne_bytes(), at * 8)).expect("the file is there");
     }
 
     /// What a process needs to go by this clock.

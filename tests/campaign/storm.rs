@@ -7,8 +7,10 @@ use std::time::Duration;
 use crate::dice::Dice;
 use crate::fault::{Fault, Kind};
 use crate::hands::{Deeds, Hands};
-use crate::injection::{self, Undo};
+use crate::injection;
 use crate::pause::pause;
+use crate::set_back::SetBack;
+use crate::undo::{self, Undo};
 use crate::world::{World, now_ms};
 
 /// Between two looks at what is to be done.
@@ -21,7 +23,7 @@ const COLLECT_EVERY_MS: i64 = 5_000;
 const CALM_MS: i64 = 30_000;
 
 /// What cannot be done for this long, for want of something to do it to, waits for the next storm.
-const STORM_MS: i64 = 35_000;
+const STORM_MS: i64 = 75_000;
 
 /// From one storm's beginning to the next one's.
 const PERIOD_MS: i64 = 200_000;
@@ -49,6 +51,7 @@ pub(crate) struct Storm<'a> {
     world: &'a mut World,
     dice: Dice,
     hands: Hands,
+    set_back: SetBack,
     /// What is still to be done in this storm, and until when.
     deck: VecDeque<Kind>,
     over_ms: i64,
@@ -73,6 +76,7 @@ impl<'a> Storm<'a> {
             world,
             dice: Dice::of(seed),
             hands: Hands::idle(seed),
+            set_back: SetBack::default(),
             deck: VecDeque::new(),
             over_ms: 0,
             active: Vec::new(),
@@ -93,7 +97,10 @@ impl<'a> Storm<'a> {
         while now_ms() < until || !self.active.is_empty() {
             let now = now_ms();
             self.undo(now);
-            self.hands.work(self.world);
+            self.faults.extend(self.set_back.work(self.world));
+            let is_far_off = self.active.iter().any(|(at, _)| self.faults[*at].kind.is_far_off());
+            let may_pause = !is_far_off && self.world.inspector.ahead_since().is_none();
+            self.hands.work(self.world, may_pause);
             if now >= next_storm && now < until - LAST_CALM_MS {
                 next_storm = now + PERIOD_MS;
                 self.over_ms = now + STORM_MS;
@@ -121,7 +128,8 @@ impl<'a> Storm<'a> {
     fn new_deck(&mut self) -> VecDeque<Kind> {
         let is_placed = |kind: &Kind| matches!(kind, Kind::Hold | Kind::StopReplica | Kind::ServerAhead);
         let mut deck = VecDeque::from([Kind::DropReply, Kind::Hold, Kind::StopReplica, Kind::Hold]);
-        deck.extend(self.dice.shuffled(Kind::ALL).into_iter().filter(|kind| !is_placed(kind)));
+        let all: Vec<Kind> = Kind::menu().collect();
+        deck.extend(self.dice.shuffled(&all).into_iter().filter(|kind| !is_placed(kind)));
         deck.push_back(Kind::ServerAhead);
         deck
     }
@@ -132,8 +140,15 @@ impl<'a> Storm<'a> {
             .partition(|(at, _): &(usize, Undo)| self.faults[*at].ended_ms <= now);
         self.active = active;
         for (at, undo) in over {
-            injection::end(self.world, undo);
-            self.faults[at].ended_ms = now_ms();
+            let next = undo::end(self.world, undo);
+            let lasts_ms = next.as_ref().map_or(0, |(_, after_ms)| *after_ms);
+            self.faults[at].ended_ms = now_ms() + lasts_ms;
+            if let Some((undo, _)) = next {
+                let Fault { kind, ended_ms, .. } = self.faults[at];
+                // Only what is done to the server has several steps.
+                self.remember_effect(kind, 0, ended_ms);
+                self.active.push((at, undo));
+            }
         }
     }
 
@@ -145,7 +160,7 @@ impl<'a> Storm<'a> {
         for _ in 0..self.deck.len() {
             let kind = self.deck.pop_front()?;
             let at = self.dice.below(self.world.replicas.len());
-            if kind == Kind::ServerAhead && self.deck.iter().any(|kind| is_of_server(*kind))
+            if kind == Kind::ServerAhead && self.deck.iter().any(|kind| kind.is_of_server())
                 || !self.may(kind, at, now)
             {
                 self.deck.push_back(kind);
@@ -167,18 +182,18 @@ impl<'a> Storm<'a> {
     }
 
     fn remember_effect(&mut self, kind: Kind, at: usize, ended_ms: i64) {
-        if is_of_server(kind) {
+        if kind.is_of_server() {
             self.server_busy_until_ms = ended_ms;
-        } else if kind != Kind::Starve {
+        } else if !kind.is_aside() {
             self.busy_until_ms[at] = ended_ms;
         }
         if kind.loses_memory() {
             self.reopened_ms = ended_ms + REOPENING_MS;
         }
-        if steps_a_clock(kind) {
+        if kind.steps_a_clock() && !kind.is_aside() {
             self.clock_wrong_until_ms = ended_ms + CLOCK_NEWS_MS;
         }
-        if takes_away(kind) {
+        if kind.takes_away() {
             self.away_until_ms[at] = ended_ms + RECOVERY_MS;
         }
     }
@@ -186,44 +201,16 @@ impl<'a> Storm<'a> {
     /// One fault at a time for each replica and for the server, and always somebody who remembers.
     fn may(&self, kind: Kind, at: usize, now: i64) -> bool {
         let away = self.away_until_ms.iter().filter(|until| **until > now).count();
-        let somebody_stays = away + usize::from(takes_away(kind)) < self.away_until_ms.len();
+        let somebody_stays = away + usize::from(kind.takes_away()) < self.away_until_ms.len();
         let is_free = match kind {
-            Kind::Starve => true,
-            _ if is_of_server(kind) => self.server_busy_until_ms <= now,
+            _ if kind.is_aside() => self.active.iter().all(|(at, _)| !kind.excludes(self.faults[*at].kind)),
+            _ if kind.is_of_server() => self.server_busy_until_ms <= now,
             _ => self.busy_until_ms[at].max(self.away_until_ms[at]) <= now,
         };
         let may_step = kind != Kind::ServerAhead || self.reopened_ms <= now;
-        is_free && somebody_stays && may_step && !(steps_a_clock(kind) && self.clock_wrong_until_ms > now)
+        is_free
+            && somebody_stays
+            && may_step
+            && !(kind.steps_a_clock() && !kind.is_aside() && self.clock_wrong_until_ms > now)
     }
-}
-
-fn steps_a_clock(kind: Kind) -> bool {
-    use Kind::*;
-    matches!(kind, ServerAhead | ServerBehind | ReplicaAhead | ReplicaBehind)
-}
-
-/// Whether a replica does not hear from the store meanwhile.
-fn takes_away(kind: Kind) -> bool {
-    use Kind::*;
-    matches!(kind, Cut | KillReplica | StopReplica | KillBoth | StopBoth)
-}
-
-fn is_of_server(kind: Kind) -> bool {
-    use Kind::*;
-    matches!(
-        kind,
-        StopRedis
-            | RestartAlways
-            | RestartEverysec
-            | RestartNothing
-            | FlushAll
-            | DelState
-            | DelLock
-            | RaiseFence
-            | Noeviction
-            | VolatileTtl
-            | Failover
-            | ServerAhead
-            | ServerBehind
-    )
 }

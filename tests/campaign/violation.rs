@@ -29,6 +29,10 @@ pub(crate) enum Violation {
     SkippedForNothing { job: String, tick_ms: i64 },
     /// A tick without a fault anywhere near did not run.
     NotRun { job: String, tick_ms: i64, records: Vec<String> },
+    /// Something was wrong for long, and `status --check` said that nothing was.
+    Unnoticed { job: String, what: String, since_ms: i64, at_ms: i64 },
+    /// `status --check` said for long that something was wrong, and nothing was.
+    FalseAlarm { from_ms: i64, at_ms: i64, named: Vec<String> },
     /// A process was left behind, or a replica ended as it should not.
     Trouble(String),
 }
@@ -49,6 +53,8 @@ impl Violation {
             Self::Miscounted { .. } => "miscounted",
             Self::SkippedForNothing { .. } => "skipped for nothing",
             Self::NotRun { .. } => "not run",
+            Self::Unnoticed { .. } => "unnoticed",
+            Self::FalseAlarm { .. } => "false alarm",
             Self::Trouble(_) => "trouble",
         }
     }

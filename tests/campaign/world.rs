@@ -10,8 +10,10 @@ use serde_json::Value;
 use solocron::clock::{Clock, SystemClock};
 use tempfile::TempDir;
 
+use crate::asker::{Asker, AskerPlan};
 use crate::c_program::compile;
 use crate::evidence::Evidence;
+use crate::inspector::Inspector;
 use crate::jobs::{JobPlan, jobs_toml};
 use crate::ledger::Ledger;
 use crate::pause::pause;
@@ -38,6 +40,9 @@ const FRESH: Duration = Duration::from_secs(1);
 /// And so often a store that is busy with something else is read before it is made to forget all the same.
 const READINGS: usize = 5;
 
+/// A job that comes as seldom as this shows for long how it fared in a storm.
+const SELDOM_MS: i64 = 30_000;
+
 /// How a world is made up.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setup {
@@ -62,9 +67,12 @@ pub(crate) struct World {
     pub(crate) link: Proxy,
     pub(crate) proxies: Vec<Proxy>,
     pub(crate) replicas: Vec<Replica>,
+    /// Who asked for locks by hand.
+    askers: Vec<Asker>,
     lines: Receiver<Value>,
     pub(crate) ledger: Ledger,
     watchman: Watchman,
+    pub(crate) inspector: Inspector,
     begun_ms: i64,
 }
 
@@ -98,6 +106,7 @@ impl World {
         };
         let mut replicas: Vec<Replica> = (0..setup.replicas).map(replica).collect();
         replicas.iter_mut().for_each(Replica::start);
+        let inspector = inspect(&path, &setup.jobs, servers[0].port());
         let (jobs, edition, ledger, begun_ms) = (setup.jobs.clone(), 0, Ledger::default(), now_ms());
         let folder = Some(folder);
         Self {
@@ -110,9 +119,11 @@ impl World {
             link,
             proxies,
             replicas,
+            askers: Vec::new(),
             lines,
             ledger,
             watchman: Watchman::start(),
+            inspector,
             begun_ms,
         }
     }
@@ -147,7 +158,24 @@ impl World {
     fn try_to_collect(&mut self) -> redis::RedisResult<()> {
         let names: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
         let server = &self.servers[self.primary];
-        if server.is_up() { self.ledger.collect(server, &names) } else { Ok(()) }
+        if server.is_up() { self.ledger.collect(server, &names, &[]) } else { Ok(()) }
+    }
+
+    /// Deletes keys, after what they recorded was read; false where the server cannot be asked.
+    pub(crate) fn delete(&mut self, keys: &[String]) -> bool {
+        let names: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
+        self.ledger.collect(&self.servers[self.primary], &names, keys).is_ok()
+    }
+
+    /// Somebody with the shortest lease waits for a job's lock, to run it by hand.
+    pub(crate) fn ask_for_the_lock(&mut self, job: &str) {
+        let plan = AskerPlan {
+            folder: self.path.clone(),
+            jobs_toml: self.jobs_toml(),
+            records: records(&self.path),
+            port: self.server().port(),
+        };
+        self.askers.push(Asker::ask(&plan, job));
     }
 
     /// For the last time.
@@ -187,6 +215,7 @@ impl World {
         self.primary = 1 - self.primary;
         let port = self.server().port();
         self.proxies.iter().for_each(|proxy| proxy.point_at(port));
+        self.inspector.point_at(port);
         self.link.point_at(port);
         self.link.mend();
         let link = self.link.port();
@@ -221,7 +250,11 @@ impl World {
     /// Ends everything, and gathers what can be known of it. A replica that was not killed must have ended well.
     pub(crate) fn finish(mut self) -> (Evidence, Option<TempDir>) {
         let to_ms = now_ms();
+        let looks = self.inspector.end();
+        let told: String = looks.iter().map(|look| format!("{look:?}\n")).collect();
+        std::fs::write(self.path.join("looks"), told).expect("a writable folder");
         let mut troubles = Vec::new();
+        self.askers.clear();
         for replica in &mut self.replicas {
             if replica.has_ended() {
                 troubles.push(format!("{} ended although nobody killed it", replica.node()));
@@ -249,6 +282,7 @@ impl World {
             held_up_ms: self.watchman.end(),
             troubles,
             replies,
+            looks,
             faults: Vec::new(),
             pauses_ms: Vec::new(),
             hands: std::collections::BTreeMap::new(),
@@ -274,6 +308,7 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        self.askers.clear();
         self.replicas.iter_mut().for_each(Replica::kill);
         processes::kill_all(&self.path);
         if let Some(folder) = self.folder.take().filter(|_| std::thread::panicking()) {
@@ -289,6 +324,14 @@ pub(crate) fn now_ms() -> i64 {
 
 fn records(folder: &Path) -> PathBuf {
     folder.join("records")
+}
+
+/// Somebody looks at all jobs but those whose last outcome is bad for long after a fault, or always.
+fn inspect(folder: &Path, jobs: &[JobPlan], port: u16) -> Inspector {
+    let recovers = |job: &&JobPlan| !job.manners.contains(&"fails") && job.period_ms < SELDOM_MS;
+    let jobs: Vec<JobPlan> = jobs.iter().filter(recovers).cloned().collect();
+    let file = write_jobs(folder, "inspected.toml", &jobs, 0);
+    Inspector::start(jobs.into_iter().map(|job| job.name).collect(), &file, port)
 }
 
 /// Writes a jobs.toml as good editors do: it is there as a whole, or as it was.

@@ -1,6 +1,7 @@
 //! Random histories of one job: requests of every kind, honest or not, on records that time, other lives of the store
 //! and operators have changed. Few values of each sort, so that they meet.
 
+mod batch;
 mod usual;
 
 use std::time::Duration;

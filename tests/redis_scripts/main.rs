@@ -1,6 +1,7 @@
 //! The Lua scripts and the Rust function are one protocol: whatever is asked of both, they answer and store the same.
 //! The histories are random, and what they reached is checked, so that agreement is never for want of cases.
 
+mod batches;
 mod history;
 mod pair;
 #[path = "../support/mod.rs"]
@@ -216,7 +217,7 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
         let is_earlier = since(&by_scripts.record) < since(&record);
         reached.before += usize::from(is_earlier && matches!(request, Request::Abandon(_)));
         reached.joined += before + decision.entries.len() - by_scripts.history.len();
-        pair.go_on_from(&by_scripts);
+        pair.go_on_from(&by_scripts.history);
         record = by_scripts.record;
     }
     Ok(())

@@ -6,7 +6,7 @@ use redis::Connection;
 use solocron::config::RedisUrl;
 use solocron::job::{ClusterName, JobName, UtcMillis};
 use solocron::lease::{Decision, Entry, Era, LeaseInstant, Memory, Record, Reply, Request, Server, decide};
-use solocron::store::{RedisKeys, RedisStore, Store};
+use solocron::store::{RedisKeys, RedisStore, Replied, Store};
 
 use crate::support::redis_server::RedisServer;
 
@@ -20,6 +20,13 @@ pub(crate) struct Written {
     pub(crate) record: Option<Record>,
     pub(crate) history: Vec<Entry>,
     pub(crate) reply: Reply,
+}
+
+/// What is stored of a job: the record, the newest entry of before if it is still there, and those after it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Stored {
+    pub(crate) record: Option<Record>,
+    pub(crate) history: Vec<Entry>,
 }
 
 /// One job, decided by both.
@@ -42,6 +49,11 @@ pub(crate) struct Pair {
 impl Pair {
     /// Connects to a server.
     pub(crate) async fn meet(server: &RedisServer) -> Self {
+        Self::of_job(server, "j").await
+    }
+
+    /// Connects to a server, for the job of this name.
+    pub(crate) async fn of_job(server: &RedisServer, job: &str) -> Self {
         let cluster = ClusterName::parse("c").expect("a good name");
         let url = RedisUrl::parse(&server.unix_url()).expect("a good url");
         let store = RedisStore::start(&url, cluster.clone()).expect("a runtime");
@@ -53,7 +65,7 @@ impl Pair {
             store,
             raw,
             keys: RedisKeys::of(cluster),
-            job: JobName::parse("j").expect("a name"),
+            job: JobName::parse(job).expect("a name"),
             newest: None,
             era,
             whole_reads: 0,
@@ -92,6 +104,40 @@ impl Pair {
     /// their rules. The first request of a history, which has no record, never is.
     pub(crate) async fn by_scripts(&mut self, request: &Request) -> (Written, bool, bool) {
         let reply = self.store.submit(&self.job, request).await.expect("an answer");
+        let (Stored { record, history }, mirrored, stats) = self.found();
+        let before = std::mem::replace(&mut self.whole_reads, whole_reads(&stats));
+        let is_usual = self.whole_reads == before;
+        (Written { record, history, reply }, mirrored, is_usual)
+    }
+
+    /// The job, as requests name it.
+    pub(crate) fn job(&self) -> &JobName {
+        &self.job
+    }
+
+    /// Asks the scripts several requests at once.
+    pub(crate) async fn submit_all(&self, requests: &[(JobName, Request)]) -> Vec<Replied> {
+        self.store.submit_all(requests).await
+    }
+
+    /// Makes the stored record something that is none.
+    pub(crate) fn store_unreadable(&mut self) {
+        self.store_record(None);
+        redis::cmd("SET").arg(self.keys.state(&self.job)).arg("text").exec(&mut self.raw).expect("a server");
+    }
+
+    /// What is stored now.
+    pub(crate) fn stored(&mut self) -> Stored {
+        self.found().0
+    }
+
+    /// How often records were read whole so far: only the rules do.
+    pub(crate) fn read_whole(&mut self) -> u64 {
+        let stats: String = redis::cmd("INFO").arg("commandstats").query(&mut self.raw).expect("a server");
+        whole_reads(&stats)
+    }
+
+    fn found(&mut self) -> (Stored, bool, String) {
         let runs = self.keys.runs(&self.job);
         let mut pipe = redis::pipe();
         // Not as the scripts read it, so that it can be counted how these do.
@@ -101,24 +147,27 @@ impl Pair {
         pipe.cmd("XTRIM").arg(&runs).arg("MAXLEN").arg(1).ignore();
         pipe.cmd("INFO").arg("commandstats");
         let ((_, state), runs, mirrored, stats): Found = pipe.query(&mut self.raw).expect("a server");
-        let before = std::mem::replace(&mut self.whole_reads, whole_reads(&stats));
-        let is_usual = self.whole_reads == before;
         let record = (!state.is_empty()).then(|| Record::from_fields(&state).expect("a readable record"));
         let history =
             runs.iter().map(|(_, fields)| Entry::from_fields(fields).expect("a readable entry")).collect();
-        (Written { record, history, reply }, mirrored, is_usual)
+        (Stored { record, history }, mirrored, stats)
     }
 
     /// What a store has to write that decides so.
     pub(crate) fn written(&self, decision: Decision) -> Written {
-        let mut history = Vec::from_iter(self.newest.clone());
+        let mut history: Vec<Entry> = self.newest().collect();
         decision.append_to(&mut history);
         Written { record: decision.record, history, reply: decision.reply }
     }
 
-    /// The next decision comes after that.
-    pub(crate) fn go_on_from(&mut self, written: &Written) {
-        self.newest = written.history.last().cloned();
+    /// The newest entry of before.
+    pub(crate) fn newest(&self) -> impl Iterator<Item = Entry> {
+        self.newest.clone().into_iter()
+    }
+
+    /// The next decision comes after these entries.
+    pub(crate) fn go_on_from(&mut self, history: &[Entry]) {
+        self.newest = history.last().cloned();
     }
 
     /// Asks the Rust function, at the time of the scripts' answer.

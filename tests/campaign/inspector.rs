@@ -1,0 +1,131 @@
+//! Asks `status --check` every second, as monitoring does, beside everything else; and looks for itself whether a mark lies
+//! in the future.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::keys::Key;
+use crate::pause::pause;
+use crate::world::now_ms;
+
+/// From one look's end to the next one's beginning.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// A mark may be ahead of the store's clock by what a claim may: more than this is in the future.
+const FUTURE_MS: i64 = 2_000;
+
+/// A server that does not answer within this time has no marks to show.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What one look showed.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Look {
+    pub(crate) begun_ms: i64,
+    pub(crate) ended_ms: i64,
+    /// The exit code of `status --check`.
+    pub(crate) code: Option<i32>,
+    /// What it named: kinds of trouble, with the job.
+    pub(crate) named: Vec<String>,
+    /// Jobs whose mark is in the future by the store's own clock.
+    pub(crate) ahead: Vec<String>,
+}
+
+impl Look {
+    /// Whether nothing is wrong, by `status`.
+    pub(crate) fn is_well(&self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+/// Somebody who looks until the value ends.
+pub(crate) struct Inspector {
+    port: Arc<AtomicU16>,
+    is_over: Arc<AtomicBool>,
+    looks: Arc<Mutex<Vec<Look>>>,
+    looking: Option<JoinHandle<()>>,
+}
+
+impl Inspector {
+    /// Looks at these jobs of a file on the server at this port.
+    pub(crate) fn start(jobs: Vec<String>, file: &Path, port: u16) -> Self {
+        let (port, is_over) = (Arc::new(AtomicU16::new(port)), Arc::new(AtomicBool::new(false)));
+        let looks = Arc::new(Mutex::new(Vec::new()));
+        let (at, ends, kept, file) =
+            (Arc::clone(&port), Arc::clone(&is_over), Arc::clone(&looks), file.to_owned());
+        let looking = std::thread::spawn(move || {
+            while !ends.load(Ordering::Relaxed) {
+                let look = look(&jobs, &file, at.load(Ordering::Relaxed));
+                kept.lock().expect("no thread panics").push(look);
+                pause(EVERY);
+            }
+        });
+        Self { port, is_over, looks, looking: Some(looking) }
+    }
+
+    /// The server is another one from now on.
+    pub(crate) fn point_at(&self, port: u16) {
+        self.port.store(port, Ordering::Relaxed);
+    }
+
+    /// Since when marks have been in the future without a pause, if they are.
+    pub(crate) fn ahead_since(&self) -> Option<i64> {
+        let looks = self.looks.lock().expect("no thread panics");
+        looks.iter().rev().take_while(|look| !look.ahead.is_empty()).last().map(|look| look.begun_ms)
+    }
+
+    /// Everything that was seen.
+    pub(crate) fn end(&mut self) -> Vec<Look> {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(looking) = self.looking.take() {
+            looking.join().expect("no thread panics");
+        }
+        std::mem::take(&mut *self.looks.lock().expect("no thread panics"))
+    }
+}
+
+impl Drop for Inspector {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// One look.
+pub(crate) fn look(jobs: &[String], file: &Path, port: u16) -> Look {
+    let begun_ms = now_ms();
+    // What cannot be asked shows nothing.
+    let ahead = marks_ahead(jobs, port).unwrap_or_default();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
+    command.args(["status", "--check", "--format", "json", "--store", &format!("redis://127.0.0.1:{port}")]);
+    command.arg("--config").arg(file).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().expect("the program was built");
+    let view: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    let named = view["problems"].as_array().into_iter().flatten().map(worded).collect();
+    Look { begun_ms, ended_ms: now_ms(), code: output.status.code(), named, ahead }
+}
+
+fn worded(problem: &Value) -> String {
+    let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
+    format!("{} {}", text("kind"), text("job"))
+}
+
+fn marks_ahead(jobs: &[String], port: u16) -> redis::RedisResult<Vec<String>> {
+    let client = redis::Client::open(format!("redis://127.0.0.1:{port}"))?;
+    let mut connection = client.get_connection_with_timeout(PATIENCE)?;
+    connection.set_read_timeout(Some(PATIENCE))?;
+    let mut asked = redis::pipe();
+    for state in Key::State.names(jobs) {
+        asked.cmd("HGET").arg(state).arg("mark");
+    }
+    let marks: Vec<Option<i64>> = asked.query(&mut connection)?;
+    let (seconds, micros): (i64, i64) = redis::cmd("TIME").query(&mut connection)?;
+    let latest = seconds * 1_000 + micros / 1_000 + FUTURE_MS;
+    let is_ahead = |mark: &Option<i64>| mark.is_some_and(|mark| mark > latest);
+    let all = jobs.iter().zip(marks).filter(|(_, mark)| is_ahead(mark));
+    Ok(all.map(|(job, _)| job.clone()).collect())
+}

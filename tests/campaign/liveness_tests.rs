@@ -1,0 +1,66 @@
+//! What people are told, or not: histories by hand for each violation, and for what is none.
+
+use crate::checker_tests::{JOB, fault, found};
+use crate::evidence::Evidence;
+use crate::fault::Kind;
+use crate::inspector::Look;
+
+/// A look each second, all of which say the same.
+fn looks(evidence: &Evidence, code: i32) -> Vec<Look> {
+    let every_second = (evidence.from_ms..evidence.to_ms).step_by(1_000);
+    every_second
+        .map(|at| Look { begun_ms: at, ended_ms: at + 100, code: Some(code), ..Look::default() })
+        .collect()
+}
+
+/// The job is not the paused one, and nothing of it ran from its fourth tick on.
+fn stands_still(evidence: &mut Evidence, code: i32) {
+    evidence.runs.truncate(3);
+    evidence.entries.truncate(3);
+    evidence.jobs[0].name = "other".into();
+    evidence.runs.iter_mut().for_each(|run| run.job = "other".into());
+    evidence.entries.iter_mut().for_each(|entry| entry.job = "other".into());
+    evidence.looks = looks(evidence, code);
+}
+
+#[test]
+fn a_job_that_stands_still_while_status_says_that_all_is_well_is_unnoticed() {
+    assert!(found(|evidence| stands_still(evidence, 0)).contains(&"unnoticed"));
+    assert!(!found(|evidence| stands_still(evidence, 1)).contains(&"unnoticed"), "somebody was told");
+    let meanwhile = |evidence: &mut Evidence| {
+        stands_still(evidence, 0);
+        evidence.faults.push(fault(Kind::ServerAhead, evidence));
+    };
+    assert!(!found(meanwhile).contains(&"unnoticed"), "the fault is not over");
+    let before = |evidence: &mut Evidence| {
+        meanwhile(evidence);
+        evidence.faults[0].ended_ms = evidence.from_ms;
+    };
+    assert!(found(before).contains(&"unnoticed"), "a fault excuses nothing once it is over");
+}
+
+#[test]
+fn a_mark_in_the_future_is_unnoticed_where_status_says_that_all_is_well() {
+    let ahead = |evidence: &mut Evidence, code| {
+        evidence.looks = looks(evidence, code);
+        evidence.looks.iter_mut().for_each(|look| look.ahead.push(JOB.into()));
+    };
+    assert_eq!(found(|evidence| ahead(evidence, 0)), ["unnoticed"]);
+    assert!(!found(|evidence| ahead(evidence, 1)).contains(&"unnoticed"));
+    let for_a_moment = |evidence: &mut Evidence| {
+        ahead(evidence, 0);
+        evidence.looks.iter_mut().step_by(5).for_each(|look| look.ahead.clear());
+    };
+    assert_eq!(found(for_a_moment), Vec::<&str>::new());
+}
+
+#[test]
+fn a_status_that_finds_fault_for_long_where_there_is_none_is_a_false_alarm() {
+    assert_eq!(found(|evidence| evidence.looks = looks(evidence, 0)), Vec::<&str>::new());
+    assert_eq!(found(|evidence| evidence.looks = looks(evidence, 1)), ["false alarm"]);
+    let with_a_fault = |evidence: &mut Evidence| {
+        evidence.looks = looks(evidence, 1);
+        evidence.faults.push(fault(Kind::KillReplica, evidence));
+    };
+    assert_eq!(found(with_a_fault), Vec::<&str>::new());
+}
