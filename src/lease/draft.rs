@@ -44,7 +44,9 @@ impl Decision {
 
     /// Whether the entry is taken back.
     pub fn retracts(&self, entry: &Entry) -> bool {
-        entry.run.is_none() && self.retracted.iter().any(|leap| leap.covers(entry.tick.instant()))
+        let after = entry.after.unwrap_or(UtcMillis(entry.tick.as_millis() - 1));
+        let is_in = |leap: &Leap| leap.after <= after && entry.tick.instant() <= leap.to;
+        entry.run.is_none() && self.retracted.iter().any(is_in)
     }
 
     /// Appends the entries to a history.

@@ -224,7 +224,9 @@ impl Record {
 
     /// Every tick up to there is decided: up to the mark, or the first leap that is open again.
     pub fn decided_up_to(&self, front: UtcMillis) -> UtcMillis {
-        self.open_leaps(front).next().map_or(self.mark, |leap| leap.after)
+        let is_told = front < UtcMillis(i64::MAX) && self.schema <= SCHEMA;
+        let open = self.open_leaps(front).next().filter(|_| is_told);
+        open.map_or(self.mark, |leap| leap.after)
     }
 
     /// Whether the tick is decided.

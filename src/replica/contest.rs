@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{JobSpec, Overlap, Reason, Tick, UtcMillis};
+use crate::job::{JobSpec, NodeName, Outcome, Overlap, Reason, Tick, UtcMillis, Verdict};
 use crate::lease::{Ahead, Answer, BootInstant, Dropped, EARLY_TOLERANCE, Reply};
 
 use super::action::{Action, Bid, Doubt, Finding, Wanted, Won};
@@ -23,6 +23,12 @@ pub(super) use ahead::asked_ahead;
 use cut_short::RerunLeft;
 use overhearing::Hearsay;
 use revising::up_to_date;
+
+/// Whether a tick that was decided so need not run, should the clock that decided it have been ahead: it ran, or another run
+/// went on.
+fn is_done(by: Option<&NodeName>, how: Option<Verdict>) -> bool {
+    by.is_some() || how.is_some_and(|how| how.outcome == Outcome::Skipped)
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
@@ -256,7 +262,12 @@ impl Contest {
         in_time: bool,
     ) -> (Option<Finding>, Action) {
         let State::Asking { bid } = self.state.clone() else { return (None, Action::Nothing) };
-        let ran = matches!(reply.answer, Answer::Won { .. } | Answer::Decided { by: Some(_), .. });
+        let ran = match &reply.answer {
+            Answer::Won { .. } => true,
+            Answer::Decided { by, how } => is_done(by.as_ref(), *how),
+            Answer::Consumed(verdict) => is_done(None, Some(*verdict)),
+            _ => false,
+        };
         self.learn_mark(reply.mark.unwrap_or(UtcMillis(0)), now, Some(bid.tick).filter(|_| ran));
         self.saw(reply.lease);
         let is_rerun = self.is_rerun(bid.tick);

@@ -9,6 +9,9 @@ use crate::lease::{BootInstant, Caller, Era};
 /// The store's clock was stepped when it is off by more than this from where it should be.
 const STEP: Duration = Duration::from_millis(500);
 
+/// What the clock decides ahead of its time by a leap of less is waited for: no longer than the shortest lease.
+const LEAP: Duration = Duration::from_secs(5);
+
 /// Without a reading for this long, the store's clock may have been stepped back and forth, and nobody saw it: while it
 /// was back, a holder may have renewed a lock that looks long over since. Longer than a lost heartbeat and the next take.
 const UNWATCHED: Duration = Duration::from_secs(4);
@@ -153,8 +156,10 @@ impl Memory {
             Learned::Steady
         };
         if is_stepped {
+            // A small leap is over before long, whatever was decided in it.
             let is_ahead = reading.origin() > self.origin;
-            self.leapt = is_ahead.then(|| self.leapt.unwrap_or(self.store_time(reading.received)));
+            let leapt = self.leapt.or(Some(self.store_time(reading.received)).filter(|_| off >= LEAP));
+            self.leapt = leapt.filter(|_| is_ahead);
         }
         let is_better = reading.error() < self.steady.reading.error() / 2;
         if learned != Learned::Steady || self.is_unwatched(reading.received) {

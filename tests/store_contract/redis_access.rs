@@ -97,7 +97,8 @@ async fn who_may_not_delete_entries_has_one_for_each_missed_tick() {
         let replica = connect(&url_of(&server, "solocron", PASSWORD)).await.expect("connects");
         replica.ask(Request::Open(sample::open(replica.caller().await))).await;
         let state = solocron::store::RedisKeys::of(cluster()).state(&job());
-        server.cli(&["HSET", &state, "until", "0", "mark", "1"]);
+        let mark = replica.store.pulse(None).await.expect("a pulse").now.minus(Duration::from_secs(90));
+        server.cli(&["HSET", &state, "until", "0", "mark", &mark.0.to_string(), "leaps", ""]);
         for seconds in [80, 70] {
             let late = replica.claim(Duration::from_secs(seconds)).await;
             replica.ask(Request::Claim(Claim { prev: None, ..late })).await;

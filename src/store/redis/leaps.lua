@@ -61,7 +61,7 @@ end
 
 -- Every tick up to there is decided: up to the mark, or the first leap that is open again.
 local function decided_mark()
-  local leap = record.schema <= SCHEMA and open_leap()
+  local leap = front < MAX and record.schema <= SCHEMA and open_leap()
   return leap and leap.after or record.mark
 end
 

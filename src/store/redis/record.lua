@@ -46,8 +46,9 @@ local function retract()
   if #retracted == 0 then return end
   for _, row in ipairs(given(KEYS[3], redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', KEPT_ENTRIES))) do
     local tick = tonumber(value_of(row[2], 'tick'))
+    local after = tonumber(value_of(row[2], 'after') or tick - 1)
     for _, leap in ipairs(retracted) do
-      local is_covered = leap.after < tick and tick <= leap.to and not value_of(row[2], 'run')
+      local is_covered = leap.after <= after and tick <= leap.to and not value_of(row[2], 'run')
       if is_covered then redis.pcall('XDEL', KEYS[3], row[1]) end
     end
   end
