@@ -86,7 +86,9 @@ pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
     while let Some(leap) = untold.pop_if(|leap| leap.to == before) {
         before = leap.after;
     }
-    let lost = record.lost.take().map(|lost| lost.max(since)).filter(|lost| *lost < decided);
+    // What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
+    let lost = record.lost.take_if(|lost| *lost < claim.tick.instant());
+    let lost = lost.map(|lost| lost.max(since)).filter(|lost| *lost < decided);
     let after = lost.unwrap_or(before).min(before).max(since);
     draft.follows = Some(Tick(decided)).filter(|_| is_under && decided == after && !has_leapt && untold.is_empty());
     if is_under {

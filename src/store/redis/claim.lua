@@ -79,10 +79,12 @@ local function pass_over(leaps, marked, is_joined)
   while untold[#untold] and untold[#untold].to == before do
     before = table.remove(untold).after
   end
-  local lost = record.lost and math.max(record.lost, record.since)
+  -- What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
+  local is_past = record.lost and record.lost < tick
+  local lost = is_past and math.max(record.lost, record.since)
   if lost and lost >= marked then lost = nil end
   local after = math.max(math.min(lost or before, before), record.since)
-  record.lost = nil
+  if is_past then record.lost = nil end
   if after == marked and is_under(sched) and not is_joined and #untold == 0 then follows = after end
   for _, leap in ipairs(untold) do
     if is_under(sched) and leap.to > record.since and leap.to <= after then
