@@ -9,7 +9,8 @@ use super::ahead::{EARLY_TOLERANCE, begins};
 use super::bid::Bid;
 use super::draft::{Decision, Draft};
 use super::passed;
-use super::{Answer, Claim, Entry, Leap, LeaseInstant, Manual, Memory, Phase, Protection, Record, Server};
+use super::raise::{open_leap_waits, raise_mark};
+use super::{Answer, Claim, Entry, LeaseInstant, Manual, Memory, Phase, Protection, Record, Server};
 
 /// Decides a claim for a scheduled tick.
 pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
@@ -37,8 +38,7 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         draft.record_mut().forgo_rerun();
         return at_or_below_mark(draft, claim);
     }
-    let front = draft.front;
-    if Protection::Mark.is_on() && draft.record_mut().is_decided(claim.tick, front) && !rerun {
+    if Protection::Mark.is_on() && draft.is_decided(claim.tick) && !rerun {
         return at_or_below_mark(draft, claim);
     }
     if let Some(wait) = open_leap_waits(&mut draft, &bid).filter(|_| !rerun) {
@@ -65,32 +65,6 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
     draft.record_mut().tries = 1;
     raise_mark(&mut draft, claim, claim.prev);
     grant(draft, &bid, if claim.catch_up { Cause::CatchUp } else { Cause::Schedule })
-}
-
-/// A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that
-/// shows that the mark lies ahead may be the wrong one.
-fn open_leap_waits(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
-    let calm = draft.calm(bid.caller);
-    let record = draft.record_mut();
-    let needed = bid.longest_lease(record);
-    let waits = bid.instant <= record.mark && calm < needed;
-    waits.then(|| Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) })
-}
-
-/// Decides the tick, and tells of those passed over. Up to `idle` none ran: where the caller has not watched the clock for
-/// all of that time, it may be the clock that passed them, and not the time.
-fn raise_mark(draft: &mut Draft<'_>, claim: &Claim, idle: Option<Tick>) {
-    let (now, front, caller) = (draft.server.now, draft.front, &claim.caller);
-    let is_off = draft.is_off(caller.expect);
-    let record = draft.record_mut();
-    let after = record.decided_before(claim.tick, front).max(record.since);
-    let is_vouched = !is_off && caller.calm >= now.since(after);
-    let leap = idle.map(|to| Leap { after, to: to.instant(), told: true });
-    let leap = leap.filter(|leap| !is_vouched && leap.after < leap.to);
-    passed::record_passed(draft, claim, leap.is_some());
-    let record = draft.record_mut();
-    record.decide(claim.tick, leap);
-    record.sched = claim.sched.clone();
 }
 
 /// Decides a request for a run that somebody asked for; it never touches the mark.
@@ -269,7 +243,11 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
         let by = draft.record_mut().holder();
         return draft.answer(Answer::Held { by, frees_in });
     }
-    raise_mark(&mut draft, claim, Some(claim.tick).filter(|_| verdict.outcome == Outcome::Missed).or(claim.prev));
+    raise_mark(
+        &mut draft,
+        claim,
+        Some(claim.tick).filter(|_| verdict.outcome == Outcome::Missed).or(claim.prev),
+    );
     let record = draft.record_mut();
     if record.run.is_none() {
         // Whoever has seen less than this mark knows nothing of ticks that nobody was told of.

@@ -6,14 +6,14 @@ use crate::job::{Cause, Fence, Tick, UtcMillis, Verdict};
 
 use super::ahead::EARLY_TOLERANCE;
 use super::{
-    Ahead, Answer, Caller, Entry, Era, Leap, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply, Server,
+    Answer, Caller, Entry, Era, Leap, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply, Server,
 };
 
 /// A request held up on its way for longer than this, or a clock stepped by more, is answered with *unsynced*.
 pub(super) const SYNC_TOLERANCE: Duration = Duration::from_secs(1);
 
 /// Every replica that reaches the store has learnt of another life of it by then, and has told what it remembers.
-const SETTLING: Duration = Duration::from_secs(5);
+pub(super) const SETTLING: Duration = Duration::from_secs(5);
 
 /// What a store has to make atomic: write `record`, append `entries`, answer `reply`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Decision {
 }
 
 /// The mark of a store that forgot, when somebody had heard it at this instant: any tick up to it may be decided.
-fn maybe_decided(heard: UtcMillis) -> UtcMillis {
+pub(super) fn maybe_decided(heard: UtcMillis) -> UtcMillis {
     if Protection::MarkReset.is_on() { heard.plus(EARLY_TOLERANCE) } else { UtcMillis(0) }
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Draft<'a> {
     pub(super) record: Option<Record>,
     pub(super) entries: Vec<Entry>,
     pub(super) follows: Option<Tick>,
-    retracted: Vec<Leap>,
+    pub(super) retracted: Vec<Leap>,
     /// No clock that is right shows more: the store's and the caller's. The latest instant of all where that is of no matter.
     pub(super) front: UtcMillis,
     pub(super) server: &'a Server,
@@ -78,37 +78,6 @@ impl<'a> Draft<'a> {
     pub(super) fn of(record: Option<&Record>, server: &'a Server) -> Self {
         let (record, front) = (record.cloned(), UtcMillis(i64::MAX));
         Self { record, entries: Vec::new(), follows: None, retracted: Vec::new(), front, server }
-    }
-
-    /// The caller's wall clock shows this.
-    pub(super) fn look_by(&mut self, wall: UtcMillis) {
-        self.front = self.server.now.max(wall).plus(EARLY_TOLERANCE);
-    }
-
-    /// Every tick up to there is decided.
-    pub(super) fn decided(&self) -> UtcMillis {
-        self.record.as_ref().map_or(UtcMillis(0), |record| record.decided_up_to(self.front))
-    }
-
-    /// Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
-    pub(super) fn reopen(&mut self) {
-        let front = self.front;
-        let record = self.record_mut();
-        if record.mark <= front {
-            return;
-        }
-        let open = record.leaps.iter_mut().filter(|leap| leap.told && leap.to > front);
-        let retracted = open.map(|leap| {
-            leap.told = false;
-            *leap
-        });
-        let retracted: Vec<Leap> = retracted.collect();
-        self.retracted.extend(retracted);
-    }
-
-    /// Takes back the entries of ticks in this leap that did not run.
-    pub(super) fn retract(&mut self, leap: Leap) {
-        self.retracted.push(leap);
     }
 
     pub(super) fn answer(self, answer: Answer) -> Decision {
@@ -225,37 +194,6 @@ impl<'a> Draft<'a> {
         if heard > now {
             record.floor = record.floor.max(Fence(heard.0));
         }
-    }
-
-    /// Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was
-    /// ahead has decided, unless an operator opened them again.
-    pub(super) fn recall_ahead(&mut self, ahead: Ahead) {
-        let (come, front) = (self.server.now.plus(EARLY_TOLERANCE), self.front);
-        let record = self.record_mut();
-        if ahead.to > front && ahead.to <= record.returned {
-            return;
-        }
-        if ahead.to > front {
-            record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, told: false });
-            record.mark = record.mark.max(ahead.to);
-        }
-        record.leaps.except(ahead.after, ahead.to);
-    }
-
-    /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to
-    /// an older state, and may have forgotten a holder and decisions up to now.
-    pub(super) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
-        let (now, lease_now, front) = (self.server.now, self.server.lease_now, self.front);
-        let record = self.record_mut();
-        let known = record.mark.max(record.returned);
-        if !Protection::WentBack.is_on() || caller.answered.is_none_or(|told| told <= known || told > front) {
-            return;
-        }
-        let wait = caller.longest_lease(lease, record.lease);
-        record.until = record.until.max(lease_now.plus(wait));
-        record.settled = lease_now.plus(wait.min(SETTLING));
-        record.pass_unrecorded(maybe_decided(now), now, caller.leapt);
-        record.lease = wait;
     }
 
     /// From when on a new lock is leased: now, or the latest time that was heard before the store's clock was set back,

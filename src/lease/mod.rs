@@ -13,9 +13,12 @@ mod entry;
 mod fields;
 mod hold;
 mod leaps;
+mod marks;
 mod operate;
 mod passed;
+mod raise;
 mod record;
+mod reopen;
 mod reply;
 mod request;
 mod rerun;
@@ -32,7 +35,8 @@ pub use operate::{Act, Operate, Pausing};
 pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
 pub use reply::{Answer, Holder, Reply};
 pub use request::{
-    Abandon, Ahead, Caller, Claim, Dropped, Finish, Gap, Holding, Manual, Memory, Open, Renew, Request, Server,
+    Abandon, Ahead, Caller, Claim, Dropped, Finish, Gap, Holding, Manual, Memory, Open, Renew, Request,
+    Server,
 };
 pub use rerun::Rerun;
 pub use switch::Protection;

@@ -90,7 +90,8 @@ pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
     let lost = record.lost.take_if(|lost| *lost < claim.tick.instant());
     let lost = lost.map(|lost| lost.max(since)).filter(|lost| *lost < decided);
     let after = lost.unwrap_or(before).min(before).max(since);
-    draft.follows = Some(Tick(decided)).filter(|_| is_under && decided == after && !has_leapt && untold.is_empty());
+    draft.follows =
+        Some(Tick(decided)).filter(|_| is_under && decided == after && !has_leapt && untold.is_empty());
     if is_under {
         let untold = untold.iter().filter(|leap| leap.to <= after);
         draft.entries.extend(untold.filter_map(|leap| missed(leap, claim, (since, now))));

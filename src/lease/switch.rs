@@ -33,8 +33,6 @@ protections! {
     Calm = "calm",
     /// A request that comes later than expected is refused.
     Expect = "expect",
-    /// Where the record knows less than the store has told, the store went back, and its records wait as in a new era.
-    WentBack = "went-back",
     /// A claim is made when it can be sent, and not when it is due, to wait then until what it says is out of date.
     FreshClaims = "fresh-claims",
     /// A tick is not granted before its instant.

@@ -1,5 +1,4 @@
-//! The loop of a replica: waits for instants, answers and orders, lets the pure parts decide, and performs what they
-//! say. It holds no rule of its own.
+//! The loop of a replica: waits for instants, answers and orders, and performs what the pure parts decide.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;

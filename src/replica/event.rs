@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use crate::job::{JobName, Label, NodeName, Reason, RunId, Tick, UtcMillis, Verdict};
+use crate::job::{JobName, Label, NodeName, Reason, RunId, Tick, Verdict};
 use crate::lease::{BootInstant, Pausing};
 use crate::store::Concern;
 
 use super::changes::Changes;
+pub use super::marks_ahead::MarksAhead;
 pub use super::run_ref::RunRef;
 
 /// Something that happened on a replica.
@@ -40,8 +41,7 @@ pub enum Event {
         /// How it ended.
         how: Option<Verdict>,
     },
-    /// A tick whose run was cut short does not run once more: it is too late for that, its job is paused or was edited,
-    /// or its rerun was cut short as well.
+    /// A tick whose run was cut short does not run once more.
     TickNotRerun {
         /// The job.
         job: JobName,
@@ -226,14 +226,7 @@ pub enum Event {
         what: &'static str,
     },
     /// Marks lie in the future: a clock was ahead, and has decided ticks that have not come yet.
-    MarksAhead {
-        /// The jobs that it has decided ticks of.
-        jobs: usize,
-        /// One of them.
-        job: JobName,
-        /// The newest tick of that job that is decided.
-        to: UtcMillis,
-    },
+    MarksAhead(MarksAhead),
     /// This machine's wall clock and the store's differ.
     ClockDiffers {
         /// How far the wall clock is ahead of the store's, in milliseconds; negative where it is behind.

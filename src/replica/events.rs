@@ -11,7 +11,7 @@ use crate::job::{NodeName, Outcome, Reason};
 use crate::lease::Pausing;
 use crate::store::{Concern, Grade};
 
-use super::event::Event;
+use super::event::{Event, MarksAhead};
 
 /// Listeners that fall this far behind lose the oldest events; the log loses none.
 const BACKLOG: usize = 4_096;
@@ -192,8 +192,8 @@ impl Events {
             }
             Event::ClockStepped => warn!(node, "wall clock was stepped: planning anew"),
             Event::StoreChanged { what } => warn!(node, what, "store changed"),
-            Event::MarksAhead { jobs, job, to } => {
-                warn!(node, jobs, %job, mark = %to, "a clock was ahead: ticks up to the mark were decided before their \
+            Event::MarksAhead(MarksAhead { jobs, job, mark }) => {
+                warn!(node, jobs, %job, %mark, "a clock was ahead: ticks up to the mark were decided before their \
                     time and do not run again; `solocron unlock --mark` lets them run");
             }
             Event::ClaimsUnsynced { count } => {

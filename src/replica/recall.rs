@@ -13,7 +13,7 @@ use crate::store::Replied;
 use super::contest::Contest;
 use super::driver::Driver;
 use super::errand;
-use super::event::{Event, RunRef};
+use super::event::{Event, MarksAhead, RunRef};
 use super::former::{Former, bury, finish_in_mid_run};
 use super::note::Note;
 
@@ -154,8 +154,8 @@ impl Driver {
                 }
             }
         }
-        if let Some((job, to)) = lies_ahead.first().cloned() {
-            self.shop.events.tell(Event::MarksAhead { jobs: lies_ahead.len(), job, to });
+        if let Some((job, mark)) = lies_ahead.first().cloned() {
+            self.shop.events.tell(Event::MarksAhead(MarksAhead { jobs: lies_ahead.len(), job, mark }));
         }
         // After the answers of before: what was told is the newest.
         for (run, reply) in told {

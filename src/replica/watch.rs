@@ -139,7 +139,9 @@ impl Watch {
             Learned::NewEra => "it was restarted, or another server took over",
             _ if forgot => "it forgot this replica",
             Learned::Stepped => "its clock was stepped",
-            Learned::Slewed if !std::mem::replace(&mut self.slewed, true) => "its clock is slewed by more than 1 %",
+            Learned::Slewed if !std::mem::replace(&mut self.slewed, true) => {
+                "its clock is slewed by more than 1 %"
+            }
             Learned::First | Learned::Steady | Learned::Slewed => {
                 self.slewed &= learned != Learned::Steady;
                 return Upshot::Reached;

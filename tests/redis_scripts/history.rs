@@ -10,8 +10,8 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use solocron::lease::{
-    Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Holding, Leap, LeaseInstant, Manual, Open, Operate,
-    Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
+    Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Holding, Leap, LeaseInstant, Manual, Open,
+    Operate, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
 };
 
 use crate::support::sample::node;

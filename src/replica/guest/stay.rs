@@ -1,5 +1,4 @@
-//! A guest at its store: takes the lock, and keeps it while the command runs. What it does is settled elsewhere: by its
-//! quest (`asking`) before, and by the keeper that replicas have, too, from then on.
+//! A guest at its store: takes the lock, as `asking` decides, and keeps it while the command runs, by a replica's keeper.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::job::{RunId, Tick, UtcMillis, Verdict};
-use crate::lease::{Leap, Memory, Record};
+use crate::lease::{Memory, Record};
 use crate::store::StoreError;
 
 use super::clock::{Moment, Reads};
@@ -279,11 +279,6 @@ impl World {
 fn shown(record: &Record) -> String {
     let ago = |at: Option<UtcMillis>| at.map(|at| at.0 - Moment(0).utc().0);
     let tick = record.tick.map(|tick| tick.instant());
-    let leap = |leap: &Leap| {
-        let (after, to) = (leap.after.0 - Moment(0).utc().0, leap.to.0 - Moment(0).utc().0);
-        format!("{after}-{to}{}", if leap.told { "" } else { "!" })
-    };
-    let leaps: Vec<String> = record.leaps.iter().map(leap).collect();
     format!(
         "{:?} tick {:?} tries {} until {:?} mark {:?} lost {:?} started {:?} ended {:?} last {:?} lease {:?} leaps {} {}",
         record.phase,
@@ -296,7 +291,7 @@ fn shown(record: &Record) -> String {
         ago(record.ended),
         record.last.map(|last| last.to_string()),
         record.lease,
-        leaps.join(" "),
+        record.leaps,
         record.era.0,
     )
 }

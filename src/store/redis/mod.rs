@@ -2,6 +2,7 @@
 
 mod args;
 mod batch;
+mod beats;
 mod connect;
 #[cfg(test)]
 mod connect_tests;

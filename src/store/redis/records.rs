@@ -12,11 +12,8 @@ use tokio::time::Instant;
 
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, UtcMillis, quoted};
-use crate::lease::{Entry, Era, Record, Reply, Request, SCHEMA};
-use crate::store::{
-    Answered, Beat, Concern, FORGET_NODES_MS, FORGET_NOTICES_MS, Hint, JobEntries, Marked, Marker, Notice,
-    Peer, Pulse, Replied, Store, StoreError,
-};
+use crate::lease::{Entry, Record, Reply, Request, SCHEMA};
+use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Marked, Pulse, Replied, Store, StoreError};
 
 use super::RedisKeys;
 use super::batch;
@@ -44,15 +41,15 @@ const MARKS_TOGETHER: usize = 256;
 /// A cluster's records on one Redis server.
 pub struct RedisStore {
     pub(super) keys: RedisKeys,
-    label: String,
+    pub(super) label: String,
     pub(super) login: Login,
     pub(super) client: Client,
     /// Renewals alone, so that nothing can hold them up.
     renewals: Connector,
-    rest: Arc<Connector>,
+    pub(super) rest: Arc<Connector>,
     claims: Gatherer,
     finishes: Gatherer,
-    foreign: Foreign,
+    pub(super) foreign: Foreign,
 }
 
 impl fmt::Debug for RedisStore {
@@ -104,34 +101,6 @@ impl RedisStore {
             .map_err(|error| StoreError::Refused(format!("{UNEXPECTED}: {}", quoted(&error.to_string()))))
     }
 
-    /// Exchanges heartbeats.
-    async fn beat(&self, beat: Option<&Beat>) -> Result<Pulse, StoreError> {
-        let node = beat.map_or("", |beat| beat.node.as_str());
-        let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
-        let args = [
-            node.into(),
-            said.unwrap_or_default().into_bytes(),
-            FORGET_NODES_MS.to_string().into_bytes(),
-            FORGET_NOTICES_MS.to_string().into_bytes(),
-            Marker::fresh().0.into_bytes(),
-        ];
-        let keys = [self.keys.nodes(), self.keys.notices()];
-        let answers = batch::run(&self.rest, scripts::pulse(), (&keys, &args), RESPONSE_TIMEOUT).await?;
-        let mut lists = answers.into_iter();
-        // An error stands alone, in place of the first list.
-        let mut next =
-            || lists.next().map_or(Ok(Value::Array(Vec::new())), |list| Ok(list?)).and_then(Texts::of);
-        let (mut head, notices, foreign, beats) = (next()?, next()?, next()?, next()?);
-        let (now, era, marker) = (UtcMillis(head.value()?), Era(head.text()), head.text());
-        let marker = Some(marker).filter(|marker| !marker.is_empty()).map(Marker);
-        let mut foreign: BTreeSet<(String, String)> = pairs(foreign).into_iter().collect();
-        let notices = readable(pairs(notices), notice, (&keys[1], &mut foreign));
-        let mut peers = readable(pairs(beats), peer, (&keys[0], &mut foreign));
-        peers.sort_by(|a, b| a.beat.node.cmp(&b.beat.node));
-        self.foreign.found(&self.label, foreign);
-        Ok(Pulse { now, era, marker, peers, notices })
-    }
-
     async fn record(&self, job: &JobName) -> Result<Option<Record>, StoreError> {
         let key = self.keys.state(job);
         let fields: BTreeMap<String, String> =
@@ -174,39 +143,6 @@ fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
         }
         error => error,
     }
-}
-
-/// What this field of the nodes tells, if it is a replica's own heartbeat.
-fn peer(node: &str, text: &str) -> Option<Peer> {
-    let (at, said) = text.split_once(' ')?;
-    let peer = Peer { at: UtcMillis(at.parse().ok()?), beat: serde_json::from_str(said).ok()? };
-    (peer.beat.node.as_str() == node).then_some(peer)
-}
-
-fn notice(job: &str, stamp: &str) -> Option<Notice> {
-    Some(Notice { job: JobName::parse(job).ok()?, stamp: stamp.parse().ok()? })
-}
-
-/// The pairs in a list of texts.
-fn pairs(texts: Texts) -> Vec<(String, String)> {
-    let mut texts = texts.rest();
-    std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect()
-}
-
-/// The pairs that can be read; the names of the others go with their key to what is foreign.
-fn readable<T>(
-    pairs: Vec<(String, String)>,
-    read: impl Fn(&str, &str) -> Option<T>,
-    (key, foreign): (&str, &mut BTreeSet<(String, String)>),
-) -> Vec<T> {
-    let read = |(name, text): (String, String)| {
-        let value = read(&name, &text);
-        if value.is_none() {
-            foreign.insert((key.to_owned(), name));
-        }
-        value
-    };
-    pairs.into_iter().filter_map(read).collect()
 }
 
 /// What a record tells of its schema, mark and lease; nothing, where there is none, or a newer release wrote it.

@@ -1,0 +1,80 @@
+//! The mark of a record and its leaps: which ticks are decided, and by which clock.
+
+use crate::job::{Tick, UtcMillis};
+
+use super::ahead::EARLY_TOLERANCE;
+use super::{Ahead, Leap, Record, SCHEMA};
+
+impl Record {
+    /// Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry. Ticks
+    /// that have not come by `now` are open again once the clock that showed them is known to have been ahead; so are those
+    /// since `leapt`, the instant from which the clock leapt ahead.
+    pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
+        if mark > self.mark {
+            self.leap(mark, now, leapt);
+            self.lost = self.lost.or(Some(self.mark));
+            self.mark = mark;
+        }
+    }
+
+    /// The same up to a tick that was decided, and is no part of a leap.
+    pub(super) fn pass_unrecorded_to(&mut self, tick: UtcMillis, now: UtcMillis) {
+        if tick > self.mark {
+            self.leap(UtcMillis(tick.0 - 1), now, None);
+            self.lost = self.lost.or(Some(self.mark));
+            self.mark = tick;
+        }
+    }
+
+    fn leap(&mut self, to: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
+        let come = now.plus(EARLY_TOLERANCE);
+        if let Some(leapt) = leapt {
+            self.leaps.add(Leap { after: self.mark.max(leapt), to: to.min(come), told: true });
+        }
+        self.leaps.add(Leap { after: self.mark.max(come), to, told: true });
+    }
+
+    /// The leaps that are open again, where no clock that is right shows more than `front`: those that lie ahead of that
+    /// below a mark which does, and those that were so before, until a later tick is decided.
+    fn open_leaps(&self, front: UtcMillis) -> impl Iterator<Item = &Leap> {
+        self.leaps.iter().filter(move |leap| !leap.told || self.mark > front && leap.to > front)
+    }
+
+    /// Every tick up to there is decided: up to the mark, or the first leap that is open again.
+    pub fn decided_up_to(&self, front: UtcMillis) -> UtcMillis {
+        let is_told = front < UtcMillis(i64::MAX) && self.schema <= SCHEMA;
+        let open = self.open_leaps(front).next().filter(|_| is_told);
+        open.map_or(self.mark, |leap| leap.after)
+    }
+
+    /// Whether the tick is decided.
+    pub(super) fn is_decided(&self, tick: Tick, front: UtcMillis) -> bool {
+        tick.instant() <= self.mark && !self.open_leaps(front).any(|leap| leap.covers(tick.instant()))
+    }
+
+    /// Whether nothing after the tick was decided, but by a clock that was ahead.
+    pub(super) fn is_newest(&self, tick: Tick, front: UtcMillis) -> bool {
+        tick.instant() == self.mark || self.open_leaps(front).any(|leap| leap.after == tick.instant())
+    }
+
+    /// The newest decided instant before the ticks of which this one is the first to be decided.
+    pub(super) fn decided_before(&self, tick: Tick, front: UtcMillis) -> UtcMillis {
+        let open = self.open_leaps(front).find(|leap| leap.covers(tick.instant()));
+        open.map_or(self.mark, |leap| leap.after)
+    }
+
+    /// The ticks that were decided by a clock that was ahead, as far as they lie beyond every leap.
+    pub fn ahead(&self, front: UtcMillis) -> Option<Ahead> {
+        let last = self.leaps.iter().next_back().map_or(UtcMillis(0), |leap| leap.to);
+        (self.mark > front && last < self.mark).then_some(Ahead { after: last, to: self.mark })
+    }
+
+    /// Decides the tick; what the mark passed that nobody can vouch for is a leap.
+    pub(super) fn decide(&mut self, tick: Tick, passed: Option<Leap>) {
+        self.leaps.decide(tick.instant());
+        if let Some(leap) = passed {
+            self.leaps.add(leap);
+        }
+        self.mark = self.mark.max(tick.instant());
+    }
+}

@@ -1,0 +1,34 @@
+//! Raising the mark to a claimed tick, and what the mark leaps over.
+
+use crate::job::Tick;
+
+use super::bid::Bid;
+use super::draft::Draft;
+use super::passed;
+use super::{Answer, Claim, Leap};
+
+/// A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that
+/// shows that the mark lies ahead may be the wrong one.
+pub(super) fn open_leap_waits(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
+    let calm = draft.calm(bid.caller);
+    let record = draft.record_mut();
+    let needed = bid.longest_lease(record);
+    let waits = bid.instant <= record.mark && calm < needed;
+    waits.then(|| Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) })
+}
+
+/// Decides the tick, and tells of those passed over. Up to `idle` none ran: where the caller has not watched the clock for
+/// all of that time, it may be the clock that passed them, and not the time.
+pub(super) fn raise_mark(draft: &mut Draft<'_>, claim: &Claim, idle: Option<Tick>) {
+    let (now, front, caller) = (draft.server.now, draft.front, &claim.caller);
+    let is_off = draft.is_off(caller.expect);
+    let record = draft.record_mut();
+    let after = record.decided_before(claim.tick, front).max(record.since);
+    let is_vouched = !is_off && caller.calm >= now.since(after);
+    let leap = idle.map(|to| Leap { after, to: to.instant(), told: true });
+    let leap = leap.filter(|leap| !is_vouched && leap.after < leap.to);
+    passed::record_passed(draft, claim, leap.is_some());
+    let record = draft.record_mut();
+    record.decide(claim.tick, leap);
+    record.sched = claim.sched.clone();
+}

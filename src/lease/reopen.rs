@@ -1,0 +1,78 @@
+//! What a decision makes of a mark that a clock which was ahead has set, and of a store that went back.
+
+use std::time::Duration;
+
+use crate::job::{Tick, UtcMillis};
+
+use super::ahead::EARLY_TOLERANCE;
+use super::draft::{Draft, SETTLING, maybe_decided};
+use super::{Ahead, Caller, Leap};
+
+impl Draft<'_> {
+    /// The caller's wall clock shows this.
+    pub(super) fn look_by(&mut self, wall: UtcMillis) {
+        self.front = self.server.now.max(wall).plus(EARLY_TOLERANCE);
+    }
+
+    /// Every tick up to there is decided.
+    pub(super) fn decided(&self) -> UtcMillis {
+        self.record.as_ref().map_or(UtcMillis(0), |record| record.decided_up_to(self.front))
+    }
+
+    /// Whether the tick is decided.
+    pub(super) fn is_decided(&self, tick: Tick) -> bool {
+        self.record.as_ref().is_some_and(|record| record.is_decided(tick, self.front))
+    }
+
+    /// Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
+    pub(super) fn reopen(&mut self) {
+        let front = self.front;
+        let record = self.record_mut();
+        if record.mark <= front {
+            return;
+        }
+        let open = record.leaps.iter_mut().filter(|leap| leap.told && leap.to > front);
+        let retracted = open.map(|leap| {
+            leap.told = false;
+            *leap
+        });
+        let retracted: Vec<Leap> = retracted.collect();
+        self.retracted.extend(retracted);
+    }
+
+    /// Takes back the entries of ticks in this leap that did not run.
+    pub(super) fn retract(&mut self, leap: Leap) {
+        self.retracted.push(leap);
+    }
+
+    /// Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was
+    /// ahead has decided, unless an operator opened them again.
+    pub(super) fn recall_ahead(&mut self, ahead: Ahead) {
+        let (come, front) = (self.server.now.plus(EARLY_TOLERANCE), self.front);
+        let record = self.record_mut();
+        if ahead.to > front && ahead.to <= record.returned {
+            return;
+        }
+        if ahead.to > front {
+            record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, told: false });
+            record.mark = record.mark.max(ahead.to);
+        }
+        record.leaps.except(ahead.after, ahead.to);
+    }
+
+    /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to
+    /// an older state, and may have forgotten a holder and decisions up to now.
+    pub(super) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
+        let (now, lease_now, front) = (self.server.now, self.server.lease_now, self.front);
+        let record = self.record_mut();
+        let known = record.mark.max(record.returned);
+        if caller.answered.is_none_or(|told| told <= known || told > front) {
+            return;
+        }
+        let wait = caller.longest_lease(lease, record.lease);
+        record.until = record.until.max(lease_now.plus(wait));
+        record.settled = lease_now.plus(wait.min(SETTLING));
+        record.pass_unrecorded(maybe_decided(now), now, caller.leapt);
+        record.lease = wait;
+    }
+}

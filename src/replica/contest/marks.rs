@@ -1,0 +1,83 @@
+//! What a contest knows to be decided: by answers that told marks, also by a clock that was ahead.
+
+use std::time::Duration;
+
+use crate::job::{NodeName, Outcome, Reason, Tick, UtcMillis, Verdict};
+use crate::lease::{Ahead, EARLY_TOLERANCE};
+
+use super::Contest;
+
+/// Whether a tick that was decided so need not run, should the clock that decided it have been ahead: it ran, or another run
+/// went on.
+pub(super) fn is_done(by: Option<&NodeName>, how: Option<Verdict>) -> bool {
+    by.is_some() || how.is_some_and(|how| how.outcome == Outcome::Skipped)
+}
+
+impl Contest {
+    /// Nothing is claimed until the store answers. The tick whose instant has just come, if worth a complaint.
+    pub fn unheard(&mut self, now: UtcMillis) -> Option<Tick> {
+        self.delayed_by = Some(Reason::StoreUnreachable);
+        self.opening.unheard(&self.spec.schedule, now)
+    }
+
+    /// Older ticks start nothing here: they are decided, or came while the job was not scheduled as it is.
+    pub(in crate::replica) fn past(&self) -> UtcMillis {
+        self.decided.max(self.since)
+    }
+
+    /// The record is open; its mark tells what is decided, and `since` from when on the schedule holds.
+    pub fn opened(&mut self, mark: UtcMillis, since: UtcMillis, now: UtcMillis) {
+        self.learn_mark(mark, now, None);
+        // What was decided by a clock that was ahead tells nothing by one that is right.
+        let is_ahead = |at: UtcMillis| at > now.plus(EARLY_TOLERANCE);
+        self.since = if is_ahead(self.since) { since } else { self.since.max(since) };
+        if is_ahead(self.rerun_over) {
+            self.rerun_over = self.decided;
+        }
+        self.opening.set(true);
+        self.dropped = None;
+        self.hurry(now);
+    }
+
+    /// An answer told the record's lease: whoever forgets the largest of them may wait too short a time for its holder.
+    pub(in crate::replica) fn saw(&mut self, lease: Option<Duration>) {
+        self.largest_lease = self.largest_lease.max(lease.unwrap_or_default());
+    }
+
+    /// An answer told the mark. The one that is known counts no more where it lies ahead: the clock was set back.
+    pub(super) fn learn_mark(&mut self, mark: UtcMillis, now: UtcMillis, ran: Option<Tick>) {
+        if self.is_ahead(now) && mark < self.decided {
+            (self.decided, self.unbroken, self.answered) = (mark, mark, mark);
+            self.delayed_by = Some(Reason::Late);
+        }
+        self.decide(mark, ran.is_some_and(|tick| tick.instant() == mark));
+        self.answered = self.answered.max(mark);
+    }
+
+    /// Every tick up to there is decided; the one of that instant `ran`, as far as is known.
+    pub(super) fn decide(&mut self, mark: UtcMillis, ran: bool) {
+        if mark > self.decided {
+            let next = self.spec.schedule.next_after(self.decided);
+            let is_next = next.is_some_and(|next| next.instant() == mark);
+            match (ran, is_next) {
+                (false, _) => self.unbroken = mark,
+                (true, false) => self.unbroken = UtcMillis(mark.0 - 1),
+                (true, true) => {}
+            }
+            self.decided = mark;
+        }
+    }
+
+    /// The ticks that are known to have run: by a clock that was ahead, or else the newest.
+    pub(in crate::replica) fn known_to_have_run(&self) -> Option<Ahead> {
+        let newest = Ahead { after: self.unbroken, to: self.decided };
+        self.ahead
+            .filter(|ahead| ahead.to >= self.decided)
+            .or(Some(newest).filter(|_| self.unbroken < self.decided))
+    }
+
+    /// Whether ticks that have not come yet are known to be decided: by a clock that was ahead.
+    pub(in crate::replica) fn is_ahead(&self, now: UtcMillis) -> bool {
+        self.decided.max(self.since) > now.plus(EARLY_TOLERANCE)
+    }
+}

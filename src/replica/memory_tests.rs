@@ -1,0 +1,100 @@
+use super::*;
+
+fn at(ms: u64) -> BootInstant {
+    BootInstant(Duration::from_millis(ms))
+}
+
+fn reading(sent: u64, received: u64, store: i64) -> Reading {
+    Reading { sent: at(sent), received: at(received), store: UtcMillis(store) }
+}
+
+fn era(name: &str) -> Era {
+    Era(name.into())
+}
+
+fn calm(memory: &Memory, now: u64) -> Duration {
+    let node = NodeName::parse("a").expect("name");
+    memory.caller(&node, at(now), Known { largest_lease: Duration::ZERO, mark: None, answered: None }).calm
+}
+
+#[test]
+fn the_stores_time_is_told_from_the_middle_of_the_exchange() {
+    let memory = Memory::first(reading(1_000, 1_020, 501_010), era("e"));
+    assert_eq!(memory.store_time(at(2_000)), UtcMillis(502_000));
+}
+
+#[test]
+fn calm_grows_from_the_first_reading_and_begins_anew_with_a_step_or_an_era() {
+    let mut memory = Memory::first(reading(6_000, 6_000, 506_000), era("e"));
+    assert_eq!(memory.learn(reading(9_000, 9_000, 509_030), &era("e")), Learned::Steady);
+    assert_eq!(calm(&memory, 10_000), Duration::from_secs(4));
+    assert_eq!(memory.learn(reading(10_000, 10_000, 530_000), &era("e")), Learned::Stepped);
+    assert_eq!(calm(&memory, 11_000), Duration::from_secs(1));
+    assert_eq!(memory.learn(reading(12_000, 12_000, 532_000), &era("f")), Learned::NewEra);
+    assert_eq!(calm(&memory, 12_000), Duration::ZERO);
+}
+
+#[test]
+fn nobody_is_calm_about_a_clock_that_nobody_watched() {
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    assert_eq!(calm(&memory, 4_000), Duration::from_secs(4));
+    assert_eq!(calm(&memory, 4_001), Duration::ZERO, "the last look is too long ago");
+    assert_eq!(memory.learn(reading(9_000, 9_010, 509_000), &era("e")), Learned::Steady);
+    assert_eq!(calm(&memory, 10_010), Duration::from_secs(1), "calm begins anew with the next look");
+}
+
+#[test]
+fn a_slow_answer_is_no_step() {
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    assert_eq!(memory.learn(reading(1_000, 2_600, 501_000), &era("e")), Learned::Steady);
+    assert_eq!(memory.learn(reading(3_000, 5_000, 505_000), &era("e")), Learned::Steady);
+    assert_eq!(memory.store_time(at(6_000)), UtcMillis(506_000), "the quick reading is believed");
+    assert_eq!(memory.learn(reading(6_000, 6_000, 506_000), &era("e")), Learned::Steady);
+}
+
+#[test]
+fn what_an_answer_showed_after_the_last_heartbeat_was_heard_too() {
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    memory.hear(UtcMillis(500_900));
+    assert_eq!(memory.heard(), UtcMillis(0), "it is of this life");
+    memory.learn(reading(1_000, 1_000, 501_000), &era("f"));
+    assert_eq!(memory.heard(), UtcMillis(500_900));
+}
+
+#[test]
+fn what_was_heard_before_the_stores_clock_was_set_back_is_kept() {
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    assert_eq!(memory.learn(reading(1_000, 1_000, 560_000), &era("e")), Learned::Stepped);
+    assert_eq!(memory.heard(), UtcMillis(0), "nothing lies ahead of a clock that was set forward");
+    assert_eq!(memory.learn(reading(2_000, 2_000, 502_000), &era("e")), Learned::Stepped);
+    assert_eq!(memory.heard(), UtcMillis(561_000), "it may have been set back just now");
+    assert_eq!(memory.earlier(), UtcMillis(0), "and nothing was forgotten");
+    memory.learn(reading(3_000, 3_000, 503_000), &era("f"));
+    assert_eq!(memory.earlier(), UtcMillis(561_000));
+}
+
+#[test]
+fn a_wall_clock_is_ahead_by_what_the_reading_tells_give_or_take_half_its_time() {
+    let memory = Memory::first(reading(1_000, 1_020, 501_010), era("e"));
+    assert_eq!(memory.ahead(UtcMillis(502_600), at(2_020)), (580, Duration::from_millis(20)));
+}
+
+#[test]
+fn what_was_heard_belongs_to_earlier_eras() {
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    assert_eq!(memory.heard(), UtcMillis(0));
+    memory.learn(reading(1_000, 1_000, 501_000), &era("f"));
+    assert_eq!(memory.heard(), UtcMillis(500_000));
+    memory.learn(reading(2_000, 2_000, 502_000), &era("f"));
+    memory.distrust(at(2_000));
+    assert_eq!(memory.heard(), UtcMillis(501_000));
+}
+
+#[test]
+fn a_store_that_forgot_this_replica_after_an_outage_has_forgotten_nothing_of_the_time_between() {
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    memory.hear(UtcMillis(500_700));
+    memory.learn(reading(7_200_000, 7_200_000, 7_700_000), &era("e"));
+    memory.distrust(at(7_200_000));
+    assert_eq!((memory.earlier(), memory.heard()), (UtcMillis(500_700), UtcMillis(500_700)));
+}
