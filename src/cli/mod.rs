@@ -17,6 +17,7 @@ mod log_writer;
 mod logging;
 mod logs;
 mod man;
+mod marks;
 mod named;
 mod next;
 mod operating;

@@ -40,11 +40,13 @@ pub enum Operating {
         skipped, 78 bad jobs.toml."
     )]
     Trigger(TriggerArgs),
-    /// Remove the lock of a holder that is not heard from any more
+    /// Remove the lock of a holder that is not heard from any more, or set a mark back that lies in the future
     #[command(
         after_help = "For jobs with a long lease, where waiting for its end takes too long. Refused while the \
         holder is heard. Asks first, because a holder that is only cut off may still run the job until the lease ends.\n\n\
-        Exit codes: 0 removed, 1 nothing was changed, 2 unknown job, 69 store unreachable, 78 bad jobs.toml."
+        With --mark no lock is touched. A clock that was ahead has decided ticks that have not come yet: they do not run \
+        again when they come. --mark lets them run, also those that ran then.\n\n\
+        Exit codes: 0 done, 1 nothing was changed, 2 unknown job, 69 store unreachable, 78 bad jobs.toml."
     )]
     Unlock(UnlockArgs),
     /// Stop a job's run, wherever it is
@@ -88,9 +90,15 @@ pub struct TriggerArgs {
 /// Flags of `unlock`.
 #[derive(Debug, Args)]
 pub struct UnlockArgs {
-    /// The job
-    #[arg(value_name = "JOB")]
-    pub job: JobName,
+    /// The job; with --mark, one or more
+    #[arg(value_name = "JOB", required_unless_present = "all", conflicts_with = "all")]
+    pub jobs: Vec<JobName>,
+    /// Set back marks that lie in the future
+    #[arg(long)]
+    pub mark: bool,
+    /// Every job of the file
+    #[arg(long, requires = "mark")]
+    pub all: bool,
     /// Do not ask
     #[arg(long)]
     pub force: bool,

@@ -45,6 +45,18 @@ impl Operator {
         Ok(Self { store, spec, name: name() })
     }
 
+    /// The same for several jobs of the file, or for all of them if none is named.
+    pub(crate) async fn all_at_work(jobs: &[JobName], global: &GlobalArgs) -> Result<Vec<Self>, Failure> {
+        let session = Session::load(global, Overrides::default())?;
+        let named = jobs.iter().map(|job| Ok(Arc::clone(find_job(&session.config, &session.source, job)?)));
+        let mut specs = named.collect::<Result<Vec<_>, Failure>>()?;
+        if jobs.is_empty() {
+            specs = session.config.jobs.values().cloned().collect();
+        }
+        let store = session.reach_store().await?;
+        Ok(specs.into_iter().map(|spec| Self { store: Arc::clone(&store), spec, name: name() }).collect())
+    }
+
     /// Does it, and lets the replicas know.
     pub(crate) async fn act(&self, act: &Act) -> Result<Answer, Failure> {
         for _ in 0..TRIES {
@@ -77,9 +89,14 @@ impl Operator {
 
     /// The job's record.
     pub(crate) async fn record(&self) -> Result<Record, Failure> {
+        self.known_record().await?.ok_or_else(|| self.unopened())
+    }
+
+    /// The job's record, if it has one.
+    pub(crate) async fn known_record(&self) -> Result<Option<Record>, Failure> {
         let records = self.store.records(std::slice::from_ref(&self.spec.name)).await;
         let records = records.map_err(|error| self.failed(&error))?;
-        records.into_iter().next().flatten().ok_or_else(|| self.unopened())
+        Ok(records.into_iter().next().flatten())
     }
 
     /// The newest entry of a run, once it has ended.

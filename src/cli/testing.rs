@@ -237,7 +237,11 @@ impl Bench {
             draining: false,
             running: running
                 .iter()
-                .map(|(job, run)| BeatRun { job: self.spec(job).name.clone(), run: run_id(*run) })
+                .map(|(job, run)| BeatRun {
+                    job: self.spec(job).name.clone(),
+                    run: run_id(*run),
+                    lease_ms: 0,
+                })
                 .collect(),
             labels: Vec::new(),
             full: false,

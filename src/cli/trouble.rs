@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     ClockDiffers,
     /// A record was written by a newer release.
     NewerSchema,
+    /// A job's mark lies in the future: a clock was ahead, and ticks that it decided do not run.
+    MarkAhead,
     /// A job has no record, and so cannot run.
     NoRecord,
     /// What the store holds of a job cannot be read.
@@ -90,6 +92,7 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
     all.extend(survey.concerns.iter().map(unfit));
     for job in &survey.jobs {
         all.extend(newer_schema(job));
+        all.extend(mark_ahead(job, survey.now));
         all.extend(unreadable(job));
         all.extend(no_record(job, survey, config));
         // Without replicas, every job is overdue, and saying so of each would hide why.
@@ -166,6 +169,19 @@ fn newer_schema(job: &JobState) -> Option<Trouble> {
         );
         Trouble::of_job(job, Kind::NewerSchema, message)
     })
+}
+
+/// Ticks that have not come yet were decided, and ran, by a clock that was ahead.
+fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+    let record = job.record.as_ref().filter(|record| record.lies_ahead(now))?;
+    let (name, mark) = (&job.spec.name, record.mark);
+    let message = format!(
+        "a clock was ahead: ticks of `{name}` up to {} UTC ({}) are decided, and those that ran then do not run again; \
+         `solocron unlock --mark {name}` lets them",
+        utc(mark),
+        from_now(mark, now)
+    );
+    Some(Trouble::of_job(job, Kind::MarkAhead, message))
 }
 
 /// A job that none of the live replicas may run.

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::job::{JobSpec, OnInterrupt, RunId};
+use crate::job::{JobName, JobSpec, OnInterrupt, RunId};
 use crate::lease::{Act, Answer, Record};
 use crate::replica::LIVE_FOR;
 use crate::store::Pulse;
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
+use super::marks;
 use super::operating::UnlockArgs;
 use super::operator::Operator;
 use super::screen::Screen;
@@ -20,13 +21,29 @@ use super::times::{from_now, span};
 /// Replicas are heard every second.
 const TWO_HEARTBEATS: Duration = Duration::from_secs(2);
 
-/// Removes the lock, once it is sure that this is meant.
+/// What is to be unlocked.
+struct Lock<'a> {
+    job: &'a JobName,
+    force: bool,
+}
+
+/// Removes the locks, once it is sure that this is meant; or sets marks back.
 pub(crate) async fn run(
     args: &UnlockArgs,
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let operator = Operator::at_work(&args.job, global).await?;
+    if args.mark {
+        return marks::set_back(args, global, screen).await;
+    }
+    for job in &args.jobs {
+        remove(&Lock { job, force: args.force }, global, screen).await?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn remove(args: &Lock<'_>, global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
+    let operator = Operator::at_work(args.job, global).await?;
     let (record, pulse) = (operator.record().await?, operator.pulse().await?);
     let Some(run) = record.run.filter(|_| record.is_running()) else {
         return Err(Failure::new(Exit::Failed, format!("nobody holds the lock of job `{}`", args.job)));
@@ -56,7 +73,7 @@ pub(crate) async fn run(
 }
 
 /// For how long the holder has not been heard; fails where it is.
-fn silence(args: &UnlockArgs, record: &Record, pulse: &Pulse) -> Result<String, Failure> {
+fn silence(args: &Lock<'_>, record: &Record, pulse: &Pulse) -> Result<String, Failure> {
     let Some(node) = &record.owner else { return Ok("its holder is not known".to_owned()) };
     let peer = pulse.peers.iter().find(|peer| peer.beat.node == *node);
     match peer.map(|peer| pulse.now.since(peer.at)) {
@@ -67,7 +84,7 @@ fn silence(args: &UnlockArgs, record: &Record, pulse: &Pulse) -> Result<String, 
 }
 
 /// Fails where the holder was heard between two looks.
-fn stays_silent(args: &UnlockArgs, record: &Record, looks: [&Pulse; 2]) -> Result<(), Failure> {
+fn stays_silent(args: &Lock<'_>, record: &Record, looks: [&Pulse; 2]) -> Result<(), Failure> {
     let Some(node) = &record.owner else { return Ok(()) };
     let [before, after] =
         looks.map(|pulse| pulse.peers.iter().find(|peer| peer.beat.node == *node).map(|peer| peer.at));
@@ -77,7 +94,7 @@ fn stays_silent(args: &UnlockArgs, record: &Record, looks: [&Pulse; 2]) -> Resul
     Ok(())
 }
 
-fn heard(args: &UnlockArgs, why: &str) -> Failure {
+fn heard(args: &Lock<'_>, why: &str) -> Failure {
     let message = format!(
         "the lock of job `{0}` is not removed: {why}\n  help: `solocron kill {0}` stops its run; a holder that is gone \
          counts as silent after a few seconds",
@@ -102,7 +119,7 @@ fn question(spec: &JobSpec, record: &Record, run: RunId, pulse: &Pulse, silence:
 }
 
 /// Whether somebody answers `y`.
-fn is_agreed() -> bool {
+pub(super) fn is_agreed() -> bool {
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")

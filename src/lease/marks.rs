@@ -63,6 +63,11 @@ impl Record {
         open.map_or(self.mark, |leap| leap.after)
     }
 
+    /// Whether the mark lies in the future: a clock was ahead.
+    pub fn lies_ahead(&self, now: UtcMillis) -> bool {
+        self.mark > now.plus(EARLY_TOLERANCE)
+    }
+
     /// The ticks that were decided by a clock that was ahead, as far as they lie beyond every leap.
     pub fn ahead(&self, front: UtcMillis) -> Option<Ahead> {
         let last = self.leaps.iter().next_back().map_or(UtcMillis(0), |leap| leap.to);

@@ -52,6 +52,8 @@ pub struct Contest {
     pub(super) ahead: Option<Ahead>,
     /// The largest lease of the job that was seen: here, or in an answer about another replica's.
     pub(super) largest_lease: Duration,
+    /// Whether heartbeats have told of a run of the job: then it is none that nobody knows.
+    pub(super) is_known: bool,
     opening: Opening,
     state: State,
     /// Why the tick at hand has not been decided yet: becomes the reason of ticks that are passed over.
@@ -85,6 +87,7 @@ impl Contest {
             unbroken: UtcMillis(0),
             answered: UtcMillis(0),
             ahead: None,
+            is_known: false,
             opening: Opening::default(),
             state: State::Idle,
             delayed_by: None,

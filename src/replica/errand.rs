@@ -180,6 +180,17 @@ async fn submit_many(shop: &Shop, requests: Vec<(JobName, Request)>) -> Vec<Repl
     stream::iter(calls).buffered(OPENING_AT_A_TIME).collect::<Vec<_>>().await.concat()
 }
 
+/// Renews at once the locks that the store does not know any more.
+pub(super) async fn look_at_locks(shop: Arc<Shop>, held: Vec<(JobName, Line)>) -> Done {
+    let jobs: Vec<JobName> = held.iter().map(|(job, _)| job.clone()).collect();
+    if let Ok(records) = shop.store.records(&jobs).await {
+        let known = |record: &Option<Record>| record.as_ref().is_some_and(Record::is_running);
+        let lost = held.iter().zip(records).filter(|(_, record)| !known(record));
+        lost.for_each(|((_, line), _)| line.renew.notify_one());
+    }
+    Done::Announced
+}
+
 /// Lets this replica's own run renew its lock, which proves that it lives.
 pub(super) async fn prove(job: JobName, line: Line) -> Done {
     let mut renewed = line.renewed.subscribe();

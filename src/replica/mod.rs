@@ -48,6 +48,7 @@ mod orders;
 mod patience;
 mod pause;
 mod planning;
+mod proof;
 mod proposal;
 mod recall;
 mod reloading;

@@ -54,6 +54,7 @@ impl Driver {
             Action::Nothing => {}
             Action::WakeAt(at) => self.alarms.push(Reverse((at, job.clone()))),
             Action::Claim { bid, instead_of } => self.claim(job, &bid, instead_of),
+            Action::Start { won, .. } if self.runs_itself(job) => self.refuse(job, won),
             Action::Start { won, sent } => self.start(job, won, sent),
             Action::GiveBack(doubt) => {
                 self.give_back(job, doubt);
@@ -242,7 +243,9 @@ impl Driver {
         }
         self.lines.insert(won.run, (spec.name.clone(), line.clone()));
         self.keepers.spawn(keep(Arc::clone(&self.shop), grant, line));
-        self.update_beat(|beat| beat.running.push(BeatRun { job: spec.name.clone(), run: won.run }));
+        let lease_ms = u64::try_from(spec.lease.as_millis()).unwrap_or(u64::MAX);
+        let running = BeatRun { job: spec.name.clone(), run: won.run, lease_ms };
+        self.update_beat(|beat| beat.running.push(running));
     }
 
     /// A run is over, and recorded.

@@ -104,6 +104,7 @@ impl Driver {
         self.inspect_if_due(&exchange.result);
         let (was_ahead, was_out) = (self.ahead(), self.watch.outage().is_some());
         let notices = exchange.result.as_ref().map(|pulse| pulse.notices.clone()).unwrap_or_default();
+        let peers = exchange.result.as_ref().map(|pulse| pulse.peers.clone()).unwrap_or_default();
         let mut memory = self.shop.memory.borrow().clone();
         let upshot = self.watch.take_in(exchange, &mut memory);
         self.shop.memory.send_replace(memory);
@@ -123,6 +124,8 @@ impl Driver {
             self.lines.values().for_each(|(_, line)| line.renew.notify_one());
             self.doubt_the_store();
         }
+        self.hear_of_runs(&peers);
+        self.look_at_locks();
         self.open_records();
         self.heed(notices);
         self.ask_for_orders();

@@ -25,6 +25,8 @@ pub(super) struct Proposal<'a> {
     pub(super) past: UtcMillis,
     /// Whether the job is scheduled.
     pub(super) is_scheduled: bool,
+    /// Whether heartbeats have told of a run of the job.
+    pub(super) is_known: bool,
     /// What was left of the schedule before.
     pub(super) dropped: Option<Dropped>,
     /// Why ticks before the claimed one were not decided, if that is known.
@@ -51,6 +53,7 @@ impl Contest {
             decided: self.decided,
             past: self.past(),
             is_scheduled: !self.is_retired(),
+            is_known: self.is_known,
             dropped: self.dropped(),
             delayed_by: self.delayed_by,
             on_interrupt,
@@ -92,7 +95,7 @@ impl Proposal<'_> {
             wall: caller.expect,
             ahead: self.ahead,
             lease: self.spec.lease,
-            known: self.decided > UtcMillis(0),
+            known: self.is_known || self.decided > UtcMillis(0),
             earlier,
             dropped: self.dropped,
             pausing: None,

@@ -54,6 +54,9 @@ pub struct BeatRun {
     pub job: JobName,
     /// The run.
     pub run: RunId,
+    /// The lease that it holds, in milliseconds; 0 where the replica does not tell.
+    #[serde(default)]
+    pub lease_ms: u64,
 }
 
 /// A replica as the store knows it.

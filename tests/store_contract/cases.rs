@@ -209,7 +209,7 @@ pub(crate) fn beat(name: &str) -> Beat {
         file: "00ff".into(),
         started: UtcMillis(1),
         draining: false,
-        running: vec![BeatRun { job: job(), run: RunId::new() }],
+        running: vec![BeatRun { job: job(), run: RunId::new(), lease_ms: 0 }],
         labels: vec![Label::parse("gpu").expect("a label")],
         full: true,
         ahead_ms: Some(-700),

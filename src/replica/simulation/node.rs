@@ -184,8 +184,15 @@ impl Node {
         (self.beating, self.resync) = (true, false);
         self.next_beat = self.reads.boot.plus(BEAT_EVERY);
         let job = |keep: &Keep| self.jobs[keep.job].name.clone();
-        self.beat.running =
-            self.keeps.iter().map(|keep| BeatRun { job: job(keep), run: keep.holding.run }).collect();
+        self.beat.running = self
+            .keeps
+            .iter()
+            .map(|keep| BeatRun {
+                job: job(keep),
+                run: keep.holding.run,
+                lease_ms: u64::try_from(keep.holding.lease.as_millis()).unwrap_or(u64::MAX),
+            })
+            .collect();
         let beat = self.beat.clone();
         self.send(Ask::Pulse(beat), Errand::Pulse { sent: self.reads.boot });
     }

@@ -1,0 +1,59 @@
+//! `unlock --mark`: sets back marks that lie in the future, as a clock that was ahead has put them there.
+
+use crate::job::UtcMillis;
+use crate::lease::{Act, Answer};
+
+use super::args::GlobalArgs;
+use super::exit::{Exit, Failure};
+use super::operating::UnlockArgs;
+use super::operator::Operator;
+use super::screen::Screen;
+use super::times::{from_now, utc};
+use super::unlock::is_agreed;
+
+/// Sets the marks back, once it is sure that this is meant. A mark that does not lie in the future stays as it is.
+pub(super) async fn set_back(
+    args: &UnlockArgs,
+    global: &GlobalArgs,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let mut ahead = Vec::new();
+    for operator in Operator::all_at_work(&args.jobs, global).await? {
+        let now = operator.pulse().await?.now;
+        let record = operator.known_record().await?;
+        match record.filter(|record| record.lies_ahead(now)) {
+            Some(record) => ahead.push((operator, record.mark, now)),
+            None if args.all => {}
+            None => screen.say(&format!("`{}`: its mark does not lie in the future\n", operator.spec.name)),
+        }
+    }
+    if ahead.is_empty() {
+        screen.print("no mark lies in the future: nothing was changed\n")?;
+        return Ok(Exit::Done);
+    }
+    if !args.force {
+        screen.say(&question(&ahead));
+        if !is_agreed() {
+            return Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"));
+        }
+    }
+    for (operator, mark, _) in &ahead {
+        let said = match operator.act(&Act::SetMark).await? {
+            Answer::Noted => format!("its mark of {} UTC is set back to now", utc(*mark)),
+            _ => "its mark does not lie in the future any more".to_owned(),
+        };
+        screen.print(&format!("`{}`: {said}\n", operator.spec.name))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn question(ahead: &[(Operator, UtcMillis, UtcMillis)]) -> String {
+    let line = |(operator, mark, now): &(Operator, UtcMillis, UtcMillis)| {
+        format!("`{}`: ticks up to {} UTC ({})\n", operator.spec.name, utc(*mark), from_now(*mark, *now))
+    };
+    let lines: String = ahead.iter().map(line).collect();
+    format!(
+        "{lines}were decided by a clock that was ahead. Those that ran then would run again when they come.\n\
+         set the marks back? [y/N] "
+    )
+}
