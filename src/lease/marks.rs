@@ -52,6 +52,11 @@ impl Record {
         tick.instant() <= self.mark && !self.open_leaps(front).any(|leap| leap.covers(tick.instant()))
     }
 
+    /// Whether the tick lies in a leap that is open again.
+    pub(super) fn is_reopened(&self, tick: Tick, front: UtcMillis) -> bool {
+        self.open_leaps(front).any(|leap| leap.covers(tick.instant()))
+    }
+
     /// Whether nothing after the tick was decided, but by a clock that was ahead.
     pub(super) fn is_newest(&self, tick: Tick, front: UtcMillis) -> bool {
         tick.instant() == self.mark || self.open_leaps(front).any(|leap| leap.after == tick.instant())

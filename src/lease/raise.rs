@@ -10,10 +10,10 @@ use super::{Answer, Claim, Leap};
 /// A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that
 /// shows that the mark lies ahead may be the wrong one.
 pub(super) fn open_leap_waits(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
-    let calm = draft.calm(bid.caller);
+    let (calm, front) = (draft.calm(bid.caller), draft.front);
     let record = draft.record_mut();
     let needed = bid.longest_lease(record);
-    let waits = bid.instant <= record.mark && calm < needed;
+    let waits = record.is_reopened(bid.tick, front) && calm < needed;
     waits.then(|| Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) })
 }
 

@@ -98,3 +98,30 @@ fn a_store_that_forgot_this_replica_after_an_outage_has_forgotten_nothing_of_the
     memory.distrust(at(7_200_000));
     assert_eq!((memory.earlier(), memory.heard()), (UtcMillis(500_700), UtcMillis(500_700)));
 }
+
+#[test]
+fn a_clock_that_is_slewed_leaves_nobody_calm_until_the_slew_ends() {
+    let mut memory = Memory::first(reading(0, 1, 500_000), era("e"));
+    for second in 1..=60_u64 {
+        let store = 500_000 + (second * 1_083) as i64;
+        assert_eq!(memory.learn(reading(second * 1_000, second * 1_000 + 1, store), &era("e")), Learned::Slewed);
+        assert_eq!(calm(&memory, second * 1_000 + 1), Duration::ZERO);
+    }
+    for second in 61..=66_u64 {
+        let store = 564_980 + ((second - 60) * 1_000) as i64;
+        assert_eq!(memory.learn(reading(second * 1_000, second * 1_000 + 1, store), &era("e")), Learned::Steady);
+    }
+    assert!(calm(&memory, 66_001) >= Duration::from_secs(5));
+}
+
+#[test]
+fn a_drift_that_no_two_readings_show_is_measured_from_where_calm_began() {
+    let mut memory = Memory::first(reading(0, 100, 500_050), era("e"));
+    let mut slewed = 0;
+    for second in 1..=30_u64 {
+        let store = 500_050 + (second * 1_020) as i64;
+        let learned = memory.learn(reading(second * 1_000, second * 1_000 + 100, store), &era("e"));
+        slewed += usize::from(learned == Learned::Slewed);
+    }
+    assert!(slewed > 0, "two percent too fast for half a minute");
+}

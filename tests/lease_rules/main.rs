@@ -1,6 +1,7 @@
 //! The lease protocol, rule by rule as the design numbers them, and by random histories of honest replicas. What is
 //! expected is derived from the design, for stores that forget and for those that do not.
 
+mod ahead;
 mod asks;
 mod book;
 mod claim_after_loss;

@@ -58,7 +58,7 @@ end
 
 -- A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that shows
 -- that the mark lies ahead may be the wrong one.
-if tick <= record.mark and bid.calm < longest_lease(bid) and not rerun then
+if open_leap(tick) and bid.calm < longest_lease(bid) and not rerun then
   if is_ahead then return answer('early', tick - now) end
   local node, run, since = holder_or_nothing()
   return answer('held', node, run, since, longest_lease(bid) - bid.calm)

@@ -1,0 +1,139 @@
+//! A clock that was ahead: what it decided stays so, what it passed does not, and no memory raises the mark again.
+
+use std::time::Duration;
+
+use solocron::job::{Outcome, Reason, UtcMillis, Verdict};
+use solocron::lease::{Act, Answer, Claim, LeaseInstant, Memory, Operate, Request};
+
+use crate::book::{Book, MEMORIES, at, is_won, secs, tick};
+use crate::sample::LEASE;
+
+const HOUR: f64 = 3_600.0;
+
+/// Sets the clock of ticks; that of leases is the same one where the store forgets.
+fn set_clock(book: &mut Book, seconds: f64) {
+    book.server.now = at(seconds);
+    if book.server.memory == Memory::Forgetful {
+        book.server.lease_now = LeaseInstant(at(seconds).0);
+    }
+}
+
+/// Its replica has just seen that the clock was stepped.
+fn just_stepped(claim: &mut Claim) {
+    claim.caller.calm = Duration::ZERO;
+}
+
+/// A job of which a tick ran while the clock was an hour ahead, for five seconds, and then was set right.
+fn was_ahead(memory: Memory) -> Book {
+    let mut book = Book::ready(memory);
+    let first = book.win(tick(0.0));
+    book.finish(&first, |_| {});
+    set_clock(&mut book, HOUR);
+    assert!(is_won(&book.claim(tick(HOUR), just_stepped)));
+    let ahead = crate::sample::holding(book.record());
+    book.finish(&ahead, |_| {});
+    set_clock(&mut book, 5.0);
+    book
+}
+
+#[test]
+fn once_a_clock_that_was_ahead_is_right_jobs_run_again_within_a_lease() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        set_clock(&mut book, 60.0);
+        if memory == Memory::Forgetful {
+            let answer = book.claim(tick(60.0), just_stepped);
+            assert_eq!(answer, Answer::Held { by: None, frees_in: LEASE }, "the clock may be the wrong one now");
+        }
+        assert!(is_won(&book.claim(tick(60.0), |_| {})), "{memory:?}");
+        assert_eq!(book.record().mark, at(HOUR), "the mark never falls");
+    }
+}
+
+#[test]
+fn a_tick_that_ran_while_the_clock_was_ahead_does_not_run_again_when_it_comes() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        set_clock(&mut book, HOUR);
+        assert!(matches!(book.claim(tick(HOUR), |_| {}), Answer::Decided { .. }));
+    }
+}
+
+#[test]
+fn nothing_stays_recorded_of_ticks_that_have_not_come() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        let missed = Verdict::because(Outcome::Missed, Reason::NoReplica);
+        let is_missed = |book: &Book| book.entries.iter().any(|entry| entry.verdict() == missed);
+        assert!(is_missed(&book), "they seemed to be over");
+        let answer = book.open(|_| {});
+        let Answer::Opened { ahead: Some(ahead), .. } = answer else { panic!("{answer:?}") };
+        assert_eq!(ahead.to, at(HOUR));
+        assert!(!is_missed(&book), "{:?}", book.told());
+        // Those that nobody claims until they have come are recorded then.
+        set_clock(&mut book, HOUR + 60.0);
+        assert!(is_won(&book.claim(tick(HOUR + 60.0), |_| {})));
+        assert!(is_missed(&book), "{:?}", book.told());
+    }
+}
+
+#[test]
+fn an_operator_sets_a_mark_back_and_no_memory_raises_it_again() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        let set_mark = |book: &mut Book| {
+            let expect = book.server.now;
+            book.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act: Act::SetMark }))
+        };
+        assert_eq!(set_mark(&mut book), Answer::Noted);
+        assert!(book.record().mark <= book.server.now);
+        assert_eq!(set_mark(&mut book), Answer::AlreadyDecided);
+        book.open(|open| (open.caller.seen, open.caller.answered) = (Some(at(HOUR)), Some(at(HOUR))));
+        assert!(book.record().mark <= book.server.now, "{:?}", book.record());
+    }
+}
+
+#[test]
+fn an_outage_that_its_caller_has_watched_makes_no_leap() {
+    let mut book = Book::ready(Memory::Forgetful);
+    assert!(is_won(&book.claim(tick(0.0), |claim| claim.caller.calm = secs(3_600))));
+    assert_eq!(book.record().leaps.iter().count(), 0);
+    let leaps = |book: &mut Book| book.record().leaps.iter().count();
+    let mut unwatched = Book::ready(Memory::Forgetful);
+    assert!(is_won(&unwatched.claim(tick(0.0), |claim| (claim.caller.calm, claim.prev) = (secs(31), Some(tick(-30.0))))));
+    assert_eq!(leaps(&mut unwatched), 1);
+}
+
+#[test]
+fn a_record_that_knows_less_than_it_has_told_waits_as_in_a_new_era() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let before = book.record().clone();
+        let run = book.win(tick(0.0));
+        book.finish(&run, |_| {});
+        // The store goes back, under the same name.
+        *book.record() = before;
+        book.server.now = at(1.0);
+        let answer = book.claim(tick(0.0), |claim| claim.caller.answered = Some(at(0.0)));
+        assert!(!is_won(&answer), "the tick ran: {answer:?}");
+        assert!(book.record().until > book.server.lease_now, "somebody may hold the lock");
+    }
+}
+
+#[test]
+fn a_tick_that_was_given_back_is_no_sign_of_a_store_that_went_back() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let run = book.win(tick(0.0));
+    book.abandon(&run);
+    assert!(is_won(&book.claim(tick(0.0), |claim| claim.caller.answered = Some(at(0.0)))));
+}
+
+#[test]
+fn a_manual_run_on_a_server_that_is_behind_has_a_fence_above_all_that_was_heard() {
+    let mut book = Book::ready(Memory::Forgetful);
+    book.new_era();
+    book.open(|open| open.caller.heard = at(30.0));
+    book.pass(LEASE);
+    assert!(is_won(&book.manual(|manual| manual.caller.heard = UtcMillis(0))));
+    assert!(book.record().fence.0 > at(30.0).0);
+}
