@@ -27,6 +27,7 @@ const GUARDS: usize = 20;
 
 fn launch(words: &[&str]) -> Launch {
     Launch {
+        no_new_privileges: false,
         command: words.iter().map(Into::into).collect(),
         env: BTreeMap::new(),
         cwd: None,

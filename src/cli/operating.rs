@@ -40,7 +40,7 @@ pub enum Operating {
         skipped, 78 bad jobs.toml."
     )]
     Trigger(TriggerArgs),
-    /// Remove the lock of a holder that is not heard from any more, or set a mark back that lies in the future
+    /// Remove the lock of a silent holder, or set back a mark
     #[command(
         after_help = "For jobs with a long lease, where waiting for its end takes too long. Refused while the \
         holder is heard. Asks first, because a holder that is only cut off may still run the job until the lease ends.\n\n\

@@ -104,12 +104,18 @@ fn a_clock_that_is_slewed_leaves_nobody_calm_until_the_slew_ends() {
     let mut memory = Memory::first(reading(0, 1, 500_000), era("e"));
     for second in 1..=60_u64 {
         let store = 500_000 + (second * 1_083) as i64;
-        assert_eq!(memory.learn(reading(second * 1_000, second * 1_000 + 1, store), &era("e")), Learned::Slewed);
+        assert_eq!(
+            memory.learn(reading(second * 1_000, second * 1_000 + 1, store), &era("e")),
+            Learned::Slewed
+        );
         assert_eq!(calm(&memory, second * 1_000 + 1), Duration::ZERO);
     }
     for second in 61..=66_u64 {
         let store = 564_980 + ((second - 60) * 1_000) as i64;
-        assert_eq!(memory.learn(reading(second * 1_000, second * 1_000 + 1, store), &era("e")), Learned::Steady);
+        assert_eq!(
+            memory.learn(reading(second * 1_000, second * 1_000 + 1, store), &era("e")),
+            Learned::Steady
+        );
     }
     assert!(calm(&memory, 66_001) >= Duration::from_secs(5));
 }

@@ -99,9 +99,8 @@ fn after_two_primaries_served_at_once_all_is_well_again() {
         let mut afterwards = judged(since(evidence, from_ms), both);
         // What a tick was skipped for may have begun before.
         let is_near = |tick_ms: i64| tick_ms < from_ms + OVER_MS;
-        afterwards.retain(
-            |it| !matches!(it, Violation::SkippedForNothing { tick_ms, .. } if is_near(*tick_ms)),
-        );
+        afterwards
+            .retain(|it| !matches!(it, Violation::SkippedForNothing { tick_ms, .. } if is_near(*tick_ms)));
         (afterwards, held_up, folder.expect("nobody has taken it"))
     });
 }
