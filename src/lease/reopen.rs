@@ -6,7 +6,7 @@ use crate::job::{Tick, UtcMillis};
 
 use super::ahead::EARLY_TOLERANCE;
 use super::draft::{Draft, SETTLING, maybe_decided};
-use super::{Ahead, Caller, Leap};
+use super::{Ahead, Caller, Leap, Protection};
 
 impl Draft<'_> {
     /// The caller's wall clock shows this.
@@ -66,7 +66,8 @@ impl Draft<'_> {
         let (now, lease_now, front) = (self.server.now, self.server.lease_now, self.front);
         let record = self.record_mut();
         let known = record.mark.max(record.returned);
-        if caller.answered.is_none_or(|told| told <= known || told > front) {
+        if !Protection::MarkReset.is_on() || caller.answered.is_none_or(|told| told <= known || told > front)
+        {
             return;
         }
         let wait = caller.longest_lease(lease, record.lease);

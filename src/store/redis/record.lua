@@ -223,7 +223,7 @@ end
 -- Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to an
 -- older state, and may have forgotten a holder and decisions up to now.
 local function fall_back(answered, largest, lease, leapt)
-  local went_back = answered and answered > math.max(record.mark, record.returned) and answered <= front
+  local went_back = answered and answered > math.max(record.mark, record.returned) and answered <= front --[[protection: mark-reset, off: false]]
   if not went_back then return end
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
