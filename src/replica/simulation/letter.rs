@@ -7,8 +7,10 @@ use crate::store::{Beat, Pulse, StoreError};
 /// What a replica asks.
 #[derive(Debug, Clone)]
 pub(super) enum Ask {
-    /// A heartbeat.
-    Pulse(Beat),
+    /// A heartbeat; who listens only has none.
+    Pulse(Option<Beat>),
+    /// Which run a job's record tells of.
+    Look(usize),
     /// A request about a job's record.
     Submit(usize, Request),
     /// Which of these jobs the cluster knows.
@@ -21,6 +23,7 @@ pub(super) enum Ask {
 #[derive(Debug, Clone)]
 pub(super) enum Told {
     Pulse(Pulse),
+    Looked(Option<RunId>),
     Reply(Reply),
     Known(Vec<bool>),
     Enrolled,

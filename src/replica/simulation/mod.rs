@@ -6,14 +6,18 @@
 //! `Roster`, `Agenda`, and everything in `lease`.
 
 mod clock;
+mod diary;
 mod dice;
 mod due;
 mod errand;
+mod fault;
 mod faults;
+mod guest;
 mod hints;
 mod judge;
 mod keep;
 mod letter;
+mod long_lease;
 mod losses;
 mod moves;
 mod network;
@@ -24,6 +28,7 @@ mod process;
 mod scenario;
 mod seat;
 mod server;
+mod situations;
 mod sweep;
 #[cfg(feature = "test-switches")]
 mod switched_off;
@@ -31,3 +36,4 @@ mod tally;
 mod week;
 mod witness;
 mod world;
+mod wrong_clocks;

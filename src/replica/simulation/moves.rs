@@ -90,10 +90,17 @@ impl Node {
                     }
                     _ => None,
                 };
-                match a_reply(answered).map(|reply| won(&reply)) {
+                let answered = a_reply(answered);
+                let is_new_era = answered
+                    .as_ref()
+                    .is_ok_and(|reply| matches!(reply.answer, Answer::NewEra(_) | Answer::Unsynced));
+                match answered.map(|reply| won(&reply)) {
                     Ok(Some(won)) if self.is_in_time(job, sent) => self.begin(job, won, sent),
-                    Ok(None) => {}
-                    Ok(Some(_)) | Err(_) => self.give_back(job, Doubt { run, era, edited: false }),
+                    Ok(None) => self.wish_in_vain(is_new_era),
+                    Ok(Some(_)) | Err(_) => {
+                        self.give_back(job, Doubt { run, era, edited: false });
+                        self.wish_in_vain(true);
+                    }
                 }
             }
             Errand::Abandon { job, doubt, tries, then } => {
@@ -108,6 +115,11 @@ impl Node {
             }
             Errand::Finish { run } => self.finish_answered(run, a_reply(answered)),
             Errand::GiveBack { run } => self.abandon_answered(run, a_reply(answered)),
+            Errand::Look { run } => {
+                if let Ok(Told::Looked(told)) = answered {
+                    self.looked(run, told);
+                }
+            }
             Errand::Told => {}
         }
         self.attend_all();
@@ -187,6 +199,7 @@ impl Node {
         if upshot == Upshot::Same {
             return;
         }
+        self.look_at_records();
         if upshot == Upshot::Reopen {
             self.contests.iter_mut().for_each(Contest::close);
             self.outdated = self.opening.clone();

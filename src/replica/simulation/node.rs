@@ -22,6 +22,7 @@ use crate::store::{Beat, BeatRun};
 
 use super::clock::Reads;
 use super::errand::{Chore, Errand};
+use super::guest::Visit;
 use super::keep::Keep;
 use super::letter::{Ask, Letter};
 
@@ -67,6 +68,8 @@ pub(super) struct Node {
     pub(super) awaited: BTreeSet<usize>,
     pub(super) untold: BTreeSet<usize>,
     pub(super) deeds: Vec<Deed>,
+    /// What it is there for, if it is a guest and no replica.
+    pub(super) visit: Option<Visit>,
     letters: u64,
     beat: Beat,
     next_beat: BootInstant,
@@ -122,6 +125,7 @@ impl Node {
             untold: disk.keys().copied().collect(),
             disk,
             deeds: Vec::new(),
+            visit: None,
             letters: 0,
             beat,
             next_beat: reads.boot,
@@ -179,7 +183,7 @@ impl Node {
         let job = |keep: &Keep| self.jobs[keep.job].name.clone();
         self.beat.running =
             self.keeps.iter().map(|keep| BeatRun { job: job(keep), run: keep.holding.run }).collect();
-        let beat = self.beat.clone();
+        let beat = self.visit.is_none().then(|| self.beat.clone());
         self.send(Ask::Pulse(beat), Errand::Pulse { sent: self.reads.boot });
     }
 

@@ -8,6 +8,7 @@ use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Record, Server as M
 use crate::store::{Beat, Peer, Pulse};
 
 use super::clock::{Moment, Reads};
+use super::fault::Fault;
 use super::hints::{Hinted, hint_of};
 use super::letter::{Ask, Told};
 use super::tally::Tally;
@@ -21,6 +22,20 @@ pub(super) struct Shelf {
     pub(super) records: Vec<Option<Record>>,
     nodes: BTreeMap<NodeName, Peer>,
     known: BTreeSet<usize>,
+}
+
+impl Shelf {
+    /// The same without some of its keys.
+    pub(super) fn without(mut self, record: Option<usize>, fault: Fault) -> Self {
+        record.into_iter().for_each(|job| self.records[job] = None);
+        if matches!(fault, Fault::KnownLost | Fault::RecordAndKnownLost) {
+            self.known.clear();
+        }
+        if matches!(fault, Fault::NodesLost | Fault::RecordAndNodesLost) {
+            self.nodes.clear();
+        }
+        self
+    }
 }
 
 /// Whether it can be asked.
@@ -81,7 +96,8 @@ impl Server {
     /// Answers a question at the time that its clocks show.
     pub(super) fn answer(&mut self, from: &NodeName, ask: &Ask, reads: Reads, tally: &mut Tally) -> Told {
         match ask {
-            Ask::Pulse(beat) => Told::Pulse(self.pulse(beat, reads.wall)),
+            Ask::Pulse(beat) => Told::Pulse(self.pulse(beat.as_ref(), reads.wall)),
+            Ask::Look(job) => Told::Looked(self.shelf.records[*job].as_ref().and_then(|record| record.run)),
             Ask::Known(jobs) => Told::Known(jobs.iter().map(|job| self.shelf.known.contains(job)).collect()),
             Ask::Enroll(jobs) => {
                 self.shelf.known.extend(jobs);
@@ -132,10 +148,11 @@ impl Server {
     }
 
     /// `pulse.lua`, and `LocalStore::pulse`.
-    fn pulse(&mut self, beat: &Beat, now: UtcMillis) -> Pulse {
+    fn pulse(&mut self, beat: Option<&Beat>, now: UtcMillis) -> Pulse {
         let peers: Vec<Peer> = self.shelf.nodes.values().cloned().collect();
-        let forgot = !self.shelf.nodes.contains_key(&beat.node);
-        self.shelf.nodes.insert(beat.node.clone(), Peer { at: now, beat: beat.clone() });
+        let forgot = beat.is_some_and(|beat| !self.shelf.nodes.contains_key(&beat.node));
+        let heard = beat.map(|beat| (beat.node.clone(), Peer { at: now, beat: beat.clone() }));
+        self.shelf.nodes.extend(heard);
         Pulse { now, era: self.era(), forgot, peers, notices: Vec::new() }
     }
 

@@ -3,7 +3,7 @@
 use crate::lease::{Memory, Protection};
 
 use super::clock::Moment;
-use super::faults::Fault;
+use super::fault::Fault;
 use super::witness::{Broken, Violation};
 use super::world::World;
 
