@@ -22,6 +22,7 @@ mod losses;
 mod moves;
 mod network;
 mod node;
+mod once_broken;
 mod operator;
 mod past;
 mod process;
