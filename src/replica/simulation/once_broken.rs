@@ -4,7 +4,8 @@
 use crate::lease::Memory;
 
 use super::fault::Fault;
-use super::situations::{holds, holds_everywhere};
+use super::situations::{holds, holds_everywhere, holds_from};
+use super::sweep::Course;
 
 #[test]
 fn once_the_stores_clock_is_right_again_jobs_run_within_a_lease() {
@@ -27,4 +28,26 @@ fn a_failover_or_a_restart_while_or_after_a_clock_was_ahead_costs_a_lease_and_no
 #[test]
 fn what_starts_for_the_first_time_with_a_wrong_clock_runs_within_a_lease_of_a_right_one() {
     holds_everywhere("what_starts_for_the_first_time", &[Fault::WrongStart, Fault::Crash]);
+}
+
+#[test]
+fn a_record_that_is_deleted_in_mid_run_lets_nobody_in_however_short_a_lease_somebody_asks_for() {
+    let menu = &[Fault::RecordLost, Fault::LongLease, Fault::Guest];
+    holds_everywhere("a_record_that_is_deleted_in_mid_run", menu);
+}
+
+#[test]
+fn a_record_that_is_deleted_with_the_list_of_jobs_lets_nobody_in() {
+    let menu = &[Fault::RecordAndKnownLost, Fault::LongLease, Fault::Guest];
+    holds_everywhere("a_record_that_is_deleted_with_the_list", menu);
+}
+
+#[test]
+fn of_a_record_that_a_newcomer_opens_anew_every_tick_is_told() {
+    let menu =
+        &[Fault::KnownLost, Fault::RecordLost, Fault::NodesLost, Fault::RecordAndNodesLost, Fault::Guest];
+    for memory in [Memory::Forgetful, Memory::Durable] {
+        let course = Course { memory, menu, excuses: false };
+        holds_from(470, "of_a_record_that_a_newcomer_opens_anew", course);
+    }
 }
