@@ -51,3 +51,8 @@ fn of_a_record_that_a_newcomer_opens_anew_every_tick_is_told() {
         holds_from(470, "of_a_record_that_a_newcomer_opens_anew", course);
     }
 }
+
+#[test]
+fn a_stores_clock_that_is_slewed_ends_no_lease_early() {
+    holds("a_stores_clock_that_is_slewed", Memory::Forgetful, &[Fault::StoreSlewed]);
+}
