@@ -56,3 +56,10 @@ fn of_a_record_that_a_newcomer_opens_anew_every_tick_is_told() {
 fn a_stores_clock_that_is_slewed_ends_no_lease_early() {
     holds("a_stores_clock_that_is_slewed", Memory::Forgetful, &[Fault::StoreSlewed]);
 }
+
+#[test]
+fn a_holder_whose_machine_is_slewed_stops_before_its_lock_is_over() {
+    let menu = &[Fault::ReplicaSlewed];
+    let course = Course { memory: Memory::Forgetful, menu, excuses: false };
+    holds_from(50, "a_holder_whose_machine_is_slewed", course);
+}
