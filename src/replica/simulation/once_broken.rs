@@ -63,3 +63,8 @@ fn a_holder_whose_machine_is_slewed_stops_before_its_lock_is_over() {
     let course = Course { memory: Memory::Forgetful, menu, excuses: false };
     holds_from(50, "a_holder_whose_machine_is_slewed", course);
 }
+
+#[test]
+fn a_store_that_is_rolled_back_and_calls_itself_the_same_runs_nothing_twice() {
+    holds_everywhere("a_store_that_is_rolled_back", &[Fault::Rollback, Fault::Crash]);
+}
