@@ -68,3 +68,8 @@ fn a_holder_whose_machine_is_slewed_stops_before_its_lock_is_over() {
 fn a_store_that_is_rolled_back_and_calls_itself_the_same_runs_nothing_twice() {
     holds_everywhere("a_store_that_is_rolled_back", &[Fault::Rollback, Fault::Crash]);
 }
+
+#[test]
+fn a_lease_that_was_long_for_a_while_is_not_waited_for_for_ever() {
+    holds_everywhere("a_lease_that_was_long_for_a_while", &[Fault::LongLease, Fault::Restart]);
+}
