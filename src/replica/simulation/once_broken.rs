@@ -73,3 +73,10 @@ fn a_store_that_is_rolled_back_and_calls_itself_the_same_runs_nothing_twice() {
 fn a_lease_that_was_long_for_a_while_is_not_waited_for_for_ever() {
     holds_everywhere("a_lease_that_was_long_for_a_while", &[Fault::LongLease, Fault::Restart]);
 }
+
+#[test]
+fn fences_rise_for_guests_of_a_store_that_forgot_while_its_clock_was_ahead() {
+    let menu = &[Fault::Guest, Fault::StoreStep, Fault::Emptied, Fault::Failover, Fault::RecordAndNodesLost];
+    let course = Course { memory: Memory::Forgetful, menu, excuses: true };
+    holds_from(270, "fences_rise_for_guests", course);
+}
