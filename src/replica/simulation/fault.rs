@@ -57,7 +57,7 @@ pub(super) enum Fault {
 
 impl Fault {
     /// What goes wrong in a usual simulation.
-    pub(super) const USUAL: [Self; 18] = [
+    pub(super) const USUAL: [Self; 23] = [
         Self::Rough,
         Self::Cut,
         Self::Crash,
@@ -74,6 +74,11 @@ impl Fault {
         Self::Suspend,
         Self::StoreBehind,
         Self::BothBehind,
+        Self::StoreAhead,
+        Self::BothAhead,
+        Self::StoreSlewed,
+        Self::RecordAndKnownLost,
+        Self::Guest,
         Self::NodesLost,
         Self::RecordAndNodesLost,
     ];

@@ -27,7 +27,7 @@ pub(super) struct Course {
 impl Course {
     /// Everything usual.
     pub(super) fn usual(memory: Memory) -> Self {
-        Self { memory, menu: &Fault::USUAL, excuses: true }
+        Self { memory, menu: &Fault::USUAL, excuses: false }
     }
 
     /// Simulates what this seed leads to.
