@@ -38,16 +38,20 @@ struct SteppedClock {
     begun: BootInstant,
     stepped_ms: Arc<AtomicI64>,
     steps: Arc<Notify>,
+    /// Whether waits are told of steps, as a kernel's timer nearly always does.
+    tells: bool,
 }
 
 impl SteppedClock {
-    fn new() -> Self {
-        Self { begun: SystemClock.boot(), stepped_ms: Arc::default(), steps: Arc::default() }
+    fn new(tells: bool) -> Self {
+        Self { begun: SystemClock.boot(), stepped_ms: Arc::default(), steps: Arc::default(), tells }
     }
 
     fn step(&self, by_ms: i64) {
         self.stepped_ms.fetch_add(by_ms, Ordering::SeqCst);
-        self.steps.notify_waiters();
+        if self.tells {
+            self.steps.notify_waiters();
+        }
     }
 }
 
@@ -135,11 +139,21 @@ fn ended_tick(event: &Event, job: &str) -> Option<Tick> {
 
 #[tokio::test]
 async fn a_stepped_wall_clock_is_planned_by_anew_and_repeats_no_tick() {
+    plan_by(&SteppedClock::new(true)).await;
+}
+
+/// The store goes by the same clock, so that the two never differ.
+#[tokio::test]
+async fn a_step_that_no_timer_tells_of_is_noticed_by_the_boot_clock() {
+    plan_by(&SteppedClock::new(false)).await;
+}
+
+async fn plan_by(clock: &SteppedClock) {
     let folder = TempDir::new().expect("a folder for temporary files");
-    let (clock, stop) = (SteppedClock::new(), Stop::default());
+    let stop = Stop::default();
     let events = Events::of(node());
     let mut heard = events.listen();
-    let running = tokio::spawn(replica(folder.path(), &clock, &events).run(stop.clone()));
+    let running = tokio::spawn(replica(folder.path(), clock, &events).run(stop.clone()));
     wait_for(&mut heard, |event| ended_tick(event, "warm-up").is_some()).await;
 
     // Forward over noon: the tick is due at once, and runs.

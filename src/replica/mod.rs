@@ -68,6 +68,7 @@ mod standing;
 mod tenure;
 mod unsynced;
 mod vacancy;
+mod wall;
 mod watch;
 mod window;
 

@@ -14,6 +14,7 @@ use super::driver::Driver;
 use super::event::Event;
 use super::heartbeat::Exchange;
 use super::standing::Standing;
+use super::wall::WallReading;
 use super::watch::Upshot;
 
 /// Instants are planned anew when the clock they are waited for by turns out to be off by more than this.
@@ -31,7 +32,15 @@ impl Driver {
         self.plan_anew();
     }
 
+    /// Whether the wall clock was stepped since it was last looked at, and no timer told of it.
+    fn is_quietly_stepped(&mut self) -> bool {
+        let reading = WallReading::of(&*self.shop.clock);
+        let before = self.watch.wall.replace(reading);
+        before.is_some_and(|before| reading.is_stepped_since(&before, REPLAN))
+    }
+
     fn plan_anew(&mut self) {
+        self.watch.wall = Some(WallReading::of(&*self.shop.clock));
         let now = self.shop.now();
         self.alarms.clear();
         // What was decided by a clock that was ahead has to be asked for anew.
@@ -101,6 +110,9 @@ impl Driver {
 
     /// A heartbeat is back, or was lost.
     pub(super) fn exchanged(&mut self, exchange: Exchange) {
+        if self.is_quietly_stepped() {
+            self.clock_stepped();
+        }
         self.inspect_if_due(&exchange.result);
         let (was_ahead, was_out) = (self.ahead(), self.watch.outage().is_some());
         let notices = exchange.result.as_ref().map(|pulse| pulse.notices.clone()).unwrap_or_default();

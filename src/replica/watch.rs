@@ -13,6 +13,7 @@ use super::heartbeat::Exchange;
 use super::memory::{Learned, Memory, Reading};
 use super::offset::Offset;
 use super::roster::Roster;
+use super::wall::WallReading;
 
 /// Too few replicas are said after this long, and again as often.
 const TOO_FEW_AFTER: Duration = Duration::from_secs(60);
@@ -50,6 +51,8 @@ pub(super) struct Watch {
     too_few_since: Option<BootInstant>,
     taken_said: Option<BootInstant>,
     pub(super) offset: Offset,
+    /// What the wall clock showed when it was last looked at.
+    pub(super) wall: Option<WallReading>,
     pub(super) roster: Roster,
 }
 
@@ -75,6 +78,7 @@ impl Watch {
             too_few_since: None,
             taken_said: None,
             offset: Offset::default(),
+            wall: None,
             roster,
         }
     }
