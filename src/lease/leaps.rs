@@ -22,6 +22,12 @@ pub struct Leap {
 }
 
 impl Leap {
+    /// Whether nobody knew the job before the leap: its ticks up to the instant when the leap is found to lie ahead came to
+    /// nobody.
+    pub(super) fn is_first(&self) -> bool {
+        self.after == UtcMillis(0)
+    }
+
     /// Whether the instant lies in the leap.
     pub fn covers(&self, instant: UtcMillis) -> bool {
         self.after < instant && instant <= self.to
@@ -42,14 +48,16 @@ impl Leaps {
         self.0.iter_mut()
     }
 
-    /// Adds a leap, unless it is empty; one that goes on where another ended is one with it.
+    /// Adds a leap, unless it is empty; one that goes on where another ended is one with it, but for the first.
     pub(super) fn add(&mut self, leap: Leap) {
         if leap.after >= leap.to {
             return;
         }
         let at = self.0.partition_point(|other| other.after < leap.after);
         let before = at.checked_sub(1).map(|before| &mut self.0[before]);
-        if let Some(before) = before.filter(|before| before.to == leap.after && before.told == leap.told) {
+        let goes_on =
+            |before: &Leap| before.to == leap.after && before.told == leap.told && !before.is_first();
+        if let Some(before) = before.filter(|before| goes_on(before)) {
             before.to = leap.to;
             return;
         }
@@ -57,6 +65,28 @@ impl Leaps {
         if self.0.len() > KEPT {
             self.0.remove(0);
         }
+    }
+
+    /// Opens the leaps again that end after `front`, by a clock that shows `now`: their ticks have no entries any more. Of the
+    /// first, what lies before `now` stays passed. Returns those leaps.
+    pub(super) fn reopen(&mut self, front: UtcMillis, now: UtcMillis) -> Vec<Leap> {
+        let mut opened = Vec::new();
+        for leap in std::mem::take(&mut self.0) {
+            if !leap.told || leap.to <= front {
+                self.0.push(leap);
+                continue;
+            }
+            let mut after = leap.after;
+            if leap.is_first() {
+                after = now;
+                self.0.push(Leap { to: now, ..leap });
+            }
+            self.0.push(Leap { after, told: false, ..leap });
+            opened.push(Leap { told: false, ..leap });
+        }
+        let too_many = self.0.len().saturating_sub(KEPT);
+        self.0.drain(..too_many);
+        opened
     }
 
     /// The tick at this instant was decided: what lies before it in its leap was passed, and has been recorded.

@@ -26,18 +26,13 @@ impl Draft<'_> {
 
     /// Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
     pub(super) fn reopen(&mut self) {
-        let front = self.front;
+        let (now, front) = (self.server.now, self.front);
         let record = self.record_mut();
         if record.mark <= front {
             return;
         }
-        let open = record.leaps.iter_mut().filter(|leap| leap.told && leap.to > front);
-        let retracted = open.map(|leap| {
-            leap.told = false;
-            *leap
-        });
-        let retracted: Vec<Leap> = retracted.collect();
-        self.retracted.extend(retracted);
+        let opened = record.leaps.reopen(front, now);
+        self.retracted.extend(opened);
     }
 
     /// Takes back the entries of ticks in this leap that did not run.

@@ -28,8 +28,10 @@ fn was_ahead(memory: Memory) -> Book {
     let mut book = Book::ready(memory);
     let first = book.win(tick(0.0));
     book.finish(&first, |_| {});
+    book.pass(LEASE);
     set_clock(&mut book, HOUR);
-    assert!(is_won(&book.claim(tick(HOUR), just_stepped)));
+    let answer = book.claim(tick(HOUR), |claim| claim.caller.calm = LEASE);
+    assert!(is_won(&answer), "{answer:?}");
     let ahead = crate::sample::holding(book.record());
     book.finish(&ahead, |_| {});
     set_clock(&mut book, 5.0);
@@ -78,6 +80,35 @@ fn nothing_stays_recorded_of_ticks_that_have_not_come() {
         set_clock(&mut book, HOUR + 60.0);
         assert!(is_won(&book.claim(tick(HOUR + 60.0), |_| {})));
         assert!(is_missed(&book), "{:?}", book.told());
+    }
+}
+
+/// The first tick of a job that nobody knew: the clock is an hour ahead, from when its record is opened or soon after.
+fn was_ahead_at_first(memory: Memory, opened: f64) -> Book {
+    let mut book = Book::new(memory);
+    set_clock(&mut book, opened);
+    let answer = book.open(|open| open.known = false);
+    assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
+    book.pass(LEASE);
+    set_clock(&mut book, HOUR);
+    let answer = book.claim(tick(HOUR), |claim| claim.caller.calm = LEASE);
+    assert!(is_won(&answer), "{answer:?}");
+    let ahead = crate::sample::holding(book.record());
+    book.finish(&ahead, |_| {});
+    set_clock(&mut book, 60.0);
+    book
+}
+
+#[test]
+fn what_came_before_a_job_was_known_does_not_run_once_a_clock_that_was_ahead_is_right() {
+    for (memory, opened) in MEMORIES.map(|memory| [(memory, 0.0), (memory, HOUR - 60.0)]).as_flattened() {
+        let mut book = was_ahead_at_first(*memory, *opened);
+        book.open(|_| {});
+        let answer = book.claim(tick(-5.0), |_| {});
+        assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");
+        assert_eq!(book.told().len(), 1, "the run that was ahead: {:?}", book.told());
+        set_clock(&mut book, 65.0);
+        assert!(is_won(&book.claim(tick(65.0), |_| {})));
     }
 }
 

@@ -24,8 +24,8 @@ local function add_leap(after, to, told)
   local leaps, at = leaps_of(), 1
   while leaps[at] and leaps[at].after < after do at = at + 1 end
   local before = leaps[at - 1]
-  if before and before.to == after and before.told == told then
-    -- One that goes on where another ended is one with it.
+  if before and before.to == after and before.told == told and before.after > 0 then
+    -- One that goes on where another ended is one with it, but for the first, before which nobody knew the job.
     before.to = to
   else
     table.insert(leaps, at, { after = after, to = to, told = told })
@@ -65,15 +65,23 @@ local function decided_mark()
   return leap and leap.after or record.mark
 end
 
--- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
+-- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries. Of the first,
+-- what lies before now stays passed.
 local function reopen()
   if record.mark <= front or record.leaps == '' then return end
-  local leaps = leaps_of()
-  for _, leap in ipairs(leaps) do
+  local leaps = {}
+  for _, leap in ipairs(leaps_of()) do
     if leap.told and leap.to > front then
-      leap.told, changed = false, true
-      retracted[#retracted + 1] = leap
+      changed = true
+      retracted[#retracted + 1] = { after = leap.after, to = leap.to, told = false }
+      if leap.after == 0 then
+        leaps[#leaps + 1] = { after = 0, to = now, told = true }
+        leap.after = now
+      end
+      leap.told = false
     end
+    leaps[#leaps + 1] = leap
   end
+  while #leaps > KEPT_LEAPS do table.remove(leaps, 1) end
   keep_leaps(leaps)
 end
