@@ -136,8 +136,9 @@ impl Driver {
             match reply.map(|reply| (reply.mark, reply.answer)) {
                 Ok((mark, Answer::Opened { since, pausing, ahead })) => {
                     contest.opened(mark.unwrap_or_default(), since, now);
-                    contest.ahead = ahead;
-                    lies_ahead.extend(ahead.map(|ahead| (job.clone(), ahead.to)));
+                    let before = std::mem::replace(&mut contest.ahead, ahead);
+                    let is_news = ahead != before;
+                    lies_ahead.extend(ahead.filter(|_| is_news).map(|ahead| (job.clone(), ahead.to)));
                     self.hear_pausing(&job, pausing);
                     self.look_at(&job, now);
                 }
