@@ -32,12 +32,12 @@ impl Draft<'_> {
             return;
         }
         let open = record.leaps.iter_mut().filter(|leap| leap.told && leap.to > front);
-        let retracted = open.map(|leap| {
+        let opened = open.map(|leap| {
             leap.told = false;
             *leap
         });
-        let retracted: Vec<Leap> = retracted.collect();
-        self.retracted.extend(retracted);
+        let opened: Vec<Leap> = opened.collect();
+        opened.into_iter().for_each(|leap| self.retract(leap));
     }
 
     /// Takes back the entries of ticks in this leap that did not run.
