@@ -87,13 +87,13 @@ async fn a_slewed_clock_of_the_store_is_said_once_for_all_live_replicas_that_see
     assert_eq!(found[0].since, Some(Rfc3339(UtcMillis(NOON + 10_000))));
     assert_eq!(
         found[0].message,
-        "the store's clock is slewed: by n2, it runs 8.3 % too fast since 2026-11-20 12:00:10 UTC (30s ago). Until it has \
+        "the store's clock is slewed: as n2 measures it, it has run 8.3 % too fast since 2026-11-20 12:00:10 UTC (30s ago). Until it has \
          run steadily for one lease, the job of a replica that dies is not taken over; other jobs run as always. NTP ends \
          a slew by itself; `solocron unlock JOB` is for those who cannot wait"
     );
     survey.peers[0].beat.slewed = None;
     let one = messages(&survey, &bench);
-    assert!(one[0].starts_with("the store's clock, or that of n2, is slewed: by n2"), "{one:?}");
+    assert!(one[0].starts_with("the store's clock, or that of n2, is slewed: as n2"), "{one:?}");
     // Whoever writes to the store may claim anything.
     survey.peers[1].beat.slewed = Some(Slewed { since: UtcMillis(i64::MIN), faster_ppm: i64::MIN });
     let found = troubles(&survey, &bench.config);
