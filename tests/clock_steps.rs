@@ -37,6 +37,8 @@ jobs.hourly = { schedule = "@hourly", command = ["true"] }
 struct SteppedClock {
     begun: BootInstant,
     stepped_ms: Arc<AtomicI64>,
+    /// By how many millionths it runs faster than the machine.
+    faster_ppm: u32,
     steps: Arc<Notify>,
     /// Whether waits are told of steps, as a kernel's timer nearly always does.
     tells: bool,
@@ -44,7 +46,17 @@ struct SteppedClock {
 
 impl SteppedClock {
     fn new(tells: bool) -> Self {
-        Self { begun: SystemClock.boot(), stepped_ms: Arc::default(), steps: Arc::default(), tells }
+        Self {
+            begun: SystemClock.boot(),
+            stepped_ms: Arc::default(),
+            faster_ppm: 0,
+            steps: Arc::default(),
+            tells,
+        }
+    }
+
+    fn faster_by(faster_ppm: u32) -> Self {
+        Self { faster_ppm, ..Self::new(true) }
     }
 
     fn step(&self, by_ms: i64) {
@@ -57,7 +69,8 @@ impl SteppedClock {
 
 impl Clock for SteppedClock {
     fn utc(&self) -> UtcMillis {
-        let passed = BEGUN.plus(SystemClock.boot().since(self.begun));
+        let passed = SystemClock.boot().since(self.begun);
+        let passed = BEGUN.plus(passed + passed * self.faster_ppm / 1_000_000);
         UtcMillis(passed.0 + self.stepped_ms.load(Ordering::SeqCst))
     }
 
@@ -84,6 +97,11 @@ fn node() -> NodeName {
 }
 
 fn replica(folder: &Path, clock: &SteppedClock, events: &Events) -> Replica {
+    replica_beside(folder, clock, clock, events)
+}
+
+/// A replica whose store has a clock of its own.
+fn replica_beside(folder: &Path, of_store: &SteppedClock, clock: &SteppedClock, events: &Events) -> Replica {
     let source = Source { path: "jobs.toml".into(), text: JOBS.to_owned() };
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     let jobs = config.jobs.iter().map(|(name, spec)| {
@@ -92,7 +110,7 @@ fn replica(folder: &Path, clock: &SteppedClock, events: &Events) -> Replica {
     });
     let cluster = ClusterName::parse("test").expect("a name");
     let store =
-        LocalStore::start(&folder.join("store.db"), cluster, Box::new(clock.clone())).expect("a boot id");
+        LocalStore::start(&folder.join("store.db"), cluster, Box::new(of_store.clone())).expect("a boot id");
     let now = clock.clone();
     Replica {
         guards: Arc::new(Guards::made_by(env!("CARGO_BIN_EXE_solocron"))),
@@ -173,6 +191,35 @@ async fn plan_by(clock: &SteppedClock) {
         "one o'clock is next"
     );
 
+    stop.drain.cancel();
+    running.await.expect("no panic").expect("a good end");
+}
+
+#[tokio::test]
+async fn a_store_whose_clock_is_slewed_is_told_of_by_each_heartbeat() {
+    let folder = TempDir::new().expect("a folder for temporary files");
+    let (slewed, clock, stop) = (SteppedClock::faster_by(83_333), SteppedClock::new(), Stop::default());
+    let events = Events::of(node());
+    let mut heard = events.listen();
+    let replica = replica_beside(folder.path(), &slewed, &clock, &events);
+    let store = Arc::clone(&replica.store);
+    let running = tokio::spawn(replica.run(stop.clone()));
+
+    wait_for(&mut heard, |event| matches!(event, Event::StoreChanged { what } if what.contains("slewed")))
+        .await;
+    let told = async {
+        loop {
+            let peers = store.pulse(None).await.expect("answers").peers;
+            if let Some(told) = peers.iter().find_map(|peer| peer.beat.slewed) {
+                return told;
+            }
+            wait_for(&mut heard, |event| ended_tick(event, "warm-up").is_some()).await;
+        }
+    };
+    let told = tokio::time::timeout(DEADLINE, told).await.expect("in time");
+
+    assert!(told.faster_ppm.abs_diff(83_333) < 20_000, "{told:?}");
+    assert!(told.since >= BEGUN && told.since <= slewed.utc(), "{told:?}");
     stop.drain.cancel();
     running.await.expect("no panic").expect("a good end");
 }

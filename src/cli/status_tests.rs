@@ -102,6 +102,7 @@ async fn replicas_that_drain_take_no_ticks() {
                 labels: Vec::new(),
                 full: false,
                 ahead_ms: None,
+                slewed: None,
                 stages: Vec::new(),
             })
             .await;

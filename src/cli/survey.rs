@@ -25,6 +25,8 @@ pub(crate) struct Survey {
     pub(crate) jobs: Vec<JobState>,
     /// Why no job can run, as far as the store's settings tell: looked at only where some job has no record.
     pub(crate) concerns: Vec<Concern>,
+    /// Who keeps everybody from writing, for people.
+    pub(crate) blocked: Option<String>,
 }
 
 /// One job.
@@ -92,7 +94,9 @@ impl Survey {
         let pulse = store.pulse(None).await.map_err(failed)?;
         let states = jobs.into_iter().zip(records).zip(entries);
         let jobs = states.map(|((spec, record), entries)| JobState::of(spec, record, entries)).collect();
-        Ok(Self { now: pulse.now, peers: pulse.peers, jobs, concerns: Vec::new() })
+        // Where that cannot be told, the rest can.
+        let blocked = store.blocked().await.unwrap_or_default();
+        Ok(Self { now: pulse.now, peers: pulse.peers, jobs, concerns: Vec::new(), blocked })
     }
 
     /// Asks how the store is set up, where some job that should have a record has none.

@@ -246,6 +246,7 @@ impl Bench {
             labels: Vec::new(),
             full: false,
             ahead_ms: None,
+            slewed: None,
             stages: vec![StageTimes { stage: "late".into(), p50_us: 2_100, p99_us: 15_900 }],
         })
         .await;

@@ -1,8 +1,6 @@
 //! What is wrong with a cluster, the worst first. Pure: it judges a survey, and each trouble says what it means and
 //! what to do.
 
-use std::time::Duration;
-
 use serde::Serialize;
 
 use crate::config::Config;
@@ -14,9 +12,11 @@ use super::past::PastTick;
 use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, from_now, span, utc};
 
+mod clocks;
 mod unopened;
 
-use unopened::{no_record, unfit, unreadable};
+use clocks::{clock_differs, clock_slewed};
+use unopened::{blocked, no_record, unfit, unreadable};
 
 /// How many entries of a job are looked through for the beginning of its troubles.
 pub(crate) const DEPTH: usize = 50;
@@ -25,6 +25,8 @@ pub(crate) const DEPTH: usize = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
+    /// A process does not end its write, and nobody else can write.
+    StoreBlocked,
     /// No live replica takes ticks.
     NoReplica,
     /// Fewer replicas take ticks than the file expects.
@@ -37,6 +39,8 @@ pub(crate) enum Kind {
     MixedVersions,
     /// The clock of a live replica differs from the store's.
     ClockDiffers,
+    /// The store's clock runs too fast or too slow for locks of dead holders to be taken over.
+    ClockSlewed,
     /// A record was written by a newer release.
     NewerSchema,
     /// A job's mark lies in the future: a clock was ahead, and ticks that it decided do not run.
@@ -83,12 +87,14 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
     let live: Vec<&Peer> = survey.peers.iter().filter(|peer| survey.is_live(peer)).collect();
     let taking = live.iter().filter(|peer| !peer.beat.draining).count();
     let mut all = Vec::new();
+    all.extend(survey.blocked.as_deref().map(blocked));
     all.extend(too_few(survey, config, taking));
     let files = ("loaded different files", "reload");
     all.extend(mixed(&live, Kind::MixedFiles, files, |peer| &peer.beat.file));
     let releases = ("are of different releases", "restart");
     all.extend(mixed(&live, Kind::MixedVersions, releases, |peer| &peer.beat.version));
     all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
+    all.extend(clock_slewed(&live, survey.now));
     all.extend(survey.concerns.iter().map(unfit));
     for job in &survey.jobs {
         all.extend(newer_schema(job));
@@ -128,15 +134,6 @@ fn too_few(survey: &Survey, config: &Config, taking: usize) -> Option<Trouble> {
     };
     let since = gone.filter(|_| draining == 0).map(|peer| Rfc3339(peer.at));
     Some(Trouble { since, ..Trouble::of_cluster(kind, message) })
-}
-
-/// A live replica whose clock is off by more than ticks are shared out over.
-fn clock_differs(peer: &Peer) -> Option<Trouble> {
-    let (node, ahead_ms) = (&peer.beat.node, peer.beat.ahead_ms?);
-    let off = span(Duration::from_millis(ahead_ms.unsigned_abs()));
-    let side = if ahead_ms > 0 { "ahead of" } else { "behind" };
-    let message = format!("the clock of {node} is {off} {side} the store's; check NTP on both machines");
-    Some(Trouble { node: Some(node.clone()), ..Trouble::of_cluster(Kind::ClockDiffers, message) })
 }
 
 /// Live replicas that differ in something they should agree on, and the way out.

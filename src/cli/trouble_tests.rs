@@ -7,7 +7,7 @@ use super::super::testing::{Bench, FILE, NOON, node, run_id};
 use super::*;
 use crate::job::{Cause, JobSpec, Label, Reason, Verdict};
 use crate::lease::{Entry, Phase};
-use crate::store::Beat;
+use crate::store::{Beat, Slewed};
 
 /// Two live replicas and jobs that were just opened: nothing is wrong.
 async fn healthy(file: &str) -> (Bench, Survey) {
@@ -72,6 +72,34 @@ async fn a_clock_that_differs_from_the_stores_is_said_of_live_replicas() {
             && two.starts_with("the clock of n2 is") && two.contains("behind the store's")),
         "{said:?}"
     );
+}
+
+#[tokio::test]
+async fn a_slewed_clock_of_the_store_is_said_once_for_all_live_replicas_that_see_it() {
+    let (bench, mut survey) = healthy(FILE).await;
+    pass(&mut survey, Duration::from_secs(40));
+    let slewed =
+        |second: i64, faster_ppm| Some(Slewed { since: UtcMillis(NOON + second * 1_000), faster_ppm });
+    survey.peers[0].beat.slewed = slewed(12, 83_310);
+    survey.peers[1].beat.slewed = slewed(10, 83_290);
+    let found = troubles(&survey, &bench.config);
+    assert_eq!((found.len(), found[0].kind), (1, Kind::ClockSlewed));
+    assert_eq!(found[0].since, Some(Rfc3339(UtcMillis(NOON + 10_000))));
+    assert_eq!(
+        found[0].message,
+        "the store's clock is slewed: as n2 measures it, it has run 8.3 % too fast since 2026-11-20 12:00:10 UTC (30s ago). Until it has \
+         run steadily for one lease, the job of a replica that dies is not taken over; other jobs run as always. NTP ends \
+         a slew by itself; `solocron unlock JOB` is for those who cannot wait"
+    );
+    survey.peers[0].beat.slewed = None;
+    let one = messages(&survey, &bench);
+    assert!(one[0].starts_with("the store's clock, or that of n2, is slewed: as n2"), "{one:?}");
+    // Whoever writes to the store may claim anything.
+    survey.peers[1].beat.slewed = Some(Slewed { since: UtcMillis(i64::MIN), faster_ppm: i64::MIN });
+    let found = troubles(&survey, &bench.config);
+    assert!(found[0].since.is_none() && found[0].message.contains("% too slow. Until"), "{found:?}");
+    survey.peers[1].at = UtcMillis(0);
+    assert!(!messages(&survey, &bench).iter().any(|said| said.contains("slewed")), "only the living count");
 }
 
 #[tokio::test]

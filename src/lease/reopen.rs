@@ -32,7 +32,7 @@ impl Draft<'_> {
             return;
         }
         let opened = record.leaps.reopen(front, now);
-        self.retracted.extend(opened);
+        opened.into_iter().for_each(|leap| self.retract(leap));
     }
 
     /// Takes back the entries of ticks in this leap that did not run.

@@ -23,7 +23,7 @@ use super::contest::Contest;
 use super::due::Dues;
 use super::errand::{self, Done};
 use super::event::Event;
-use super::heartbeat::{Exchange, Heartbeat};
+use super::heartbeat::{self, Exchange, Heartbeat};
 use super::inspection::Inspection;
 use super::keeper::Kept;
 use super::line::Line;
@@ -83,19 +83,7 @@ impl Driver {
     /// A replica that has not begun.
     pub(super) fn build(replica: Replica) -> Self {
         let (life, file) = (RunId::new(), replica.file.clone());
-        let beat = Beat {
-            node: replica.node.clone(),
-            life,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            file: replica.file,
-            started: replica.clock.utc(),
-            draining: false,
-            running: Vec::new(),
-            labels: replica.labels.clone(),
-            full: false,
-            ahead_ms: None,
-            stages: Vec::new(),
-        };
+        let beat = heartbeat::first(&replica, life);
         let mut agenda = Agenda::default();
         agenda.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
         let begun = replica.clock.boot();

@@ -9,11 +9,12 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::job::UtcMillis;
+use crate::job::{RunId, UtcMillis};
 use crate::lease::BootInstant;
 use crate::store::{Beat, Pulse, Store, StoreError};
 
 use super::driver::Driver;
+use super::member::Replica;
 
 /// A replica is heard from this often.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
@@ -67,14 +68,35 @@ impl Heartbeat {
     }
 }
 
+/// What a replica says of itself first, in this life.
+pub(super) fn first(replica: &Replica, life: RunId) -> Beat {
+    Beat {
+        node: replica.node.clone(),
+        life,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        file: replica.file.clone(),
+        started: replica.clock.utc(),
+        draining: false,
+        running: Vec::new(),
+        labels: replica.labels.clone(),
+        full: false,
+        ahead_ms: None,
+        slewed: None,
+        stages: Vec::new(),
+    }
+}
+
 impl Driver {
     /// What the next heartbeat says; `also` changes what only its caller knows of.
     pub(super) fn update_beat(&mut self, also: impl FnOnce(&mut Beat)) {
         let (draining, ahead_ms) = (self.draining, self.watch.offset.ahead_ms());
         let full = self.room.is_full();
+        let slewed =
+            self.shop.memory.borrow().as_ref().and_then(|memory| memory.slewed(self.shop.clock.boot()));
         self.beat.send_modify(|beat| {
             also(beat);
             beat.ahead_ms = ahead_ms;
+            beat.slewed = slewed;
             beat.draining = draining;
             beat.full = full;
         });

@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use crate::job::{NodeName, UtcMillis};
 use crate::lease::{BootInstant, Caller, Era};
+use crate::store::Slewed;
+
+use super::steady::{Slew, Steady};
 
 /// The store's clock was stepped when it is off by more than this from where it should be.
 const STEP: Duration = Duration::from_millis(500);
@@ -16,11 +19,8 @@ const LEAP: Duration = Duration::from_secs(5);
 /// was back, a holder may have renewed a lock that looks long over since. Longer than a lost heartbeat and the next take.
 const UNWATCHED: Duration = Duration::from_secs(4);
 
-/// Readings are in whole milliseconds, on both sides.
-const ROUNDING: Duration = Duration::from_millis(3);
-
 /// Clocks of two machines may drift apart by one percent.
-const DRIFT_DIVISOR: u32 = 100;
+pub(super) const DRIFT_DIVISOR: u32 = 100;
 
 /// What one exchange with the store taught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,34 +61,14 @@ pub struct Reading {
 
 impl Reading {
     /// The store's time at boot, in milliseconds, as far as this reading tells.
-    fn origin(self) -> i64 {
+    pub(super) fn origin(self) -> i64 {
         let middle = self.sent.plus(self.received.since(self.sent) / 2);
         self.store.0.saturating_sub(i64::try_from(middle.0.as_millis()).unwrap_or(i64::MAX))
     }
 
     /// How far the origin may be off.
-    fn error(self) -> Duration {
+    pub(super) fn error(self) -> Duration {
         self.received.since(self.sent) / 2
-    }
-
-    /// Whether the store's clock has certainly run more than one percent too fast or too slow since an earlier reading.
-    fn drifts_from(self, earlier: Self) -> bool {
-        let off = Duration::from_millis(self.origin().abs_diff(earlier.origin()));
-        let allowed = self.received.since(earlier.sent) / DRIFT_DIVISOR;
-        off > allowed + self.error() + earlier.error() + ROUNDING
-    }
-}
-
-/// A time of steadiness.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Steady {
-    since: BootInstant,
-    reading: Reading,
-}
-
-impl Steady {
-    fn from(reading: Reading) -> Self {
-        Self { since: reading.received, reading }
     }
 }
 
@@ -108,8 +88,9 @@ pub struct Memory {
     /// The latest store time heard at all, and before the newest reading.
     latest: UtcMillis,
     before: UtcMillis,
-    /// Since when the store's clock has run steadily, and a reading of that time.
+    /// Since when the store's clock has run steadily.
     steady: Steady,
+    slew: Option<Slew>,
     /// The store's time from which its clock leapt ahead, and has not been set back since.
     leapt: Option<UtcMillis>,
     /// When the store's clock was last looked at.
@@ -129,6 +110,7 @@ impl Memory {
             latest: reading.store,
             before: UtcMillis(0),
             steady: Steady::from(reading),
+            slew: None,
             leapt: None,
             watched: reading.sent,
         }
@@ -150,7 +132,8 @@ impl Memory {
                 self.heard = self.heard.max(self.store_time(reading.received).plus(self.error));
             }
             Learned::Stepped
-        } else if reading.drifts_from(self.steady.reading) {
+        } else if let Some(from) = self.steady.drifted_since(reading) {
+            self.slew = Some(Slew::seen(self.slew, from, reading));
             Learned::Slewed
         } else {
             Learned::Steady
@@ -161,11 +144,10 @@ impl Memory {
             let leapt = self.leapt.or(Some(self.store_time(reading.received)).filter(|_| off >= LEAP));
             self.leapt = leapt.filter(|_| is_ahead);
         }
-        let is_better = reading.error() < self.steady.reading.error() / 2;
         if learned != Learned::Steady || self.is_unwatched(reading.received) {
             self.steady = Steady::from(reading);
-        } else if is_better {
-            self.steady.reading = reading;
+        } else {
+            self.steady.take(reading);
         }
         self.watched = self.watched.max(reading.sent);
         // A slow answer tells less than a quick one of a while ago, until clocks may have drifted apart.
@@ -189,8 +171,7 @@ impl Memory {
         now.since(self.watched) > UNWATCHED
     }
 
-    /// The newest reading showed that the store forgot what this replica had told it: as good as a new life. It may also be
-    /// that nobody was heard for an hour, and nothing else is forgotten.
+    /// The newest reading showed that the store forgot what this replica had told it: as good as a new life.
     pub fn distrust(&mut self, now: BootInstant) {
         self.remember_what_was_heard();
         self.steady.since = now;
@@ -215,6 +196,11 @@ impl Memory {
     /// How far a wall clock that shows `wall` now is ahead of the store's, in milliseconds, and how far that may be off.
     pub fn ahead(&self, wall: UtcMillis, now: BootInstant) -> (i64, Duration) {
         (wall.0.saturating_sub(self.store_time(now).0), self.error + now.since(self.read) / DRIFT_DIVISOR)
+    }
+
+    /// How the store's clock is slewed, while it is.
+    pub fn slewed(&self, now: BootInstant) -> Option<Slewed> {
+        self.slew.as_ref()?.told(now)
     }
 
     /// The store's present life.

@@ -65,6 +65,7 @@ mod shop;
 mod simulation;
 mod stages;
 mod standing;
+mod steady;
 mod tenure;
 mod unsynced;
 mod vacancy;

@@ -115,10 +115,8 @@ impl Driver {
         }
         self.inspect_if_due(&exchange.result);
         let (was_ahead, was_out) = (self.ahead(), self.watch.outage().is_some());
-        let notices = exchange.result.as_ref().map(|pulse| pulse.notices.clone()).unwrap_or_default();
-        let peers = exchange.result.as_ref().map(|pulse| pulse.peers.clone()).unwrap_or_default();
         let mut memory = self.shop.memory.borrow().clone();
-        let upshot = self.watch.take_in(exchange, &mut memory);
+        let upshot = self.watch.take_in(&exchange, &mut memory);
         self.shop.memory.send_replace(memory);
         let stages = self.shop.traffic.stages.times();
         self.update_beat(|beat| beat.stages = stages);
@@ -126,9 +124,7 @@ impl Driver {
         if let Some(count) = self.unsynced.news(self.shop.clock.boot()) {
             self.shop.events.tell(Event::ClaimsUnsynced { count });
         }
-        if upshot == Upshot::Same {
-            return;
-        }
+        let Ok(pulse) = exchange.result else { return };
         self.look_for_vacancies();
         if upshot == Upshot::Reopen {
             self.contests.values_mut().for_each(Contest::close);
@@ -136,10 +132,10 @@ impl Driver {
             self.lines.values().for_each(|(_, line)| line.renew.notify_one());
             self.doubt_the_store();
         }
-        self.hear_of_runs(&peers);
+        self.hear_of_runs(&pulse.peers);
         self.look_at_locks();
         self.open_records();
-        self.heed(notices);
+        self.heed(pulse.notices);
         self.ask_for_orders();
         if self.ahead().abs_diff(was_ahead) > REPLAN {
             self.plan_anew();

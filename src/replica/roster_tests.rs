@@ -34,6 +34,7 @@ pub(in crate::replica) fn peer(node: &str, at: i64) -> Peer {
         labels: Vec::new(),
         full: false,
         ahead_ms: None,
+        slewed: None,
         stages: Vec::new(),
     };
     Peer { at: UtcMillis(at), beat }

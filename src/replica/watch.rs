@@ -89,8 +89,8 @@ impl Watch {
     }
 
     /// Takes in one exchange.
-    pub(super) fn take_in(&mut self, exchange: Exchange, memory: &mut Option<Memory>) -> Upshot {
-        let pulse = match exchange.result {
+    pub(super) fn take_in(&mut self, exchange: &Exchange, memory: &mut Option<Memory>) -> Upshot {
+        let pulse = match &exchange.result {
             Ok(pulse) => pulse,
             Err(error) => {
                 let error = error.to_string();
@@ -134,22 +134,19 @@ impl Watch {
         }
         self.roster.learn(&pulse.peers, pulse.now);
         self.count_replicas(now);
-        self.compare_files(&pulse, now);
-        self.upshot(learned, forgot)
+        self.compare_files(pulse, now);
+        let is_slewed = memory.as_ref().is_some_and(|memory| memory.slewed(now).is_some());
+        let was_slewed = std::mem::replace(&mut self.slewed, is_slewed);
+        self.upshot(learned, forgot, was_slewed)
     }
 
-    fn upshot(&mut self, learned: Learned, forgot: bool) -> Upshot {
+    fn upshot(&mut self, learned: Learned, forgot: bool, was_slewed: bool) -> Upshot {
         let what = match learned {
             Learned::NewEra => "it was restarted, or another server took over",
-            _ if forgot => "it forgot this replica",
+            _ if forgot => "it forgot what it was told",
             Learned::Stepped => "its clock was stepped",
-            Learned::Slewed if !std::mem::replace(&mut self.slewed, true) => {
-                "its clock is slewed by more than 1 %"
-            }
-            Learned::First | Learned::Steady | Learned::Slewed => {
-                self.slewed &= learned != Learned::Steady;
-                return Upshot::Reached;
-            }
+            Learned::Slewed if !was_slewed => "its clock is slewed by more than 1 %",
+            Learned::First | Learned::Steady | Learned::Slewed => return Upshot::Reached,
         };
         self.events.tell(Event::StoreChanged { what });
         if learned == Learned::NewEra || forgot { Upshot::Reopen } else { Upshot::Reached }

@@ -30,7 +30,7 @@ fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
     for second in 1..=400 {
         // All are there at first, one is missing then, comes back for a moment, and is missing again.
         let others: &[&str] = if second < 10 || second == 200 { &["b", "c"] } else { &["b"] };
-        watch.take_in(exchange(second, others), &mut memory);
+        watch.take_in(&exchange(second, others), &mut memory);
         while let Ok(event) = heard.try_recv() {
             if matches!(*event, Event::TooFewReplicas { .. }) {
                 said.push((second, Arc::unwrap_or_clone(event)));
@@ -51,7 +51,7 @@ fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
         // Another process of this name has beaten meanwhile.
         let mut next = exchange(second, &["a"]);
         next.result.as_mut().expect("an answer").marker = Some(Marker(marker.into()));
-        watch.take_in(next, &mut memory)
+        watch.take_in(&next, &mut memory)
     };
     assert_eq!(upshot(1, "m"), Upshot::Reached, "what was before is unknown");
     assert_eq!(upshot(2, "n"), Upshot::Reopen);
@@ -64,12 +64,12 @@ fn a_new_life_that_forgot_this_replica_and_has_another_clock_says_nothing_of_wha
     let me = (node("a"), RunId::new());
     let mut watch = Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
     let mut memory = None;
-    watch.take_in(exchange(1, &[]), &mut memory);
+    watch.take_in(&exchange(1, &[]), &mut memory);
     let mut next = exchange(2, &[]);
     let last_heard = exchange(1, &[]).wall;
     let pulse = next.result.as_mut().expect("an answer");
     (pulse.era, pulse.marker) = (Era("f".into()), Some(Marker("n".into())));
     pulse.now = pulse.now.plus(Duration::from_secs(60));
-    assert_eq!(watch.take_in(next, &mut memory), Upshot::Reopen);
+    assert_eq!(watch.take_in(&next, &mut memory), Upshot::Reopen);
     assert_eq!(memory.expect("it was heard").heard(), last_heard);
 }

@@ -31,9 +31,21 @@ pub struct Beat {
     /// How far its wall clock is ahead of the store's, in milliseconds, while they differ by too much.
     #[serde(default)]
     pub ahead_ms: Option<i64>,
+    /// How the store's clock is slewed, while it is, as far as this replica can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slewed: Option<Slewed>,
     /// How long it has taken to start what it was granted since it began, stage by stage; nothing if it started nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageTimes>,
+}
+
+/// A store's clock that runs too fast or too slow for leases to be counted by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slewed {
+    /// Since when, by that clock.
+    pub since: UtcMillis,
+    /// By how many millionths it is faster than the replica's; below zero, slower.
+    pub faster_ppm: i64,
 }
 
 /// How long one stage of a start takes: half of all starts took no longer than the first, 99 of 100 than the second.

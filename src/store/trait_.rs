@@ -80,6 +80,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// What there is to know about how the store is set up, in no order. Changes nothing.
     fn inspect(&self) -> Answered<'_, Vec<Concern>>;
 
+    /// Who keeps everybody from writing, and the way out, where a process does so for longer than a second: for people.
+    fn blocked(&self) -> Answered<'_, Option<String>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// The store for people, without secrets: `redis://host:6379/0`.
     fn label(&self) -> String;
 }

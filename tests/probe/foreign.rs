@@ -7,6 +7,7 @@ use solocron::clock::{Clock, SystemClock};
 
 use crate::process::{DEADLINE, Program, Scene};
 use crate::redis_server::RedisServer;
+use crate::said::{said, wrong};
 use crate::{complaints, probe};
 
 const JOBS: &str = r#"
@@ -40,28 +41,6 @@ fn stop(mut replica: Program) -> String {
     replica.signal(Signal::SIGTERM);
     replica.wait_for_event("replica stopped");
     replica.wait().expect_code(0).log
-}
-
-/// What a command prints, and how it exits.
-fn said(scene: &Scene, server: &RedisServer, words: &[&str]) -> (String, i32) {
-    let output = scene
-        .command(&[&["--store", &server.url()], words].concat())
-        .output()
-        .expect("the program was built");
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    (text, output.status.code().expect("it exits"))
-}
-
-/// What `status --check` says once it has found this wrong.
-fn wrong(scene: &Scene, server: &RedisServer, what: &str) -> String {
-    let begun = SystemClock.boot();
-    loop {
-        let (text, code) = said(scene, server, &["status", "--check"]);
-        if code == 1 && text.contains(what) {
-            return text;
-        }
-        assert!(SystemClock.boot().since(begun) < DEADLINE, "{code}: {text}");
-    }
 }
 
 fn has(text: &Value, words: &[&str]) -> bool {
@@ -106,10 +85,10 @@ fn a_history_of_another_type_stops_its_own_job_alone_and_loses_no_entry() {
     let delayed = replica.wait_for_event("end of the run not recorded yet, trying again");
     assert_eq!(delayed["job"], "a");
     assert!(has(&delayed["error"], &[key, "DEL or RENAME it"]), "{delayed}");
-    let status = wrong(&scene, &server, "`a` cannot be read");
+    let status = wrong(&scene, &server.url(), "`a` cannot be read");
     assert!(status.contains("1 problem") && status.contains("`a` cannot be read"), "{status}");
     assert!(status.contains(key) && status.contains("DEL or RENAME it"), "{status}");
-    let (history, code) = said(&scene, &server, &["history", "-n", "3"]);
+    let (history, code) = said(&scene, &server.url(), &["history", "-n", "3"]);
     assert!(history.contains(" b ") && history.contains(key) && code == 1, "{history}");
     for _ in 0..2 {
         wait_for_run(&mut replica, "b");
@@ -136,7 +115,7 @@ fn a_record_of_another_type_stops_its_own_job_alone() {
     replica.wait_for("of a refusal", |line| {
         serde_json::from_str(line).is_ok_and(|event: Value| refused(&event))
     });
-    let status = wrong(&scene, &server, "`a` cannot be read");
+    let status = wrong(&scene, &server.url(), "`a` cannot be read");
     assert!(status.contains("`a` cannot be read") && status.contains(key), "{status}");
     wait_for_run(&mut replica, "b");
     server.cli(&["DEL", key]);
@@ -163,7 +142,7 @@ fn status_says_why_no_replica_could_open_any_record() {
         "{refused}"
     );
 
-    let status = wrong(&scene, &server, "`a` does not run: it has no record in the store");
+    let status = wrong(&scene, &server.url(), "`a` does not run: it has no record in the store");
 
     for words in
         ["3 problems", "Redis Cluster, which is not supported yet", "`a` does not run: it has no record"]
@@ -186,7 +165,7 @@ fn a_server_that_would_hide_a_restart_is_refused_wherever_it_is_asked() {
         replica.wait_for_event_of("store is set up so that jobs cannot run", |event| {
             has(&event["what"], &["a restart or a failover would be noticed"])
         });
-        let (status, code) = said(&scene, &server, &["status"]);
+        let (status, code) = said(&scene, &server.url(), &["status"]);
         assert!(
             status.contains("replication id") && status.contains("check --probe") && code == 69,
             "{status}"

@@ -1,5 +1,6 @@
 //! What `check --probe` and a replica say of how their store is set up, on real servers with real settings.
 
+mod blocked;
 mod foreign;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
@@ -7,6 +8,7 @@ mod process;
 #[path = "../support/redis_server.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis_server;
+mod said;
 mod warnings;
 
 use std::process::Command;

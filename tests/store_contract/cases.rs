@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use solocron::job::{Fence, JobName, Label, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use solocron::lease::{Answer, Claim, Holding, Manual, Request};
-use solocron::store::{Beat, BeatRun, StageTimes};
+use solocron::store::{Beat, BeatRun, Slewed, StageTimes};
 
 use crate::support::sample::{self, LEASE};
 use crate::world::{Replica, World, job};
@@ -213,6 +213,7 @@ pub(crate) fn beat(name: &str) -> Beat {
         labels: vec![Label::parse("gpu").expect("a label")],
         full: true,
         ahead_ms: Some(-700),
+        slewed: Some(Slewed { since: UtcMillis(1_767_268_790_000), faster_ppm: -83_333 }),
         stages: vec![StageTimes { stage: "late".into(), p50_us: 2_000, p99_us: 15_000 }],
     }
 }

@@ -110,7 +110,10 @@ async fn another_program_that_is_stopped_inside_of_a_write_is_named_and_let_alon
     assert!(reader.store.history(&[job()], 1).await.is_ok());
     let concerns = reader.store.inspect().await.expect("a look at the disk");
     assert!(concerns.iter().any(|concern| named(&concern.value)), "{concerns:?}");
+    let blocked = reader.store.blocked().await.expect("a look at the locks").expect("somebody does");
+    assert!(named(&blocked) && says_the_way_out(&blocked), "{blocked}");
     kill(pid, Signal::SIGCONT).expect("our child");
     stopped.expect_end();
+    assert_eq!(reader.store.blocked().await, Ok(None));
     replica.win().await;
 }

@@ -19,6 +19,12 @@ pub(super) fn unfit(concern: &Concern) -> Trouble {
     Trouble::of_cluster(Kind::StoreUnfit, message)
 }
 
+/// Who keeps everybody else from writing.
+pub(super) fn blocked(who: &str) -> Trouble {
+    let message = format!("nobody can write to the store, and so no job runs: {who}");
+    Trouble::of_cluster(Kind::StoreBlocked, message)
+}
+
 /// A job of which what the store holds is not what replicas write.
 pub(super) fn unreadable(job: &JobState) -> Option<Trouble> {
     let (name, why) = (&job.spec.name, job.unread.as_ref()?);

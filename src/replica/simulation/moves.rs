@@ -199,7 +199,7 @@ impl Node {
         let ahead = |node: &Self| node.reads.wall.since(node.now());
         let (was_ahead, was_out) = (ahead(self), self.watch.outage().is_some());
         let exchange = Exchange { sent, received: self.reads.boot, wall: self.reads.wall, result };
-        let upshot = self.watch.take_in(exchange, &mut self.memory);
+        let upshot = self.watch.take_in(&exchange, &mut self.memory);
         if upshot == Upshot::Same {
             return;
         }

@@ -101,6 +101,7 @@ impl Node {
             labels: Vec::new(),
             full: false,
             ahead_ms: None,
+            slewed: None,
             stages: Vec::new(),
         };
         let events = Events::of(name.clone());

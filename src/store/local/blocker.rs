@@ -7,6 +7,7 @@ use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
@@ -16,6 +17,10 @@ const INDEX_LOCKS: [u64; 2] = [120, 128];
 
 /// In the file itself, locks begin here.
 const FILE_LOCKS: u64 = 0x4000_0000;
+
+/// By then those who wait have continued whom they may; and a write that is none of a process that hangs has ended.
+const LOOKS: u32 = 12;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Another process that holds one of SQLite's locks for itself alone.
 #[derive(Debug)]
@@ -52,6 +57,19 @@ impl Blocker {
             let covers = |lock: &&Lock| lock.first <= *bytes.end() && lock.last >= *bytes.start();
             let held = locks.iter().filter(covers).find(|lock| lock.is_on(&file))?;
             Self::at(held.pid)
+        })
+    }
+
+    /// Who has kept others from writing the file for a second, as far as a few looks tell.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "on a thread of its own; the kernel tells nobody of such locks"
+    )]
+    pub(super) fn that_lasts(path: &Path) -> Option<Self> {
+        let first = Self::of(path)?;
+        (0..LOOKS).try_fold(first, |before, _| {
+            std::thread::sleep(LOOK_EVERY);
+            Self::of(path).filter(|now| now.pid == before.pid)
         })
     }
 

@@ -13,6 +13,7 @@ use crate::store::{
     Answered, Beat, Concern, Hint, JobEntries, Marker, Pulse, Replied, Store, StoreError, fail_from,
 };
 
+use super::blocker::Blocker;
 use super::file::Patience;
 use super::inspect::inspect;
 use super::worker::{Access, Desk, Worker};
@@ -61,6 +62,15 @@ impl LocalStore {
             boot_clock_lead().map_err(|error| failed("the machine's boot clock is not known", error))?;
         let worker = Worker::start(Desk { path: path.to_owned(), cluster, clock, lead, era, patience })?;
         Ok(Self { path: path.to_owned(), worker })
+    }
+}
+
+impl LocalStore {
+    /// Looks at the file from outside, apart from the thread that decides: a disk that hangs holds nothing up.
+    fn look<T: Send + 'static>(&self, look: impl FnOnce(&Path) -> T + Send + 'static) -> Answered<'_, T> {
+        let path = self.path.clone();
+        let looked = tokio::task::spawn_blocking(move || look(&path));
+        Box::pin(async { looked.await.map_err(|error| StoreError::NotSent(format!("local store: {error}"))) })
     }
 }
 
@@ -147,10 +157,11 @@ impl Store for LocalStore {
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {
-        let path = self.path.clone();
-        // Apart from the thread that decides: a disk that hangs holds nothing up.
-        let looked = tokio::task::spawn_blocking(move || inspect(&path));
-        Box::pin(async { looked.await.map_err(|error| StoreError::NotSent(format!("local store: {error}"))) })
+        self.look(inspect)
+    }
+
+    fn blocked(&self) -> Answered<'_, Option<String>> {
+        self.look(|path| Blocker::that_lasts(path).map(|blocker| blocker.to_string()))
     }
 
     fn label(&self) -> String {

@@ -14,11 +14,12 @@ local edited = (ARGV[3] == '1' or not manual and record.tick <= record.since) an
 -- Whom an operator has stopped does not run elsewhere either.
 local killed = stop_reason(record.run) == 'operator'
 local before = record['until']
--- Nothing after the tick was decided, but by a clock that was ahead.
-local is_newest = record.tick == record.mark
-for _, leap in ipairs(leaps_of()) do
-  is_newest = is_newest or is_open(leap) and leap.after == record.tick
+local leaps, next = leaps_of(), nil
+for _, leap in ipairs(leaps) do
+  if leap.after == record.tick then next = leap end
 end
+-- Nothing after the tick was decided, but by a clock that was ahead.
+local is_newest = record.tick == record.mark or next and is_open(next)
 if record.cause == 'rerun' and remembers then
   -- The tick stays decided, as it was before.
   record.phase = 'idle'
@@ -36,16 +37,9 @@ elseif is_newest and not manual and remembers and not edited and not killed then
   if record.tick == record.mark then
     record.mark = earlier
   else
-    local leaps, next = leaps_of(), nil
-    for _, leap in ipairs(leaps) do
-      if leap.after == record.tick then next = leap end
-    end
-    if next then
-      next.after = earlier
-      keep_leaps(leaps)
-    else
-      add_leap(earlier, record.tick, false)
-    end
+    -- Else it would not be the newest.
+    next.after = earlier
+    keep_leaps(leaps)
   end
   record.returned = math.max(record.returned, record.tick)
   -- A schedule that held from that tick on, as that was decided, holds from before it.

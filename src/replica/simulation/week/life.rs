@@ -86,6 +86,7 @@ impl Life {
                 labels,
                 full: false,
                 ahead_ms: None,
+                slewed: None,
                 stages: Vec::new(),
             },
             beaten: now,
@@ -143,7 +144,7 @@ impl World {
         if self.store.is_down {
             let result = Err(StoreError::NotSent("no answer".to_owned()));
             let exchange = Exchange { sent: life.boot, received: life.boot, wall: life.wall, result };
-            life.watch.take_in(exchange, &mut life.memory);
+            life.watch.take_in(&exchange, &mut life.memory);
             return;
         }
         if !was_out && let Some(memory) = &mut life.memory {
@@ -166,7 +167,7 @@ impl World {
             notices: Vec::new(),
         };
         let exchange = Exchange { sent: life.boot, received: life.boot, wall: life.wall, result: Ok(pulse) };
-        let upshot = life.watch.take_in(exchange, &mut life.memory);
+        let upshot = life.watch.take_in(&exchange, &mut life.memory);
         if upshot == Upshot::Reopen {
             life.contests.values_mut().for_each(Contest::close);
             let mine = self.runs.iter().enumerate().filter(|(_, run)| run.is_of(seat, life.number));
