@@ -1,7 +1,9 @@
-//! Whether this machine's wall clock and the store's agree, and when that is worth a word. Pure.
+//! Whether this machine's wall clock and the store's agree, and when that is worth a word; and whether the wall clock goes
+//! on evenly. Pure.
 
 use std::time::Duration;
 
+use crate::job::UtcMillis;
 use crate::lease::BootInstant;
 
 use super::event::Event;
@@ -39,6 +41,23 @@ impl Offset {
     }
 }
 
+/// Whether the wall clock goes on evenly from one look to the next. Timers tell of steps at once, but not every kernel lets
+/// them, and a machine may be short of timers.
+#[derive(Debug, Default)]
+pub(super) struct Evenness {
+    /// How far the wall clock was ahead of the one that only counts.
+    lead_ms: Option<i64>,
+}
+
+impl Evenness {
+    /// Whether the wall clock was stepped since the look before.
+    pub(super) fn is_broken(&mut self, wall: UtcMillis, boot: BootInstant) -> bool {
+        let lead_ms = wall.0 - i64::try_from(boot.0.as_millis()).unwrap_or(i64::MAX);
+        let before = self.lead_ms.replace(lead_ms);
+        before.is_some_and(|before| Duration::from_millis(lead_ms.abs_diff(before)) > TOLERANCE)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +88,13 @@ mod tests {
         assert_eq!(offset.measured(901, slow, at(1)), Some(Event::ClockDiffers { ahead_ms: 901 }));
         assert_eq!(offset.measured(101, slow, at(2)), None);
         assert_eq!(offset.measured(100, slow, at(3)), Some(Event::ClockAgrees));
+    }
+
+    #[test]
+    fn a_step_of_the_wall_clock_is_seen_once_and_a_drift_never() {
+        let mut evenness = Evenness::default();
+        let seen = [(1_000, 1), (2_100, 2), (3_200, 3), (-1_000, 4), (0, 5), (3_600_000, 6), (3_601_000, 7)];
+        let broken = seen.map(|(wall, second)| evenness.is_broken(UtcMillis(wall), at(second)));
+        assert_eq!(broken, [false, false, false, true, false, true, false]);
     }
 }

@@ -102,6 +102,9 @@ impl Driver {
     /// A heartbeat is back, or was lost.
     pub(super) fn exchanged(&mut self, exchange: Exchange) {
         self.inspect_if_due(&exchange.result);
+        if self.watch.evenness.is_broken(exchange.wall, exchange.received) {
+            self.plan_anew();
+        }
         let (was_ahead, was_out) = (self.ahead(), self.watch.outage().is_some());
         let notices = exchange.result.as_ref().map(|pulse| pulse.notices.clone()).unwrap_or_default();
         let peers = exchange.result.as_ref().map(|pulse| pulse.peers.clone()).unwrap_or_default();

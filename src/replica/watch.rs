@@ -11,7 +11,7 @@ use super::events::Events;
 use super::files::Files;
 use super::heartbeat::Exchange;
 use super::memory::{Learned, Memory, Reading};
-use super::offset::Offset;
+use super::offset::{Evenness, Offset};
 use super::roster::Roster;
 
 /// Too few replicas are said after this long, and again as often.
@@ -50,6 +50,7 @@ pub(super) struct Watch {
     too_few_since: Option<BootInstant>,
     taken_said: Option<BootInstant>,
     pub(super) offset: Offset,
+    pub(super) evenness: Evenness,
     pub(super) roster: Roster,
 }
 
@@ -75,6 +76,7 @@ impl Watch {
             too_few_since: None,
             taken_said: None,
             offset: Offset::default(),
+            evenness: Evenness::default(),
             roster,
         }
     }

@@ -131,26 +131,8 @@ kinds! {
     SetBack = "marks-set-back",
 }
 
-/// What is not done by itself, or not yet.
-const NOT_IN_THE_MENU: &[Kind] = &[
-    Kind::SetBack,
-    Kind::DelPair,
-    Kind::DelAsked,
-    Kind::WrongType,
-    Kind::BadField,
-    Kind::SwapDb,
-    Kind::RestoreRecords,
-    Kind::HintForged,
-    Kind::ServerHour,
-    Kind::ServerDecade,
-    Kind::ReplicaHour,
-    Kind::ReplicaDecade,
-    Kind::BothHour,
-    Kind::BothDecade,
-    Kind::ServerSlew,
-    Kind::RestartAhead,
-    Kind::FailoverAhead,
-];
+/// What is not done by itself.
+const NOT_IN_THE_MENU: &[Kind] = &[Kind::SetBack];
 
 impl Kind {
     /// Those that storms do.

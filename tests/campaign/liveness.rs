@@ -21,9 +21,6 @@ const SETTLING_MS: i64 = 10_000;
 /// After the last fault, the last outcome of every job that had a bad one is a good one by then.
 const ALL_WELL_MS: i64 = 50_000;
 
-/// Whether nobody is told only counts once the last fault is over.
-const ONLY_AFTER_FAULTS: bool = true;
-
 /// Everything that is wrong with what people were told.
 pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
     let of_jobs = evidence.jobs.iter().flat_map(|job| {
@@ -52,10 +49,7 @@ fn unnoticed(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Vio
     let patience_ms = patience_ms(job);
     let misses = |(since_ms, until_ms): (i64, i64)| {
         let is_due = |look: &&Look| look.begun_ms > since_ms + patience_ms && look.ended_ms < until_ms;
-        let is_excused = |look: &&Look| {
-            ONLY_AFTER_FAULTS && evidence.had_fault(look.begun_ms - patience_ms, look.ended_ms)
-                || evidence.was_held_up(look.begun_ms - patience_ms, look.ended_ms)
-        };
+        let is_excused = |look: &&Look| evidence.was_held_up(look.begun_ms - patience_ms, look.ended_ms);
         let looks = evidence.looks.iter().filter(|look| counts(evidence, look));
         let mut told = looks.filter(|look| is_due(look) && look.is_well() && !is_excused(look));
         let at_ms = told.next()?.begun_ms;

@@ -37,6 +37,7 @@ mod scripts;
 mod server;
 mod set_back;
 mod shim;
+mod situations;
 mod storm;
 mod switched_off;
 mod testimony;
@@ -60,7 +61,7 @@ const SHORT: Duration = Duration::from_secs(240);
 /// The seed of the short form: any other must do as well.
 const SEED: u64 = 1;
 
-/// In the long form every kind of fault, request and answer occurs; in the short one, all of fifty but so many.
+/// In the long form every kind of fault, request and answer occurs; in the short one, all but so many.
 const MAX_LACKING: usize = 8;
 
 /// Every answer must occur in the long form, but for the one that only a newer release can cause, and those to operators.

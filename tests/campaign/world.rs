@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::asker::{Asker, AskerPlan};
 use crate::c_program::compile;
 use crate::evidence::Evidence;
-use crate::inspector::Inspector;
+use crate::inspector::{Inspector, Look};
 use crate::jobs::{JobPlan, jobs_toml};
 use crate::ledger::Ledger;
 use crate::pause::pause;
@@ -50,6 +50,8 @@ pub(crate) struct Setup {
     pub(crate) replicas: usize,
     /// A protection that all replicas do without.
     pub(crate) off: Option<&'static str>,
+    /// By how much all clocks are wrong when everything starts.
+    pub(crate) ahead_ms: i64,
     /// Other jobs for one of the replicas.
     pub(crate) other_jobs: Option<(usize, Vec<JobPlan>)>,
 }
@@ -82,7 +84,11 @@ impl World {
         let folder = TempDir::new().expect("a folder for temporary files");
         let path = folder.path().to_owned();
         let shim = ShimClock::library(&path);
-        let clock = |name: &str| ShimClock::new(&path, name, &shim);
+        let clock = |name: &str| {
+            let clock = ShimClock::new(&path, name, &shim);
+            clock.step_to(setup.ahead_ms);
+            clock
+        };
         let servers = ["redis-a", "redis-b"].map(|name| Server::start(clock(name)));
         let link = Proxy::between_servers(servers[0].port());
         servers[1].follow(link.port());
@@ -169,12 +175,8 @@ impl World {
 
     /// Somebody with the shortest lease waits for a job's lock, to run it by hand.
     pub(crate) fn ask_for_the_lock(&mut self, job: &str) {
-        let plan = AskerPlan {
-            folder: self.path.clone(),
-            jobs_toml: self.jobs_toml(),
-            records: records(&self.path),
-            port: self.server().port(),
-        };
+        let plan =
+            AskerPlan { folder: self.path.clone(), records: records(&self.path), port: self.server().port() };
         self.askers.push(Asker::ask(&plan, job));
     }
 
@@ -240,6 +242,22 @@ impl World {
         self.wait_for(&format!("`{message}` of {job}"), |line| {
             line["message"] == message && line["job"] == job
         })
+    }
+
+    /// Whether this message about this job is among the lines that came so far; those up to it are forgotten.
+    pub(crate) fn has_heard(&self, message: &str, job: &str) -> bool {
+        self.lines.try_iter().any(|line| line["message"] == message && line["job"] == job)
+    }
+
+    /// What `status` says now.
+    pub(crate) fn look(&self) -> Look {
+        self.inspector.look()
+    }
+
+    /// All clocks are off by so much from now on.
+    pub(crate) fn step_all_to(&self, offset_ms: i64) {
+        let clocks = self.servers.iter().map(Server::clock).chain(self.replicas.iter().map(Replica::clock));
+        clocks.for_each(|clock| clock.step_to(offset_ms));
     }
 
     /// Forgets the lines that came so far.
