@@ -131,8 +131,9 @@ kinds! {
     SetBack = "marks-set-back",
 }
 
-/// What is not done by itself.
-const NOT_IN_THE_MENU: &[Kind] = &[Kind::SetBack];
+/// What is not done by itself; and not yet, a store that goes back within its life while marks lie in the future, which a claim
+/// alone does not notice.
+const NOT_IN_THE_MENU: &[Kind] = &[Kind::SetBack, Kind::SwapDb, Kind::RestoreRecords];
 
 impl Kind {
     /// Those that storms do.

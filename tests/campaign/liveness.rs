@@ -42,8 +42,8 @@ pub(crate) fn patience_ms(job: &JobPlan) -> i64 {
 
 /// A job that does not run although it is due, and `status` says that nothing is wrong. Once for each time that it stands.
 fn unnoticed(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
-    // Only who paused it knows until when.
-    if job.name == PAUSED {
+    // Only who paused it knows until when; and nothing is said of a job that nobody asks about.
+    if job.name == PAUSED || !job.is_inspected() {
         return Vec::new();
     }
     let patience_ms = patience_ms(job);
