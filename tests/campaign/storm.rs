@@ -26,7 +26,7 @@ const CALM_MS: i64 = 30_000;
 const STORM_MS: i64 = 75_000;
 
 /// From one storm's beginning to the next one's.
-const PERIOD_MS: i64 = 200_000;
+const PERIOD_MS: i64 = 240_000;
 
 /// From one fault's beginning to the next one's.
 const GAPS_MS: (i64, i64) = (100, 400);
