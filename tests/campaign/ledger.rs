@@ -91,6 +91,9 @@ pub(crate) struct Ledger {
 /// How a pair of records that can never be in one store is reported.
 pub(crate) const CONTRADICTION: &str = "two records of a tick in one store";
 
+/// A history of as many entries may have lost its oldest ones to newer ones.
+const FULL: usize = 100;
+
 /// Further ahead is a tick only by a clock that is wrong by hours.
 const AHEAD_MS: i64 = 600_000;
 
@@ -121,6 +124,9 @@ impl Ledger {
             self.take_back(job, &present);
             self.contradictions.extend(contradictions(&present));
             self.entries.extend(present);
+            if !doomed.is_empty() {
+                self.latest.remove(*job);
+            }
         }
         Ok(())
     }
@@ -142,7 +148,8 @@ impl Ledger {
         let oldest = present.iter().map(Recorded::at).min();
         let is_taken_back = |entry: &&Recorded| {
             let is_gone = !present.iter().any(|it| it.id == entry.id);
-            entry.run.is_none() && is_gone && oldest.is_some_and(|oldest| oldest < entry.at())
+            let is_too_old = present.len() >= FULL && oldest > Some(entry.at());
+            entry.run.is_none() && is_gone && !is_too_old
         };
         if losses == self.losses_ms.len() {
             for entry in before.iter().filter(is_taken_back) {
