@@ -131,8 +131,8 @@ kinds! {
     SetBack = "marks-set-back",
 }
 
-/// What is not done by itself; and not yet, a store that goes back within its life while marks lie in the future, which a claim
-/// alone does not notice.
+/// What is not done by itself; and not yet, a store that goes back within its life: a claim notices it only where its caller knows
+/// more than the record, and no mark lies in the future. The script of it in `situations` is left out for the same reason.
 const NOT_IN_THE_MENU: &[Kind] = &[Kind::SetBack, Kind::SwapDb, Kind::RestoreRecords];
 
 impl Kind {
