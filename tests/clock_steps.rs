@@ -198,7 +198,7 @@ async fn plan_by(clock: &SteppedClock) {
 #[tokio::test]
 async fn a_store_whose_clock_is_slewed_is_told_of_by_each_heartbeat() {
     let folder = TempDir::new().expect("a folder for temporary files");
-    let (slewed, clock, stop) = (SteppedClock::faster_by(83_333), SteppedClock::new(), Stop::default());
+    let (slewed, clock, stop) = (SteppedClock::faster_by(83_333), SteppedClock::new(true), Stop::default());
     let events = Events::of(node());
     let mut heard = events.listen();
     let replica = replica_beside(folder.path(), &slewed, &clock, &events);

@@ -200,8 +200,8 @@ impl Driver {
         let spec = self.contests[&job].spec();
         // A run of this very replica proves that it lives by renewing; then the tick can be decided.
         let own = finding.awaits_proof(spec, tick).and_then(|holder| self.lines.get(&holder.run));
-        // One that has ended is asked for again as soon as that is recorded.
-        if let Some((_, line)) = own.filter(|(_, line)| !self.draining && !line.over.is_cancelled()) {
+        let may = |line: &Line| !line.over.is_cancelled() && line.may_prove(self.shop.clock.boot());
+        if let Some((_, line)) = own.filter(|(_, line)| !self.draining && may(line)) {
             self.errands.spawn(errand::prove(job.clone(), line.clone()));
         }
         // It need not wait for its renewal to learn that it gives way.

@@ -13,7 +13,6 @@ const ASKING: Duration = Duration::from_millis(500);
 /// Where things are.
 pub(crate) struct AskerPlan {
     pub(crate) folder: PathBuf,
-    pub(crate) jobs_toml: PathBuf,
     pub(crate) records: PathBuf,
     pub(crate) port: u16,
 }
@@ -25,7 +24,8 @@ impl Asker {
     pub(crate) fn ask(plan: &AskerPlan, job: &str) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
         command.args(["exec", "--lock", job, "--lease", "5s", "--wait", "18s", "--node", "asker"]);
-        command.arg("--config").arg(&plan.jobs_toml).arg("--state-dir").arg(plan.folder.join("asker"));
+        // Without the file, which tells how long the job's own lease is.
+        command.args(["--cluster", "campaign"]).arg("--state-dir").arg(plan.folder.join("asker"));
         command.args(["--store", &format!("redis://127.0.0.1:{}", plan.port), "--"]);
         command.arg(plan.folder.join("campaign_job")).arg(&plan.records).arg("1500");
         command.env(MARK, &plan.folder).stdin(Stdio::null()).stdout(Stdio::null());

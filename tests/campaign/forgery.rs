@@ -18,10 +18,13 @@ const EVERY: Duration = Duration::from_millis(500);
 const BURST: usize = 200;
 
 /// What somebody tells who wants jobs not to run.
-const LIES: [Lie; 4] = [Lie::Decided, Lie::LongLease, Lie::MarkAhead, Lie::GivenBack];
+pub(crate) const LIES: &[Lie] = &[Lie::Decided, Lie::LongLease, Lie::MarkAhead, Lie::GivenBack];
 
+/// What is published.
 #[derive(Debug, Clone, Copy)]
-enum Lie {
+pub(crate) enum Lie {
+    /// What is no hint, or one of another life.
+    Noise,
     /// The next tick is decided.
     Decided,
     /// The same, by one with a lease of thirty years.
@@ -36,19 +39,17 @@ enum Lie {
 pub(crate) struct Forger(Arc<AtomicBool>);
 
 impl Forger {
-    /// Begins. What looks true is told as of the server's present life.
-    pub(crate) fn begin(world: &mut World, looks_true: bool, dice: &mut Dice) -> Self {
+    /// Begins to tell these, of all jobs.
+    pub(crate) fn begin(world: &mut World, lies: &'static [Lie], mut dice: Dice) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
-        let (ends, mut dice) = (Arc::clone(&is_over), dice.clone());
+        let ends = Arc::clone(&is_over);
         let jobs: Vec<String> = world.jobs.iter().map(|job| job.name.clone()).collect();
         let opened = world.server().connect();
         std::thread::spawn(move || {
             let Ok(mut to) = opened else { return };
             let mut times = BURST;
             // A server that has gone has nobody to be told anything.
-            while !ends.load(Ordering::SeqCst)
-                && publish(&mut to, &jobs, times, looks_true, &mut dice).is_ok()
-            {
+            while !ends.load(Ordering::SeqCst) && publish(&mut to, (&jobs, times), lies, &mut dice).is_ok() {
                 times = 1;
                 pause(EVERY);
             }
@@ -65,9 +66,8 @@ impl Drop for Forger {
 
 fn publish(
     to: &mut redis::Connection,
-    jobs: &[String],
-    times: usize,
-    looks_true: bool,
+    (jobs, times): (&[String], usize),
+    lies: &[Lie],
     dice: &mut Dice,
 ) -> RedisResult<()> {
     let said: String = redis::cmd("INFO").arg("replication").query(to)?;
@@ -76,10 +76,11 @@ fn publish(
     let now_ms = seconds * 1_000 + micros / 1_000;
     for _ in 0..times {
         for job in jobs {
-            let lie = LIES[dice.below(LIES.len())];
+            let lie = lies[dice.below(lies.len())];
             let hint = format!("{era}\n{job}\n{}", lie.told(now_ms));
-            let _: i64 =
-                to.publish(CHANNEL, if looks_true { hint.into_bytes() } else { noise(&hint, dice) })?;
+            let is_noise = matches!(lie, Lie::Noise);
+            let message = if is_noise { noise(&hint, dice) } else { hint.into_bytes() };
+            let _: i64 = to.publish(CHANNEL, message)?;
         }
     }
     Ok(())
@@ -88,9 +89,10 @@ fn publish(
 impl Lie {
     /// The answer of a hint: its name, the store's time, the mark, the lease, the rerun, and by whom it was decided how.
     fn told(self, now_ms: i64) -> String {
-        let next = now_ms - now_ms.rem_euclid(1_000) + 1_000;
+        // As far ahead as what is news may be: the tick of the next second is among what is decided.
+        let (now_ms, next) = (now_ms + 900, now_ms + 1_090);
         let (mark, lease): (i64, i64) = match self {
-            Self::Decided => (next, 5_000),
+            Self::Noise | Self::Decided => (next, 5_000),
             Self::LongLease => (next, 1_000_000_000_000),
             Self::MarkAhead => (next + 315_360_000_000, 5_000),
             Self::GivenBack => return format!("abandoned\n{now_ms}\n{}\n5000\n\n\n\n", next - 10_000),

@@ -15,8 +15,8 @@ const GAPS_MS: (i64, i64) = (1_500, 4_000);
 /// How long it is paused.
 const PAUSE_MS: i64 = 4_000;
 
-/// A command that has not ended by then never will: each waits for the store, and for replicas, for some seconds.
-const LIMIT_MS: i64 = 60_000;
+/// No command takes longer: `trigger` waits for up to two of the longest leases until somebody takes its order.
+const LIMIT_MS: i64 = 150_000;
 
 /// What an operator does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

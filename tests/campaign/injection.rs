@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use crate::dice::Dice;
 use crate::fault::Kind;
-use crate::forgery::Forger;
+use crate::forgery::{Forger, LIES, Lie};
 use crate::keys::{self, Key, first_jobs};
 use crate::pause::pause;
 use crate::resp::Request;
@@ -69,7 +69,8 @@ pub(crate) fn begin(world: &mut World, kind: Kind, at: usize, dice: &mut Dice) -
             begun(format!("{target}, {mean:?}"), dice.between(12_000, 30_000), Undo::Quicken)
         }
         Kind::HintNoise | Kind::HintForged => {
-            let forger = Forger::begin(world, kind == Kind::HintForged, dice);
+            let lies = if kind == Kind::HintForged { LIES } else { &[Lie::Noise] };
+            let forger = Forger::begin(world, lies, dice.clone());
             begun("redis", dice.between(4_000, 10_000), Undo::Hush(forger))
         }
         Kind::ReplicaSlew | Kind::ServerSlew => wrong_clock::begin(world, kind, at, dice),

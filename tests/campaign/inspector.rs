@@ -1,7 +1,7 @@
 //! Asks `status --check` every second, as monitoring does, beside everything else; and looks for itself whether a mark lies
 //! in the future.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
@@ -45,6 +45,8 @@ impl Look {
 
 /// Somebody who looks until the value ends.
 pub(crate) struct Inspector {
+    jobs: Vec<String>,
+    file: PathBuf,
     port: Arc<AtomicU16>,
     is_over: Arc<AtomicBool>,
     looks: Arc<Mutex<Vec<Look>>>,
@@ -56,16 +58,21 @@ impl Inspector {
     pub(crate) fn start(jobs: Vec<String>, file: &Path, port: u16) -> Self {
         let (port, is_over) = (Arc::new(AtomicU16::new(port)), Arc::new(AtomicBool::new(false)));
         let looks = Arc::new(Mutex::new(Vec::new()));
-        let (at, ends, kept, file) =
-            (Arc::clone(&port), Arc::clone(&is_over), Arc::clone(&looks), file.to_owned());
+        let (at, ends, kept) = (Arc::clone(&port), Arc::clone(&is_over), Arc::clone(&looks));
+        let own = (jobs.clone(), file.to_owned());
         let looking = std::thread::spawn(move || {
             while !ends.load(Ordering::Relaxed) {
-                let look = look(&jobs, &file, at.load(Ordering::Relaxed));
+                let look = look(&own.0, &own.1, at.load(Ordering::Relaxed));
                 kept.lock().expect("no thread panics").push(look);
                 pause(EVERY);
             }
         });
-        Self { port, is_over, looks, looking: Some(looking) }
+        Self { jobs, file: file.to_owned(), port, is_over, looks, looking: Some(looking) }
+    }
+
+    /// One look more, now.
+    pub(crate) fn look(&self) -> Look {
+        look(&self.jobs, &self.file, self.port.load(Ordering::Relaxed))
     }
 
     /// The server is another one from now on.
@@ -96,7 +103,7 @@ impl Drop for Inspector {
 }
 
 /// One look.
-pub(crate) fn look(jobs: &[String], file: &Path, port: u16) -> Look {
+fn look(jobs: &[String], file: &Path, port: u16) -> Look {
     let begun_ms = now_ms();
     // What cannot be asked shows nothing.
     let ahead = marks_ahead(jobs, port).unwrap_or_default();

@@ -28,6 +28,9 @@ impl Policy {
     }
 }
 
+/// A job that comes as seldom as this shows for long how it fared in a storm.
+const SELDOM_MS: i64 = 30_000;
+
 /// One job.
 #[derive(Debug, Clone)]
 pub(crate) struct JobPlan {
@@ -54,6 +57,12 @@ impl JobPlan {
             manners: &[],
             policy: Policy::Plain,
         }
+    }
+
+    /// Whether `status` is asked about it. What comes seldom, or always fails, has a bad last outcome for long after a fault,
+    /// and would hide what else there is to say.
+    pub(crate) fn is_inspected(&self) -> bool {
+        !self.manners.contains(&"fails") && self.period_ms < SELDOM_MS
     }
 
     /// Its ticks in this span of time, both ends included.

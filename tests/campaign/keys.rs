@@ -79,7 +79,7 @@ fn delete(world: &mut World, keys: &[Key], dice: &mut Dice) -> Option<Begun> {
     world.delete(&names).then(|| begun(names.join(" "), 0, Undo::Nothing))?
 }
 
-/// Somebody whose lease is shorter asks for the lock that its holder renews least often; and then its record is deleted.
+/// The record of the job that its holder renews least often is deleted, and somebody whose lease is shorter asks for its lock.
 fn delete_while_asked(world: &mut World) -> Option<Begun> {
     let mut jobs = world.jobs.clone();
     jobs.sort_by_key(|job| -job.lease_ms);
@@ -89,8 +89,12 @@ fn delete_while_asked(world: &mut World) -> Option<Begun> {
         phase.as_deref() == Some("running")
     };
     let held = jobs.into_iter().map(|job| job.name).find(|name| is_held(name))?;
+    if !world.delete(&Key::State.names(std::slice::from_ref(&held))) {
+        return None;
+    }
+    // One who has seen the record knows how long its lease is.
     world.ask_for_the_lock(&held);
-    world.delete(&Key::State.names(std::slice::from_ref(&held))).then(|| begun(held, 0, Undo::Nothing))?
+    begun(held, 0, Undo::Nothing)
 }
 
 /// Something of another type has a key's name.

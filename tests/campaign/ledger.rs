@@ -54,6 +54,12 @@ impl Recorded {
         self.outcome != "unknown"
     }
 
+    /// Its place in the store: the milliseconds and the number of its name.
+    fn at(&self) -> (u64, u64) {
+        let (ms, number) = self.id.split_once('-').expect("the name of an entry");
+        (ms.parse().expect("milliseconds"), number.parse().expect("a number"))
+    }
+
     /// What tells it from all others of one store.
     fn name(&self) -> (String, String) {
         (self.job.clone(), self.id.clone())
@@ -78,10 +84,15 @@ pub(crate) struct Ledger {
     losses_ms: Vec<i64>,
     /// Entries of ticks that had not come when they were seen.
     ahead: BTreeSet<(String, String)>,
+    /// What each job's history had when it was last read, and how often a store had forgotten by then.
+    latest: BTreeMap<String, (usize, Vec<Recorded>)>,
 }
 
 /// How a pair of records that can never be in one store is reported.
 pub(crate) const CONTRADICTION: &str = "two records of a tick in one store";
+
+/// A history of as many entries may have lost its oldest ones to newer ones.
+const FULL: usize = 100;
 
 /// Further ahead is a tick only by a clock that is wrong by hours.
 const AHEAD_MS: i64 = 600_000;
@@ -110,8 +121,12 @@ impl Ledger {
                 rows.into_iter().map(|(id, fields)| recorded(job, id, &fields)).collect();
             let present = self.without_ahead(present);
             self.entries.retain(|entry| !present.iter().any(|newer| newer.replaces(entry, &present)));
+            self.take_back(job, &present);
             self.contradictions.extend(contradictions(&present));
             self.entries.extend(present);
+            if !doomed.is_empty() {
+                self.latest.remove(*job);
+            }
         }
         Ok(())
     }
@@ -123,6 +138,24 @@ impl Ledger {
             present.into_iter().partition(|it| it.tick_ms > latest || self.ahead.contains(&it.name()));
         self.ahead.extend(ahead.iter().map(Recorded::name));
         present
+    }
+
+    /// Forgets the entries that the store itself took back: ticks that did not run are open again where a clock that was ahead
+    /// had passed them. What goes by itself is older than all that stays, or went with the store's memory.
+    fn take_back(&mut self, job: &str, present: &[Recorded]) {
+        let latest = (self.losses_ms.len(), present.to_vec());
+        let Some((losses, before)) = self.latest.insert(job.to_owned(), latest) else { return };
+        let oldest = present.iter().map(Recorded::at).min();
+        let is_taken_back = |entry: &&Recorded| {
+            let is_gone = !present.iter().any(|it| it.id == entry.id);
+            let is_too_old = present.len() >= FULL && oldest > Some(entry.at());
+            entry.run.is_none() && is_gone && !is_too_old
+        };
+        if losses == self.losses_ms.len() {
+            for entry in before.iter().filter(is_taken_back) {
+                self.entries.remove(entry);
+            }
+        }
     }
 
     /// The store loses its memory about now.

@@ -15,14 +15,14 @@ const MORE_MS: i64 = 5_000;
 const LASTING_MS: i64 = 6_000;
 const ALARM_MS: i64 = 12_000;
 
+/// A store that has just lost everything knows of no tick, and is well for a moment: nobody is told for longer than this.
+const MISSED_MS: i64 = 3_000;
+
 /// Nothing is expected of a world that has just begun.
 const SETTLING_MS: i64 = 10_000;
 
 /// After the last fault, the last outcome of every job that had a bad one is a good one by then.
 const ALL_WELL_MS: i64 = 50_000;
-
-/// Whether nobody is told only counts once the last fault is over.
-const ONLY_AFTER_FAULTS: bool = true;
 
 /// Everything that is wrong with what people were told.
 pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
@@ -45,20 +45,20 @@ pub(crate) fn patience_ms(job: &JobPlan) -> i64 {
 
 /// A job that does not run although it is due, and `status` says that nothing is wrong. Once for each time that it stands.
 fn unnoticed(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
-    // Only who paused it knows until when.
-    if job.name == PAUSED {
+    // Only who paused it knows until when; and nothing is said of a job that nobody asks about.
+    if job.name == PAUSED || !job.is_inspected() {
         return Vec::new();
     }
     let patience_ms = patience_ms(job);
     let misses = |(since_ms, until_ms): (i64, i64)| {
         let is_due = |look: &&Look| look.begun_ms > since_ms + patience_ms && look.ended_ms < until_ms;
-        let is_excused = |look: &&Look| {
-            ONLY_AFTER_FAULTS && evidence.had_fault(look.begun_ms - patience_ms, look.ended_ms)
-                || evidence.was_held_up(look.begun_ms - patience_ms, look.ended_ms)
-        };
+        let is_excused = |look: &&Look| evidence.was_held_up(look.begun_ms - patience_ms, look.ended_ms);
         let looks = evidence.looks.iter().filter(|look| counts(evidence, look));
-        let mut told = looks.filter(|look| is_due(look) && look.is_well() && !is_excused(look));
-        let at_ms = told.next()?.begun_ms;
+        let due: Vec<&Look> = looks.filter(|look| is_due(look) && !is_excused(look)).collect();
+        let mut in_a_row = due.chunk_by(|one, next| one.is_well() && next.is_well());
+        let told = in_a_row
+            .find(|row| row[0].is_well() && row[row.len() - 1].ended_ms - row[0].begun_ms > MISSED_MS)?;
+        let at_ms = told[0].begun_ms;
         Some(Violation::Unnoticed { job: job.name.clone(), what: "it does not run".into(), since_ms, at_ms })
     };
     idle(evidence, runs).into_iter().filter_map(misses).collect()

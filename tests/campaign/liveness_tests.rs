@@ -31,12 +31,7 @@ fn a_job_that_stands_still_while_status_says_that_all_is_well_is_unnoticed() {
         stands_still(evidence, 0);
         evidence.faults.push(fault(Kind::ServerAhead, evidence));
     };
-    assert!(!found(meanwhile).contains(&"unnoticed"), "the fault is not over");
-    let before = |evidence: &mut Evidence| {
-        meanwhile(evidence);
-        evidence.faults[0].ended_ms = evidence.from_ms;
-    };
-    assert!(found(before).contains(&"unnoticed"), "a fault excuses nothing once it is over");
+    assert!(found(meanwhile).contains(&"unnoticed"), "a fault excuses nothing");
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod scripts;
 mod server;
 mod set_back;
 mod shim;
+mod situations;
 mod storm;
 mod switched_off;
 mod testimony;
@@ -60,7 +61,7 @@ const SHORT: Duration = Duration::from_secs(240);
 /// The seed of the short form: any other must do as well.
 const SEED: u64 = 1;
 
-/// In the long form every kind of fault, request and answer occurs; in the short one, all of fifty but so many.
+/// In the long form every kind of fault, request and answer occurs; in the short one, all but so many.
 const MAX_LACKING: usize = 8;
 
 /// Every answer must occur in the long form, but for the one that only a newer release can cause, and those to operators.
@@ -94,7 +95,7 @@ fn no_fault_makes_a_tick_run_twice_or_go_missing() {
     let outcome = campaign::run(seed, long.unwrap_or(SHORT));
     assert!(outcome.violations.is_empty(), "see above; again with CAMPAIGN_SEED={seed}");
     let (ticks, clear) = outcome.ticks();
-    assert!(clear * 10 >= ticks * 6, "only {clear} of {ticks} ticks had no fault near");
+    assert!(clear * 2 >= ticks, "only {clear} of {ticks} ticks had no fault near");
     let (lacking, most) = (lacking(&outcome), if long.is_some() { 0 } else { MAX_LACKING });
     assert!(lacking.len() <= most, "did not occur: {lacking:?}");
 }

@@ -14,7 +14,7 @@ use crate::trick::{Rule, Trick};
 use crate::world::{Setup, World, now_ms};
 
 /// The only job of most scripts.
-const JOB: &str = "job";
+pub(crate) const JOB: &str = "job";
 
 /// Nothing that a script waits for takes longer.
 const LIMIT: Duration = Duration::from_secs(30);

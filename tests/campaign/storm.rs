@@ -26,7 +26,7 @@ const CALM_MS: i64 = 30_000;
 const STORM_MS: i64 = 75_000;
 
 /// From one storm's beginning to the next one's.
-const PERIOD_MS: i64 = 200_000;
+const PERIOD_MS: i64 = 240_000;
 
 /// From one fault's beginning to the next one's.
 const GAPS_MS: (i64, i64) = (100, 400);
@@ -36,9 +36,6 @@ const GIVING_BACK_MS: i64 = 5_000;
 
 /// After a replica was away for a while, it has heard from the store again this long after.
 const RECOVERY_MS: i64 = 2_000;
-
-/// After a loss of memory every record is open again this long after.
-const REOPENING_MS: i64 = 4_000;
 
 /// A step of a clock has become known this long after.
 const CLOCK_NEWS_MS: i64 = 1_500;
@@ -60,8 +57,6 @@ pub(crate) struct Storm<'a> {
     /// Until when each replica, and the server, has its fault.
     busy_until_ms: Vec<i64>,
     server_busy_until_ms: i64,
-    /// Until when a store that forgot is opened anew: by its clock, which is not stepped ahead meanwhile.
-    reopened_ms: i64,
     /// Until when a clock is wrong: by the design, where both the store's and a replica's are ahead, ticks come early.
     clock_wrong_until_ms: i64,
     /// Until when each replica does not hear from the store.
@@ -83,7 +78,6 @@ impl<'a> Storm<'a> {
             faults: Vec::new(),
             busy_until_ms: none.clone(),
             server_busy_until_ms: 0,
-            reopened_ms: 0,
             clock_wrong_until_ms: 0,
             away_until_ms: none,
         }
@@ -123,14 +117,12 @@ impl<'a> Storm<'a> {
     }
 
     /// Every kind once. Answers are dropped twice: first of all, when locks are being granted and nothing forgets them. What
-    /// lasts long begins next: messages are held twice, and come when all is calm again. A store whose clock was ahead is
-    /// not made to forget for as long as it was, so that goes last.
+    /// lasts long begins next: messages are held twice, and come when all is calm again.
     fn new_deck(&mut self) -> VecDeque<Kind> {
-        let is_placed = |kind: &Kind| matches!(kind, Kind::Hold | Kind::StopReplica | Kind::ServerAhead);
+        let is_placed = |kind: &Kind| matches!(kind, Kind::Hold | Kind::StopReplica);
         let mut deck = VecDeque::from([Kind::DropReply, Kind::Hold, Kind::StopReplica, Kind::Hold]);
         let all: Vec<Kind> = Kind::menu().collect();
         deck.extend(self.dice.shuffled(&all).into_iter().filter(|kind| !is_placed(kind)));
-        deck.push_back(Kind::ServerAhead);
         deck
     }
 
@@ -160,9 +152,7 @@ impl<'a> Storm<'a> {
         for _ in 0..self.deck.len() {
             let kind = self.deck.pop_front()?;
             let at = self.dice.below(self.world.replicas.len());
-            if kind == Kind::ServerAhead && self.deck.iter().any(|kind| kind.is_of_server())
-                || !self.may(kind, at, now)
-            {
+            if !self.may(kind, at, now) {
                 self.deck.push_back(kind);
                 continue;
             }
@@ -187,9 +177,6 @@ impl<'a> Storm<'a> {
         } else if !kind.is_aside() {
             self.busy_until_ms[at] = ended_ms;
         }
-        if kind.loses_memory() {
-            self.reopened_ms = ended_ms + REOPENING_MS;
-        }
         if kind.steps_a_clock() && !kind.is_aside() {
             self.clock_wrong_until_ms = ended_ms + CLOCK_NEWS_MS;
         }
@@ -207,10 +194,8 @@ impl<'a> Storm<'a> {
             _ if kind.is_of_server() => self.server_busy_until_ms <= now,
             _ => self.busy_until_ms[at].max(self.away_until_ms[at]) <= now,
         };
-        let may_step = kind != Kind::ServerAhead || self.reopened_ms <= now;
         is_free
             && somebody_stays
-            && may_step
             && !(kind.steps_a_clock() && !kind.is_aside() && self.clock_wrong_until_ms > now)
     }
 }

@@ -5,25 +5,22 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
 use serde_json::Value;
 use solocron::clock::{Clock, SystemClock};
 use tempfile::TempDir;
 
 use crate::asker::{Asker, AskerPlan};
 use crate::c_program::compile;
-use crate::evidence::Evidence;
-use crate::inspector::Inspector;
+use crate::inspector::{Inspector, Look};
 use crate::jobs::{JobPlan, jobs_toml};
 use crate::ledger::Ledger;
-use crate::pause::pause;
-use crate::processes;
 use crate::proxy::Proxy;
 use crate::replica::{Replica, ReplicaPlan};
 use crate::server::Server;
 use crate::shim::ShimClock;
 use crate::watchman::Watchman;
-use crate::{renewals, testimony};
+
+mod ending;
 
 /// No single thing that is waited for takes longer than this, however busy the machine.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -31,17 +28,11 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// The replicas' file.
 const JOBS: &str = "jobs.toml";
 
-/// What ends by itself when a replica drains is gone after this long.
-const LAST_GASP: Duration = Duration::from_secs(5);
-
 /// What was read of a store in no longer than this is what it has.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// And so often a store that is busy with something else is read before it is made to forget all the same.
 const READINGS: usize = 5;
-
-/// A job that comes as seldom as this shows for long how it fared in a storm.
-const SELDOM_MS: i64 = 30_000;
 
 /// How a world is made up.
 #[derive(Debug, Clone, Default)]
@@ -50,6 +41,8 @@ pub(crate) struct Setup {
     pub(crate) replicas: usize,
     /// A protection that all replicas do without.
     pub(crate) off: Option<&'static str>,
+    /// By how much all clocks are wrong when everything starts.
+    pub(crate) ahead_ms: i64,
     /// Other jobs for one of the replicas.
     pub(crate) other_jobs: Option<(usize, Vec<JobPlan>)>,
 }
@@ -82,7 +75,11 @@ impl World {
         let folder = TempDir::new().expect("a folder for temporary files");
         let path = folder.path().to_owned();
         let shim = ShimClock::library(&path);
-        let clock = |name: &str| ShimClock::new(&path, name, &shim);
+        let clock = |name: &str| {
+            let clock = ShimClock::new(&path, name, &shim);
+            clock.step_to(setup.ahead_ms);
+            clock
+        };
         let servers = ["redis-a", "redis-b"].map(|name| Server::start(clock(name)));
         let link = Proxy::between_servers(servers[0].port());
         servers[1].follow(link.port());
@@ -169,21 +166,9 @@ impl World {
 
     /// Somebody with the shortest lease waits for a job's lock, to run it by hand.
     pub(crate) fn ask_for_the_lock(&mut self, job: &str) {
-        let plan = AskerPlan {
-            folder: self.path.clone(),
-            jobs_toml: self.jobs_toml(),
-            records: records(&self.path),
-            port: self.server().port(),
-        };
+        let plan =
+            AskerPlan { folder: self.path.clone(), records: records(&self.path), port: self.server().port() };
         self.askers.push(Asker::ask(&plan, job));
-    }
-
-    /// For the last time.
-    fn collect_at_last(&mut self) {
-        let deadline = SystemClock.boot().plus(DEADLINE);
-        while let Err(error) = self.try_to_collect() {
-            assert!(SystemClock.boot() < deadline, "the store cannot be asked what it recorded: {error}");
-        }
     }
 
     /// The store is about to forget: what it has by now must be read before.
@@ -242,78 +227,25 @@ impl World {
         })
     }
 
+    /// Whether this message about this job is among the lines that came so far; those up to it are forgotten.
+    pub(crate) fn has_heard(&self, message: &str, job: &str) -> bool {
+        self.lines.try_iter().any(|line| line["message"] == message && line["job"] == job)
+    }
+
+    /// What `status` says now.
+    pub(crate) fn look(&self) -> Look {
+        self.inspector.look()
+    }
+
+    /// All clocks are off by so much from now on.
+    pub(crate) fn step_all_to(&self, offset_ms: i64) {
+        let clocks = self.servers.iter().map(Server::clock).chain(self.replicas.iter().map(Replica::clock));
+        clocks.for_each(|clock| clock.step_to(offset_ms));
+    }
+
     /// Forgets the lines that came so far.
     pub(crate) fn skip_lines(&self) {
         while self.lines.try_recv().is_ok() {}
-    }
-
-    /// Ends everything, and gathers what can be known of it. A replica that was not killed must have ended well.
-    pub(crate) fn finish(mut self) -> (Evidence, Option<TempDir>) {
-        let to_ms = now_ms();
-        let looks = self.inspector.end();
-        let told: String = looks.iter().map(|look| format!("{look:?}\n")).collect();
-        std::fs::write(self.path.join("looks"), told).expect("a writable folder");
-        let mut troubles = Vec::new();
-        self.askers.clear();
-        for replica in &mut self.replicas {
-            if replica.has_ended() {
-                troubles.push(format!("{} ended although nobody killed it", replica.node()));
-            }
-            replica.signal(Signal::SIGTERM);
-        }
-        for replica in &mut self.replicas {
-            if !replica.wait() {
-                troubles.push(format!("{} did not end well", replica.node()));
-            }
-        }
-        self.collect_at_last();
-        troubles.extend(self.left_behind());
-        troubles.extend(self.ledger.contradictions().cloned());
-        let mut replies = std::collections::BTreeMap::new();
-        for (name, count) in self.proxies.iter().flat_map(|proxy| proxy.counts()) {
-            *replies.entry(name).or_default() += count;
-        }
-        let evidence = Evidence {
-            jobs: self.jobs.clone(),
-            runs: testimony::read(&records(&self.path)),
-            renewals: renewals::read(&self.path),
-            entries: self.ledger.entries(),
-            losses_ms: self.ledger.losses().to_vec(),
-            held_up_ms: self.watchman.end(),
-            troubles,
-            replies,
-            looks,
-            faults: Vec::new(),
-            pauses_ms: Vec::new(),
-            hands: std::collections::BTreeMap::new(),
-            from_ms: self.begun_ms,
-            to_ms,
-        };
-        (evidence, self.folder.take())
-    }
-
-    /// Processes that did not end with their replicas.
-    fn left_behind(&self) -> Vec<String> {
-        let deadline = SystemClock.boot().plus(LAST_GASP);
-        loop {
-            let left = processes::of_campaign(&self.path);
-            let left: Vec<_> = left.iter().filter(|process| !process.name.starts_with("redis")).collect();
-            if left.is_empty() || SystemClock.boot() > deadline {
-                return left.iter().map(|process| format!("left behind: {process:?}")).collect();
-            }
-            pause(Duration::from_millis(50));
-        }
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        self.askers.clear();
-        self.replicas.iter_mut().for_each(Replica::kill);
-        processes::kill_all(&self.path);
-        if let Some(folder) = self.folder.take().filter(|_| std::thread::panicking()) {
-            println!("kept in: {}", folder.keep().display());
-        }
     }
 }
 
@@ -326,10 +258,9 @@ fn records(folder: &Path) -> PathBuf {
     folder.join("records")
 }
 
-/// Somebody looks at all jobs but those whose last outcome is bad for long after a fault, or always.
+/// Somebody looks at the jobs that `status` is asked about.
 fn inspect(folder: &Path, jobs: &[JobPlan], port: u16) -> Inspector {
-    let recovers = |job: &&JobPlan| !job.manners.contains(&"fails") && job.period_ms < SELDOM_MS;
-    let jobs: Vec<JobPlan> = jobs.iter().filter(recovers).cloned().collect();
+    let jobs: Vec<JobPlan> = jobs.iter().filter(|job| job.is_inspected()).cloned().collect();
     let file = write_jobs(folder, "inspected.toml", &jobs, 0);
     Inspector::start(jobs.into_iter().map(|job| job.name).collect(), &file, port)
 }
