@@ -75,6 +75,7 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     draft.reopen();
     let (now, front) = (draft.server.now, draft.front);
     let record = draft.record_mut();
+    record.recall_since(open.caller.seen, &open.sched, Some(open.since));
     let former = record.since;
     record.reschedule(&open.sched, open.since.min(now), now);
     passed::record_dropped(&mut draft, open, former);

@@ -126,6 +126,7 @@ impl History {
             22 => {
                 kept.returned = self.near(now);
                 kept.floor = Fence(self.near(now).0);
+                kept.made = if self.one_in(2) { kept.mark } else { self.near(now) };
             }
             _ => return false,
         }

@@ -2,6 +2,7 @@
 //! redis-server, and jobs that go on until somebody ends them.
 
 mod copies;
+mod deleted;
 mod leases;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]

@@ -58,6 +58,7 @@ if ahead_to and (ahead_to <= front or ahead_to > record.returned) then
   if record.mark ~= mark or record.leaps ~= leaps then changed = true end
 end
 reopen()
+recall_since(optional(ARGV[4]), ARGV[5], number(ARGV[6]))
 local former = record.since
 reschedule(ARGV[5], math.min(number(ARGV[6]), now))
 
