@@ -103,6 +103,7 @@ async fn replicas_that_drain_take_no_ticks() {
                 full: false,
                 ahead_ms: None,
                 stages: Vec::new(),
+                told: None,
             })
             .await;
     }

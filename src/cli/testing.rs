@@ -236,6 +236,7 @@ impl Bench {
             full: false,
             ahead_ms: None,
             stages: vec![StageTimes { stage: "late".into(), p50_us: 2_100, p99_us: 15_900 }],
+            told: None,
         })
         .await;
     }

@@ -83,19 +83,8 @@ impl Driver {
     /// A replica that has not begun.
     pub(super) fn build(replica: Replica) -> Self {
         let (life, file) = (RunId::new(), replica.file.clone());
-        let beat = Beat {
-            node: replica.node.clone(),
-            life,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            file: replica.file,
-            started: replica.clock.utc(),
-            draining: false,
-            running: Vec::new(),
-            labels: replica.labels.clone(),
-            full: false,
-            ahead_ms: None,
-            stages: Vec::new(),
-        };
+        let beat = Beat::of(replica.node.clone(), life, replica.file, replica.clock.utc());
+        let beat = Beat { labels: replica.labels.clone(), ..beat };
         let mut agenda = Agenda::default();
         agenda.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
         let begun = replica.clock.boot();

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::job::UtcMillis;
 use crate::lease::BootInstant;
-use crate::store::{Beat, Pulse, Store, StoreError};
+use crate::store::{Beat, Pulse, Store, StoreError, Told};
 
 use super::driver::Driver;
 
@@ -50,15 +50,19 @@ impl Heartbeat {
         let _ = self.store.ready().await;
         let mut ticks = interval(BEAT_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut told = None;
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 _ = ticks.tick() => {}
                 () = self.now.notified() => {}
             }
-            let beat = self.beat.borrow().clone();
+            let beat = Beat { told: told.clone(), ..self.beat.borrow().clone() };
             let sent = self.clock.boot();
             let result = self.store.pulse(Some(&beat)).await;
+            if let Ok(Pulse { now, era, marker: Some(marker), .. }) = &result {
+                told = Some(Told { at: *now, era: era.clone(), marker: marker.clone() });
+            }
             let (received, wall) = (self.clock.boot(), self.clock.utc());
             if self.exchanges.send(Exchange { sent, received, wall, result }).await.is_err() {
                 return;

@@ -35,6 +35,7 @@ pub(in crate::replica) fn peer(node: &str, at: i64) -> Peer {
         full: false,
         ahead_ms: None,
         stages: Vec::new(),
+        told: None,
     };
     Peer { at: UtcMillis(at), beat }
 }

@@ -10,6 +10,7 @@ mod process;
 #[path = "../support/redis_server.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis_server;
+mod rollback;
 mod stage;
 mod told;
 

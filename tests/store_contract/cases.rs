@@ -214,6 +214,7 @@ pub(crate) fn beat(name: &str) -> Beat {
         full: true,
         ahead_ms: Some(-700),
         stages: vec![StageTimes { stage: "late".into(), p50_us: 2_000, p99_us: 15_000 }],
+        told: None,
     }
 }
 
