@@ -104,6 +104,7 @@ async fn replicas_that_drain_take_no_ticks() {
                 ahead_ms: None,
                 slewed: None,
                 stages: Vec::new(),
+                told: None,
             })
             .await;
     }

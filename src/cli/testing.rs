@@ -159,18 +159,7 @@ impl Bench {
     pub(crate) async fn open(&self, job: &str) {
         let (caller, spec) = (self.caller("n1").await, self.spec(job));
         let (sched, lease) = (self.sched(job), spec.lease);
-        let open = Open {
-            caller,
-            sched,
-            since: UtcMillis(0),
-            wall: UtcMillis(0),
-            ahead: None,
-            lease,
-            known: false,
-            earlier: UtcMillis(0),
-            dropped: None,
-            pausing: None,
-        };
+        let open = Open { sched, ..Open::by_guest(caller, lease, UtcMillis(0)) };
         let answer = self.submit(job, Request::Open(open)).await;
         assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     }
@@ -248,6 +237,7 @@ impl Bench {
             ahead_ms: None,
             slewed: None,
             stages: vec![StageTimes { stage: "late".into(), p50_us: 2_100, p99_us: 15_900 }],
+            told: None,
         })
         .await;
     }

@@ -25,7 +25,7 @@ pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
         return draft.answer(answer);
     }
     draft.reopen();
-    draft.record_mut().learn_schedule(&claim.sched);
+    passed::learn_schedule(draft.record_mut(), claim);
     // Rule 8. Ahead of its instant a tick is granted, or nothing is decided of it yet.
     let early = Answer::Early { wait: claim.tick.instant().since(now) };
     if bid.is_ahead && claim.tick.instant() > now.plus(EARLY_TOLERANCE) {

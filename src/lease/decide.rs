@@ -6,7 +6,9 @@ use std::time::Duration;
 use crate::job::UtcMillis;
 
 use super::draft::{Decision, Draft};
-use super::{Answer, Open, Record, Request, SCHEMA, ScheduleHash, Server, claim, hold, operate, passed};
+use super::{
+    Answer, Caller, Open, Record, Request, SCHEMA, ScheduleHash, Server, claim, hold, operate, passed,
+};
 
 /// A job that nobody has ever known waits only this long: its peers' heartbeats come every second.
 pub(super) const FIRST_WAIT: Duration = Duration::from_secs(2);
@@ -29,6 +31,25 @@ pub fn decide(record: Option<&Record>, request: &Request, server: &Server) -> De
     }
 }
 
+impl Open {
+    /// By one who wants the lock alone, and has no say in when the job runs.
+    pub fn by_guest(caller: Caller, lease: Duration, wall: UtcMillis) -> Self {
+        Self {
+            caller,
+            sched: ScheduleHash::default(),
+            since: UtcMillis(0),
+            wall,
+            ahead: None,
+            lease,
+            agreed: false,
+            known: false,
+            earlier: UtcMillis(0),
+            dropped: None,
+            pausing: None,
+        }
+    }
+}
+
 fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     if draft.server.era != open.caller.era {
         return draft.new_era();
@@ -45,13 +66,16 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     }
     draft.adopt_era(&open.caller, open.earlier, open.lease);
     draft.fall_back(&open.caller, open.lease);
+    draft.wait_for_remembered(open);
     draft.recall(open);
+    draft.forget_longer(open);
     if let Some(ahead) = open.ahead {
         draft.recall_ahead(ahead);
     }
     draft.reopen();
     let (now, front) = (draft.server.now, draft.front);
     let record = draft.record_mut();
+    record.recall_since(open.caller.seen, &open.sched, Some(open.since));
     let former = record.since;
     record.reschedule(&open.sched, open.since.min(now), now);
     passed::record_dropped(&mut draft, open, former);

@@ -119,6 +119,7 @@ impl<'a> Draft<'a> {
         if let Some(seen) = caller.seen.filter(|seen| *seen > now.plus(EARLY_TOLERANCE)) {
             record.leaps.except(UtcMillis(seen.0 - 1), seen);
         }
+        record.made = record.mark;
         record.until = self.leased_from(heard).plus(wait);
         record.lease = wait;
         record.lost = caller.seen.filter(|seen| *seen < record.mark);
@@ -172,7 +173,7 @@ impl<'a> Draft<'a> {
     /// seen them, and nothing was decided since.
     pub(super) fn recall_lost(&mut self, caller: &Caller) {
         let record = self.record_mut();
-        if record.run.is_none() {
+        if record.is_as_made() {
             record.lost = record.lost.or(caller.seen.filter(|seen| *seen < record.mark));
         }
     }

@@ -70,7 +70,7 @@ impl Phase {
 
 impl Record {
     /// The record as stored, in the order the Redis scripts know it by.
-    pub fn to_fields(&self) -> [(&'static str, String); 35] {
+    pub fn to_fields(&self) -> [(&'static str, String); 36] {
         [
             ("schema", self.schema.to_string()),
             ("fence", self.fence.0.to_string()),
@@ -107,6 +107,7 @@ impl Record {
             ("leaps", self.leaps.to_string()),
             ("returned", self.returned.0.to_string()),
             ("floor", self.floor.0.to_string()),
+            ("made", self.made.0.to_string()),
         ]
     }
 
@@ -157,6 +158,7 @@ impl Record {
             leaps: optional(fields, "leaps")?.unwrap_or_default(),
             returned: instant(fields, "returned")?.unwrap_or_default(),
             floor: Fence(optional(fields, "floor")?.unwrap_or_default()),
+            made: instant(fields, "made")?.unwrap_or_default(),
         })
     }
 }

@@ -39,6 +39,7 @@ fn full_record() -> Record {
         leaps: "100-200 300-400!".parse().expect("leaps"),
         returned: UtcMillis(950),
         floor: Fence(9),
+        made: UtcMillis(600),
         ..Record::empty(Era("e1".into()))
     }
 }

@@ -213,7 +213,7 @@ fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
         record.pass_unrecorded_to(decided_up_to(holding), now);
         Record { lost: None, ..record }
     });
-    if record.run.is_none() {
+    if record.is_as_made() {
         // Opened by one who had not seen the ticks before; the holder had, up to its own.
         record.lost = record.lost.or(Some(decided_up_to(holding)).filter(|told| *told < record.mark));
     }

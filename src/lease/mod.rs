@@ -13,6 +13,7 @@ mod entry;
 mod fields;
 mod hold;
 mod leaps;
+mod longest;
 mod marks;
 mod operate;
 mod passed;

@@ -14,6 +14,12 @@ pub(super) fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
     record.sched = claim.sched.clone();
 }
 
+/// A record without a schedule has that of the first claim; and that holds from when somebody has scheduled the job so.
+pub(super) fn learn_schedule(record: &mut Record, claim: &Claim) {
+    record.learn_schedule(&claim.sched);
+    record.recall_since(claim.caller.seen, &claim.sched, claim.gap.map(|gap| gap.after));
+}
+
 /// Records the claimed tick, if the mark was raised past it when the store forgot; `None` if it was decided.
 pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdict> {
     let now = draft.server.now;
@@ -22,7 +28,7 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     let after = lost.filter(|lost| *lost < claim.tick.instant() && record.tick != Some(claim.tick))?;
     let after = Some(after).filter(|_| record.is_under(&claim.sched));
     // Of a record that was never granted it stays known up to where ticks were told of.
-    record.lost = Some(claim.tick.instant()).filter(|tick| *tick < record.mark || record.run.is_none());
+    record.lost = Some(claim.tick.instant()).filter(|tick| *tick < record.mark || record.is_as_made());
     let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
     let entry = Entry::without_run(claim.tick, Cause::Schedule, verdict, now);
     draft.entries.push(Entry { after, ..entry });

@@ -70,6 +70,8 @@ pub struct Record {
     pub fence: Fence,
     /// The newest decided instant: ticks at or below it start nothing any more, but those in a leap that is open again.
     pub mark: UtcMillis,
+    /// The mark that the record was made with, if by one who may not have known from where on ticks were forgotten.
+    pub made: UtcMillis,
     /// Ticks below the mark that it passed without deciding them one by one.
     pub leaps: Leaps,
     /// The newest tick that was decided, and is open again: its lock was given back, or an operator set the mark back.
@@ -142,6 +144,7 @@ impl Record {
             schema: SCHEMA,
             fence: Fence(0),
             mark: UtcMillis(0),
+            made: UtcMillis(0),
             leaps: Leaps::default(),
             returned: UtcMillis(0),
             floor: Fence(0),
@@ -212,6 +215,25 @@ impl Record {
         if self.sched == ScheduleHash::default() {
             self.sched = sched.clone();
         }
+    }
+
+    /// Who knew the job before the record was made, by marks below the one that it was made with, has scheduled it `from` then
+    /// on, and not only since whoever came first.
+    pub(super) fn recall_since(
+        &mut self,
+        seen: Option<UtcMillis>,
+        sched: &ScheduleHash,
+        from: Option<UtcMillis>,
+    ) {
+        let seen = seen.filter(|seen| *seen < self.made && self.mark == self.made && self.sched == *sched);
+        if let (Some(seen), Some(from)) = (seen, from) {
+            self.since = self.since.min(from.max(seen));
+        }
+    }
+
+    /// Whether no tick was decided since the record was made.
+    pub(super) fn is_as_made(&self) -> bool {
+        self.run.is_none() || self.mark == self.made
     }
 
     /// Whether the schedule is the one of the record, as far as that knows one.

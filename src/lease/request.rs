@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{Cause, Fence, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 
-use super::{Era, LeaseInstant, Operate, Pace, Pausing, Protection, ScheduleHash};
+use super::{Era, LeaseInstant, Operate, Pace, Pausing, ScheduleHash};
 
 /// What the store knows at the moment of deciding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -52,16 +52,6 @@ pub struct Caller {
     pub leapt: Option<UtcMillis>,
 }
 
-impl Caller {
-    /// The longest lease that anybody may hold, as far as the request, the record and the replica's memory tell.
-    pub(super) fn longest_lease(&self, requested: Duration, recorded: Duration) -> Duration {
-        if !Protection::LargestLease.is_on() {
-            return requested;
-        }
-        requested.max(recorded).max(self.largest_lease)
-    }
-}
-
 /// A request about one job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Request {
@@ -98,6 +88,8 @@ pub struct Open {
     pub ahead: Option<Ahead>,
     /// The job's lease.
     pub lease: Duration,
+    /// Whether all replicas that the caller hears of have had its file for a while: none takes a longer lease any more.
+    pub agreed: bool,
     /// Whether the cluster's roster or this process has ever known the job.
     pub known: bool,
     /// The latest store time that the replica heard in any earlier era, or before it was forgotten; 0 if none. Unlike the

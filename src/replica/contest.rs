@@ -16,12 +16,14 @@ use super::standing::Standing;
 mod ahead;
 mod at_hand;
 mod cut_short;
+mod leases;
 mod marks;
 mod overhearing;
 mod revising;
 
 pub(super) use ahead::asked_ahead;
 use cut_short::RerunLeft;
+use leases::Leases;
 use marks::is_done;
 use overhearing::Hearsay;
 use revising::up_to_date;
@@ -50,8 +52,8 @@ pub struct Contest {
     pub(super) answered: UtcMillis,
     /// The ticks that a clock which was ahead has decided, as the record told when it was opened.
     pub(super) ahead: Option<Ahead>,
-    /// The largest lease of the job that was seen: here, or in an answer about another replica's.
-    pub(super) largest_lease: Duration,
+    /// Which of its leases may be held.
+    leases: Leases,
     /// Whether heartbeats have told of a run of the job: then it is none that nobody knows.
     pub(super) is_known: bool,
     opening: Opening,
@@ -81,7 +83,7 @@ impl Contest {
     /// A job of a replica that starts at `begun`: its record is not open yet. One that is not enabled is only told of.
     pub fn new(spec: Arc<JobSpec>, begun: BootInstant) -> Self {
         Self {
-            largest_lease: spec.lease,
+            leases: Leases::of(spec.lease),
             standing: Standing::default(),
             decided: UtcMillis(0),
             unbroken: UtcMillis(0),
@@ -111,11 +113,6 @@ impl Contest {
     /// Whether the job's record still has to be opened.
     pub fn is_unopened(&self) -> bool {
         !self.opening.is_open()
-    }
-
-    /// The store lives another life, or forgot: the record has to be opened before the next claim.
-    pub fn close(&mut self) {
-        self.opening.set(false);
     }
 
     /// Whether it is worth another complaint that nothing can be claimed.

@@ -23,7 +23,7 @@ use super::contest::Contest;
 use super::due::Dues;
 use super::errand::{self, Done};
 use super::event::Event;
-use super::heartbeat::{self, Exchange, Heartbeat};
+use super::heartbeat::{Exchange, Heartbeat};
 use super::inspection::Inspection;
 use super::keeper::Kept;
 use super::line::Line;
@@ -83,7 +83,8 @@ impl Driver {
     /// A replica that has not begun.
     pub(super) fn build(replica: Replica) -> Self {
         let (life, file) = (RunId::new(), replica.file.clone());
-        let beat = heartbeat::first(&replica, life);
+        let beat = Beat::of(replica.node.clone(), life, replica.file, replica.clock.utc());
+        let beat = Beat { labels: replica.labels.clone(), ..beat };
         let mut agenda = Agenda::default();
         agenda.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
         let begun = replica.clock.boot();

@@ -9,12 +9,11 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
-use crate::job::{RunId, UtcMillis};
+use crate::job::UtcMillis;
 use crate::lease::BootInstant;
-use crate::store::{Beat, Pulse, Store, StoreError};
+use crate::store::{Beat, Pulse, Store, StoreError, Told};
 
 use super::driver::Driver;
-use super::member::Replica;
 
 /// A replica is heard from this often.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
@@ -51,38 +50,24 @@ impl Heartbeat {
         let _ = self.store.ready().await;
         let mut ticks = interval(BEAT_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut told = None;
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 _ = ticks.tick() => {}
                 () = self.now.notified() => {}
             }
-            let beat = self.beat.borrow().clone();
+            let beat = Beat { told: told.clone(), ..self.beat.borrow().clone() };
             let sent = self.clock.boot();
             let result = self.store.pulse(Some(&beat)).await;
+            if let Ok(Pulse { now, era, marker: Some(marker), .. }) = &result {
+                told = Some(Told { at: *now, era: era.clone(), marker: marker.clone() });
+            }
             let (received, wall) = (self.clock.boot(), self.clock.utc());
             if self.exchanges.send(Exchange { sent, received, wall, result }).await.is_err() {
                 return;
             }
         }
-    }
-}
-
-/// What a replica says of itself first, in this life.
-pub(super) fn first(replica: &Replica, life: RunId) -> Beat {
-    Beat {
-        node: replica.node.clone(),
-        life,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        file: replica.file.clone(),
-        started: replica.clock.utc(),
-        draining: false,
-        running: Vec::new(),
-        labels: replica.labels.clone(),
-        full: false,
-        ahead_ms: None,
-        slewed: None,
-        stages: Vec::new(),
     }
 }
 

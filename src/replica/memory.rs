@@ -213,13 +213,18 @@ impl Memory {
         self.heard
     }
 
+    /// For how long the store's clock has been watched to run steadily.
+    pub fn calm(&self, now: BootInstant) -> Duration {
+        if self.is_unwatched(now) { Duration::ZERO } else { now.since(self.steady.since) }
+    }
+
     /// What goes along with a request sent now.
     pub fn caller(&self, node: &NodeName, now: BootInstant, job: Known) -> Caller {
         Caller {
             node: node.clone(),
             expect: self.store_time(now),
             era: self.era.clone(),
-            calm: if self.is_unwatched(now) { Duration::ZERO } else { now.since(self.steady.since) },
+            calm: self.calm(now),
             heard: self.heard,
             largest_lease: job.largest_lease,
             seen: job.mark,

@@ -9,6 +9,7 @@ use crate::store::Peer;
 use super::action::{Doubt, Won};
 use super::driver::Driver;
 use super::errand;
+use super::roster::LIVE_FOR;
 
 impl Driver {
     /// Whether a run of the job goes on here.
@@ -34,11 +35,16 @@ impl Driver {
         }
     }
 
-    /// Others run these jobs, and hold their locks for so long: should a record be missing, that is how long it waits.
+    /// Others run these jobs, and hold their locks for so long: should a record be missing, that is how long it waits. What a
+    /// silent replica ran is over after its lease.
     pub(super) fn hear_of_runs(&mut self, peers: &[Peer]) {
-        for run in peers.iter().flat_map(|peer| &peer.beat.running) {
+        let now = self.shop.store_time();
+        for (peer, run) in peers.iter().flat_map(|peer| peer.beat.running.iter().map(move |run| (peer, run)))
+        {
+            let lease = Duration::from_millis(run.lease_ms);
+            let is_held = now.since(peer.at) <= lease + LIVE_FOR;
             if let Some(contest) = self.contests.get_mut(&run.job) {
-                contest.saw(Some(Duration::from_millis(run.lease_ms)));
+                contest.saw(Some(lease).filter(|_| is_held));
                 contest.is_known = true;
             }
         }

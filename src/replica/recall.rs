@@ -66,10 +66,16 @@ impl Driver {
         let memory = self.shop.memory.borrow().clone();
         let Some(memory) = memory else { return };
         let (now, wall) = (self.shop.clock.boot(), self.shop.clock.utc());
+        let (have_agreed, calm) = (self.watch.files.have_agreed(now), memory.calm(now));
         let mut opens = Vec::new();
-        for (job, contest) in &self.contests {
-            if !contest.is_unopened() || self.is_busy(job) {
+        for (job, contest) in &mut self.contests {
+            let agreed = have_agreed && !contest.is_unopened() && contest.may_forget_lease(calm, now);
+            let is_busy = self.opening.contains_key(job) || self.past.awaited.contains_key(job);
+            if is_busy || !agreed && !contest.is_unopened() {
                 continue;
+            }
+            if agreed {
+                contest.ask_for_lease(now);
             }
             let caller = memory.caller(&self.shop.node, now, contest.known());
             let pausing = self.notices.pausing(job);
@@ -78,7 +84,7 @@ impl Driver {
             let since = memory.store_time(contest.begun()).min(self.shop.now().minus(held));
             opens.push((
                 job.clone(),
-                Open { wall, pausing, ..contest.proposal().open(caller, since, memory.earlier()) },
+                Open { wall, pausing, agreed, ..contest.proposal().open(caller, since, memory.earlier()) },
             ));
         }
         let ends = self.take_untold();
@@ -124,7 +130,7 @@ impl Driver {
         for (job, reply) in opened {
             let begun = self.opening.remove(&job).flatten();
             let Some(contest) = self.contests.get_mut(&job) else { continue };
-            contest.saw(reply.as_ref().ok().and_then(|reply| reply.lease));
+            contest.told_lease(reply.as_ref().ok().and_then(|reply| reply.lease));
             if begun != Some(contest.begun()) {
                 // Another file was loaded meanwhile, or another life of the store began.
                 is_outdated = true;

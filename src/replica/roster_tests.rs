@@ -36,6 +36,7 @@ pub(in crate::replica) fn peer(node: &str, at: i64) -> Peer {
         ahead_ms: None,
         slewed: None,
         stages: Vec::new(),
+        told: None,
     };
     Peer { at: UtcMillis(at), beat }
 }

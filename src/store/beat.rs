@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::job::{JobName, Label, NodeName, RunId, UtcMillis};
 use crate::lease::Era;
 
+use super::trait_::FORGET_NODES_MS;
+
 /// What a replica says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {
@@ -37,6 +39,57 @@ pub struct Beat {
     /// How long it has taken to start what it was granted since it began, stage by stage; nothing if it started nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageTimes>,
+    /// What the store told when it took the last heartbeat of this life; for the store alone.
+    #[serde(skip)]
+    pub told: Option<Told>,
+}
+
+impl Beat {
+    /// The first heartbeat of a replica that has begun nothing yet.
+    pub fn of(node: NodeName, life: RunId, file: String, started: UtcMillis) -> Self {
+        Self {
+            node,
+            life,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            file,
+            started,
+            draining: false,
+            running: Vec::new(),
+            labels: Vec::new(),
+            full: false,
+            ahead_ms: None,
+            slewed: None,
+            stages: Vec::new(),
+            told: None,
+        }
+    }
+}
+
+/// What a store told when it took a heartbeat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// Its time then.
+    pub at: UtcMillis,
+    /// Its life.
+    pub era: Era,
+    /// What its memory was known by.
+    pub marker: Marker,
+}
+
+impl Told {
+    /// Whether a store which is in the same life, and has the heartbeat of this time or none, went back to an older state. After
+    /// an hour others may have removed it.
+    pub(super) fn is_forgotten(
+        &self,
+        by: (&Era, Option<&Marker>),
+        stored: Option<UtcMillis>,
+        now: UtcMillis,
+    ) -> bool {
+        let is_recent =
+            now.since(self.at).max(self.at.since(now)).as_millis() <= FORGET_NODES_MS.unsigned_abs().into();
+        let is_same = by == (&self.era, Some(&self.marker));
+        is_same && is_recent && stored.is_none_or(|stored| stored < self.at)
+    }
 }
 
 /// A store's clock that runs too fast or too slow for leases to be counted by it.

@@ -9,7 +9,7 @@ mod local;
 mod redis;
 mod trait_;
 
-pub use beat::{Beat, BeatRun, Marker, Notice, Peer, Pulse, Slewed, StageTimes};
+pub use beat::{Beat, BeatRun, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};
 pub use concern::{Concern, Grade};
 pub use error::StoreError;
 pub use hint::{Hint, Marked};

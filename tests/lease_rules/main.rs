@@ -15,6 +15,7 @@ mod hold;
 mod hold_after_loss;
 mod honest;
 mod kill;
+mod longest;
 mod manual;
 mod open;
 mod pausing;

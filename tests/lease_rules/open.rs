@@ -24,6 +24,7 @@ fn an_unknown_job_waits_two_seconds_and_then_runs_its_first_tick() {
         assert_eq!(book.open(|open| open.known = false), opened(UtcMillis(0)));
         let expected = Record {
             mark: at(0.2),
+            made: at(0.2),
             leaps: format!("0-{}", at(0.2).0).parse().expect("leaps"),
             until: book.lease_end(2),
             lease: secs(2),

@@ -1,9 +1,10 @@
 //! Ticks that came before a record was opened anew, by one who could not say from where on they were forgotten.
 
 use solocron::job::{Outcome, Reason, Verdict};
-use solocron::lease::{Answer, Claim};
+use solocron::lease::{Answer, Claim, Gap};
 
-use crate::book::{Book, MEMORIES, at, secs, tick};
+use crate::book::{Book, MEMORIES, at, is_won, secs, several, tick};
+use crate::sample;
 
 const LOST: Verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
 
@@ -51,5 +52,55 @@ fn a_finish_put_back_on_a_new_record_tells_from_where_on_ticks_were_forgotten() 
         book.finish(&holding, |_| {});
         assert_eq!(book.record().lost, Some(at(0.0)));
         assert_eq!(book.claim(tick(60.0), |_| {}), Answer::Consumed(LOST));
+    }
+}
+
+/// A guest makes the record anew, and its run is over before anybody comes who knows the job.
+fn made_by_a_guest(memory: solocron::lease::Memory) -> Book {
+    let mut book = Book::ready(memory);
+    book.record = None;
+    let guest = |manual: &mut solocron::lease::Manual| manual.caller.seen = None;
+    book.manual(guest);
+    book.pass(secs(31));
+    assert!(is_won(&book.manual(guest)));
+    let holding = sample::holding(book.record());
+    assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+    book
+}
+
+#[test]
+fn ticks_that_were_forgotten_before_a_guest_ran_are_told_of() {
+    for memory in MEMORIES {
+        let mut book = made_by_a_guest(memory);
+        book.entries.clear();
+        assert_eq!(
+            book.claim(tick(0.0), |claim| claim.caller.seen = Some(at(-60.0))),
+            Answer::Consumed(LOST)
+        );
+        // And only once.
+        assert_eq!(
+            book.claim(tick(0.0), |claim| claim.caller.seen = Some(at(-60.0))),
+            Answer::Decided { by: None, how: None }
+        );
+        assert_eq!(book.told().len(), 1);
+    }
+}
+
+#[test]
+fn ticks_that_came_before_a_new_replica_opened_what_a_guest_had_made_are_told_of() {
+    for memory in MEMORIES {
+        let mut book = made_by_a_guest(memory);
+        book.entries.clear();
+        book.pass(secs(69));
+        let now = book.server.now;
+        book.open(|open| (open.since, open.caller.seen) = (now, None));
+        assert_eq!(book.record().since, now, "it cannot know better");
+        book.pass(secs(20));
+        let remembers = |claim: &mut Claim| {
+            claim.caller.seen = Some(at(-60.0));
+            claim.gap = Some(Gap { after: at(-60.0), count: 2 });
+        };
+        assert!(is_won(&book.claim(tick(120.0), |claim| remembers(claim))));
+        assert_eq!(book.told(), [several(at(-60.0), tick(60.0), LOST)]);
     }
 }

@@ -84,7 +84,9 @@ impl World {
             let (sched, since, lease) = (sched(), UtcMillis(0), setting.lease(who));
             let earlier = caller.heard;
             let (wall, ahead, dropped, pausing) = (now, None, None, None);
-            let open = Open { caller, sched, since, wall, ahead, lease, known, earlier, dropped, pausing };
+            let agreed = false;
+            let open =
+                Open { caller, sched, since, wall, ahead, lease, agreed, known, earlier, dropped, pausing };
             self.ask(setting, who, Request::Open(open), Fate::Prompt);
         }
         if self.replicas[who].active.is_some() {

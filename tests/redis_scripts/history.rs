@@ -126,6 +126,7 @@ impl History {
             22 => {
                 kept.returned = self.near(now);
                 kept.floor = Fence(self.near(now).0);
+                kept.made = if self.one_in(2) { kept.mark } else { self.near(now) };
             }
             _ => return false,
         }
@@ -241,7 +242,8 @@ impl History {
         let (wall, to) = (self.near(now), self.near(now));
         let ahead = Ahead { after: self.near(to).min(to), to };
         let ahead = if self.one_in(3) { Some(ahead) } else { None };
-        Open { caller, sched, since, wall, ahead, lease, known, earlier, dropped, pausing }
+        let agreed = self.one_in(2);
+        Open { caller, sched, since, wall, ahead, lease, agreed, known, earlier, dropped, pausing }
     }
 
     fn dropped(&mut self, record: Option<&Record>, now: UtcMillis) -> Dropped {

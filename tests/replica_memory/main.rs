@@ -2,12 +2,15 @@
 //! redis-server, and jobs that go on until somebody ends them.
 
 mod copies;
+mod deleted;
+mod leases;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;
 #[path = "../support/redis_server.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis_server;
+mod rollback;
 mod stage;
 mod told;
 

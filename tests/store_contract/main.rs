@@ -13,6 +13,7 @@ mod redis_access;
 mod redis_foreign;
 mod redis_hints;
 mod redis_outage;
+mod rollback;
 #[path = "../support/mod.rs"]
 mod support;
 #[cfg(feature = "test-switches")]
@@ -64,6 +65,11 @@ contract! {
     a_running_record_of_schema_1_is_renewed_and_finished_by_its_holder,
     a_running_record_of_schema_1_is_taken_over_from_a_lost_holder,
     entries_of_schema_1_are_read_from_the_store,
+}
+
+contract! {
+    local_store_rolled_back, redis_store_rolled_back, rollback:
+    a_store_that_knows_less_of_a_heartbeat_than_it_told_is_known_by_another_marker,
 }
 
 contract! {

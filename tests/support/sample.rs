@@ -44,7 +44,8 @@ pub(crate) fn caller(now: UtcMillis, era: &Era) -> Caller {
 pub(crate) fn open(caller: Caller) -> Open {
     let (sched, since, lease, earlier) = (sched(), UtcMillis(0), LEASE, caller.heard);
     let (wall, ahead) = (caller.expect, None);
-    Open { caller, sched, since, wall, ahead, lease, known: true, earlier, dropped: None, pausing: None }
+    let (agreed, known, dropped, pausing) = (false, true, None, None);
+    Open { caller, sched, since, wall, ahead, lease, agreed, known, earlier, dropped, pausing }
 }
 
 /// Claims a tick of the sample job with the default policies.

@@ -1,7 +1,5 @@
 //! What a contest knows to be decided: by answers that told marks, also by a clock that was ahead.
 
-use std::time::Duration;
-
 use crate::job::{NodeName, Outcome, Reason, Tick, UtcMillis, Verdict};
 use crate::lease::{Ahead, EARLY_TOLERANCE};
 
@@ -25,6 +23,12 @@ impl Contest {
         self.decided.max(self.since)
     }
 
+    /// The store lives another life, or forgot: the record has to be opened before the next claim.
+    pub fn close(&mut self) {
+        self.opening.set(false);
+        self.doubt_leases();
+    }
+
     /// The record is open; its mark tells what is decided, and `since` from when on the schedule holds.
     pub fn opened(&mut self, mark: UtcMillis, since: UtcMillis, now: UtcMillis) {
         self.learn_mark(mark, now, None);
@@ -37,11 +41,6 @@ impl Contest {
         self.opening.set(true);
         self.dropped = None;
         self.hurry(now);
-    }
-
-    /// An answer told the record's lease: whoever forgets the largest of them may wait too short a time for its holder.
-    pub(in crate::replica) fn saw(&mut self, lease: Option<Duration>) {
-        self.largest_lease = self.largest_lease.max(lease.unwrap_or_default());
     }
 
     /// An answer told the mark. The one that is known counts no more where it lies ahead: the clock was set back.

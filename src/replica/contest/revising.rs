@@ -27,9 +27,8 @@ impl Contest {
 
     /// The job is defined anew, and its ticks stay what they are: the one at hand is claimed by the new definition.
     pub fn revise(&mut self, spec: Arc<JobSpec>) {
-        // The former lease may still be held; it is the largest that was seen, or another is.
-        self.largest_lease = self.largest_lease.max(spec.lease);
         let before = std::mem::replace(&mut self.spec, spec);
+        self.changed_lease();
         match (before.on_interrupt, self.spec.on_interrupt) {
             (_, OnInterrupt::Skip) => self.hear_of_rerun(None, self.since),
             // The run that goes on was of no interest before: opening the record tells of it.

@@ -127,18 +127,10 @@ impl Stay {
     async fn learn(&self) -> Result<Answer, StoreError> {
         self.shop.store.ready().await?;
         self.ear.listen().await?;
-        let open = Open {
-            caller: self.caller(),
-            sched: ScheduleHash::default(),
-            since: UtcMillis(0),
-            wall: self.shop.clock.utc(),
-            ahead: None,
-            lease: self.lease,
-            known: self.ear.knows().await?,
-            earlier: self.shop.memory.borrow().as_ref().map_or(UtcMillis(0), Memory::earlier),
-            dropped: None,
-            pausing: None,
-        };
+        let known = self.ear.knows().await?;
+        let earlier = self.shop.memory.borrow().as_ref().map_or(UtcMillis(0), Memory::earlier);
+        let open = Open::by_guest(self.caller(), self.lease, self.shop.clock.utc());
+        let open = Open { known, earlier, ..open };
         let reply = self.shop.store.submit(&self.lock, &Request::Open(open)).await?;
         self.shop.hear(&reply);
         if matches!(reply.answer, Answer::Opened { .. }) {

@@ -90,20 +90,7 @@ impl Node {
         let life = RunId::new();
         let mut agenda = Agenda::default();
         agenda.plan(jobs.iter().cloned(), reads.wall);
-        let beat = Beat {
-            node: name.clone(),
-            life,
-            version: String::new(),
-            file: String::new(),
-            started: reads.wall,
-            draining: false,
-            running: Vec::new(),
-            labels: Vec::new(),
-            full: false,
-            ahead_ms: None,
-            slewed: None,
-            stages: Vec::new(),
-        };
+        let beat = Beat::of(name.clone(), life, String::new(), reads.wall);
         let events = Events::of(name.clone());
         Self {
             name: name.clone(),

@@ -115,7 +115,14 @@ impl Store for LocalStore {
         Box::pin(self.worker.ask_within(self.worker.patience, access, move |tables, server| {
             let peers = tables.peers(server.now)?;
             if let Some(beat) = beat {
-                tables.mark(&Marker::fresh())?;
+                let marker = tables.marker()?;
+                let stored = peers.iter().find(|peer| peer.beat.node == beat.node).map(|peer| peer.at);
+                let by = (&server.era, marker.as_ref());
+                let is_forgotten =
+                    beat.told.as_ref().is_some_and(|told| told.is_forgotten(by, stored, server.now));
+                if marker.is_none() || is_forgotten {
+                    tables.mark(&Marker::fresh())?;
+                }
                 tables.beat(&beat, server.now)?;
             }
             let notices = tables.notices(server.now)?;

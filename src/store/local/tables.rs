@@ -186,10 +186,10 @@ impl Tables<'_> {
             .optional()?)
     }
 
-    /// Leaves a marker where there is none.
+    /// Leaves a marker, in place of another.
     pub(super) fn mark(&self, marker: &Marker) -> Result<(), TableError> {
         self.connection
-            .prepare_cached("INSERT OR IGNORE INTO markers (cluster, marker) VALUES (?1, ?2)")?
+            .prepare_cached("INSERT OR REPLACE INTO markers (cluster, marker) VALUES (?1, ?2)")?
             .execute([self.cluster.as_str(), &marker.0])?;
         Ok(())
     }

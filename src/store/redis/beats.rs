@@ -6,7 +6,7 @@ use redis::Value;
 
 use crate::job::{JobName, UtcMillis};
 use crate::lease::Era;
-use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marker, Notice, Peer, Pulse, StoreError};
+use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marker, Notice, Peer, Pulse, StoreError, Told};
 
 use super::batch;
 use super::connect::RESPONSE_TIMEOUT;
@@ -19,12 +19,15 @@ impl RedisStore {
     pub(super) async fn beat(&self, beat: Option<&Beat>) -> Result<Pulse, StoreError> {
         let node = beat.map_or("", |beat| beat.node.as_str());
         let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
+        let told = beat.and_then(|beat| beat.told.as_ref());
+        let told = told.map(|Told { at, era, marker }| format!(" {} {} {}", at.0, era.0, marker.0));
+        let told = told.unwrap_or_default();
         let args = [
             node.into(),
             said.unwrap_or_default().into_bytes(),
             FORGET_NODES_MS.to_string().into_bytes(),
             FORGET_NOTICES_MS.to_string().into_bytes(),
-            Marker::fresh().0.into_bytes(),
+            (Marker::fresh().0 + &told).into_bytes(),
         ];
         let keys = [self.keys.nodes(), self.keys.notices()];
         let answers = batch::run(&self.rest, scripts::pulse(), (&keys, &args), RESPONSE_TIMEOUT).await?;

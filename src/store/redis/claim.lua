@@ -26,6 +26,7 @@ if record.sched == '' then
   record.sched = sched
   changed = true
 end
+recall_since(bid.seen, sched, gap_after)
 
 -- Rule 8. Ahead of its instant a tick is granted, or nothing is decided of it yet.
 local is_early = tick > now + EARLY_TOLERANCE --[[protection: early, off: false]]
@@ -48,7 +49,7 @@ if is_decided and not rerun then
   if not after or after >= tick or record.tick == tick then return decided(tick) end
   -- The mark was raised past the tick when the store forgot, and this is its entry.
   -- Of a record that was never granted it stays known up to where ticks were told of.
-  record.lost = (tick < record.mark or record.run == '') and tick or nil
+  record.lost = (tick < record.mark or is_as_made()) and tick or nil
   add_entry({
     'tick', tick, 'after', is_under(sched) and after or '', 'cause', 'schedule', 'outcome', 'unknown',
     'reason', 'store_reset', 'finished', now,

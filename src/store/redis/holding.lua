@@ -39,7 +39,7 @@ local function put_back()
     record.sched = holding.sched
   end
   -- Opened by one who had not seen the ticks before; the holder had, up to its own.
-  if record.run == '' and not record.lost and decided_up_to < record.mark then record.lost = decided_up_to end
+  if is_as_made() and not record.lost and decided_up_to < record.mark then record.lost = decided_up_to end
   if holding.cause == 'manual' and record.order_at and record.order_at <= holding.started then
     -- It was taken by a run by hand after it was given: this one, unless that was `exec`.
     if record.order ~= '' then record.taken = record.order end

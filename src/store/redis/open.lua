@@ -3,7 +3,8 @@
 -- ARGV: 1 era, 2 heard, 3 largest lease, 4 seen, 5 sched, 6 since, 7 lease, 8 known;
 -- 9 whether the last word about a pause is known, 10-13 it: at, until, by, why;
 -- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras; 18 wall,
--- 19 newest mark that was answered, 20 from when the clock leapt ahead; 21 ticks decided ahead of their time: after, 22 up to.
+-- 19 newest mark that was answered, 20 from when the clock leapt ahead; 21 ticks decided ahead of their time: after, 22 up to;
+-- 23 whether nobody takes a longer lease any more, 24 calm.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era() ~= ARGV[1] then return answer('new_era', era()) end
 
@@ -19,6 +20,13 @@ if not record then
 end
 adopt_era(heard, earlier, largest, lease, leapt)
 fall_back(answered, largest, lease, leapt)
+-- A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
+-- caller remembers.
+local remembered = longest_of(lease, 0, largest)
+if record.run == '' and remembered > math.max(lease, record.lease) then
+  record['until'] = plus(record['until'], remembered - record.lease)
+  record.lease, changed = remembered, true
+end
 -- Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
 recall_lost(optional(ARGV[4]))
 if earlier > 0 then
@@ -28,6 +36,14 @@ if earlier > 0 then
   -- Tokens up to there may have been given out and forgotten; those of a clock that shows more by now are above them.
   if earlier > now then record.floor = math.max(record.floor, earlier) end
   if record.mark ~= mark or record.lease ~= lasts or record.floor ~= floor then changed = true end
+end
+-- A lease that is longer than the caller's is forgotten, where nobody takes one any more and the lock is free in this life of
+-- the server: then nobody holds one.
+local calm = number(ARGV[24]) --[[protection: calm, off: MAX]]
+local is_waited_for = record.run == '' and record['until'] <= now and calm >= record.lease
+local is_free = record.phase ~= 'running' and (record['until'] == 0 or is_waited_for)
+if ARGV[23] == '1' and is_free and record.lease > lease then
+  record.lease, changed = lease, true
 end
 -- Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was ahead
 -- has decided, unless an operator opened them again.
@@ -42,6 +58,7 @@ if ahead_to and (ahead_to <= front or ahead_to > record.returned) then
   if record.mark ~= mark or record.leaps ~= leaps then changed = true end
 end
 reopen()
+recall_since(optional(ARGV[4]), ARGV[5], number(ARGV[6]))
 local former = record.since
 reschedule(ARGV[5], math.min(number(ARGV[6]), now))
 

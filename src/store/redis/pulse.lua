@@ -1,7 +1,9 @@
 -- Invariant: a heartbeat is stamped with the store's clock, and tells what the store knows of the others, also at
 -- maxmemory. What somebody else has written to these keys is passed over, removed, and told of.
 -- KEYS: 1 nodes, 2 notices. ARGV: 1 node, 2 what it says of itself, or empty only to listen; 3 forget nodes older than
--- this; 4 forget notices older than this, and what is further ahead; 5 the marker of a store that has none.
+-- this; 4 forget notices older than this, and what is further ahead; 5 the marker of a store that has none, or went back, and
+-- where this replica was told that its last heartbeat was taken: when, in which life, by which marker. In one, as a server
+-- reads no longer requests before it has the password, and then does not say that it wants one.
 -- No node has this name.
 local MARKER = '-marker'
 -- Earlier releases take a marker for a heartbeat, which is never old.
@@ -37,6 +39,10 @@ local function is_over(at, age)
   return now - at > age or at - now > tonumber(ARGV[4])
 end
 
+-- When this replica's last heartbeat was taken, as the hash says.
+local stored
+local fresh, taken, taken_in, taken_by = string.match(ARGV[5], '^(%S+) ?(%d*) ?(%S*) ?(.*)$')
+taken = tonumber(taken)
 local known, notices, marker, told, beats = fields_of(KEYS[1]), fields_of(KEYS[2]), nil, {}, {}
 for i = 1, #notices, 2 do
   local job, stamp = notices[i], notices[i + 1]
@@ -51,6 +57,7 @@ end
 for i = 1, #known, 2 do
   local node, said = known[i], known[i + 1]
   local at = tonumber(string.match(said, '^(%d+) '))
+  if node == ARGV[1] then stored = at or taken end
   if node == MARKER then
     marker = string.match(said, '^' .. NEVER_OLD .. '(.+)$')
   elseif not at or is_over(at, tonumber(ARGV[3])) then
@@ -62,8 +69,11 @@ end
 if not is_listening then
   -- HDEL passes at maxmemory, and then the rest of the script does. No node has an empty name.
   redis.call('HDEL', KEYS[1], '')
-  if not marker then
-    marker = ARGV[5]
+  -- A server that knows less than it has told went back to an older state, in the same life: it forgot, and all are told. After
+  -- an hour others may have removed the heartbeat.
+  local is_recent = taken and math.abs(now - taken) <= tonumber(ARGV[3]) and taken_in == era and taken_by == marker
+  if not marker or is_recent and (stored or 0) < taken then
+    marker = fresh
     redis.call('HSET', KEYS[1], MARKER, NEVER_OLD .. marker)
   end
   redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now) .. ARGV[2])

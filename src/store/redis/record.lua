@@ -184,6 +184,7 @@ local function create(heard, wait, seen, leapt)
   pass_unrecorded(maybe_decided(math.max(now, heard)), leapt)
   if seen and seen > now + EARLY_TOLERANCE then except(seen - 1, seen) end
   record.lost = nil
+  record.made = record.mark
   record['until'] = plus(math.max(now, heard), wait)
   record.lease = wait
   if seen and seen < record.mark then record.lost = seen end
@@ -232,10 +233,23 @@ local function fall_back(answered, largest, lease, leapt)
   changed = true
 end
 
+-- Whether no tick was decided since the record was made.
+local function is_as_made()
+  return record.run == '' or record.mark == record.made
+end
+
+-- Who knew the job before the record was made, by marks below the one that it was made with, has scheduled it `from` then on,
+-- and not only since whoever came first.
+local function recall_since(seen, sched, from)
+  if not seen or not from or seen >= record.made or record.mark ~= record.made or record.sched ~= sched then return end
+  from = math.max(from, seen)
+  if from < record.since then record.since, changed = from, true end
+end
+
 -- Ticks above the mark that the caller has seen were forgotten, where the record was opened by one who had not seen
 -- them, and nothing was decided since.
 local function recall_lost(seen)
-  if record.run == '' and not record.lost and seen and seen < record.mark then
+  if is_as_made() and not record.lost and seen and seen < record.mark then
     record.lost = seen
     changed = true
   end

@@ -183,6 +183,8 @@ fn open_args(open: &Open) -> Args {
         .optional(caller.leapt.map(|at| at.0))
         .optional(open.ahead.map(|ahead| ahead.after.0))
         .optional(open.ahead.map(|ahead| ahead.to.0))
+        .flag(open.agreed)
+        .duration(caller.calm)
 }
 
 fn abandon_args(abandon: &Abandon) -> Args {

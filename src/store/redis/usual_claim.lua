@@ -26,8 +26,8 @@ function usual(key, arg)
   if tick > now + EARLY_TOLERANCE then return end
 
   local schema, life, phase, former_run, mark, since, free, former_lease, fence, sched, last, ended, lost, paused, stop,
-    stop_for, leaps, returned, floor = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence',
-    'sched', 'last', 'ended', 'lost', 'paused', 'stop', 'stop_for', 'leaps', 'returned', 'floor')
+    stop_for, leaps, returned, floor, made = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence',
+    'sched', 'last', 'ended', 'lost', 'paused', 'stop', 'stop_for', 'leaps', 'returned', 'floor', 'made')
   if tonumber(schema) ~= SCHEMA or life ~= era() or (lost or '') ~= '' or former_run == run or (sched or '') == '' then return end
   local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
   since, free = number(since or '0'), number(free)
@@ -35,6 +35,9 @@ function usual(key, arg)
   local answered = all_args[arg + 12]
   local knows_less = answered ~= '' and number(answered) > math.max(decided_up_to, number(returned or '0'))
   if decided_up_to > now + EARLY_TOLERANCE or knows_less or leaps and string.find(leaps, '!', 1, true) then return end
+  -- So is what was forgotten before the record was made.
+  local knew = all_args[arg + 7]
+  if made == mark and knew ~= '' and number(knew) < decided_up_to then return end
   local is_decided = tick <= decided_up_to --[[protection: mark, off: false]]
   if is_decided then return usual_refusal(state, arg, phase, mark, since, former_lease, free) end
 

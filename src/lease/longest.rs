@@ -1,0 +1,42 @@
+//! The longest lease that anybody may hold of a job: how it is known, and when it is forgotten.
+
+use std::time::Duration;
+
+use super::draft::Draft;
+use super::{Caller, LeaseInstant, Open, Protection};
+
+impl Caller {
+    /// The longest lease that anybody may hold, as far as the request, the record and the replica's memory tell.
+    pub(super) fn longest_lease(&self, requested: Duration, recorded: Duration) -> Duration {
+        if !Protection::LargestLease.is_on() {
+            return requested;
+        }
+        requested.max(recorded).max(self.largest_lease)
+    }
+}
+
+impl Draft<'_> {
+    /// A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
+    /// caller remembers.
+    pub(super) fn wait_for_remembered(&mut self, open: &Open) {
+        let remembered = open.caller.longest_lease(open.lease, Duration::ZERO);
+        let record = self.record_mut();
+        // A job that is new waits no longer than that because of its own lease.
+        if record.run.is_none() && remembered > open.lease && remembered > record.lease {
+            record.until = record.until.plus(remembered.saturating_sub(record.lease));
+            record.lease = remembered;
+        }
+    }
+
+    /// Forgets a lease that is longer than the caller's, where nobody takes one any more and the lock is free in this life of
+    /// the store: then nobody holds one.
+    pub(super) fn forget_longer(&mut self, open: &Open) {
+        let (lease_now, calm) = (self.server.lease_now, self.calm(&open.caller));
+        let record = self.record_mut();
+        let is_waited_for = record.run.is_none() && record.until <= lease_now && calm >= record.lease;
+        let is_free = !record.is_running() && (record.until == LeaseInstant::FREE || is_waited_for);
+        if open.agreed && is_free {
+            record.lease = record.lease.min(open.lease);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! A longer lease than one's own is waited for as long as somebody may hold it, and no longer.
+
+use std::time::Duration;
+
+use solocron::lease::{Answer, LeaseInstant, Memory, Open};
+
+use crate::book::{Book, MEMORIES, held_for, is_won, secs, tick};
+use crate::sample::LEASE;
+
+const LONG: Duration = Duration::from_secs(600);
+
+/// All replicas have had a file with a short lease for a while, and whoever asks remembers a long one.
+fn agreed(open: &mut Open) {
+    open.agreed = true;
+    open.caller.largest_lease = LONG;
+}
+
+/// A lock with a long lease was granted.
+fn long(memory: Memory) -> Book {
+    let mut book = Book::ready(memory);
+    assert!(is_won(&book.claim(tick(0.0), |claim| claim.lease = LONG)));
+    book
+}
+
+fn finish(book: &mut Book) {
+    let holding = crate::sample::holding(book.record());
+    assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+}
+
+#[test]
+fn after_its_run_a_long_lease_is_forgotten_once_no_replica_has_it_any_more() {
+    for memory in MEMORIES {
+        let mut book = long(memory);
+        finish(&mut book);
+        book.open(|open| open.caller.largest_lease = LONG);
+        assert_eq!(book.record().lease, LONG, "some replica has it still");
+        book.open(agreed);
+        assert_eq!(book.record().lease, LEASE);
+        // Whoever starts now, after a restart of the store, waits for nothing longer.
+        book.new_era();
+        book.open(|_| {});
+        assert_eq!(book.record().lease, LEASE);
+    }
+}
+
+#[test]
+fn a_lease_that_somebody_holds_or_may_hold_is_not_forgotten() {
+    for memory in MEMORIES {
+        let mut book = long(memory);
+        book.open(agreed);
+        assert_eq!(book.record().lease, LONG, "it is held");
+    }
+    let mut book = long(Memory::Forgetful);
+    finish(&mut book);
+    book.new_era();
+    book.open(agreed);
+    assert_eq!(book.record().lease, LONG, "what was granted last may be lost");
+    book.pass(secs(4));
+    assert_eq!(book.claim(tick(4.0), |_| {}), held_for(LONG - secs(4)));
+}
+
+#[test]
+fn a_record_that_was_never_granted_waits_for_as_long_as_anybody_remembers() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        book.open(|_| {});
+        book.pass(secs(1));
+        book.open(agreed);
+        let until = LeaseInstant(book.lease_end(600).0 - 1_000);
+        assert_eq!((book.record().until, book.record().lease), (until, LONG));
+        // It is the wait of a job's own lease that a new job is spared.
+        book.record = None;
+        book.open(|open| open.known = false);
+        book.open(|_| {});
+        assert_eq!(book.record().lease, secs(2));
+    }
+}
+
+#[test]
+fn a_wait_that_is_over_is_not_remembered() {
+    let mut book = Book::new(Memory::Forgetful);
+    book.open(|open| open.caller.largest_lease = LONG);
+    book.pass(LONG);
+    book.open(|open| (open.agreed, open.caller.calm) = (true, LONG - secs(1)));
+    assert_eq!(book.record().lease, LONG, "who has just come cannot tell that it is over");
+    book.open(|open| (open.agreed, open.caller.calm) = (true, LONG));
+    assert_eq!(book.record().lease, LEASE);
+}

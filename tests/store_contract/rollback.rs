@@ -1,0 +1,40 @@
+//! A store that goes back to an older state in the same life.
+
+use solocron::job::UtcMillis;
+use solocron::lease::Era;
+use solocron::store::{Beat, Marker, Told};
+
+use crate::cases::beat;
+use crate::world::World;
+
+pub(crate) async fn a_store_that_knows_less_of_a_heartbeat_than_it_told_is_known_by_another_marker(
+    world: &World,
+) {
+    let (a, b) = (world.replica().await, world.replica().await);
+    let first = a.store.pulse(Some(&beat("a"))).await.expect("a pulse");
+    let marker = first.marker.clone().expect("a marker");
+    let told = |seconds: i64| {
+        Some(Told {
+            at: UtcMillis(first.now.0 + seconds * 1_000),
+            era: first.era.clone(),
+            marker: marker.clone(),
+        })
+    };
+    let other_era = told(5).map(|told| Told { era: Era("other".into()), ..told });
+    let other_marker = told(5).map(|told| Told { marker: Marker("other".into()), ..told });
+    for known in [told(0), told(7_200), other_era, other_marker] {
+        let pulse = a.store.pulse(Some(&Beat { told: known.clone(), ..beat("a") })).await.expect("a pulse");
+        assert_eq!(pulse.marker, first.marker, "{known:?}");
+    }
+    // As after a day on which nobody heard of it: others have removed what it said.
+    let silent = Beat { told: told(-86_400), ..beat("c") };
+    assert_eq!(a.store.pulse(Some(&silent)).await.expect("a pulse").marker, first.marker);
+
+    for forgotten in [beat("a"), beat("d")] {
+        let before = a.store.pulse(None).await.expect("a pulse").marker.expect("a marker");
+        let told = told(30).map(|told| Told { marker: before.clone(), ..told });
+        let after = a.store.pulse(Some(&Beat { told, ..forgotten })).await.expect("a pulse").marker;
+        assert_ne!(after.as_ref(), Some(&before));
+        assert_eq!(b.store.pulse(Some(&beat("b"))).await.expect("a pulse").marker, after, "all are told");
+    }
+}
