@@ -3,13 +3,13 @@
 use crate::lease::{Memory, Protection};
 
 use super::clock::Moment;
-use super::faults::Fault;
+use super::fault::Fault;
 use super::line::switched_off as line;
 use super::witness::{Broken, Violation};
 use super::world::World;
 
 /// So many seeds may be tried until one shows the violation.
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 1500;
 
 /// The cluster starts as it is shipped.
 const START: Moment = Moment(9_000);
