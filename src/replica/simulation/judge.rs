@@ -54,7 +54,8 @@ impl World {
                 break;
             }
             let told: Vec<&Entry> = entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
-            let is_running = self.runs(job).any(|run| run.holding.tick == tick && !run.is_over);
+            // It may be its own, or one that it waits for.
+            let is_running = self.runs(job).any(|run| !run.is_over);
             if told.is_empty() && !is_running {
                 let how = format!("j{job}: nothing is told of tick {tick}, after {settled:?}");
                 return Err(Violation::of(Broken::Stalled, how));

@@ -3,8 +3,9 @@
 //!
 //! Still off, as each still leads to a violation: `BothAhead` with `ReplicaAhead` (a job that never runs again), the same and
 //! `StoreAhead` with `Failover` or `Restart` (a missed tick), `ReplicaSlewed` (an overlap: a holder's margin is 1 % of its lease),
-//! `Rollback` (a second rerun), `LongLease` (missed ticks). The usual simulation has none of them, and excuses what comes after
-//! a clock was ahead.
+//! `Rollback` (a second rerun), `LongLease` (missed ticks). The usual simulation has none of the new faults: `StoreBehind`,
+//! `BothBehind`, `NodesLost` and `RecordAndNodesLost` among the others led to second runs there, by themselves to nothing. It
+//! excuses what comes after a clock was ahead.
 
 use crate::lease::Memory;
 

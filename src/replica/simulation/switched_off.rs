@@ -9,7 +9,7 @@ use super::witness::{Broken, Violation};
 use super::world::World;
 
 /// So many seeds may be tried until one shows the violation.
-const SEEDS: u64 = 1500;
+const SEEDS: u64 = 400;
 
 /// The cluster starts as it is shipped.
 const START: Moment = Moment(9_000);
@@ -67,7 +67,7 @@ const CASES: [Case; 18] = {
             Protection::DeadlineFromSending,
             Forgetful,
             &[Freeze, Rough, Cut, Cut, StoreFrozen],
-            (Broken::OutOfHand, 655),
+            (Broken::OutOfHand, 242),
         ),
         case(Protection::Guard, Forgetful, &[Crash, Freeze], (Broken::Overlap, 1)),
         case(Protection::Guard, Durable, &[Crash, Freeze], (Broken::OutOfHand, 8)),
