@@ -256,11 +256,9 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
     // Ticks passed over for the same reason are those right before it.
-    let both = draft.entries.last().and_then(|passed| passed.joined(&entry));
-    if both.is_some() {
-        draft.entries.pop();
-    }
-    draft.entries.push(both.unwrap_or(entry));
+    let both =
+        draft.entries.pop_if(|passed| Some(passed.tick) == claim.prev && passed.joined(&entry).is_some());
+    draft.entries.push(both.and_then(|passed| passed.joined(&entry)).unwrap_or(entry));
     draft.answer(Answer::Consumed(verdict))
 }
 

@@ -192,13 +192,14 @@ impl Driver {
         }
     }
 
-    /// The order is this replica's: its run starts, if there is time left, and the job is still what it was asked for as.
+    /// The order is this replica's: its run starts, if there is time left, the job is still what it was asked for as, and no
+    /// run of it goes on here, which the store forgot.
     fn take(&mut self, job: &JobName, asked_as: Option<&Arc<JobSpec>>, won: Won, sent: BootInstant) {
         let defined = self.jobs.get(job).map(|job| &job.spec);
         let spec = asked_as.filter(|spec| defined.is_some_and(|defined| defined == *spec));
         let deadline = spec.map(|spec| Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent));
         let in_time = deadline.is_some_and(|deadline| !deadline.is_over(self.shop.clock.boot()));
-        if self.stopping || !in_time {
+        if self.stopping || !in_time || self.runs_itself(job) {
             self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
         } else {
             self.start(job, won, sent);

@@ -43,13 +43,18 @@ impl Driver {
         self.watch.wall = Some(WallReading::of(&*self.shop.clock));
         let now = self.shop.now();
         self.alarms.clear();
-        // What was decided by a clock that was ahead has to be asked for anew.
-        let ahead = self.contests.values_mut().filter(|contest| contest.is_ahead(now));
-        ahead.for_each(Contest::close);
+        self.close_what_is_ahead();
         self.open_records();
         self.agenda.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
         self.expect(take_coming(&self.agenda, now));
         self.look_at_all();
+    }
+
+    /// What was decided by a clock that was ahead has to be asked for anew.
+    fn close_what_is_ahead(&mut self) {
+        let now = self.shop.now();
+        let ahead = self.contests.values_mut().filter(|contest| contest.is_ahead(now));
+        ahead.for_each(Contest::close);
     }
 
     /// Whatever the jobs wait for may have happened.
@@ -131,6 +136,9 @@ impl Driver {
             self.opening.values_mut().for_each(|begun| *begun = None);
             self.lines.values().for_each(|(_, line)| line.renew.notify_one());
             self.doubt_the_store();
+        }
+        if upshot == Upshot::Stepped {
+            self.close_what_is_ahead();
         }
         self.hear_of_runs(&pulse.peers);
         self.look_at_locks();

@@ -28,6 +28,8 @@ pub(super) enum Upshot {
     Same,
     /// The store answers, and records may have to be opened.
     Reached,
+    /// The store's clock was stepped: what it decided ahead has to be asked for anew.
+    Stepped,
     /// The store may have forgotten: every record has to be opened anew, and every lock renewed.
     Reopen,
 }
@@ -149,7 +151,7 @@ impl Watch {
             Learned::First | Learned::Steady | Learned::Slewed => return Upshot::Reached,
         };
         self.events.tell(Event::StoreChanged { what });
-        if learned == Learned::NewEra || forgot { Upshot::Reopen } else { Upshot::Reached }
+        if learned == Learned::NewEra || forgot { Upshot::Reopen } else { Upshot::Stepped }
     }
 
     fn count_replicas(&mut self, now: BootInstant) {

@@ -32,6 +32,12 @@ pub(crate) enum Action {
     Heal(usize),
     Lose(Loss),
     Jump(i8),
+    /// A follower takes over, and everybody still talks to the old primary.
+    Split,
+    /// A replica finds the promoted one.
+    Move(usize),
+    /// The old primary is gone.
+    Unite,
 }
 
 const FATES: [Fate; 4] = [Fate::Prompt, Fate::Late, Fate::Unheard, Fate::Twice];
@@ -59,6 +65,7 @@ impl World {
             self.faults_of(who, replica, into);
         }
         into.extend((0..self.under_way.len()).map(Action::Arrive));
+        self.splits(into);
         if self.left.losses > 0 {
             let may = |loss: &&Loss| self.is_remembered(setting, **loss);
             into.extend(setting.losses.iter().filter(may).map(|loss| Action::Lose(*loss)));
@@ -66,6 +73,16 @@ impl World {
         // Two steps of the clock that undo each other between two heartbeats are seen by nobody.
         if self.left.jumps > 0 && !self.has_jumped {
             into.extend(setting.jumps.iter().map(|by| Action::Jump(*by)));
+        }
+    }
+
+    fn splits(&self, into: &mut Vec<Action>) {
+        if self.old.is_some() {
+            let left = (0..self.replicas.len()).filter(|who| self.replicas[*who].is_on_old);
+            into.extend(left.map(Action::Move));
+            into.push(Action::Unite);
+        } else if self.left.splits > 0 && self.replicas.iter().all(|replica| replica.has_met(&self.store)) {
+            into.push(Action::Split);
         }
     }
 
@@ -141,11 +158,28 @@ impl World {
                 self.routine(setting, who);
             }
             Action::Lose(loss) => self.lose(loss),
+            Action::Split => {
+                self.left.splits -= 1;
+                self.old = Some(self.store.clone());
+                self.store.era += 1;
+                self.replicas.iter_mut().for_each(|replica| replica.is_on_old = true);
+            }
+            Action::Move(who) => self.find_the_promoted(setting, who),
+            Action::Unite => {
+                self.old = None;
+                (0..self.replicas.len()).for_each(|who| self.find_the_promoted(setting, who));
+            }
             Action::Jump(by) => {
                 self.left.jumps -= 1;
                 self.has_jumped = true;
                 self.store.offset += by;
             }
+        }
+    }
+
+    fn find_the_promoted(&mut self, setting: &Setting, who: usize) {
+        if std::mem::take(&mut self.replicas[who].is_on_old) {
+            self.routine(setting, who);
         }
     }
 

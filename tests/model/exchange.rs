@@ -31,10 +31,11 @@ impl World {
             return;
         }
         let (life, sent, era) = (replica.life, self.boot(), era(replica.era));
-        let mut letter = Letter { who, life, sent, era, request: Arc::new(request), reply: None };
+        let is_to_old = replica.is_on_old;
+        let mut letter = Letter { who, life, sent, is_to_old, era, request: Arc::new(request), reply: None };
         if fate == Fate::Unheard {
-            let now = self.now();
-            letter.reply = Some(Arc::new(self.store.submit(setting, &letter.request, now)));
+            let reply = self.submit(setting, &letter);
+            letter.reply = reply.map(Arc::new);
         }
         if matches!(fate, Fate::Prompt | Fate::Twice) {
             self.arrive(setting, &letter);
@@ -45,13 +46,20 @@ impl World {
         }
     }
 
+    /// What the store that a letter goes to replies; nothing if that is gone, or takes no writes.
+    fn submit(&mut self, setting: &Setting, letter: &Letter) -> Option<Reply> {
+        let now = self.now();
+        let store = match letter.is_to_old {
+            false => &mut self.store,
+            true => self.old.as_mut().filter(|_| !setting.old_refuses)?,
+        };
+        Some(store.submit(setting, &letter.request, now))
+    }
+
     /// A letter arrives: at the store, or back at its sender.
     pub(crate) fn arrive(&mut self, setting: &Setting, letter: &Letter) {
-        let now = self.now();
-        let reply = match &letter.reply {
-            Some(reply) => Arc::clone(reply),
-            None => Arc::new(self.store.submit(setting, &letter.request, now)),
-        };
+        let answered = letter.reply.clone();
+        let Some(reply) = answered.or_else(|| self.submit(setting, letter).map(Arc::new)) else { return };
         let replica = &self.replicas[letter.who];
         if replica.up != Up::Awake || replica.life != letter.life {
             return;
@@ -76,7 +84,10 @@ impl World {
             return;
         }
         let (step, now) = (self.step, self.now());
-        self.replicas[who].listen(setting, &self.store, step, now);
+        let store = self.old.as_ref().filter(|_| self.replicas[who].is_on_old).unwrap_or(&self.store);
+        let knows_run = store.record.as_ref().and_then(|record| record.run);
+        let store = store.clone();
+        self.replicas[who].listen(setting, &store, step, now);
         let is_new = !self.replicas[who].is_open;
         if is_new {
             let caller = self.replicas[who].caller(setting, who, step, now);
@@ -89,8 +100,11 @@ impl World {
                 Open { caller, sched, since, wall, ahead, lease, agreed, known, earlier, dropped, pausing };
             self.ask(setting, who, Request::Open(open), Fate::Prompt);
         }
-        if self.replicas[who].active.is_some() {
-            self.renew(setting, who, Fate::Prompt);
+        if let Some(lock) = &self.replicas[who].active {
+            let is_missed = setting.looks && knows_run != Some(lock.holding.run);
+            if step % setting.renew_every == 0 || is_missed {
+                self.renew(setting, who, Fate::Prompt);
+            }
         } else if let Some(end) = self.replicas[who].last.clone()
             && (!end.is_told || is_new && setting.resend() != Resend::Never)
         {
@@ -217,7 +231,8 @@ impl World {
         let (who, now, lease) = (letter.who, self.boot(), setting.lease(letter.who));
         let from_sending = setting.has(Protection::DeadlineFromSending);
         let counted_from = if from_sending { letter.sent } else { now };
-        if Deadline::granted(Setting::pace(lease), counted_from).is_over(now) {
+        let has_own = setting.refuses_own && self.replicas[who].active.is_some();
+        if has_own || Deadline::granted(Setting::pace(lease), counted_from).is_over(now) {
             let replica = &mut self.replicas[who];
             replica.decided = replica.decided.min(UtcMillis(bid.tick.as_millis() - 1));
             return self.abandon(setting, who, bid);

@@ -32,13 +32,17 @@ impl Model for Setting {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![
+        let mut all = vec![
             Property::always(promise::ONE_RUN, promise::one_run),
+            Property::always(promise::OWN_RUN, promise::own_run),
+            Property::always(promise::ONE_RUN_OF_ONE, promise::one_run_of_one),
             Property::always(promise::ONCE, promise::once),
             Property::always(promise::FENCES, promise::fences),
             Property::always(promise::SKIPS, promise::skips),
             Property::always(promise::RECOVERS, promise::recovers),
-        ]
+        ];
+        all.retain(|property| self.promised.is_empty() || self.promised.contains(&property.name));
+        all
     }
 }
 

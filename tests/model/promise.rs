@@ -11,6 +11,10 @@ use crate::world::World;
 
 /// No two runs of the job are alive at once.
 pub(crate) const ONE_RUN: &str = "no two runs at once";
+/// No replica begins a run of the job while one of its own goes on.
+pub(crate) const OWN_RUN: &str = "no second run by the same replica";
+/// A lease after the old primary of two is gone, no two runs are alive at once any more.
+pub(crate) const ONE_RUN_OF_ONE: &str = "no two runs at once when one primary has served for a lease";
 /// No tick runs a second time, but for the first rerun of one that was interrupted.
 pub(crate) const ONCE: &str = "no second run of a tick";
 /// A run's fence is above the fences of all runs that were started before.
@@ -23,6 +27,25 @@ pub(crate) const RECOVERS: &str = "something runs again";
 /// See [`ONE_RUN`].
 pub(crate) fn one_run(_: &Setting, world: &World) -> bool {
     world.runs.iter().filter(|run| run.is_alive()).count() <= 1
+}
+
+/// See [`OWN_RUN`].
+pub(crate) fn own_run(_: &Setting, world: &World) -> bool {
+    let alive = |who: usize| world.runs.iter().filter(|run| run.who == who && run.is_alive()).count();
+    (0..world.replicas.len()).all(|who| alive(who) <= 1)
+}
+
+/// See [`ONE_RUN_OF_ONE`].
+pub(crate) fn one_run_of_one(setting: &Setting, world: &World) -> bool {
+    if setting.faults.splits == 0 || one_run(setting, world) {
+        return true;
+    }
+    let mut world = world.clone();
+    world.apply(setting, Action::Unite);
+    for _ in 0..=setting.leases.iter().max().copied().unwrap_or_default() {
+        world.pass(setting);
+    }
+    one_run(setting, &world)
 }
 
 /// See [`ONCE`].

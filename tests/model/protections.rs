@@ -5,7 +5,7 @@ use solocron::job::{OnInterrupt, Overlap};
 use solocron::lease::Protection;
 
 use crate::explore::{finds, holds};
-use crate::promise::{ONCE, ONE_RUN, SKIPS};
+use crate::promise::{ONCE, ONE_RUN, ONE_RUN_OF_ONE, OWN_RUN, SKIPS};
 use crate::setting::{Faults, Loss, Resend, Setting};
 
 const NONE: Faults = Setting::PLAIN.faults;
@@ -126,4 +126,36 @@ fn calm_that_nobody_watched_does_not_notice_a_clock_that_is_stepped_back_and_for
     let setting = Setting { jumps: &[-3, 3], faults, horizon: 3, ..Setting::PLAIN };
     holds("calm that was watched", setting.clone());
     finds("calm that nobody watched", ONE_RUN, Setting { watches: false, ..setting });
+}
+
+#[test]
+fn a_holder_that_does_not_look_at_its_record_loses_it_to_one_who_knows_a_shorter_lease() {
+    let faults = Faults { losses: 1, ..NONE };
+    let setting = Setting { leases: &[6, 2], renew_every: 4, are_strangers: true, ..Setting::PLAIN };
+    let setting = Setting { losses: &[Loss::Record], faults, horizon: 5, ..setting };
+    finds(
+        "a record that nobody looks at",
+        ONE_RUN,
+        Setting { looks: false, promised: &[ONE_RUN], ..setting },
+    );
+}
+
+#[test]
+fn a_replica_begins_a_second_run_itself_where_its_own_end_is_told_too_soon() {
+    let faults = Faults { losses: 1, ..NONE };
+    let setting = Setting { losses: &[Loss::Nothing], faults, horizon: 4, ..Setting::PLAIN };
+    let off = Some(Protection::ResentFinish);
+    let setting = Setting { wrong_resend: Resend::Any, off, promised: &[OWN_RUN], ..setting };
+    holds("an end told too soon to who refuses", setting.clone());
+    finds("an end told too soon", OWN_RUN, Setting { refuses_own: false, ..setting });
+}
+
+#[test]
+fn two_primaries_that_both_take_writes_let_two_runs_overlap() {
+    let faults = Faults { splits: 1, ..NONE };
+    let setting = Setting { faults, horizon: 4, ..Setting::PLAIN };
+    finds("two primaries", ONE_RUN, Setting { old_refuses: false, promised: &[ONE_RUN], ..setting.clone() });
+    let (off, promised) = (Some(Protection::HolderCheck), &[ONE_RUN_OF_ONE]);
+    let what = "two primaries, and nobody loses a lock";
+    finds(what, ONE_RUN_OF_ONE, Setting { old_refuses: false, off, promised, ..setting });
 }

@@ -45,6 +45,8 @@ pub(crate) struct End {
 pub(crate) struct Replica {
     pub(crate) up: Up,
     pub(crate) is_cut_off: bool,
+    /// Whether it still talks to the primary that was replaced.
+    pub(crate) is_on_old: bool,
     /// Which of its lives this is: a reply to an earlier one is not heard.
     pub(crate) life: u8,
     /// The life of the store that it knows, and how far the store's clock is off.
@@ -76,6 +78,7 @@ impl Replica {
         Self {
             up: Up::Awake,
             is_cut_off: false,
+            is_on_old: false,
             life: 0,
             era: 1,
             offset: 0,
@@ -147,6 +150,7 @@ impl Replica {
             active: old.active,
             last: old.last.map(|end| End { is_told: end.is_told && !tells_again, ..end }),
             is_cut_off: old.is_cut_off,
+            is_on_old: old.is_on_old,
             ..Self::started(UtcMillis(0))
         };
     }
@@ -166,7 +170,7 @@ impl Replica {
             era: era(self.era),
             calm: self.calm_since.map_or(Duration::from_secs(3_600), watched),
             heard: self.heard,
-            largest_lease: setting.largest_lease(),
+            largest_lease: setting.known_lease(who),
             seen: Some(self.decided).filter(|seen| *seen > UtcMillis(0)),
             answered: None,
             leapt: None,

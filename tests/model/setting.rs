@@ -33,6 +33,8 @@ pub(crate) struct Faults {
     pub(crate) losses: u8,
     /// Steps of the store's clock, by the distances of the setting.
     pub(crate) jumps: u8,
+    /// Followers that are promoted while the old primary still serves somebody.
+    pub(crate) splits: u8,
 }
 
 /// How the store may lose its memory.
@@ -79,6 +81,17 @@ pub(crate) struct Setting {
     pub(crate) jumps: &'static [i8],
     /// What is wrong with telling ends again, where that protection is missing.
     pub(crate) wrong_resend: Resend,
+    /// From one renewal to the next, in steps, and whether a holder looks in between whether the record tells of its run.
+    pub(crate) renew_every: u8,
+    pub(crate) looks: bool,
+    /// Whether each knows its own lease only, as guests do, and who has just started.
+    pub(crate) are_strangers: bool,
+    /// Whether a primary that was replaced takes no writes, as with `min-replicas-to-write`.
+    pub(crate) old_refuses: bool,
+    /// Whether a replica gives a lock back that it is granted while a run of the job goes on under it.
+    pub(crate) refuses_own: bool,
+    /// What must hold, if not everything.
+    pub(crate) promised: &'static [&'static str],
     /// Whether calm is only what a replica has watched without a gap.
     pub(crate) watches: bool,
     /// Whether every state must get over its faults.
@@ -96,10 +109,16 @@ impl Setting {
         horizon: 6,
         overlap: Overlap::Wait,
         on_interrupt: OnInterrupt::Skip,
-        faults: Faults { late: 0, crashes: 0, freezes: 0, cuts: 0, losses: 0, jumps: 0 },
+        faults: Faults { late: 0, crashes: 0, freezes: 0, cuts: 0, losses: 0, jumps: 0, splits: 0 },
         losses: &[],
         jumps: &[],
         wrong_resend: Resend::Never,
+        renew_every: 1,
+        looks: true,
+        are_strangers: false,
+        old_refuses: true,
+        refuses_own: true,
+        promised: &[],
         watches: true,
         recovers: false,
         off: None,
@@ -127,6 +146,11 @@ impl Setting {
     /// Replicas know each other's leases: what none of them knows no wait can cover.
     pub(crate) fn largest_lease(&self) -> Duration {
         STEP * u32::from(self.leases.iter().copied().max().unwrap_or_default())
+    }
+
+    /// The largest lease that a replica has heard of.
+    pub(crate) fn known_lease(&self, who: usize) -> Duration {
+        if self.are_strangers { self.lease(who) } else { self.largest_lease() }
     }
 
     /// How the holder of a lock paces itself.

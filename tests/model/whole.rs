@@ -3,6 +3,7 @@
 use solocron::job::{OnInterrupt, Overlap};
 
 use crate::explore::holds;
+use crate::promise::{ONE_RUN_OF_ONE, OWN_RUN};
 use crate::setting::{Faults, Loss, Setting};
 
 const NONE: Faults = Setting::PLAIN.faults;
@@ -25,7 +26,7 @@ fn more(variable: &str) -> u8 {
 fn explore(what: &str, setting: Setting) {
     let further = more("SOLOCRON_MODEL_FAULTS");
     let add = |count: u8| if count > 0 { count + further } else { 0 };
-    let Faults { late, crashes, freezes, cuts, losses, jumps } = setting.faults;
+    let Faults { late, crashes, freezes, cuts, losses, jumps, splits } = setting.faults;
     let faults = Faults {
         late: add(late),
         crashes: add(crashes),
@@ -33,6 +34,7 @@ fn explore(what: &str, setting: Setting) {
         cuts: add(cuts),
         losses: add(losses),
         jumps: add(jumps),
+        splits: add(splits),
     };
     holds(what, Setting { faults, horizon: setting.horizon + more("SOLOCRON_MODEL_STEPS"), ..setting });
 }
@@ -115,6 +117,29 @@ fn losses_of_memory_and_a_clock_that_is_stepped() {
     let faults = Faults { losses: 1, jumps: 1, ..NONE };
     let setting = Setting { losses: LOSSES, jumps: &[-3, 3], faults, horizon: 3, ..Setting::PLAIN };
     explore("losses and jumps", setting);
+}
+
+#[test]
+fn a_record_that_is_deleted_in_mid_run_while_somebody_asks_who_knows_a_short_lease_only() {
+    let faults = Faults { losses: 1, ..NONE };
+    let setting = Setting { leases: &[6, 2], renew_every: 4, are_strangers: true, ..Setting::PLAIN };
+    explore("a record", Setting { losses: &[Loss::Record], faults, horizon: 5, ..setting });
+}
+
+#[test]
+fn a_primary_that_was_replaced_and_takes_no_writes() {
+    let faults = Faults { splits: 1, ..NONE };
+    explore("two primaries", Setting { faults, horizon: 5, ..Setting::PLAIN });
+    let faults = Faults { splits: 1, cuts: 1, ..NONE };
+    explore("two primaries and cuts", Setting { faults, horizon: 3, ..Setting::PLAIN });
+}
+
+#[test]
+fn two_primaries_that_serve_let_runs_overlap_no_longer_than_they_do() {
+    let faults = Faults { splits: 1, ..NONE };
+    let setting =
+        Setting { faults, old_refuses: false, promised: &[OWN_RUN, ONE_RUN_OF_ONE], ..Setting::PLAIN };
+    explore("two primaries that serve", Setting { horizon: 4, ..setting });
 }
 
 #[test]

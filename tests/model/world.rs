@@ -17,6 +17,8 @@ pub(crate) struct Letter {
     pub(crate) who: usize,
     pub(crate) life: u8,
     pub(crate) sent: BootInstant,
+    /// Whether it goes to the primary that was replaced.
+    pub(crate) is_to_old: bool,
     /// The life of the store that the replica knew when it sent this.
     pub(crate) era: Era,
     pub(crate) request: Arc<Request>,
@@ -30,6 +32,8 @@ pub(crate) struct World {
     /// At the beginning of a step replicas do what they do by themselves; everything else happens in its middle.
     pub(crate) is_middle: bool,
     pub(crate) store: Store,
+    /// The primary that was replaced, while it serves.
+    pub(crate) old: Option<Store>,
     pub(crate) replicas: Vec<Replica>,
     pub(crate) under_way: Vec<Letter>,
     /// Every run that was started, in order of start.
@@ -60,6 +64,7 @@ impl World {
             step: 0,
             is_middle: true,
             store: Store::opened(record),
+            old: None,
             replicas: setting.leases.iter().map(|_| Replica::started(long_ago)).collect(),
             under_way: Vec::new(),
             runs: Vec::new(),

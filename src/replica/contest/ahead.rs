@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::job::{Tick, UtcMillis};
+use crate::lease::EARLY_TOLERANCE;
 
 use super::super::action::Bid;
 use super::super::agenda::Coming;
@@ -44,14 +45,17 @@ impl Contest {
         if now < instant { until.min(instant) } else { until }
     }
 
-    /// The tick that is to be asked for before its instant, or was, and is to be asked for again.
+    /// The tick that is to be asked for before its instant, or was, and is to be asked for again. One that is farther ahead was
+    /// asked for by a clock that has been set back since.
     pub(in crate::replica) fn ahead_of_its_instant(&self, now: UtcMillis) -> Option<Tick> {
         let waits = match &self.state {
             State::Waiting { bid, .. } => Some(bid.tick),
             State::Idle | State::Asking { .. } => None,
         };
         let called = self.called.iter().filter(|(_, from)| *from <= now).map(|(tick, _)| *tick);
-        let is_left = |tick: &Tick| now < tick.instant() && self.past() < tick.instant();
+        let soon = now.plus(EARLY_TOLERANCE);
+        let is_left =
+            |tick: &Tick| now < tick.instant() && tick.instant() <= soon && self.past() < tick.instant();
         waits.into_iter().chain(called).find(is_left)
     }
 }
@@ -65,7 +69,7 @@ mod tests {
     use super::super::super::standing::Standing;
     use super::*;
     use crate::job::{JobName, Reason};
-    use crate::lease::{Answer, EARLY_TOLERANCE};
+    use crate::lease::Answer;
 
     const SECOND: Tick = Tick(UtcMillis(T0.0 + 1_000));
 
@@ -124,6 +128,15 @@ mod tests {
         assert_eq!((finding, action), (None::<Finding>, Action::WakeAt(at(1_000))));
         assert_eq!(contest.wake(at(990), no_stagger), Action::WakeAt(at(1_000)));
         assert_eq!(claimed(contest.wake(at(1_000), no_stagger)).tick, SECOND);
+    }
+
+    #[test]
+    fn a_tick_that_lies_far_ahead_since_the_clock_was_set_back_keeps_no_earlier_one_from_being_asked_for() {
+        let mut contest = every_second();
+        claimed(contest.wake(at(100_010), no_stagger));
+        let early = reply(Answer::Early { wait: Duration::from_secs(99) });
+        contest.answered(&early, at(1_010), SENT, true);
+        assert_eq!(claimed(contest.wake(at(1_020), no_stagger)).tick, SECOND);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{JobSpec, NodeName, OnInterrupt, Outcome, Tick, UtcMillis, Verdict};
-use crate::lease::Rerun;
+use crate::lease::{EARLY_TOLERANCE, Rerun};
 
 use super::super::action::{Action, Finding};
 use super::super::pause;
@@ -37,8 +37,8 @@ pub(super) enum RerunLeft {
     /// There is none, or it is not wanted.
     #[default]
     Nothing,
-    /// There is one, of a tick that came before the job was scheduled as it is, or that was rerun as far as this replica
-    /// knows: it does not go before newer ticks.
+    /// There is one, of a tick that came before the job was scheduled as it is, that was rerun as far as this replica knows,
+    /// or that has yet to come: it does not go before newer ticks.
     TooOld,
     /// There is one, or may be.
     CutShort(CutShort),
@@ -52,8 +52,9 @@ impl Contest {
             self.rerun = RerunLeft::Nothing;
             return;
         };
-        // A store that took over may have forgotten that it was rerun.
-        if told.tick.instant() <= self.since.max(self.rerun_over) {
+        // A store that took over may have forgotten that it was rerun. One that lies ahead was cut short by a clock that was.
+        let is_ahead = told.tick.instant() > now.plus(EARLY_TOLERANCE);
+        if is_ahead || told.tick.instant() <= self.since.max(self.rerun_over) {
             self.rerun = RerunLeft::TooOld;
             return;
         }

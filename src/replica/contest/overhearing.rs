@@ -108,7 +108,10 @@ impl Contest {
     /// Until when to wait instead of asking for the tick now, if it is said to be decided. Whoever asks first, and whoever may hold
     /// its lock, asks all the same.
     fn put_off(&mut self, tick: Tick, stagger: Duration, now: UtcMillis) -> Option<UtcMillis> {
-        let is_told = self.hearsay.decided.as_ref().is_some_and(|(told, _)| tick <= *told);
+        // What was decided by a clock that was ahead tells nothing of earlier ticks.
+        let come = now.plus(EARLY_TOLERANCE);
+        let told = self.hearsay.decided.as_ref().filter(|(told, _)| told.instant() <= come);
+        let is_told = told.is_some_and(|(told, _)| tick <= *told);
         if !is_told || stagger.is_zero() || self.doubt().is_some() || self.is_rerun(tick) {
             return None;
         }
@@ -157,7 +160,8 @@ impl Contest {
             self.hurry(now);
         }
         let waits_for_its_own = self.is_unopened() || self.is_asking() || self.doubt().is_some();
-        let found = found.filter(|_| !waits_for_its_own && !self.retired)?;
+        let is_ahead = |found: &&Marked| found.mark > now.plus(EARLY_TOLERANCE);
+        let found = found.filter(|found| !waits_for_its_own && !self.retired && !is_ahead(found))?;
         self.saw(Some(found.lease));
         if let Some(tick) = reopened
             && self.decided == tick.instant()

@@ -1,4 +1,5 @@
-//! True time, which nobody in the simulation can read, and the clocks of machines, which run fast or slow and are set.
+//! True time, which nobody in the simulation can read, and the clocks of machines, which run fast or slow, are set, and
+//! are slewed.
 
 use std::time::Duration;
 
@@ -48,17 +49,33 @@ pub(super) struct Clock {
     wall_drifts: bool,
     /// By how many milliseconds the wall clock was set off.
     off: i64,
+    slews: Vec<Slew>,
+}
+
+/// A daemon makes all clocks of a machine run faster or slower for a while: Linux does so with its boot clock, too.
+#[derive(Debug, Clone, Copy)]
+struct Slew {
+    from: Moment,
+    to: Moment,
+    /// In parts of a million.
+    rate: i128,
 }
 
 impl Clock {
     /// A machine that has been up since before the simulation.
     pub(super) fn new(drift: i64, wall_drifts: bool) -> Self {
-        Self { booted: Moment(0), drift: drift.into(), wall_drifts, off: 0 }
+        Self { booted: Moment(0), drift: drift.into(), wall_drifts, off: 0, slews: Vec::new() }
     }
 
     fn scaled(&self, since: Moment, at: Moment) -> i128 {
         let true_span = i128::from(at.0.saturating_sub(since.0));
         true_span + true_span * self.drift / MILLION
+    }
+
+    /// By how many milliseconds the clocks were slewed in this time.
+    fn slewed(&self, since: Moment, at: Moment) -> i128 {
+        let span = |slew: &Slew| slew.to.min(at).since(slew.from.max(since)).as_millis();
+        self.slews.iter().map(|slew| i128::try_from(span(slew)).expect("short") * slew.rate / MILLION).sum()
     }
 
     pub(super) fn reads(&self, at: Moment) -> Reads {
@@ -67,14 +84,16 @@ impl Clock {
 
     /// `CLOCK_BOOTTIME`; it shows a minute when the machine is up.
     pub(super) fn boot(&self, at: Moment) -> BootInstant {
-        let span = u64::try_from(self.scaled(self.booted, at)).expect("clocks do not run backwards");
+        let span = self.scaled(self.booted, at) + self.slewed(self.booted, at);
+        let span = u64::try_from(span).expect("clocks do not run backwards");
         BootInstant(Duration::from_millis(span + 60_000))
     }
 
     /// The wall clock.
     pub(super) fn wall(&self, at: Moment) -> UtcMillis {
         let drifted = if self.wall_drifts { self.scaled(Moment(0), at) - i128::from(at.0) } else { 0 };
-        UtcMillis(at.utc().0 + self.off + i64::try_from(drifted).expect("a small drift"))
+        let run_off = drifted + self.slewed(Moment(0), at);
+        UtcMillis(at.utc().0 + self.off + i64::try_from(run_off).expect("a small drift"))
     }
 
     /// How far the wall clock is from true time.
@@ -82,14 +101,21 @@ impl Clock {
         Duration::from_millis(self.wall(at).0.abs_diff(at.utc().0))
     }
 
+    /// How far the wall clock is ahead of true time.
+    pub(super) fn ahead(&self, at: Moment) -> Duration {
+        self.wall(at).since(at.utc())
+    }
+
     /// The first moment from `now` on at which the boot clock shows `target`.
     pub(super) fn when(&self, target: BootInstant, now: Moment) -> Moment {
-        let left = i128::try_from(target.since(self.boot(now)).as_millis()).expect("a short time");
-        let mut at = Moment(now.0 + u64::try_from(left * MILLION / (MILLION + self.drift)).expect("ahead"));
-        while self.boot(at) < target {
-            at.0 += 1;
+        let left = u64::try_from(target.since(self.boot(now)).as_millis()).expect("a short time");
+        // No clock runs slower than at half its pace.
+        let (mut before, mut at) = (now.0, now.0 + 2 * left);
+        while before < at {
+            let middle = before.midpoint(at);
+            if self.boot(Moment(middle)) < target { before = middle + 1 } else { at = middle }
         }
-        at
+        Moment(at)
     }
 
     /// Sets the wall clock this much off its present time.
@@ -99,7 +125,19 @@ impl Clock {
 
     /// Sets the wall clock right.
     pub(super) fn correct(&mut self, at: Moment) {
+        self.slews.retain(|slew| slew.from < at);
+        self.slews.iter_mut().for_each(|slew| slew.to = slew.to.min(at));
         self.off += at.utc().0 - self.wall(at).0;
+    }
+
+    /// Slews the clocks for so long, by so many parts of a million.
+    pub(super) fn slew(&mut self, now: Moment, during: Duration, rate: i64) {
+        self.slews.push(Slew { from: now, to: now.plus(during), rate: rate.into() });
+    }
+
+    /// Whether they are slewed.
+    pub(super) fn is_slewed(&self, now: Moment) -> bool {
+        self.slews.iter().any(|slew| slew.to > now)
     }
 
     /// When its machine was started.

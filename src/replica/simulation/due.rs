@@ -3,7 +3,7 @@
 
 use crate::job::{Cause, Outcome, RunId};
 use crate::lease::{Abandon, Answer, BootInstant, EARLY_TOLERANCE, Protection, Reply, Request};
-use crate::replica::action::Won;
+use crate::replica::action::{Doubt, Won};
 use crate::replica::due::has_overslept;
 use crate::run::StopReason;
 use crate::store::StoreError;
@@ -14,8 +14,15 @@ use super::letter::Ask;
 use super::node::{Deed, Node};
 
 impl Node {
-    /// `Driver::start`, and `Due::of`: the run begins, or waits for its instant.
+    /// `Driver::start`, and `Due::of`: the run begins, or waits for its instant. `Driver::refuse`: not while one goes on here.
     pub(super) fn begin(&mut self, job: usize, won: Won, sent: BootInstant) {
+        if self.keeps.iter().any(|keep| keep.job == job && !keep.is_over()) {
+            self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
+            if won.cause != Cause::Manual {
+                self.contests[job].given_back(won.tick);
+            }
+            return;
+        }
         let holding = won.holding(&self.jobs[job], &self.name);
         let mut keep = Keep::granted(job, &self.jobs[job], holding, (won.era, sent), self.reads.boot);
         self.jot(job, keep.note());

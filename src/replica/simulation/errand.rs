@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, RunId, Tick};
+use crate::job::{Cause, Overlap, RunId, Tick};
 use crate::lease::{BootInstant, Claim, Era, Finish, Manual, Open, Request};
 use crate::replica::action::{Bid, Doubt};
 
@@ -60,6 +60,10 @@ pub(super) enum Errand {
     Tell {
         job: usize,
     },
+    /// What the record tells of that this run should be in.
+    Look {
+        run: RunId,
+    },
     /// Whatever comes of it.
     Told,
 }
@@ -69,6 +73,8 @@ pub(super) enum Errand {
 pub(super) enum Chore {
     /// Give a lock back, and then claim.
     Abandon { job: usize, doubt: Doubt, tries: u32, then: Option<Box<Claim>> },
+    /// A guest asks for its lock.
+    Ask,
     /// The instant of a run has come that waited for it.
     Begin(RunId),
     /// Try once more to record the end of a run.
@@ -86,6 +92,7 @@ impl Node {
                 let request = Request::Abandon(doubt.abandon());
                 self.send(Ask::Submit(job, request), Errand::Abandon { job, doubt, tries, then });
             }
+            Chore::Ask => self.ask_as_guest(),
             Chore::Begin(run) => self.begin_waiting(run),
             Chore::Finish(run) => self.send_finish(run),
             Chore::GiveBack(run) => self.send_abandon(run),
@@ -109,7 +116,7 @@ impl Node {
     pub(super) fn wish(&mut self, job: usize, wish: Wish) {
         let Some(memory) = self.memory.as_ref().filter(|_| !self.contests[job].is_unopened()) else { return };
         let (sent, spec) = (self.reads.boot, &self.jobs[job]);
-        let caller = memory.caller(&self.name, sent, self.contests[job].known());
+        let caller = memory.caller(&self.name, sent, self.known(job));
         let era = caller.era.clone();
         let asked = caller.expect;
         let (run, tick, request) = match wish {
@@ -120,7 +127,8 @@ impl Node {
             Wish::Exec | Wish::Order(_) => {
                 let order = if let Wish::Order(order) = wish { Some(order) } else { None };
                 let (run, tick) = (RunId::new(), Tick(asked));
-                let (lease, overlap) = (spec.lease, spec.overlap);
+                let overlap = if self.visit.is_some() { Overlap::Wait } else { spec.overlap };
+                let lease = spec.lease;
                 let reruns_within = self.contests[job].reruns_within(spec, tick);
                 let manual = Manual { caller, run, tick, asked, order, lease, overlap, reruns_within };
                 (run, tick, Request::Manual(manual))

@@ -4,63 +4,12 @@ use std::time::Duration;
 
 use crate::lease::Memory;
 
-use super::clock::Moment;
+use super::fault::Fault;
 use super::network::{Cut, Weather};
 use super::process::Guard;
 use super::server::Service;
 use super::witness::Violation;
-use super::world::{Event, Happening, Mend, World};
-
-/// Every kind of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
-    Rough,
-    Cut,
-    Crash,
-    Freeze,
-    GuardFrozen,
-    GuardKilled,
-    StoreStep,
-    ReplicaStep,
-    Emptied,
-    Deleted,
-    Failover,
-    Restart,
-    StoreFrozen,
-    Suspend,
-    Lies,
-}
-
-impl Fault {
-    pub(super) const ALL: [Self; 15] = [
-        Self::Rough,
-        Self::Cut,
-        Self::Crash,
-        Self::Freeze,
-        Self::GuardFrozen,
-        Self::GuardKilled,
-        Self::StoreStep,
-        Self::ReplicaStep,
-        Self::Emptied,
-        Self::Deleted,
-        Self::Failover,
-        Self::Restart,
-        Self::StoreFrozen,
-        Self::Suspend,
-        Self::Lies,
-    ];
-
-    /// Its name in the tally.
-    pub(super) fn name(self) -> String {
-        format!("fault {self:?}")
-    }
-
-    /// Whether a store of this kind can suffer it.
-    pub(super) fn befalls(self, memory: Memory) -> bool {
-        let needs_a_server = [Self::Cut, Self::StoreStep, Self::Failover, Self::StoreFrozen, Self::Lies];
-        memory == Memory::Forgetful || !needs_a_server.contains(&self)
-    }
-}
+use super::world::{Event, Mend, World};
 
 impl World {
     pub(super) fn next_fault(&mut self) {
@@ -79,16 +28,37 @@ impl World {
 
     /// Lets this go wrong, if it may; true if it does.
     fn inject(&mut self, fault: Fault) -> bool {
-        let seat = self.dice.below(self.seats.len());
+        let seat = self.dice.below(self.scenario.replicas);
+        let (store, own) = (self.scenario.store_clock(), self.scenario.clock_of(seat));
         match fault {
             Fault::Rough => self.let_be_rough(),
             Fault::Cut => self.cut(seat),
             Fault::Crash => self.crash(seat),
             Fault::Freeze => self.freeze(seat),
             Fault::GuardFrozen | Fault::GuardKilled => self.harm_guard(fault == Fault::GuardKilled),
-            Fault::StoreStep => self.step_clock(self.scenario.store_clock()),
-            Fault::ReplicaStep => self.step_clock(self.scenario.clock_of(seat)),
-            Fault::Emptied | Fault::Deleted | Fault::Failover => self.forget(fault),
+            Fault::StoreStep => self.step_clock(store),
+            Fault::ReplicaStep => self.step_clock(own),
+            Fault::StoreAhead
+            | Fault::StoreBehind
+            | Fault::ReplicaAhead
+            | Fault::ReplicaBehind
+            | Fault::BothAhead
+            | Fault::BothBehind => self.step_far(fault, seat),
+            // It was when everything began.
+            Fault::WrongStart => false,
+            Fault::StoreSlewed => self.slew(store),
+            Fault::ReplicaSlewed => self.slew(own),
+            Fault::Emptied
+            | Fault::Deleted
+            | Fault::Failover
+            | Fault::RecordLost
+            | Fault::KnownLost
+            | Fault::NodesLost
+            | Fault::RecordAndKnownLost
+            | Fault::RecordAndNodesLost
+            | Fault::Rollback => self.forget(fault),
+            Fault::Guest => self.invite(None),
+            Fault::LongLease => self.load_long_leases(seat),
             Fault::Restart => self.restart_store(),
             Fault::StoreFrozen => self.freeze_store(),
             Fault::Suspend => self.suspend(seat),
@@ -119,12 +89,16 @@ impl World {
             return false;
         }
         let (cut, during) = (self.dice.pick(&Cut::ALL), self.dice.ms_of_any_order(60_000));
+        self.cut_for(seat, cut, during);
+        true
+    }
+
+    pub(super) fn cut_for(&mut self, seat: usize, cut: Cut, during: Duration) {
         self.note(|| format!("seat {seat} is cut off for {during:?}: {cut:?}"));
         self.tally.count(&format!("cut {cut:?}"));
         self.seats[seat].cut = Some(cut);
         self.trouble(during);
         self.at(during, Event::Mend(Mend::Connect(seat)));
-        true
     }
 
     fn crash(&mut self, seat: usize) -> bool {
@@ -135,6 +109,12 @@ impl World {
             return false;
         }
         let during = self.dice.ms_of_any_order(60_000);
+        self.start_again(seat, during);
+        true
+    }
+
+    /// A replica is killed, and starts again after so long.
+    pub(super) fn start_again(&mut self, seat: usize, during: Duration) {
         self.note(|| format!("seat {seat} crashes, and is back in {during:?}"));
         self.end_life(seat);
         let its: Vec<usize> =
@@ -147,7 +127,6 @@ impl World {
         }
         self.trouble(during + Duration::from_secs(4));
         self.at(during, Event::Mend(Mend::Restart(seat)));
-        true
     }
 
     /// Its replica is gone; what it had on disk stays.
@@ -180,7 +159,7 @@ impl World {
         self.seats[seat].node.is_some() && self.seats[seat].frozen.is_none()
     }
 
-    fn has_frozen_guard(&self, seat: usize) -> bool {
+    pub(super) fn has_frozen_guard(&self, seat: usize) -> bool {
         self.witness.alive().any(|(_, run)| run.seat == seat && matches!(run.guard, Guard::Frozen(_)))
     }
 
@@ -218,7 +197,7 @@ impl World {
         self.note(|| format!("store restarts, and is back in {down:?}"));
         self.server.service = Service::Down;
         self.server.begin_life(self.server.shelf.clone());
-        self.trouble(down + self.scenario.longest() * 2);
+        self.trouble(down + self.scenario.longest() * if self.excuses { 2 } else { 1 });
         self.at(down, Event::Mend(Mend::Service));
         true
     }
@@ -248,38 +227,11 @@ impl World {
                 self.watch_deadline(run);
             }
             Mend::Clock(clock) => self.set_clock(clock, None),
+            Mend::Pace(clock) => self.pace_changed(clock),
+            Mend::Guest(job) => return self.begin_visit(job),
+            Mend::ShortLeases => self.load_short_leases(),
+            Mend::Forgotten => self.scenario.is_stretched = false,
         }
         Ok(())
-    }
-
-    /// Every clock of a machine is right again from now on.
-    fn correct_clocks(&mut self) {
-        (0..self.scenario.clocks.len()).for_each(|clock| self.set_clock(clock, None));
-        // And stays so, however much it drifts.
-        if self.now < Moment(0).plus(super::world::FAULTS + super::world::QUIET) {
-            self.at(Duration::from_secs(20), Event::Fault);
-        }
-    }
-
-    /// Sets a clock off by this much, or right; who waits by it is told.
-    pub(super) fn set_clock(&mut self, clock: usize, by: Option<i64>) {
-        let (now, moved) = (self.now, &mut self.scenario.clocks[clock]);
-        if by.is_none() && moved.error(now) < Duration::from_millis(20) {
-            return;
-        }
-        let error = moved.error(now);
-        match by {
-            Some(by) => moved.step(by),
-            None => moved.correct(now),
-        }
-        // Until a clock that was ahead has been caught up with, it shows what it has shown before.
-        let caught_up = now.plus(error.max(self.scenario.clocks[clock].error(now)) + Duration::from_secs(3));
-        self.confusions.push((now, caught_up));
-        for seat in 0..self.seats.len() {
-            if self.scenario.clock_of(seat) == clock {
-                let (life, what) = (self.seats[seat].life, Box::new(Happening::Stepped));
-                self.at(Duration::ZERO, Event::To { seat, life, what });
-            }
-        }
     }
 }

@@ -90,7 +90,7 @@ impl World {
     /// What the store has to tell everybody goes out: each by a way of its own, which is not the way of answers.
     pub(super) fn spread_hints(&mut self) {
         for hint in std::mem::take(&mut self.server.hints) {
-            for seat in 0..self.seats.len() {
+            for seat in 0..self.scenario.replicas {
                 let fate = network::fate(&mut self.dice, self.weather, self.seats[seat].cut);
                 // What would not come back, or be refused, does not come at all.
                 let Some(back) = fate.back else {

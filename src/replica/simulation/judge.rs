@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
-use crate::lease::Entry;
+use crate::lease::{EARLY_TOLERANCE, Entry};
 
 use super::clock::Moment;
 use super::process::Process;
@@ -13,12 +13,17 @@ use super::world::{FAULTS, QUIET, World};
 /// The store's clock is looked at once a second.
 const SLACK: Duration = Duration::from_secs(1);
 
+/// No clock is ahead for longer.
+const AHEAD: Duration = Duration::from_secs(60);
+
 impl World {
     /// Judges the whole history.
     pub(super) fn judge(&mut self) -> Result<(), Violation> {
         for job in 0..self.scenario.count() {
             self.has_run_again(job)?;
             self.is_told(job)?;
+            self.is_foretold(job)?;
+            self.runs_again(job)?;
         }
         Ok(())
     }
@@ -27,7 +32,7 @@ impl World {
         self.witness.runs.iter().filter(move |run| run.job == job)
     }
 
-    /// Something runs again once faults stop.
+    /// Something runs again once faults stop, however slowly.
     fn has_run_again(&self, job: usize) -> Result<(), Violation> {
         let settled = Moment(0).plus(FAULTS + QUIET / 4);
         if self.runs(job).any(|run| run.started > settled && run.holding.cause != Cause::Manual) {
@@ -36,12 +41,58 @@ impl World {
         Err(Violation::of(Broken::Stalled, format!("j{job} never ran after {settled:?}")))
     }
 
+    /// When all faults are over and a lease has passed, every tick runs, or does not for a cause of its own moment.
+    fn runs_again(&self, job: usize) -> Result<(), Violation> {
+        let settled = self.settled();
+        let spec = &self.scenario.jobs[0][job];
+        let entries = by_tick(&self.server.told[job]);
+        let mut at = settled.utc();
+        while let Some(tick) = spec.schedule.next_after(at) {
+            at = tick.instant();
+            let decided_by = spec.start_deadline_of(tick) + self.scenario.longest_lease(job) + SLACK * 5;
+            if at.plus(decided_by) > self.now.utc() {
+                break;
+            }
+            let told: Vec<&Entry> = entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
+            // It may be its own, or one that it waits for.
+            let is_running = self.runs(job).any(|run| !run.is_over);
+            if told.is_empty() && !is_running {
+                let how = format!("j{job}: nothing is told of tick {tick}, after {settled:?}");
+                return Err(Violation::of(Broken::Stalled, how));
+            }
+            self.has_good_cause(job, tick, &told)?;
+        }
+        Ok(())
+    }
+
+    /// When the last fault was over, and a lease had passed.
+    fn settled(&self) -> Moment {
+        let over = self.troubles.iter().map(|(_, end)| *end).max();
+        over.unwrap_or_default().plus(self.scenario.longest() + SLACK * 5)
+    }
+
+    /// Of what has not come nothing is recorded, but of what was claimed while a clock was ahead.
+    fn is_foretold(&self, job: usize) -> Result<(), Violation> {
+        let now = self.now.utc().plus(SLACK);
+        let is_told = |entry: &&Entry| {
+            entry.tick.instant() > now && entry.run.is_none() && !self.was_claimed(job, entry)
+        };
+        match self.server.told[job].iter().rfind(is_told) {
+            Some(entry) if !self.excuses => {
+                Err(Violation::of(Broken::Foretold, format!("j{job}: {entry:#?}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Every tick up to the mark is told of.
     fn is_told(&mut self, job: usize) -> Result<(), Violation> {
         let stalled = || Violation::of(Broken::Stalled, format!("j{job} has no record at the end"));
         let first = self.server.first_marks[job].ok_or_else(stalled)?;
         let record = self.server.shelf.records[job].clone().ok_or_else(stalled)?;
-        let told = record.lost.map_or(record.mark, |lost| lost.min(record.mark));
+        // What is open again, as a clock was ahead, is told of when its time has come.
+        let decided = record.decided_up_to(self.now.utc().plus(EARLY_TOLERANCE));
+        let told = record.lost.map_or(decided, |lost| lost.min(decided)).min(self.now.utc());
         let entries = by_tick(&self.server.told[job]);
         let schedule = self.scenario.jobs[0][job].schedule.clone();
         // Without its protection, a mark may be as low as it gets.
@@ -75,6 +126,8 @@ impl World {
             0 => Broken::Untold,
             1 => return Ok(()),
             _ if has_forgotten => return Ok(()),
+            // Passed by a store that had just been restarted, and once more by clocks that were behind after it.
+            _ if told.iter().any(|entry| entry.outcome == Outcome::Unknown) => return Ok(()),
             _ => Broken::ToldTwice,
         };
         Err(Violation::of(broken, format!("j{job}, tick {tick}: {told:#?}")))
@@ -100,30 +153,46 @@ impl World {
         Err(Violation::of(Broken::Unjust, format!("j{job}, tick {tick}, skipped for a run that was over")))
     }
 
-    /// Whether no fault was within the start deadline and three leases of the tick.
+    /// Whether no fault was within the start deadline and three leases of the tick; or one, if nothing is excused.
     fn is_calm_around(&self, job: usize, tick: Tick) -> bool {
         let spec = &self.scenario.jobs[0][job];
-        let around = spec.start_deadline_of(tick) + self.scenario.longest_lease(job) * 3;
+        let leases = if self.excuses { 3 } else { 1 };
+        let around = spec.start_deadline_of(tick) + self.scenario.longest_lease(job) * leases;
         let Some(came) = self.came(tick) else { return false };
         let (from, to) = (Moment(came.0.saturating_sub(millis(around))), came.plus(around));
         to < self.now && !self.troubles.iter().any(|(start, end)| *start <= to && *end >= from)
     }
 
-    /// When the tick's instant came, by the store's clock.
+    /// When the tick's instant came: by the store's clock, where all is excused that comes of a wrong one.
     fn came(&self, tick: Tick) -> Option<Moment> {
+        if !self.excuses {
+            let since = tick.instant().since(Moment(0).utc());
+            return Some(Moment(0).plus(since)).filter(|came| *came <= self.now);
+        }
         let at = self.seconds.partition_point(|(second, _)| *second < tick);
         self.seconds.get(at).map(|(_, moment)| *moment)
     }
 
+    /// Whether its ticks were claimed, one by one, by a clock that was ahead: these stay decided, as do those that ran, and
+    /// are no more than come while it is.
+    fn was_claimed(&self, job: usize, entry: &Entry) -> bool {
+        let after = entry.after.unwrap_or(entry.tick.instant());
+        let is_short = entry.tick.instant().since(after) <= AHEAD;
+        is_short && self.server.foretold[job].contains(&entry.tick)
+    }
+
     /// It ran, or was skipped or paused; where another run went on for longer than its start deadline, it came too late.
     fn has_good_cause(&self, job: usize, tick: Tick, told: &[&Entry]) -> Result<(), Violation> {
-        let is_good = |entry: &&&Entry| match (entry.outcome, entry.reason) {
-            (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
-            // What came until the next claim shares the entry of what was forgotten; so does what waited for a run to end
-            // when the store began another life, in which nobody knows.
-            (Outcome::Unknown, _) => self.server.has_forgotten[job] || self.has_run_near(job, tick),
-            (Outcome::Missed, _) => false,
-            _ => true,
+        let is_good = |entry: &&&Entry| {
+            self.was_claimed(job, entry)
+                || match (entry.outcome, entry.reason) {
+                    (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
+                    // What came until the next claim shares the entry of what was forgotten; so does what waited for a run to end
+                    // when the store began another life, in which nobody knows.
+                    (Outcome::Unknown, _) => self.server.has_forgotten[job] || self.has_run_near(job, tick),
+                    (Outcome::Missed, _) => false,
+                    _ => true,
+                }
         };
         if told.is_empty() || told.iter().any(|entry| is_good(&entry)) {
             return Ok(());

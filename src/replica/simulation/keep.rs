@@ -87,6 +87,11 @@ impl Keep {
         EARLY_TOLERANCE.saturating_sub(now.since(self.sent))
     }
 
+    /// Whether nothing of its run is left; the store may not know.
+    pub(super) fn is_over(&self) -> bool {
+        self.finish.is_some() || self.is_given_back
+    }
+
     /// When the store is to be told once more of the end; each pause is longer than the one before.
     pub(super) fn tell_again_at(&mut self, now: BootInstant) -> BootInstant {
         let again = now.plus(self.pause);

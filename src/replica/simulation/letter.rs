@@ -7,8 +7,10 @@ use crate::store::{Beat, Marked, Pulse, StoreError};
 /// What a replica asks.
 #[derive(Debug, Clone)]
 pub(super) enum Ask {
-    /// A heartbeat.
-    Pulse(Beat),
+    /// A heartbeat; who listens only has none.
+    Pulse(Option<Beat>),
+    /// Which run a job's record tells of, and whether that goes on.
+    Look(usize),
     /// A request about a job's record.
     Submit(usize, Request),
     /// How far a job's ticks are decided.
@@ -23,6 +25,7 @@ pub(super) enum Ask {
 #[derive(Debug, Clone)]
 pub(super) enum Told {
     Pulse(Pulse),
+    Looked(Option<(RunId, bool)>),
     Reply(Reply),
     Mark(Option<Marked>),
     Known(Vec<bool>),

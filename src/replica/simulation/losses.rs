@@ -5,18 +5,23 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::job::{RunId, UtcMillis};
+use crate::lease::{Memory as StoreMemory, Record};
 use crate::replica::memory::Memory;
 
-use super::faults::Fault;
+use super::fault::Fault;
 use super::network::Weather;
 use super::node::Node;
 use super::process::Guard;
+use super::seat::Seat;
 use super::server::{Service, Shelf};
 use super::witness::Violation;
 use super::world::{Event, Mend, World};
 
-/// Clocks are set off by up to a minute.
-const STEP: u64 = 60_000;
+/// From one tick to the next, at the most.
+const LONGEST_PERIOD: Duration = Duration::from_secs(61);
+
+/// Whoever remembers has told a store that was rolled back within a heartbeat or two.
+const TOLD_WITHIN: Duration = Duration::from_millis(2_500);
 
 /// Who beats every second has heard from the store within this long.
 const JUST_HEARD: Duration = Duration::from_millis(1_200);
@@ -24,40 +29,78 @@ const JUST_HEARD: Duration = Duration::from_millis(1_200);
 impl World {
     /// The store forgets, if nobody is hindered who remembers.
     pub(super) fn forget(&mut self, fault: Fault) -> bool {
-        let is_fair = self.weather == Weather::Fair && self.server.service == Service::Up;
-        if self.now < self.delicate || !is_fair || !self.seats.iter().all(super::seat::Seat::is_well) {
-            // Not every replica is within reach: what is lost now, nobody might remember.
+        if self.now < self.delicate || !self.may_forget(fault) {
             return false;
         }
-        if !self.all_have_just_heard() {
-            return false;
-        }
-        let is_ahead = self.store_reads().wall > self.now.utc().plus(Duration::from_secs(1));
-        if fault == Fault::Deleted && is_ahead {
-            // Nobody notices before the job is next asked for. Who starts once the clock is set right, and asks first,
-            // knows neither of the one nor of the other.
-            return false;
-        }
-        let Some(shelf) = self.what_is_left(fault) else { return false };
+        let alive: Vec<usize> = self.witness.alive().map(|(_, run)| run.job).collect();
+        let is_busy = fault.may_meet_newcomers() && !alive.is_empty() && self.dice.percent(70);
+        let job = if is_busy { self.dice.pick(&alive) } else { self.dice.below(self.scenario.count()) };
+        let Some(shelf) = self.what_is_left(fault, job) else { return false };
         // What is forgotten twice before a tick comes may have no entry: nobody was told from where on.
         let jobs = 0..self.scenario.count();
         if jobs.clone().any(|job| self.server.owes_entries(job))
-            || !jobs.into_iter().all(|job| self.is_remembered(job))
+            || !jobs.into_iter().all(|job| self.is_remembered(job, fault, &shelf))
         {
             return false;
         }
-        self.note(|| format!("store forgets: {fault:?}"));
+        self.note(|| format!("store forgets: {fault:?}, j{job}"));
         match fault {
             Fault::Failover => self.server.begin_life(shelf),
             _ => self.server.replace(shelf),
         }
-        // They speak within a heartbeat or two; then a lease passes before anything is granted. A record that was deleted alone
-        // is missed when the job is next asked for: not before the store's clock is beyond what was decided.
+        self.let_them_tell(fault);
+        if fault.may_meet_newcomers() {
+            self.bring_newcomers(job);
+        }
+        true
+    }
+
+    /// They speak within a heartbeat or two; then a lease passes before anything is granted. A record that was deleted alone,
+    /// or is older, is missed when the job is next asked for: not before the store's clock is beyond what was decided.
+    fn let_them_tell(&mut self, fault: Fault) {
         let asked = if fault == Fault::Deleted { self.decided_ahead() } else { Duration::ZERO };
         let quiet = asked + self.scenario.longest() + Duration::from_secs(5);
         self.delicate = self.now.plus(quiet);
-        self.trouble(quiet + Duration::from_secs(10));
-        true
+        let is_missed_late = fault == Fault::Rollback || fault.may_meet_newcomers();
+        let next_tick = if is_missed_late { LONGEST_PERIOD } else { Duration::ZERO };
+        self.trouble(quiet + next_tick + Duration::from_secs(10));
+        if fault == Fault::Rollback {
+            self.told_by = self.now.plus(TOLD_WITHIN);
+        }
+    }
+
+    /// Whether everybody who may be the only one to remember is within reach: all replicas; but where only keys are deleted,
+    /// or all know what is rolled back, all that are there.
+    fn may_forget(&self, fault: Fault) -> bool {
+        let is_fair = self.weather == Weather::Fair && self.server.service == Service::Up;
+        let are_well = match fault {
+            Fault::Emptied | Fault::Deleted | Fault::Failover => {
+                self.seats[..self.scenario.replicas].iter().all(Seat::is_well)
+            }
+            _ => self.seats.iter().any(Seat::is_well),
+        };
+        let is_ahead = self.store_reads().wall > self.now.utc().plus(Duration::from_secs(1));
+        // Nobody notices before the job is next asked for. Who starts once the clock is set right, and asks first,
+        // knows neither of the one nor of the other.
+        // Of what a clock that is ahead decided, replicas know one row of ticks that ran, and not those before a gap: where the
+        // record is lost as well, these may run again when they come. That is the price in decision 0042, which shows most
+        // where store and replicas have one clock.
+        let is_one_clock = self.server.memory == StoreMemory::Durable;
+        let is_unseen = is_ahead && (fault == Fault::Deleted || fault.may_meet_newcomers() || is_one_clock);
+        is_fair && are_well && !is_unseen && self.all_have_just_heard()
+    }
+
+    /// After keys were deleted somebody comes who knows nothing of them: a guest, or a replica that just starts.
+    fn bring_newcomers(&mut self, job: usize) {
+        if self.menu.contains(&Fault::Guest) && self.dice.percent(60) {
+            self.invite(Some(job));
+        }
+        let seat = self.dice.below(self.scenario.replicas);
+        let is_idle = self.witness.alive().all(|(_, run)| run.seat != seat);
+        if is_idle && self.seats[seat].is_well() && self.others_know(seat) && self.dice.percent(50) {
+            let soon = self.dice.ms(0, 3_000);
+            self.start_again(seat, soon);
+        }
     }
 
     /// How far ahead of the store's clock anything is decided: by that clock, before it was set back.
@@ -67,61 +110,62 @@ impl World {
         known.max().unwrap_or_default().since(self.store_reads().wall)
     }
 
-    /// Whether a replica remembers the mark, one the run that goes on, and all of them that the store's clock was ahead,
-    /// if it was when the last fence was given out.
-    fn is_remembered(&self, job: usize) -> bool {
-        let Some(record) = &self.server.shelf.records[job] else { return true };
-        let nodes = || self.seats.iter().filter_map(|seat| seat.node.as_ref());
-        let heard = |node: &Node| node.memory.as_ref().map(Memory::heard).unwrap_or_default();
-        let newest = UtcMillis(record.fence.0).max(record.mark);
-        let is_past = newest <= self.store_reads().wall || nodes().all(|node| heard(node) >= newest);
-        let is_known = is_past && nodes().any(|node| node.contests[job].known().mark >= Some(record.mark));
-        let mut going_on = self.witness.alive().map(|(_, run)| run).filter(|run| run.job == job);
-        let is_kept = |run: RunId| nodes().any(|node| node.keeps.iter().any(|keep| keep.holding.run == run));
-        is_known && going_on.all(|run| is_kept(run.holding.run))
+    /// Whether other replicas know all that this one knows to be decided.
+    fn others_know(&self, seat: usize) -> bool {
+        let mark = |node: &Node, job: usize| node.contests[job].known().mark;
+        let others = || (0..self.scenario.replicas).filter(|other| *other != seat);
+        let nodes = || others().map(|other| &self.seats[other]).filter(|other| other.is_well());
+        let known = |job| nodes().filter_map(|other| mark(other.node.as_ref()?, job)).max();
+        let own = |job| self.seats[seat].node.as_ref().and_then(|node| mark(node, job));
+        (0..self.scenario.count()).all(|job| known(job) >= own(job))
     }
 
-    fn what_is_left(&mut self, fault: Fault) -> Option<Shelf> {
+    /// Whether a replica remembers the mark, one the run that goes on, and all of them that the store's clock was ahead,
+    /// if it was when the last fence was given out. What is rolled back all of them have to know: who does not may ask
+    /// before anybody has told of it.
+    fn is_remembered(&self, job: usize, fault: Fault, left: &Shelf) -> bool {
+        let Some(record) = &self.server.shelf.records[job] else { return true };
+        let is_left = |left: &Record| left.fence == record.fence && left.mark == record.mark;
+        let nodes = || self.seats.iter().filter(|seat| seat.is_well()).filter_map(|seat| seat.node.as_ref());
+        let heard = |node: &Node| node.memory.as_ref().map(Memory::heard).unwrap_or_default();
+        let newest = UtcMillis(record.fence.0).max(record.mark);
+        let is_past = newest <= self.store_reads().wall
+            || left.records[job].as_ref().is_some_and(is_left)
+            || nodes().all(|node| heard(node) >= newest);
+        let knows = |node: &Node| node.contests[job].known().mark >= Some(record.mark);
+        let is_known = match fault {
+            Fault::Rollback => nodes().all(knows),
+            _ => nodes().any(knows),
+        };
+        let mut going_on = self.witness.alive().map(|(_, run)| run).filter(|run| run.job == job);
+        let is_kept = |run: RunId| nodes().any(|node| node.keeps.iter().any(|keep| keep.holding.run == run));
+        is_past && is_known && going_on.all(|run| is_kept(run.holding.run))
+    }
+
+    fn what_is_left(&mut self, fault: Fault, job: usize) -> Option<Shelf> {
+        let now = self.server.shelf.clone();
         match fault {
             Fault::Emptied => Some(self.server.empty_shelf()),
-            Fault::Deleted => {
-                let job = self.dice.below(self.scenario.count());
-                let mut shelf = self.server.shelf.clone();
-                shelf.records[job] = None;
-                Some(shelf)
-            }
-            _ => {
+            Fault::Failover | Fault::Rollback => {
                 let pick = self.dice.below(16);
                 self.server.copy_at(pick).cloned()
             }
+            Fault::KnownLost | Fault::NodesLost => Some(now.without(None, fault)),
+            _ => Some(now.without(Some(job), fault)),
         }
     }
 
     fn all_have_just_heard(&self) -> bool {
-        self.seats.iter().all(|seat| seat.heard.is_some_and(|at| self.now.since(at) <= JUST_HEARD))
-    }
-
-    /// A wall clock is set off by up to a minute, and right again after a while.
-    pub(super) fn step_clock(&mut self, clock: usize) -> bool {
-        if self.now < self.delicate || self.scenario.clocks[clock].error(self.now) > Duration::from_secs(10) {
-            return false;
-        }
-        let by = self.dice.ms_of_any_order(STEP).as_millis() as i64;
-        let by = if self.dice.percent(50) { by } else { -by };
-        self.note(|| format!("clock {clock} is stepped by {by} ms"));
-        self.set_clock(clock, Some(by));
-        let during = self.dice.ms(100, 60_000);
-        // Until a clock that was ahead has been caught up with, ticks are decided already.
-        self.trouble(during + Duration::from_millis(by.unsigned_abs()) + self.scenario.longest() * 2);
-        self.at(during, Event::Mend(Mend::Clock(clock)));
-        true
+        let has = |seat: &Seat| seat.heard.is_some_and(|at| self.now.since(at) <= JUST_HEARD);
+        self.seats.iter().filter(|seat| seat.node.is_some()).all(|seat| seat.is_well() && has(seat))
     }
 
     /// Everything on a machine stands still, its clocks excepted.
     pub(super) fn suspend(&mut self, seat: usize) -> bool {
         let clock = self.scenario.clock_of(seat);
-        let seats: Vec<usize> =
-            (0..self.seats.len()).filter(|seat| self.scenario.clock_of(*seat) == clock).collect();
+        let is_there = |seat: &usize| *seat < self.scenario.replicas || self.seats[*seat].node.is_some();
+        let all = (0..self.seats.len()).filter(is_there);
+        let seats: Vec<usize> = all.filter(|seat| self.scenario.clock_of(*seat) == clock).collect();
         let runs = || self.witness.alive().filter(|(_, run)| seats.contains(&run.seat));
         // A machine that sleeps through the deadline of its runs is out of the promise: nothing is awake to stop them.
         let left = runs().map(|(_, run)| run.deadline.since(self.reads(run.seat).boot)).min();
@@ -163,8 +207,8 @@ impl World {
         let now = self.now;
         self.scenario.clocks[0].reboot(now);
         self.server.begin_life(self.server.shelf.clone());
-        self.trouble(self.scenario.longest() * 2 + Duration::from_secs(10));
-        for seat in 0..self.seats.len() {
+        self.trouble(self.scenario.longest() * if self.excuses { 2 } else { 1 } + Duration::from_secs(10));
+        for seat in 0..self.scenario.replicas {
             let after = self.dice.ms(0, 3_000);
             self.at(after, Event::Mend(Mend::Restart(seat)));
         }
@@ -176,8 +220,14 @@ impl World {
         if self.seats[seat].node.is_some() {
             return Ok(());
         }
+        if self.now < self.told_by {
+            self.at_moment(self.told_by, Event::Mend(Mend::Restart(seat)));
+            return Ok(());
+        }
         let (reads, clock) = (self.reads(seat), self.scenario.clock_of(seat));
-        let jobs = Rc::clone(&self.scenario.jobs[seat]);
+        let is_long = self.now < self.long_until;
+        let jobs = if is_long { &self.scenario.long_jobs } else { &self.scenario.jobs[seat] };
+        let jobs = Rc::clone(jobs);
         let disk = std::mem::take(&mut self.seats[seat].disk);
         let mut node = Node::start(&self.scenario.names[seat], jobs, disk, reads);
         if let Some(slow) = &self.slow {

@@ -6,25 +6,31 @@
 //! `Roster`, `Agenda`, and everything in `lease`.
 
 mod clock;
+mod diary;
 mod dice;
 mod due;
 mod errand;
+mod fault;
 mod faults;
+mod guest;
 mod hints;
 mod judge;
 mod keep;
 mod letter;
 mod line;
+mod long_lease;
 mod losses;
 mod moves;
 mod network;
 mod node;
+mod once_broken;
 mod operator;
 mod past;
 mod process;
 mod scenario;
 mod seat;
 mod server;
+mod situations;
 mod sweep;
 #[cfg(feature = "test-switches")]
 mod switched_off;
@@ -32,3 +38,4 @@ mod tally;
 mod week;
 mod witness;
 mod world;
+mod wrong_clocks;

@@ -97,10 +97,17 @@ impl Node {
                     }
                     _ => None,
                 };
-                match a_reply(answered).map(|reply| won(&reply)) {
+                let answered = a_reply(answered);
+                let is_new_era = answered
+                    .as_ref()
+                    .is_ok_and(|reply| matches!(reply.answer, Answer::NewEra(_) | Answer::Unsynced));
+                match answered.map(|reply| won(&reply)) {
                     Ok(Some(won)) if self.is_in_time(job, sent) => self.begin(job, won, sent),
-                    Ok(None) => {}
-                    Ok(Some(_)) | Err(_) => self.give_back(job, Doubt { run, era, edited: false }),
+                    Ok(None) => self.wish_in_vain(is_new_era),
+                    Ok(Some(_)) | Err(_) => {
+                        self.give_back(job, Doubt { run, era, edited: false });
+                        self.wish_in_vain(true);
+                    }
                 }
             }
             Errand::Abandon { job, doubt, tries, then } => {
@@ -120,6 +127,11 @@ impl Node {
             }
             Errand::Finish { run } => self.finish_answered(run, a_reply(answered)),
             Errand::GiveBack { run } => self.abandon_answered(run, a_reply(answered)),
+            Errand::Look { run } => {
+                if let Ok(Told::Looked(told)) = answered {
+                    self.looked(run, told);
+                }
+            }
             Errand::Told => {}
         }
         self.take_turns();
@@ -179,11 +191,16 @@ impl Node {
     fn plan_anew(&mut self) {
         let now = self.now();
         self.alarms.clear();
-        self.contests.iter_mut().filter(|contest| contest.is_ahead(now)).for_each(Contest::close);
+        self.close_what_is_ahead();
         self.open_records();
         self.agenda.replan(now);
         self.expect_until(now);
         self.look_at_all();
+    }
+
+    fn close_what_is_ahead(&mut self) {
+        let now = self.now();
+        self.contests.iter_mut().filter(|contest| contest.is_ahead(now)).for_each(Contest::close);
     }
 
     fn look_at_all(&mut self) {
@@ -198,6 +215,7 @@ impl Node {
     fn exchanged(&mut self, sent: BootInstant, result: Result<Pulse, StoreError>) {
         let ahead = |node: &Self| node.reads.wall.since(node.now());
         let (was_ahead, was_out) = (ahead(self), self.watch.outage().is_some());
+        let peers = result.as_ref().map(|pulse| pulse.peers.clone()).unwrap_or_default();
         let exchange = Exchange { sent, received: self.reads.boot, wall: self.reads.wall, result };
         let upshot = self.watch.take_in(&exchange, &mut self.memory);
         if upshot == Upshot::Same {
@@ -210,6 +228,11 @@ impl Node {
             // `Driver::doubt_the_store`.
             self.untold.extend(self.disk.keys());
         }
+        if upshot == Upshot::Stepped {
+            self.close_what_is_ahead();
+        }
+        self.hear_of_runs(&peers);
+        self.look_at_records();
         self.open_records();
         if ahead(self).abs_diff(was_ahead) > REPLAN {
             self.plan_anew();

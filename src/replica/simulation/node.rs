@@ -23,6 +23,7 @@ use crate::store::{Beat, BeatRun};
 
 use super::clock::Reads;
 use super::errand::{Chore, Errand};
+use super::guest::Visit;
 use super::keep::Keep;
 use super::letter::{Ask, Letter};
 use super::line::LineEnd;
@@ -71,6 +72,8 @@ pub(super) struct Node {
     pub(super) awaited: BTreeSet<usize>,
     pub(super) untold: BTreeSet<usize>,
     pub(super) deeds: Vec<Deed>,
+    /// What it is there for, if it is a guest and no replica.
+    pub(super) visit: Option<Visit>,
     letters: u64,
     beat: Beat,
     next_beat: BootInstant,
@@ -116,6 +119,7 @@ impl Node {
             untold: disk.keys().copied().collect(),
             disk,
             deeds: Vec::new(),
+            visit: None,
             letters: 0,
             beat,
             next_beat: reads.boot,
@@ -181,7 +185,7 @@ impl Node {
                 lease_ms: u64::try_from(keep.holding.lease.as_millis()).unwrap_or(u64::MAX),
             })
             .collect();
-        let beat = self.beat.clone();
+        let beat = self.visit.is_none().then(|| self.beat.clone());
         self.send(Ask::Pulse(beat), Errand::Pulse { sent: self.reads.boot });
     }
 

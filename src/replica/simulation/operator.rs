@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::job::{Outcome, RunId};
+use crate::job::{Cause, Outcome, RunId};
 use crate::lease::Record;
 
 use super::letter::Wish;
+use super::process::Process;
 use super::server::Service;
 use super::world::{Event, Happening, World};
 
@@ -17,7 +18,7 @@ impl World {
             self.server.shelf.records.iter_mut().flatten().for_each(|record| record.paused = None);
             return;
         }
-        let (job, seat) = (self.dice.below(self.scenario.count()), self.dice.below(self.seats.len()));
+        let (job, seat) = (self.dice.below(self.scenario.count()), self.dice.below(self.scenario.replicas));
         match self.dice.between(0, 9) {
             0 => self.pause(job),
             1 | 2 => self.trigger(job),
@@ -54,7 +55,7 @@ impl World {
         let is_up = self.server.service == Service::Up;
         let Some(record) = self.server.shelf.records[job].as_mut().filter(|_| is_up) else { return };
         record.order = Some(order);
-        for seat in 0..self.seats.len() {
+        for seat in 0..self.scenario.replicas {
             self.wish(seat, job, Wish::Order(order));
         }
     }
@@ -63,7 +64,8 @@ impl World {
     /// the last one that ran.
     fn ask_again(&mut self, seat: usize, job: usize) {
         let spec = &self.scenario.jobs[seat][job];
-        let ran = self.witness.runs.iter().rev().find(|run| run.job == job).map(|run| run.holding.tick);
+        let is_of_job = |run: &&Process| run.job == job && run.holding.cause != Cause::Manual;
+        let ran = self.witness.runs.iter().rev().find(is_of_job).map(|run| run.holding.tick);
         let newest = spec.schedule.at_or_before(self.store_reads().wall);
         let is_cut_short = |record: &&Record| record.last.is_some_and(|l| l.outcome == Outcome::Interrupted);
         let record = self.server.shelf.records[job].as_ref();

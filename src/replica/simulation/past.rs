@@ -51,11 +51,11 @@ impl Node {
         let Some(memory) = self.memory.clone() else { return };
         let mut opens = Vec::new();
         for (job, contest) in self.contests.iter().enumerate() {
-            if contest.is_unopened() && !self.is_busy(job) {
-                let caller = memory.caller(&self.name, self.reads.boot, contest.known());
+            if contest.is_unopened() && !self.is_busy(job) && !self.is_elsewhere(job) {
+                let caller = memory.caller(&self.name, self.reads.boot, self.known(job));
                 let since = memory.store_time(contest.begun());
                 let open = contest.proposal().open(caller, since, memory.earlier());
-                opens.push((job, Open { wall: self.reads.wall, ..open }));
+                opens.push((job, self.as_guest(Open { wall: self.reads.wall, ..open })));
             }
         }
         let ends = self.take_untold();
@@ -139,6 +139,7 @@ impl Node {
             self.contests[job].saw(lease);
             self.contests[job].opened(mark.unwrap_or_default(), since, now);
             self.contests[job].ahead = ahead;
+            self.ask_as_guest();
             self.look_at(job);
         }
     }

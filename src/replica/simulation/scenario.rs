@@ -19,6 +19,10 @@ const SCHEDULES: [&str; 7] =
 /// Leases, in seconds. Most are short: much happens to them.
 const LEASES: [u64; 6] = [5, 5, 6, 10, 15, 30];
 
+/// What a guest asks for, and what replicas ask for while they have another file.
+const GUEST_LEASE: Duration = Duration::from_secs(5);
+pub(super) const LONG_LEASE: Duration = Duration::from_secs(90);
+
 /// How many replicas there are, most often three.
 const REPLICAS: [usize; 6] = [3, 3, 3, 3, 2, 1];
 
@@ -37,9 +41,14 @@ pub(super) enum Length {
 /// What is simulated.
 pub(super) struct Scenario {
     pub(super) memory: Memory,
+    /// How many replicas there are; a guest comes after them.
+    pub(super) replicas: usize,
     pub(super) names: Vec<NodeName>,
-    /// Each replica's own file: leases may differ.
+    /// Each replica's own file: leases may differ. The last is a guest's own wish.
     pub(super) jobs: Vec<Rc<[Arc<JobSpec>]>>,
+    /// The file that everybody has for a while, and whether anybody may still know what it says.
+    pub(super) long_jobs: Rc<[Arc<JobSpec>]>,
+    pub(super) is_stretched: bool,
     pub(super) lengths: Vec<Length>,
     /// One machine per replica, or one for all; the last is the store's.
     pub(super) clocks: Vec<Clock>,
@@ -49,7 +58,11 @@ impl Scenario {
     /// What this dice throws, for a store of this kind.
     pub(super) fn thrown(memory: Memory, dice: &mut Dice) -> Self {
         let replicas = dice.pick(&REPLICAS);
-        let names = ["a", "b", "c"][..replicas].iter().map(|n| NodeName::parse(n).expect("a name")).collect();
+        let names = ["a", "b", "c"][..replicas]
+            .iter()
+            .chain(&["guest"])
+            .map(|n| NodeName::parse(n).expect("a name"))
+            .collect();
         let count = dice.below(2) + 2;
         let tables: Vec<Table> = (0..count).map(|_| Table::thrown(dice)).collect();
         let leases: Vec<u64> = tables.iter().map(|_| dice.pick(&LEASES)).collect();
@@ -60,8 +73,15 @@ impl Scenario {
             let leases = leases.iter().map(|all| lease(*all, dice)).enumerate();
             leases.zip(&tables).map(|((job, lease), table)| table.spec(job, lease)).collect()
         };
-        let jobs = (0..replicas).map(|_| file()).collect();
-        Self { memory, names, jobs, lengths, clocks: clocks(memory, replicas, dice) }
+        let mut jobs: Vec<Rc<[Arc<JobSpec>]>> = (0..replicas).map(|_| file()).collect();
+        let with = |of: &[Arc<JobSpec>], lease, enabled| {
+            let spec = |job: &Arc<JobSpec>| Arc::new(JobSpec { lease, enabled, ..JobSpec::clone(job) });
+            of.iter().map(spec).collect::<Rc<[_]>>()
+        };
+        let long_jobs = with(&jobs[0], LONG_LEASE, true);
+        jobs.push(with(&jobs[0], GUEST_LEASE, false));
+        let clocks = clocks(memory, replicas, dice);
+        Self { memory, replicas, names, jobs, long_jobs, is_stretched: false, lengths, clocks }
     }
 
     /// How many jobs there are.
@@ -76,12 +96,14 @@ impl Scenario {
 
     /// The clock of a replica's machine.
     pub(super) fn clock_of(&self, seat: usize) -> usize {
-        if self.memory == Memory::Durable { 0 } else { seat }
+        // A guest is on the machine of the first.
+        if self.memory == Memory::Durable { 0 } else { seat % self.replicas }
     }
 
     /// The longest lease that anybody has for a job.
     pub(super) fn longest_lease(&self, job: usize) -> Duration {
-        self.jobs.iter().map(|jobs| jobs[job].lease).max().unwrap_or_default()
+        let stretched = self.is_stretched.then_some(LONG_LEASE);
+        self.jobs.iter().map(|jobs| jobs[job].lease).chain(stretched).max().unwrap_or_default()
     }
 
     /// The longest lease of all.

@@ -1,6 +1,7 @@
 //! Where a replica runs: a machine with its clocks, a disk that outlives the replica, and the guards of its runs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{Cause, OnInterrupt};
@@ -116,6 +117,7 @@ impl World {
                 self.do_deed(seat, deed)?;
             }
         }
+        self.see_off(seat);
         let (now, place) = (self.now, &mut self.seats[seat]);
         let Some(node) = &place.node else { return Ok(()) };
         // Clocks that run slow have not got there yet when the time is over: a millisecond more, and it looks again.
@@ -169,7 +171,7 @@ impl World {
         let clock = &self.scenario.clocks[self.scenario.clock_of(seat)];
         let then = crate::lease::BootInstant(clock.boot(self.now).0.saturating_sub(ago));
         let earlier =
-            Moment(self.now.0.saturating_sub(u64::try_from(ago.as_millis()).expect("short") * 102 / 100));
+            Moment(self.now.0.saturating_sub(u64::try_from(ago.as_millis()).expect("short") * 120 / 100));
         clock.when(then, earlier)
     }
 
@@ -216,7 +218,8 @@ impl World {
             Length::UpTo(most) => self.dice.ms(0, most),
         };
         let whose = (keep.job, seat, self.seats[seat].life);
-        let spec = &self.scenario.jobs[seat][keep.job];
+        let Some(node) = &self.seats[seat].node else { return Ok(()) };
+        let spec = Arc::clone(&node.jobs[keep.job]);
         let reruns = spec.on_interrupt == OnInterrupt::Rerun;
         let grace = crate::lease::Pace::new(spec.lease, spec.kill_grace).loss_grace();
         let (deadline, ago) = (keep.deadline.at(), self.reads(seat).boot.since(keep.sent));

@@ -8,6 +8,7 @@ use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Record, Server as M
 use crate::store::{Beat, Marked, Marker, Peer, Pulse};
 
 use super::clock::{Moment, Reads};
+use super::fault::Fault;
 use super::hints::{Hinted, hint_of};
 use super::letter::{Ask, Told};
 use super::tally::Tally;
@@ -22,6 +23,21 @@ pub(super) struct Shelf {
     nodes: BTreeMap<NodeName, Peer>,
     known: BTreeSet<usize>,
     marker: Option<Marker>,
+}
+
+impl Shelf {
+    /// The same without some of its keys.
+    pub(super) fn without(mut self, record: Option<usize>, fault: Fault) -> Self {
+        record.into_iter().for_each(|job| self.records[job] = None);
+        if matches!(fault, Fault::KnownLost | Fault::RecordAndKnownLost) {
+            self.known.clear();
+        }
+        if matches!(fault, Fault::NodesLost | Fault::RecordAndNodesLost) {
+            self.nodes.clear();
+            self.marker = None;
+        }
+        self
+    }
 }
 
 /// Whether it can be asked.
@@ -51,6 +67,8 @@ pub(super) struct Server {
     pub(super) signs: Vec<Vec<(UtcMillis, UtcMillis)>>,
     /// Every tick ever granted of each job, started or not.
     pub(super) granted: Vec<BTreeSet<Tick>>,
+    /// Ticks that were decided one by one before they had come, by a clock that was ahead.
+    pub(super) foretold: Vec<BTreeSet<Tick>>,
     /// The mark of each job's first record.
     pub(super) first_marks: Vec<Option<UtcMillis>>,
     /// Jobs of which something was forgotten.
@@ -72,6 +90,7 @@ impl Server {
             told: vec![Vec::new(); jobs],
             signs: vec![Vec::new(); jobs],
             granted: vec![BTreeSet::new(); jobs],
+            foretold: vec![BTreeSet::new(); jobs],
             first_marks: vec![None; jobs],
             has_forgotten: vec![false; jobs],
             hints: Vec::new(),
@@ -85,7 +104,11 @@ impl Server {
     /// Answers a question at the time that its clocks show.
     pub(super) fn answer(&mut self, from: &NodeName, ask: &Ask, reads: Reads, tally: &mut Tally) -> Told {
         match ask {
-            Ask::Pulse(beat) => Told::Pulse(self.pulse(beat, reads.wall)),
+            Ask::Pulse(beat) => Told::Pulse(self.pulse(beat.as_ref(), reads.wall)),
+            Ask::Look(job) => {
+                let record = self.shelf.records[*job].as_ref();
+                Told::Looked(record.and_then(|record| Some((record.run?, record.is_running()))))
+            }
             Ask::Mark(job) => Told::Mark(self.shelf.records[*job].as_ref().and_then(Marked::of)),
             Ask::Known(jobs) => Told::Known(jobs.iter().map(|job| self.shelf.known.contains(job)).collect()),
             Ask::Enroll(jobs) => {
@@ -126,6 +149,12 @@ impl Server {
         }
     }
 
+    /// What a clock that was ahead has just told of a job's ticks. A tick that was claimed stays decided.
+    pub(super) fn note_foretold(&mut self, job: usize, now: UtcMillis) {
+        let newest = self.told[job].iter().rev().take(4).filter(|entry| entry.tick.instant() > now);
+        self.foretold[job].extend(newest.map(|entry| entry.tick));
+    }
+
     /// What both kinds of store read when they decide: the Redis scripts, and `Desk::server`.
     pub(super) fn moments(&self, reads: Reads) -> Moments {
         let lease_now = match self.memory {
@@ -137,13 +166,14 @@ impl Server {
     }
 
     /// `pulse.lua`, and `LocalStore::pulse`.
-    fn pulse(&mut self, beat: &Beat, now: UtcMillis) -> Pulse {
+    fn pulse(&mut self, beat: Option<&Beat>, now: UtcMillis) -> Pulse {
         let peers: Vec<Peer> = self.shelf.nodes.values().cloned().collect();
         if self.shelf.marker.is_none() {
             self.markers += 1;
             self.shelf.marker = Some(Marker(self.markers.to_string()));
         }
-        self.shelf.nodes.insert(beat.node.clone(), Peer { at: now, beat: beat.clone() });
+        let heard = beat.map(|beat| (beat.node.clone(), Peer { at: now, beat: beat.clone() }));
+        self.shelf.nodes.extend(heard);
         Pulse { now, era: self.era(), marker: self.shelf.marker.clone(), peers, notices: Vec::new() }
     }
 

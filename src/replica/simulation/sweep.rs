@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::lease::{Answer, Memory};
 
-use super::faults::Fault;
+use super::fault::Fault;
 use super::tally::Tally;
 use super::witness::Violation;
 use super::world::World;
@@ -15,20 +15,58 @@ const SEEDS: u64 = 250;
 /// The last of a diary that a failure shows; `SOLOCRON_DIARY` asks for more.
 const LINES: u64 = 60;
 
-/// Simulates what this seed leads to.
-pub(super) fn outcome(seed: u64, memory: Memory) -> Result<World, Violation> {
-    let mut world = World::seeded(seed, memory, false);
-    world.run().map(|()| world)
+/// What may go wrong in a sweep, with which kind of store.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Course {
+    pub(super) memory: Memory,
+    pub(super) menu: &'static [Fault],
+    /// Whether what comes after a clock was ahead is excused.
+    pub(super) excuses: bool,
 }
 
-/// How it came to a violation. The same seed leads to it again, and this time it is written down.
-pub(super) fn story(seed: u64, memory: Memory) -> String {
-    let mut world = World::seeded(seed, memory, true);
-    let end = world.run().err().map(|violation| violation.to_string()).unwrap_or_default();
-    let diary = world.diary.unwrap_or_default();
-    let lines = usize::try_from(asked("SOLOCRON_DIARY").unwrap_or(LINES)).expect("a number of lines");
-    let last = diary[diary.len().saturating_sub(lines)..].join("\n");
-    format!("{last}\nseed {seed}: {end}")
+impl Course {
+    /// Everything usual.
+    pub(super) fn usual(memory: Memory) -> Self {
+        Self { memory, menu: &Fault::USUAL, excuses: true }
+    }
+
+    /// Simulates what this seed leads to.
+    pub(super) fn outcome(self, seed: u64) -> Result<World, Violation> {
+        let mut world = self.world(seed, false);
+        world.run().map(|()| world)
+    }
+
+    fn world(self, seed: u64, is_told: bool) -> World {
+        let mut world = World::seeded(seed, self.memory, is_told);
+        (world.menu, world.excuses) = (self.menu, self.excuses);
+        world
+    }
+
+    /// How it came to a violation. The same seed leads to it again, and this time it is written down.
+    fn story(self, seed: u64) -> String {
+        let mut world = self.world(seed, true);
+        let end = world.run().err().map(|violation| violation.to_string()).unwrap_or_default();
+        let diary = world.diary.unwrap_or_default();
+        let lines = usize::try_from(asked("SOLOCRON_DIARY").unwrap_or(LINES)).expect("a number of lines");
+        let last = diary[diary.len().saturating_sub(lines)..].join("\n");
+        format!("{last}\nseed {seed}: {end}")
+    }
+
+    /// Simulates every seed, and says what happened; a violation ends it with its story.
+    pub(super) fn sweep(self, test: &str, seeds: Range<u64>) -> Tally {
+        let mut tally = Tally::default();
+        for seed in seeds {
+            match self.outcome(seed) {
+                Ok(world) => tally.merge(&world.tally),
+                Err(violation) => panic!(
+                    "{}\nseed {seed}: {violation}\nagain, with more of the diary:\n  SOLOCRON_SEED={seed} SOLOCRON_DIARY=1000 \
+                     cargo nextest run --features test-switches -E 'test({test})'",
+                    self.story(seed)
+                ),
+            }
+        }
+        tally
+    }
 }
 
 fn asked(name: &str) -> Option<u64> {
@@ -36,31 +74,21 @@ fn asked(name: &str) -> Option<u64> {
 }
 
 /// The seeds to try: the one, or as many, as somebody asks for.
-pub(super) fn seeds() -> Range<u64> {
+pub(super) fn seeds(usual: u64) -> Range<u64> {
     match (asked("SOLOCRON_SEED"), asked("SOLOCRON_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,
-        (None, count) => 0..count.unwrap_or(SEEDS),
+        (None, count) => 0..count.unwrap_or(usual),
     }
 }
 
 /// Simulates every seed; of more than one, everything must have happened that is to be coped with: faults, these events,
 /// and all answers but those that this store never gives.
 fn sweep(memory: Memory, test: &str, unanswered: &[&str], events: &[&str]) {
-    let mut tally = Tally::default();
-    for seed in seeds() {
-        match outcome(seed, memory) {
-            Ok(world) => tally.merge(&world.tally),
-            Err(violation) => panic!(
-                "{}\nseed {seed}: {violation}\nagain, with more of the diary:\n  SOLOCRON_SEED={seed} SOLOCRON_DIARY=1000 \
-                 cargo nextest run --features test-switches -E 'test({test})'",
-                story(seed, memory)
-            ),
-        }
-    }
-    if seeds().count() == 1 {
+    let tally = Course::usual(memory).sweep(test, seeds(SEEDS));
+    if seeds(SEEDS).count() == 1 {
         return;
     }
-    let faults = Fault::ALL.into_iter().filter(|fault| fault.befalls(memory)).map(Fault::name);
+    let faults = Fault::USUAL.into_iter().filter(|fault| fault.befalls(memory)).map(Fault::name);
     // Nobody operates there; pauses and manual runs are simulated by other means.
     let to_operators = ["noted", "no_record"];
     let replies =
@@ -131,7 +159,7 @@ fn on_the_embedded_store_whatever_fails_within_the_promise_breaks_none_of_it() {
 #[test]
 fn the_same_seed_leads_to_the_same_history() {
     let history = |seed, memory| {
-        let world = outcome(seed, memory).expect("no violation");
+        let world = Course::usual(memory).outcome(seed).expect("no violation");
         let run = |run: &super::process::Process| {
             let holding = &run.holding;
             (run.job, run.started, run.ends, holding.tick, holding.fence, holding.node.clone(), run.verdict)

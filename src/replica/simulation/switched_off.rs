@@ -3,7 +3,7 @@
 use crate::lease::{Memory, Protection};
 
 use super::clock::Moment;
-use super::faults::Fault;
+use super::fault::Fault;
 use super::line::switched_off as line;
 use super::witness::{Broken, Violation};
 use super::world::World;
@@ -67,7 +67,7 @@ const CASES: [Case; 18] = {
             Protection::DeadlineFromSending,
             Forgetful,
             &[Freeze, Rough, Cut, Cut, StoreFrozen],
-            (Broken::OutOfHand, 655),
+            (Broken::OutOfHand, 242),
         ),
         case(Protection::Guard, Forgetful, &[Crash, Freeze], (Broken::Overlap, 1)),
         case(Protection::Guard, Durable, &[Crash, Freeze], (Broken::OutOfHand, 8)),

@@ -13,6 +13,8 @@ use super::process::Process;
 pub(super) enum Broken {
     /// Two runs of a job at once.
     Overlap,
+    /// The same, on one replica.
+    OwnOverlap,
     /// A second run of a tick, other than one rerun after an interruption.
     SecondRun,
     /// A run with a fence that is not above every earlier one.
@@ -29,7 +31,9 @@ pub(super) enum Broken {
     Missed,
     /// A tick skipped for a run that was not alive at its instant.
     Unjust,
-    /// A job that did not run again when faults had stopped.
+    /// A record of a tick whose time has not come, and which never ran.
+    Foretold,
+    /// A job that did not run again when faults had stopped, or a tick that nobody told of then.
     Stalled,
 }
 
@@ -70,8 +74,9 @@ impl Witness {
         let earlier = || self.runs.iter().filter(|earlier| earlier.job == run.job);
         let what = named(&run.holding);
         if let Some(other) = earlier().find(|earlier| !earlier.is_over) {
-            let other = named(&other.holding);
-            return Err(Violation::of(Broken::Overlap, format!("{what}, during {other}")));
+            let is_own = other.seat == run.seat;
+            let broken = if is_own { Broken::OwnOverlap } else { Broken::Overlap };
+            return Err(Violation::of(broken, format!("{what}, during {}", named(&other.holding))));
         }
         let highest = earlier().map(|earlier| earlier.holding.fence).max().unwrap_or(Fence(0));
         if run.holding.fence <= highest {

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::job::{RunId, Tick, UtcMillis, Verdict};
-use crate::lease::{Memory, Record};
+use crate::job::{RunId, Tick, Verdict};
+use crate::lease::Memory;
 use crate::store::StoreError;
 
 use super::clock::{Moment, Reads};
 use super::dice::Dice;
-use super::faults::Fault;
+use super::fault::Fault;
 use super::hints::Hinted;
-use super::letter::{Answered, Ask, Letter, Told, Wish};
+use super::letter::{Answered, Ask, Letter, Wish};
 use super::line::SlowLine;
 use super::network::Weather;
 use super::scenario::Scenario;
@@ -35,6 +35,8 @@ pub(super) enum Event {
     Over(usize),
     /// A fault is over.
     Mend(Mend),
+    /// The simulation begins.
+    Begin,
     /// The next fault.
     Fault,
     /// The next order of an operator.
@@ -69,6 +71,14 @@ pub(super) enum Mend {
     Service,
     GuardThaw(usize),
     Clock(usize),
+    /// The boot clock of a machine runs at another pace.
+    Pace(usize),
+    /// A guest comes for this job's lock.
+    Guest(usize),
+    /// The file says short leases again.
+    ShortLeases,
+    /// The long lease is over, and nobody has to reckon with it any more.
+    Forgotten,
 }
 
 /// How long faults go on, and how long it has to be quiet thereafter.
@@ -91,6 +101,8 @@ pub(super) struct World {
     pub(super) tally: Tally,
     /// What may go wrong.
     pub(super) menu: &'static [Fault],
+    /// Whether what comes after a clock was ahead is excused: until it has been caught up with, nothing need run.
+    pub(super) excuses: bool,
     /// When a fault was going on, or its effects.
     pub(super) troubles: Vec<(Moment, Moment)>,
     /// When clocks were wrong.
@@ -99,6 +111,10 @@ pub(super) struct World {
     pub(super) lies: Moment,
     /// Until then somebody has to remember what the store forgot.
     pub(super) delicate: Moment,
+    /// Who starts before has the file with the long lease.
+    pub(super) long_until: Moment,
+    /// Until then nobody comes who knows nothing: those who remember have not told it yet.
+    pub(super) told_by: Moment,
     /// The moments at which the store's clock first showed each second, for whoever wants to know about a tick.
     pub(super) seconds: Vec<(Tick, Moment)>,
     /// What happened, if anybody wants to read it.
@@ -123,15 +139,19 @@ impl World {
             slow: None,
             witness: Witness::default(),
             tally: Tally::default(),
-            menu: &Fault::ALL,
+            menu: &Fault::USUAL,
+            excuses: true,
             troubles: vec![(Moment(0), Moment(30_000))],
             confusions: Vec::new(),
             lies: Moment(0),
             delicate: Moment(0),
+            long_until: Moment(0),
+            told_by: Moment(0),
             seconds: Vec::new(),
             diary: is_told.then(Vec::new),
         };
-        for seat in 0..world.seats.len() {
+        world.at(Duration::ZERO, Event::Begin);
+        for seat in 0..world.scenario.replicas {
             let late = if world.dice.percent(50) { Duration::ZERO } else { world.dice.ms(0, 5_000) };
             world.at(late, Event::Mend(Mend::Restart(seat)));
         }
@@ -149,14 +169,6 @@ impl World {
     pub(super) fn at_moment(&mut self, at: Moment, event: Event) {
         self.numbers += 1;
         self.queue.insert((at, self.numbers), event);
-    }
-
-    /// Writes into the diary, if there is one.
-    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
-        let now = self.now;
-        if let Some(diary) = &mut self.diary {
-            diary.push(format!("{:>9.3} {}", now.0 as f64 / 1000.0, what()));
-        }
     }
 
     /// Whether faults may still happen.
@@ -199,6 +211,7 @@ impl World {
             Event::GuardDue(run) => self.guard_due(run),
             Event::Over(run) => self.over(run)?,
             Event::Mend(mend) => self.mend(mend)?,
+            Event::Begin => self.begin(),
             Event::Fault => self.next_fault(),
             Event::Operate => self.operate(),
             Event::Lie => self.lie(),
@@ -252,6 +265,9 @@ impl World {
             let (name, reads) = (&self.scenario.names[seat], self.store_reads());
             let told = self.server.answer(name, &letter.ask, reads, &mut self.tally);
             self.note_exchange(seat, &letter, &told);
+            if let Ask::Submit(job, _) = letter.ask {
+                self.server.note_foretold(job, self.now.utc().plus(Duration::from_secs(1)));
+            }
             self.spread_hints();
             Ok(told)
         };
@@ -260,38 +276,4 @@ impl World {
             self.at(back, Event::To { seat, life, what });
         }
     }
-
-    fn note_exchange(&mut self, seat: usize, letter: &Letter, told: &Told) {
-        let (Ask::Submit(job, request), Told::Reply(reply)) = (&letter.ask, told) else { return };
-        if self.diary.is_some() {
-            let record = self.server.shelf.records[*job].clone();
-            self.note(|| {
-                let request = format!("{request:?}");
-                let what = request.split('(').next().unwrap_or_default();
-                let record = record.map(|record| shown(&record)).unwrap_or_default();
-                format!("j{job} seat {seat} {what} -> {:?} [{record}]", reply.answer)
-            });
-        }
-    }
-}
-
-/// A record in few words.
-fn shown(record: &Record) -> String {
-    let ago = |at: Option<UtcMillis>| at.map(|at| at.0 - Moment(0).utc().0);
-    let tick = record.tick.map(|tick| tick.instant());
-    format!(
-        "{:?} tick {:?} tries {} until {:?} mark {:?} lost {:?} started {:?} ended {:?} last {:?} lease {:?} leaps {} {}",
-        record.phase,
-        ago(tick),
-        record.tries,
-        ago(Some(UtcMillis(record.until.0))),
-        ago(Some(record.mark)),
-        ago(record.lost),
-        ago(record.started),
-        ago(record.ended),
-        record.last.map(|last| last.to_string()),
-        record.lease,
-        record.leaps,
-        record.era.0,
-    )
 }

@@ -137,7 +137,9 @@ local function consume(outcome, reason)
     'finished', now,
   })
   -- Ticks passed over for the same reason are those right before it.
-  local both = #entries > 1 and joined(entries[#entries - 1], entries[#entries])
+  local passed = entries[#entries - 1]
+  local is_before = passed and prev and tonumber(value_of(passed, 'tick')) == prev
+  local both = is_before and joined(passed, entries[#entries])
   if both then
     table.remove(entries)
     entries[#entries] = both

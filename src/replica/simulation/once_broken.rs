@@ -1,0 +1,58 @@
+//! Situations that broke the promise once: each was found with real binaries or here, and by itself led some seed of the
+//! rules of that day to the violation.
+//!
+//! Still off, as each still leads to a violation: `BothAhead` with `ReplicaAhead` (a job that never runs again), the same and
+//! `StoreAhead` with `Failover` or `Restart` (a missed tick), `ReplicaSlewed` (an overlap: a holder's margin is 1 % of its lease),
+//! `Rollback` (a second rerun), `LongLease` (missed ticks). The usual simulation has none of the new faults: `StoreBehind`,
+//! `BothBehind`, `NodesLost` and `RecordAndNodesLost` among the others led to second runs there, by themselves to nothing. It
+//! excuses what comes after a clock was ahead.
+
+use crate::lease::Memory;
+
+use super::fault::Fault;
+use super::situations::{holds, holds_everywhere, holds_from};
+use super::sweep::Course;
+
+#[test]
+fn once_the_stores_clock_is_right_again_jobs_run_within_a_lease() {
+    holds("once_the_stores_clock_is_right_again", Memory::Forgetful, &[Fault::StoreAhead, Fault::Crash]);
+}
+
+#[test]
+fn what_starts_for_the_first_time_with_a_wrong_clock_runs_within_a_lease_of_a_right_one() {
+    holds_everywhere("what_starts_for_the_first_time", &[Fault::WrongStart, Fault::Crash]);
+}
+
+#[test]
+fn a_record_that_is_deleted_in_mid_run_lets_nobody_in_however_short_a_lease_somebody_asks_for() {
+    let menu = &[Fault::RecordLost, Fault::LongLease, Fault::Guest];
+    holds_everywhere("a_record_that_is_deleted_in_mid_run", menu);
+}
+
+#[test]
+fn a_record_that_is_deleted_with_the_list_of_jobs_lets_nobody_in() {
+    let menu = &[Fault::RecordAndKnownLost, Fault::LongLease, Fault::Guest];
+    holds_everywhere("a_record_that_is_deleted_with_the_list", menu);
+}
+
+#[test]
+fn of_a_record_that_a_newcomer_opens_anew_every_tick_is_told() {
+    let menu =
+        &[Fault::KnownLost, Fault::RecordLost, Fault::NodesLost, Fault::RecordAndNodesLost, Fault::Guest];
+    for memory in [Memory::Forgetful, Memory::Durable] {
+        let course = Course { memory, menu, excuses: false };
+        holds_from(470, "of_a_record_that_a_newcomer_opens_anew", course);
+    }
+}
+
+#[test]
+fn a_stores_clock_that_is_slewed_ends_no_lease_early() {
+    holds("a_stores_clock_that_is_slewed", Memory::Forgetful, &[Fault::StoreSlewed]);
+}
+
+#[test]
+fn fences_rise_for_guests_of_a_store_that_forgot_while_its_clock_was_ahead() {
+    let menu = &[Fault::Guest, Fault::StoreStep, Fault::Emptied, Fault::Failover, Fault::RecordAndNodesLost];
+    let course = Course { memory: Memory::Forgetful, menu, excuses: true };
+    holds_from(270, "fences_rise_for_guests", course);
+}
