@@ -174,7 +174,6 @@ fn a_lock_whose_record_was_deleted_with_the_set_of_jobs_is_not_given_to_a_replic
 }
 
 #[test]
-#[ignore = "a replica that starts may claim before those that know more have asked: heartbeats are to notice it"]
 fn a_tick_does_not_run_again_where_the_store_goes_back_within_its_life() {
     let Setup { jobs, replicas, .. } = quick_jobs();
     play(&Setup { jobs, replicas, ..Setup::default() }, Kind::SwapDb, |world| {
