@@ -30,6 +30,7 @@ mod heartbeat;
 mod hints;
 mod hold;
 mod inspection;
+mod joining;
 mod keeper;
 mod ledger;
 #[cfg(test)]

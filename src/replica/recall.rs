@@ -60,7 +60,7 @@ impl Driver {
 
     /// Opens the records of all jobs that need it, and tells how runs ended.
     pub(super) fn open_records(&mut self) {
-        if self.draining || !self.past.is_read {
+        if self.draining || !self.past.is_read || !self.watch.joining.is_over() {
             return;
         }
         let memory = self.shop.memory.borrow().clone();

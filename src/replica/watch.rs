@@ -10,6 +10,7 @@ use super::event::Event;
 use super::events::Events;
 use super::files::Files;
 use super::heartbeat::Exchange;
+use super::joining::Joining;
 use super::memory::{Learned, Memory, Reading};
 use super::offset::Offset;
 use super::roster::Roster;
@@ -56,6 +57,7 @@ pub(super) struct Watch {
     /// What the wall clock showed when it was last looked at.
     pub(super) wall: Option<WallReading>,
     pub(super) roster: Roster,
+    pub(super) joining: Joining,
 }
 
 impl Watch {
@@ -82,6 +84,7 @@ impl Watch {
             offset: Offset::default(),
             wall: None,
             roster,
+            joining: Joining::default(),
         }
     }
 
@@ -135,6 +138,7 @@ impl Watch {
             self.say_taken(now);
         }
         self.roster.learn(&pulse.peers, pulse.now);
+        self.joining.learn(&self.me, &pulse.peers, now);
         self.count_replicas(now);
         self.compare_files(pulse, now);
         let is_slewed = memory.as_ref().is_some_and(|memory| memory.slewed(now).is_some());
