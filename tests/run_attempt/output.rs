@@ -103,7 +103,9 @@ async fn a_background_process_that_holds_the_pipe_outlives_its_job_and_does_not_
     let ended = bench.run(&launch).await;
     let _stray = stray(&bench);
     assert_eq!((ended.verdict.to_string().as_str(), ended.tail.as_str()), ("succeeded", "done\n"));
-    OpenOptions::new().read(true).write(true).open(&fifo).unwrap().write_all(b"go\n").unwrap();
+    // It stays open: the process may not have opened it yet.
+    let mut go = OpenOptions::new().read(true).write(true).open(&fifo).unwrap();
+    go.write_all(b"go\n").unwrap();
     eventually("the answer", || fs::read_to_string(bench.path("answer")).ok().filter(|it| it == "here\n"))
         .await;
 }
