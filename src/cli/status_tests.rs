@@ -92,19 +92,9 @@ async fn replicas_that_drain_take_no_ticks() {
     for name in ["n1", "n2"] {
         bench
             .beat_as(Beat {
-                node: node(name),
-                life: run_id(90),
                 version: format!("0.1.{}", name.len()),
-                file: bench.config.fingerprint.clone(),
-                started: UtcMillis(0),
                 draining: true,
-                running: Vec::new(),
-                labels: Vec::new(),
-                full: false,
-                ahead_ms: None,
-                slewed: None,
-                stages: Vec::new(),
-                told: None,
+                ..Beat::of(node(name), run_id(90), bench.config.fingerprint.clone(), UtcMillis(0))
             })
             .await;
     }

@@ -243,11 +243,8 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
         let by = draft.record_mut().holder();
         return draft.answer(Answer::Held { by, frees_in });
     }
-    raise_mark(
-        &mut draft,
-        claim,
-        Some(claim.tick).filter(|_| verdict.outcome == Outcome::Missed).or(claim.prev),
-    );
+    let idle = Some(claim.tick).filter(|_| verdict.outcome == Outcome::Missed).or(claim.prev);
+    raise_mark(&mut draft, claim, idle);
     let record = draft.record_mut();
     if record.run.is_none() {
         // Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
@@ -256,9 +253,12 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
     // Ticks passed over for the same reason are those right before it.
-    let both =
-        draft.entries.pop_if(|passed| Some(passed.tick) == claim.prev && passed.joined(&entry).is_some());
-    draft.entries.push(both.and_then(|passed| passed.joined(&entry)).unwrap_or(entry));
+    let before = draft.entries.last().filter(|passed| Some(passed.tick) == claim.prev);
+    let both = before.and_then(|passed| passed.joined(&entry));
+    if both.is_some() {
+        draft.entries.pop();
+    }
+    draft.entries.push(both.unwrap_or(entry));
     draft.answer(Answer::Consumed(verdict))
 }
 

@@ -53,7 +53,7 @@ fn hourly_with_catch_up() -> Contest {
 
 fn claim_at(contest: &mut Contest, now: i64) -> (Bid, Claim) {
     let bid = claimed(contest.wake(at(now), no_stagger));
-    let claim = contest.proposal().claim(&bid, caller(), at(now));
+    let claim = contest.proposal().claim(&bid, caller(), at(now), at(now));
     contest.claims(&claim);
     (bid, claim)
 }
@@ -79,7 +79,7 @@ fn a_tick_that_still_is_in_time_is_no_catch_up_and_one_that_is_not_the_newest_an
 
     let mut contest = hourly_with_catch_up();
     let (bid, _) = claim_at(&mut contest, 3 * HOUR + HOUR / 2);
-    let claim = contest.proposal().claim(&bid, caller(), at(4 * HOUR));
+    let claim = contest.proposal().claim(&bid, caller(), at(4 * HOUR), at(4 * HOUR));
     assert!(!claim.catch_up);
 }
 

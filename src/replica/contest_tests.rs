@@ -130,13 +130,13 @@ fn no_answer_is_asked_again_under_the_same_run_id() {
 fn a_newer_tick_takes_over_and_what_an_unanswered_claim_may_have_taken_is_given_back() {
     let mut contest = every_second();
     let bid = claimed(contest.wake(at(1_000), no_stagger));
-    contest.claims(&contest.proposal().claim(&bid, caller(), at(1_000)));
+    contest.claims(&contest.proposal().claim(&bid, caller(), at(1_000), at(1_000)));
     contest.failed(true, at(1_990));
     let Action::Claim { bid: newer, instead_of: Some(doubt) } = contest.wake(at(2_000), no_stagger) else {
         panic!("the newer tick is claimed");
     };
     assert_eq!((newer.tick, doubt.run, doubt.era), (Tick(at(2_000)), bid.run, Era("e".into())));
-    let claim = contest.proposal().claim(&newer, caller(), at(2_000));
+    let claim = contest.proposal().claim(&newer, caller(), at(2_000), at(2_000));
     assert_eq!((claim.prev, claim.gap_reason), (Some(Tick(at(1_000))), Reason::StoreUnreachable));
     assert_eq!(claim.gap.map(|gap| (gap.after, gap.count)), Some((T0, 1)));
 }

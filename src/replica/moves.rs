@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::job::{JobName, OnInterrupt, Tick, UtcMillis};
-use crate::lease::{Answer, BootInstant, Claim, Deadline, Pace, Protection, Reply};
+use crate::lease::{Answer, BootInstant, Deadline, Pace, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
 
@@ -75,10 +75,12 @@ impl Driver {
             self.room.take(job);
         }
         let contest = self.contests.get_mut(job).expect("only a contest claims");
-        let memory = self.shop.memory.borrow().clone().expect("no record is open before the store was heard");
-        let caller = memory.caller(&self.shop.node, self.shop.clock.boot(), contest.known());
-        let claim = contest.proposal().claim(bid, caller, self.shop.now());
-        let claim = Claim { wall: self.shop.clock.utc(), ..claim };
+        let caller = {
+            let memory = self.shop.memory.borrow();
+            let memory = memory.as_ref().expect("no record is open before the store was heard");
+            memory.caller(&self.shop.node, self.shop.clock.boot(), contest.known())
+        };
+        let claim = contest.proposal().claim(bid, caller, self.shop.now(), self.shop.clock.utc());
         contest.claims(&claim);
         self.window.begin();
         match instead_of {

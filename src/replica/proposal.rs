@@ -63,8 +63,8 @@ impl Contest {
 }
 
 impl Proposal<'_> {
-    /// The claim for a bid, made at `now`.
-    pub(super) fn claim(&self, bid: &Bid, caller: Caller, now: UtcMillis) -> Claim {
+    /// The claim for a bid, made at `now`, as ticks are due, while the wall clock shows `wall`.
+    pub(super) fn claim(&self, bid: &Bid, caller: Caller, now: UtcMillis, wall: UtcMillis) -> Claim {
         let spec = self.spec;
         let prev = spec.schedule.at_or_before(UtcMillis(bid.tick.as_millis() - 1));
         Claim {
@@ -79,20 +79,20 @@ impl Proposal<'_> {
             overlap: spec.overlap,
             on_interrupt: self.on_interrupt,
             catch_up: is_catch_up(spec, bid.tick, now),
-            wall: now,
+            wall,
             unfit: bid.unfit,
             caller,
         }
     }
 
     /// The request to open the job's record, by a replica that has scheduled the job so since then, and heard from earlier
-    /// lives of the store until `earlier`.
-    pub(super) fn open(&self, caller: Caller, since: UtcMillis, earlier: UtcMillis) -> Open {
+    /// lives of the store until `earlier`, while the wall clock shows `wall`.
+    pub(super) fn open(&self, caller: Caller, since: UtcMillis, earlier: UtcMillis, wall: UtcMillis) -> Open {
         let sched = self.is_scheduled.then(|| ScheduleHash::of(&self.spec.schedule));
         Open {
             sched: sched.unwrap_or_else(ScheduleHash::none),
             since,
-            wall: caller.expect,
+            wall,
             ahead: self.ahead,
             lease: self.spec.lease,
             agreed: false,

@@ -84,7 +84,7 @@ impl Driver {
             let since = memory.store_time(contest.begun()).min(self.shop.now().minus(held));
             opens.push((
                 job.clone(),
-                Open { wall, pausing, agreed, ..contest.proposal().open(caller, since, memory.earlier()) },
+                Open { pausing, agreed, ..contest.proposal().open(caller, since, memory.earlier(), wall) },
             ));
         }
         let ends = self.take_untold();

@@ -115,7 +115,7 @@ fn what_another_has_rerun_is_not_taken_up_again_by_who_heard_of_it_though_the_st
     assert_eq!(contest.look(at(119_999), &roster(&[]), true), Action::Nothing);
     let newer = bid_at(&mut contest, 120_000);
     assert_eq!(newer.tick, Tick(at(120_000)));
-    let claim = contest.proposal().claim(&newer, caller(), at(120_000));
+    let claim = contest.proposal().claim(&newer, caller(), at(120_000), at(120_000));
     assert_eq!(claim.on_interrupt, OnInterrupt::Skip, "it does not wait for it either");
 }
 
@@ -187,7 +187,7 @@ fn an_unanswered_claim_of_a_rerun_is_repeated_under_the_same_run() {
 
 fn claims(contest: &mut Contest, now: i64) -> (Tick, OnInterrupt) {
     let bid = bid_at(contest, now);
-    let claim = contest.proposal().claim(&bid, caller(), at(now));
+    let claim = contest.proposal().claim(&bid, caller(), at(now), at(now));
     (claim.tick, claim.on_interrupt)
 }
 

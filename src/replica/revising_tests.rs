@@ -63,7 +63,10 @@ fn a_grant_to_the_former_definition_is_given_back_and_its_tick_claimed_by_the_ne
     };
     assert_eq!((bid.tick, doubt.run), (former.tick, former.run));
     assert_ne!(bid.run, former.run, "the former claim told of another lease");
-    assert_eq!(contest.proposal().claim(&bid, caller(), at(1_001)).lease, Duration::from_secs(600));
+    assert_eq!(
+        contest.proposal().claim(&bid, caller(), at(1_001), at(1_001)).lease,
+        Duration::from_secs(600)
+    );
     assert!(matches!(answer(&mut contest, won(), 1_002), Action::Start { won, .. } if won.run == bid.run));
 }
 
@@ -115,7 +118,7 @@ fn another_schedule_starts_now_and_nothing_older_runs() {
     let begun = BootInstant(Duration::from_secs(15));
     assert_eq!(contest.restart(spec(EVERY_TEN), at(15_000), begun), None);
     assert!(contest.is_unopened(), "the record has to know it");
-    let open = contest.proposal().open(caller(), at(15_000), UtcMillis(0));
+    let open = contest.proposal().open(caller(), at(15_000), UtcMillis(0), caller().expect);
     assert_eq!((open.sched, open.since), (ScheduleHash::of(&spec(EVERY_TEN).schedule), at(15_000)));
     assert_eq!(contest.begun(), begun);
     contest.opened(T0, at(15_000), at(15_001));
@@ -168,7 +171,10 @@ fn a_retired_job_claims_nothing_and_one_that_comes_back_starts_then_with_what_it
     let (former, _) = claim(&mut contest, 1_000);
     assert_eq!(contest.retire(at(1_000), SENT), None);
     assert!(contest.is_retired() && contest.is_unopened(), "the record has to know it");
-    assert_eq!(contest.proposal().open(caller(), at(1_000), UtcMillis(0)).sched, ScheduleHash::none());
+    assert_eq!(
+        contest.proposal().open(caller(), at(1_000), UtcMillis(0), caller().expect).sched,
+        ScheduleHash::none()
+    );
     contest.opened(T0, UtcMillis(0), at(1_001));
     assert_eq!(answer(&mut contest, won(), 1_001), Action::GiveBack(edited(&former)));
     assert!(contest.is_unopened(), "the claim may have come after the opening");
@@ -181,7 +187,7 @@ fn a_retired_job_claims_nothing_and_one_that_comes_back_starts_then_with_what_it
     assert_eq!(wake(&mut contest, 7_502), Action::Nothing);
     let (bid, _) = claim(&mut contest, 8_000);
     assert_eq!(contest.known().largest_lease, Duration::from_secs(600), "it may be held for as long");
-    let claim = contest.proposal().claim(&bid, caller(), at(8_000));
+    let claim = contest.proposal().claim(&bid, caller(), at(8_000), at(8_000));
     assert_eq!(claim.gap_reason, Reason::Edited, "ticks in between are told of as such");
 }
 
@@ -190,7 +196,7 @@ fn ticks_from_before_the_schedule_that_the_record_tells_of_start_nothing_and_are
     let mut contest = Contest::new(spec(EVERY_SECOND), SENT);
     contest.opened(T0, at(4_500), at(7_200));
     let (bid, _) = claim(&mut contest, 7_200);
-    let claim = contest.proposal().claim(&bid, caller(), at(7_200));
+    let claim = contest.proposal().claim(&bid, caller(), at(7_200), at(7_200));
     let gap = claim.gap.map(|gap| (gap.after, gap.count));
     assert_eq!((bid.tick.instant(), gap), (at(7_000), Some((at(4_500), 2))));
     assert_eq!(contest.known().mark, Some(T0), "the mark that was seen is another matter");
@@ -200,7 +206,10 @@ fn ticks_from_before_the_schedule_that_the_record_tells_of_start_nothing_and_are
 fn a_job_that_is_not_enabled_claims_nothing_and_is_told_of() {
     let mut contest = Contest::new(spec(&format!("{EVERY_SECOND}\nenabled = false")), SENT);
     assert!(contest.is_retired() && contest.is_unopened());
-    assert_eq!(contest.proposal().open(caller(), T0, UtcMillis(0)).sched, ScheduleHash::none());
+    assert_eq!(
+        contest.proposal().open(caller(), T0, UtcMillis(0), caller().expect).sched,
+        ScheduleHash::none()
+    );
     contest.opened(T0, UtcMillis(0), at(1));
     assert_eq!(wake(&mut contest, 9_000), Action::Nothing);
 }
@@ -210,7 +219,10 @@ fn what_was_left_of_a_schedule_is_told_of_once_but_for_what_has_just_come() {
     let mut contest = contest();
     let left = Dropped { tick: Tick(at(3_000)), after: T0, count: Some(3) };
     contest.restart(spec(EVERY_TEN), at(4_500), SENT);
-    assert_eq!(contest.proposal().open(caller(), at(4_500), UtcMillis(0)).dropped, Some(left));
+    assert_eq!(
+        contest.proposal().open(caller(), at(4_500), UtcMillis(0), caller().expect).dropped,
+        Some(left)
+    );
     contest.retire(at(4_600), SENT);
     assert_eq!(contest.dropped(), Some(left), "nobody has told the store yet");
     contest.restart(spec(EVERY_SECOND), at(9_500), SENT);
@@ -237,7 +249,7 @@ fn a_claim_under_way_outlives_two_edits_in_a_row() {
 fn a_job_that_is_added_is_opened_as_one_that_nobody_knows() {
     let mut contest = Contest::since(spec(EVERY_SECOND), at(500), SENT);
     assert!(
-        !contest.proposal().open(caller(), UtcMillis(0), UtcMillis(0)).known,
+        !contest.proposal().open(caller(), UtcMillis(0), UtcMillis(0), caller().expect).known,
         "or its first start would wait a whole lease"
     );
     contest.opened(at(700), UtcMillis(0), at(501));

@@ -23,21 +23,7 @@ fn job(job: &str, keys: &str) -> Arc<JobSpec> {
 }
 
 pub(in crate::replica) fn peer(node: &str, at: i64) -> Peer {
-    let beat = Beat {
-        node: name(node),
-        life: RunId::new(),
-        version: "0".into(),
-        file: String::new(),
-        started: UtcMillis(0),
-        draining: false,
-        running: Vec::new(),
-        labels: Vec::new(),
-        full: false,
-        ahead_ms: None,
-        slewed: None,
-        stages: Vec::new(),
-        told: None,
-    };
+    let beat = Beat::of(name(node), RunId::new(), String::new(), UtcMillis(0));
     Peer { at: UtcMillis(at), beat }
 }
 

@@ -23,17 +23,21 @@ fn just_stepped(claim: &mut Claim) {
     claim.caller.calm = Duration::ZERO;
 }
 
+/// The clock steps an hour ahead, and the tick of that hour runs.
+fn run_an_hour_ahead(book: &mut Book, change: impl FnOnce(&mut Claim)) {
+    set_clock(book, HOUR);
+    let answer = book.claim(tick(HOUR), change);
+    assert!(is_won(&answer), "{answer:?}");
+    let ahead = crate::sample::holding(book.record());
+    book.finish(&ahead, |_| {});
+}
+
 /// A job of which a tick ran while the clock was an hour ahead, for five seconds, and then was set right.
 fn was_ahead(memory: Memory) -> Book {
     let mut book = Book::ready(memory);
     let first = book.win(tick(0.0));
     book.finish(&first, |_| {});
-    book.pass(LEASE);
-    set_clock(&mut book, HOUR);
-    let answer = book.claim(tick(HOUR), |claim| claim.caller.calm = LEASE);
-    assert!(is_won(&answer), "{answer:?}");
-    let ahead = crate::sample::holding(book.record());
-    book.finish(&ahead, |_| {});
+    run_an_hour_ahead(&mut book, just_stepped);
     set_clock(&mut book, 5.0);
     book
 }
@@ -90,11 +94,7 @@ fn was_ahead_at_first(memory: Memory, opened: f64) -> Book {
     let answer = book.open(|open| open.known = false);
     assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     book.pass(LEASE);
-    set_clock(&mut book, HOUR);
-    let answer = book.claim(tick(HOUR), |claim| claim.caller.calm = LEASE);
-    assert!(is_won(&answer), "{answer:?}");
-    let ahead = crate::sample::holding(book.record());
-    book.finish(&ahead, |_| {});
+    run_an_hour_ahead(&mut book, |claim| claim.caller.calm = LEASE);
     set_clock(&mut book, 60.0);
     book
 }

@@ -122,7 +122,9 @@ impl Node {
         let (run, tick, request) = match wish {
             Wish::Again(tick) => {
                 let bid = Bid::new(tick);
-                (bid.run, tick, Request::Claim(self.contests[job].proposal().claim(&bid, caller, self.now())))
+                let proposal = self.contests[job].proposal();
+                let claim = proposal.claim(&bid, caller, self.now(), self.reads.wall);
+                (bid.run, tick, Request::Claim(claim))
             }
             Wish::Exec | Wish::Order(_) => {
                 let order = if let Wish::Order(order) = wish { Some(order) } else { None };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::lease::{Answer, BootInstant, Claim, Deadline, Pace, Reply};
+use crate::lease::{Answer, BootInstant, Deadline, Pace, Reply};
 use crate::replica::action::{Action, Bid, Doubt, Won};
 use crate::replica::contest::Contest;
 use crate::replica::heartbeat::Exchange;
@@ -58,8 +58,7 @@ impl Node {
         let now = self.now();
         let memory = self.memory.as_ref().expect("no record is open before the store was heard");
         let caller = memory.caller(&self.name, self.reads.boot, self.contests[job].known());
-        let claim = self.contests[job].proposal().claim(bid, caller, now);
-        let claim = Claim { wall: self.reads.wall, ..claim };
+        let claim = self.contests[job].proposal().claim(bid, caller, now, self.reads.wall);
         self.contests[job].claims(&claim);
         self.window.begin();
         match instead_of {

@@ -54,8 +54,8 @@ impl Node {
             if contest.is_unopened() && !self.is_busy(job) && !self.is_elsewhere(job) {
                 let caller = memory.caller(&self.name, self.reads.boot, self.known(job));
                 let since = memory.store_time(contest.begun());
-                let open = contest.proposal().open(caller, since, memory.earlier());
-                opens.push((job, self.as_guest(Open { wall: self.reads.wall, ..open })));
+                let open = contest.proposal().open(caller, since, memory.earlier(), self.reads.wall);
+                opens.push((job, self.as_guest(open)));
             }
         }
         let ends = self.take_untold();

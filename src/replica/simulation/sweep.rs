@@ -27,7 +27,7 @@ pub(super) struct Course {
 impl Course {
     /// Everything usual.
     pub(super) fn usual(memory: Memory) -> Self {
-        Self { memory, menu: &Fault::USUAL, excuses: true }
+        Self { memory, menu: Fault::USUAL, excuses: true }
     }
 
     /// Simulates what this seed leads to.
@@ -88,7 +88,7 @@ fn sweep(memory: Memory, test: &str, unanswered: &[&str], events: &[&str]) {
     if seeds(SEEDS).count() == 1 {
         return;
     }
-    let faults = Fault::USUAL.into_iter().filter(|fault| fault.befalls(memory)).map(Fault::name);
+    let faults = Fault::USUAL.iter().copied().filter(|fault| fault.befalls(memory)).map(Fault::name);
     // Nobody operates there; pauses and manual runs are simulated by other means.
     let to_operators = ["noted", "no_record"];
     let replies =

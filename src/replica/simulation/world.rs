@@ -139,7 +139,7 @@ impl World {
             slow: None,
             witness: Witness::default(),
             tally: Tally::default(),
-            menu: &Fault::USUAL,
+            menu: Fault::USUAL,
             excuses: true,
             troubles: vec![(Moment(0), Moment(30_000))],
             confusions: Vec::new(),

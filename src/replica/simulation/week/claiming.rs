@@ -59,7 +59,7 @@ impl World {
         let contest = life.contests.get_mut(job).expect("only a contest claims");
         let memory = life.memory.as_mut().expect("no record is open before the store was heard");
         let caller = memory.caller(&self.seats[seat].name, sent, contest.known());
-        let claim = contest.proposal().claim(bid, caller, now);
+        let claim = contest.proposal().claim(bid, caller, now, life.wall);
         contest.claims(&claim);
         let reply = self.store.submit(job, &Request::Claim(claim), self.now.utc(), &mut self.dice);
         let (finding, action) = match reply {

@@ -184,8 +184,12 @@ impl World {
         for job in &unopened {
             let contest = life.contests.get_mut(job).expect("its name was just taken from there");
             let caller = memory.caller(&self.seats[seat].name, life.boot, contest.known());
-            let mut open =
-                contest.proposal().open(caller, memory.store_time(contest.begun()), memory.earlier());
+            let mut open = contest.proposal().open(
+                caller,
+                memory.store_time(contest.begun()),
+                memory.earlier(),
+                life.wall,
+            );
             open.known |= self.store.known.contains(job);
             let reply = self.store.submit(job, &Request::Open(open), self.now.utc(), &mut self.dice);
             let Ok(reply) = reply else { continue };
