@@ -1,7 +1,7 @@
 //! Several replica processes on one machine, whose jobs write down what they see. Their logs are the events that the
 //! tests wait for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -115,6 +115,19 @@ impl Cluster {
             let event =
                 self.wait_for(&format!("every job's {runs} runs"), |event| event["message"] == "run ended");
             *ended.entry(event["job"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Waits until every replica has ended one more run.
+    pub(crate) fn wait_for_each_replica(&mut self) {
+        let mut missing: BTreeSet<String> = self.replicas.keys().map(|number| format!("n{number}")).collect();
+        while !missing.is_empty() {
+            let is_one = |event: &Value| {
+                event["message"] == "run ended"
+                    && event["node"].as_str().is_some_and(|node| missing.contains(node))
+            };
+            let event = self.wait_for(&format!("a run of each of {missing:?}"), is_one);
+            missing.remove(event["node"].as_str().unwrap_or_default());
         }
     }
 
