@@ -151,11 +151,11 @@ impl<'a> Draft<'a> {
                 record.settled = server.lease_now.plus(wait.min(SETTLING));
                 // Of a record that its holder put back, everything else up to now may have been lost.
                 let heard = if was_missing { server.now.max(caller.heard) } else { earlier };
-                record.pass_unrecorded(maybe_decided(heard), server.now, caller.leapt);
+                self.pass_unrecorded(maybe_decided(heard), caller.leapt);
             }
         }
         // Everyone else waits as long, however small their own leases.
-        record.lease = wait;
+        self.record_mut().lease = wait;
     }
 
     /// Whether nothing can have been forgotten since `era`, the life of the store in which a lock was confirmed.
@@ -186,8 +186,8 @@ impl<'a> Draft<'a> {
             return;
         }
         let now = self.server.now;
+        self.pass_unrecorded(maybe_decided(heard), open.caller.leapt);
         let record = self.record_mut();
-        record.pass_unrecorded(maybe_decided(heard), now, open.caller.leapt);
         if record.until > LeaseInstant::FREE {
             record.lease = open.caller.longest_lease(open.lease, record.lease);
         }

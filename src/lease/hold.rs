@@ -236,6 +236,11 @@ fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
 /// What was decided when the lock was granted stays so.
 fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis) {
     record.pass_unrecorded_to(decided_up_to(holding), now);
+    if holding.cause != Cause::Manual {
+        // Also in a leap that is open again.
+        let tick = holding.tick.instant();
+        record.leaps.except(UtcMillis(tick.0 - 1), tick);
+    }
     // Who opened the record may know a newer schedule than the run was started by.
     if record.sched == ScheduleHash::default() {
         record.sched = holding.sched.clone();

@@ -1,6 +1,7 @@
 //! Ticks that the mark passed without deciding them one by one. While the mark lies in the past, all ticks up to it are
 //! decided. A mark that lies in the future was set by a clock that was ahead: then only the ticks that were claimed one by
-//! one are decided, and the leaps are open again.
+//! one are decided, and the leaps are open again. What a store forgot of a leap that is open may have been decided: it stays
+//! closed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,15 +11,26 @@ use crate::job::UtcMillis;
 /// A record keeps this many leaps; the oldest is forgotten first, and its ticks stay decided.
 const KEPT: usize = 8;
 
-/// The mark passed every tick after `after`, up to `to`, and none of them ran.
+/// What is known of the ticks in a leap.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Passed {
+    /// None ran, and all have their entry.
+    Told,
+    /// None ran, and they are open again: they have no entry until they are passed once more.
+    Open,
+    /// They were open when the store lost decisions: they may have run, stay decided, and have no entry yet.
+    Lost,
+}
+
+/// The mark passed every tick after `after`, up to `to`, without a decision of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Leap {
     /// The leap begins after this instant.
     pub after: UtcMillis,
     /// The leap ends with this instant.
     pub to: UtcMillis,
-    /// Whether the ticks have their entry. A leap that was opened again has none until its ticks are passed once more.
-    pub told: bool,
+    /// What is known of its ticks.
+    pub passed: Passed,
 }
 
 impl Leap {
@@ -44,10 +56,6 @@ impl Leaps {
         self.0.iter()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Leap> {
-        self.0.iter_mut()
-    }
-
     /// Adds a leap, unless it is empty; one that goes on where another ended is one with it, but for the first.
     pub(super) fn add(&mut self, leap: Leap) {
         if leap.after >= leap.to {
@@ -56,7 +64,7 @@ impl Leaps {
         let at = self.0.partition_point(|other| other.after < leap.after);
         let before = at.checked_sub(1).map(|before| &mut self.0[before]);
         let goes_on =
-            |before: &Leap| before.to == leap.after && before.told == leap.told && !before.is_first();
+            |before: &Leap| before.to == leap.after && before.passed == leap.passed && !before.is_first();
         if let Some(before) = before.filter(|before| goes_on(before)) {
             before.to = leap.to;
             return;
@@ -72,7 +80,7 @@ impl Leaps {
     pub(super) fn reopen(&mut self, front: UtcMillis, now: UtcMillis) -> Vec<Leap> {
         let mut opened = Vec::new();
         for leap in std::mem::take(&mut self.0) {
-            if !leap.told || leap.to <= front {
+            if leap.passed != Passed::Told || leap.to <= front {
                 self.0.push(leap);
                 continue;
             }
@@ -81,12 +89,51 @@ impl Leaps {
                 after = now;
                 self.0.push(Leap { to: now, ..leap });
             }
-            self.0.push(Leap { after, told: false, ..leap });
-            opened.push(Leap { told: false, ..leap });
+            self.0.push(Leap { after, passed: Passed::Open, ..leap });
+            opened.push(Leap { passed: Passed::Open, ..leap });
         }
         let too_many = self.0.len().saturating_sub(KEPT);
         self.0.drain(..too_many);
         opened
+    }
+
+    /// The store lost decisions: any tick up to this instant may have been decided, also in leaps that are open.
+    pub(super) fn lose(&mut self, to: UtcMillis) {
+        if !self.0.iter().any(|leap| leap.passed == Passed::Open) {
+            return;
+        }
+        for leap in std::mem::take(&mut self.0) {
+            if leap.passed != Passed::Open || leap.after >= to {
+                self.add(leap);
+                continue;
+            }
+            let to = to.min(leap.to);
+            self.add(Leap { to, passed: Passed::Lost, ..leap });
+            self.add(Leap { after: to, ..leap });
+        }
+    }
+
+    /// From where on ticks up to this one were lost, and have no entry.
+    pub(super) fn lost_before(&self, tick: UtcMillis) -> Option<UtcMillis> {
+        let lost = self.0.iter().find(|leap| leap.passed == Passed::Lost && leap.covers(tick));
+        lost.map(|leap| leap.after)
+    }
+
+    /// The lost ticks after one instant, up to another, get their entry.
+    pub(super) fn tell_lost(&mut self, after: UtcMillis, to: UtcMillis) {
+        for leap in self.0.iter_mut().filter(|leap| leap.passed == Passed::Lost && after < leap.to) {
+            leap.after = leap.after.max(to);
+        }
+        self.0.retain(|leap| leap.after < leap.to);
+    }
+
+    /// Takes the leaps that end before this tick and have no entry yet. The lost ones are then like any other decided ticks.
+    pub(super) fn take_untold(&mut self, tick: UtcMillis) -> Vec<Leap> {
+        let is_untold = |leap: &Leap| leap.passed != Passed::Told && leap.to < tick;
+        let untold = self.0.iter().filter(|leap| is_untold(leap)).copied().collect();
+        self.0.retain(|leap| leap.passed != Passed::Lost || !is_untold(leap));
+        self.0.iter_mut().filter(|leap| is_untold(leap)).for_each(|leap| leap.passed = Passed::Told);
+        untold
     }
 
     /// The tick at this instant was decided: what lies before it in its leap was passed, and has been recorded.
@@ -98,9 +145,9 @@ impl Leaps {
     /// The tick at this instant, which was decided, is open again.
     pub(super) fn give_back(&mut self, instant: UtcMillis) {
         let before = UtcMillis(instant.0 - 1);
-        match self.0.iter_mut().find(|leap| leap.after == instant) {
+        match self.0.iter_mut().find(|leap| leap.after == instant && leap.passed != Passed::Lost) {
             Some(leap) => leap.after = before,
-            None => self.add(Leap { after: before, to: instant, told: false }),
+            None => self.add(Leap { after: before, to: instant, passed: Passed::Open }),
         }
     }
 
@@ -120,12 +167,17 @@ impl Leaps {
     }
 }
 
-/// The stored form: `AFTER-TO`, with a `!` where the ticks have no entry, separated by blanks.
+/// The stored form: `AFTER-TO`, separated by blanks, with a `!` where the leap is open again and a `?` where it is lost.
 impl fmt::Display for Leaps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, Leap { after, to, told }) in self.0.iter().enumerate() {
-            let (blank, untold) = (if nth > 0 { " " } else { "" }, if *told { "" } else { "!" });
-            write!(f, "{blank}{}-{}{untold}", after.0, to.0)?;
+        for (nth, Leap { after, to, passed }) in self.0.iter().enumerate() {
+            let blank = if nth > 0 { " " } else { "" };
+            let sign = match passed {
+                Passed::Told => "",
+                Passed::Open => "!",
+                Passed::Lost => "?",
+            };
+            write!(f, "{blank}{}-{}{sign}", after.0, to.0)?;
         }
         Ok(())
     }
@@ -136,10 +188,14 @@ impl FromStr for Leaps {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let leap = |text: &str| {
-            let (text, told) = text.strip_suffix('!').map_or((text, true), |text| (text, false));
+            let (text, passed) = match (text.strip_suffix('!'), text.strip_suffix('?')) {
+                (Some(text), _) => (text, Passed::Open),
+                (_, Some(text)) => (text, Passed::Lost),
+                (None, None) => (text, Passed::Told),
+            };
             let (after, to) = text.split_once('-').ok_or(())?;
             let instant = |text: &str| text.parse().map(UtcMillis).map_err(|_| ());
-            Ok(Leap { after: instant(after)?, to: instant(to)?, told })
+            Ok(Leap { after: instant(after)?, to: instant(to)?, passed })
         };
         text.split_ascii_whitespace().map(leap).collect::<Result<_, _>>().map(Self)
     }
@@ -155,10 +211,10 @@ mod tests {
 
     #[test]
     fn leaps_survive_their_stored_form() {
-        for text in ["", "0-5", "0-5 7-9!", "1-2! 3-4!"] {
+        for text in ["", "0-5", "0-5 7-9!", "1-2! 3-4?"] {
             assert_eq!(leaps(text).to_string(), text);
         }
-        for text in ["5", "a-b", "1-2?"] {
+        for text in ["5", "a-b", "1-2x"] {
             assert_eq!(text.parse::<Leaps>(), Err(()), "{text}");
         }
     }
@@ -184,10 +240,26 @@ mod tests {
     }
 
     #[test]
+    fn what_was_open_while_the_store_lost_decisions_stays_closed_until_it_has_its_entry() {
+        let mut leaps = leaps("0-5 10-20! 30-40!");
+        leaps.lose(UtcMillis(15));
+        assert_eq!(leaps.to_string(), "0-5 10-15? 15-20! 30-40!");
+        assert_eq!(
+            (leaps.lost_before(UtcMillis(12)), leaps.lost_before(UtcMillis(16))),
+            (Some(UtcMillis(10)), None)
+        );
+        leaps.tell_lost(UtcMillis(10), UtcMillis(12));
+        assert_eq!(leaps.to_string(), "0-5 12-15? 15-20! 30-40!");
+        let untold = leaps.take_untold(UtcMillis(21));
+        assert_eq!(Leaps(untold).to_string(), "12-15? 15-20!");
+        assert_eq!(leaps.to_string(), "0-5 15-20 30-40!");
+    }
+
+    #[test]
     fn of_many_leaps_the_oldest_is_forgotten() {
         let mut leaps = Leaps::default();
         for nth in 0..=KEPT as i64 {
-            leaps.add(Leap { after: UtcMillis(nth * 10), to: UtcMillis(nth * 10 + 5), told: true });
+            leaps.add(Leap { after: UtcMillis(nth * 10), to: UtcMillis(nth * 10 + 5), passed: Passed::Told });
         }
         assert_eq!(leaps.iter().count(), KEPT);
         assert_eq!(leaps.iter().next().map(|leap| leap.after), Some(UtcMillis(10)));

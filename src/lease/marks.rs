@@ -3,13 +3,15 @@
 use crate::job::{Tick, UtcMillis};
 
 use super::ahead::EARLY_TOLERANCE;
-use super::{Ahead, Leap, Record, SCHEMA};
+use super::{Ahead, Leap, Passed, Record, SCHEMA};
 
 impl Record {
-    /// Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry. Ticks
-    /// that have not come by `now` are open again once the clock that showed them is known to have been ahead; so are those
-    /// since `leapt`, the instant from which the clock leapt ahead.
+    /// Raises the mark to what may have been decided and forgotten, and closes what is open up to there; the ticks so passed
+    /// over still need their entry. Ticks that have not come by `now` are open again once the clock that showed them is
+    /// known to have been ahead; so are those since `leapt`, the instant from which the clock leapt ahead.
     pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
+        let come = now.plus(EARLY_TOLERANCE);
+        self.leaps.lose(mark.min(come).min(leapt.unwrap_or(come)));
         if mark > self.mark {
             self.leap(mark, now, leapt);
             self.lost = self.lost.or(Some(self.mark));
@@ -29,15 +31,19 @@ impl Record {
     fn leap(&mut self, to: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
         let come = now.plus(EARLY_TOLERANCE);
         if let Some(leapt) = leapt {
-            self.leaps.add(Leap { after: self.mark.max(leapt), to: to.min(come), told: true });
+            self.leaps.add(Leap { after: self.mark.max(leapt), to: to.min(come), passed: Passed::Told });
         }
-        self.leaps.add(Leap { after: self.mark.max(come), to, told: true });
+        self.leaps.add(Leap { after: self.mark.max(come), to, passed: Passed::Told });
     }
 
     /// The leaps that are open again, where no clock that is right shows more than `front`: those that lie ahead of that
     /// below a mark which does, and those that were so before, until a later tick is decided.
     fn open_leaps(&self, front: UtcMillis) -> impl Iterator<Item = &Leap> {
-        self.leaps.iter().filter(move |leap| !leap.told || self.mark > front && leap.to > front)
+        self.leaps.iter().filter(move |leap| match leap.passed {
+            Passed::Told => self.mark > front && leap.to > front,
+            Passed::Open => true,
+            Passed::Lost => false,
+        })
     }
 
     /// Every tick up to there is decided: up to the mark, or the first leap that is open again.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::job::{Outcome, Reason, RunId, Tick, UtcMillis, Verdict};
 
 use super::draft::{Decision, Draft};
-use super::{Answer, Leap, Manual, Memory, Pace, Record, Server};
+use super::{Answer, Leap, Manual, Memory, Pace, Passed, Record, Server};
 
 /// A holder whose renewal is late by more than this is not heard from any more: as long as for heartbeats.
 const RENEWAL_ALLOWANCE: Duration = Duration::from_secs(4);
@@ -212,7 +212,7 @@ fn set_mark(mut draft: Draft<'_>) -> Decision {
     record.leaps.cut(record.mark);
     record.lost = record.lost.filter(|lost| *lost < record.mark);
     record.since = if record.since > front { now } else { record.since };
-    draft.retract(Leap { after: front, to: before, told: false });
+    draft.retract(Leap { after: front, to: before, passed: Passed::Open });
     draft.answer(Answer::Noted)
 }
 

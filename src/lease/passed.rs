@@ -4,7 +4,7 @@
 use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
 use super::draft::Draft;
-use super::{Claim, Dropped, Entry, Leap, Open, Record};
+use super::{Claim, Dropped, Entry, Leap, Open, Passed, Record};
 
 /// A claim that found no record: its own tick may have been forgotten, if the mark now covers it.
 pub(super) fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
@@ -24,11 +24,17 @@ pub(super) fn learn_schedule(record: &mut Record, claim: &Claim) {
 pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdict> {
     let now = draft.server.now;
     let record = draft.record_mut();
-    let lost = record.lost.map(|lost| lost.max(record.since));
-    let after = lost.filter(|lost| *lost < claim.tick.instant() && record.tick != Some(claim.tick))?;
+    let (instant, since) = (claim.tick.instant(), record.since);
+    let lost = record.lost.map(|lost| lost.max(since)).filter(|lost| *lost < instant);
+    let in_leap =
+        record.leaps.lost_before(instant).map(|lost| lost.max(since)).filter(|lost| *lost < instant);
+    let after = lost.or(in_leap).filter(|_| record.tick != Some(claim.tick))?;
+    record.leaps.tell_lost(after, instant);
     let after = Some(after).filter(|_| record.is_under(&claim.sched));
-    // Of a record that was never granted it stays known up to where ticks were told of.
-    record.lost = Some(claim.tick.instant()).filter(|tick| *tick < record.mark || record.is_as_made());
+    if lost.is_some() {
+        // Of a record that was never granted it stays known up to where ticks were told of.
+        record.lost = Some(instant).filter(|tick| *tick < record.mark || record.is_as_made());
+    }
     let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
     let entry = Entry::without_run(claim.tick, Cause::Schedule, verdict, now);
     draft.entries.push(Entry { after, ..entry });
@@ -60,19 +66,12 @@ pub(super) fn record_dropped(draft: &mut Draft<'_>, open: &Open, former: UtcMill
     draft.entries.push(Entry { after, count: count.filter(|count| *count > 1), ..entry });
 }
 
-/// Takes the leaps that were open again, and whose ticks nobody claimed before they came.
-fn take_untold(record: &mut Record, claim: &Claim) -> Vec<Leap> {
-    let untold = record.leaps.iter_mut().filter(|leap| !leap.told && leap.to < claim.tick.instant());
-    let take = |leap: &mut Leap| {
-        leap.told = true;
-        *leap
-    };
-    untold.map(take).collect()
-}
-
 /// The entry for a leap that ended right before ticks which ran.
-fn missed(leap: &Leap, claim: &Claim, (since, now): (UtcMillis, UtcMillis)) -> Option<Entry> {
-    let verdict = Verdict::because(Outcome::Missed, claim.gap_reason);
+fn entry_of(leap: &Leap, claim: &Claim, (since, now): (UtcMillis, UtcMillis)) -> Option<Entry> {
+    let verdict = match leap.passed {
+        Passed::Lost => Verdict::because(Outcome::Unknown, Reason::StoreReset),
+        Passed::Told | Passed::Open => Verdict::because(Outcome::Missed, claim.gap_reason),
+    };
     let entry = Entry::without_run(Tick(leap.to), Cause::Schedule, verdict, now);
     (leap.to > since).then(|| Entry { after: Some(leap.after.max(since)), ..entry })
 }
@@ -85,12 +84,13 @@ pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
     let decided = record.decided_before(claim.tick, front);
     let is_under = record.is_under(&claim.sched);
     let has_leapt = leaps || record.leaps.iter().any(|leap| leap.to == decided);
-    let mut untold = take_untold(record, claim);
+    let mut untold = record.leaps.take_untold(claim.tick.instant());
     let since = record.since;
     // A leap that the mark ended with is one with what was passed since.
-    let mut before = decided;
+    let (mut before, mut may_have_run) = (decided, false);
     while let Some(leap) = untold.pop_if(|leap| leap.to == before) {
         before = leap.after;
+        may_have_run |= leap.passed == Passed::Lost;
     }
     // What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
     let lost = record.lost.take_if(|lost| *lost < claim.tick.instant());
@@ -100,15 +100,15 @@ pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
         Some(Tick(decided)).filter(|_| is_under && decided == after && !has_leapt && untold.is_empty());
     if is_under {
         let untold = untold.iter().filter(|leap| leap.to <= after);
-        draft.entries.extend(untold.filter_map(|leap| missed(leap, claim, (since, now))));
+        draft.entries.extend(untold.filter_map(|leap| entry_of(leap, claim, (since, now))));
     }
     let Some(prev) = claim.prev.filter(|prev| prev.instant() > after) else { return };
     if !is_under {
         return;
     }
-    let verdict = match lost {
-        Some(_) => Verdict::because(Outcome::Unknown, Reason::StoreReset),
-        None => Verdict::because(Outcome::Missed, claim.gap_reason),
+    let verdict = match may_have_run || lost.is_some() {
+        true => Verdict::because(Outcome::Unknown, Reason::StoreReset),
+        false => Verdict::because(Outcome::Missed, claim.gap_reason),
     };
     let count = claim.gap.filter(|gap| gap.after == after).map(|gap| gap.count);
     draft.entries.push(Entry {

@@ -5,7 +5,7 @@ use crate::job::Tick;
 use super::bid::Bid;
 use super::draft::Draft;
 use super::passed;
-use super::{Answer, Claim, Leap};
+use super::{Answer, Claim, Leap, Passed};
 
 /// A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that
 /// shows that the mark lies ahead may be the wrong one.
@@ -25,7 +25,7 @@ pub(super) fn raise_mark(draft: &mut Draft<'_>, claim: &Claim, idle: Option<Tick
     let record = draft.record_mut();
     let after = record.decided_before(claim.tick, front).max(record.since);
     let is_vouched = !is_off && caller.calm >= now.since(after);
-    let leap = idle.map(|to| Leap { after, to: to.instant(), told: true });
+    let leap = idle.map(|to| Leap { after, to: to.instant(), passed: Passed::Told });
     let leap = leap.filter(|leap| !is_vouched && leap.after < leap.to);
     passed::record_passed(draft, claim, leap.is_some());
     let record = draft.record_mut();

@@ -6,7 +6,7 @@ use crate::job::{Tick, UtcMillis};
 
 use super::ahead::EARLY_TOLERANCE;
 use super::draft::{Draft, SETTLING, maybe_decided};
-use super::{Ahead, Caller, Leap, Protection};
+use super::{Ahead, Caller, Leap, Passed, Protection};
 
 impl Draft<'_> {
     /// The caller's wall clock shows this.
@@ -26,7 +26,9 @@ impl Draft<'_> {
 
     /// Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
     pub(super) fn reopen(&mut self) {
-        let (now, front) = (self.server.now, self.front);
+        let now = self.server.now;
+        // A request without a wall clock goes by the store's.
+        let front = if self.front == UtcMillis(i64::MAX) { now.plus(EARLY_TOLERANCE) } else { self.front };
         let record = self.record_mut();
         if record.mark <= front {
             return;
@@ -49,10 +51,17 @@ impl Draft<'_> {
             return;
         }
         if ahead.to > front {
-            record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, told: false });
+            record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, passed: Passed::Open });
             record.mark = record.mark.max(ahead.to);
         }
         record.leaps.except(ahead.after, ahead.to);
+    }
+
+    /// Decisions up to `mark` may have been lost, also of ticks that were open again.
+    pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, leapt: Option<UtcMillis>) {
+        self.reopen();
+        let now = self.server.now;
+        self.record_mut().pass_unrecorded(mark, now, leapt);
     }
 
     /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to
@@ -60,7 +69,7 @@ impl Draft<'_> {
     pub(super) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
         let (now, lease_now, front) = (self.server.now, self.server.lease_now, self.front);
         let record = self.record_mut();
-        let known = record.mark.max(record.returned);
+        let known = record.decided_up_to(front).max(record.returned);
         if !Protection::MarkReset.is_on() || caller.answered.is_none_or(|told| told <= known || told > front)
         {
             return;
@@ -68,7 +77,7 @@ impl Draft<'_> {
         let wait = caller.longest_lease(lease, record.lease);
         record.until = record.until.max(lease_now.plus(wait));
         record.settled = lease_now.plus(wait.min(SETTLING));
-        record.pass_unrecorded(maybe_decided(now), now, caller.leapt);
         record.lease = wait;
+        self.pass_unrecorded(maybe_decided(now), caller.leapt);
     }
 }

@@ -159,6 +159,63 @@ fn a_record_that_knows_less_than_it_has_told_waits_as_in_a_new_era() {
     }
 }
 
+/// A tick runs below a mark that lies ahead, and the store forgets it: in another life, or in the same one.
+fn forgot_below_the_mark(in_another_life: bool) -> Book {
+    let mut book = was_ahead(Memory::Forgetful);
+    set_clock(&mut book, 60.0);
+    book.claim(tick(60.0), just_stepped);
+    let before = (book.record().clone(), book.entries.clone());
+    let run = book.win(tick(60.0));
+    book.finish(&run, |_| {});
+    (*book.record(), book.entries) = before;
+    if in_another_life {
+        book.new_era();
+    }
+    set_clock(&mut book, 70.0);
+    book
+}
+
+#[test]
+fn what_ran_below_a_mark_that_lies_ahead_does_not_run_again_where_the_store_forgot_it() {
+    let lost = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+    for in_another_life in [true, false] {
+        for is_claimed_again in [true, false] {
+            let mut book = forgot_below_the_mark(in_another_life);
+            let knows = |claim: &mut Claim| {
+                claim.caller.heard = at(70.0);
+                claim.caller.answered = Some(at(60.0)).filter(|_| !in_another_life);
+                claim.start_deadline = secs(3_600);
+            };
+            // Ahead of its instant nothing is decided, but the store notices what it has forgotten.
+            let first = if is_claimed_again { 60.0 } else { 120.0 };
+            let answer = book.claim(tick(first), knows);
+            assert_eq!(answer == Answer::Consumed(lost), is_claimed_again, "{answer:?}");
+            set_clock(&mut book, 121.0);
+            let answer = book.claim(tick(120.0), |claim| {
+                knows(claim);
+                (claim.caller.heard, claim.prev) = (at(121.0), Some(tick(60.0)));
+            });
+            assert!(is_won(&answer), "{in_another_life} {is_claimed_again}: {answer:?}");
+            let told: Vec<_> = book.entries.iter().filter(|entry| entry.verdict() == lost).collect();
+            assert_eq!(told.len(), 1, "{:#?}", book.told());
+            assert_eq!(told[0].tick, tick(60.0));
+        }
+    }
+}
+
+#[test]
+fn a_holder_whose_tick_was_forgotten_below_a_mark_that_lies_ahead_keeps_it() {
+    let mut book = was_ahead(Memory::Forgetful);
+    set_clock(&mut book, 60.0);
+    book.claim(tick(60.0), just_stepped);
+    let before = book.record().clone();
+    let run = book.win(tick(60.0));
+    *book.record() = before;
+    book.renew(&run);
+    book.finish(&run, |_| {});
+    assert!(matches!(book.claim(tick(60.0), |_| {}), Answer::Decided { .. }));
+}
+
 #[test]
 fn a_tick_that_was_given_back_is_no_sign_of_a_store_that_went_back() {
     let mut book = Book::ready(Memory::Forgetful);

@@ -11,7 +11,7 @@ use proptest::test_runner::TestRng;
 use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use solocron::lease::{
     Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Holding, Leap, LeaseInstant, Manual, Open,
-    Operate, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
+    Operate, Passed, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
 };
 
 use crate::support::sample::node;
@@ -140,8 +140,8 @@ impl History {
         for _ in 0..self.rng.random_range(0..8) {
             let after = at.plus(self.span());
             at = after.plus(self.span() + Duration::from_millis(1)).plus(Duration::from_secs(90));
-            let untold = if self.one_in(3) { "!" } else { "" };
-            leaps.push(format!("{}-{}{untold}", after.0, at.0));
+            let sign = ["", "", "!", "?"][self.rng.random_range(0..4)];
+            leaps.push(format!("{}-{}{sign}", after.0, at.0));
         }
         record.leaps = leaps.join(" ").parse().expect("leaps");
         record.mark = at.plus(self.span());
@@ -333,8 +333,12 @@ fn pass(record: &mut Record, span: Duration) {
         record.since = record.since.minus(span);
     }
     let leap = |leap: &Leap| {
-        let untold = if leap.told { "" } else { "!" };
-        format!("{}-{}{untold}", leap.after.minus(span).0.max(0), leap.to.minus(span).0)
+        let sign = match leap.passed {
+            Passed::Told => "",
+            Passed::Open => "!",
+            Passed::Lost => "?",
+        };
+        format!("{}-{}{sign}", leap.after.minus(span).0.max(0), leap.to.minus(span).0)
     };
     record.leaps = record.leaps.iter().map(leap).collect::<Vec<_>>().join(" ").parse().expect("leaps");
     record.fence = Fence(UtcMillis(record.fence.0).minus(span).0);

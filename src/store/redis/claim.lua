@@ -45,11 +45,16 @@ if rerun and (paused or not is_under(sched) or rerun_time_left(start_deadline) <
 end
 local is_decided = tick <= record.mark and not open_leap(tick) --[[protection: mark, off: false]]
 if is_decided and not rerun then
-  local after = record.lost and math.max(record.lost, record.since)
-  if not after or after >= tick or record.tick == tick then return decided(tick) end
+  local lost, in_leap = record.lost and math.max(record.lost, record.since), lost_before(tick)
+  in_leap = in_leap and math.max(in_leap, record.since)
+  lost, in_leap = lost and lost < tick and lost, in_leap and in_leap < tick and in_leap
+  local after = lost or in_leap
+  if not after or record.tick == tick then return decided(tick) end
   -- The mark was raised past the tick when the store forgot, and this is its entry.
+  tell_lost(after, tick)
+  changed = true
   -- Of a record that was never granted it stays known up to where ticks were told of.
-  record.lost = (tick < record.mark or is_as_made()) and tick or nil
+  if lost then record.lost = (tick < record.mark or is_as_made()) and tick or nil end
   add_entry({
     'tick', tick, 'after', is_under(sched) and after or '', 'cause', 'schedule', 'outcome', 'unknown',
     'reason', 'store_reset', 'finished', now,
@@ -67,18 +72,21 @@ end
 
 -- Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
 local function pass_over(leaps, marked, is_joined)
-  local before, untold = marked, {}
-  for _, leap in ipairs(leaps) do
+  local before, untold, may_have_run = marked, {}, false
+  for at = #leaps, 1, -1 do
+    local leap = leaps[at]
     is_joined = is_joined or leap.to == marked
-    -- A leap that was open again, and whose ticks nobody claimed before they came.
-    if not leap.told and leap.to < tick then
-      leap.told = true
-      untold[#untold + 1] = leap
+    -- Nobody claimed its ticks before they came, or the store forgot who did. Then they are like any other decided ticks.
+    if leap.passed ~= '' and leap.to < tick then
+      table.insert(untold, 1, { after = leap.after, to = leap.to, passed = leap.passed })
+      if leap.passed == LOST then table.remove(leaps, at) end
+      leap.passed = ''
     end
   end
   -- A leap that the mark ended with is one with what was passed since.
   while untold[#untold] and untold[#untold].to == before do
-    before = table.remove(untold).after
+    local leap = table.remove(untold)
+    before, may_have_run = leap.after, may_have_run or leap.passed == LOST
   end
   -- What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
   local is_past = record.lost and record.lost < tick
@@ -90,15 +98,18 @@ local function pass_over(leaps, marked, is_joined)
   for _, leap in ipairs(untold) do
     if is_under(sched) and leap.to > record.since and leap.to <= after then
       add_entry({
-        'tick', leap.to, 'after', math.max(leap.after, record.since), 'cause', 'schedule', 'outcome', 'missed',
-        'reason', gap_reason, 'finished', now,
+        'tick', leap.to, 'after', math.max(leap.after, record.since), 'cause', 'schedule',
+        'outcome', leap.passed == LOST and 'unknown' or 'missed', 'reason', leap.passed == LOST and 'store_reset' or gap_reason,
+        'finished', now,
       })
     end
   end
   if not prev or prev <= after or not is_under(sched) then return end
+  may_have_run = may_have_run or lost
   add_entry({
     'tick', prev, 'after', after, 'count', gap_after == after and gap_count or '', 'cause', 'schedule',
-    'outcome', lost and 'unknown' or 'missed', 'reason', lost and 'store_reset' or gap_reason, 'finished', now,
+    'outcome', may_have_run and 'unknown' or 'missed', 'reason', may_have_run and 'store_reset' or gap_reason,
+    'finished', now,
   })
 end
 
@@ -115,7 +126,7 @@ local function raise_mark(by, how, why, idle)
     if leap.after < tick and tick <= leap.to then leap.after = tick end
   end
   keep_leaps(leaps)
-  if leapt then add_leap(after, idle, true) end
+  if leapt then add_leap(after, idle, '') end
   record.mark = math.max(record.mark, tick)
   record.sched = sched
   local is_worth_telling = true --[[protection: mark, off: false]]

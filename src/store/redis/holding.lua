@@ -22,6 +22,8 @@ end
 
 local function raise_mark()
   pass_unrecorded_to(decided_up_to)
+  -- Also in a leap that is open again.
+  if holding.cause ~= 'manual' then except(holding.tick - 1, holding.tick) end
   -- Who opened the record may know a newer schedule than the run was started by.
   if record.sched == '' then record.sched = holding.sched end
 end

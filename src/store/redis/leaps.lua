@@ -1,9 +1,11 @@
 -- Invariant: ticks that the mark passed without deciding them stay known, so that a clock which was ahead takes none away.
--- The leaps of the record, oldest first; each may be changed.
+-- The leaps of the record, oldest first; each may be changed. What is known of its ticks is a sign: none where none ran and all
+-- have their entry, `!` where they are open again, `?` where they were open when the store lost decisions, and may have run.
+local OPEN, LOST = '!', '?'
 local function leaps_of()
   local leaps = {}
-  for after, to, untold in string.gmatch(record.leaps, '(%d+)%-(%d+)(!?)') do
-    leaps[#leaps + 1] = { after = number(after), to = number(to), told = untold == '' }
+  for after, to, passed in string.gmatch(record.leaps, '(%d+)%-(%d+)([!?]?)') do
+    leaps[#leaps + 1] = { after = number(after), to = number(to), passed = passed }
   end
   return leaps
 end
@@ -12,23 +14,23 @@ local function keep_leaps(leaps)
   local texts = {}
   for _, leap in ipairs(leaps) do
     if leap.after < leap.to then
-      texts[#texts + 1] = text(leap.after) .. '-' .. text(leap.to) .. (leap.told and '' or '!')
+      texts[#texts + 1] = text(leap.after) .. '-' .. text(leap.to) .. leap.passed
     end
   end
   record.leaps = table.concat(texts, ' ')
 end
 
 -- The oldest of too many leaps is forgotten, and its ticks stay decided.
-local function add_leap(after, to, told)
+local function add_leap(after, to, passed)
   if after >= to then return end
   local leaps, at = leaps_of(), 1
   while leaps[at] and leaps[at].after < after do at = at + 1 end
   local before = leaps[at - 1]
-  if before and before.to == after and before.told == told and before.after > 0 then
+  if before and before.to == after and before.passed == passed and before.after > 0 then
     -- One that goes on where another ended is one with it, but for the first, before which nobody knew the job.
     before.to = to
   else
-    table.insert(leaps, at, { after = after, to = to, told = told })
+    table.insert(leaps, at, { after = after, to = to, passed = passed })
   end
   if #leaps > KEPT_LEAPS then table.remove(leaps, 1) end
   keep_leaps(leaps)
@@ -39,15 +41,45 @@ local function except(after, to)
   local leaps = leaps_of()
   record.leaps = ''
   for _, leap in ipairs(leaps) do
-    add_leap(leap.after, math.min(leap.to, after), leap.told)
-    if leap.to > after then add_leap(math.max(leap.after, to), leap.to, leap.told) end
+    add_leap(leap.after, math.min(leap.to, after), leap.passed)
+    if leap.to > after then add_leap(math.max(leap.after, to), leap.to, leap.passed) end
   end
+end
+
+-- The store lost decisions: any tick up to this instant may have been decided, also in leaps that are open.
+local function lose(to)
+  if not string.find(record.leaps, OPEN, 1, true) then return end
+  local leaps, before = leaps_of(), record.leaps
+  record.leaps = ''
+  for _, leap in ipairs(leaps) do
+    local lost = leap.passed == OPEN and leap.after < to and math.min(to, leap.to) or leap.after
+    add_leap(leap.after, lost, LOST)
+    add_leap(lost, leap.to, leap.passed)
+  end
+  if record.leaps ~= before then changed = true end
+end
+
+-- From where on ticks up to this one were lost, and have no entry.
+local function lost_before(tick)
+  for _, leap in ipairs(leaps_of()) do
+    if leap.passed == LOST and leap.after < tick and tick <= leap.to then return leap.after end
+  end
+  return nil
+end
+
+-- The lost ticks after one instant, up to another, get their entry.
+local function tell_lost(after, to)
+  local leaps = leaps_of()
+  for _, leap in ipairs(leaps) do
+    if leap.passed == LOST and after < leap.to then leap.after = math.max(leap.after, to) end
+  end
+  keep_leaps(leaps)
 end
 
 -- Whether the leap is open again: it lies ahead of every right clock below a mark that does, or did so before, until a later
 -- tick is decided.
 local function is_open(leap)
-  return not leap.told or record.mark > front and leap.to > front
+  return leap.passed == OPEN or leap.passed == '' and record.mark > front and leap.to > front
 end
 
 -- The first leap that is open again, or the one that covers a tick.
@@ -68,17 +100,19 @@ end
 -- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries. Of the first,
 -- what lies before now stays passed.
 local function reopen()
-  if record.mark <= front or record.leaps == '' then return end
+  -- A request without a wall clock goes by the store's.
+  local shown = front < MAX and front or now + EARLY_TOLERANCE
+  if record.mark <= shown or record.leaps == '' then return end
   local leaps = {}
   for _, leap in ipairs(leaps_of()) do
-    if leap.told and leap.to > front then
+    if leap.passed == '' and leap.to > shown then
       changed = true
-      retracted[#retracted + 1] = { after = leap.after, to = leap.to, told = false }
+      retracted[#retracted + 1] = { after = leap.after, to = leap.to }
       if leap.after == 0 then
-        leaps[#leaps + 1] = { after = 0, to = now, told = true }
+        leaps[#leaps + 1] = { after = 0, to = now, passed = '' }
         leap.after = now
       end
-      leap.told = false
+      leap.passed = OPEN
     end
     leaps[#leaps + 1] = leap
   end

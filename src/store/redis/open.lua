@@ -51,7 +51,7 @@ local ahead_after, ahead_to = optional(ARGV[21]), optional(ARGV[22])
 if ahead_to and (ahead_to <= front or ahead_to > record.returned) then
   local mark, leaps = record.mark, record.leaps
   if ahead_to > front then
-    add_leap(math.max(record.mark, now + EARLY_TOLERANCE), ahead_to, false)
+    add_leap(math.max(record.mark, now + EARLY_TOLERANCE), ahead_to, OPEN)
     record.mark = math.max(record.mark, ahead_to)
   end
   except(ahead_after, ahead_to)

@@ -155,12 +155,16 @@ end
 -- known to have been ahead; so are those since `leapt`, the instant from which the clock leapt ahead.
 local function leap_to(to, leapt)
   local come = now + EARLY_TOLERANCE
-  if leapt then add_leap(math.max(record.mark, leapt), math.min(to, come), true) end
-  add_leap(math.max(record.mark, come), to, true)
+  if leapt then add_leap(math.max(record.mark, leapt), math.min(to, come), '') end
+  add_leap(math.max(record.mark, come), to, '')
 end
 
--- Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry.
+-- Raises the mark to what may have been decided and forgotten, and closes what is open up to there; the ticks so passed over
+-- still need their entry.
 local function pass_unrecorded(mark, leapt)
+  reopen()
+  local come = now + EARLY_TOLERANCE
+  lose(math.min(mark, come, leapt or come))
   if mark > record.mark then
     leap_to(mark, leapt)
     record.lost = record.lost or record.mark
@@ -224,7 +228,7 @@ end
 -- Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to an
 -- older state, and may have forgotten a holder and decisions up to now.
 local function fall_back(answered, largest, lease, leapt)
-  local went_back = answered and answered > math.max(record.mark, record.returned) and answered <= front --[[protection: mark-reset, off: false]]
+  local went_back = answered and answered > math.max(decided_mark(), record.returned) and answered <= front --[[protection: mark-reset, off: false]]
   if not went_back then return end
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
