@@ -151,7 +151,7 @@ impl<'a> Draft<'a> {
                 record.settled = server.lease_now.plus(wait.min(SETTLING));
                 // Of a record that its holder put back, everything else up to now may have been lost.
                 let heard = if was_missing { server.now.max(caller.heard) } else { earlier };
-                self.pass_unrecorded(maybe_decided(heard), caller.leapt);
+                self.pass_unrecorded(maybe_decided(heard), caller);
             }
         }
         // Everyone else waits as long, however small their own leases.
@@ -186,7 +186,7 @@ impl<'a> Draft<'a> {
             return;
         }
         let now = self.server.now;
-        self.pass_unrecorded(maybe_decided(heard), open.caller.leapt);
+        self.pass_unrecorded(maybe_decided(heard), &open.caller);
         let record = self.record_mut();
         if record.until > LeaseInstant::FREE {
             record.lease = open.caller.longest_lease(open.lease, record.lease);

@@ -8,8 +8,8 @@ use std::str::FromStr;
 
 use crate::job::UtcMillis;
 
-/// A record keeps this many leaps; the oldest is forgotten first, and its ticks stay decided.
-const KEPT: usize = 8;
+/// A record keeps this many leaps; the shortest is forgotten first, and its ticks stay decided.
+const KEPT: usize = 32;
 
 /// What is known of the ticks in a leap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -70,8 +70,13 @@ impl Leaps {
             return;
         }
         self.0.insert(at, leap);
-        if self.0.len() > KEPT {
-            self.0.remove(0);
+        self.forget_shortest();
+    }
+
+    fn forget_shortest(&mut self) {
+        while self.0.len() > KEPT {
+            let shortest = (0..self.0.len()).min_by_key(|at| self.0[*at].to.since(self.0[*at].after));
+            self.0.remove(shortest.unwrap_or_default());
         }
     }
 
@@ -92,8 +97,7 @@ impl Leaps {
             self.0.push(Leap { after, passed: Passed::Open, ..leap });
             opened.push(Leap { passed: Passed::Open, ..leap });
         }
-        let too_many = self.0.len().saturating_sub(KEPT);
-        self.0.drain(..too_many);
+        self.forget_shortest();
         opened
     }
 
@@ -256,12 +260,14 @@ mod tests {
     }
 
     #[test]
-    fn of_many_leaps_the_oldest_is_forgotten() {
+    fn of_many_leaps_the_shortest_is_forgotten() {
         let mut leaps = Leaps::default();
         for nth in 0..=KEPT as i64 {
-            leaps.add(Leap { after: UtcMillis(nth * 10), to: UtcMillis(nth * 10 + 5), passed: Passed::Told });
+            let length = if nth == 3 { 4 } else { 5 };
+            let (after, to) = (UtcMillis(nth * 10), UtcMillis(nth * 10 + length));
+            leaps.add(Leap { after, to, passed: Passed::Told });
         }
         assert_eq!(leaps.iter().count(), KEPT);
-        assert_eq!(leaps.iter().next().map(|leap| leap.after), Some(UtcMillis(10)));
+        assert!(!leaps.to_string().contains("30-34"), "{leaps}");
     }
 }

@@ -6,12 +6,10 @@ use super::ahead::EARLY_TOLERANCE;
 use super::{Ahead, Leap, Passed, Record, SCHEMA};
 
 impl Record {
-    /// Raises the mark to what may have been decided and forgotten, and closes what is open up to there; the ticks so passed
-    /// over still need their entry. Ticks that have not come by `now` are open again once the clock that showed them is
-    /// known to have been ahead; so are those since `leapt`, the instant from which the clock leapt ahead.
+    /// Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry. Ticks
+    /// that have not come by `now` are open again once the clock that showed them is known to have been ahead; so are those
+    /// since `leapt`, the instant from which the clock leapt ahead.
     pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
-        let come = now.plus(EARLY_TOLERANCE);
-        self.leaps.lose(mark.min(come).min(leapt.unwrap_or(come)));
         if mark > self.mark {
             self.leap(mark, now, leapt);
             self.lost = self.lost.or(Some(self.mark));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::job::{Tick, UtcMillis};
 
 use super::ahead::EARLY_TOLERANCE;
-use super::draft::{Draft, SETTLING, maybe_decided};
+use super::draft::{Draft, SETTLING, SYNC_TOLERANCE, maybe_decided};
 use super::{Ahead, Caller, Leap, Passed, Protection};
 
 impl Draft<'_> {
@@ -34,6 +34,10 @@ impl Draft<'_> {
             return;
         }
         let opened = record.leaps.reopen(front, now);
+        if let Some(last) = opened.last() {
+            // Whoever was told of these as decided does not take the store for one that went back.
+            record.returned = record.returned.max(last.to.min(front));
+        }
         opened.into_iter().for_each(|leap| self.retract(leap));
     }
 
@@ -57,11 +61,15 @@ impl Draft<'_> {
         record.leaps.except(ahead.after, ahead.to);
     }
 
-    /// Decisions up to `mark` may have been lost, also of ticks that were open again.
-    pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, leapt: Option<UtcMillis>) {
+    /// Decisions up to `mark` may have been lost, also of ticks that were open again: of those that have come, whatever a
+    /// clock shows that has just leapt ahead.
+    pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, caller: &Caller) {
         self.reopen();
         let now = self.server.now;
-        self.record_mut().pass_unrecorded(mark, now, leapt);
+        let come = now.min(caller.expect.plus(SYNC_TOLERANCE)).plus(EARLY_TOLERANCE);
+        let record = self.record_mut();
+        record.leaps.lose(mark.min(come).min(caller.leapt.unwrap_or(come)));
+        record.pass_unrecorded(mark, now, caller.leapt);
     }
 
     /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to
@@ -78,6 +86,6 @@ impl Draft<'_> {
         record.until = record.until.max(lease_now.plus(wait));
         record.settled = lease_now.plus(wait.min(SETTLING));
         record.lease = wait;
-        self.pass_unrecorded(maybe_decided(now), caller.leapt);
+        self.pass_unrecorded(maybe_decided(now), caller);
     }
 }

@@ -13,7 +13,7 @@ use super::steady::{Slew, Steady};
 const STEP: Duration = Duration::from_millis(500);
 
 /// What the clock decides ahead of its time by a leap of less is waited for: no longer than the shortest lease.
-const LEAP: Duration = Duration::from_secs(5);
+const LEAP_MS: i64 = 5_000;
 
 /// Without a reading for this long, the store's clock may have been stepped back and forth, and nobody saw it: while it
 /// was back, a holder may have renewed a lock that looks long over since. Longer than a lost heartbeat and the next take.
@@ -72,6 +72,11 @@ impl Reading {
     }
 }
 
+/// What a clock shows that showed `origin` when this machine was started.
+fn time_at(origin: i64, now: BootInstant) -> UtcMillis {
+    UtcMillis(origin.saturating_add(i64::try_from(now.0.as_millis()).unwrap_or(i64::MAX)))
+}
+
 /// A replica's memory of its store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
@@ -91,7 +96,9 @@ pub struct Memory {
     /// Since when the store's clock has run steadily.
     steady: Steady,
     slew: Option<Slew>,
-    /// The store's time from which its clock leapt ahead, and has not been set back since.
+    /// The origin before the store's clock was stepped, until it shows that time again.
+    usual: Option<i64>,
+    /// The store's time from which its clock has been ahead of that.
     leapt: Option<UtcMillis>,
     /// When the store's clock was last looked at.
     watched: BootInstant,
@@ -111,6 +118,7 @@ impl Memory {
             before: UtcMillis(0),
             steady: Steady::from(reading),
             slew: None,
+            usual: None,
             leapt: None,
             watched: reading.sent,
         }
@@ -139,10 +147,13 @@ impl Memory {
             Learned::Steady
         };
         if is_stepped {
-            // A small leap is over before long, whatever was decided in it.
-            let is_ahead = reading.origin() > self.origin;
-            let leapt = self.leapt.or(Some(self.store_time(reading.received)).filter(|_| off >= LEAP));
-            self.leapt = leapt.filter(|_| is_ahead);
+            // A small leap is over before long, whatever was decided in it. A clock that was behind, and is set right, leaps
+            // over nothing.
+            let usual = self.usual.unwrap_or(self.origin);
+            let ahead = reading.origin().saturating_sub(usual);
+            self.usual = Some(usual).filter(|_| ahead.abs() >= LEAP_MS);
+            let from = self.leapt.unwrap_or_else(|| time_at(usual, reading.received));
+            self.leapt = Some(from).filter(|_| ahead >= LEAP_MS);
         }
         if learned != Learned::Steady || self.is_unwatched(reading.received) {
             self.steady = Steady::from(reading);
@@ -190,7 +201,7 @@ impl Memory {
 
     /// What the store's clock should show now.
     pub fn store_time(&self, now: BootInstant) -> UtcMillis {
-        UtcMillis(self.origin.saturating_add(i64::try_from(now.0.as_millis()).unwrap_or(i64::MAX)))
+        time_at(self.origin, now)
     }
 
     /// How far a wall clock that shows `wall` now is ahead of the store's, in milliseconds, and how far that may be off.

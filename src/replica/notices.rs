@@ -82,9 +82,19 @@ impl Driver {
             Ok(Some(record)) => {
                 self.hear_pausing(job, record.pausing());
                 self.hear_stop(job, &record);
+                self.hear_mark(job);
                 self.hear_free(job, &record);
                 self.hear_order(job, &record);
             }
+        }
+    }
+
+    /// A mark that lies ahead may have been set back by an operator: the record is opened anew, and tells.
+    fn hear_mark(&mut self, job: &JobName) {
+        let now = self.shop.now();
+        if let Some(contest) = self.contests.get_mut(job).filter(|contest| contest.is_ahead(now)) {
+            contest.close();
+            self.open_records();
         }
     }
 

@@ -131,9 +131,8 @@ kinds! {
     SetBack = "marks-set-back",
 }
 
-/// What is not done by itself; and not yet, a store that goes back within its life: while a mark lies in the future, nobody
-/// notices it in time. `situations` has a script of it.
-const NOT_IN_THE_MENU: &[Kind] = &[Kind::SetBack, Kind::SwapDb, Kind::RestoreRecords];
+/// What is not done by itself.
+const NOT_IN_THE_MENU: &[Kind] = &[Kind::SetBack];
 
 impl Kind {
     /// Those that storms do.
@@ -203,13 +202,6 @@ impl Kind {
     pub(crate) const fn takes_away(self) -> bool {
         use Kind::*;
         matches!(self, Cut | KillReplica | StopReplica | KillBoth | StopBoth)
-    }
-
-    /// Whether the server may lose what it decided last. Not done while a mark lies in the future: nobody can tell yet which
-    /// ticks that were, and records say `missed` of ticks that ran.
-    pub(crate) const fn loses_decisions(self) -> bool {
-        use Kind::*;
-        matches!(self, RestartEverysec | RestartNothing | Failover | FailoverAhead)
     }
 
     /// Whether it goes on beside all others.

@@ -194,9 +194,7 @@ impl<'a> Storm<'a> {
             _ if kind.is_of_server() => self.server_busy_until_ms <= now,
             _ => self.busy_until_ms[at].max(self.away_until_ms[at]) <= now,
         };
-        let is_known = !kind.loses_decisions() || self.world.inspector.ahead_since().is_none();
         is_free
-            && is_known
             && somebody_stays
             && !(kind.steps_a_clock() && !kind.is_aside() && self.clock_wrong_until_ms > now)
     }

@@ -162,9 +162,10 @@ fn a_record_that_knows_less_than_it_has_told_waits_as_in_a_new_era() {
 /// A tick runs below a mark that lies ahead, and the store forgets it: in another life, or in the same one.
 fn forgot_below_the_mark(in_another_life: bool) -> Book {
     let mut book = was_ahead(Memory::Forgetful);
-    set_clock(&mut book, 60.0);
+    set_clock(&mut book, 30.0);
     book.claim(tick(60.0), just_stepped);
     let before = (book.record().clone(), book.entries.clone());
+    set_clock(&mut book, 60.0);
     let run = book.win(tick(60.0));
     book.finish(&run, |_| {});
     (*book.record(), book.entries) = before;

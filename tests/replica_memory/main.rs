@@ -11,6 +11,7 @@ mod process;
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis_server;
 mod rollback;
+mod set_back;
 mod stage;
 mod told;
 

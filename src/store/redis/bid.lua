@@ -29,8 +29,8 @@ local function enter(bid, when_created)
     if when_created then when_created() end
     return answer('held', '', '', '', wait)
   end
-  adopt_era(bid.heard, bid.heard, bid.largest, bid.lease, bid.leapt)
-  fall_back(bid.answered, bid.largest, bid.lease, bid.leapt)
+  adopt_era(bid.heard, bid.heard, bid.largest, bid.lease, bid.leapt, bid.expect)
+  fall_back(bid.answered, bid.largest, bid.lease, bid.leapt, bid.expect)
   recall_lost(bid.seen)
   if record.run == bid.run then
     if record.phase ~= 'running' then return decided(bid.tick) end

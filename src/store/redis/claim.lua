@@ -140,7 +140,7 @@ local function consume(outcome, reason)
     local node, run, since = holder_or_nothing()
     return answer('held', node, run, since, left)
   end
-  raise_mark('', outcome, reason, outcome == 'missed' and tick or prev)
+  raise_mark('', outcome, reason, (outcome == 'missed' or reason == 'paused') and tick or prev)
   -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
   if record.run == '' then record.lost = record.mark end
   add_entry({

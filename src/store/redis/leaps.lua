@@ -20,7 +20,17 @@ local function keep_leaps(leaps)
   record.leaps = table.concat(texts, ' ')
 end
 
--- The oldest of too many leaps is forgotten, and its ticks stay decided.
+-- The shortest of too many leaps is forgotten, and its ticks stay decided.
+local function forget_shortest(leaps)
+  while #leaps > KEPT_LEAPS do
+    local at = 1
+    for other, leap in ipairs(leaps) do
+      if leap.to - leap.after < leaps[at].to - leaps[at].after then at = other end
+    end
+    table.remove(leaps, at)
+  end
+end
+
 local function add_leap(after, to, passed)
   if after >= to then return end
   local leaps, at = leaps_of(), 1
@@ -32,7 +42,7 @@ local function add_leap(after, to, passed)
   else
     table.insert(leaps, at, { after = after, to = to, passed = passed })
   end
-  if #leaps > KEPT_LEAPS then table.remove(leaps, 1) end
+  forget_shortest(leaps)
   keep_leaps(leaps)
 end
 
@@ -108,6 +118,8 @@ local function reopen()
     if leap.passed == '' and leap.to > shown then
       changed = true
       retracted[#retracted + 1] = { after = leap.after, to = leap.to }
+      -- Whoever was told of these as decided does not take the store for one that went back.
+      record.returned = math.max(record.returned, math.min(leap.to, shown))
       if leap.after == 0 then
         leaps[#leaps + 1] = { after = 0, to = now, passed = '' }
         leap.after = now
@@ -116,6 +128,6 @@ local function reopen()
     end
     leaps[#leaps + 1] = leap
   end
-  while #leaps > KEPT_LEAPS do table.remove(leaps, 1) end
+  forget_shortest(leaps)
   keep_leaps(leaps)
 end

@@ -4,13 +4,13 @@
 -- 9 whether the last word about a pause is known, 10-13 it: at, until, by, why;
 -- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras; 18 wall,
 -- 19 newest mark that was answered, 20 from when the clock leapt ahead; 21 ticks decided ahead of their time: after, 22 up to;
--- 23 whether nobody takes a longer lease any more, 24 calm.
+-- 23 whether nobody takes a longer lease any more, 24 calm, 25 expect.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era() ~= ARGV[1] then return answer('new_era', era()) end
 
 local heard, largest, lease, earlier = number(ARGV[2]), number(ARGV[3]), number(ARGV[7]), number(ARGV[17])
 local known = ARGV[8] == '1'
-local answered, leapt = optional(ARGV[19]), optional(ARGV[20])
+local answered, leapt, expect = optional(ARGV[19]), optional(ARGV[20]), number(ARGV[25])
 front = math.max(now, number(ARGV[18])) + EARLY_TOLERANCE
 if not record then
   if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '') end
@@ -18,8 +18,8 @@ if not record then
   local wait = known and longest_of(lease, 0, largest) or FIRST_WAIT
   create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil)
 end
-adopt_era(heard, earlier, largest, lease, leapt)
-fall_back(answered, largest, lease, leapt)
+adopt_era(heard, earlier, largest, lease, leapt, expect)
+fall_back(answered, largest, lease, leapt, expect)
 -- A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
 -- caller remembers.
 local remembered = longest_of(lease, 0, largest)
@@ -31,7 +31,7 @@ end
 recall_lost(optional(ARGV[4]))
 if earlier > 0 then
   local mark, lasts, floor = record.mark, record.lease, record.floor
-  pass_unrecorded(maybe_decided(earlier), leapt)
+  pass_unrecorded(maybe_decided(earlier), leapt, expect)
   if record['until'] > 0 then record.lease = longest_of(lease, record.lease, largest) end
   -- Tokens up to there may have been given out and forgotten; those of a clock that shows more by now are above them.
   if earlier > now then record.floor = math.max(record.floor, earlier) end

@@ -159,12 +159,11 @@ local function leap_to(to, leapt)
   add_leap(math.max(record.mark, come), to, '')
 end
 
--- Raises the mark to what may have been decided and forgotten, and closes what is open up to there; the ticks so passed over
--- still need their entry.
-local function pass_unrecorded(mark, leapt)
+-- Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry. What is open up
+-- to there is closed: of what has come, whatever a clock shows that has just leapt ahead of what the caller expects.
+local function pass_unrecorded(mark, leapt, expect)
   reopen()
-  local come = now + EARLY_TOLERANCE
-  lose(math.min(mark, come, leapt or come))
+  lose(math.min(mark, math.min(now, plus(expect or now, SYNC_TOLERANCE)) + EARLY_TOLERANCE, leapt or MAX))
   if mark > record.mark then
     leap_to(mark, leapt)
     record.lost = record.lost or record.mark
@@ -214,26 +213,26 @@ local function end_run(outcome, reason, ended)
 end
 
 -- Rule 4. A record without an era was missing, until its holder put it back: anything up to now may be lost.
-local function adopt_era(heard, earlier, largest, lease, leapt)
+local function adopt_era(heard, earlier, largest, lease, leapt, expect)
   if record.era == era() then return end
   if record.era == '' then earlier = math.max(now, heard) end
   record.era = era()
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
   record.settled = plus(now, math.min(record.lease, SETTLING))
-  pass_unrecorded(maybe_decided(earlier), leapt)
+  pass_unrecorded(maybe_decided(earlier), leapt, expect)
   changed = true
 end
 
 -- Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to an
 -- older state, and may have forgotten a holder and decisions up to now.
-local function fall_back(answered, largest, lease, leapt)
+local function fall_back(answered, largest, lease, leapt, expect)
   local went_back = answered and answered > math.max(decided_mark(), record.returned) and answered <= front --[[protection: mark-reset, off: false]]
   if not went_back then return end
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
   record.settled = plus(now, math.min(record.lease, SETTLING))
-  pass_unrecorded(maybe_decided(now), leapt)
+  pass_unrecorded(maybe_decided(now), leapt, expect)
   changed = true
 end
 

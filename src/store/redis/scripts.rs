@@ -185,6 +185,7 @@ fn open_args(open: &Open) -> Args {
         .optional(open.ahead.map(|ahead| ahead.to.0))
         .flag(open.agreed)
         .duration(caller.calm)
+        .instant(caller.expect)
 }
 
 fn abandon_args(abandon: &Abandon) -> Args {
