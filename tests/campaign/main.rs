@@ -56,7 +56,7 @@ use campaign::Outcome;
 use solocron::lease::Answer;
 
 /// The short form.
-const SHORT: Duration = Duration::from_secs(240);
+const SHORT: Duration = Duration::from_secs(250);
 
 /// The seed of the short form: any other must do as well.
 const SEED: u64 = 1;

@@ -23,10 +23,10 @@ const COLLECT_EVERY_MS: i64 = 5_000;
 const CALM_MS: i64 = 30_000;
 
 /// What cannot be done for this long, for want of something to do it to, waits for the next storm.
-const STORM_MS: i64 = 75_000;
+const STORM_MS: i64 = 85_000;
 
 /// From one storm's beginning to the next one's.
-const PERIOD_MS: i64 = 240_000;
+const PERIOD_MS: i64 = 250_000;
 
 /// From one fault's beginning to the next one's.
 const GAPS_MS: (i64, i64) = (100, 400);
