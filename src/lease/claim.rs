@@ -243,8 +243,7 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
         let by = draft.record_mut().holder();
         return draft.answer(Answer::Held { by, frees_in });
     }
-    let is_idle = verdict.outcome == Outcome::Missed || verdict.reason == Some(Reason::Paused);
-    let idle = Some(claim.tick).filter(|_| is_idle).or(claim.prev);
+    let idle = if verdict.is_overlap() { claim.prev } else { Some(claim.tick) };
     raise_mark(&mut draft, claim, idle);
     let record = draft.record_mut();
     if record.run.is_none() {

@@ -1,7 +1,7 @@
 //! Ticks that the mark passed without deciding them one by one. While the mark lies in the past, all ticks up to it are
 //! decided. A mark that lies in the future was set by a clock that was ahead: then only the ticks that were claimed one by
-//! one are decided, and the leaps are open again. What a store forgot of a leap that is open may have been decided: it stays
-//! closed.
+//! one are decided, and the leaps are open again. Where the store lost decisions, ticks of an open leap may be among them:
+//! those that had come stay decided.
 
 use std::fmt;
 use std::str::FromStr;
@@ -95,7 +95,7 @@ impl Leaps {
                 self.0.push(Leap { to: now, ..leap });
             }
             self.0.push(Leap { after, passed: Passed::Open, ..leap });
-            opened.push(Leap { passed: Passed::Open, ..leap });
+            opened.push(leap);
         }
         self.forget_shortest();
         opened
@@ -131,7 +131,8 @@ impl Leaps {
         self.0.retain(|leap| leap.after < leap.to);
     }
 
-    /// Takes the leaps that end before this tick and have no entry yet. The lost ones are then like any other decided ticks.
+    /// Returns the leaps that end before this tick and have no entry yet, and marks them as told. Lost leaps are removed: their
+    /// ticks are decided.
     pub(super) fn take_untold(&mut self, tick: UtcMillis) -> Vec<Leap> {
         let is_untold = |leap: &Leap| leap.passed != Passed::Told && leap.to < tick;
         let untold = self.0.iter().filter(|leap| is_untold(leap)).copied().collect();
@@ -171,17 +172,24 @@ impl Leaps {
     }
 }
 
-/// The stored form: `AFTER-TO`, separated by blanks, with a `!` where the leap is open again and a `?` where it is lost.
+/// The stored form: `AFTER-TO`, with a `!` where the leap is open again and a `?` where it is lost.
+impl fmt::Display for Leap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = match self.passed {
+            Passed::Told => "",
+            Passed::Open => "!",
+            Passed::Lost => "?",
+        };
+        write!(f, "{}-{}{sign}", self.after.0, self.to.0)
+    }
+}
+
+/// The stored form: each leap's, separated by blanks.
 impl fmt::Display for Leaps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (nth, Leap { after, to, passed }) in self.0.iter().enumerate() {
+        for (nth, leap) in self.0.iter().enumerate() {
             let blank = if nth > 0 { " " } else { "" };
-            let sign = match passed {
-                Passed::Told => "",
-                Passed::Open => "!",
-                Passed::Lost => "?",
-            };
-            write!(f, "{blank}{}-{}{sign}", after.0, to.0)?;
+            write!(f, "{blank}{leap}")?;
         }
         Ok(())
     }

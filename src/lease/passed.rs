@@ -25,9 +25,9 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     let now = draft.server.now;
     let record = draft.record_mut();
     let (instant, since) = (claim.tick.instant(), record.since);
-    let lost = record.lost.map(|lost| lost.max(since)).filter(|lost| *lost < instant);
-    let in_leap =
-        record.leaps.lost_before(instant).map(|lost| lost.max(since)).filter(|lost| *lost < instant);
+    let within_schedule = |lost: UtcMillis| Some(lost.max(since)).filter(|lost| *lost < instant);
+    let lost = record.lost.and_then(within_schedule);
+    let in_leap = record.leaps.lost_before(instant).and_then(within_schedule);
     let after = lost.or(in_leap).filter(|_| record.tick != Some(claim.tick))?;
     record.leaps.tell_lost(after, instant);
     let after = Some(after).filter(|_| record.is_under(&claim.sched));

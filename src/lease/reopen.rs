@@ -35,7 +35,7 @@ impl Draft<'_> {
         }
         let opened = record.leaps.reopen(front, now);
         if let Some(last) = opened.last() {
-            // Whoever was told of these as decided does not take the store for one that went back.
+            // Replicas that were told that these ticks are decided do not conclude that the store went back.
             record.returned = record.returned.max(last.to.min(front));
         }
         opened.into_iter().for_each(|leap| self.retract(leap));
@@ -61,8 +61,8 @@ impl Draft<'_> {
         record.leaps.except(ahead.after, ahead.to);
     }
 
-    /// Decisions up to `mark` may have been lost, also of ticks that were open again: of those that have come, whatever a
-    /// clock shows that has just leapt ahead.
+    /// Decisions up to `mark` may have been lost, also of ticks in open leaps: these are closed where they have come, by the
+    /// store's clock and by the caller's.
     pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, caller: &Caller) {
         self.reopen();
         let now = self.server.now;

@@ -63,18 +63,13 @@ impl Reading {
     /// The store's time at boot, in milliseconds, as far as this reading tells.
     pub(super) fn origin(self) -> i64 {
         let middle = self.sent.plus(self.received.since(self.sent) / 2);
-        self.store.0.saturating_sub(i64::try_from(middle.0.as_millis()).unwrap_or(i64::MAX))
+        self.store.minus(middle.0).0
     }
 
     /// How far the origin may be off.
     pub(super) fn error(self) -> Duration {
         self.received.since(self.sent) / 2
     }
-}
-
-/// What a clock shows that showed `origin` when this machine was started.
-fn time_at(origin: i64, now: BootInstant) -> UtcMillis {
-    UtcMillis(origin.saturating_add(i64::try_from(now.0.as_millis()).unwrap_or(i64::MAX)))
 }
 
 /// A replica's memory of its store.
@@ -147,12 +142,12 @@ impl Memory {
             Learned::Steady
         };
         if is_stepped {
-            // A small leap is over before long, whatever was decided in it. A clock that was behind, and is set right, leaps
-            // over nothing.
+            // A small leap is over before long, whatever was decided in it. A clock that was behind and is set right does not
+            // leap.
             let usual = self.usual.unwrap_or(self.origin);
             let ahead = reading.origin().saturating_sub(usual);
             self.usual = Some(usual).filter(|_| ahead.abs() >= LEAP_MS);
-            let from = self.leapt.unwrap_or_else(|| time_at(usual, reading.received));
+            let from = self.leapt.unwrap_or_else(|| UtcMillis(usual).plus(reading.received.0));
             self.leapt = Some(from).filter(|_| ahead >= LEAP_MS);
         }
         if learned != Learned::Steady || self.is_unwatched(reading.received) {
@@ -201,7 +196,7 @@ impl Memory {
 
     /// What the store's clock should show now.
     pub fn store_time(&self, now: BootInstant) -> UtcMillis {
-        time_at(self.origin, now)
+        UtcMillis(self.origin).plus(now.0)
     }
 
     /// How far a wall clock that shows `wall` now is ahead of the store's, in milliseconds, and how far that may be off.

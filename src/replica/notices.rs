@@ -89,12 +89,13 @@ impl Driver {
         }
     }
 
-    /// A mark that lies ahead may have been set back by an operator: the record is opened anew, and tells.
+    /// An operator may have set back a mark that lies ahead: the record is opened anew after the next heartbeat, together
+    /// with those of other jobs.
     fn hear_mark(&mut self, job: &JobName) {
         let now = self.shop.now();
         if let Some(contest) = self.contests.get_mut(job).filter(|contest| contest.is_ahead(now)) {
             contest.close();
-            self.open_records();
+            self.outdate_opening(job);
         }
     }
 

@@ -131,13 +131,10 @@ kinds! {
     SetBack = "marks-set-back",
 }
 
-/// What is not done by itself.
-const NOT_IN_THE_MENU: &[Kind] = &[Kind::SetBack];
-
 impl Kind {
-    /// Those that storms do.
+    /// Those that storms do; operators set marks back when they have to.
     pub(crate) fn menu() -> impl Iterator<Item = Self> {
-        Self::ALL.iter().copied().filter(|kind| !NOT_IN_THE_MENU.contains(kind))
+        Self::ALL.iter().copied().filter(|kind| *kind != Self::SetBack)
     }
 
     /// Whether a clock of the store goes wrong with it: what it says of the past is then wrong for a minute more.

@@ -120,14 +120,11 @@ impl Cluster {
 
     /// Waits until every replica has ended one more run.
     pub(crate) fn wait_for_each_replica(&mut self) {
-        let mut missing: BTreeSet<String> = self.replicas.keys().map(|number| format!("n{number}")).collect();
+        let mut missing: BTreeSet<usize> = self.replicas.keys().copied().collect();
         while !missing.is_empty() {
-            let is_one = |event: &Value| {
-                event["message"] == "run ended"
-                    && event["node"].as_str().is_some_and(|node| missing.contains(node))
-            };
-            let event = self.wait_for(&format!("a run of each of {missing:?}"), is_one);
-            missing.remove(event["node"].as_str().unwrap_or_default());
+            let event = self
+                .wait_for(&format!("a run of each of {missing:?}"), |event| event["message"] == "run ended");
+            missing.remove(&number_of(event["node"].as_str().expect("every line has its node")));
         }
     }
 

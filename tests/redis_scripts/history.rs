@@ -11,7 +11,7 @@ use proptest::test_runner::TestRng;
 use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use solocron::lease::{
     Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Holding, Leap, LeaseInstant, Manual, Open,
-    Operate, Passed, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
+    Operate, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
 };
 
 use crate::support::sample::node;
@@ -333,12 +333,8 @@ fn pass(record: &mut Record, span: Duration) {
         record.since = record.since.minus(span);
     }
     let leap = |leap: &Leap| {
-        let sign = match leap.passed {
-            Passed::Told => "",
-            Passed::Open => "!",
-            Passed::Lost => "?",
-        };
-        format!("{}-{}{sign}", leap.after.minus(span).0.max(0), leap.to.minus(span).0)
+        let after = leap.after.minus(span).max(UtcMillis(0));
+        Leap { after, to: leap.to.minus(span), ..*leap }.to_string()
     };
     record.leaps = record.leaps.iter().map(leap).collect::<Vec<_>>().join(" ").parse().expect("leaps");
     record.fence = Fence(UtcMillis(record.fence.0).minus(span).0);

@@ -1,6 +1,6 @@
 //! What a contest knows to be decided: by answers that told marks, also by a clock that was ahead.
 
-use crate::job::{NodeName, Outcome, Reason, Tick, UtcMillis, Verdict};
+use crate::job::{NodeName, Reason, Tick, UtcMillis, Verdict};
 use crate::lease::{Ahead, EARLY_TOLERANCE};
 
 use super::Contest;
@@ -8,7 +8,7 @@ use super::Contest;
 /// Whether a tick that was decided so need not run, should the clock that decided it have been ahead: it ran, or another run
 /// went on.
 pub(super) fn is_done(by: Option<&NodeName>, how: Option<Verdict>) -> bool {
-    by.is_some() || how == Some(Verdict::because(Outcome::Skipped, Reason::Overlap))
+    by.is_some() || how.is_some_and(Verdict::is_overlap)
 }
 
 impl Contest {

@@ -1,12 +1,17 @@
 //! Situations that broke the promise once: each was found with real binaries or here, and by itself led some seed of the
 //! rules of that day to the violation.
 //!
-//! Still off, as each still leads to a violation: `StoreAhead` and `BothAhead` with `Failover` or `Restart` (entries of ticks that
-//! have not come, ticks without an entry, and rarely a missed tick), `BothAhead` with `ReplicaAhead` on the embedded store (a job that never
-//! runs again), `ReplicaSlewed` (an overlap: a holder's margin is 1 % of its lease),
-//! `Rollback` (a second rerun), `LongLease` (missed ticks). The usual simulation has none of the new faults: with `StoreBehind`,
-//! `BothBehind`, `NodesLost` and `RecordAndNodesLost` among the others, one seed in 20 leads to a tick without an entry, and one in 200 to a
-//! second run. It excuses what comes after a clock was ahead.
+//! Each of these still leads to a violation, and is in no test:
+//! - `StoreAhead` or `BothAhead` with `Failover` or `Restart`: entries of ticks that have not come, ticks without an entry, and
+//!   rarely a missed tick;
+//! - `BothAhead` with `ReplicaAhead` on the embedded store: a job that never runs again;
+//! - `ReplicaSlewed`: an overlap, as a holder's margin is 1 % of its lease;
+//! - `Rollback`: a second rerun;
+//! - `LongLease`: missed ticks;
+//! - `StoreBehind`, `BothBehind`, `NodesLost` and `RecordAndNodesLost` together with the usual faults: one seed in 20 leads to a
+//!   tick without an entry, and one in 200 to a second run.
+//!
+//! The usual simulation excuses what comes after a clock was ahead.
 
 use crate::lease::Memory;
 

@@ -45,14 +45,15 @@ if rerun and (paused or not is_under(sched) or rerun_time_left(start_deadline) <
 end
 local is_decided = tick <= record.mark and not open_leap(tick) --[[protection: mark, off: false]]
 if is_decided and not rerun then
-  local lost, in_leap = record.lost and math.max(record.lost, record.since), lost_before(tick)
-  in_leap = in_leap and math.max(in_leap, record.since)
-  lost, in_leap = lost and lost < tick and lost, in_leap and in_leap < tick and in_leap
-  local after = lost or in_leap
+  local function within_schedule(lost)
+    lost = lost and math.max(lost, record.since)
+    return lost and lost < tick and lost
+  end
+  local lost = within_schedule(record.lost)
+  local after = lost or within_schedule(lost_before(tick))
   if not after or record.tick == tick then return decided(tick) end
   -- The mark was raised past the tick when the store forgot, and this is its entry.
   tell_lost(after, tick)
-  changed = true
   -- Of a record that was never granted it stays known up to where ticks were told of.
   if lost then record.lost = (tick < record.mark or is_as_made()) and tick or nil end
   add_entry({
@@ -73,13 +74,12 @@ end
 -- Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
 local function pass_over(leaps, marked, is_joined)
   local before, untold, may_have_run = marked, {}, false
-  for at = #leaps, 1, -1 do
-    local leap = leaps[at]
+  for _, leap in ipairs(leaps) do
     is_joined = is_joined or leap.to == marked
-    -- Nobody claimed its ticks before they came, or the store forgot who did. Then they are like any other decided ticks.
     if leap.passed ~= '' and leap.to < tick then
-      table.insert(untold, 1, { after = leap.after, to = leap.to, passed = leap.passed })
-      if leap.passed == LOST then table.remove(leaps, at) end
+      untold[#untold + 1] = { after = leap.after, to = leap.to, passed = leap.passed }
+      -- A lost leap is removed, by making it empty: its ticks are decided.
+      if leap.passed == LOST then leap.after = leap.to end
       leap.passed = ''
     end
   end
@@ -140,7 +140,7 @@ local function consume(outcome, reason)
     local node, run, since = holder_or_nothing()
     return answer('held', node, run, since, left)
   end
-  raise_mark('', outcome, reason, (outcome == 'missed' or reason == 'paused') and tick or prev)
+  raise_mark('', outcome, reason, not (outcome == 'skipped' and reason == 'overlap') and tick or prev)
   -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
   if record.run == '' then record.lost = record.mark end
   add_entry({

@@ -118,7 +118,7 @@ local function reopen()
     if leap.passed == '' and leap.to > shown then
       changed = true
       retracted[#retracted + 1] = { after = leap.after, to = leap.to }
-      -- Whoever was told of these as decided does not take the store for one that went back.
+      -- Replicas that were told that these ticks are decided do not conclude that the store went back.
       record.returned = math.max(record.returned, math.min(leap.to, shown))
       if leap.after == 0 then
         leaps[#leaps + 1] = { after = 0, to = now, passed = '' }

@@ -159,11 +159,11 @@ local function leap_to(to, leapt)
   add_leap(math.max(record.mark, come), to, '')
 end
 
--- Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry. What is open up
--- to there is closed: of what has come, whatever a clock shows that has just leapt ahead of what the caller expects.
+-- Raises the mark to what may have been decided and forgotten, and closes what is open up to there: ticks that have come, by the
+-- store's clock and by the caller's. The ticks so passed over still need their entry.
 local function pass_unrecorded(mark, leapt, expect)
   reopen()
-  lose(math.min(mark, math.min(now, plus(expect or now, SYNC_TOLERANCE)) + EARLY_TOLERANCE, leapt or MAX))
+  lose(math.min(mark, now + EARLY_TOLERANCE, plus(expect or now, SYNC_TOLERANCE + EARLY_TOLERANCE), leapt or MAX))
   if mark > record.mark then
     leap_to(mark, leapt)
     record.lost = record.lost or record.mark
