@@ -91,6 +91,17 @@ fn what_was_heard_belongs_to_earlier_eras() {
 }
 
 #[test]
+fn a_clock_that_a_failover_sets_back_may_have_gone_on_until_then() {
+    let mut memory = Memory::first(reading(0, 0, 4_100_000), era("e"));
+    memory.learn(reading(1_000, 1_000, 501_000), &era("f"));
+    assert_eq!((memory.earlier(), memory.heard()), (UtcMillis(4_101_000), UtcMillis(4_101_000)));
+
+    let mut away = Memory::first(reading(0, 0, 4_100_000), era("e"));
+    away.learn(reading(7_200_000, 7_200_000, 7_700_000), &era("f"));
+    assert_eq!((away.earlier(), away.heard()), (UtcMillis(4_100_000), UtcMillis(4_100_000)));
+}
+
+#[test]
 fn a_store_that_forgot_this_replica_after_an_outage_has_forgotten_nothing_of_the_time_between() {
     let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
     memory.hear(UtcMillis(500_700));

@@ -23,7 +23,7 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
         let runs = evidence.runs_of(&job.name);
         violations.extend(overlaps(&runs));
         violations.extend(doubles(job, &runs));
-        violations.extend(fences(&runs));
+        violations.extend(fences(evidence, &runs));
         violations.extend(overstays(evidence, job, &runs));
         violations.extend(coverage::check(evidence, job, &runs));
     }
@@ -75,9 +75,14 @@ fn is_of_its_time(run: &Testimony) -> bool {
     run.tick_ms < run.started_utc_ms + FAR_MS
 }
 
-/// Fences rise in order of start.
-fn fences(runs: &[&Testimony]) -> Vec<Violation> {
-    let falling = runs.windows(2).filter(|pair| pair[1].fence <= pair[0].fence);
+/// Fences rise in order of start, but where the store went back between two runs: a replica that is new to the job may not
+/// know the newest one.
+fn fences(evidence: &Evidence, runs: &[&Testimony]) -> Vec<Violation> {
+    let went_back = |pair: &[&Testimony]| {
+        let between = pair[0].started_utc_ms..=pair[1].started_utc_ms;
+        evidence.faults.iter().any(|fault| fault.kind.goes_back() && between.contains(&fault.ended_ms))
+    };
+    let falling = runs.windows(2).filter(|pair| pair[1].fence <= pair[0].fence && !went_back(pair));
     falling
         .map(|pair| Violation::Fence {
             job: pair[1].job.clone(),

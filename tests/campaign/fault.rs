@@ -195,6 +195,11 @@ impl Kind {
         )
     }
 
+    /// Whether the store goes back to an older state at its end, within its life.
+    pub(crate) const fn goes_back(self) -> bool {
+        matches!(self, Self::SwapDb | Self::RestoreRecords)
+    }
+
     /// Whether a replica does not hear from the store meanwhile.
     pub(crate) const fn takes_away(self) -> bool {
         use Kind::*;
