@@ -174,6 +174,6 @@ fn a_server_that_would_hide_a_restart_is_refused_wherever_it_is_asked() {
         let found = complaints(&report).join("\n");
         assert!(found.starts_with("error ") && found.contains("no job runs") && code == 1, "{found}");
         let log = stop(replica);
-        assert_eq!(log.matches("store does not answer").count(), 1, "{log}");
+        assert_eq!(log.matches("store does not answer: no job starts").count(), 1, "{log}");
     }
 }
