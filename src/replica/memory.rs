@@ -124,19 +124,21 @@ impl Memory {
         let off = Duration::from_millis(reading.origin().abs_diff(self.origin));
         self.before = self.latest;
         let is_stepped = off > STEP + reading.error() + self.error;
-        // By a clock that was set back, ticks were decided and fences given out that still lie ahead. It may have shown that
-        // time until this reading.
+        // The clock may have been ahead until this reading: ticks were decided and fences granted up to the time it showed.
         let shown = self.store_time(reading.received).plus(self.error);
         let set_back = Some(shown).filter(|_| is_stepped && reading.origin() < self.origin);
         let learned = if self.era != *era {
-            // A store that was out of reach for long gave out nothing for most of that time.
-            let set_back = set_back.filter(|_| !self.is_unwatched(reading.sent));
-            self.before = self.before.max(set_back.unwrap_or(self.before));
+            // After a long outage this time is far too late: it would close ticks that nobody can have decided.
+            if let Some(shown) = set_back.filter(|_| !self.is_unwatched(reading.sent)) {
+                self.before = self.before.max(shown);
+            }
             self.remember_what_was_heard();
             self.era = era.clone();
             Learned::NewEra
         } else if is_stepped {
-            self.heard = self.heard.max(set_back.unwrap_or(self.heard));
+            if let Some(shown) = set_back {
+                self.heard = self.heard.max(shown);
+            }
             Learned::Stepped
         } else if let Some(from) = self.steady.drifted_since(reading) {
             self.slew = Some(Slew::seen(self.slew, from, reading));

@@ -75,8 +75,8 @@ fn is_of_its_time(run: &Testimony) -> bool {
     run.tick_ms < run.started_utc_ms + FAR_MS
 }
 
-/// Fences rise in order of start, but where the store went back between two runs: a replica that is new to the job may not
-/// know the newest one.
+/// Fences rise in order of start. The exception: the store went back between two runs, and a replica that had never claimed
+/// the job got the second.
 fn fences(evidence: &Evidence, runs: &[&Testimony]) -> Vec<Violation> {
     let went_back = |pair: &[&Testimony]| {
         let between = pair[0].started_utc_ms..=pair[1].started_utc_ms;

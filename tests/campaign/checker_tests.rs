@@ -194,9 +194,9 @@ fn a_paused_job_skips_and_a_waiting_one_is_late_by_right_where_they_were() {
 #[test]
 fn a_fence_that_does_not_rise_is_told() {
     assert_eq!(found(|evidence| evidence.runs[3].fence = evidence.runs[2].fence), ["fence"]);
-    let after = |runs: usize, kind: Kind, evidence: &mut Evidence| {
+    let after = |nth: usize, kind: Kind, evidence: &mut Evidence| {
         evidence.runs[3].fence = evidence.runs[2].fence;
-        let ended_ms = evidence.runs[runs].started_utc_ms + 1;
+        let ended_ms = evidence.runs[nth].started_utc_ms + 1;
         evidence.faults.push(Fault { ended_ms, ..fault(kind, evidence) });
     };
     assert_eq!(found(|evidence| after(2, Kind::RestoreRecords, evidence)), Vec::<&str>::new());

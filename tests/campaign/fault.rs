@@ -176,7 +176,7 @@ impl Kind {
     /// Whether the server lacks what it acknowledged, or may do so as far as anybody knows.
     pub(crate) const fn loses_memory(self) -> bool {
         use Kind::*;
-        matches!(
+        let forgets = matches!(
             self,
             RestartAlways
                 | RestartEverysec
@@ -188,14 +188,13 @@ impl Kind {
                 | DelAsked
                 | AllkeysRandom
                 | WrongType
-                | SwapDb
-                | RestoreRecords
                 | Failover
                 | FailoverAhead
-        )
+        );
+        forgets || self.goes_back()
     }
 
-    /// Whether the store goes back to an older state at its end, within its life.
+    /// Whether the store goes back to an older state when the fault ends, within one life.
     pub(crate) const fn goes_back(self) -> bool {
         matches!(self, Self::SwapDb | Self::RestoreRecords)
     }
