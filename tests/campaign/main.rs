@@ -9,6 +9,8 @@ mod c_program;
 mod campaign;
 mod checker;
 mod checker_tests;
+#[path = "../support/copy.rs"]
+mod copy;
 mod coverage;
 mod dice;
 mod evidence;

@@ -1,15 +1,11 @@
 //! The store goes back to what it had seconds ago, in the same life: by a copy in another database, or by a dump.
 
+use crate::copy::COPY;
 use crate::dice::Dice;
 use crate::injection::{Begun, begun};
 use crate::keys::{Key, some_jobs};
 use crate::undo::Undo;
 use crate::world::World;
-
-/// Copies everything into the next database, at one instant.
-const COPY: &str = "redis.call('SELECT', 1) redis.call('FLUSHDB') redis.call('SELECT', 0) \
-                    for _, key in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', key, key, 'DB', 1) end \
-                    return 1";
 
 /// From the copy to its return.
 const AGE_MS: (i64, i64) = (2_000, 4_000);

@@ -2,6 +2,8 @@
 //! redis-server, and jobs that go on until somebody ends them.
 
 mod copies;
+#[path = "../support/copy.rs"]
+mod copy;
 mod deleted;
 mod leases;
 #[path = "../support/process.rs"]
