@@ -1,5 +1,6 @@
 //! `unlock --mark`: sets back marks that lie in the future, as a clock that was ahead has put them there.
 
+use crate::clock::{Clock, SystemClock};
 use crate::job::UtcMillis;
 use crate::lease::{Act, Answer};
 
@@ -8,7 +9,7 @@ use super::exit::{Exit, Failure};
 use super::operating::UnlockArgs;
 use super::operator::Operator;
 use super::screen::Screen;
-use super::times::{from_now, utc};
+use super::times::{from_now, span, utc};
 use super::unlock::is_agreed;
 
 /// Sets the marks back, once it is sure that this is meant. A mark that does not lie in the future stays as it is.
@@ -19,10 +20,11 @@ pub(super) async fn set_back(
 ) -> Result<Exit, Failure> {
     let mut ahead = Vec::new();
     for operator in Operator::all_at_work(&args.jobs, global).await? {
-        let now = operator.pulse().await?.now;
-        let record = operator.known_record().await?;
-        match record.filter(|record| record.lies_ahead(now)) {
-            Some(record) => ahead.push((operator, record.mark, now)),
+        let (now, wall) = (operator.pulse().await?.now, SystemClock.utc());
+        let record = operator.known_record().await?.filter(|record| record.lies_ahead(now));
+        match record {
+            Some(record) if record.lies_ahead(wall) => ahead.push((operator, record.mark, now)),
+            Some(record) => screen.say(&store_is_behind(&operator, record.mark, (now, wall))),
             None if args.all => {}
             None => screen.say(&format!("`{}`: its mark does not lie in the future\n", operator.spec.name)),
         }
@@ -38,13 +40,24 @@ pub(super) async fn set_back(
         }
     }
     for (operator, mark, _) in &ahead {
-        let said = match operator.act(&Act::SetMark).await? {
+        let said = match operator.act(&Act::SetMark { wall: SystemClock.utc() }).await? {
             Answer::Noted => format!("its mark of {} UTC is set back to now", utc(*mark)),
             _ => "its mark does not lie in the future any more".to_owned(),
         };
         screen.print(&format!("`{}`: {said}\n", operator.spec.name))?;
     }
     Ok(Exit::Done)
+}
+
+/// What lies in the future by the store's clock alone.
+fn store_is_behind(operator: &Operator, mark: UtcMillis, (now, wall): (UtcMillis, UtcMillis)) -> String {
+    format!(
+        "`{}`: its mark of {} UTC stays: it lies in the future by the store's clock alone, which is {} behind this machine's, \
+         and its ticks would run twice\n  help: set the clocks right (NTP), then try again\n",
+        operator.spec.name,
+        utc(mark),
+        span(wall.since(now)),
+    )
 }
 
 fn question(ahead: &[(Operator, UtcMillis, UtcMillis)]) -> String {

@@ -166,9 +166,10 @@ impl Leaps {
         }
     }
 
-    /// Forgets every leap that ends after this instant.
+    /// No leap goes beyond this instant any more.
     pub(super) fn cut(&mut self, instant: UtcMillis) {
-        self.0.retain(|leap| leap.to <= instant);
+        self.0.iter_mut().for_each(|leap| leap.to = leap.to.min(instant));
+        self.0.retain(|leap| leap.after < leap.to);
     }
 }
 

@@ -50,7 +50,10 @@ pub enum Act {
         run: RunId,
     },
     /// Set back a mark that lies in the future: the ticks up to it, which a clock that was ahead has decided, may run.
-    SetMark,
+    SetMark {
+        /// The operator's wall clock. A mark that this clock has passed does not lie in the future: the store's is behind.
+        wall: UtcMillis,
+    },
     /// Skip scheduled ticks no more.
     Resume,
     /// Stop the run that goes on.
@@ -170,7 +173,7 @@ pub(super) fn decide_operate(mut draft: Draft<'_>, operate: &Operate) -> Decisio
             record.order = None;
         }
         Act::Unlock { run } => return unlock(draft, *run),
-        Act::SetMark => return set_mark(draft),
+        Act::SetMark { wall } => return set_mark(draft, *wall),
         Act::Resume => {
             let now = draft.server.now;
             if draft.record_mut().paused.is_none_or(|until| until <= now) {
@@ -199,19 +202,22 @@ fn unlock(mut draft: Draft<'_>, run: RunId) -> Decision {
     draft.answer(Answer::Noted)
 }
 
-/// Opens every tick that has not come yet. What did not run of them loses its entry.
-fn set_mark(mut draft: Draft<'_>) -> Decision {
-    let (now, front, decided) = (draft.server.now, draft.front, draft.decided());
-    let record = draft.record_mut();
-    if record.mark <= front {
+/// Opens every tick that has not come yet, by the store's clock and by the operator's. What did not run of them loses its
+/// entry. What was decided of the others stays so, also where it lies between leaps that are open again.
+fn set_mark(mut draft: Draft<'_>, wall: UtcMillis) -> Decision {
+    draft.look_by(wall);
+    let (latest, front) = (draft.server.now.max(wall), draft.front);
+    if draft.record_mut().mark <= front {
         return draft.answer(Answer::AlreadyDecided);
     }
+    draft.reopen();
+    let record = draft.record_mut();
     let before = record.mark;
     record.returned = record.returned.max(before);
-    record.mark = decided.min(now);
-    record.leaps.cut(record.mark);
-    record.lost = record.lost.filter(|lost| *lost < record.mark);
-    record.since = if record.since > front { now } else { record.since };
+    record.mark = front;
+    record.leaps.cut(front);
+    record.lost = record.lost.filter(|lost| *lost < front);
+    record.since = if record.since > front { latest } else { record.since };
     draft.retract(Leap { after: front, to: before, passed: Passed::Open });
     draft.answer(Answer::Noted)
 }

@@ -14,11 +14,6 @@ impl Draft<'_> {
         self.front = self.server.now.max(wall).plus(EARLY_TOLERANCE);
     }
 
-    /// Every tick up to there is decided.
-    pub(super) fn decided(&self) -> UtcMillis {
-        self.record.as_ref().map_or(UtcMillis(0), |record| record.decided_up_to(self.front))
-    }
-
     /// Whether the tick is decided.
     pub(super) fn is_decided(&self, tick: Tick) -> bool {
         self.record.as_ref().is_some_and(|record| record.is_decided(tick, self.front))

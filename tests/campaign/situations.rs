@@ -136,6 +136,20 @@ fn a_restart_soon_after_a_servers_clock_was_set_right_does_not_keep_jobs_from_ru
 }
 
 #[test]
+fn marks_that_are_set_back_while_the_servers_clock_is_behind_open_no_tick_that_ran() {
+    play(&prompt_jobs(), Kind::ServerBehind, |world| {
+        let_them_run(world);
+        let clock = world.server().clock().clone();
+        clock.step_to(-20_000);
+        pause(Duration::from_secs(2));
+        let status = set_back::begin(world).wait().expect("it is a child of this process");
+        assert!(status.success(), "nothing to set back is no failure: {status}");
+        clock.step_to(0);
+        let_them_run(world);
+    });
+}
+
+#[test]
 fn a_lock_is_not_given_away_while_the_servers_clock_runs_a_tenth_faster() {
     play(&one_job(40_000, 1_000), Kind::ServerSlew, |world| {
         let holder = world.wait_for_message("run started", JOB);

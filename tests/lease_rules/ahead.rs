@@ -112,20 +112,65 @@ fn what_came_before_a_job_was_known_does_not_run_once_a_clock_that_was_ahead_is_
     }
 }
 
+fn set_mark(book: &mut Book, wall: UtcMillis) -> Answer {
+    let expect = book.server.now;
+    book.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act: Act::SetMark { wall } }))
+}
+
+#[test]
+fn a_store_whose_clock_is_behind_lets_no_operator_open_ticks_that_have_come() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let run = book.win(tick(0.0));
+        book.finish(&run, |_| {});
+        set_clock(&mut book, -60.0);
+        assert_eq!(set_mark(&mut book, at(1.0)), Answer::AlreadyDecided);
+        assert_eq!(book.record().mark, at(0.0), "the tick ran");
+        // A mark that lies ahead of both clocks is set back to the later one.
+        let mut book = was_ahead(memory);
+        assert_eq!(set_mark(&mut book, at(65.0)), Answer::Noted);
+        assert!(!book.record().lies_ahead(at(65.0)) && book.record().mark > at(65.0));
+    }
+}
+
+#[test]
+fn ticks_that_have_run_stay_decided_when_an_operator_sets_the_mark_back() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        set_clock(&mut book, 60.0);
+        if memory == Memory::Forgetful {
+            book.claim(tick(60.0), just_stepped);
+            book.pass(LEASE);
+        }
+        // Of the ticks before this one, in the same leap, nothing is known yet.
+        let run = book.win(tick(60.0));
+        let mark = book.record().mark;
+        let leaps: Vec<String> = book.record().leaps.iter().map(|leap| format!("{leap}")).collect();
+        assert!(mark == at(HOUR), "{leaps:?}");
+        book.record().leaps =
+            format!("{}-{}! {}", at(5.0).0, at(30.0).0, leaps.join(" ")).parse().expect("leaps");
+        book.finish(&run, |_| {});
+        let wall = book.server.now;
+        assert_eq!(set_mark(&mut book, wall), Answer::Noted);
+        for (decided, is) in [(60.0, true), (HOUR, false)] {
+            let tick = tick(decided);
+            set_clock(&mut book, decided.max(61.0));
+            let answer = book.claim(tick, |claim| claim.caller.calm = secs(HOUR as u64));
+            assert_eq!(matches!(answer, Answer::Decided { .. }), is, "{decided}: {answer:?}");
+        }
+    }
+}
+
 #[test]
 fn an_operator_sets_a_mark_back_and_no_memory_raises_it_again() {
     for memory in MEMORIES {
         let mut book = was_ahead(memory);
-        let set_mark = |book: &mut Book| {
-            let expect = book.server.now;
-            book.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act: Act::SetMark }))
-        };
-        assert_eq!(set_mark(&mut book), Answer::Noted);
         let now = book.server.now;
-        assert!(book.record().mark <= now);
-        assert_eq!(set_mark(&mut book), Answer::AlreadyDecided);
+        assert_eq!(set_mark(&mut book, now), Answer::Noted);
+        assert!(!book.record().lies_ahead(now));
+        assert_eq!(set_mark(&mut book, now), Answer::AlreadyDecided);
         book.open(|open| (open.caller.seen, open.caller.answered) = (Some(at(HOUR)), Some(at(HOUR))));
-        assert!(book.record().mark <= now, "{:?}", book.record());
+        assert!(!book.record().lies_ahead(now), "{:?}", book.record());
     }
 }
 

@@ -271,8 +271,8 @@ impl History {
         let trigger = Act::Trigger { order, tick: self.maybe(tick) };
         // An unlock seldom finds what it may remove.
         let withdraw = Act::Withdraw { order };
-        let act =
-            self.pick(&[pause, Act::Resume, Act::SetMark, kill, unlock.clone(), unlock, trigger, withdraw]);
+        let set_mark = Act::SetMark { wall: self.near(now) };
+        let act = self.pick(&[pause, Act::Resume, set_mark, kill, unlock.clone(), unlock, trigger, withdraw]);
         Operate { expect, by: self.pick(&["ann@db1", "bob@db2"]).into(), act }
     }
 

@@ -4,7 +4,9 @@ local by, act = ARGV[2], ARGV[3]
 if newer_schema() then return answer('newer_schema', record.schema) end
 if unsynced(number(ARGV[1])) then return answer('unsynced') end
 if not record then return answer('no_record') end
-front = now + EARLY_TOLERANCE
+-- Of set_mark: 4 the operator's wall clock. A mark that it has passed does not lie in the future.
+local latest = act == 'set_mark' and math.max(now, number(ARGV[4])) or now
+front = latest + EARLY_TOLERANCE
 
 -- What is said last is the latest, whatever the clock shows.
 local function say(said_until, why)
@@ -42,17 +44,16 @@ elseif act == 'withdraw' then
   -- 4 the order.
   record.order = ''
 elseif act == 'set_mark' then
-  local before, decided = record.mark, math.min(decided_mark(), now)
+  -- What was decided of the ticks that have come stays so, also where it lies between leaps that are open again.
+  reopen()
+  local before, leaps = record.mark, leaps_of()
   record.returned = math.max(record.returned, before)
-  record.mark = decided
-  local leaps = leaps_of()
-  for _, leap in ipairs(leaps) do
-    if leap.to > decided then leap.after = leap.to end
-  end
+  record.mark = front
+  for _, leap in ipairs(leaps) do leap.to = math.min(leap.to, front) end
   keep_leaps(leaps)
-  if record.lost and record.lost >= decided then record.lost = nil end
-  if record.since > front then record.since = now end
-  retracted[1] = { after = front, to = before }
+  if record.lost and record.lost >= front then record.lost = nil end
+  if record.since > front then record.since = latest end
+  retracted[#retracted + 1] = { after = front, to = before }
 elseif act == 'resume' then
   say(nil, '')
 else

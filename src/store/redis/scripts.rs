@@ -199,7 +199,7 @@ fn operate_args(operate: &Operate) -> Args {
             args.text("pause").optional(lasts.map(|lasts| lasts.as_millis().min(MAX))).optional(why.as_ref())
         }
         Act::Resume => args.text("resume"),
-        Act::SetMark => args.text("set_mark"),
+        Act::SetMark { wall } => args.text("set_mark").instant(*wall),
         Act::Trigger { order, tick } => args.text("trigger").text(order).tick(*tick),
         Act::Withdraw { order } => args.text("withdraw").text(order),
         Act::Unlock { run } => args.text("unlock").text(run),
