@@ -45,8 +45,8 @@ pub enum Operating {
         after_help = "For jobs with a long lease, where waiting for its end takes too long. Refused while the \
         holder is heard. Asks first, because a holder that is only cut off may still run the job until the lease ends.\n\n\
         With --mark no lock is touched. A clock that was ahead has decided ticks that have not come yet: they do not run \
-        again when they come. --mark lets them run, also those that ran then. A mark that this machine's clock has passed stays: there the store's \
-        clock is behind.\n\n\
+        again when they come. --mark lets them run, also those that ran then. A mark that this \
+        machine's clock has passed stays: there the store's clock is behind.\n\n\
         Exit codes: 0 done, 1 nothing was changed, 2 unknown job, 69 store unreachable, 78 bad jobs.toml."
     )]
     Unlock(UnlockArgs),

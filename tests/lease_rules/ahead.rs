@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Act, Answer, Claim, LeaseInstant, Memory, Operate, Request};
+use solocron::lease::{Act, Answer, Claim, LeaseInstant, Memory};
 
 use crate::book::{Book, MEMORIES, at, is_won, secs, tick};
 use crate::sample::LEASE;
@@ -113,8 +113,7 @@ fn what_came_before_a_job_was_known_does_not_run_once_a_clock_that_was_ahead_is_
 }
 
 fn set_mark(book: &mut Book, wall: UtcMillis) -> Answer {
-    let expect = book.server.now;
-    book.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act: Act::SetMark { wall } }))
+    book.operate(Act::SetMark { wall })
 }
 
 #[test]
@@ -145,10 +144,9 @@ fn ticks_that_have_run_stay_decided_when_an_operator_sets_the_mark_back() {
         // Of the ticks before this one, in the same leap, nothing is known yet.
         let run = book.win(tick(60.0));
         let mark = book.record().mark;
-        let leaps: Vec<String> = book.record().leaps.iter().map(|leap| format!("{leap}")).collect();
-        assert!(mark == at(HOUR), "{leaps:?}");
-        book.record().leaps =
-            format!("{}-{}! {}", at(5.0).0, at(30.0).0, leaps.join(" ")).parse().expect("leaps");
+        let leaps = book.record().leaps.to_string();
+        assert_eq!(mark, at(HOUR), "{leaps}");
+        book.record().leaps = format!("{}-{}! {leaps}", at(5.0).0, at(30.0).0).parse().expect("leaps");
         book.finish(&run, |_| {});
         let wall = book.server.now;
         assert_eq!(set_mark(&mut book, wall), Answer::Noted);

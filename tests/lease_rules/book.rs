@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use solocron::job::{Cause, NodeName, Reason, Tick, UtcMillis, Verdict};
 use solocron::lease::{
-    Abandon, Answer, Caller, Claim, Decision, Entry, Era, Finish, Holding, LeaseInstant, Manual, Memory,
-    Open, Record, Renew, Request, Server, decide,
+    Abandon, Act, Answer, Caller, Claim, Decision, Entry, Era, Finish, Holding, LeaseInstant, Manual, Memory,
+    Open, Operate, Record, Renew, Request, Server, decide,
 };
 
 use crate::sample;
@@ -150,6 +150,12 @@ impl Book {
     pub(crate) fn abandon(&mut self, holding: &Holding) -> Answer {
         let era = self.server.era.clone();
         self.ask(Request::Abandon(Abandon { run: holding.run, era, edited: false }))
+    }
+
+    /// An operator does it, in time.
+    pub(crate) fn operate(&mut self, act: Act) -> Answer {
+        let expect = self.server.now;
+        self.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act }))
     }
 
     /// Claims the tick, and wins.

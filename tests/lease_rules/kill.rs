@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, Outcome, Overlap, Reason, RunId, Verdict};
-use solocron::lease::{Act, Answer, Operate, Request};
+use solocron::lease::{Act, Answer};
 
 use crate::book::{Book, MEMORIES, is_held_by, one, secs, tick};
 use crate::sample::node;
 
 fn kill(book: &mut Book, run: Option<RunId>) -> Answer {
-    let expect = book.server.now;
-    book.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act: Act::Kill { run } }))
+    book.operate(Act::Kill { run })
 }
 
 #[test]

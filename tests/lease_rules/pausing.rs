@@ -7,13 +7,8 @@ use crate::book::{Book, MEMORIES, at, is_won, one, secs, tick};
 
 const PAUSED: Verdict = Verdict::because(Outcome::Skipped, Reason::Paused);
 
-fn operate(book: &mut Book, act: Act) -> Answer {
-    let expect = book.server.now;
-    book.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act }))
-}
-
 fn pause(book: &mut Book, seconds: Option<u64>) -> Answer {
-    operate(book, Act::Pause { lasts: seconds.map(secs), why: Some("month end".into()) })
+    book.operate(Act::Pause { lasts: seconds.map(secs), why: Some("month end".into()) })
 }
 
 fn said(until: Option<UtcMillis>, at: UtcMillis) -> Pausing {
@@ -37,11 +32,11 @@ fn a_paused_job_skips_its_ticks_until_the_pause_is_over_or_lifted() {
         assert_eq!(book.record().paused, Some(Pausing::UNTIL_RESUMED));
         book.pass(secs(60));
         assert_eq!(book.claim(tick(120.0), |_| {}), Answer::Consumed(PAUSED));
-        assert_eq!(operate(&mut book, Act::Resume), Answer::Noted);
+        assert_eq!(book.operate(Act::Resume), Answer::Noted);
         assert_eq!(book.record().pausing(), Some(said(None, at(120.0))));
         book.pass(secs(60));
         assert!(is_won(&book.claim(tick(180.0), |_| {})));
-        assert_eq!(operate(&mut book, Act::Resume), Answer::AlreadyDecided);
+        assert_eq!(book.operate(Act::Resume), Answer::AlreadyDecided);
     }
 }
 
@@ -89,7 +84,7 @@ fn of_two_words_about_a_pause_the_later_holds_whoever_comes_first() {
         let mut book = Book::ready(memory);
         pause(&mut book, Some(600));
         let paused = book.record().pausing();
-        operate(&mut book, Act::Resume);
+        book.operate(Act::Resume);
         let resumed = book.record().pausing();
         assert_eq!(resumed, Some(said(None, UtcMillis(at(0.0).0 + 1))), "later, at the same instant");
         book.open(|open| open.pausing = paused.clone());

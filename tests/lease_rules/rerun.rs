@@ -1,7 +1,7 @@
 //! A run that was cut short by its replica: it is run once more, before newer ticks, and not however late.
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Overlap, Reason, Tick, Verdict};
-use solocron::lease::{Act, Answer, Claim, Decision, Holding, Memory, Operate, Request, Rerun, decide};
+use solocron::lease::{Act, Answer, Claim, Decision, Holding, Memory, Request, Rerun, decide};
 
 use crate::book::{Book, MEMORIES, at, secs, tick};
 use crate::sample::{self, LEASE, PERIOD};
@@ -149,8 +149,7 @@ fn what_was_to_be_stopped_anyway_is_not_rerun_when_its_replica_dies_before_it_st
     for memory in MEMORIES {
         let mut killed = Book::ready(memory);
         let holding = killed.win(tick(0.0));
-        let kill = Operate { expect: at(0.0), by: "ann@db1".into(), act: Act::Kill { run: None } };
-        killed.ask(Request::Operate(kill.clone()));
+        killed.operate(Act::Kill { run: None });
         killed.pass(LEASE);
         assert!(matches!(claim(&mut killed, tick(0.0)), Answer::Decided { how: Some(NODE_LOST), .. }));
         assert_eq!(killed.record().cut_short(), None);
@@ -158,7 +157,7 @@ fn what_was_to_be_stopped_anyway_is_not_rerun_when_its_replica_dies_before_it_st
 
         let mut drained = Book::ready(memory);
         let holding = drained.win(tick(0.0));
-        drained.ask(Request::Operate(kill));
+        drained.operate(Act::Kill { run: None });
         drained.finish(&holding, |finish| finish.verdict = SHUTDOWN);
         assert!(matches!(claim(&mut drained, tick(0.0)), Answer::Decided { .. }));
     }

@@ -1,19 +1,14 @@
 //! Orders: taken once, by one, told which run took them; or taken back.
 
 use solocron::job::{RunId, Tick};
-use solocron::lease::{Act, Answer, Memory, Operate, Request};
+use solocron::lease::{Act, Answer, Memory};
 
 use crate::book::{Book, MEMORIES, at, is_won, secs, tick};
 use crate::sample;
 
-fn operate(book: &mut Book, act: Act) -> Answer {
-    let expect = book.server.now;
-    book.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act }))
-}
-
 fn order(book: &mut Book, tick: Option<Tick>) -> RunId {
     let order = RunId::new();
-    assert_eq!(operate(book, Act::Trigger { order, tick }), Answer::Noted);
+    assert_eq!(book.operate(Act::Trigger { order, tick }), Answer::Noted);
     order
 }
 
@@ -52,8 +47,8 @@ fn an_order_that_was_withdrawn_is_taken_by_nobody() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let order = order(&mut book, None);
-        assert_eq!(operate(&mut book, Act::Withdraw { order: RunId::new() }), Answer::AlreadyDecided);
-        assert_eq!(operate(&mut book, Act::Withdraw { order }), Answer::Noted);
+        assert_eq!(book.operate(Act::Withdraw { order: RunId::new() }), Answer::AlreadyDecided);
+        assert_eq!(book.operate(Act::Withdraw { order }), Answer::Noted);
         let answer = book.manual(|manual| manual.order = Some(order));
         assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");
         assert!(book.entries.is_empty());

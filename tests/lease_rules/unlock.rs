@@ -1,14 +1,13 @@
 //! Removing the lock of a holder that is not heard from any more.
 
 use solocron::job::{Cause, Outcome, Reason, RunId, Verdict};
-use solocron::lease::{Act, Answer, Memory, Operate, Request};
+use solocron::lease::{Act, Answer, Memory};
 
 use crate::book::{Book, MEMORIES, is_held_by, is_won, one, secs, tick};
 use crate::sample::node;
 
 fn unlock(book: &mut Book, run: RunId) -> Answer {
-    let expect = book.server.now;
-    book.ask(Request::Operate(Operate { expect, by: "ann@db1".into(), act: Act::Unlock { run } }))
+    book.operate(Act::Unlock { run })
 }
 
 #[test]
