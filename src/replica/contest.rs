@@ -144,7 +144,8 @@ impl Contest {
         match &mut self.state {
             // Who has waited for the lock too long is decided as missed before the next tick waits.
             State::Waiting { bid, until }
-                if bid.tick == tick || bid.waited && bid.tick.instant() > self.decided && !goes_first =>
+                if bid.tick == tick
+                    || bid.waited && bid.tick < tick && bid.tick.instant() > self.decided && !goes_first =>
             {
                 let is_fit_now = bid.unfit.is_some() && self.standing == Standing::Takes;
                 if now < *until && !is_fit_now {

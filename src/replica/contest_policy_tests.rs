@@ -45,6 +45,14 @@ fn a_tick_that_waited_until_the_next_came_is_decided_first_and_not_asked_for_onc
     assert_eq!(claimed(contest.wake(at(2_003), no_stagger)).tick, Tick(at(2_000)));
 }
 
+#[test]
+fn a_tick_that_waits_goes_after_those_that_come_first_by_a_clock_that_was_set_back() {
+    let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"");
+    assert_eq!(claimed(contest.wake(at(HOUR), no_stagger)).tick, Tick(at(HOUR)));
+    contest.answered(&held(Duration::from_secs(25)), at(HOUR + 1), SENT, true);
+    assert_eq!(claimed(contest.wake(at(1_000), no_stagger)).tick, Tick(at(1_000)));
+}
+
 const HOUR: i64 = 3_600_000;
 
 fn hourly_with_catch_up() -> Contest {
