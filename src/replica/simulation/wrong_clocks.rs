@@ -22,6 +22,9 @@ const FASTEST_SLEW: u64 = 100_000;
 /// How a clock that is right by hand still differs.
 const NEARLY_RIGHT: Duration = Duration::from_millis(20);
 
+/// More than this at once is a step to a replica, which then takes a lease's time.
+const STEADY: Duration = Duration::from_millis(100);
+
 impl World {
     /// A wall clock is set off by up to a minute, and right again after a while.
     pub(super) fn step_clock(&mut self, clock: usize) -> bool {
@@ -147,6 +150,10 @@ impl World {
 
     /// Every clock of a machine is right again from now on.
     pub(super) fn correct_clocks(&mut self) {
+        // A clock that drifted while nobody set it right: to set it right is the last fault.
+        if self.scenario.clocks.iter().any(|clock| clock.error(self.now) > STEADY) {
+            self.trouble(self.scenario.longest());
+        }
         (0..self.scenario.clocks.len()).for_each(|clock| self.set_clock(clock, None));
         // And stays so, however much it drifts.
         if self.now < Moment(0).plus(FAULTS + QUIET) {
