@@ -210,7 +210,8 @@ impl Bench {
         let tail = format!("the end of run {}\n", holding.run);
         let era = self.store.pulse(None).await.expect("answers").era;
         let ended = self.now();
-        let finish = Finish { holding, era, attempt: 1, verdict, ended, exit_code, signal: None, tail };
+        let finish =
+            Finish { holding, era, attempt: 1, verdict, ended, exit_code, signal: None, tail, leapt: None };
         let answer = self.submit(job, Request::Finish(finish)).await;
         assert_eq!(answer, Answer::Finished);
     }

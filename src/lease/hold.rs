@@ -39,7 +39,7 @@ pub(super) fn decide_renew(mut draft: Draft<'_>, renew: &Renew) -> Decision {
     let holding = &renew.holding;
     match standing(draft.record.as_ref(), holding) {
         Standing::Mine => {}
-        Standing::Forgotten => take_back(&mut draft, holding),
+        Standing::Forgotten => take_back(&mut draft, renew),
         Standing::Over => return draft.answer(Answer::Lost),
     }
     let server = draft.server;
@@ -53,13 +53,14 @@ pub(super) fn decide_renew(mut draft: Draft<'_>, renew: &Renew) -> Decision {
 }
 
 /// The store forgot a lock that is still held: it is the holder's again.
-fn take_back(draft: &mut Draft<'_>, holding: &Holding) {
+fn take_back(draft: &mut Draft<'_>, renew: &Renew) {
+    let holding = &renew.holding;
     if is_held_by_another(draft.record.as_ref(), holding) {
         // Two lives of the store gave the lock to two: the other is told of its loss when it renews, and stops.
         let now = draft.server.now;
         draft.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), now);
     }
-    put_back(draft, holding);
+    put_back(draft, holding, renew.leapt);
     let record = draft.record_mut();
     record.phase = Phase::Running;
     record.last = None;
@@ -97,10 +98,10 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
             record.fence = holding.fence;
             // It may have ended well, and that be forgotten.
             record.forgo_rerun();
-            raise_mark(record, holding, now);
+            raise_mark(record, holding, now, finish.leapt);
         }
         Standing::Forgotten => {
-            put_back(&mut draft, holding);
+            put_back(&mut draft, holding, finish.leapt);
             let record = draft.record_mut();
             end(record, finish, ended);
             // A rerun may have been forgotten with it.
@@ -206,11 +207,11 @@ fn give_rerun_back(record: &mut Record) {
 
 /// Puts back what a store that forgot must know of a granted lock. Of a record that was missing the era stays another
 /// one, so that the next claim waits and raises the mark as after any loss of memory.
-fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
+fn put_back(draft: &mut Draft<'_>, holding: &Holding, leapt: Option<UtcMillis>) {
     let now = draft.server.now;
     let record = draft.record.get_or_insert_with(|| {
         let mut record = Record { sched: holding.sched.clone(), ..Record::empty(Draft::no_era()) };
-        record.pass_unrecorded_to(decided_up_to(holding), now);
+        record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
         Record { lost: None, ..record }
     });
     if record.is_as_made() {
@@ -230,12 +231,12 @@ fn put_back(draft: &mut Draft<'_>, holding: &Holding) {
     record.started = Some(holding.started);
     record.lease = record.lease.max(holding.lease);
     record.owner = Some(holding.node.clone());
-    raise_mark(record, holding, now);
+    raise_mark(record, holding, now, leapt);
 }
 
 /// What was decided when the lock was granted stays so.
-fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis) {
-    record.pass_unrecorded_to(decided_up_to(holding), now);
+fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis, leapt: Option<UtcMillis>) {
+    record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
     if holding.cause != Cause::Manual {
         // Also in a leap that is open again.
         let tick = holding.tick.instant();

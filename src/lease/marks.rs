@@ -17,10 +17,11 @@ impl Record {
         }
     }
 
-    /// The same up to a tick that was decided, and is no part of a leap.
-    pub(super) fn pass_unrecorded_to(&mut self, tick: UtcMillis, now: UtcMillis) {
+    /// The same up to a tick that was decided, and is no part of a leap. The clock leapt before it showed that tick.
+    pub(super) fn pass_unrecorded_to(&mut self, tick: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
         if tick > self.mark {
-            self.leap(UtcMillis(tick.0 - 1), now, None);
+            let has_come = tick <= now.plus(EARLY_TOLERANCE);
+            self.leap(UtcMillis(tick.0 - 1), now, leapt.filter(|_| has_come));
             self.lost = self.lost.or(Some(self.mark));
             self.mark = tick;
         }

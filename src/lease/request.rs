@@ -248,6 +248,8 @@ pub struct Renew {
     pub holding: Holding,
     /// The store's time at which the request should arrive.
     pub expect: UtcMillis,
+    /// As for a [`Caller`]: where the store forgot the lock, its tick may have been one of a clock that was ahead.
+    pub leapt: Option<UtcMillis>,
 }
 
 impl Renew {
@@ -277,6 +279,8 @@ pub struct Finish {
     pub signal: Option<i32>,
     /// The end of the output, at most 4 KiB.
     pub tail: String,
+    /// As for [`Renew`].
+    pub leapt: Option<UtcMillis>,
 }
 
 /// Release a lock under which certainly nothing was started.

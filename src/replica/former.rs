@@ -186,7 +186,7 @@ pub(super) fn finish_in_mid_run(holding: Holding, era: Era, now: UtcMillis) -> F
 /// The finish of a run of which nothing else is known.
 fn cut_short(holding: Holding, era: Era, (attempt, verdict): (u32, Verdict), ended: UtcMillis) -> Finish {
     let (exit_code, signal, tail) = (None, None, String::new());
-    Finish { holding, era, attempt, verdict, ended, exit_code, signal, tail }
+    Finish { holding, era, attempt, verdict, ended, exit_code, signal, tail, leapt: None }
 }
 
 #[cfg(test)]

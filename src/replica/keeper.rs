@@ -195,7 +195,8 @@ impl Keeper {
     fn renew(&self, now: BootInstant) -> Renewing {
         let shop = Arc::clone(&self.shop);
         let expect = shop.memory.borrow().as_ref().map(|memory| memory.store_time(now)).unwrap_or_default();
-        let request = Request::Renew(Renew { holding: self.grant.holding.clone(), expect });
+        let leapt = shop.leapt();
+        let request = Request::Renew(Renew { holding: self.grant.holding.clone(), expect, leapt });
         let job = self.run.job.clone();
         let era = shop.era();
         Box::pin(async move { (now, era, shop.store.submit(&job, &request).await) })

@@ -229,6 +229,11 @@ impl Memory {
         if self.is_unwatched(now) { Duration::ZERO } else { now.since(self.steady.since) }
     }
 
+    /// The store's time from which its clock leapt ahead, while it is ahead.
+    pub fn leapt(&self) -> Option<UtcMillis> {
+        self.leapt
+    }
+
     /// What goes along with a request sent now.
     pub fn caller(&self, node: &NodeName, now: BootInstant, job: Known) -> Caller {
         Caller {

@@ -195,6 +195,7 @@ impl End {
             exit_code: self.exit_code,
             signal: self.signal,
             tail: self.tail,
+            leapt: None,
         }
     }
 }
@@ -239,6 +240,7 @@ pub(super) mod tests {
             exit_code: None,
             signal: Some(9),
             tail: tail.into(),
+            leapt: None,
         })
     }
 

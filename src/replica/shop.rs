@@ -57,6 +57,11 @@ impl Shop {
         memory.as_ref().map_or_else(|| self.clock.utc(), |memory| memory.store_time(self.clock.boot()))
     }
 
+    /// The store's time from which its clock leapt ahead, as far as this replica saw.
+    pub(super) fn leapt(&self) -> Option<UtcMillis> {
+        self.memory.borrow().as_ref().and_then(Memory::leapt)
+    }
+
     /// Remembers until when the store has decided something in the life that this replica knows.
     pub(super) fn hear(&self, reply: &Reply) {
         let is_of_this_life = !matches!(reply.answer, Answer::NewEra(_) | Answer::Unsynced);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Act, Answer, Claim, LeaseInstant, Memory};
+use solocron::lease::{Act, Answer, Claim, LeaseInstant, Memory, Renew, Request};
 
 use crate::book::{Book, MEMORIES, at, is_won, secs, tick};
 use crate::sample::LEASE;
@@ -109,6 +109,35 @@ fn what_came_before_a_job_was_known_does_not_run_once_a_clock_that_was_ahead_is_
         assert_eq!(book.told().len(), 1, "the run that was ahead: {:?}", book.told());
         set_clock(&mut book, 65.0);
         assert!(is_won(&book.claim(tick(65.0), |_| {})));
+    }
+}
+
+#[test]
+fn what_a_holder_puts_back_while_the_clock_is_ahead_closes_no_tick_that_has_not_come() {
+    for is_renewed in [true, false] {
+        let mut book = Book::ready(Memory::Forgetful);
+        let first = book.win(tick(0.0));
+        book.finish(&first, |_| {});
+        let before = book.record().clone();
+        set_clock(&mut book, HOUR);
+        assert!(is_won(&book.claim(tick(HOUR), just_stepped)));
+        let ahead = crate::sample::holding(book.record());
+        // A failover loses the grant, and the clock is still ahead.
+        *book.record() = before;
+        book.new_era();
+        let (leapt, expect) = (Some(at(5.0)), book.server.now);
+        if is_renewed {
+            let answer = book.ask(Request::Renew(Renew { holding: ahead.clone(), expect, leapt }));
+            assert_eq!(answer, Answer::Renewed { stop: None });
+        }
+        assert_eq!(book.finish(&ahead, |finish| finish.leapt = leapt), Answer::Finished);
+        set_clock(&mut book, 60.0);
+        book.open(|_| {});
+        let answer = book.claim(tick(60.0), |_| {});
+        assert!(!matches!(answer, Answer::Decided { .. }), "it is closed until then: {answer:?}");
+        set_clock(&mut book, HOUR);
+        let answer = book.claim(tick(HOUR), |_| {});
+        assert!(matches!(answer, Answer::Decided { .. }), "it ran: {answer:?}");
     }
 }
 

@@ -137,7 +137,7 @@ impl Book {
 
     pub(crate) fn renew(&mut self, holding: &Holding) -> Answer {
         let expect = self.server.now;
-        self.ask(Request::Renew(Renew { holding: holding.clone(), expect }))
+        self.ask(Request::Renew(Renew { holding: holding.clone(), expect, leapt: None }))
     }
 
     pub(crate) fn finish(&mut self, holding: &Holding, change: impl FnOnce(&mut Finish)) -> Answer {

@@ -125,7 +125,7 @@ impl World {
     pub(crate) fn renew(&mut self, setting: &Setting, who: usize, fate: Fate) {
         let Some(lock) = self.replicas[who].active.clone() else { return };
         let expect = self.replicas[who].store_time(self.now());
-        let renew = Renew { holding: (*lock.holding).clone(), expect };
+        let renew = Renew { holding: (*lock.holding).clone(), expect, leapt: None };
         self.ask(setting, who, Request::Renew(renew), fate);
     }
 

@@ -178,6 +178,7 @@ impl World {
             exit_code: None,
             signal: None,
             tail: String::new(),
+            leapt: None,
         }
     }
 

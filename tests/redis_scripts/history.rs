@@ -176,7 +176,7 @@ impl History {
         let seen = self.near(now);
         let (node, era, seen) = (node(self.pick(&["a", "b"])), self.life(), self.maybe(seen));
         let answered = if self.one_in(4) { Some(self.near(now)) } else { None };
-        let leapt = if self.one_in(3) { Some(self.near(now)) } else { None };
+        let leapt = if self.one_in(3) { Some(self.near(now).max(UtcMillis(0))) } else { None };
         Caller { node, expect, era, calm, heard, largest_lease, seen, answered, leapt }
     }
 
@@ -297,7 +297,8 @@ impl History {
 
     fn renew(&mut self, record: Option<&Record>, now: UtcMillis) -> Renew {
         let expect = if self.one_in(20) { self.near(now) } else { now };
-        Renew { holding: self.holding(record, now), expect }
+        let leapt = self.near(now).max(UtcMillis(0));
+        Renew { holding: self.holding(record, now), expect, leapt: self.maybe(leapt) }
     }
 
     fn finish(&mut self, record: Option<&Record>, now: UtcMillis) -> Finish {
@@ -305,6 +306,7 @@ impl History {
         let failed = Verdict::because(Outcome::Failed, Reason::SpawnFailed);
         let exit_code = self.pick(&[0, 3]);
         let tail = self.pick(&["", "last line\n", "ä\u{0}%s\r\n"]);
+        let leapt = self.near(now).max(UtcMillis(0));
         Finish {
             holding: self.holding(record, now),
             era: self.life(),
@@ -314,6 +316,7 @@ impl History {
             exit_code: self.maybe(exit_code),
             signal: self.maybe(9),
             tail: tail.to_owned(),
+            leapt: self.maybe(leapt),
         }
     }
 }
@@ -328,7 +331,7 @@ fn pass(record: &mut Record, span: Duration) {
     back(&mut record.order_at);
     back(&mut record.lost);
     record.tick = record.tick.map(|tick| Tick(tick.instant().minus(span)));
-    record.mark = record.mark.minus(span);
+    record.mark = record.mark.minus(span).max(UtcMillis(0));
     if record.since > UtcMillis(0) {
         record.since = record.since.minus(span);
     }

@@ -116,7 +116,7 @@ pub(crate) fn forgotten(tick: Tick, fence: i64) -> Holding {
 
 /// Renews.
 pub(crate) fn renew(holding: &Holding, expect: UtcMillis) -> Renew {
-    Renew { holding: holding.clone(), expect }
+    Renew { holding: holding.clone(), expect, leapt: None }
 }
 
 /// Tells that a run has just ended well.
@@ -130,6 +130,7 @@ pub(crate) fn finish(holding: &Holding, era: &Era) -> Finish {
         exit_code: Some(0),
         signal: None,
         tail: String::new(),
+        leapt: None,
     }
 }
 

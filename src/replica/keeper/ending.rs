@@ -64,6 +64,7 @@ impl Keeper {
             exit_code: ended.exit_code,
             signal: ended.signal,
             tail: ended.tail.clone(),
+            leapt: self.shop.leapt(),
         };
         self.shop.ledger.keep(&self.run.job, Note::Ended(finish.clone())).await;
         finish

@@ -165,7 +165,7 @@ impl Node {
     fn renew(&mut self, at: usize) {
         let (keep, sent) = (&self.keeps[at], self.reads.boot);
         let run = keep.holding.run;
-        let renew = Renew { holding: keep.holding.clone(), expect: self.store_time() };
+        let renew = Renew { holding: keep.holding.clone(), expect: self.store_time(), leapt: self.leapt() };
         let errand = Errand::Renew { run, sent, era: self.era() };
         self.send(Ask::Submit(keep.job, Request::Renew(renew)), errand);
     }
@@ -215,7 +215,7 @@ impl Node {
     /// Nothing of the run is left: the end of `Keeper::keep`.
     pub(super) fn run_ended(&mut self, run: RunId, verdict: Verdict, reads: Reads) {
         self.reads = reads;
-        let ended = self.store_time();
+        let (ended, leapt) = (self.store_time(), self.leapt());
         let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == run) else { return };
         let proven = std::mem::take(&mut keep.proving);
         let finish = Finish {
@@ -227,6 +227,7 @@ impl Node {
             exit_code: None,
             signal: None,
             tail: String::new(),
+            leapt,
         };
         keep.finish = Some(finish.clone());
         let job = keep.job;

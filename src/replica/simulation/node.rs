@@ -138,6 +138,11 @@ impl Node {
         self.memory.as_ref().map_or(self.reads.wall, |memory| memory.store_time(self.reads.boot))
     }
 
+    /// `Shop::leapt`.
+    pub(super) fn leapt(&self) -> Option<UtcMillis> {
+        self.memory.as_ref().and_then(Memory::leapt)
+    }
+
     /// `Shop::era`.
     pub(super) fn era(&self) -> Era {
         self.memory.as_ref().map(|memory| memory.era().clone()).unwrap_or_default()

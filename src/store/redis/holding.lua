@@ -1,15 +1,15 @@
 -- Invariant: acts only for the run and the fence that the lock was granted to. Shared by renew and finish.
 -- ARGV: 1 run, 2 fence, 3 tick, 4 lease, 5 node, 6 cause, 7 tries, 8 started, 9 sched, 10 mark.
 local holding
--- What was decided when the lock was granted; a manual run decides no tick.
-local decided_up_to
+-- What was decided when the lock was granted, a manual run decides no tick; and the instant from which the clock leapt ahead.
+local decided_up_to, leapt
 
-local function take_holding()
+local function take_holding(since)
   holding = {
     run = ARGV[1], fence = number(ARGV[2]), tick = number(ARGV[3]), lease = number(ARGV[4]), node = ARGV[5],
     cause = ARGV[6], tries = number(ARGV[7]), started = number(ARGV[8]), sched = ARGV[9],
   }
-  decided_up_to = number(ARGV[10])
+  decided_up_to, leapt = number(ARGV[10]), optional(since)
   if holding.cause ~= 'manual' then decided_up_to = math.max(decided_up_to, holding.tick) end
 end
 
@@ -21,7 +21,7 @@ local function standing()
 end
 
 local function raise_mark()
-  pass_unrecorded_to(decided_up_to)
+  pass_unrecorded_to(decided_up_to, leapt)
   -- Also in a leap that is open again.
   if holding.cause ~= 'manual' then except(holding.tick - 1, holding.tick) end
   -- Who opened the record may know a newer schedule than the run was started by.
@@ -36,7 +36,7 @@ end
 local function put_back()
   if not record then
     record = empty()
-    pass_unrecorded_to(decided_up_to)
+    pass_unrecorded_to(decided_up_to, leapt)
     record.lost = nil
     record.sched = holding.sched
   end

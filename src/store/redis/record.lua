@@ -171,10 +171,10 @@ local function pass_unrecorded(mark, leapt, expect)
   end
 end
 
--- The same up to a tick that was decided, and is no part of a leap.
-local function pass_unrecorded_to(tick)
+-- The same up to a tick that was decided, and is no part of a leap. The clock leapt before it showed that tick.
+local function pass_unrecorded_to(tick, leapt)
   if tick > record.mark then
-    leap_to(tick - 1)
+    leap_to(tick - 1, tick <= now + EARLY_TOLERANCE and leapt or nil)
     record.lost = record.lost or record.mark
     record.mark = tick
   end

@@ -1,6 +1,6 @@
 -- Invariant: only the holder's own lock is renewed, and a store that forgot it is told.
--- ARGV: 1-10 holding; 11 expect.
-take_holding()
+-- ARGV: 1-10 holding; 11 expect, 12 since when the clock has leapt ahead.
+take_holding(ARGV[12])
 if newer_schema() then return answer('newer_schema', record.schema) end
 if unsynced(number(ARGV[11])) then return answer('unsynced') end
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use redis::{Cmd, Pipeline, Script};
 
 use crate::job::{JobName, OnInterrupt, Overlap};
-use crate::lease::{Abandon, Act, Claim, Finish, Manual, Open, Operate, Protection, Request};
+use crate::lease::{Abandon, Act, Claim, Finish, Manual, Open, Operate, Protection, Renew, Request};
 
 use super::RedisKeys;
 use super::args::{Args, MAX};
@@ -150,7 +150,7 @@ pub(super) fn call_of(request: &Request, keys: &RedisKeys, job: &JobName) -> Cal
         Request::Open(open) => (&OPEN, open_args(open)),
         Request::Claim(claim) => (&CLAIM, claim_args(claim).text(keys.hints()).text(job)),
         Request::Manual(manual) => (&MANUAL, manual_args(manual)),
-        Request::Renew(renew) => (&RENEW, Args::holding(&renew.holding).instant(renew.expect)),
+        Request::Renew(renew) => (&RENEW, renew_args(renew)),
         Request::Finish(finish) => (&FINISH, finish_args(finish)),
         Request::Abandon(abandon) => (&ABANDON, abandon_args(abandon).text(keys.hints()).text(job)),
         Request::Operate(operate) => (&OPERATE, operate_args(operate)),
@@ -238,6 +238,10 @@ fn manual_args(manual: &Manual) -> Args {
         .optional(manual.reruns_within.map(|within| within.as_millis().min(MAX)))
 }
 
+fn renew_args(renew: &Renew) -> Args {
+    Args::holding(&renew.holding).instant(renew.expect).optional(renew.leapt.map(|at| at.0))
+}
+
 fn finish_args(finish: &Finish) -> Args {
     Args::holding(&finish.holding)
         .text(finish.attempt)
@@ -248,6 +252,7 @@ fn finish_args(finish: &Finish) -> Args {
         .text(&finish.tail)
         .instant(finish.ended)
         .text(&finish.era.0)
+        .optional(finish.leapt.map(|at| at.0))
 }
 
 fn overlap(policy: Overlap) -> &'static str {

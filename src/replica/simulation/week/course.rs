@@ -8,6 +8,7 @@ use crate::lease::{Answer, BootInstant, Deadline, Era, Finish, Holding, Pace, Re
 use crate::replica::action::Won;
 use crate::replica::attempts::Retries;
 use crate::replica::hold::{Duty, Hold};
+use crate::replica::memory::Memory;
 use crate::run::StopReason;
 
 use super::super::clock::Moment;
@@ -152,7 +153,8 @@ impl World {
         let memory = known.and_then(|life| life.memory.as_ref());
         let expect = memory.map_or(self.utc(), |memory| memory.store_time(boot));
         let era = memory.map(|memory| memory.era().clone()).unwrap_or_default();
-        let renew = Request::Renew(Renew { holding: its.holding.clone(), expect });
+        let leapt = memory.and_then(Memory::leapt);
+        let renew = Request::Renew(Renew { holding: its.holding.clone(), expect, leapt });
         let reply = self.store.submit(&job, &renew, self.now.utc(), &mut self.dice);
         let its = &mut self.runs[run];
         match reply.map(|reply| reply.answer) {
@@ -214,6 +216,7 @@ impl World {
             exit_code: None,
             signal: None,
             tail: String::new(),
+            leapt: life.memory.as_ref().and_then(Memory::leapt),
         };
         let (job, seat, number) = (its.job.clone(), its.seat, life.number);
         let reply = self.store.submit(&job, &Request::Finish(finish), self.now.utc(), &mut self.dice);
