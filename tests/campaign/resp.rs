@@ -67,8 +67,8 @@ pub(crate) fn request(value: &[u8]) -> Request {
     match each {
         Some("17") => Request::Open,
         Some("23") => Request::Claim,
-        Some("11") => Request::Renew,
-        Some("18") => Request::Finish,
+        Some("12") => Request::Renew,
+        Some("19") => Request::Finish,
         Some("5") => Request::Abandon,
         _ => Request::Other,
     }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn requests_and_answers_have_their_names() {
         let keys = ["solocron:{test/a}:state", "l", "r"];
-        let renewal = [&["EVALSHA", "00", "3"][..], &keys, &["11"], &["x"; 11]].concat();
+        let renewal = [&["EVALSHA", "00", "3"][..], &keys, &["12"], &["x"; 12]].concat();
         assert_eq!(request(&array(&renewal)), Request::Renew);
         let claims = [&["EVALSHA", "00", "6"][..], &keys, &keys, &["23"], &["x"; 46]].concat();
         assert_eq!(request(&array(&claims)), Request::Claim);
