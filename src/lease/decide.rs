@@ -64,6 +64,9 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
         let heard = if open.known { open.caller.heard } else { open.earlier };
         draft.create(&open.caller, heard, (wait, open.known));
     }
+    if let Some(ahead) = open.ahead {
+        draft.close_ahead(ahead);
+    }
     draft.adopt_era(&open.caller, open.earlier, open.lease);
     draft.fall_back(&open.caller, open.lease);
     draft.wait_for_remembered(open);

@@ -41,14 +41,26 @@ impl Draft<'_> {
         self.retracted.push(leap);
     }
 
+    /// Ticks that the caller knows to be decided are part of no leap: they keep their entries when leaps are opened again.
+    pub(super) fn close_ahead(&mut self, ahead: Ahead) {
+        if !self.is_opened_again(ahead) {
+            self.record_mut().leaps.except(ahead.after, ahead.to);
+        }
+    }
+
+    /// Whether an operator opened again what a clock that was ahead has decided.
+    fn is_opened_again(&mut self, ahead: Ahead) -> bool {
+        ahead.to > self.front && ahead.to <= self.record_mut().returned
+    }
+
     /// Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was
-    /// ahead has decided, unless an operator opened them again.
+    /// ahead has decided.
     pub(super) fn recall_ahead(&mut self, ahead: Ahead) {
-        let (come, front) = (self.server.now.plus(EARLY_TOLERANCE), self.front);
-        let record = self.record_mut();
-        if ahead.to > front && ahead.to <= record.returned {
+        if self.is_opened_again(ahead) {
             return;
         }
+        let (come, front) = (self.server.now.plus(EARLY_TOLERANCE), self.front);
+        let record = self.record_mut();
         if ahead.to > front {
             record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, passed: Passed::Open });
             record.mark = record.mark.max(ahead.to);

@@ -79,7 +79,7 @@ pub struct Told {
 impl Told {
     /// Whether a store which is in the same life, and has the heartbeat of this time or none, went back to an older state. After
     /// an hour others may have removed it.
-    pub(super) fn is_forgotten(
+    pub(crate) fn is_forgotten(
         &self,
         by: (&Era, Option<&Marker>),
         stored: Option<UtcMillis>,

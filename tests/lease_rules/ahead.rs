@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Act, Answer, Claim, LeaseInstant, Memory, Renew, Request};
+use solocron::lease::{Act, Ahead, Answer, Claim, LeaseInstant, Memory, Renew, Request};
 
 use crate::book::{Book, MEMORIES, at, is_won, secs, tick};
 use crate::sample::LEASE;
@@ -138,6 +138,29 @@ fn what_a_holder_puts_back_while_the_clock_is_ahead_closes_no_tick_that_has_not_
         set_clock(&mut book, HOUR);
         let answer = book.claim(tick(HOUR), |_| {});
         assert!(matches!(answer, Answer::Decided { .. }), "it ran: {answer:?}");
+    }
+}
+
+#[test]
+fn what_is_known_to_be_decided_keeps_its_entry_where_a_store_forgot_it_while_its_clock_was_behind() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        set_clock(&mut book, 98.0);
+        let earlier = book.win(tick(98.0));
+        book.finish(&earlier, |_| {});
+        set_clock(&mut book, 100.0);
+        assert!(is_won(&book.claim(tick(100.0), |claim| claim.prev = Some(tick(99.0)))));
+        let last = crate::sample::holding(book.record());
+        let is_told = |book: &Book| book.entries.iter().any(|entry| entry.tick == tick(99.0));
+        assert!(is_told(&book));
+        set_clock(&mut book, 90.0);
+        book.record = None;
+        book.finish(&last, |_| {});
+        book.open(|open| open.ahead = Some(Ahead { after: at(97.0), to: at(100.0) }));
+        assert!(is_told(&book), "{memory:?}: {:?}", book.record());
+        set_clock(&mut book, 99.0);
+        let answer = book.claim(tick(99.0), |_| {});
+        assert!(matches!(answer, Answer::Decided { .. }), "{memory:?}: {answer:?}");
     }
 }
 

@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::job::{RunId, UtcMillis};
+use crate::job::{Cause, RunId, UtcMillis};
 use crate::lease::{Memory as StoreMemory, Record};
 use crate::replica::memory::Memory;
 
@@ -122,7 +122,8 @@ impl World {
 
     /// Whether a replica remembers the mark, one the run that goes on, and all of them that the store's clock was ahead,
     /// if it was when the last fence was given out. What is rolled back all of them have to know: who does not may ask
-    /// before anybody has told of it.
+    /// before anybody has told of it, by a heartbeat that the older state does not know; and what that says to be running is
+    /// not over before.
     fn is_remembered(&self, job: usize, fault: Fault, left: &Shelf) -> bool {
         let Some(record) = &self.server.shelf.records[job] else { return true };
         let is_left = |left: &Record| left.fence == record.fence && left.mark == record.mark;
@@ -133,13 +134,30 @@ impl World {
             || left.records[job].as_ref().is_some_and(is_left)
             || nodes().all(|node| heard(node) >= newest);
         let knows = |node: &Node| node.contests[job].known().mark >= Some(record.mark);
+        let was_told = |node: &Node| node.contests[job].known().answered >= Some(record.mark);
         let is_known = match fault {
-            Fault::Rollback => nodes().all(knows),
+            Fault::Rollback => {
+                self.server.shelf.has_newer_beat_than(left)
+                    && nodes().all(was_told)
+                    && self.outlasts_telling(job, left.records[job].as_ref())
+            }
             _ => nodes().any(knows),
         };
         let mut going_on = self.witness.alive().map(|(_, run)| run).filter(|run| run.job == job);
         let is_kept = |run: RunId| nodes().any(|node| node.keeps.iter().any(|keep| keep.holding.run == run));
         is_past && is_known && going_on.all(|run| is_kept(run.holding.run))
+    }
+
+    /// Whether nobody can be granted the lock of a job by an older record, before those who remember have told: a tick that it
+    /// does not know waits for a lease; or else the run that it knows, and every run that goes on, keeps its lock until then.
+    fn outlasts_telling(&self, job: usize, older: Option<&Record>) -> bool {
+        let (Some(now), Some(older)) = (self.server.shelf.records[job].as_ref(), older) else { return true };
+        let lease_now = self.server.moments(self.store_reads()).lease_now;
+        let lasts = older.until.since(lease_now) > TOLD_WITHIN;
+        let going_on = || self.witness.alive().map(|(_, run)| run).filter(|run| run.job == job);
+        let is_known = going_on().all(|run| older.is_running() && older.run == Some(run.holding.run));
+        older.mark < now.mark && going_on().all(|run| run.holding.cause != Cause::Manual)
+            || is_known && (lasts || !older.is_running())
     }
 
     fn what_is_left(&mut self, fault: Fault, job: usize) -> Option<Shelf> {
@@ -218,10 +236,6 @@ impl World {
     /// A replica starts, with what its last life left on disk.
     pub(super) fn start_replica(&mut self, seat: usize) -> Result<(), Violation> {
         if self.seats[seat].node.is_some() {
-            return Ok(());
-        }
-        if self.now < self.told_by {
-            self.at_moment(self.told_by, Event::Mend(Mend::Restart(seat)));
             return Ok(());
         }
         let (reads, clock) = (self.reads(seat), self.scenario.clock_of(seat));

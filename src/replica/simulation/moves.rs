@@ -8,7 +8,7 @@ use crate::replica::action::{Action, Bid, Doubt, Won};
 use crate::replica::contest::Contest;
 use crate::replica::heartbeat::Exchange;
 use crate::replica::watch::Upshot;
-use crate::store::{Pulse, StoreError};
+use crate::store::{self, Pulse, StoreError};
 
 use super::clock::Reads;
 use super::errand::{Chore, Errand, cause_of};
@@ -215,6 +215,9 @@ impl Node {
     fn exchanged(&mut self, sent: BootInstant, result: Result<Pulse, StoreError>) {
         let ahead = |node: &Self| node.reads.wall.since(node.now());
         let (was_ahead, was_out) = (ahead(self), self.watch.outage().is_some());
+        if let Ok(Pulse { now, era, marker: Some(marker), .. }) = &result {
+            self.beat.told = Some(store::Told { at: *now, era: era.clone(), marker: marker.clone() });
+        }
         let peers = result.as_ref().map(|pulse| pulse.peers.clone()).unwrap_or_default();
         let exchange = Exchange { sent, received: self.reads.boot, wall: self.reads.wall, result };
         let upshot = self.watch.take_in(&exchange, &mut self.memory);

@@ -75,7 +75,7 @@ pub(super) struct Node {
     /// What it is there for, if it is a guest and no replica.
     pub(super) visit: Option<Visit>,
     letters: u64,
-    beat: Beat,
+    pub(super) beat: Beat,
     next_beat: BootInstant,
     /// A heartbeat is under way; one that is asked for meanwhile follows it.
     beating: bool,

@@ -20,6 +20,8 @@ impl World {
         }
         let (job, seat) = (self.dice.below(self.scenario.count()), self.dice.below(self.scenario.replicas));
         match self.dice.between(0, 9) {
+            // By hand nobody asks for a run before those who remember more than an older state have told.
+            1..=4 if self.now < self.told_by => {}
             0 => self.pause(job),
             1 | 2 => self.trigger(job),
             3 | 4 => self.wish(seat, job, Wish::Exec),

@@ -48,6 +48,9 @@ impl Node {
 
     /// `Driver::open_records`, and the beginning of `errand::open`.
     pub(super) fn open_records(&mut self) {
+        if self.visit.is_none() && !self.watch.joining.is_over() {
+            return;
+        }
         let Some(memory) = self.memory.clone() else { return };
         let mut opens = Vec::new();
         for (job, contest) in self.contests.iter().enumerate() {

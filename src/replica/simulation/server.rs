@@ -38,6 +38,12 @@ impl Shelf {
         }
         self
     }
+
+    /// Whether it has a heartbeat that the other does not know.
+    pub(super) fn has_newer_beat_than(&self, other: &Self) -> bool {
+        let is_known = |name: &NodeName, at| other.nodes.get(name).is_some_and(|known| known.at >= at);
+        self.nodes.iter().any(|(name, peer)| !is_known(name, peer.at))
+    }
 }
 
 /// Whether it can be asked.
@@ -168,7 +174,10 @@ impl Server {
     /// `pulse.lua`, and `LocalStore::pulse`.
     fn pulse(&mut self, beat: Option<&Beat>, now: UtcMillis) -> Pulse {
         let peers: Vec<Peer> = self.shelf.nodes.values().cloned().collect();
-        if self.shelf.marker.is_none() {
+        let stored = beat.and_then(|beat| self.shelf.nodes.get(&beat.node)).map(|peer| peer.at);
+        let by = (&self.era(), self.shelf.marker.as_ref());
+        let told = beat.and_then(|beat| beat.told.as_ref());
+        if self.shelf.marker.is_none() || told.is_some_and(|told| told.is_forgotten(by, stored, now)) {
             self.markers += 1;
             self.shelf.marker = Some(Marker(self.markers.to_string()));
         }

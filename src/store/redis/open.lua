@@ -18,6 +18,16 @@ if not record then
   local wait = known and longest_of(lease, 0, largest) or FIRST_WAIT
   create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil)
 end
+-- Ticks that the caller knows to be decided, unless an operator opened them again, are part of no leap: they keep their entries
+-- when leaps are opened again.
+local ahead_after, ahead_to = optional(ARGV[21]), optional(ARGV[22])
+local function is_decided_ahead() return ahead_to and (ahead_to <= front or ahead_to > record.returned) end
+local function close_ahead()
+  local leaps = record.leaps
+  except(ahead_after, ahead_to)
+  if record.leaps ~= leaps then changed = true end
+end
+if is_decided_ahead() then close_ahead() end
 adopt_era(heard, earlier, largest, lease, leapt, expect)
 fall_back(answered, largest, lease, leapt, expect)
 -- A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
@@ -46,16 +56,15 @@ if ARGV[23] == '1' and is_free and record.lease > lease then
   record.lease, changed = lease, true
 end
 -- Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was ahead
--- has decided, unless an operator opened them again.
-local ahead_after, ahead_to = optional(ARGV[21]), optional(ARGV[22])
-if ahead_to and (ahead_to <= front or ahead_to > record.returned) then
-  local mark, leaps = record.mark, record.leaps
+-- has decided.
+if is_decided_ahead() then
+  local mark = record.mark
   if ahead_to > front then
     add_leap(math.max(record.mark, now + EARLY_TOLERANCE), ahead_to, OPEN)
     record.mark = math.max(record.mark, ahead_to)
   end
-  except(ahead_after, ahead_to)
-  if record.mark ~= mark or record.leaps ~= leaps then changed = true end
+  if record.mark ~= mark then changed = true end
+  close_ahead()
 end
 reopen()
 recall_since(optional(ARGV[4]), ARGV[5], number(ARGV[6]))
