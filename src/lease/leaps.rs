@@ -141,6 +141,17 @@ impl Leaps {
         untold
     }
 
+    /// Of the ticks after one instant, up to another, the last: those after the returned instant lie all in one leap, or all in
+    /// none. With it, whether they are open again.
+    pub(super) fn last_part(&self, after: UtcMillis, to: UtcMillis) -> (UtcMillis, bool) {
+        let is_in = |leap: &&Leap| leap.passed != Passed::Lost && leap.after < to && after < leap.to;
+        match self.0.iter().rfind(is_in) {
+            None => (after, false),
+            Some(leap) if leap.to < to => (leap.to, false),
+            Some(leap) => (leap.after.max(after), leap.passed == Passed::Open),
+        }
+    }
+
     /// The tick at this instant was decided: what lies before it in its leap was passed, and has been recorded.
     pub(super) fn decide(&mut self, instant: UtcMillis) {
         self.0.iter_mut().filter(|leap| leap.covers(instant)).for_each(|leap| leap.after = instant);

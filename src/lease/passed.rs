@@ -4,7 +4,7 @@
 use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
 use super::draft::Draft;
-use super::{Claim, Dropped, Entry, Leap, Open, Passed, Record};
+use super::{Claim, Dropped, Entry, Leap, Leaps, Open, Passed, Record};
 
 /// A claim that found no record: its own tick may have been forgotten, if the mark now covers it.
 pub(super) fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
@@ -38,6 +38,7 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
     let entry = Entry::without_run(claim.tick, Cause::Schedule, verdict, now);
     draft.entries.push(Entry { after, ..entry });
+    part_at_leaps(draft, claim.prev);
     Some(verdict)
 }
 
@@ -116,4 +117,32 @@ pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
         count,
         ..Entry::without_run(prev, Cause::Schedule, verdict, now)
     });
+}
+
+/// An entry for ticks in a leap and outside of it becomes several: what is in the leap may be taken back, and what is open again
+/// has no entry. `before` is the tick before the newest entry's, where that is known.
+pub(super) fn part_at_leaps(draft: &mut Draft<'_>, before: Option<Tick>) {
+    let leaps = draft.record_mut().leaps.clone();
+    let entries = std::mem::take(&mut draft.entries);
+    draft.entries = entries.into_iter().flat_map(|entry| parts(entry, before, &leaps)).collect();
+}
+
+fn parts(entry: Entry, before: Option<Tick>, leaps: &Leaps) -> Vec<Entry> {
+    let Some(after) = entry.after.filter(|_| entry.run.is_none()) else { return vec![entry] };
+    let mut to = entry.tick.instant();
+    if leaps.last_part(after, to).0 == after {
+        return vec![entry];
+    }
+    let before = before.map(Tick::instant).filter(|before| *before < to);
+    let mut before = if entry.count == Some(1) { Some(after) } else { before };
+    let mut parts = Vec::new();
+    while to > after {
+        let (from, is_open) = leaps.last_part(after, to);
+        if !is_open {
+            parts.push(Entry { tick: Tick(to), after: Some(from), count: None, ..entry.clone() });
+        }
+        to = before.take().filter(|before| *before < from).unwrap_or(from);
+    }
+    parts.reverse();
+    parts
 }

@@ -31,4 +31,5 @@ pub(super) fn raise_mark(draft: &mut Draft<'_>, claim: &Claim, idle: Option<Tick
     let record = draft.record_mut();
     record.decide(claim.tick, leap);
     record.sched = claim.sched.clone();
+    passed::part_at_leaps(draft, None);
 }

@@ -140,20 +140,25 @@ fn rule_4_forgotten_ticks_that_are_claimed_again_do_not_run_and_are_each_told_on
     assert!(is_won(&book.claim(tick(130.0), |claim| claim.prev = Some(tick(120.0)))));
     let expected = [
         several(at(-60.0), tick(0.0), LOST),
-        several(at(0.0), tick(60.0), LOST),
+        several(at(0.2), tick(60.0), LOST),
         several(at(60.0), tick(120.0), LOST),
     ];
     assert_eq!(book.told(), expected);
 }
 
 #[test]
-fn rule_4_ticks_missed_after_those_forgotten_share_their_entry() {
+fn rule_4_ticks_missed_after_those_forgotten_share_their_entry_but_for_those_that_had_not_come() {
     let mut book = Book::ready(Memory::Forgetful);
     book.new_era();
     book.open(|open| open.caller.heard = at(5.0));
     book.pass(secs(180));
     assert!(is_won(&book.claim(tick(180.0), |_| {})));
-    assert_eq!(book.told(), [several(at(-60.0), tick(120.0), LOST)]);
+    let expected = [
+        several(at(-60.0), tick(0.2), LOST),
+        several(at(0.2), tick(5.2), LOST),
+        several(at(5.2), tick(120.0), LOST),
+    ];
+    assert_eq!(book.told(), expected);
 }
 
 #[test]

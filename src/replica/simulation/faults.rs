@@ -196,7 +196,7 @@ impl World {
         let down = self.dice.ms_of_any_order(20_000);
         self.note(|| format!("store restarts, and is back in {down:?}"));
         self.server.service = Service::Down;
-        self.server.begin_life(self.server.shelf.clone());
+        self.server.begin_life(self.server.shelf.clone(), self.now.utc());
         self.trouble(down + self.scenario.longest() * if self.excuses { 2 } else { 1 });
         self.at(down, Event::Mend(Mend::Service));
         true

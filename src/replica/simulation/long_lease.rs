@@ -16,6 +16,8 @@ impl World {
         let during = self.dice.ms(10_000, 60_000);
         self.note(|| format!("files have a long lease for {during:?}"));
         self.long_until = self.now.plus(during);
+        // A lock that nobody holds any more is waited for as long.
+        self.trouble(during + LONG_LEASE);
         for other in 0..self.scenario.replicas {
             if other == seat || self.may_start_again(other) && self.dice.percent(60) {
                 let soon = self.dice.ms(100, 3_000);

@@ -45,8 +45,8 @@ impl World {
         }
         self.note(|| format!("store forgets: {fault:?}, j{job}"));
         match fault {
-            Fault::Failover => self.server.begin_life(shelf),
-            _ => self.server.replace(shelf),
+            Fault::Failover => self.server.begin_life(shelf, self.now.utc()),
+            _ => self.server.replace(shelf, self.now.utc()),
         }
         self.let_them_tell(fault);
         if fault.may_meet_newcomers() {
@@ -224,7 +224,7 @@ impl World {
         }
         let now = self.now;
         self.scenario.clocks[0].reboot(now);
-        self.server.begin_life(self.server.shelf.clone());
+        self.server.begin_life(self.server.shelf.clone(), self.now.utc());
         self.trouble(self.scenario.longest() * if self.excuses { 2 } else { 1 } + Duration::from_secs(10));
         for seat in 0..self.scenario.replicas {
             let after = self.dice.ms(0, 3_000);

@@ -1,6 +1,7 @@
 //! The store: `lease::decide` over records that live through restarts, failovers and losses.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::job::{NodeName, Tick, UtcMillis};
@@ -20,12 +21,19 @@ const OLDEST_COPY: Duration = Duration::from_secs(8);
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shelf {
     pub(super) records: Vec<Option<Record>>,
+    /// The entries of each job.
+    histories: Vec<Rc<Vec<Entry>>>,
     nodes: BTreeMap<NodeName, Peer>,
     known: BTreeSet<usize>,
     marker: Option<Marker>,
 }
 
 impl Shelf {
+    /// One on which nothing is.
+    fn of(jobs: usize) -> Self {
+        Self { records: vec![None; jobs], histories: vec![Rc::default(); jobs], ..Self::default() }
+    }
+
     /// The same without some of its keys.
     pub(super) fn without(mut self, record: Option<usize>, fault: Fault) -> Self {
         record.into_iter().for_each(|job| self.records[job] = None);
@@ -85,7 +93,7 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn new(memory: Memory, jobs: usize) -> Self {
-        let shelf = Shelf { records: vec![None; jobs], ..Shelf::default() };
+        let shelf = Shelf::of(jobs);
         Self {
             memory,
             service: Service::Up,
@@ -149,6 +157,7 @@ impl Server {
                 }
                 self.first_marks[*job] = self.first_marks[*job].or(decision.reply.mark);
                 decision.append_to(&mut self.told[*job]);
+                decision.append_to(Rc::make_mut(&mut self.shelf.histories[*job]));
                 self.shelf.records[*job] = decision.record;
                 Told::Reply(decision.reply)
             }
@@ -200,15 +209,17 @@ impl Server {
     }
 
     /// Another life begins, with what is on this shelf.
-    pub(super) fn begin_life(&mut self, shelf: Shelf) {
+    pub(super) fn begin_life(&mut self, shelf: Shelf, now: UtcMillis) {
         self.life += 1;
-        self.replace(shelf);
+        self.replace(shelf, now);
     }
 
-    /// The same life goes on with what is on this shelf.
-    pub(super) fn replace(&mut self, shelf: Shelf) {
+    /// The same life goes on with what is on this shelf. What was told of ticks that have not come by now may be forgotten.
+    pub(super) fn replace(&mut self, shelf: Shelf, now: UtcMillis) {
         for (job, record) in shelf.records.iter().enumerate() {
             self.has_forgotten[job] |= *record != self.shelf.records[job];
+            let is_kept = |entry: &Entry| entry.run.is_some() || shelf.histories[job].contains(entry);
+            self.told[job].retain(|entry| entry.tick.instant() <= now || is_kept(entry));
         }
         self.shelf = shelf;
         self.copies.clear();
@@ -216,7 +227,7 @@ impl Server {
 
     /// A shelf on which nothing is.
     pub(super) fn empty_shelf(&self) -> Shelf {
-        Shelf { records: vec![None; self.told.len()], ..Shelf::default() }
+        Shelf::of(self.told.len())
     }
 
     /// Whether ticks are still to be told of as forgotten.

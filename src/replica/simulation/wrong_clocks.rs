@@ -157,7 +157,7 @@ impl World {
         (0..self.scenario.clocks.len()).for_each(|clock| self.set_clock(clock, None));
         // And stays so, however much it drifts.
         if self.now < Moment(0).plus(FAULTS + QUIET) {
-            self.at(Duration::from_secs(20), Event::Fault);
+            self.at(Duration::from_secs(10), Event::Fault);
         }
     }
 

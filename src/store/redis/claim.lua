@@ -60,6 +60,7 @@ if is_decided and not rerun then
     'tick', tick, 'after', is_under(sched) and after or '', 'cause', 'schedule', 'outcome', 'unknown',
     'reason', 'store_reset', 'finished', now,
   })
+  part_at_leaps(prev)
   return answer('consumed', 'unknown', 'store_reset')
 end
 
@@ -129,6 +130,7 @@ local function raise_mark(by, how, why, idle)
   if leapt then add_leap(after, idle, '') end
   record.mark = math.max(record.mark, tick)
   record.sched = sched
+  part_at_leaps(nil)
   local is_worth_telling = true --[[protection: mark, off: false]]
   hint = is_worth_telling and { channel = ARGV[24], job = ARGV[25], name = 'decided', by, how, why } or nil
 end

@@ -1,65 +1,4 @@
 -- Invariant: nothing is written before everything has been validated, and all that was changed at once, with the answer.
-local function value_of(entry, name)
-  for i = 1, #entry, 2 do
-    if entry[i] == name then return entry[i + 1] end
-  end
-  return nil
-end
-
--- For how many ticks an entry stands, where that is known.
-local function stands_for(entry)
-  return tonumber(value_of(entry, 'count')) or (not value_of(entry, 'after') and 1) or nil
-end
-
--- The one entry for the ticks of both, where `next` tells of those right after the other's: missed for the same reason, or
--- skipped because the job is paused.
-local function joined(entry, next)
-  local outcome, reason, cause = value_of(entry, 'outcome'), value_of(entry, 'reason'), value_of(entry, 'cause')
-  local is_alike = outcome == value_of(next, 'outcome') and reason == value_of(next, 'reason')
-    and cause == value_of(next, 'cause')
-  local has_run = value_of(entry, 'run') or value_of(next, 'run')
-  if not is_alike or has_run or (outcome ~= 'missed' and reason ~= 'paused') then return nil end
-  local ours, more = stands_for(entry), stands_for(next)
-  local after = value_of(entry, 'after') or text(tonumber(value_of(entry, 'tick')) - 1)
-  local both = { 'tick', value_of(next, 'tick'), 'after', after, 'cause', cause, 'outcome', outcome }
-  local function put(name, value)
-    if value then
-      both[#both + 1] = name
-      both[#both + 1] = value
-    end
-  end
-  put('count', ours and more and text(ours + more))
-  put('reason', reason)
-  put('finished', value_of(next, 'finished'))
-  return both
-end
-
--- An entry that ends where the first one goes on gives way to one for both, but where nobody may delete it.
-local function join(newest)
-  if tonumber(value_of(newest[2], 'tick')) ~= follows then return end
-  local both = joined(newest[2], entries[1])
-  if both and type(redis.pcall('XDEL', KEYS[3], newest[1])) == 'number' then entries[1] = both end
-end
-
--- Entries of ticks in these leaps that did not run were made by a clock that was ahead.
-local function retract()
-  if #retracted == 0 then return end
-  for _, row in ipairs(given(KEYS[3], redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', KEPT_ENTRIES))) do
-    local tick = tonumber(value_of(row[2], 'tick'))
-    local after = tonumber(value_of(row[2], 'after') or tick - 1)
-    for _, leap in ipairs(retracted) do
-      local is_covered = leap.after <= after and tick <= leap.to and not value_of(row[2], 'run')
-      if is_covered then redis.pcall('XDEL', KEYS[3], row[1]) end
-    end
-  end
-end
-
-local function append()
-  for _, entry in ipairs(entries) do
-    given(KEYS[3], redis.pcall('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry)))
-  end
-end
-
 -- Fields that are as they were stay as they are: less for the server to do, to log and to pass on. What cannot have its
 -- entries is not done: the history is what may be of another type, and so it is read or written first.
 local function save()
@@ -118,20 +57,6 @@ local function answer(name, ...)
     reply[#reply + 1] = text(value)
   end
   return reply
-end
-
--- An entry: pairs of name and value, absent ones left out.
-local function add_entry(pairs_of)
-  local entry = {}
-  for i = 1, #pairs_of, 2 do
-    local value = text(pairs_of[i + 1])
-    if value ~= '' then
-      entry[#entry + 1] = pairs_of[i]
-      entry[#entry + 1] = value
-    end
-  end
-  entries[#entries + 1] = entry
-  changed = true
 end
 
 local function unsynced(expect)

@@ -34,13 +34,13 @@ macro_rules! requests {
     };
 }
 
-requests!(OPEN, => "fields.lua" "leaps.lua" "record.lua", "open.lua");
-requests!(CLAIM, "usual_claim.lua" => "fields.lua" "leaps.lua" "record.lua" "bid.lua", "claim.lua");
-requests!(MANUAL, => "fields.lua" "leaps.lua" "record.lua" "bid.lua", "manual.lua");
-requests!(RENEW, => "fields.lua" "leaps.lua" "record.lua" "holding.lua", "renew.lua");
-requests!(FINISH, "usual_finish.lua" => "fields.lua" "leaps.lua" "record.lua" "holding.lua", "finish.lua");
-requests!(ABANDON, => "fields.lua" "leaps.lua" "record.lua", "abandon.lua");
-requests!(OPERATE, => "fields.lua" "leaps.lua" "record.lua", "operate.lua");
+requests!(OPEN, => "fields.lua" "leaps.lua" "entries.lua" "record.lua", "open.lua");
+requests!(CLAIM, "usual_claim.lua" => "fields.lua" "leaps.lua" "entries.lua" "record.lua" "bid.lua", "claim.lua");
+requests!(MANUAL, => "fields.lua" "leaps.lua" "entries.lua" "record.lua" "bid.lua", "manual.lua");
+requests!(RENEW, => "fields.lua" "leaps.lua" "entries.lua" "record.lua" "holding.lua", "renew.lua");
+requests!(FINISH, "usual_finish.lua" => "fields.lua" "leaps.lua" "entries.lua" "record.lua" "holding.lua", "finish.lua");
+requests!(ABANDON, => "fields.lua" "leaps.lua" "entries.lua" "record.lua", "abandon.lua");
+requests!(OPERATE, => "fields.lua" "leaps.lua" "entries.lua" "record.lua", "operate.lua");
 script!(PULSE, "era.lua", "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");

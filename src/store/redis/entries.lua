@@ -1,0 +1,128 @@
+-- Invariant: every decided tick has its entry; what a clock that was ahead has told is taken back, and nothing else.
+local function value_of(entry, name)
+  for i = 1, #entry, 2 do
+    if entry[i] == name then return entry[i + 1] end
+  end
+  return nil
+end
+
+-- For how many ticks an entry stands, where that is known.
+local function stands_for(entry)
+  return tonumber(value_of(entry, 'count')) or (not value_of(entry, 'after') and 1) or nil
+end
+
+-- The one entry for the ticks of both, where `next` tells of those right after the other's: missed for the same reason, or
+-- skipped because the job is paused.
+local function joined(entry, next)
+  local outcome, reason, cause = value_of(entry, 'outcome'), value_of(entry, 'reason'), value_of(entry, 'cause')
+  local is_alike = outcome == value_of(next, 'outcome') and reason == value_of(next, 'reason')
+    and cause == value_of(next, 'cause')
+  local has_run = value_of(entry, 'run') or value_of(next, 'run')
+  if not is_alike or has_run or (outcome ~= 'missed' and reason ~= 'paused') then return nil end
+  local ours, more = stands_for(entry), stands_for(next)
+  local after = value_of(entry, 'after') or text(tonumber(value_of(entry, 'tick')) - 1)
+  local both = { 'tick', value_of(next, 'tick'), 'after', after, 'cause', cause, 'outcome', outcome }
+  local function put(name, value)
+    if value then
+      both[#both + 1] = name
+      both[#both + 1] = value
+    end
+  end
+  put('count', ours and more and text(ours + more))
+  put('reason', reason)
+  put('finished', value_of(next, 'finished'))
+  return both
+end
+
+-- An entry that ends where the first one goes on gives way to one for both, but where nobody may delete it.
+local function join(newest)
+  if tonumber(value_of(newest[2], 'tick')) ~= follows then return end
+  local both = joined(newest[2], entries[1])
+  if both and type(redis.pcall('XDEL', KEYS[3], newest[1])) == 'number' then entries[1] = both end
+end
+
+-- Entries of ticks in these leaps that did not run were made by a clock that was ahead.
+local function retract()
+  if #retracted == 0 then return end
+  for _, row in ipairs(given(KEYS[3], redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', KEPT_ENTRIES))) do
+    local tick = tonumber(value_of(row[2], 'tick'))
+    local after = tonumber(value_of(row[2], 'after') or tick - 1)
+    for _, leap in ipairs(retracted) do
+      local is_covered = leap.after <= after and tick <= leap.to and not value_of(row[2], 'run')
+      if is_covered then redis.pcall('XDEL', KEYS[3], row[1]) end
+    end
+  end
+end
+
+local function append()
+  for _, entry in ipairs(entries) do
+    given(KEYS[3], redis.pcall('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry)))
+  end
+end
+
+-- Of the ticks after one instant, up to another, the last: those after the returned instant lie all in one leap, or all in none.
+-- With it, whether they are open again.
+local function last_part(after, to)
+  local from, is_open = after, false
+  for _, leap in ipairs(leaps_of()) do
+    if leap.passed ~= LOST and leap.after < to and after < leap.to then
+      from = leap.to < to and leap.to or math.max(leap.after, after)
+      is_open = leap.to >= to and leap.passed == OPEN
+    end
+  end
+  return from, is_open
+end
+
+-- The same entry for other ticks, whose number is not known.
+local function of_ticks(entry, after, to)
+  local other = { 'tick', text(to), 'after', text(after) }
+  for i = 1, #entry, 2 do
+    local name = entry[i]
+    if name ~= 'tick' and name ~= 'after' and name ~= 'count' then
+      other[#other + 1] = name
+      other[#other + 1] = entry[i + 1]
+    end
+  end
+  return other
+end
+
+-- The parts of an entry, newest first.
+local function parts_of(entry, before)
+  local after, to = tonumber(value_of(entry, 'after')), tonumber(value_of(entry, 'tick'))
+  if not after or value_of(entry, 'run') or last_part(after, to) == after then return { entry } end
+  if before and before >= to then before = nil end
+  if value_of(entry, 'count') == '1' then before = after end
+  local parts = {}
+  while to > after do
+    local from, is_open = last_part(after, to)
+    if not is_open then parts[#parts + 1] = of_ticks(entry, from, to) end
+    to, before = before and before < from and before or from, nil
+  end
+  return parts
+end
+
+-- An entry for ticks in a leap and outside of it becomes several: what is in the leap may be taken back, and what is open again
+-- has no entry. `before` is the tick before the newest entry's, where that is known.
+local function part_at_leaps(before)
+  if record.leaps == '' then return end
+  local parted = {}
+  for _, entry in ipairs(entries) do
+    local parts = parts_of(entry, before)
+    for at = #parts, 1, -1 do parted[#parted + 1] = parts[at] end
+  end
+  entries = parted
+end
+
+-- An entry: pairs of name and value, absent ones left out.
+local function add_entry(pairs_of)
+  local entry = {}
+  for i = 1, #pairs_of, 2 do
+    local value = text(pairs_of[i + 1])
+    if value ~= '' then
+      entry[#entry + 1] = pairs_of[i]
+      entry[#entry + 1] = value
+    end
+  end
+  entries[#entries + 1] = entry
+  changed = true
+end
