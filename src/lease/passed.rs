@@ -28,7 +28,7 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     let within_schedule = |lost: UtcMillis| Some(lost.max(since)).filter(|lost| *lost < instant);
     let lost = record.lost.and_then(within_schedule);
     let in_leap = record.leaps.lost_before(instant).and_then(within_schedule);
-    let after = lost.or(in_leap).filter(|_| record.tick != Some(claim.tick))?;
+    let after = lost.into_iter().chain(in_leap).min().filter(|_| record.tick != Some(claim.tick))?;
     record.leaps.tell_lost(after, instant);
     let after = Some(after).filter(|_| record.is_under(&claim.sched));
     if lost.is_some() {

@@ -49,9 +49,9 @@ if is_decided and not rerun then
     lost = lost and math.max(lost, record.since)
     return lost and lost < tick and lost
   end
-  local lost = within_schedule(record.lost)
-  local after = lost or within_schedule(lost_before(tick))
-  if not after or record.tick == tick then return decided(tick) end
+  local lost, in_leap = within_schedule(record.lost), within_schedule(lost_before(tick))
+  local after = math.min(lost or MAX, in_leap or MAX)
+  if after == MAX or record.tick == tick then return decided(tick) end
   -- The mark was raised past the tick when the store forgot, and this is its entry.
   tell_lost(after, tick)
   -- Of a record that was never granted it stays known up to where ticks were told of.
