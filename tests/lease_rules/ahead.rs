@@ -164,6 +164,31 @@ fn what_is_known_to_be_decided_keeps_its_entry_where_a_store_forgot_it_while_its
     }
 }
 
+#[test]
+fn what_was_forgotten_and_what_a_clock_that_was_ahead_passed_have_entries_of_their_own() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let first = book.win(tick(0.0));
+    book.finish(&first, |_| {});
+    set_clock(&mut book, 30.0);
+    book.new_era();
+    book.open(|open| open.caller.heard = at(30.0));
+    set_clock(&mut book, HOUR);
+    let answer = book.claim(tick(HOUR), |claim| {
+        just_stepped(claim);
+        claim.prev = Some(tick(HOUR - 60.0));
+    });
+    assert!(!is_won(&answer), "it waits for a lease first: {answer:?}");
+    book.pass(LEASE);
+    let claim = |claim: &mut Claim| (claim.caller.calm, claim.prev) = (LEASE, Some(tick(HOUR - 60.0)));
+    assert!(is_won(&book.claim(tick(HOUR), claim)));
+    let told = |book: &Book, after: f64| book.entries.iter().any(|entry| entry.after == Some(at(after)));
+    assert!(told(&book, 0.0) && told(&book, 30.2), "{:?}", book.entries);
+    set_clock(&mut book, 60.0);
+    book.open(|_| {});
+    assert!(told(&book, 0.0) && !told(&book, 30.2), "what has not come is told: {:?}", book.entries);
+    assert!(book.entries.iter().all(|entry| entry.tick <= tick(60.0) || entry.run.is_some()));
+}
+
 fn set_mark(book: &mut Book, wall: UtcMillis) -> Answer {
     book.operate(Act::SetMark { wall })
 }

@@ -101,11 +101,6 @@ impl Clock {
         Duration::from_millis(self.wall(at).0.abs_diff(at.utc().0))
     }
 
-    /// How far the wall clock is ahead of true time.
-    pub(super) fn ahead(&self, at: Moment) -> Duration {
-        self.wall(at).since(at.utc())
-    }
-
     /// The first moment from `now` on at which the boot clock shows `target`.
     pub(super) fn when(&self, target: BootInstant, now: Moment) -> Moment {
         let left = u64::try_from(target.since(self.boot(now)).as_millis()).expect("a short time");

@@ -136,6 +136,7 @@ impl World {
             place.disk = node.disk;
         }
         place.life += 1;
+        place.is_stepped = false;
         place.held.clear();
     }
 
@@ -197,7 +198,7 @@ impl World {
         self.note(|| format!("store restarts, and is back in {down:?}"));
         self.server.service = Service::Down;
         self.server.begin_life(self.server.shelf.clone(), self.now.utc());
-        self.trouble(down + self.scenario.longest() * if self.excuses { 2 } else { 1 });
+        self.trouble(down + self.scenario.longest());
         self.at(down, Event::Mend(Mend::Service));
         true
     }

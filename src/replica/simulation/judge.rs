@@ -78,10 +78,8 @@ impl World {
             entry.tick.instant() > now && entry.run.is_none() && !self.was_claimed(job, entry)
         };
         match self.server.told[job].iter().rfind(is_told) {
-            Some(entry) if !self.excuses => {
-                Err(Violation::of(Broken::Foretold, format!("j{job}: {entry:#?}")))
-            }
-            _ => Ok(()),
+            Some(entry) => Err(Violation::of(Broken::Foretold, format!("j{job}: {entry:#?}"))),
+            None => Ok(()),
         }
     }
 
@@ -153,24 +151,19 @@ impl World {
         Err(Violation::of(Broken::Unjust, format!("j{job}, tick {tick}, skipped for a run that was over")))
     }
 
-    /// Whether no fault was within the start deadline and three leases of the tick; or one, if nothing is excused.
+    /// Whether no fault was within the start deadline and one lease of the tick.
     fn is_calm_around(&self, job: usize, tick: Tick) -> bool {
         let spec = &self.scenario.jobs[0][job];
-        let leases = if self.excuses { 3 } else { 1 };
-        let around = spec.start_deadline_of(tick) + self.scenario.longest_lease(job) * leases;
+        let around = spec.start_deadline_of(tick) + self.scenario.longest_lease(job);
         let Some(came) = self.came(tick) else { return false };
         let (from, to) = (Moment(came.0.saturating_sub(millis(around))), came.plus(around));
         to < self.now && !self.troubles.iter().any(|(start, end)| *start <= to && *end >= from)
     }
 
-    /// When the tick's instant came: by the store's clock, where all is excused that comes of a wrong one.
+    /// When the tick's instant came, if it did.
     fn came(&self, tick: Tick) -> Option<Moment> {
-        if !self.excuses {
-            let since = tick.instant().since(Moment(0).utc());
-            return Some(Moment(0).plus(since)).filter(|came| *came <= self.now);
-        }
-        let at = self.seconds.partition_point(|(second, _)| *second < tick);
-        self.seconds.get(at).map(|(_, moment)| *moment)
+        let since = tick.instant().since(Moment(0).utc());
+        Some(Moment(0).plus(since)).filter(|came| *came <= self.now)
     }
 
     /// Whether its ticks were claimed, one by one, by a clock that was ahead: these stay decided, as do those that ran, and

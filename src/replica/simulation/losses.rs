@@ -225,7 +225,7 @@ impl World {
         let now = self.now;
         self.scenario.clocks[0].reboot(now);
         self.server.begin_life(self.server.shelf.clone(), self.now.utc());
-        self.trouble(self.scenario.longest() * if self.excuses { 2 } else { 1 } + Duration::from_secs(10));
+        self.trouble(self.scenario.longest() + Duration::from_secs(10));
         for seat in 0..self.scenario.replicas {
             let after = self.dice.ms(0, 3_000);
             self.at(after, Event::Mend(Mend::Restart(seat)));

@@ -181,6 +181,13 @@ impl Node {
         self.look_at(job);
     }
 
+    /// Before anything else a replica sees that its wall clock was stepped.
+    pub(super) fn see_step(&mut self, is_stepped: &mut bool, reads: Reads) {
+        if std::mem::take(is_stepped) {
+            self.clock_stepped(reads);
+        }
+    }
+
     /// `Driver::clock_stepped`.
     pub(super) fn clock_stepped(&mut self, reads: Reads) {
         self.reads = reads;

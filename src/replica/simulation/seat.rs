@@ -36,6 +36,8 @@ pub(super) struct Seat {
     pub(super) cut: Option<Cut>,
     pub(super) disk: BTreeMap<usize, Note>,
     next_wake: Option<Moment>,
+    /// Its wall clock was stepped, and it has yet to see that.
+    pub(super) is_stepped: bool,
     /// When its replica last heard from the store.
     pub(super) heard: Option<Moment>,
 }
@@ -64,6 +66,7 @@ impl World {
             return Ok(());
         }
         let Some(node) = place.node.as_mut() else { return Ok(()) };
+        node.see_step(&mut place.is_stepped, reads);
         match what {
             Happening::Answered(id, answered) => {
                 if matches!(answered, Ok(Told::Pulse(_))) {
@@ -81,7 +84,7 @@ impl World {
                 its.expect("what has ended was started").learned = self.now;
                 node.run_ended(run, verdict, reads);
             }
-            Happening::Stepped => node.clock_stepped(reads),
+            Happening::Stepped => {}
             Happening::Wished(job, wish) => {
                 node.reads = reads;
                 node.wish(job, wish);
@@ -103,6 +106,7 @@ impl World {
         }
         place.next_wake = None;
         let Some(node) = place.node.as_mut() else { return Ok(()) };
+        node.see_step(&mut place.is_stepped, reads);
         node.wake(reads);
         self.perform(seat)
     }

@@ -11,7 +11,7 @@ const SEEDS: u64 = 10;
 
 /// Nothing is broken, on stores of this kind, by whatever is on the menu.
 pub(super) fn holds(test: &str, memory: Memory, menu: &'static [Fault]) {
-    holds_from(0, test, Course { memory, menu, excuses: false });
+    holds_from(0, test, Course { memory, menu });
 }
 
 /// Nothing is broken by a course, from this seed on: one of the first led to the violation when rules were others.
@@ -60,7 +60,7 @@ fn heartbeats_that_are_deleted_cost_a_lease_and_no_more() {
 #[test]
 fn whatever_goes_wrong_the_same_seed_leads_to_the_same_end() {
     for memory in [Memory::Forgetful, Memory::Durable] {
-        let course = Course { memory, menu: &Fault::ALL, excuses: false };
+        let course = Course { memory, menu: &Fault::ALL };
         let end = |seed| course.outcome(seed).map(|world| world.tally).map_err(|violation| violation.broken);
         for seed in 0..3 {
             assert_eq!(end(seed), end(seed), "seed {seed}");

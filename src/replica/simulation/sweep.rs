@@ -20,14 +20,12 @@ const LINES: u64 = 60;
 pub(super) struct Course {
     pub(super) memory: Memory,
     pub(super) menu: &'static [Fault],
-    /// Whether what comes after a clock was ahead is excused.
-    pub(super) excuses: bool,
 }
 
 impl Course {
     /// Everything usual.
     pub(super) fn usual(memory: Memory) -> Self {
-        Self { memory, menu: Fault::USUAL, excuses: true }
+        Self { memory, menu: Fault::USUAL }
     }
 
     /// Simulates what this seed leads to.
@@ -38,7 +36,7 @@ impl Course {
 
     fn world(self, seed: u64, is_told: bool) -> World {
         let mut world = World::seeded(seed, self.memory, is_told);
-        (world.menu, world.excuses) = (self.menu, self.excuses);
+        world.menu = self.menu;
         world
     }
 

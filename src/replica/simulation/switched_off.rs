@@ -67,7 +67,7 @@ const CASES: [Case; 18] = {
             Protection::DeadlineFromSending,
             Forgetful,
             &[Freeze, Rough, Cut, Cut, StoreFrozen],
-            (Broken::OutOfHand, 242),
+            (Broken::OutOfHand, 563),
         ),
         case(Protection::Guard, Forgetful, &[Crash, Freeze], (Broken::Overlap, 1)),
         case(Protection::Guard, Durable, &[Crash, Freeze], (Broken::OutOfHand, 8)),

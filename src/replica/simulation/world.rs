@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::job::{RunId, Tick, Verdict};
+use crate::job::{RunId, Verdict};
 use crate::lease::Memory;
 use crate::store::StoreError;
 
@@ -101,8 +101,6 @@ pub(super) struct World {
     pub(super) tally: Tally,
     /// What may go wrong.
     pub(super) menu: &'static [Fault],
-    /// Whether what comes after a clock was ahead is excused: until it has been caught up with, nothing need run.
-    pub(super) excuses: bool,
     /// When a fault was going on, or its effects.
     pub(super) troubles: Vec<(Moment, Moment)>,
     /// When clocks were wrong.
@@ -115,8 +113,6 @@ pub(super) struct World {
     pub(super) long_until: Moment,
     /// Until then nobody comes who knows nothing: those who remember have not told it yet.
     pub(super) told_by: Moment,
-    /// The moments at which the store's clock first showed each second, for whoever wants to know about a tick.
-    pub(super) seconds: Vec<(Tick, Moment)>,
     /// What happened, if anybody wants to read it.
     pub(super) diary: Option<Vec<String>>,
 }
@@ -140,14 +136,12 @@ impl World {
             witness: Witness::default(),
             tally: Tally::default(),
             menu: Fault::USUAL,
-            excuses: true,
             troubles: vec![(Moment(0), Moment(30_000))],
             confusions: Vec::new(),
             lies: Moment(0),
             delicate: Moment(0),
             long_until: Moment(0),
             told_by: Moment(0),
-            seconds: Vec::new(),
             diary: is_told.then(Vec::new),
         };
         world.at(Duration::ZERO, Event::Begin);
@@ -224,12 +218,8 @@ impl World {
         Ok(())
     }
 
-    /// Notes when ticks come by the store's clock, and that it is trouble when clocks are wrong.
+    /// It is trouble when clocks are wrong.
     fn watch_clocks(&mut self) {
-        let newest = self.store_reads().wall;
-        if self.seconds.last().is_none_or(|(tick, _)| tick.instant() < newest) {
-            self.seconds.push((Tick(newest), self.now));
-        }
         let wrong = Duration::from_millis(500);
         if self.scenario.clocks.iter().any(|clock| clock.error(self.now) > wrong) {
             self.trouble(Duration::from_secs(1));

@@ -88,10 +88,7 @@ impl World {
     fn step_for(&mut self, clocks: &[usize], by: i64, at_least: u64) {
         let during = self.dice.ms(at_least, 60_000);
         self.note(|| format!("clocks {clocks:?} are stepped by {by} ms for {during:?}"));
-        // Until a clock that was ahead has been caught up with, ticks are decided already.
-        let ahead = u64::try_from(by).unwrap_or_default();
-        let caught_up = Duration::from_millis(if self.excuses { ahead } else { 0 });
-        self.trouble(during + caught_up + self.scenario.longest() * if self.excuses { 2 } else { 1 });
+        self.trouble(during + self.scenario.longest());
         for clock in clocks {
             self.set_clock(*clock, Some(by));
             self.at(during, Event::Mend(Mend::Clock(*clock)));
@@ -167,18 +164,15 @@ impl World {
         if by.is_none() && moved.error(now) < NEARLY_RIGHT {
             return;
         }
-        let ahead = moved.ahead(now);
         match by {
             Some(by) => moved.step(by),
             None => moved.correct(now),
         }
-        // Until a clock that was ahead has been caught up with, it shows what it has shown before.
-        let shown = ahead.max(self.scenario.clocks[clock].ahead(now));
-        let caught_up = if self.excuses { shown } else { Duration::ZERO };
-        self.confusions.push((now, now.plus(caught_up + Duration::from_secs(3))));
+        self.confusions.push((now, now.plus(Duration::from_secs(3))));
         self.pace_changed(clock);
         for seat in 0..self.seats.len() {
             if self.scenario.clock_of(seat) == clock {
+                self.seats[seat].is_stepped = true;
                 let (life, what) = (self.seats[seat].life, Box::new(Happening::Stepped));
                 self.at(Duration::ZERO, Event::To { seat, life, what });
             }
@@ -191,7 +185,7 @@ impl World {
         let now = self.now.utc();
         let is_wrong = self.scenario.clocks.iter().any(|clock| clock.error(self.now) > NEARLY_RIGHT * 25);
         let begins = now.plus(self.scenario.longest() + Duration::from_secs(5));
-        if is_wrong || self.excuses {
+        if is_wrong {
             return;
         }
         for first in self.server.first_marks.iter_mut().flatten() {
