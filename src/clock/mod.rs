@@ -4,5 +4,5 @@
 mod system;
 mod trait_;
 
-pub use system::{SystemClock, boot_clock_lead, boot_id};
+pub use system::{SystemClock, boot_clock_lead, boot_id, raw_clock};
 pub use trait_::{Clock, Waiting, Woke};

@@ -29,6 +29,11 @@ fn read(clock: ClockId) -> Duration {
     Duration::new(u64::try_from(time.tv_sec()).unwrap_or(0), u32::try_from(time.tv_nsec()).unwrap_or(0))
 }
 
+/// The time since the machine started, suspend excluded, by the one clock that no time daemon makes faster or slower.
+pub fn raw_clock() -> Duration {
+    read(ClockId::CLOCK_MONOTONIC_RAW)
+}
+
 impl Clock for SystemClock {
     fn utc(&self) -> UtcMillis {
         UtcMillis(i64::try_from(read(ClockId::CLOCK_REALTIME).as_millis()).unwrap_or(i64::MAX))

@@ -46,6 +46,26 @@ fn a_holder_cut_off_from_redis_stops_its_run_before_its_lease_expires_and_goes_o
 }
 
 #[test]
+fn a_holder_whose_clocks_are_slowed_down_and_that_is_cut_off_stops_its_run_before_its_lease_expires() {
+    const SLEW_PPM: i64 = -90_000;
+    const LEASE: SignedDuration = SignedDuration::from_secs(30);
+    let redis = RedisServer::start();
+    let url = redis.url();
+    let keys = "lease = \"30s\"\nkill_grace = \"0s\"";
+    let mut cluster = Cluster::start(&Plan { keys, skews_ms: &[1], ..long_run(&url) });
+    cluster.wait_for_message("run started");
+    cluster.slew_boot_clock(SLEW_PPM);
+    let (renewed, _) = cluster.wait_for_message("lock renewed");
+    redis.freeze();
+    let (stopped, ended) = cluster.wait_for_message("run ended");
+    assert_lost(&ended);
+    let took = stopped.duration_since(renewed);
+    assert!(took < LEASE, "{took}");
+    redis.thaw();
+    cluster.stop();
+}
+
+#[test]
 fn a_lock_given_to_another_has_the_run_killed_at_the_next_renewal_without_a_grace() {
     let redis = RedisServer::start();
     let url = redis.url();

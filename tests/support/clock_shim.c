@@ -2,7 +2,8 @@
    wait for a wall-clock instant are moved by as much, as on a machine whose clock is wrong. CLOCK_OFFSET_FILE names a
    file that holds further milliseconds in its first eight bytes, and may be written to while the process runs: the clock
    then steps. The next eight hold by how many millionths the clock runs faster, and the last eight since when, in
-   nanoseconds of CLOCK_BOOTTIME; both may be absent. A timer that is armed already keeps its instant. */
+   nanoseconds of CLOCK_BOOTTIME; both may be absent. Two more say the same of CLOCK_BOOTTIME itself, which a time daemon slews
+   as well. A timer that is armed already keeps its instant. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,10 +15,10 @@
 #include <unistd.h>
 
 #define MAX_FD 4096
-static char realtime_timer[MAX_FD];
+static char realtime_timer[MAX_FD], boottime_timer[MAX_FD];
 
 struct clock {
-    long long offset_ms, faster_ppm, since_ns;
+    long long offset_ms, faster_ppm, since_ns, boot_faster_ppm, boot_since_ns;
 };
 
 static const volatile struct clock *clock_file;
@@ -52,10 +53,20 @@ static void shift(struct timespec *time, long long by) {
     time->tv_nsec = all % 1000000000LL;
 }
 
+/* How long the boot clock has been slewed when it shows, or would show without that, this instant. */
+static long long slewed_for(const struct timespec *time) {
+    long long all = time->tv_sec * 1000000000LL + time->tv_nsec;
+    long long since = clock_file && clock_file->boot_faster_ppm ? clock_file->boot_since_ns : all;
+    return all > since ? all - since : 0;
+}
+
 int clock_gettime(clockid_t clock, struct timespec *now) {
     int failed = syscall(SYS_clock_gettime, clock, now);
     if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
         shift(now, skew_ns());
+    }
+    if (!failed && clock == CLOCK_BOOTTIME && slewed_for(now)) {
+        shift(now, slewed_for(now) / 1000000LL * clock_file->boot_faster_ppm);
     }
     return failed;
 }
@@ -82,6 +93,7 @@ int timerfd_create(int clock, int flags) {
     int fd = syscall(SYS_timerfd_create, clock, flags);
     if (fd >= 0 && fd < MAX_FD) {
         realtime_timer[fd] = clock == CLOCK_REALTIME;
+        boottime_timer[fd] = clock == CLOCK_BOOTTIME;
     }
     return fd;
 }
@@ -95,6 +107,10 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itime
             moved.it_value.tv_sec = 0;
             moved.it_value.tv_nsec = 1;
         }
+    }
+    if (armed && flags & TFD_TIMER_ABSTIME && fd >= 0 && fd < MAX_FD && boottime_timer[fd] && slewed_for(&moved.it_value)) {
+        long long shown = slewed_for(&moved.it_value), pace = 1000000LL + clock_file->boot_faster_ppm;
+        shift(&moved.it_value, shown / pace * 1000000LL - shown);
     }
     return syscall(SYS_timerfd_settime, fd, flags, &moved, before);
 }

@@ -101,6 +101,14 @@ impl Clock {
         Duration::from_millis(self.wall(at).0.abs_diff(at.utc().0))
     }
 
+    /// The first moment at which the clock that nobody slews shows so much more than at `since`.
+    pub(super) fn when_unslewed(&self, since: Moment, later: Duration) -> Moment {
+        let later = i128::try_from(later.as_millis()).expect("short");
+        let span =
+            u64::try_from(later * MILLION / (MILLION + self.drift)).expect("clocks do not run backwards");
+        since.plus(Duration::from_millis(span + 1))
+    }
+
     /// The first moment from `now` on at which the boot clock shows `target`.
     pub(super) fn when(&self, target: BootInstant, now: Moment) -> Moment {
         let left = u64::try_from(target.since(self.boot(now)).as_millis()).expect("a short time");

@@ -4,7 +4,6 @@
 //! Each of these still leads to a violation, and is in no test:
 //! - `BothAhead`: one seed in 20 leads to a tick that is recorded as skipped before its time, as it was claimed while the clock
 //!   was ahead, or as late instead of as paused;
-//! - `ReplicaSlewed`: a run that lives longer than its lock, as a holder's margin is 1 % of its lease;
 //! - `StoreBehind`, `BothBehind`, `NodesLost` and `RecordAndNodesLost` together with the usual faults: one seed in 20 leads to a
 //!   tick without an entry, and one in 200 to a second run.
 
@@ -48,6 +47,11 @@ fn of_a_record_that_a_newcomer_opens_anew_every_tick_is_told() {
 #[test]
 fn a_stores_clock_that_is_slewed_ends_no_lease_early() {
     holds("a_stores_clock_that_is_slewed", Memory::Forgetful, &[Fault::StoreSlewed]);
+}
+
+#[test]
+fn a_holders_clock_that_is_slewed_keeps_no_run_alive_after_its_lock() {
+    holds_everywhere("a_holders_clock_that_is_slewed", &[Fault::ReplicaSlewed]);
 }
 
 #[test]

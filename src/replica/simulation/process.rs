@@ -39,8 +39,9 @@ pub(super) struct Process {
     /// When its replica learned that it is over.
     pub(super) learned: Moment,
     pub(super) guard: Guard,
-    /// What the guard was told last.
+    /// What the guard was told last, when, and how long that was before it.
     pub(super) deadline: BootInstant,
+    pub(super) told: (Moment, Duration),
     /// When the last good claim or renewal was sent.
     pub(super) last_good: Moment,
     /// Whether the end is recorded, and not as interrupted.
@@ -55,7 +56,7 @@ impl Process {
     pub(super) fn start(
         (job, seat, life): (usize, usize, u32),
         holding: Holding,
-        (deadline, loss_grace): (BootInstant, Duration),
+        (deadline, left, loss_grace): (BootInstant, Duration, Duration),
         (now, length): (Moment, Duration),
         dice: &mut Dice,
     ) -> Self {
@@ -72,10 +73,18 @@ impl Process {
             learned: now,
             guard: Guard::Well,
             deadline,
+            told: (now, left),
             last_good: now,
             is_recorded: false,
             loss_grace,
             obeys,
+        }
+    }
+
+    /// The guard is told a deadline, which is so far off by the boot clock.
+    pub(super) fn hear(&mut self, deadline: BootInstant, (now, left): (Moment, Duration)) {
+        if deadline > self.deadline {
+            (self.deadline, self.told) = (deadline, (now, left));
         }
     }
 

@@ -139,12 +139,12 @@ impl World {
             Deed::Send(letter) => self.send(seat, letter),
             Deed::Start(keep) => return self.start(seat, *keep),
             Deed::Renewed { run, sent, deadline } => {
-                let ago = self.reads(seat).boot.since(sent);
+                let (boot, now) = (self.reads(seat).boot, self.now);
                 let Some(at) = self.find(run) else { return Ok(()) };
-                let good = self.true_moment(seat, ago);
+                let good = self.true_moment(seat, boot.since(sent));
                 let process = &mut self.witness.runs[at];
                 process.last_good = process.last_good.max(good);
-                process.deadline = process.deadline.max(deadline);
+                process.hear(deadline, (now, deadline.since(boot)));
                 self.watch_deadline(at);
             }
             Deed::Stop { run, grace, reason } => {
@@ -226,7 +226,7 @@ impl World {
         let spec = Arc::clone(&node.jobs[keep.job]);
         let reruns = spec.on_interrupt == OnInterrupt::Rerun;
         let grace = crate::lease::Pace::new(spec.lease, spec.kill_grace).loss_grace();
-        let (deadline, ago) = (keep.deadline.at(), self.reads(seat).boot.since(keep.sent));
+        let (boot, deadline) = (self.reads(seat).boot, keep.deadline.at());
         let left = keep.holding.tick.instant().since(self.reads(seat).wall);
         let is_early = !left.min(keep.may_wait(self.reads(seat).boot)).is_zero();
         let holding = keep.holding;
@@ -237,8 +237,9 @@ impl World {
         self.tally.count(&format!("run {}", holding.cause));
         self.note(|| format!("starts j{}: {}", whose.0, named(&holding)));
         let span = (self.now, length);
-        let mut process = Process::start(whose, holding, (deadline, grace), span, &mut self.dice);
-        process.last_good = self.true_moment(seat, ago);
+        let stop = (deadline, deadline.since(boot), grace);
+        let mut process = Process::start(whose, holding, stop, span, &mut self.dice);
+        process.last_good = self.true_moment(seat, boot.since(keep.sent));
         let seen = match process.holding.cause {
             Cause::Rerun if !reruns => {
                 Err(Violation::of(Broken::SecondRun, format!("unasked for: {process:?}")))
@@ -259,15 +260,14 @@ impl World {
     /// The guard waits for the deadline that it was told.
     pub(super) fn watch_deadline(&mut self, run: usize) {
         let process = &self.witness.runs[run];
-        let clock = &self.scenario.clocks[self.scenario.clock_of(process.seat)];
-        let due = clock.when(process.deadline, self.now);
+        let due = self.deadline_of(process);
         let due = if let Guard::Frozen(until) = process.guard { due.max(until) } else { due };
         self.at_moment(due, Event::GuardDue(run));
     }
 
     pub(super) fn guard_due(&mut self, run: usize) {
         let process = &self.witness.runs[run];
-        let is_due = self.reads(process.seat).boot >= process.deadline;
+        let is_due = self.deadline_of(process) <= self.now;
         if process.is_over || !is_due || process.guard != Guard::Well {
             return;
         }

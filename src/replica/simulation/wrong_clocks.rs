@@ -7,6 +7,7 @@ use crate::lease::Memory;
 use super::clock::Moment;
 use super::fault::Fault;
 use super::network::Cut;
+use super::process::Process;
 use super::world::{Event, FAULTS, Happening, Mend, QUIET, World};
 
 /// Clocks are often set off by up to a minute.
@@ -143,6 +144,13 @@ impl World {
         let all = self.witness.alive().filter(|(_, run)| self.scenario.clock_of(run.seat) == clock);
         let runs: Vec<usize> = all.map(|(at, _)| at).collect();
         runs.into_iter().for_each(|run| self.watch_deadline(run));
+    }
+
+    /// When the guard of a run finds its deadline over: by its boot clock, or by the one that nobody slews.
+    pub(super) fn deadline_of(&self, process: &Process) -> Moment {
+        let clock = &self.scenario.clocks[self.scenario.clock_of(process.seat)];
+        let (told, left) = process.told;
+        clock.when(process.deadline, self.now).min(clock.when_unslewed(told, left)).max(self.now)
     }
 
     /// Every clock of a machine is right again from now on.

@@ -12,6 +12,7 @@
 
 mod alarm;
 mod child;
+mod clock;
 mod guards;
 mod nursery;
 mod parcel;

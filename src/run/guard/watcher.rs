@@ -14,6 +14,7 @@ use nix::unistd::{Pid, getpgid, getpid};
 
 use super::alarm::Alarm;
 use super::child::{Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, in_step};
+use super::clock::GuardClock;
 use super::ready::{Handed, Ready};
 use super::request::Request;
 use super::vigil::{Act, Cue, Vigil};
@@ -47,6 +48,7 @@ struct Guard {
     /// Further children may be dead.
     is_reaping: bool,
     vigil: Vigil,
+    clock: GuardClock,
     blows: Blows,
     cgroup: Option<Cgroup>,
     sign: Option<OwnedFd>,
@@ -85,6 +87,7 @@ impl Guard {
             Ok(alarm) => alarm,
             Err(error) => return Err((line, in_step(STEP_GUARD, error))),
         };
+        let clock = GuardClock::start();
         // A request may have waited, in a frozen nursery or a frozen replica, until it is worth nothing any more.
         if SystemClock.boot() >= request.deadline && Protection::Guard.is_on() || is_abandoned(&line) {
             return Err((line, STEP_OVERDUE << STEP_SHIFT));
@@ -106,6 +109,7 @@ impl Guard {
                     status,
                     is_reaping,
                     vigil,
+                    clock,
                     blows,
                     cgroup,
                     sign,
@@ -117,7 +121,7 @@ impl Guard {
 
     fn watch(&mut self, signals: &SignalFd) {
         loop {
-            self.alarm.set(self.vigil.wake_at());
+            self.alarm.set(self.vigil.wake_at().map(|at| self.clock.timer_for(at)));
             self.wait(signals);
             // The dead first: who ended by itself was not stopped.
             if self.reap() || self.hear() || self.cue(Cue::Clock) {
@@ -172,7 +176,10 @@ impl Guard {
             }
             while let Some(order) = self.inbox.next().and_then(|word| Order::decode(&word)) {
                 let cue = match order {
-                    Order::Deadline(at) => Cue::Deadline(at),
+                    Order::Deadline(at) => {
+                        self.clock = GuardClock::start();
+                        Cue::Deadline(at)
+                    }
                     Order::Stop(grace) => Cue::Stop(grace),
                 };
                 if self.cue(cue) {
@@ -187,7 +194,7 @@ impl Guard {
     }
 
     fn cue(&mut self, cue: Cue) -> bool {
-        let act = self.vigil.step(cue, SystemClock.boot());
+        let act = self.vigil.step(cue, self.clock.now());
         self.perform(act)
     }
 
