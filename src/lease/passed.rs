@@ -29,6 +29,7 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     let lost = record.lost.and_then(within_schedule);
     let in_leap = record.leaps.lost_before(instant).and_then(within_schedule);
     let after = lost.into_iter().chain(in_leap).min().filter(|_| record.tick != Some(claim.tick))?;
+    let after = record.leaps.lost_from(after).max(since);
     record.leaps.tell_lost(after, instant);
     let after = Some(after).filter(|_| record.is_under(&claim.sched));
     if lost.is_some() {
@@ -100,8 +101,9 @@ pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
     draft.follows =
         Some(Tick(decided)).filter(|_| is_under && decided == after && !has_leapt && untold.is_empty());
     if is_under {
-        let untold = untold.iter().filter(|leap| leap.to <= after);
-        draft.entries.extend(untold.filter_map(|leap| entry_of(leap, claim, (since, now))));
+        let untold = untold.into_iter().map(|leap| Leap { to: leap.to.min(after), ..leap });
+        let untold = untold.filter(|leap| leap.after < leap.to);
+        draft.entries.extend(untold.filter_map(|leap| entry_of(&leap, claim, (since, now))));
     }
     let Some(prev) = claim.prev.filter(|prev| prev.instant() > after) else { return };
     if !is_under {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{JobName, UtcMillis};
-use crate::lease::{Era, Record, Reply, SCHEMA};
+use crate::lease::{Era, Passed, Record, Reply, SCHEMA};
 
 /// What a store tells everybody when a claim has decided a tick, so that those who would have asked for it need not; and
 /// when that tick was given back. Nothing rests on it: a replica that does not hear of it asks, and one that does looks at
@@ -28,8 +28,9 @@ pub struct Marked {
 }
 
 impl Marked {
-    /// What a record tells; nothing, where a newer release wrote it.
+    /// What a record tells; nothing, where a newer release wrote it, or where ticks below the mark are open again.
     pub fn of(record: &Record) -> Option<Self> {
-        (record.schema <= SCHEMA).then_some(Self { mark: record.mark, lease: record.lease })
+        let is_open = record.leaps.iter().any(|leap| leap.passed == Passed::Open);
+        (record.schema <= SCHEMA && !is_open).then_some(Self { mark: record.mark, lease: record.lease })
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Act, Ahead, Answer, Claim, LeaseInstant, Memory, Renew, Request};
+use solocron::lease::{Act, Ahead, Answer, Claim, Entry, LeaseInstant, Memory, Renew, Request};
 
 use crate::book::{Book, MEMORIES, at, is_won, secs, tick};
 use crate::sample::LEASE;
@@ -187,6 +187,34 @@ fn what_was_forgotten_and_what_a_clock_that_was_ahead_passed_have_entries_of_the
     book.open(|_| {});
     assert!(told(&book, 0.0) && !told(&book, 30.2), "what has not come is told: {:?}", book.entries);
     assert!(book.entries.iter().all(|entry| entry.tick <= tick(60.0) || entry.run.is_some()));
+}
+
+/// A job whose mark, lost decisions and leaps are these.
+fn with_leaps(mark: f64, lost: f64, leaps: &[(f64, f64, &str)]) -> Book {
+    let mut book = Book::ready(Memory::Forgetful);
+    set_clock(&mut book, 120.0);
+    let leap = |(after, to, sign): &(f64, f64, &str)| format!("{}-{}{sign}", at(*after).0, at(*to).0);
+    let leaps: Vec<String> = leaps.iter().map(leap).collect();
+    let record = book.record();
+    (record.mark, record.lost) = (at(mark), Some(at(lost)));
+    record.leaps = leaps.join(" ").parse().expect("leaps");
+    book
+}
+
+#[test]
+fn ticks_that_were_open_when_later_ones_were_lost_have_their_entry() {
+    let mut open = with_leaps(70.6, 60.0, &[(0.0, 70.0, "!"), (70.0, 70.6, "")]);
+    assert!(is_won(&open.claim(tick(120.0), |claim| claim.prev = Some(tick(60.0)))));
+    assert!(covers(&open, 60.0), "passed: {:?}", open.entries);
+    let mut lost = with_leaps(130.0, 60.0, &[(0.0, 65.0, "?")]);
+    lost.claim(tick(120.0), |claim| claim.prev = Some(tick(60.0)));
+    assert!(covers(&lost, 60.0), "lost: {:?}", lost.entries);
+}
+
+/// Whether an entry stands for the tick.
+fn covers(book: &Book, second: f64) -> bool {
+    let is_above = |entry: &Entry| entry.after.is_some_and(|after| after < at(second));
+    book.entries.iter().any(|entry| is_above(entry) && tick(second) <= entry.tick)
 }
 
 fn set_mark(book: &mut Book, wall: UtcMillis) -> Answer {

@@ -180,7 +180,14 @@ impl Contest {
         let is_it = decided == *told;
         let finding = self.hearsay.decided.take_if(|_| is_it).map(|(_, finding)| finding);
         let finding = finding.unwrap_or(Finding::Decided { by: None, how: None });
-        (self.decided < decided.instant()).then(|| self.learn_decided(decided, finding))
+        if self.decided >= decided.instant() {
+            return None;
+        }
+        if Protection::HintCheck.is_on() {
+            // The store itself has told that: if it knows less later, it went back to an older state.
+            self.answered = self.answered.max(decided.instant());
+        }
+        Some(self.learn_decided(decided, finding))
     }
 
     fn learn_decided(&mut self, tick: Tick, finding: Finding) -> (Tick, Finding) {

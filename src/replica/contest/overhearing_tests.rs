@@ -56,6 +56,7 @@ fn a_tick_that_is_told_to_be_decided_is_not_asked_for_where_the_mark_shows_it() 
     assert!(matches!(finding, Finding::Decided { by: Some(by), .. } if by.as_str() == "n2"));
     assert_eq!(contest.wake(at(61_002), |_| STAGGER), Action::Nothing);
     assert_eq!(contest.known().mark, Some(at(60_000)));
+    assert_eq!(contest.known().answered, Some(at(60_000)), "the store itself has told it");
     assert_eq!(contest.known().largest_lease, LEASE);
     assert_eq!(contest.wake(at(120_000), |_| STAGGER), Action::WakeAt(at(120_020)), "the next one is not");
 }

@@ -53,6 +53,7 @@ if is_decided and not rerun then
   local after = math.min(lost or MAX, in_leap or MAX)
   if after == MAX or record.tick == tick then return decided(tick) end
   -- The mark was raised past the tick when the store forgot, and this is its entry.
+  after = math.max(lost_from(after), record.since)
   tell_lost(after, tick)
   -- Of a record that was never granted it stays known up to where ticks were told of.
   if lost then record.lost = (tick < record.mark or is_as_made()) and tick or nil end
@@ -97,9 +98,10 @@ local function pass_over(leaps, marked, is_joined)
   if is_past then record.lost = nil end
   if after == marked and is_under(sched) and not is_joined and #untold == 0 then follows = after end
   for _, leap in ipairs(untold) do
-    if is_under(sched) and leap.to > record.since and leap.to <= after then
+    local to = math.min(leap.to, after)
+    if is_under(sched) and to > record.since and leap.after < to then
       add_entry({
-        'tick', leap.to, 'after', math.max(leap.after, record.since), 'cause', 'schedule',
+        'tick', to, 'after', math.max(leap.after, record.since), 'cause', 'schedule',
         'outcome', leap.passed == LOST and 'unknown' or 'missed', 'reason', leap.passed == LOST and 'store_reset' or gap_reason,
         'finished', now,
       })

@@ -1,13 +1,13 @@
 -- Invariant: nothing is changed. Answers for each record what it tells of its schema, mark and lease; empty texts for none, and
--- for a mark that lies ahead: what that decides only the rules can tell.
+-- for a mark that lies ahead, or has ticks below it that are open again: what that decides only the rules can tell.
 -- KEYS: the records.
 local EARLY_TOLERANCE = 200
 local time = redis.call('TIME')
 local front = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + EARLY_TOLERANCE
 local found = {}
 for _, key in ipairs(KEYS) do
-  local schema, mark, lease = unpack(redis.call('HMGET', key, 'schema', 'mark', 'lease'))
-  local lies_ahead = (tonumber(mark or '') or 0) > front
+  local schema, mark, lease, leaps = unpack(redis.call('HMGET', key, 'schema', 'mark', 'lease', 'leaps'))
+  local lies_ahead = (tonumber(mark or '') or 0) > front or string.find(leaps or '', '!', 1, true)
   found[#found + 1] = schema or ''
   found[#found + 1] = lies_ahead and '' or mark or ''
   found[#found + 1] = lease or ''
