@@ -123,12 +123,6 @@ impl Leaps {
         lost.map(|leap| leap.after)
     }
 
-    /// From where on ticks up to this instant were lost without an entry: from there, where none were.
-    pub(super) fn lost_from(&self, instant: UtcMillis) -> UtcMillis {
-        let is_lost = |leap: &&Leap| leap.passed == Passed::Lost && leap.after < instant && instant < leap.to;
-        self.0.iter().find(is_lost).map_or(instant, |leap| leap.after)
-    }
-
     /// The lost ticks after one instant, up to another, get their entry.
     pub(super) fn tell_lost(&mut self, after: UtcMillis, to: UtcMillis) {
         for leap in self.0.iter_mut().filter(|leap| leap.passed == Passed::Lost && after < leap.to) {

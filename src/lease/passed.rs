@@ -29,7 +29,8 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     let lost = record.lost.and_then(within_schedule);
     let in_leap = record.leaps.lost_before(instant).and_then(within_schedule);
     let after = lost.into_iter().chain(in_leap).min().filter(|_| record.tick != Some(claim.tick))?;
-    let after = record.leaps.lost_from(after).max(since);
+    // It may lie within a lost leap.
+    let after = record.leaps.lost_before(UtcMillis(after.0 + 1)).unwrap_or(after).max(since);
     record.leaps.tell_lost(after, instant);
     let after = Some(after).filter(|_| record.is_under(&claim.sched));
     if lost.is_some() {

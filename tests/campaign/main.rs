@@ -38,6 +38,8 @@ mod rollback;
 mod scripts;
 mod server;
 mod set_back;
+#[expect(dead_code, reason = "what the tests of clusters need besides")]
+#[path = "../support/shim.rs"]
 mod shim;
 mod situations;
 mod storm;

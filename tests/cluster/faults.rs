@@ -54,7 +54,7 @@ fn a_holder_whose_clocks_are_slowed_down_and_that_is_cut_off_stops_its_run_befor
     let keys = "lease = \"30s\"\nkill_grace = \"0s\"";
     let mut cluster = Cluster::start(&Plan { keys, skews_ms: &[1], ..long_run(&url) });
     cluster.wait_for_message("run started");
-    cluster.slew_boot_clock(SLEW_PPM);
+    cluster.clock.slew_boot_clock(SLEW_PPM);
     let (renewed, _) = cluster.wait_for_message("lock renewed");
     redis.freeze();
     let (stopped, ended) = cluster.wait_for_message("run ended");

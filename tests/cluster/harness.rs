@@ -3,9 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -21,6 +19,7 @@ use tempfile::TempDir;
 use crate::c_program::compile;
 use crate::plan::Plan;
 use crate::process::descendants;
+use crate::shim::ShimClock;
 use crate::witness::{self, Violation, Witnessed, check};
 
 /// No single thing that these tests wait for takes longer than this, however busy the machine.
@@ -28,9 +27,6 @@ const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Ticks of the first two seconds are left out.
 const WARM_UP_MS: i64 = 2_000;
-
-/// What the replicas' clock shim reads, where they have one.
-const CLOCK: &str = "clock";
 
 /// A replica, and how it is started again.
 struct Replica {
@@ -46,6 +42,8 @@ pub(crate) struct Cluster {
     /// For the log of a replica that is started again; none any more once all of them are to end.
     heard: Option<Sender<String>>,
     log: String,
+    /// The clock of replicas whose clocks are off.
+    pub(crate) clock: ShimClock,
     folder: TempDir,
     jobs: usize,
 }
@@ -55,8 +53,7 @@ impl Cluster {
     pub(crate) fn start(plan: &Plan<'_>) -> Self {
         let folder = TempDir::new().expect("a folder for temporary files");
         let witness = compile(folder.path(), "witness", &[]);
-        let shim = compile(folder.path(), "clock_shim", &["-shared", "-fPIC"]);
-        std::fs::write(folder.path().join(CLOCK), [0; 40]).expect("a writable folder");
+        let clock = ShimClock::new(folder.path(), "replicas", &ShimClock::library(folder.path()));
         let file = folder.path().join("jobs.toml");
         std::fs::write(&file, jobs_toml(plan, &witness, &records(&folder))).expect("a writable folder");
         let (heard, lines) = mpsc::channel();
@@ -73,8 +70,7 @@ impl Cluster {
             ]);
             command.arg("--config").arg(&file).arg("--state-dir").arg(folder.path().join("state"));
             if *skew != 0 {
-                command.env("LD_PRELOAD", &shim).env("CLOCK_SKEW_MS", skew.to_string());
-                command.env("CLOCK_OFFSET_FILE", folder.path().join(CLOCK));
+                command.envs(clock.env()).env("CLOCK_SKEW_MS", skew.to_string());
             }
             let flags = plan.flags.get(number).copied().unwrap_or_default();
             if !flags.contains("--drain") {
@@ -94,17 +90,7 @@ impl Cluster {
             .enumerate()
             .map(|(number, skew)| (number, replica((number, skew))))
             .collect();
-        Self { replicas, lines, heard: Some(heard), log: String::new(), folder, jobs: plan.jobs }
-    }
-
-    /// From now on the boot clock of replicas whose clocks are off runs faster by so many millionths, as while a time daemon
-    /// slews it.
-    pub(crate) fn slew_boot_clock(&self, faster_ppm: i64) {
-        let since = i64::try_from(SystemClock.boot().0.as_nanos()).expect("not that long");
-        let file = OpenOptions::new().write(true).open(self.folder.path().join(CLOCK)).expect("it is there");
-        for (field, value) in [(4, since), (3, faster_ppm)] {
-            file.write_all_at(&value.to_ne_bytes(), field * 8).expect("a writable file");
-        }
+        Self { replicas, lines, heard: Some(heard), log: String::new(), clock, folder, jobs: plan.jobs }
     }
 
     /// Drains a replica, named by its number, and starts it again as soon as it has ended.

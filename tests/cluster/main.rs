@@ -17,6 +17,9 @@ mod process;
 mod redis_server;
 mod rerun;
 mod rolling;
+#[expect(dead_code, reason = "what the campaign needs besides")]
+#[path = "../support/shim.rs"]
+mod shim;
 mod witness;
 
 use std::collections::BTreeMap;

@@ -101,7 +101,7 @@ impl Clock {
         Duration::from_millis(self.wall(at).0.abs_diff(at.utc().0))
     }
 
-    /// The first moment at which the clock that nobody slews shows so much more than at `since`.
+    /// The moment at which `CLOCK_MONOTONIC_RAW` shows `later` more than it showed at `since`.
     pub(super) fn when_unslewed(&self, since: Moment, later: Duration) -> Moment {
         let later = i128::try_from(later.as_millis()).expect("short");
         let span =

@@ -148,8 +148,8 @@ impl World {
         is_past && is_known && going_on.all(|run| is_kept(run.holding.run))
     }
 
-    /// Whether nobody can be granted the lock of a job by an older record, before those who remember have told: a tick that it
-    /// does not know waits for a lease; or else the run that it knows, and every run that goes on, keeps its lock until then.
+    /// Whether an older record grants no lock of the job before the replicas that remember more have told the store. That is so
+    /// where it lacks a tick that all replicas know, or where the lock in it lasts longer than that.
     fn outlasts_telling(&self, job: usize, older: Option<&Record>) -> bool {
         let (Some(now), Some(older)) = (self.server.shelf.records[job].as_ref(), older) else { return true };
         let lease_now = self.server.moments(self.store_reads()).lease_now;

@@ -81,7 +81,7 @@ impl Process {
         }
     }
 
-    /// The guard is told a deadline, which is so far off by the boot clock.
+    /// The guard receives a deadline. At `now` the boot clock shows that `left` remains.
     pub(super) fn hear(&mut self, deadline: BootInstant, (now, left): (Moment, Duration)) {
         if deadline > self.deadline {
             (self.deadline, self.told) = (deadline, (now, left));

@@ -53,7 +53,8 @@ if is_decided and not rerun then
   local after = math.min(lost or MAX, in_leap or MAX)
   if after == MAX or record.tick == tick then return decided(tick) end
   -- The mark was raised past the tick when the store forgot, and this is its entry.
-  after = math.max(lost_from(after), record.since)
+  -- It may lie within a lost leap.
+  after = math.max(lost_before(after + 1) or after, record.since)
   tell_lost(after, tick)
   -- Of a record that was never granted it stays known up to where ticks were told of.
   if lost then record.lost = (tick < record.mark or is_as_made()) and tick or nil end

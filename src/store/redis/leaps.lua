@@ -77,14 +77,6 @@ local function lost_before(tick)
   return nil
 end
 
--- From where on ticks up to this instant were lost without an entry: from there, where none were.
-local function lost_from(instant)
-  for _, leap in ipairs(leaps_of()) do
-    if leap.passed == LOST and leap.after < instant and instant < leap.to then return leap.after end
-  end
-  return instant
-end
-
 -- The lost ticks after one instant, up to another, get their entry.
 local function tell_lost(after, to)
   local leaps = leaps_of()

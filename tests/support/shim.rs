@@ -1,4 +1,4 @@
-//! A wall clock that tests step, or make run faster, while its process runs.
+//! Clocks that tests step, or make run faster, while their process runs.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -24,7 +24,7 @@ impl ShimClock {
     /// A clock that is right.
     pub(crate) fn new(folder: &Path, name: &str, library: &Path) -> Self {
         let offset = folder.join(format!("{name}.offset"));
-        std::fs::write(&offset, [0; 24]).expect("a writable folder");
+        std::fs::write(&offset, [0; 40]).expect("a writable folder");
         Self { library: library.to_owned(), offset }
     }
 
@@ -36,9 +36,18 @@ impl ShimClock {
 
     /// From now on the clock runs faster by so many millionths.
     pub(crate) fn slew(&self, faster_ppm: i64) {
-        self.put(1, 0);
-        self.put(2, i64::try_from(SystemClock.boot().0.as_nanos()).expect("not that long"));
-        self.put(1, faster_ppm);
+        self.slew_from_now(1, faster_ppm);
+    }
+
+    /// From now on the boot clock does.
+    pub(crate) fn slew_boot_clock(&self, faster_ppm: i64) {
+        self.slew_from_now(3, faster_ppm);
+    }
+
+    fn slew_from_now(&self, at: u64, faster_ppm: i64) {
+        self.put(at, 0);
+        self.put(at + 1, i64::try_from(SystemClock.boot().0.as_nanos()).expect("not that long"));
+        self.put(at, faster_ppm);
     }
 
     /// Writes one number. The file is never cut to nothing: the process has it mapped.
