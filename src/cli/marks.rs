@@ -18,22 +18,25 @@ pub(super) async fn set_back(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let mut ahead = Vec::new();
+    let (mut ahead, mut is_refused) = (Vec::new(), false);
     for operator in Operator::all_at_work(&args.jobs, global).await? {
         let (now, wall) = (operator.pulse().await?.now, SystemClock.utc());
         let record = operator.known_record().await?.filter(|record| record.lies_ahead(now));
         match record {
             Some(record) if record.lies_ahead(wall) => ahead.push((operator, record.mark, now)),
-            Some(record) => screen.say(&store_is_behind(&operator, record.mark, (now, wall))),
+            Some(record) => {
+                is_refused = true;
+                screen.say(&store_is_behind(&operator, record.mark, (now, wall)));
+            }
             None if args.all => {}
             None => screen.say(&format!("`{}`: its mark does not lie in the future\n", operator.spec.name)),
         }
     }
-    if ahead.is_empty() {
+    if ahead.is_empty() && !is_refused {
         screen.print("no mark lies in the future: nothing was changed\n")?;
         return Ok(Exit::Done);
     }
-    if !args.force {
+    if !ahead.is_empty() && !args.force {
         screen.say(&question(&ahead));
         if !is_agreed() {
             return Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"));
@@ -45,6 +48,9 @@ pub(super) async fn set_back(
             _ => "its mark does not lie in the future any more".to_owned(),
         };
         screen.print(&format!("`{}`: {said}\n", operator.spec.name))?;
+    }
+    if is_refused {
+        return Err(Failure::new(Exit::Failed, "not every mark was set back: the store's clock is behind"));
     }
     Ok(Exit::Done)
 }
