@@ -21,6 +21,7 @@ mod rolling;
 #[path = "../support/shim.rs"]
 mod shim;
 mod witness;
+mod wrong_clocks;
 
 use std::collections::BTreeMap;
 
