@@ -69,16 +69,6 @@ pub(super) fn record_dropped(draft: &mut Draft<'_>, open: &Open, former: UtcMill
     draft.entries.push(Entry { after, count: count.filter(|count| *count > 1), ..entry });
 }
 
-/// The entry for a leap that ended right before ticks which ran.
-fn entry_of(leap: &Leap, claim: &Claim, (since, now): (UtcMillis, UtcMillis)) -> Option<Entry> {
-    let verdict = match leap.passed {
-        Passed::Lost => Verdict::because(Outcome::Unknown, Reason::StoreReset),
-        Passed::Told | Passed::Open => Verdict::because(Outcome::Missed, claim.gap_reason),
-    };
-    let entry = Entry::without_run(Tick(leap.to), Cause::Schedule, verdict, now);
-    (leap.to > since).then(|| Entry { after: Some(leap.after.max(since)), ..entry })
-}
-
 /// Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot. Ticks from
 /// before the schedule are none of it. What may be taken back again is no part of an entry for ticks before.
 pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
@@ -87,39 +77,48 @@ pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
     let decided = record.decided_before(claim.tick, front);
     let is_under = record.is_under(&claim.sched);
     let has_leapt = leaps || record.leaps.iter().any(|leap| leap.to == decided);
-    let mut untold = record.leaps.take_untold(claim.tick.instant());
+    let untold = record.leaps.take_untold(claim.tick.instant());
     let since = record.since;
-    // A leap that the mark ended with is one with what was passed since.
-    let (mut before, mut may_have_run) = (decided, false);
-    while let Some(leap) = untold.pop_if(|leap| leap.to == before) {
-        before = leap.after;
-        may_have_run |= leap.passed == Passed::Lost;
-    }
     // What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
     let lost = record.lost.take_if(|lost| *lost < claim.tick.instant());
-    let lost = lost.map(|lost| lost.max(since)).filter(|lost| *lost < decided);
-    let after = lost.unwrap_or(before).min(before).max(since);
-    draft.follows =
-        Some(Tick(decided)).filter(|_| is_under && decided == after && !has_leapt && untold.is_empty());
-    if is_under {
-        let untold = untold.into_iter().map(|leap| Leap { to: leap.to.min(after), ..leap });
-        let untold = untold.filter(|leap| leap.after < leap.to);
-        draft.entries.extend(untold.filter_map(|leap| entry_of(&leap, claim, (since, now))));
+    let lost = lost.map_or(decided, |lost| lost.max(since).min(decided));
+    let goes_on = is_under && since <= decided && lost == decided && !has_leapt && untold.is_empty();
+    draft.follows = Some(Tick(decided)).filter(|_| goes_on);
+    let Some(prev) = claim.prev.filter(|_| is_under) else { return };
+    // The store may have lost decisions up to where all are decided. Of what comes after that it lost none.
+    let untold = untold.into_iter().map(|leap| Leap { to: leap.to.min(lost), ..leap });
+    let forgotten = Leap { after: lost, to: decided, passed: Passed::Lost };
+    let unclaimed = Leap { after: decided, to: prev.instant(), passed: Passed::Open };
+    let passed = folded(untold.chain([forgotten, unclaimed]));
+    draft.entries.extend(passed.iter().filter_map(|leap| entry_of(leap, claim, prev, (since, now))));
+}
+
+/// Those right after each other are one, where the same is known of their ticks.
+fn folded(leaps: impl Iterator<Item = Leap>) -> Vec<Leap> {
+    let mut folded: Vec<Leap> = Vec::new();
+    for leap in leaps.filter(|leap| leap.after < leap.to) {
+        match folded.last_mut() {
+            Some(last) if last.to == leap.after && last.passed == leap.passed => last.to = leap.to,
+            _ => folded.push(leap),
+        }
     }
-    let Some(prev) = claim.prev.filter(|prev| prev.instant() > after) else { return };
-    if !is_under {
-        return;
-    }
-    let verdict = match may_have_run || lost.is_some() {
-        true => Verdict::because(Outcome::Unknown, Reason::StoreReset),
-        false => Verdict::because(Outcome::Missed, claim.gap_reason),
+    folded
+}
+
+/// The entry for the ticks of a leap that the schedule has since `since`, where there are any before the claimed one, which
+/// comes right after `prev`.
+fn entry_of(leap: &Leap, claim: &Claim, prev: Tick, (since, now): (UtcMillis, UtcMillis)) -> Option<Entry> {
+    let verdict = match leap.passed {
+        Passed::Lost => Verdict::because(Outcome::Unknown, Reason::StoreReset),
+        Passed::Told | Passed::Open => Verdict::because(Outcome::Missed, claim.gap_reason),
     };
-    let count = claim.gap.filter(|gap| gap.after == after).map(|gap| gap.count);
-    draft.entries.push(Entry {
-        after: Some(after),
-        count,
-        ..Entry::without_run(prev, Cause::Schedule, verdict, now)
-    });
+    let after = leap.after.max(since);
+    let known = claim.gap.filter(|gap| gap.after == leap.to).map(|gap| gap.before);
+    let newest = if prev.instant() <= leap.to { Some(prev) } else { known.unwrap_or(Some(Tick(leap.to))) };
+    let newest = newest.filter(|newest| newest.instant() > after)?;
+    let count = claim.gap.filter(|gap| gap.after == after && newest == prev).map(|gap| gap.count);
+    let entry = Entry::without_run(newest, Cause::Schedule, verdict, now);
+    Some(Entry { after: Some(after), count, ..entry })
 }
 
 /// An entry for ticks in a leap and outside of it becomes several: what is in the leap may be taken back, and what is open again

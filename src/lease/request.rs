@@ -189,8 +189,10 @@ impl Claim {
 /// How many ticks are not decided before a claimed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Gap {
-    /// The mark that the replica knows, or the beginning of the schedule where that is later; the count holds for no other.
+    /// The mark that the replica knows, or the beginning of the schedule where that is later; what follows holds for no other.
     pub after: UtcMillis,
+    /// The schedule's newest tick up to there, if there is any.
+    pub before: Option<Tick>,
     /// Ticks after that and before the claimed one.
     pub count: u64,
 }

@@ -136,7 +136,8 @@ impl Proposal<'_> {
             }
             at = tick.instant();
         }
-        (count > 0).then_some(Gap { after: self.past, count })
+        let before = self.spec.schedule.at_or_before(self.past);
+        (count > 0).then_some(Gap { after: self.past, before, count })
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::config::{Overrides, Source, load};
 use crate::job::{Fence, JobSpec, Outcome, Reason, Tick, UtcMillis, Verdict};
-use crate::lease::{Answer, BootInstant, Dropped, Era, Reply, ScheduleHash};
+use crate::lease::{Answer, BootInstant, Dropped, Era, Gap, Reply, ScheduleHash};
 
 use super::action::{Action, Bid, Doubt};
 use super::contest::Contest;
@@ -197,8 +197,8 @@ fn ticks_from_before_the_schedule_that_the_record_tells_of_start_nothing_and_are
     contest.opened(T0, at(4_500), at(7_200));
     let (bid, _) = claim(&mut contest, 7_200);
     let claim = contest.proposal().claim(&bid, caller(), at(7_200), at(7_200));
-    let gap = claim.gap.map(|gap| (gap.after, gap.count));
-    assert_eq!((bid.tick.instant(), gap), (at(7_000), Some((at(4_500), 2))));
+    let gap = Gap { after: at(4_500), before: Some(Tick(at(4_000))), count: 2 };
+    assert_eq!((bid.tick.instant(), claim.gap), (at(7_000), Some(gap)));
     assert_eq!(contest.known().mark, Some(T0), "the mark that was seen is another matter");
 }
 

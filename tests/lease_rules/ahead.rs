@@ -5,7 +5,7 @@ use std::time::Duration;
 use solocron::job::{Outcome, Reason, UtcMillis, Verdict};
 use solocron::lease::{Act, Ahead, Answer, Claim, Entry, LeaseInstant, Memory, Renew, Request};
 
-use crate::book::{Book, MEMORIES, at, is_won, secs, tick};
+use crate::book::{Book, GAP, MEMORIES, at, is_won, secs, several, tick};
 use crate::sample::LEASE;
 
 const HOUR: f64 = 3_600.0;
@@ -209,6 +209,16 @@ fn ticks_that_were_open_when_later_ones_were_lost_have_their_entry() {
     let mut lost = with_leaps(130.0, 60.0, &[(0.0, 65.0, "?")]);
     lost.claim(tick(120.0), |claim| claim.prev = Some(tick(60.0)));
     assert!(covers(&lost, 60.0), "lost: {:?}", lost.entries);
+}
+
+#[test]
+fn what_was_lost_while_it_was_open_is_unknown_and_what_nobody_claimed_since_is_missed() {
+    let mut book = with_leaps(HOUR, 0.0, &[(0.0, 65.0, "?"), (65.0, 200.0, "!")]);
+    book.record().lost = None;
+    set_clock(&mut book, 180.0);
+    assert!(is_won(&book.claim(tick(180.0), |claim| claim.prev = Some(tick(120.0)))));
+    let lost = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+    assert_eq!(book.told(), [several(at(0.0), tick(65.0), lost), several(at(65.0), tick(120.0), GAP)]);
 }
 
 /// Whether an entry stands for the tick.

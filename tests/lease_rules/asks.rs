@@ -20,6 +20,7 @@ impl World {
         claim.prev = Some(tick(second(this - 1)));
         claim.gap = self.replicas[who].seen.map(|seen| Gap {
             after: seen,
+            before: (1..this).map(|n| tick(second(n))).filter(|tick| tick.instant() <= seen).max(),
             count: (1..this).filter(|n| at(second(*n)) > seen).count() as u64,
         });
         claim.lease = secs(LEASES[policy % 2]);

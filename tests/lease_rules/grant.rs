@@ -74,7 +74,7 @@ fn ticks_between_the_mark_and_prev_are_missed_with_one_entry() {
         let mut book = Book::ready(memory);
         book.record().mark = at(-240.0);
         book.claim(tick(0.0), |claim| {
-            claim.gap = Some(Gap { after: at(-240.0), count: 3 });
+            claim.gap = Some(Gap { after: at(-240.0), before: Some(tick(-240.0)), count: 3 });
             claim.gap_reason = Reason::NoReplica;
         });
         assert_eq!(book.told(), [several(at(-240.0), tick(-60.0), GAP)]);
@@ -87,7 +87,9 @@ fn a_count_for_another_mark_is_not_believed() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         book.record().mark = at(-240.0);
-        book.claim(tick(0.0), |claim| claim.gap = Some(Gap { after: at(-600.0), count: 9 }));
+        book.claim(tick(0.0), |claim| {
+            claim.gap = Some(Gap { after: at(-600.0), before: Some(tick(-600.0)), count: 9 })
+        });
         assert_eq!((book.entries.len(), book.entries[0].count), (1, None));
     }
 }

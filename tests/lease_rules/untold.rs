@@ -1,9 +1,9 @@
 //! Ticks that came before a record was opened anew, by one who could not say from where on they were forgotten.
 
 use solocron::job::{Outcome, Reason, Verdict};
-use solocron::lease::{Answer, Claim, Gap};
+use solocron::lease::{Answer, Claim, Gap, Memory};
 
-use crate::book::{Book, MEMORIES, at, is_won, secs, several, tick};
+use crate::book::{Book, GAP, MEMORIES, at, is_won, secs, several, tick};
 use crate::sample;
 
 const LOST: Verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
@@ -56,7 +56,7 @@ fn a_finish_put_back_on_a_new_record_tells_from_where_on_ticks_were_forgotten() 
 }
 
 /// A guest makes the record anew, and its run is over before anybody comes who knows the job.
-fn made_by_a_guest(memory: solocron::lease::Memory) -> Book {
+fn made_by_a_guest(memory: Memory) -> Book {
     let mut book = Book::ready(memory);
     book.record = None;
     let guest = |manual: &mut solocron::lease::Manual| manual.caller.seen = None;
@@ -98,9 +98,42 @@ fn ticks_that_came_before_a_new_replica_opened_what_a_guest_had_made_are_told_of
         book.pass(secs(20));
         let remembers = |claim: &mut Claim| {
             claim.caller.seen = Some(at(-60.0));
-            claim.gap = Some(Gap { after: at(-60.0), count: 2 });
+            claim.gap = Some(Gap { after: at(-60.0), before: Some(tick(-60.0)), count: 2 });
         };
         assert!(is_won(&book.claim(tick(120.0), |claim| remembers(claim))));
-        assert_eq!(book.told(), [several(at(-60.0), tick(60.0), LOST)]);
+        assert_eq!(book.told(), [several(at(-60.0), tick(0.2), LOST), several(at(0.2), tick(60.0), GAP)]);
     }
+}
+
+/// Up to zero all is known. The store forgets what came since, up to this second, and nobody claims before second 240.
+fn nobody_claims_after_a_loss(second: f64, gap: Option<Gap>) -> Book {
+    let mut book = Book::ready(Memory::Forgetful);
+    let holding = book.win(tick(0.0));
+    book.finish(&holding, |_| {});
+    book.entries.clear();
+    book.pass(secs(240));
+    book.new_era();
+    book.open(|open| open.caller.heard = at(second));
+    book.pass(secs(31));
+    assert!(is_won(&book.claim(tick(240.0), |claim| (claim.prev, claim.gap) = (Some(tick(180.0)), gap))));
+    book
+}
+
+#[test]
+fn of_ticks_after_those_that_were_forgotten_it_is_known_that_nobody_ran_them() {
+    let gap = Gap { after: at(90.2), before: Some(tick(60.0)), count: 2 };
+    let book = nobody_claims_after_a_loss(90.0, Some(gap));
+    assert_eq!(book.told(), [several(at(0.0), tick(60.0), LOST), several(at(90.2), tick(180.0), GAP)]);
+    assert_eq!(book.entries[1].count, Some(2));
+    // Who cannot tell which was the last tick before the loss names the instant.
+    let book = nobody_claims_after_a_loss(90.0, None);
+    assert_eq!(book.told(), [several(at(0.0), tick(90.2), LOST), several(at(90.2), tick(180.0), GAP)]);
+}
+
+#[test]
+fn no_tick_is_unknown_where_none_came_before_the_store_forgot() {
+    let gap = Gap { after: at(30.2), before: Some(tick(0.0)), count: 3 };
+    let book = nobody_claims_after_a_loss(30.0, Some(gap));
+    assert_eq!(book.told(), [several(at(30.2), tick(180.0), GAP)]);
+    assert_eq!(book.entries[0].count, Some(3));
 }

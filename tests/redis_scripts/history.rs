@@ -194,7 +194,9 @@ impl History {
         let tick = self.tick(record, now);
         let prev = Tick(tick.instant().minus(self.span()));
         let mark = record.map_or(now, |record| record.lost.unwrap_or(record.mark));
-        let gap = Gap { after: if self.one_in(2) { mark } else { self.near(mark) }, count: 3 };
+        let after = if self.one_in(2) { mark } else { self.near(mark) };
+        let before = Tick(after.minus(self.span()));
+        let gap = Gap { after, before: self.maybe(before), count: 3 };
         Claim {
             caller,
             run: self.run(record),

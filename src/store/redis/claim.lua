@@ -1,11 +1,11 @@
 -- Invariant: a tick at or below the mark is never granted, and every tick that the mark passes has an entry.
 -- ARGV: 1-13 bid; 14 prev, 15 gap after, 16 gap count, 17 gap reason, 18 sched, 19 start deadline, 20 rerun policy,
--- 21 catch-up, 22 wall, 23 why the caller cannot run it, 24 channel of hints, 25 job.
+-- 21 catch-up, 22 wall, 23 why the caller cannot run it, 24 newest tick up to gap after, 25 channel of hints, 26 job.
 local tick = number(ARGV[9])
 local bid = bid_from_argv(tick)
 local prev, gap_after, gap_count, gap_reason = optional(ARGV[14]), optional(ARGV[15]), ARGV[16], ARGV[17]
 local sched, start_deadline, wall = ARGV[18], number(ARGV[19]), number(ARGV[22])
-local catch_up, unfit = ARGV[21] == '1', ARGV[23]
+local catch_up, unfit, gap_before = ARGV[21] == '1', ARGV[23], optional(ARGV[24])
 front = math.max(now, wall) + EARLY_TOLERANCE
 -- Who would not run itself has nothing stopped.
 if unfit ~= '' and bid.overlap == 'replace' then bid.overlap = 'wait' end
@@ -74,47 +74,53 @@ if open_leap(tick) and bid.calm < longest_lease(bid) and not rerun then
   return answer('held', node, run, since, longest_lease(bid) - bid.calm)
 end
 
+-- The entry for the ticks of a leap, where the schedule has any there since `record.since`, before the claimed one.
+local function tell_passed(leap)
+  local after, newest = math.max(leap.after, record.since), leap.to
+  if prev <= leap.to then newest = prev elseif gap_after == leap.to then newest = gap_before end
+  if not newest or newest <= after then return end
+  local may_have_run = leap.passed == LOST
+  add_entry({
+    'tick', newest, 'after', after, 'count', gap_after == after and newest == prev and gap_count or '', 'cause', 'schedule',
+    'outcome', may_have_run and 'unknown' or 'missed', 'reason', may_have_run and 'store_reset' or gap_reason, 'finished', now,
+  })
+end
+
 -- Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
 local function pass_over(leaps, marked, is_joined)
-  local before, untold, may_have_run = marked, {}, false
+  -- What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
+  local lost = marked
+  if record.lost and record.lost < tick then
+    lost, record.lost = math.min(math.max(record.lost, record.since), marked), nil
+  end
+  local passed, is_untold = {}, false
+  -- Those right after each other are one, where the same is known of their ticks.
+  local function pass(after, to, how)
+    local last = passed[#passed]
+    if after >= to then return end
+    if last and last.to == after and last.passed == how then
+      last.to = to
+    else
+      passed[#passed + 1] = { after = after, to = to, passed = how }
+    end
+  end
   for _, leap in ipairs(leaps) do
     is_joined = is_joined or leap.to == marked
     if leap.passed ~= '' and leap.to < tick then
-      untold[#untold + 1] = { after = leap.after, to = leap.to, passed = leap.passed }
+      is_untold = true
+      pass(leap.after, math.min(leap.to, lost), leap.passed)
       -- A lost leap is removed, by making it empty: its ticks are decided.
       if leap.passed == LOST then leap.after = leap.to end
       leap.passed = ''
     end
   end
-  -- A leap that the mark ended with is one with what was passed since.
-  while untold[#untold] and untold[#untold].to == before do
-    local leap = table.remove(untold)
-    before, may_have_run = leap.after, may_have_run or leap.passed == LOST
-  end
-  -- What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
-  local is_past = record.lost and record.lost < tick
-  local lost = is_past and math.max(record.lost, record.since)
-  if lost and lost >= marked then lost = nil end
-  local after = math.max(math.min(lost or before, before), record.since)
-  if is_past then record.lost = nil end
-  if after == marked and is_under(sched) and not is_joined and #untold == 0 then follows = after end
-  for _, leap in ipairs(untold) do
-    local to = math.min(leap.to, after)
-    if is_under(sched) and to > record.since and leap.after < to then
-      add_entry({
-        'tick', to, 'after', math.max(leap.after, record.since), 'cause', 'schedule',
-        'outcome', leap.passed == LOST and 'unknown' or 'missed', 'reason', leap.passed == LOST and 'store_reset' or gap_reason,
-        'finished', now,
-      })
-    end
-  end
-  if not prev or prev <= after or not is_under(sched) then return end
-  may_have_run = may_have_run or lost
-  add_entry({
-    'tick', prev, 'after', after, 'count', gap_after == after and gap_count or '', 'cause', 'schedule',
-    'outcome', may_have_run and 'unknown' or 'missed', 'reason', may_have_run and 'store_reset' or gap_reason,
-    'finished', now,
-  })
+  if not is_under(sched) then return end
+  if record.since <= marked and lost == marked and not is_joined and not is_untold then follows = marked end
+  if not prev then return end
+  -- The store may have lost decisions up to where all are decided. Of what comes after that it lost none.
+  pass(lost, marked, LOST)
+  pass(marked, prev, OPEN)
+  for _, leap in ipairs(passed) do tell_passed(leap) end
 end
 
 -- Up to `idle` none ran: where the caller has not watched the clock for all of that time, it may be the clock that passed
@@ -135,7 +141,7 @@ local function raise_mark(by, how, why, idle)
   record.sched = sched
   part_at_leaps(nil)
   local is_worth_telling = true --[[protection: mark, off: false]]
-  hint = is_worth_telling and { channel = ARGV[24], job = ARGV[25], name = 'decided', by, how, why } or nil
+  hint = is_worth_telling and { channel = ARGV[25], job = ARGV[26], name = 'decided', by, how, why } or nil
 end
 
 local function consume(outcome, reason)

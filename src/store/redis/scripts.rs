@@ -226,6 +226,7 @@ fn claim_args(claim: &Claim) -> Args {
         .flag(claim.catch_up)
         .instant(claim.wall)
         .optional(claim.unfit)
+        .tick(claim.gap.and_then(|gap| gap.before))
 }
 
 fn manual_args(manual: &Manual) -> Args {
