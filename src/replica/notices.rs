@@ -1,4 +1,4 @@
-//! What a replica hears of operators: notices that come with heartbeats tell it which records to look at, and it
+//! What a replica hears of operators and guests: notices that come with heartbeats tell it which records to look at, and it
 //! remembers who paused which job, for a store that forgets.
 
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ impl Notices {
 }
 
 impl Driver {
-    /// Looks at the records that operators have changed since.
+    /// Looks at the records that operators and guests have changed since.
     pub(super) fn heed(&mut self, notices: Vec<Notice>) {
         for notice in notices {
             let Some(spec) = self.contests.get(&notice.job).map(|contest| Arc::clone(contest.spec())) else {
@@ -80,12 +80,20 @@ impl Driver {
             Err(_) => self.notices.forget(job),
             Ok(None) => {}
             Ok(Some(record)) => {
+                self.hear_lease(job, &record);
                 self.hear_pausing(job, record.pausing());
                 self.hear_stop(job, &record);
                 self.hear_mark(job);
                 self.hear_free(job, &record);
                 self.hear_order(job, &record);
             }
+        }
+    }
+
+    /// The record tells for how long its lock may be held, perhaps by a guest.
+    fn hear_lease(&mut self, job: &JobName, record: &Record) {
+        if let Some(contest) = self.contests.get_mut(job) {
+            contest.saw(Some(record.lease));
         }
     }
 

@@ -1,5 +1,6 @@
 //! A longer lease than the file's, which somebody had: how long a store that forgets, or starts again, makes others wait.
 
+use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -7,6 +8,7 @@ use solocron::clock::{Clock, SystemClock};
 
 use crate::process::{Program, Scene};
 use crate::redis_server::RedisServer;
+use crate::rollback::wait_for_heartbeats;
 use crate::stage::{Stage, alive, run_of, stop};
 
 fn jobs(lease: &str, schedule: &str, shell: &str) -> String {
@@ -90,4 +92,46 @@ fn a_holder_with_a_long_lease_that_is_cut_off_keeps_others_out_of_an_emptied_sto
     let said = stop(other);
     assert!(!said.contains("run started"), "{said}");
     stop(holder);
+}
+
+/// A guest that holds the job's lock with a lease of 30 s, and whose command writes its process id to this file.
+fn exec_with_a_long_lease(scene: &Scene, store: &str, pid: &Path) -> Program {
+    let shell = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 100", pid.display());
+    let exec = [
+        "--store", store, "exec", "--lock", "pay", "--lease", "30s", "--wait", "30s", "--", "sh", "-c",
+        &shell,
+    ];
+    Program::start(&mut scene.command(&exec))
+}
+
+#[test]
+fn a_guest_with_a_long_lease_that_is_cut_off_keeps_replicas_out_of_an_emptied_store_until_its_command_is_over()
+ {
+    let server = RedisServer::start();
+    server.cli(&["ACL", "SETUSER", "guest", "on", ">secret", "~*", "&*", "+@all"]);
+    let scene = Stage::new(&jobs("5s", "0 0 1 1 *", "true"));
+    let mut replica = start(&scene, &server.url(), "n1");
+    replica.wait_for_event("store reached");
+    let pid = scene.path("pid");
+    let store = server.url().replace("redis://", "redis://guest:secret@");
+    let guest = exec_with_a_long_lease(&scene, &store, &pid);
+    while !pid.exists() {
+        std::thread::yield_now();
+    }
+    // No tick comes, and no replica asks for the lock: they hear of it with a heartbeat.
+    wait_for_heartbeats(&server, &["n1"]);
+
+    server.cli(&["ACL", "SETUSER", "guest", "off"]);
+    server.cli(&["CLIENT", "KILL", "USER", "guest"]);
+    server.cli(&["FLUSHALL"]);
+    // Its order is lost as long as the job has no record.
+    let trigger = ["--store", &server.url(), "trigger", "pay"];
+    while !scene.command(&trigger).status().expect("a program").success() {
+        std::thread::yield_now();
+    }
+    let pid = std::fs::read_to_string(&pid).expect("it was written");
+    replica.wait_for_event("run started");
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "the command still runs");
+    drop(guest);
+    stop(replica);
 }

@@ -17,7 +17,7 @@ fn start(scene: &Scene, store: &str, node: &str) -> Program {
 }
 
 /// Another heartbeat of each of these comes, and one more after it.
-fn wait_for_heartbeats(server: &RedisServer, nodes: [&str; 2]) {
+pub(crate) fn wait_for_heartbeats(server: &RedisServer, nodes: &[&str]) {
     for node in nodes {
         for _ in 0..2 {
             let before = server.cli(&["HGET", NODES, node]);
@@ -46,7 +46,7 @@ fn a_replica_that_starts_after_a_rollback_runs_no_tick_that_others_remember() {
     replicas.iter_mut().for_each(|replica| drop(replica.wait_for("of a tick", of_a_tick)));
     let ticked = SystemClock.boot();
     assert_eq!(server.cli(&["SWAPDB", "0", "1"]), "OK");
-    wait_for_heartbeats(&server, ["n1", "n2"]);
+    wait_for_heartbeats(&server, &["n1", "n2"]);
 
     let mut fresh = start(&scene, &server.url(), "n3");
     fresh.wait_for_event("store reached");

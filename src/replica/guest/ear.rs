@@ -83,6 +83,12 @@ impl Ear {
         self.shop.store.enroll(std::slice::from_ref(&self.lock)).await
     }
 
+    /// Tells replicas to look at the lock's record: should the store forget it, they remember for how long it may be held.
+    pub(super) async fn announce(&self) {
+        // A store that does not answer now is in trouble, and the lock with it.
+        let _ = self.shop.store.announce(&self.lock).await;
+    }
+
     /// Listens for ever, and says when the lock is to be renewed at once. A store that does not answer is asked again.
     pub(super) async fn keep_listening(self: Arc<Self>, renew: Arc<Notify>) {
         let mut ticks = interval(LISTEN_EVERY);

@@ -187,6 +187,8 @@ impl Stay {
             self.abandon(Doubt { run, era, edited: false }).await;
             return Err(self.asking.begin_anew(self.shop.clock.boot()));
         }
+        let ear = Arc::clone(&self.ear);
+        self.tasks.spawn(async move { ear.announce().await });
         Ok(Box::new(self.grant(holding, deadline, (sent, era))))
     }
 
