@@ -80,7 +80,7 @@ impl Recorded {
 pub(crate) struct Ledger {
     entries: BTreeSet<Recorded>,
     /// Two records of one tick in the same store at the same time.
-    contradictions: BTreeSet<String>,
+    contradictions: BTreeSet<[Recorded; 2]>,
     losses_ms: Vec<i64>,
     /// Entries of ticks that had not come when they were seen.
     ahead: BTreeSet<(String, String)>,
@@ -158,8 +158,8 @@ impl Ledger {
     }
 
     /// Pairs of records that can never be in one store.
-    pub(crate) fn contradictions(&self) -> impl Iterator<Item = &String> {
-        self.contradictions.iter()
+    pub(crate) fn contradictions(&self) -> Vec<[Recorded; 2]> {
+        self.contradictions.iter().cloned().collect()
     }
 
     pub(crate) fn losses(&self) -> &[i64] {
@@ -193,11 +193,11 @@ fn contradicts(one: &Recorded, other: &Recorded) -> bool {
     share_a_tick && is_schedules && one.is_definite() && other.is_definite() && !is_rerun && !is_same_run
 }
 
-fn contradictions(present: &[Recorded]) -> Vec<String> {
+fn contradictions(present: &[Recorded]) -> Vec<[Recorded; 2]> {
     let rest = |at: usize| present[at + 1..].iter();
     let pairs = present.iter().enumerate().flat_map(|(at, one)| rest(at).map(move |other| (one, other)));
     let found = pairs.filter(|(one, other)| contradicts(one, other));
-    found.map(|(one, other)| format!("{CONTRADICTION}: {one:?} and {other:?}")).collect()
+    found.map(|(one, other)| [one.clone(), other.clone()]).collect()
 }
 
 fn recorded(job: &str, id: String, fields: &BTreeMap<String, String>) -> Recorded {
