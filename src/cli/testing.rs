@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use crate::clock::{Clock, Waiting};
 use crate::config::{Config, Overrides, Source, load};
 use crate::job::{
-    Cause, JobName, JobSpec, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, UtcMillis, Verdict,
+    Cause, Fence, JobName, JobSpec, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, UtcMillis, Verdict,
 };
 use crate::lease::{Answer, BootInstant, Caller, Claim, Finish, Holding, Open, Request, ScheduleHash};
 use crate::store::{Beat, BeatRun, LocalStore, StageTimes, Store};
@@ -143,6 +143,7 @@ impl Bench {
             seen: None,
             answered: None,
             leapt: None,
+            largest_fence: Fence(0),
         }
     }
 
@@ -238,6 +239,7 @@ impl Bench {
             ahead_ms: None,
             slewed: None,
             stages: vec![StageTimes { stage: "late".into(), p50_us: 2_100, p99_us: 15_900 }],
+            largest_fence: Fence(0),
             told: None,
         })
         .await;

@@ -279,7 +279,8 @@ fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
     let until = draft.leased_from(heard).plus(bid.lease);
     let record = draft.record_mut();
     let seen = server.now.max(bid.caller.heard);
-    record.fence = Fence(record.fence.0.max(record.floor.0) + 1).max(Fence(seen.0));
+    let largest = record.fence.max(record.floor).max(bid.caller.largest_fence);
+    record.fence = Fence(largest.0 + 1).max(Fence(seen.0));
     record.phase = Phase::Running;
     record.run = Some(bid.run);
     record.tick = Some(bid.tick);

@@ -50,6 +50,8 @@ pub struct Caller {
     pub answered: Option<UtcMillis>,
     /// The store's time from which its clock leapt ahead, as far as the replica saw.
     pub leapt: Option<UtcMillis>,
+    /// The largest fencing token of any job that the replica knows of; 0 if none. A store may have forgotten the job's own.
+    pub largest_fence: Fence,
 }
 
 /// A request about one job.

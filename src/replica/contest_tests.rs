@@ -68,6 +68,7 @@ pub(super) fn caller() -> Caller {
         seen: None,
         answered: None,
         leapt: None,
+        largest_fence: Fence(0),
     }
 }
 

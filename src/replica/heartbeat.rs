@@ -14,6 +14,7 @@ use crate::lease::BootInstant;
 use crate::store::{Beat, Pulse, Store, StoreError, Told};
 
 use super::driver::Driver;
+use super::memory::Memory;
 
 /// A replica is heard from this often.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
@@ -76,12 +77,17 @@ impl Driver {
     pub(super) fn update_beat(&mut self, also: impl FnOnce(&mut Beat)) {
         let (draining, ahead_ms) = (self.draining, self.watch.offset.ahead_ms());
         let full = self.room.is_full();
-        let slewed =
-            self.shop.memory.borrow().as_ref().and_then(|memory| memory.slewed(self.shop.clock.boot()));
+        let (slewed, largest_fence) = {
+            let memory = self.shop.memory.borrow();
+            let memory = memory.as_ref();
+            let slewed = memory.and_then(|memory| memory.slewed(self.shop.clock.boot()));
+            (slewed, memory.map(Memory::largest_fence).unwrap_or_default())
+        };
         self.beat.send_modify(|beat| {
             also(beat);
             beat.ahead_ms = ahead_ms;
             beat.slewed = slewed;
+            beat.largest_fence = largest_fence;
             beat.draining = draining;
             beat.full = full;
         });

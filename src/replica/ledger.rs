@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use crate::job::{ClusterName, JobName, NodeName, RunId};
+use crate::job::{ClusterName, Fence, JobName, NodeName, RunId};
 use crate::run::{Disk, Site};
 
 use super::note::{Note, NoteError};
@@ -150,6 +150,13 @@ impl Ledger {
     pub(super) fn note(&self, job: &JobName) -> Option<Note> {
         let pages = locked(&self.book.pages);
         pages.get(job).and_then(|page| locked(&page.newest).1.clone())
+    }
+
+    /// The largest fencing token of what is noted; 0 if nothing is.
+    pub(super) fn largest_fence(&self) -> Fence {
+        let pages = locked(&self.book.pages);
+        let fence = |page: &Arc<Page>| locked(&page.newest).1.as_ref().map(|note| note.holding().fence);
+        pages.values().filter_map(fence).max().unwrap_or_default()
     }
 
     /// The jobs of which something is noted.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::job::{NodeName, UtcMillis};
+use crate::job::{Fence, NodeName, UtcMillis};
 use crate::lease::{BootInstant, Caller, Era};
 use crate::store::Slewed;
 
@@ -21,6 +21,9 @@ const UNWATCHED: Duration = Duration::from_secs(4);
 
 /// Clocks of two machines may drift apart by one percent.
 pub(super) const DRIFT_DIVISOR: u32 = 100;
+
+/// The end of the year 9999, as a fencing token: the latest time of day that any clock shows.
+const LAST_FENCE: Fence = Fence(253_402_300_799_999);
 
 /// What one exchange with the store taught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +100,8 @@ pub struct Memory {
     leapt: Option<UtcMillis>,
     /// When the store's clock was last looked at.
     watched: BootInstant,
+    /// The largest fencing token of any job that this replica or one that it hears knows of.
+    largest_fence: Fence,
 }
 
 impl Memory {
@@ -116,6 +121,7 @@ impl Memory {
             usual: None,
             leapt: None,
             watched: reading.sent,
+            largest_fence: Fence(0),
         }
     }
 
@@ -175,6 +181,19 @@ impl Memory {
     /// An answer between two heartbeats showed this time: what it decided may be forgotten in the next life as well.
     pub fn hear(&mut self, store: UtcMillis) {
         self.latest = self.latest.max(store);
+    }
+
+    /// This fencing token was given out, for whichever job. One of a year that no clock shows was written by another hand: it
+    /// counts for its own job alone.
+    pub fn hear_fence(&mut self, fence: Fence) {
+        if fence <= LAST_FENCE {
+            self.largest_fence = self.largest_fence.max(fence);
+        }
+    }
+
+    /// The largest fencing token of any job that is known to have been given out; 0 if none.
+    pub fn largest_fence(&self) -> Fence {
+        self.largest_fence
     }
 
     /// Whether the store's clock was not looked at for too long to vouch for it.
@@ -246,6 +265,7 @@ impl Memory {
             seen: job.mark,
             answered: job.answered,
             leapt: self.leapt,
+            largest_fence: self.largest_fence,
         }
     }
 }

@@ -140,3 +140,17 @@ fn a_drift_that_no_two_readings_show_is_measured_from_where_calm_began() {
     }
     assert!(slewed > 0, "two percent too fast for half a minute");
 }
+
+#[test]
+fn the_largest_fence_is_remembered_in_every_life_of_the_store_but_none_of_a_year_that_no_clock_shows() {
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    for fence in [2_110_930_443_429, 500_000, 9_000_000_000_000_000] {
+        memory.hear_fence(Fence(fence));
+    }
+    memory.learn(reading(1_000, 1_000, 501_000), &era("f"));
+    let node = NodeName::parse("a").expect("name");
+    let known = Known { largest_lease: Duration::ZERO, mark: None, answered: None };
+    let caller = memory.caller(&node, at(1_000), known);
+    assert_eq!(caller.largest_fence, Fence(2_110_930_443_429));
+    assert!(caller.heard < UtcMillis(502_000), "it is no time that was heard");
+}

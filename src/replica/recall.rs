@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::job::JobName;
+use crate::job::{Fence, JobName};
 use crate::lease::{Answer, Finish, Open, Protection, Rerun};
 use crate::store::Replied;
 
@@ -26,6 +26,8 @@ pub(super) struct Past {
     pub(super) burials: JoinSet<JobName>,
     /// For how many runs of a former life each job waits.
     awaited: HashMap<JobName, usize>,
+    /// The largest fencing token that a former life noted: the store may have forgotten it.
+    largest_fence: Fence,
     /// Jobs of which the store may not know how the last run ended.
     untold: HashSet<JobName>,
 }
@@ -38,6 +40,7 @@ impl Driver {
             *self.past.awaited.entry(former.job.clone()).or_default() += 1;
             self.past.burials.spawn(bury(Arc::clone(&self.shop), former));
         }
+        self.past.largest_fence = self.shop.ledger.largest_fence();
         self.past.untold.extend(self.shop.ledger.jobs());
         self.open_records();
     }
@@ -63,6 +66,7 @@ impl Driver {
         if self.draining || !self.past.is_read || !self.watch.joining.is_over() {
             return;
         }
+        self.shop.hear_fence(self.past.largest_fence);
         let memory = self.shop.memory.borrow().clone();
         let Some(memory) = memory else { return };
         let (now, wall) = (self.shop.clock.boot(), self.shop.clock.utc());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::clock::Clock;
-use crate::job::{NodeName, UtcMillis};
+use crate::job::{Fence, NodeName, UtcMillis};
 use crate::lease::{Answer, Era, Reply};
 use crate::run::{Guards, JobOutput, RunLogs};
 use crate::store::Store;
@@ -68,6 +68,9 @@ impl Shop {
         self.memory.send_if_modified(|memory| {
             if let Some(memory) = memory.as_mut().filter(|_| is_of_this_life) {
                 memory.hear(reply.now);
+                if let Answer::Won { fence, .. } = reply.answer {
+                    memory.hear_fence(fence);
+                }
             }
             // Nobody need be told.
             false
@@ -78,6 +81,14 @@ impl Shop {
     pub(super) fn hear_at(&self, store_now: UtcMillis) {
         self.memory.send_if_modified(|memory| {
             memory.iter_mut().for_each(|memory| memory.hear(store_now));
+            false
+        });
+    }
+
+    /// Remembers that this fencing token was given out, once anything was heard from the store.
+    pub(super) fn hear_fence(&self, fence: Fence) {
+        self.memory.send_if_modified(|memory| {
+            memory.iter_mut().for_each(|memory| memory.hear_fence(fence));
             false
         });
     }

@@ -117,6 +117,9 @@ impl Watch {
             }
             Some(memory) => memory.learn(reading, &pulse.era),
         };
+        if let Some(memory) = memory {
+            pulse.peers.iter().for_each(|peer| memory.hear_fence(peer.beat.largest_fence));
+        }
         let (ahead_ms, error) =
             memory.as_ref().map(|m| m.ahead(exchange.wall, exchange.received)).unwrap_or_default();
         if let Some(event) = self.offset.measured(ahead_ms, error, exchange.received) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::job::{JobName, Label, NodeName, RunId, UtcMillis};
+use crate::job::{Fence, JobName, Label, NodeName, RunId, UtcMillis};
 use crate::lease::Era;
 
 use super::trait_::FORGET_NODES_MS;
@@ -39,6 +39,9 @@ pub struct Beat {
     /// How long it has taken to start what it was granted since it began, stage by stage; nothing if it started nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageTimes>,
+    /// The largest fencing token of any job that it knows of; 0 if none.
+    #[serde(default)]
+    pub largest_fence: Fence,
     /// What the store told when it took the last heartbeat of this life; for the store alone.
     #[serde(skip)]
     pub told: Option<Told>,
@@ -60,6 +63,7 @@ impl Beat {
             ahead_ms: None,
             slewed: None,
             stages: Vec::new(),
+            largest_fence: Fence(0),
             told: None,
         }
     }
@@ -166,4 +170,19 @@ pub struct Pulse {
     pub peers: Vec<Peer>,
     /// The newest notice about each job that had one within the last minute, in no order.
     pub notices: Vec<Notice>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_of_an_earlier_release_tells_of_no_fence() {
+        let node = NodeName::parse("a").expect("a name");
+        let beat = Beat { largest_fence: Fence(7), ..Beat::of(node, RunId::new(), "f".into(), UtcMillis(1)) };
+        let mut said = serde_json::to_value(&beat).expect("a beat is plain JSON");
+        assert_eq!(serde_json::from_value::<Beat>(said.clone()).expect("a beat"), beat);
+        said.as_object_mut().expect("an object").remove("largest_fence").expect("it is told");
+        assert_eq!(serde_json::from_value::<Beat>(said).expect("a beat").largest_fence, Fence(0));
+    }
 }

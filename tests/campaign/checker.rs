@@ -2,6 +2,7 @@
 //! judged here; what the stores recorded of it in `coverage`.
 
 use crate::evidence::Evidence;
+use crate::fault::Kind;
 use crate::jobs::{JobPlan, Policy};
 use crate::testimony::Testimony;
 use crate::violation::Violation;
@@ -22,7 +23,7 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
     for job in &evidence.jobs {
         let runs = evidence.runs_of(&job.name);
         violations.extend(overlaps(&runs));
-        violations.extend(doubles(job, &runs));
+        violations.extend(doubles(evidence, job, &runs));
         violations.extend(fences(evidence, &runs));
         violations.extend(overstays(evidence, job, &runs));
         violations.extend(coverage::check(evidence, job, &runs));
@@ -51,8 +52,9 @@ fn overlaps(runs: &[&Testimony]) -> Vec<Violation> {
     violations
 }
 
-/// No tick twice, but for the one rerun after the first run that its job may ask for.
-fn doubles(job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
+/// No tick twice, but for the one rerun after the first run that its job may ask for, and for a replica that was not told of the
+/// first run by a store that went back a moment ago.
+fn doubles(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
     let judged = |run: &&&Testimony| run.cause != "manual" && is_of_its_time(run);
     let mut by_tick: Vec<&&Testimony> = runs.iter().filter(judged).collect();
     // What starts later comes later among those of the same tick.
@@ -60,7 +62,12 @@ fn doubles(job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
     let is_rerun = |run: &Testimony| run.cause == "rerun";
     let may_be =
         |pair: &[&&Testimony]| job.policy == Policy::Reruns && !is_rerun(pair[0]) && is_rerun(pair[1]);
-    let same = by_tick.windows(2).filter(|pair| pair[0].tick_ms == pair[1].tick_ms && !may_be(pair));
+    let was_not_told = |pair: &[&&Testimony]| {
+        let at_ms = pair[1].started_utc_ms;
+        evidence.went_back(pair[0].started_utc_ms, (at_ms, at_ms))
+    };
+    let same = by_tick.windows(2).filter(|pair| pair[0].tick_ms == pair[1].tick_ms);
+    let same = same.filter(|pair| !may_be(pair) && !was_not_told(pair));
     same.map(|pair| Violation::Twice {
         job: pair[1].job.clone(),
         tick_ms: pair[1].tick_ms,
@@ -93,16 +100,24 @@ fn fences(evidence: &Evidence, runs: &[&Testimony]) -> Vec<Violation> {
         .collect()
 }
 
-/// No sign of life later than the last good request was sent + lease − half a second.
+/// No sign of life later than the last good request was sent + lease − half a second. That half second is for whoever is frozen
+/// together with its guards when the run is to be killed: then it is dead by the end of the lease.
 fn overstays(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
-    let reach = job.lease_ms - SPARE_MS;
     let mut violations = Vec::new();
     for run in runs {
+        let was_frozen = |life: i64| {
+            let at_ms = run.started_utc_ms + life - run.started_ms;
+            let mut faults = evidence.faults.iter();
+            faults.any(|it| {
+                it.kind == Kind::StopBoth && it.target == run.node && it.touches(at_ms - SPARE_MS, at_ms)
+            })
+        };
+        let reach = |life| job.lease_ms - if was_frozen(life) { 0 } else { SPARE_MS };
         let none = Vec::new();
         let sent = evidence.renewals.get(&run.run).unwrap_or(&none);
         let over = |life: i64| {
             let last = sent.partition_point(|sent| *sent <= life).checked_sub(1).map(|at| sent[at]);
-            last.map_or(0, |last| life - last - reach)
+            last.map_or(0, |last| life - last - reach(life))
         };
         let by_ms = run.lives_ms.iter().map(|life| over(*life)).max().unwrap_or(0);
         if by_ms > 0 {

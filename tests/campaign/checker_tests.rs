@@ -3,6 +3,7 @@
 use crate::checker::check;
 use crate::evidence::Evidence;
 use crate::fault::{Fault, Kind};
+use crate::inspector::Look;
 use crate::jobs::{JobPlan, Policy};
 use crate::ledger::Recorded;
 use crate::testimony::Testimony;
@@ -119,6 +120,64 @@ fn a_second_run_of_a_tick_is_told() {
     assert!(found(first).contains(&"twice"), "no two of them");
 }
 
+/// The fourth run is of the third tick as well, and both have their records; the store went back so long before it began.
+fn ran_twice(evidence: &mut Evidence, kind: Kind, ago_ms: i64) {
+    let (tick_ms, again) = (evidence.runs[2].tick_ms, evidence.runs.remove(3));
+    evidence.entries.remove(3);
+    evidence.to_ms = evidence.from_ms;
+    let again = Testimony { tick_ms, started_utc_ms: again.started_utc_ms - 1_000, ..again };
+    let ended_ms = again.started_utc_ms - ago_ms;
+    let second = Recorded { run: Some(again.run.clone()), ..record(&again) };
+    evidence.contradictions.push([evidence.entries[2].clone(), second.clone()]);
+    evidence.entries.push(second);
+    evidence.runs.insert(3, again);
+    evidence.faults.push(Fault { ended_ms, ..fault(kind, evidence) });
+}
+
+#[test]
+fn a_tick_may_run_twice_only_by_who_was_not_told_of_it_by_a_store_that_went_back_a_moment_ago() {
+    let twice = |kind, ago_ms| found(|evidence| ran_twice(evidence, kind, ago_ms));
+    for kind in [Kind::SwapDb, Kind::RestoreRecords] {
+        assert_eq!(twice(kind, 1_400), Vec::<&str>::new());
+        assert_eq!(twice(kind, 1_600), ["twice", "trouble"], "all have heard of it");
+        assert_eq!(twice(kind, -300), ["twice", "trouble"], "it had not gone back yet");
+        assert_eq!(twice(kind, 4_500), ["twice", "trouble"], "it had gone back before the first");
+    }
+    assert_eq!(twice(Kind::FlushAll, 1_400), ["twice", "trouble"], "everybody notices that");
+    let slow = |ago_ms, target: &str| {
+        found(|evidence| {
+            ran_twice(evidence, Kind::SwapDb, ago_ms);
+            evidence.faults.push(Fault {
+                target: target.into(),
+                ended_ms: i64::MAX,
+                ..fault(Kind::LagAll, evidence)
+            });
+        })
+    };
+    assert_eq!(slow(2_000, "all, 100ms"), Vec::<&str>::new());
+    assert_eq!(slow(2_200, "all, 100ms"), ["twice", "trouble"]);
+}
+
+#[test]
+fn a_run_is_missed_only_by_who_was_not_told_of_it_by_a_store_that_went_back_a_moment_ago() {
+    let missed = |ended_ms: i64| {
+        found(|evidence| {
+            let ran = evidence.entries[2].clone();
+            let (after_ms, missed) =
+                (Some(evidence.entries[1].tick_ms), no_run(ran.tick_ms, "missed", "late"));
+            let missed = Recorded { after_ms, id: "1-1".into(), ..missed };
+            let ended_ms = ran.tick_ms + ended_ms;
+            evidence.faults.push(Fault { ended_ms, ..fault(Kind::SwapDb, evidence) });
+            evidence.contradictions.push([ran, missed.clone()]);
+            evidence.entries.push(missed);
+        })
+    };
+    // The next tick, five seconds later, may be claimed for three seconds more.
+    assert_eq!(missed(8_100), Vec::<&str>::new());
+    assert_eq!(missed(8_300), ["covered twice", "untrue", "trouble"]);
+    assert_eq!(missed(5), ["covered twice", "untrue", "trouble"], "the run began after it");
+}
+
 #[test]
 fn a_run_by_hand_is_no_run_of_the_tick_and_its_record_none_of_it() {
     let by_hand = |evidence: &mut Evidence| {
@@ -217,6 +276,53 @@ fn a_sign_of_life_after_the_lease_is_told_also_when_a_renewal_came_later() {
         evidence.renewals.get_mut(&evidence.runs[2].run).expect("it renewed").push(end);
     };
     assert_eq!(found(late), ["overstay"]);
+}
+
+#[test]
+fn a_run_of_who_is_frozen_with_its_guards_when_it_is_to_be_killed_is_dead_by_the_end_of_its_lease() {
+    let late = |by_ms: i64, target: &str, ended_ms: i64| {
+        found(|evidence| {
+            // The renewal is the last one, two seconds before the last sign of life.
+            evidence.jobs[0].lease_ms = 2_000 - by_ms;
+            let run = &evidence.runs[2];
+            let ended_ms = run.started_utc_ms + run.last_ms() - run.started_ms + ended_ms;
+            let (target, begun_ms) = (target.into(), ended_ms - 400);
+            evidence.runs.retain(|run| run.run == format!("run-{}", BEGUN_MS + 20_000));
+            evidence.entries.retain(|entry| entry.tick_ms == BEGUN_MS + 20_000);
+            evidence.to_ms = evidence.from_ms;
+            evidence.faults.push(Fault { kind: Kind::StopBoth, target, begun_ms, ended_ms });
+        })
+    };
+    assert_eq!(late(-490, "n0", 100), Vec::<&str>::new());
+    assert_eq!(late(-490, "n1", 100), ["overstay"], "another one was frozen");
+    assert_eq!(late(-490, "n0", -600), ["overstay"], "it was not frozen any more");
+    assert_eq!(late(10, "n0", 100), ["overstay"]);
+}
+
+#[test]
+fn a_tick_may_be_late_where_the_server_stood_still_without_a_fault() {
+    let late = |asked_ms: i64, fault_ago_ms: Option<i64>| {
+        found(|evidence| {
+            third_did_not_run(evidence, "missed", "late");
+            let begun_ms = evidence.entries[2].tick_ms;
+            let look =
+                Look { begun_ms, ended_ms: begun_ms + asked_ms, asked_ms, code: Some(0), ..Look::default() };
+            evidence.looks.push(look);
+            let at = fault_ago_ms.map(|ago_ms| begun_ms - ago_ms);
+            let faults = at.map(|at| Fault { begun_ms: at, ended_ms: at, ..fault(Kind::Cut, evidence) });
+            evidence.faults.extend(faults);
+            // No lease and no deadline of this job is as short as what a fault does to a server.
+            evidence.jobs[0].lease_ms = 1_000;
+            evidence.renewals.values_mut().for_each(|sent| {
+                let first = sent[0];
+                sent.extend((1..8).map(|nth| first + nth * 490));
+                sent.sort_unstable();
+            });
+        })
+    };
+    assert_eq!(late(600, None), Vec::<&str>::new());
+    assert_eq!(late(400, None), ["not run"]);
+    assert_eq!(late(600, Some(8_500)), ["not run"], "that was the fault");
 }
 
 #[test]

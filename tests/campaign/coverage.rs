@@ -7,7 +7,7 @@ use crate::evidence::Evidence;
 use crate::fault::Fault;
 use crate::hands::PAUSED;
 use crate::jobs::{JobPlan, Policy};
-use crate::ledger::Recorded;
+use crate::ledger::{CONTRADICTION, Recorded};
 use crate::testimony::Testimony;
 use crate::violation::Violation;
 
@@ -36,6 +36,7 @@ pub(crate) fn check(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> 
     let mut violations: Vec<Violation> =
         judged_ticks(evidence, job).flat_map(|tick| book.tick(tick)).collect();
     violations.extend(book.entries.iter().flat_map(|entry| book.entry(entry)));
+    violations.extend(book.contradictions());
     violations
 }
 
@@ -98,13 +99,52 @@ impl<'a> Book<'a> {
         violations
     }
 
+    /// Pairs of records that were in one store at a time, and never may be.
+    fn contradictions(&self) -> Vec<Violation> {
+        let pairs = self.evidence.contradictions.iter().filter(|[one, _]| one.job == self.job.name);
+        let wrong = pairs.filter(|[one, other]| !self.are_of_who_was_not_told(one, other));
+        wrong
+            .map(|[one, other]| Violation::Trouble(format!("{CONTRADICTION}: {one:?} and {other:?}")))
+            .collect()
+    }
+
+    /// Whether one tells of a run, and the other is of a claim by a replica that was not told of it by a store which went back a
+    /// moment ago: it may have run the tick again, or have found that nobody had run it.
+    fn are_of_who_was_not_told(&self, one: &Recorded, other: &Recorded) -> bool {
+        let run = |entry: &Recorded| {
+            let run = entry.run.as_ref()?;
+            self.runs.iter().find(|witnessed| witnessed.run == *run)
+        };
+        let claimed = |entry: &Recorded| match run(entry) {
+            Some(run) => Some((run.started_utc_ms, run.started_utc_ms)),
+            None => self.claimed_at(entry),
+        };
+        let is_not_told = |told: &Recorded, other: &Recorded| {
+            run(told)
+                .zip(claimed(other))
+                .is_some_and(|(told, at_ms)| self.evidence.went_back(told.started_utc_ms, at_ms))
+        };
+        is_not_told(one, other) || is_not_told(other, one)
+    }
+
+    /// From when to when a tick that did not run may have been found so: by its own claim, or by the next tick's.
+    fn claimed_at(&self, entry: &Recorded) -> Option<(i64, i64)> {
+        let last_ms = entry.tick_ms + self.job.period_ms + self.job.start_deadline_ms;
+        (entry.outcome == "missed" && entry.run.is_none()).then_some((entry.tick_ms, last_ms))
+    }
+
     /// What is wrong with one record by itself.
     fn entry(&self, entry: &Recorded) -> Vec<Violation> {
         let (job, tick_ms, record) = (self.job.name.clone(), entry.tick_ms, entry.verdict());
         let mut violations = Vec::new();
         let says_not_run = matches!(entry.outcome.as_str(), "skipped" | "missed");
         let ticks: Vec<i64> = self.ticks_of(entry).collect();
-        if says_not_run && ticks.iter().any(|tick| self.ran.contains(tick)) {
+        let ran = self.runs.iter().filter(|run| run.cause != "manual" && ticks.contains(&run.tick_ms));
+        let was_told = |run: &&&Testimony| {
+            let claimed = self.claimed_at(entry);
+            !claimed.is_some_and(|at_ms| self.evidence.went_back(run.started_utc_ms, at_ms))
+        };
+        if says_not_run && ran.filter(was_told).count() > 0 {
             violations.push(Violation::Untrue { job: job.clone(), tick_ms, record: record.clone() });
         }
         let has_run = |run: &String| self.runs.iter().any(|witnessed| witnessed.run == *run);
@@ -183,6 +223,7 @@ impl<'a> Book<'a> {
             || self.was_never_started(other, one)
             || self.job.policy == Policy::Reruns && is_rerun
             || one.run.is_some() && one.run == other.run && !self.evidence.losses_ms.is_empty()
+            || self.are_of_who_was_not_told(one, other)
     }
 
     /// A grant that nobody heard of was given back, and its tick missed; and then a store took over that had seen only the

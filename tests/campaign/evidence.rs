@@ -9,6 +9,22 @@ use crate::ledger::Recorded;
 use crate::renewals::Renewals;
 use crate::testimony::Testimony;
 
+/// A server that takes longer to answer one question stands still.
+const STALL_MS: i64 = 500;
+
+/// What a fault does to the server itself is over by then.
+const AFTERMATH_MS: i64 = 10_000;
+
+/// For as long living replicas may not know that the store went back to an older state: a heartbeat comes every second, and a
+/// claim that is under way by then, with the start of its run, takes half a second more.
+const UNNOTICED_MS: i64 = 1_500;
+
+/// The heartbeat's exchange and the claim's: each takes as long as a line makes it.
+const EXCHANGES: i64 = 2;
+
+/// Once a store has gone back, it is noted down within this time that it has.
+const NOTED_MS: i64 = 200;
+
 /// What is known. Instants are the machine's wall clock unless they say otherwise.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Evidence {
@@ -19,6 +35,8 @@ pub(crate) struct Evidence {
     pub(crate) renewals: Renewals,
     /// What the stores recorded.
     pub(crate) entries: Vec<Recorded>,
+    /// Pairs of records that can never be in one store, and were.
+    pub(crate) contradictions: Vec<[Recorded; 2]>,
     /// When a store may have lost its memory.
     pub(crate) losses_ms: Vec<i64>,
     /// When the machine stood still by itself.
@@ -48,14 +66,34 @@ impl Evidence {
         runs
     }
 
-    /// Whether everything stood still for a moment in this span of time.
+    /// Whether everything stood still for a moment in this span of time, or the server did without a fault: the machine's disk
+    /// was busy, for example, and the server waited for it.
     pub(crate) fn was_held_up(&self, from_ms: i64, to_ms: i64) -> bool {
-        self.held_up_ms.iter().any(|(from, to)| *from <= to_ms && from_ms <= *to)
+        let stalls = |look: &&Look| {
+            look.asked_ms > STALL_MS && !self.had_fault(look.begun_ms - AFTERMATH_MS, look.ended_ms)
+        };
+        let stalled = self.looks.iter().filter(stalls).map(|look| (look.begun_ms, look.ended_ms));
+        let mut all = self.held_up_ms.iter().copied().chain(stalled);
+        all.any(|(from, to)| from <= to_ms && from_ms <= to)
     }
 
     /// Whether anything was done to them in this span of time.
     pub(crate) fn had_fault(&self, from_ms: i64, to_ms: i64) -> bool {
         self.faults.iter().any(|fault| fault.touches(from_ms, to_ms))
+    }
+
+    /// Whether the store went back to an older state after `told`, and in the span of time replicas may not have known of that.
+    /// No lock promises anything to who was not told of a tick then: README has it among its limits.
+    pub(crate) fn went_back(&self, told_ms: i64, (from_ms, to_ms): (i64, i64)) -> bool {
+        let mut faults = self.faults.iter().filter(|fault| fault.kind.goes_back());
+        faults.any(|fault| {
+            let noticed_ms = fault.ended_ms + UNNOTICED_MS;
+            let lines = self.faults.iter().filter(|line| line.touches(fault.ended_ms, noticed_ms));
+            let longest_ms = lines.map(Fault::exchange_ms).max().unwrap_or_default();
+            told_ms < fault.ended_ms
+                && fault.ended_ms - NOTED_MS <= to_ms
+                && from_ms <= noticed_ms + EXCHANGES * longest_ms
+        })
     }
 
     /// Whether a store lost its memory in this span of time.

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The longest that requests of a replica are held up.
+pub(crate) const LONGEST_DELAY_MS: i64 = 400;
+
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal),+ $(,)?) => {
         /// What can be done to a world.
@@ -258,6 +261,19 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
+    /// How long it may make an exchange with the store last, there and back, on a line where nothing is lost.
+    pub(crate) fn exchange_ms(&self) -> i64 {
+        match self.kind {
+            // Its mean one way stands in its target; a piece takes up to half as much again.
+            Kind::Lag | Kind::LagAll => {
+                let mean = self.target.rsplit(' ').next().and_then(|mean| mean.strip_suffix("ms"));
+                3 * mean.and_then(|mean| mean.parse::<i64>().ok()).unwrap_or_default()
+            }
+            Kind::Delay => LONGEST_DELAY_MS,
+            _ => 0,
+        }
+    }
+
     /// Whether any of it was in this span of time.
     pub(crate) fn touches(&self, from_ms: i64, to_ms: i64) -> bool {
         self.begun_ms <= to_ms && from_ms <= self.ended_ms

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
 use crate::dice::Dice;
-use crate::fault::Kind;
+use crate::fault::{Kind, LONGEST_DELAY_MS};
 use crate::forgery::{Forger, LIES, Lie};
 use crate::keys::{self, Key, first_jobs};
 use crate::pause::pause;
@@ -93,7 +93,9 @@ fn on_network(world: &World, kind: Kind, at: usize, dice: &mut Dice) -> Option<B
             return begun(node, dice.between(1_000, 3_000), Undo::Mend(at));
         }
         Kind::Delay => {
-            proxy.delay(Duration::from_millis(u64::try_from(dice.between(100, 400)).expect("positive")));
+            proxy.delay(Duration::from_millis(
+                u64::try_from(dice.between(100, LONGEST_DELAY_MS)).expect("positive"),
+            ));
             return begun(node, dice.between(1_500, 3_000), Undo::Mend(at));
         }
         Kind::Hold => trick(Trick::Hold(HELD), 1),

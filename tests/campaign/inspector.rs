@@ -28,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(crate) struct Look {
     pub(crate) begun_ms: i64,
     pub(crate) ended_ms: i64,
+    /// How long the server took to tell its marks, on the inspector's own connection.
+    pub(crate) asked_ms: i64,
     /// The exit code of `status --check`.
     pub(crate) code: Option<i32>,
     /// What it named: kinds of trouble, with the job.
@@ -107,13 +109,14 @@ fn look(jobs: &[String], file: &Path, port: u16) -> Look {
     let begun_ms = now_ms();
     // What cannot be asked shows nothing.
     let ahead = marks_ahead(jobs, port).unwrap_or_default();
+    let asked_ms = now_ms() - begun_ms;
     let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
     command.args(["status", "--check", "--format", "json", "--store", &format!("redis://127.0.0.1:{port}")]);
     command.arg("--config").arg(file).stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output().expect("the program was built");
     let view: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     let named = view["problems"].as_array().into_iter().flatten().map(worded).collect();
-    Look { begun_ms, ended_ms: now_ms(), code: output.status.code(), named, ahead }
+    Look { begun_ms, ended_ms: now_ms(), asked_ms, code: output.status.code(), named, ahead }
 }
 
 fn worded(problem: &Value) -> String {

@@ -80,7 +80,7 @@ impl Recorded {
 pub(crate) struct Ledger {
     entries: BTreeSet<Recorded>,
     /// Two records of one tick in the same store at the same time.
-    contradictions: BTreeSet<String>,
+    contradictions: BTreeSet<[Recorded; 2]>,
     losses_ms: Vec<i64>,
     /// Entries of ticks that had not come when they were seen.
     ahead: BTreeSet<(String, String)>,
@@ -141,18 +141,12 @@ impl Ledger {
     }
 
     /// Forgets the entries that the store itself took back: ticks that did not run are open again where a clock that was ahead
-    /// had passed them. What goes by itself is older than all that stays, or went with the store's memory.
+    /// had passed them.
     fn take_back(&mut self, job: &str, present: &[Recorded]) {
         let latest = (self.losses_ms.len(), present.to_vec());
         let Some((losses, before)) = self.latest.insert(job.to_owned(), latest) else { return };
-        let oldest = present.iter().map(Recorded::at).min();
-        let is_taken_back = |entry: &&Recorded| {
-            let is_gone = !present.iter().any(|it| it.id == entry.id);
-            let is_too_old = present.len() >= FULL && oldest > Some(entry.at());
-            entry.run.is_none() && is_gone && !is_too_old
-        };
         if losses == self.losses_ms.len() {
-            for entry in before.iter().filter(is_taken_back) {
+            for entry in taken_back(&before, present) {
                 self.entries.remove(entry);
             }
         }
@@ -164,8 +158,8 @@ impl Ledger {
     }
 
     /// Pairs of records that can never be in one store.
-    pub(crate) fn contradictions(&self) -> impl Iterator<Item = &String> {
-        self.contradictions.iter()
+    pub(crate) fn contradictions(&self) -> Vec<[Recorded; 2]> {
+        self.contradictions.iter().cloned().collect()
     }
 
     pub(crate) fn losses(&self) -> &[i64] {
@@ -177,6 +171,19 @@ impl Ledger {
     }
 }
 
+/// The entries of a history that its store took back until it was read again. What goes by itself is older than all that stays,
+/// or went with the store's memory. A store that takes entries back leaves those of runs alone: where one of these is gone as
+/// well, the history was lost, by an eviction for example, and nothing was taken back.
+fn taken_back<'a>(before: &'a [Recorded], present: &'a [Recorded]) -> impl Iterator<Item = &'a Recorded> {
+    let oldest = present.iter().map(Recorded::at).min();
+    let is_gone = move |entry: &&Recorded| {
+        let is_too_old = present.len() >= FULL && oldest > Some(entry.at());
+        !is_too_old && !present.iter().any(|it| it.id == entry.id)
+    };
+    let is_lost = before.iter().filter(is_gone).any(|entry| entry.run.is_some());
+    before.iter().filter(move |_| !is_lost).filter(is_gone)
+}
+
 /// Whether both say what became of a tick, and it was not a run that was cut short and its rerun.
 fn contradicts(one: &Recorded, other: &Recorded) -> bool {
     let share_a_tick = one.begins_after().max(other.begins_after()) < one.tick_ms.min(other.tick_ms);
@@ -186,11 +193,11 @@ fn contradicts(one: &Recorded, other: &Recorded) -> bool {
     share_a_tick && is_schedules && one.is_definite() && other.is_definite() && !is_rerun && !is_same_run
 }
 
-fn contradictions(present: &[Recorded]) -> Vec<String> {
+fn contradictions(present: &[Recorded]) -> Vec<[Recorded; 2]> {
     let rest = |at: usize| present[at + 1..].iter();
     let pairs = present.iter().enumerate().flat_map(|(at, one)| rest(at).map(move |other| (one, other)));
     let found = pairs.filter(|(one, other)| contradicts(one, other));
-    found.map(|(one, other)| format!("{CONTRADICTION}: {one:?} and {other:?}")).collect()
+    found.map(|(one, other)| [one.clone(), other.clone()]).collect()
 }
 
 fn recorded(job: &str, id: String, fields: &BTreeMap<String, String>) -> Recorded {
@@ -207,5 +214,43 @@ fn recorded(job: &str, id: String, fields: &BTreeMap<String, String>) -> Recorde
         reason: text("reason"),
         started_ms: number("started"),
         id,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The entry of a tick that ran, or was skipped.
+    fn entry(second: i64, has_run: bool) -> Recorded {
+        let fields = [("tick", (second * 1_000).to_string()), ("run", format!("run-{second}"))];
+        let fields = fields.into_iter().filter(|(name, _)| has_run || *name != "run");
+        let fields = fields.map(|(name, value)| (name.to_owned(), value)).collect();
+        recorded("job", format!("{second}-0"), &fields)
+    }
+
+    fn taken_back_ids(before: &[Recorded], present: &[Recorded]) -> Vec<String> {
+        taken_back(before, present).map(|entry| entry.id.clone()).collect()
+    }
+
+    #[test]
+    fn a_store_takes_back_entries_without_a_run_and_a_history_that_lost_those_of_runs_was_lost() {
+        let before = [entry(1, true), entry(2, false), entry(3, true), entry(4, false)];
+        let [ran, _, ran_too, _] = before.clone();
+        assert_eq!(taken_back_ids(&before, &[ran.clone(), ran_too, entry(5, true)]), ["2-0", "4-0"]);
+        // The history was evicted, and the next entry began another one.
+        assert_eq!(taken_back_ids(&before, &[]), [""; 0]);
+        assert_eq!(taken_back_ids(&before, &[entry(5, false)]), [""; 0]);
+        assert_eq!(taken_back_ids(&before, &[ran]), [""; 0]);
+    }
+
+    #[test]
+    fn the_oldest_entries_of_a_full_history_give_way_to_newer_ones_and_are_neither_lost_nor_taken_back() {
+        let history = |from: i64| (from..).take(FULL).map(|second| entry(second, second % 2 == 0));
+        let (before, present): (Vec<_>, Vec<_>) = (history(1_000).collect(), history(1_010).collect());
+        assert_eq!(taken_back_ids(&before, &present), [""; 0]);
+        let without_one: Vec<_> =
+            history(1_010).filter(|entry| entry.id != "1051-0").chain(history(1_110).take(1)).collect();
+        assert_eq!(taken_back_ids(&before, &without_one), ["1051-0"]);
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn request(value: &[u8]) -> Request {
     let each = words.get(3 + keys).filter(|_| keys % 3 == 0).map(String::as_str);
     match each {
         Some("25") => Request::Open,
-        Some("26") => Request::Claim,
+        Some("27") => Request::Claim,
         Some("12") => Request::Renew,
         Some("19") => Request::Finish,
         Some("5") => Request::Abandon,
@@ -107,7 +107,7 @@ mod tests {
         let keys = ["solocron:{test/a}:state", "l", "r"];
         let renewal = [&["EVALSHA", "00", "3"][..], &keys, &["12"], &["x"; 12]].concat();
         assert_eq!(request(&array(&renewal)), Request::Renew);
-        let claims = [&["EVALSHA", "00", "6"][..], &keys, &keys, &["26"], &["x"; 52]].concat();
+        let claims = [&["EVALSHA", "00", "6"][..], &keys, &keys, &["27"], &["x"; 54]].concat();
         assert_eq!(request(&array(&claims)), Request::Claim);
         assert_eq!(request(&array(&["SELECT", "0"])), Request::Other);
         assert_eq!(request(&array(&["EVAL", "return 1", "0"])), Request::Other);

@@ -9,7 +9,6 @@ use crate::checker::check;
 use crate::evidence::Evidence;
 use crate::fault::{Fault, Kind};
 use crate::jobs::JobPlan;
-use crate::ledger::CONTRADICTION;
 use crate::pause::pause;
 use crate::scripts::{let_them_run, quick_jobs, wait_until};
 use crate::violation::Violation;
@@ -66,7 +65,7 @@ fn since(mut evidence: Evidence, from_ms: i64) -> Evidence {
     evidence.runs.retain(|run| run.started_utc_ms >= from_ms && run.tick_ms >= from_ms);
     evidence.entries.retain(|entry| entry.begins_after() >= from_ms);
     // Both servers' records of a tick that was run twice are in one of them now.
-    evidence.troubles.retain(|trouble| !trouble.starts_with(CONTRADICTION));
+    evidence.contradictions.clear();
     Evidence { from_ms, ..evidence }
 }
 

@@ -6,7 +6,7 @@ use solocron::job::{Cause, Fence, Reason, RunId};
 use solocron::lease::{Answer, Gap, Memory, Phase, Record};
 
 use crate::book::{Book, GAP, MEMORIES, at, is_won, secs, several, tick};
-use crate::sample::{self, node};
+use crate::sample::{self, LEASE, node};
 
 #[test]
 fn rule_14_a_grant_writes_the_whole_record_and_keeps_pause_and_order() {
@@ -140,5 +140,31 @@ fn an_abandoned_tick_does_not_tell_of_the_gap_again() {
             book.abandon(&holding);
         }
         assert_eq!(book.told(), [several(at(-240.0), tick(-60.0), GAP)]);
+    }
+}
+
+#[test]
+fn rule_14_a_fence_is_above_every_one_that_the_caller_knows_also_where_the_record_was_lost() {
+    let ahead = Fence(at(300_000_000.0).0);
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        book.claim(tick(0.0), |_| {});
+        book.pass(secs(60));
+        let now = book.server.now;
+        let answer = book.claim(tick(60.0), |claim| {
+            (claim.prev, claim.caller.largest_fence) = (Some(tick(0.0)), ahead);
+        });
+        let fence = Fence(ahead.0 + 1);
+        assert_eq!(answer, Answer::Won { fence, tries: 1, started: now });
+        let end = book.lease_end(LEASE.as_secs());
+        let record = book.record();
+        assert_eq!((record.mark, record.until), (at(60.0), end), "a fence is no time");
+        // One that clocks have passed long ago changes nothing.
+        let mut book = Book::ready(memory);
+        let answer = book.manual(|manual| manual.caller.largest_fence = Fence(at(-1.0).0));
+        assert!(matches!(answer, Answer::Won { fence, .. } if fence == Fence(at(0.0).0)), "{answer:?}");
+        let mut book = Book::ready(memory);
+        let answer = book.manual(|manual| manual.caller.largest_fence = ahead);
+        assert!(matches!(answer, Answer::Won { fence, .. } if fence == Fence(ahead.0 + 1)), "{answer:?}");
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use solocron::job::{OnInterrupt, RunId, Tick, UtcMillis};
+use solocron::job::{Fence, OnInterrupt, RunId, Tick, UtcMillis};
 use solocron::lease::{Caller, Era, Finish, Holding};
 
 use crate::setting::{MIDDLE, STEP, Setting, era, node, shifted, time_of};
@@ -174,6 +174,7 @@ impl Replica {
             seen: Some(self.decided).filter(|seen| *seen > UtcMillis(0)),
             answered: None,
             leapt: None,
+            largest_fence: Fence(0),
         }
     }
 

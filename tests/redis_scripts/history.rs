@@ -177,7 +177,8 @@ impl History {
         let (node, era, seen) = (node(self.pick(&["a", "b"])), self.life(), self.maybe(seen));
         let answered = if self.one_in(4) { Some(self.near(now)) } else { None };
         let leapt = if self.one_in(3) { Some(self.near(now).max(UtcMillis(0))) } else { None };
-        Caller { node, expect, era, calm, heard, largest_lease, seen, answered, leapt }
+        let largest_fence = if self.one_in(3) { Fence(self.near(now).0) } else { Fence(0) };
+        Caller { node, expect, era, calm, heard, largest_lease, seen, answered, leapt, largest_fence }
     }
 
     fn overlap(&mut self) -> Overlap {

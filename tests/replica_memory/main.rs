@@ -5,6 +5,7 @@ mod copies;
 #[path = "../support/copy.rs"]
 mod copy;
 mod deleted;
+mod fences;
 mod leases;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]

@@ -37,6 +37,7 @@ pub(crate) fn caller(now: UtcMillis, era: &Era) -> Caller {
         seen: None,
         answered: None,
         leapt: None,
+        largest_fence: Fence(0),
     }
 }
 

@@ -66,9 +66,13 @@ impl Ear {
 
     fn learn(&self, reading: Reading, pulse: &Pulse) -> Learned {
         let mut learned = Learned::First;
-        self.shop.memory.send_modify(|memory| match memory {
-            Some(memory) => learned = memory.learn(reading, &pulse.era),
-            None => *memory = Some(Memory::first(reading, pulse.era.clone())),
+        self.shop.memory.send_modify(|memory| {
+            match memory {
+                Some(memory) => learned = memory.learn(reading, &pulse.era),
+                None => *memory = Some(Memory::first(reading, pulse.era.clone())),
+            }
+            let told = pulse.peers.iter().map(|peer| peer.beat.largest_fence);
+            memory.iter_mut().zip(told.max()).for_each(|(memory, fence)| memory.hear_fence(fence));
         });
         learned
     }

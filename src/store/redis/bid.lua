@@ -103,7 +103,7 @@ end
 
 -- Rule 14.
 local function grant(bid, cause)
-  record.fence = math.max(math.max(record.fence, record.floor) + 1, now, bid.heard)
+  record.fence = math.max(math.max(record.fence, record.floor, bid.largest_fence) + 1, now, bid.heard)
   record.phase = 'running'
   record.run = bid.run
   record.tick = bid.tick
@@ -123,11 +123,12 @@ local function grant(bid, cause)
   return answer('won', record.fence, record.tries, record.started)
 end
 
-local function bid_from_argv(instant)
+local function bid_from_argv(instant, largest_fence)
   local calm = number(ARGV[4]) --[[protection: calm, off: MAX]]
   return {
     node = ARGV[1], expect = number(ARGV[2]), era = ARGV[3], calm = calm, heard = number(ARGV[5]),
     largest = number(ARGV[6]), seen = optional(ARGV[7]), run = ARGV[8], tick = number(ARGV[9]),
     lease = number(ARGV[10]), overlap = ARGV[11], answered = optional(ARGV[12]), leapt = optional(ARGV[13]), instant = instant,
+    largest_fence = largest_fence,
   }
 end

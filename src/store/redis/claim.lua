@@ -1,8 +1,9 @@
 -- Invariant: a tick at or below the mark is never granted, and every tick that the mark passes has an entry.
 -- ARGV: 1-13 bid; 14 prev, 15 gap after, 16 gap count, 17 gap reason, 18 sched, 19 start deadline, 20 rerun policy,
--- 21 catch-up, 22 wall, 23 why the caller cannot run it, 24 newest tick up to gap after, 25 channel of hints, 26 job.
+-- 21 catch-up, 22 wall, 23 why the caller cannot run it, 24 newest tick up to gap after, 25 largest fence, 26 channel of hints,
+-- 27 job.
 local tick = number(ARGV[9])
-local bid = bid_from_argv(tick)
+local bid = bid_from_argv(tick, number(ARGV[25]))
 local prev, gap_after, gap_count, gap_reason = optional(ARGV[14]), optional(ARGV[15]), ARGV[16], ARGV[17]
 local sched, start_deadline, wall = ARGV[18], number(ARGV[19]), number(ARGV[22])
 local catch_up, unfit, gap_before = ARGV[21] == '1', ARGV[23], optional(ARGV[24])
@@ -141,7 +142,7 @@ local function raise_mark(by, how, why, idle)
   record.sched = sched
   part_at_leaps(nil)
   local is_worth_telling = true --[[protection: mark, off: false]]
-  hint = is_worth_telling and { channel = ARGV[25], job = ARGV[26], name = 'decided', by, how, why } or nil
+  hint = is_worth_telling and { channel = ARGV[26], job = ARGV[27], name = 'decided', by, how, why } or nil
 end
 
 local function consume(outcome, reason)

@@ -1,6 +1,6 @@
 -- Invariant: a manual run takes the same lock and never touches the mark.
--- ARGV: 1-13 bid; 14 asked, 15 order, 16 how late a rerun may start that goes first, or empty.
-local bid = bid_from_argv(number(ARGV[14]))
+-- ARGV: 1-13 bid; 14 asked, 15 order, 16 how late a rerun may start that goes first, or empty; 17 largest fence.
+local bid = bid_from_argv(number(ARGV[14]), number(ARGV[17]))
 bid.reruns_within = optional(ARGV[16])
 local order = ARGV[15]
 

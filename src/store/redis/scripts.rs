@@ -227,6 +227,7 @@ fn claim_args(claim: &Claim) -> Args {
         .instant(claim.wall)
         .optional(claim.unfit)
         .tick(claim.gap.and_then(|gap| gap.before))
+        .text(claim.caller.largest_fence)
 }
 
 fn manual_args(manual: &Manual) -> Args {
@@ -237,6 +238,7 @@ fn manual_args(manual: &Manual) -> Args {
         .instant(manual.asked)
         .optional(manual.order)
         .optional(manual.reruns_within.map(|within| within.as_millis().min(MAX)))
+        .text(manual.caller.largest_fence)
 }
 
 fn renew_args(renew: &Renew) -> Args {

@@ -59,7 +59,7 @@ function usual(key, arg)
   if free > 0 and (free > now or number(all_args[arg + 4]) < needed) then return end
 
   local node, heard = all_args[arg + 1], number(all_args[arg + 5])
-  local granted = text(math.max(math.max(number(fence), number(floor or '0')) + 1, now, heard))
+  local granted = text(math.max(math.max(number(fence), number(floor or '0'), number(all_args[arg + 25])) + 1, now, heard))
   local till = plus(number(all_args[arg + 4]) < longest and math.max(now, heard) or now, number(lease))
   local at, began, on, left = text(now), text(math.max(now, tick)), all_args[arg + 9], text(till - now)
   redis.call('HSET', state, 'fence', granted, 'mark', on, 'until', text(till), 'lease', lease, 'phase', 'running', 'run', run,
@@ -68,7 +68,7 @@ function usual(key, arg)
   local reply = { 'won', at, on, lease, on, node, '1', left, granted, '1', began }
   local is_worth_telling = true --[[protection: mark, off: false]]
   if is_worth_telling then
-    tell(all_args[arg + 25], all_args[arg + 26], 'decided', reply, node, 'running', '')
+    tell(all_args[arg + 26], all_args[arg + 27], 'decided', reply, node, 'running', '')
   end
   return reply
 end

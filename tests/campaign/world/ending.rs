@@ -37,7 +37,6 @@ impl World {
         }
         self.collect_at_last();
         troubles.extend(self.left_behind());
-        troubles.extend(self.ledger.contradictions().cloned());
         let mut replies = std::collections::BTreeMap::new();
         for (name, count) in self.proxies.iter().flat_map(|proxy| proxy.counts()) {
             *replies.entry(name).or_default() += count;
@@ -47,6 +46,7 @@ impl World {
             runs: testimony::read(&records(&self.path)),
             renewals: renewals::read(&self.path),
             entries: self.ledger.entries(),
+            contradictions: self.ledger.contradictions(),
             losses_ms: self.ledger.losses().to_vec(),
             held_up_ms: self.watchman.end(),
             troubles,
