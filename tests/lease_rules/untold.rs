@@ -137,3 +137,31 @@ fn no_tick_is_unknown_where_none_came_before_the_store_forgot() {
     assert_eq!(book.told(), [several(at(30.2), tick(180.0), GAP)]);
     assert_eq!(book.entries[0].count, Some(3));
 }
+
+#[test]
+fn on_a_record_made_by_a_clock_that_was_ahead_ticks_that_ran_are_told_of_once() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        book.pass(secs(3_600));
+        book.open(|open| (open.known, open.caller.seen) = (false, None));
+        // The clock is set right. The claim finds that the record waits for too long.
+        book.server = Book::new(memory).server;
+        book.claim(tick(0.0), |_| {});
+        book.pass(secs(60));
+        for second in [60.0, 120.0, 180.0] {
+            let claim = |claim: &mut Claim| {
+                claim.caller.seen = Some(at(second - 60.0));
+                claim.prev = Some(tick(second - 60.0)).filter(|_| second > 60.0);
+            };
+            assert!(is_won(&book.claim(tick(second), claim)));
+            let holding = sample::holding(book.record());
+            // Another comes too late.
+            let answer = book.claim(tick(second), claim);
+            assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");
+            book.finish(&holding, |_| {});
+            book.pass(secs(60));
+        }
+        let told: Vec<_> = book.entries.iter().map(|entry| (entry.tick, entry.outcome)).collect();
+        assert_eq!(told, [60.0, 120.0, 180.0].map(|second| (tick(second), Outcome::Succeeded)), "{memory:?}");
+    }
+}

@@ -137,6 +137,8 @@ local function raise_mark(by, how, why, idle)
   end
   keep_leaps(leaps)
   if leapt then add_leap(after, idle, '') end
+  -- In a leap that is open again the mark stays, and yet the record is not as it was made any more.
+  if tick <= record.mark then record.made = 0 end
   record.mark = math.max(record.mark, tick)
   record.sched = sched
   part_at_leaps(nil)
