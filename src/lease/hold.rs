@@ -240,8 +240,7 @@ fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis, leapt: Opt
     record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
     if holding.cause != Cause::Manual {
         // Also in a leap that is open again.
-        let tick = holding.tick.instant();
-        record.leaps.except(UtcMillis(tick.0 - 1), tick);
+        record.leaps.except_told(holding.tick.instant());
         count_as_told(record, holding);
     }
     // Who opened the record may know a newer schedule than the run was started by.

@@ -37,7 +37,7 @@ local function raise_mark()
   pass_unrecorded_to(decided_up_to, leapt)
   if holding.cause ~= 'manual' then
     -- Also in a leap that is open again.
-    except(holding.tick - 1, holding.tick)
+    except(holding.tick - 1, holding.tick, true)
     count_as_told(holding.tick)
   end
   -- Who opened the record may know a newer schedule than the run was started by.
