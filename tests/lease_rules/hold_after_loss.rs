@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Verdict};
-use solocron::lease::{Answer, Claim, Holding, Memory, Request};
+use solocron::lease::{Ahead, Answer, Claim, Holding, Memory, Request};
 
 use crate::book::{Book, MEMORIES, Told, at, held_for, is_held_by, is_won, one, secs, several, tick};
 use crate::sample::{self, LEASE, forgotten, node};
@@ -28,10 +28,11 @@ fn a_renewal_puts_back_what_an_emptied_store_forgot() {
         assert_eq!((record.mark, record.until, record.owner.clone()), (at(0.0), until, before.owner));
         assert!(record.is_running());
         // The next claim treats it as a record of another life: it raises the mark, and waits.
+        assert!(is_held_by(&book.claim(tick(5.0), wait), &node("a")));
+        assert_eq!(book.record().mark, at(5.2));
+        book.pass(secs(5));
         let answer = book.claim(tick(5.0), wait);
         assert!(matches!(answer, Answer::Consumed(_)), "{answer:?}");
-        assert_eq!(book.record().mark, at(5.2));
-        book.pass(secs(1));
         assert!(is_held_by(&book.claim(tick(6.0), wait), &node("a")));
     }
 }
@@ -262,9 +263,34 @@ fn told_after_a_rollback(prev: Option<f64>, tell: impl FnOnce(&mut Book, &Holdin
     book.told()
 }
 
+#[test]
+fn of_a_forgotten_tick_nothing_is_told_before_its_holder_could_tell() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        (book.record, book.entries) = (None, Vec::new());
+        let another = |claim: &mut Claim| claim.caller.seen = Some(at(-60.0));
+        let unknown = Answer::Consumed(Verdict::because(Outcome::Unknown, Reason::StoreReset));
+        assert_eq!(book.claim(tick(0.0), another), held_for(LEASE));
+        assert_eq!(book.claim(tick(0.0), another), held_for(secs(5)));
+        let silent = book.record.clone();
+        book.pass(secs(4));
+        book.finish(&holding, |_| {});
+        book.pass(secs(1));
+        assert!(matches!(book.claim(tick(0.0), another), Answer::Decided { .. }));
+        let ran = one(tick(0.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded));
+        assert_eq!(book.told(), [ran]);
+        // Where nobody told anything by then, nobody knows.
+        book.record = silent;
+        assert_eq!(book.claim(tick(0.0), another), unknown);
+    }
+}
+
 fn open_now(book: &mut Book) {
     let now = book.server.now;
-    book.open(|open| open.caller.heard = now);
+    // It knows that these ticks ran, and not that they have their entry.
+    let ahead = Some(Ahead { after: at(-60.0), to: at(60.0) });
+    book.open(|open| (open.caller.heard, open.ahead) = (now, ahead));
 }
 
 #[test]
@@ -287,6 +313,7 @@ fn a_tick_of_which_a_store_that_forgot_is_told_again_has_that_entry_alone() {
             let opened_first = told_after_a_rollback(prev, |book, holding| {
                 open_now(book);
                 tell(book, holding);
+                open_now(book);
             });
             assert_eq!(opened_first, told);
             let told_first = told_after_a_rollback(prev, |book, holding| {

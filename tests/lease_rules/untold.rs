@@ -14,6 +14,7 @@ fn ticks_that_only_a_later_claimant_had_seen_come_are_told_of() {
         let mut book = Book::new(memory);
         // A replica that was just started opens the record, and takes the tick for decided.
         book.open(|open| open.caller.seen = None);
+        book.pass(secs(5));
         assert_eq!(
             book.claim(tick(0.0), |claim| claim.caller.seen = Some(at(-60.0))),
             Answer::Consumed(LOST)
@@ -51,6 +52,7 @@ fn a_finish_put_back_on_a_new_record_tells_from_where_on_ticks_were_forgotten() 
         book.open(|open| open.caller.seen = None);
         book.finish(&holding, |_| {});
         assert_eq!(book.record().lost, Some(at(0.0)));
+        book.pass(secs(5));
         assert_eq!(book.claim(tick(60.0), |_| {}), Answer::Consumed(LOST));
     }
 }
