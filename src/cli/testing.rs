@@ -203,6 +203,7 @@ impl Bench {
             started,
             sched: self.sched(job),
             mark: UtcMillis(NOON + tick * 1_000),
+            prev: None,
         }
     }
 

@@ -264,10 +264,8 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
 
 /// Rule 9 for a tick that is not rerun: it was decided, and how; or it was forgotten, and this is its entry.
 fn at_or_below_mark(mut draft: Draft<'_>, claim: &Claim) -> Decision {
-    let answer = match passed::record_lost(&mut draft, claim) {
-        Some(verdict) => Answer::Consumed(verdict),
-        None => decided(draft.record_mut(), claim.tick),
-    };
+    let answer = passed::record_lost(&mut draft, claim);
+    let answer = answer.unwrap_or_else(|| decided(draft.record_mut(), claim.tick));
     draft.answer(answer)
 }
 

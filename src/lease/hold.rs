@@ -5,7 +5,8 @@ use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
 use super::draft::{Decision, Draft};
 use super::{
-    Abandon, Answer, Entry, Finish, Holding, LeaseInstant, Phase, Protection, Record, Renew, ScheduleHash,
+    Abandon, Answer, Entry, Finish, Holding, Leap, LeaseInstant, Passed, Phase, Protection, Record, Renew,
+    ScheduleHash,
 };
 
 /// What the record says of a lock that was granted once.
@@ -239,13 +240,27 @@ fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis, leapt: Opt
     record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
     if holding.cause != Cause::Manual {
         // Also in a leap that is open again.
-        let tick = holding.tick.instant();
-        record.leaps.except(UtcMillis(tick.0 - 1), tick);
+        record.leaps.except_told(holding.tick.instant());
+        count_as_told(record, holding);
     }
     // Who opened the record may know a newer schedule than the run was started by.
     if record.sched == ScheduleHash::default() {
         record.sched = holding.sched.clone();
     }
+}
+
+/// The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry. Those before it
+/// are. Where some of them may be open again, all stay as they are: an entry too many is better than none.
+fn count_as_told(record: &mut Record, holding: &Holding) {
+    let tick = holding.tick.instant();
+    let Some(after) = record.lost.filter(|lost| *lost < tick && tick <= record.mark) else { return };
+    let prev = holding.prev.map(Tick::instant).filter(|_| record.is_under(&holding.sched));
+    let to = prev.unwrap_or(UtcMillis(tick.0 - 1));
+    if record.leaps.iter().any(|leap| leap.after < to && after < leap.to) {
+        return;
+    }
+    record.leaps.add(Leap { after, to, passed: Passed::Lost });
+    record.lost = Some(tick).filter(|tick| *tick < record.mark || record.is_as_made());
 }
 
 /// The mark of the grant; a manual run decides no tick.

@@ -167,9 +167,23 @@ impl Leaps {
         }
     }
 
-    /// The ticks after one instant, up to another, were decided: they are no part of any leap.
+    /// The ticks after one instant, up to another, were decided: they are part of no leap. Those that were lost stay, until they
+    /// have their entry.
     pub(super) fn except(&mut self, after: UtcMillis, to: UtcMillis) {
+        self.except_of(after, to, |passed| passed != Passed::Lost);
+    }
+
+    /// The tick at this instant was decided, and has its entry: it is part of no leap.
+    pub(super) fn except_told(&mut self, instant: UtcMillis) {
+        self.except_of(UtcMillis(instant.0 - 1), instant, |_| true);
+    }
+
+    fn except_of(&mut self, after: UtcMillis, to: UtcMillis, is_one: impl Fn(Passed) -> bool) {
         for leap in std::mem::take(&mut self.0) {
+            if !is_one(leap.passed) {
+                self.add(leap);
+                continue;
+            }
             self.add(Leap { to: leap.to.min(after), ..leap });
             if leap.to > after {
                 self.add(Leap { after: leap.after.max(to), ..leap });

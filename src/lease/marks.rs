@@ -86,6 +86,10 @@ impl Record {
 
     /// Decides the tick; what the mark passed that nobody can vouch for is a leap.
     pub(super) fn decide(&mut self, tick: Tick, passed: Option<Leap>) {
+        if tick.instant() <= self.mark {
+            // In a leap that is open again the mark stays, and yet the record is not as it was made any more.
+            self.made = UtcMillis(0);
+        }
         self.leaps.decide(tick.instant());
         if let Some(leap) = passed {
             self.leaps.add(leap);

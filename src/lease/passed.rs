@@ -4,7 +4,7 @@
 use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
 use super::draft::Draft;
-use super::{Claim, Dropped, Entry, Leap, Leaps, Open, Passed, Record};
+use super::{Answer, Claim, Dropped, Entry, Leap, Leaps, Open, Passed, Protection, Record};
 
 /// A claim that found no record: its own tick may have been forgotten, if the mark now covers it.
 pub(super) fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
@@ -20,9 +20,10 @@ pub(super) fn learn_schedule(record: &mut Record, claim: &Claim) {
     record.recall_since(claim.caller.seen, &claim.sched, claim.gap.map(|gap| gap.after));
 }
 
-/// Records the claimed tick, if the mark was raised past it when the store forgot; `None` if it was decided.
-pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdict> {
-    let now = draft.server.now;
+/// Records the claimed tick, if the mark was raised past it when the store forgot; `None` if it was decided. It waits for those
+/// who may know that it ran, and have yet to tell.
+pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Answer> {
+    let (now, unsettled) = (draft.server.now, draft.unsettled());
     let record = draft.record_mut();
     let (instant, since) = (claim.tick.instant(), record.since);
     let within_schedule = |lost: UtcMillis| Some(lost.max(since)).filter(|lost| *lost < instant);
@@ -31,6 +32,13 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     let after = lost.into_iter().chain(in_leap).min().filter(|_| record.tick != Some(claim.tick))?;
     // It may lie within a lost leap.
     let after = record.leaps.lost_before(UtcMillis(after.0 + 1)).unwrap_or(after).max(since);
+    if let Some(frees_in) = unsettled {
+        return Some(if Protection::Early.is_on() && now < instant {
+            Answer::Early { wait: instant.since(now) }
+        } else {
+            Answer::Held { by: record.holder(), frees_in }
+        });
+    }
     record.leaps.tell_lost(after, instant);
     let after = Some(after).filter(|_| record.is_under(&claim.sched));
     if lost.is_some() {
@@ -41,7 +49,7 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdic
     let entry = Entry::without_run(claim.tick, Cause::Schedule, verdict, now);
     draft.entries.push(Entry { after, ..entry });
     part_at_leaps(draft, claim.prev);
-    Some(verdict)
+    Some(Answer::Consumed(verdict))
 }
 
 /// Records what was left undecided of the schedule before the record's, which held after `former`: nobody runs it any

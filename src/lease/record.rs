@@ -70,7 +70,8 @@ pub struct Record {
     pub fence: Fence,
     /// The newest decided instant: ticks at or below it start nothing any more, but those in a leap that is open again.
     pub mark: UtcMillis,
-    /// The mark that the record was made with, if by one who may not have known from where on ticks were forgotten.
+    /// The mark that the record was made with, if by one who may not have known from where on ticks were forgotten; 0 once a
+    /// tick was decided below it.
     pub made: UtcMillis,
     /// Ticks below the mark that it passed without deciding them one by one.
     pub leaps: Leaps,

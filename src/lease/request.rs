@@ -243,6 +243,8 @@ pub struct Holding {
     pub sched: ScheduleHash,
     /// The job's mark as the grant left it.
     pub mark: UtcMillis,
+    /// The tick right before, by that schedule, if there is one.
+    pub prev: Option<Tick>,
 }
 
 /// Hold the lock for another lease.

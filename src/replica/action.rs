@@ -149,6 +149,7 @@ impl Won {
             started: self.started,
             mark: self.mark,
             sched: ScheduleHash::of(&spec.schedule),
+            prev: spec.schedule.at_or_before(UtcMillis(self.tick.as_millis() - 1)),
         }
     }
 }

@@ -67,6 +67,7 @@ impl Note {
             started: holding.started,
             sched: holding.sched.0,
             mark: holding.mark,
+            prev: holding.prev,
             era: era.0.clone(),
             running,
             end,
@@ -121,6 +122,9 @@ struct Stored {
     started: UtcMillis,
     sched: String,
     mark: UtcMillis,
+    /// Earlier releases did not note it.
+    #[serde(default)]
+    prev: Option<Tick>,
     era: String,
     running: Option<Running>,
     end: Option<End>,
@@ -160,6 +164,7 @@ impl Stored {
             started: self.started,
             sched: ScheduleHash(self.sched),
             mark: self.mark,
+            prev: self.prev,
         };
         let era = Era(self.era);
         match self.end {
@@ -222,6 +227,7 @@ pub(super) mod tests {
             started: UtcMillis(1_700_000_000_001),
             sched: ScheduleHash("00ff".into()),
             mark: UtcMillis(1_700_000_000_000),
+            prev: Some(Tick::at_millis(1_699_999_940_000)),
         }
     }
 

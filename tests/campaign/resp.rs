@@ -67,8 +67,8 @@ pub(crate) fn request(value: &[u8]) -> Request {
     match each {
         Some("25") => Request::Open,
         Some("27") => Request::Claim,
-        Some("12") => Request::Renew,
-        Some("19") => Request::Finish,
+        Some("13") => Request::Renew,
+        Some("20") => Request::Finish,
         Some("5") => Request::Abandon,
         _ => Request::Other,
     }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn requests_and_answers_have_their_names() {
         let keys = ["solocron:{test/a}:state", "l", "r"];
-        let renewal = [&["EVALSHA", "00", "3"][..], &keys, &["12"], &["x"; 12]].concat();
+        let renewal = [&["EVALSHA", "00", "3"][..], &keys, &["13"], &["x"; 13]].concat();
         assert_eq!(request(&array(&renewal)), Request::Renew);
         let claims = [&["EVALSHA", "00", "6"][..], &keys, &keys, &["27"], &["x"; 54]].concat();
         assert_eq!(request(&array(&claims)), Request::Claim);

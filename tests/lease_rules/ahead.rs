@@ -347,6 +347,9 @@ fn what_ran_below_a_mark_that_lies_ahead_does_not_run_again_where_the_store_forg
             };
             // Ahead of its instant nothing is decided, but the store notices what it has forgotten.
             let first = if is_claimed_again { 60.0 } else { 120.0 };
+            book.claim(tick(first), knows);
+            // By then those who know could tell.
+            book.pass(secs(5));
             let answer = book.claim(tick(first), knows);
             assert_eq!(answer == Answer::Consumed(lost), is_claimed_again, "{answer:?}");
             set_clock(&mut book, 121.0);

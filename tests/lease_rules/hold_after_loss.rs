@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Verdict};
-use solocron::lease::{Answer, Claim, Holding, Memory, Request};
+use solocron::lease::{Ahead, Answer, Claim, Holding, Memory, Request};
 
-use crate::book::{Book, MEMORIES, at, held_for, is_held_by, is_won, one, secs, tick};
+use crate::book::{Book, MEMORIES, Told, at, held_for, is_held_by, is_won, one, secs, several, tick};
 use crate::sample::{self, LEASE, forgotten, node};
 
 fn wait(claim: &mut Claim) {
@@ -28,10 +28,11 @@ fn a_renewal_puts_back_what_an_emptied_store_forgot() {
         assert_eq!((record.mark, record.until, record.owner.clone()), (at(0.0), until, before.owner));
         assert!(record.is_running());
         // The next claim treats it as a record of another life: it raises the mark, and waits.
+        assert!(is_held_by(&book.claim(tick(5.0), wait), &node("a")));
+        assert_eq!(book.record().mark, at(5.2));
+        book.pass(secs(5));
         let answer = book.claim(tick(5.0), wait);
         assert!(matches!(answer, Answer::Consumed(_)), "{answer:?}");
-        assert_eq!(book.record().mark, at(5.2));
-        book.pass(secs(1));
         assert!(is_held_by(&book.claim(tick(6.0), wait), &node("a")));
     }
 }
@@ -242,5 +243,85 @@ fn an_end_that_a_store_forgot_is_not_rerun_as_the_rerun_may_be_forgotten_too() {
         book.pass(LEASE);
         let answer = book.claim(tick(0.0), |claim| claim.on_interrupt = OnInterrupt::Rerun);
         assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");
+    }
+}
+
+/// What is told of the ticks up to second 120, where the store goes on from a copy that knows those up to -60, and `tell` it
+/// again of the run of second 60, which came after `prev`.
+fn told_after_a_rollback(prev: Option<f64>, tell: impl FnOnce(&mut Book, &Holding)) -> Vec<Told> {
+    let mut book = Book::ready(Memory::Forgetful);
+    let copy = book.record.clone();
+    book.pass(secs(60));
+    let holding = Holding { prev: prev.map(tick), ..book.win(tick(60.0)) };
+    (book.record, book.entries) = (copy, Vec::new());
+    book.new_era();
+    book.pass(secs(2));
+    tell(&mut book, &holding);
+    book.pass(secs(58));
+    let answer = book.claim(tick(120.0), |claim| claim.prev = Some(tick(60.0)));
+    assert!(is_won(&answer), "{answer:?}");
+    book.told()
+}
+
+#[test]
+fn of_a_forgotten_tick_nothing_is_told_before_its_holder_could_tell() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        (book.record, book.entries) = (None, Vec::new());
+        let another = |claim: &mut Claim| claim.caller.seen = Some(at(-60.0));
+        let unknown = Answer::Consumed(Verdict::because(Outcome::Unknown, Reason::StoreReset));
+        assert_eq!(book.claim(tick(0.0), another), held_for(LEASE));
+        assert_eq!(book.claim(tick(0.0), another), held_for(secs(5)));
+        let silent = book.record.clone();
+        book.pass(secs(4));
+        book.finish(&holding, |_| {});
+        book.pass(secs(1));
+        assert!(matches!(book.claim(tick(0.0), another), Answer::Decided { .. }));
+        let ran = one(tick(0.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded));
+        assert_eq!(book.told(), [ran]);
+        // Where nobody told anything by then, nobody knows.
+        book.record = silent;
+        assert_eq!(book.claim(tick(0.0), another), unknown);
+    }
+}
+
+fn open_now(book: &mut Book) {
+    let now = book.server.now;
+    // It knows that these ticks ran, and not that they have their entry.
+    let ahead = Some(Ahead { after: at(-60.0), to: at(60.0) });
+    book.open(|open| (open.caller.heard, open.ahead) = (now, ahead));
+}
+
+#[test]
+fn a_tick_of_which_a_store_that_forgot_is_told_again_has_that_entry_alone() {
+    let ran = one(tick(60.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded));
+    let forgotten = |to| several(at(-60.0), tick(to), Verdict::because(Outcome::Unknown, Reason::StoreReset));
+    let finish =
+        |book: &mut Book, holding: &Holding| assert_eq!(book.finish(holding, |_| {}), Answer::Finished);
+    let renew = |book: &mut Book, holding: &Holding| {
+        assert_eq!(book.renew(holding), Answer::Renewed { stop: None });
+        finish(book, holding);
+    };
+    let tells: [&dyn Fn(&mut Book, &Holding); 2] = [&finish, &renew];
+    for tell in tells {
+        for (prev, told) in [
+            (Some(-60.0), vec![ran]),
+            (Some(0.0), vec![ran, forgotten(0.0)]),
+            (None, vec![ran, forgotten(59.999)]),
+        ] {
+            let opened_first = told_after_a_rollback(prev, |book, holding| {
+                open_now(book);
+                tell(book, holding);
+                open_now(book);
+            });
+            assert_eq!(opened_first, told);
+            let told_first = told_after_a_rollback(prev, |book, holding| {
+                tell(book, holding);
+                open_now(book);
+                book.pass(LEASE);
+            });
+            assert_eq!(told_first, told);
+        }
     }
 }

@@ -47,6 +47,7 @@ fn rule_4_nothing_is_said_not_to_have_run_before_those_who_know_could_tell() {
     assert_eq!(answer, Answer::Held { by, frees_in: SETTLING });
     assert_eq!(book.entries.len(), 2);
     book.open(|open| open.caller.heard = at(11.0));
+    book.pass(SETTLING);
     let unknown = book.claim(tick(10.0), away_since(4.0));
     assert_eq!(unknown, Answer::Consumed(LOST));
     assert_eq!(book.entries.last().map(Entry::verdict), Some(LOST));

@@ -14,6 +14,7 @@ fn ticks_that_only_a_later_claimant_had_seen_come_are_told_of() {
         let mut book = Book::new(memory);
         // A replica that was just started opens the record, and takes the tick for decided.
         book.open(|open| open.caller.seen = None);
+        book.pass(secs(5));
         assert_eq!(
             book.claim(tick(0.0), |claim| claim.caller.seen = Some(at(-60.0))),
             Answer::Consumed(LOST)
@@ -51,6 +52,7 @@ fn a_finish_put_back_on_a_new_record_tells_from_where_on_ticks_were_forgotten() 
         book.open(|open| open.caller.seen = None);
         book.finish(&holding, |_| {});
         assert_eq!(book.record().lost, Some(at(0.0)));
+        book.pass(secs(5));
         assert_eq!(book.claim(tick(60.0), |_| {}), Answer::Consumed(LOST));
     }
 }
@@ -136,4 +138,32 @@ fn no_tick_is_unknown_where_none_came_before_the_store_forgot() {
     let book = nobody_claims_after_a_loss(30.0, Some(gap));
     assert_eq!(book.told(), [several(at(30.2), tick(180.0), GAP)]);
     assert_eq!(book.entries[0].count, Some(3));
+}
+
+#[test]
+fn on_a_record_made_by_a_clock_that_was_ahead_ticks_that_ran_are_told_of_once() {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        book.pass(secs(3_600));
+        book.open(|open| (open.known, open.caller.seen) = (false, None));
+        // The clock is set right. The claim finds that the record waits for too long.
+        book.server = Book::new(memory).server;
+        book.claim(tick(0.0), |_| {});
+        book.pass(secs(60));
+        for second in [60.0, 120.0, 180.0] {
+            let claim = |claim: &mut Claim| {
+                claim.caller.seen = Some(at(second - 60.0));
+                claim.prev = Some(tick(second - 60.0)).filter(|_| second > 60.0);
+            };
+            assert!(is_won(&book.claim(tick(second), claim)));
+            let holding = sample::holding(book.record());
+            // Another comes too late.
+            let answer = book.claim(tick(second), claim);
+            assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");
+            book.finish(&holding, |_| {});
+            book.pass(secs(60));
+        }
+        let told: Vec<_> = book.entries.iter().map(|entry| (entry.tick, entry.outcome)).collect();
+        assert_eq!(told, [60.0, 120.0, 180.0].map(|second| (tick(second), Outcome::Succeeded)), "{memory:?}");
+    }
 }

@@ -250,6 +250,7 @@ impl World {
             started,
             sched: sched(),
             mark: reply.mark.unwrap_or(tick.instant()),
+            prev: None,
         };
         let replica = &mut self.replicas[who];
         replica.bid = None;

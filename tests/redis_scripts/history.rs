@@ -284,6 +284,7 @@ impl History {
         let started = record.and_then(|record| record.started).unwrap_or(now);
         let cause = record.and_then(|record| record.cause).unwrap_or(Cause::Schedule);
         let other_fence = Fence(self.near(UtcMillis(fence.0)).0);
+        let prev = Tick(self.near(now));
         Holding {
             run: self.run(record),
             fence: if self.one_in(3) { other_fence } else { fence },
@@ -295,6 +296,7 @@ impl History {
             started,
             sched: self.sched(record),
             mark: self.near(record.map_or(now, |record| record.mark)),
+            prev: self.maybe(prev),
         }
     }
 

@@ -96,6 +96,7 @@ pub(crate) fn holding(record: &Record) -> Holding {
         started: record.started.expect("a start"),
         sched: record.sched.clone(),
         mark: record.mark,
+        prev: None,
     }
 }
 
@@ -112,6 +113,7 @@ pub(crate) fn forgotten(tick: Tick, fence: i64) -> Holding {
         started: tick.instant(),
         sched: sched(),
         mark: tick.instant(),
+        prev: None,
     }
 }
 

@@ -181,6 +181,7 @@ impl Stay {
             started,
             sched: self.sched(),
             mark: reply.mark.unwrap_or_default(),
+            prev: None,
         };
         let deadline = Deadline::granted(self.pace, sent);
         if deadline.is_over(self.shop.clock.boot()) {

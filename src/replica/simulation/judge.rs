@@ -22,6 +22,7 @@ impl World {
         for job in 0..self.scenario.count() {
             self.has_run_again(job)?;
             self.is_told(job)?;
+            self.is_known_to_have_run(job)?;
             self.is_foretold(job)?;
             self.runs_again(job)?;
         }
@@ -129,6 +130,25 @@ impl World {
             _ => Broken::ToldTwice,
         };
         Err(Violation::of(broken, format!("j{job}, tick {tick}: {told:#?}")))
+    }
+
+    /// Of no tick the same record tells how its run ended, and that nobody knows whether it ran. One record may, where another
+    /// that was deleted or is lost has told the other.
+    fn is_known_to_have_run(&self, job: usize) -> Result<(), Violation> {
+        let forgotten = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+        for life in self.server.lives(job) {
+            for unknown in life.iter().filter(|entry| entry.verdict() == forgotten) {
+                let is_same = |entry: &&Entry| {
+                    let is_first = !matches!(entry.cause, Cause::Rerun | Cause::Manual);
+                    entry.run.is_some() && is_first && covers(unknown, entry.tick)
+                };
+                if let Some(ran) = life.iter().find(is_same) {
+                    let how = format!("j{job}, tick {}: {ran:#?} and {unknown:#?}", ran.tick);
+                    return Err(Violation::of(Broken::ToldTwice, how));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Who skips a tick for overlap has proof that a run was alive at its instant. While clocks are wrong, nobody can

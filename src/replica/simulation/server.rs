@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::job::{NodeName, Tick, UtcMillis};
-use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Record, Server as Moments, decide};
+use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Passed, Record, Server as Moments, decide};
 use crate::store::{Beat, Marked, Marker, Peer, Pulse};
 
 use super::clock::{Moment, Reads};
@@ -23,6 +23,8 @@ pub(super) struct Shelf {
     pub(super) records: Vec<Option<Record>>,
     /// The entries of each job.
     histories: Vec<Rc<Vec<Entry>>>,
+    /// Those since its record was made.
+    of_records: Vec<Rc<Vec<Entry>>>,
     nodes: BTreeMap<NodeName, Peer>,
     known: BTreeSet<usize>,
     marker: Option<Marker>,
@@ -31,12 +33,15 @@ pub(super) struct Shelf {
 impl Shelf {
     /// One on which nothing is.
     fn of(jobs: usize) -> Self {
-        Self { records: vec![None; jobs], histories: vec![Rc::default(); jobs], ..Self::default() }
+        let none = vec![Rc::default(); jobs];
+        Self { records: vec![None; jobs], histories: none.clone(), of_records: none, ..Self::default() }
     }
 
     /// The same without some of its keys.
     pub(super) fn without(mut self, record: Option<usize>, fault: Fault) -> Self {
-        record.into_iter().for_each(|job| self.records[job] = None);
+        if let Some(job) = record {
+            (self.records[job], self.of_records[job]) = (None, Rc::default());
+        }
         if matches!(fault, Fault::KnownLost | Fault::RecordAndKnownLost) {
             self.known.clear();
         }
@@ -76,6 +81,8 @@ pub(super) struct Server {
     markers: u32,
     /// Every entry ever written of each job, whether or not the store still has it.
     pub(super) told: Vec<Vec<Entry>>,
+    /// The entries since a job's record was made, as they were whenever the store forgot.
+    of_former_records: Vec<Vec<Rc<Vec<Entry>>>>,
     /// From when to when, by its clock, it heard from the holders of each job's lock: also of those that never heard of
     /// their grant, and asked again.
     pub(super) signs: Vec<Vec<(UtcMillis, UtcMillis)>>,
@@ -102,6 +109,7 @@ impl Server {
             life: 0,
             markers: 0,
             told: vec![Vec::new(); jobs],
+            of_former_records: vec![Vec::new(); jobs],
             signs: vec![Vec::new(); jobs],
             granted: vec![BTreeSet::new(); jobs],
             foretold: vec![BTreeSet::new(); jobs],
@@ -158,6 +166,7 @@ impl Server {
                 self.first_marks[*job] = self.first_marks[*job].or(decision.reply.mark);
                 decision.append_to(&mut self.told[*job]);
                 decision.append_to(Rc::make_mut(&mut self.shelf.histories[*job]));
+                decision.append_to(Rc::make_mut(&mut self.shelf.of_records[*job]));
                 self.shelf.records[*job] = decision.record;
                 Told::Reply(decision.reply)
             }
@@ -217,12 +226,20 @@ impl Server {
     /// The same life goes on with what is on this shelf. What was told of ticks that have not come by now may be forgotten.
     pub(super) fn replace(&mut self, shelf: Shelf, now: UtcMillis) {
         for (job, record) in shelf.records.iter().enumerate() {
-            self.has_forgotten[job] |= *record != self.shelf.records[job];
+            if *record != self.shelf.records[job] {
+                self.has_forgotten[job] = true;
+                self.of_former_records[job].push(Rc::clone(&self.shelf.of_records[job]));
+            }
             let is_kept = |entry: &Entry| entry.run.is_some() || shelf.histories[job].contains(entry);
             self.told[job].retain(|entry| entry.tick.instant() <= now || is_kept(entry));
         }
         self.shelf = shelf;
         self.copies.clear();
+    }
+
+    /// The entries of one life of the job's record after the other: no record has forgotten any of its own.
+    pub(super) fn lives(&self, job: usize) -> impl Iterator<Item = &Vec<Entry>> {
+        self.of_former_records[job].iter().chain([&self.shelf.of_records[job]]).map(Rc::as_ref)
     }
 
     /// A shelf on which nothing is.
@@ -232,8 +249,10 @@ impl Server {
 
     /// Whether ticks are still to be told of as forgotten.
     pub(super) fn owes_entries(&self, job: usize) -> bool {
-        self.shelf.records[job]
-            .as_ref()
-            .is_none_or(|record| record.lost.is_some_and(|lost| lost < record.mark))
+        let owes = |record: &Record| {
+            record.lost.is_some_and(|lost| lost < record.mark)
+                || record.leaps.iter().any(|leap| leap.passed == Passed::Lost)
+        };
+        self.shelf.records[job].as_ref().is_none_or(owes)
     }
 }

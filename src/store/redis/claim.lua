@@ -44,6 +44,15 @@ if rerun and (paused or not is_under(sched) or rerun_time_left(start_deadline) <
   changed = true
   return decided(tick)
 end
+-- It, or a tick before it, may have run, and whoever knows has yet to tell.
+local function unsettled()
+  local left = (record.settled or 0) - now
+  if left <= 0 or left > SETTLING then return nil end
+  if is_ahead then return answer('early', tick - now) end
+  local node, run, since = holder_or_nothing()
+  return answer('held', node, run, since, left)
+end
+
 local is_decided = tick <= record.mark and not open_leap(tick) --[[protection: mark, off: false]]
 if is_decided and not rerun then
   local function within_schedule(lost)
@@ -56,6 +65,8 @@ if is_decided and not rerun then
   -- The mark was raised past the tick when the store forgot, and this is its entry.
   -- It may lie within a lost leap.
   after = math.max(lost_before(after + 1) or after, record.since)
+  local waits = unsettled()
+  if waits then return waits end
   tell_lost(after, tick)
   -- Of a record that was never granted it stays known up to where ticks were told of.
   if lost then record.lost = (tick < record.mark or is_as_made()) and tick or nil end
@@ -138,6 +149,8 @@ local function raise_mark(by, how, why, idle)
   end
   keep_leaps(leaps)
   if leapt then add_leap(after, idle, '') end
+  -- In a leap that is open again the mark stays, and yet the record is not as it was made any more.
+  if tick <= record.mark then record.made = 0 end
   record.mark = math.max(record.mark, tick)
   record.sched = sched
   part_at_leaps(nil)
@@ -146,12 +159,8 @@ local function raise_mark(by, how, why, idle)
 end
 
 local function consume(outcome, reason)
-  -- It, or a tick before it, may have run, and whoever knows has yet to tell.
-  local left = (record.settled or 0) - now
-  if left > 0 and left <= SETTLING then
-    local node, run, since = holder_or_nothing()
-    return answer('held', node, run, since, left)
-  end
+  local waits = unsettled()
+  if waits then return waits end
   raise_mark('', outcome, reason, not (outcome == 'skipped' and reason == 'overlap') and tick or prev)
   -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
   if record.run == '' then record.lost = record.mark end

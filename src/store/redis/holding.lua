@@ -4,10 +4,11 @@ local holding
 -- What was decided when the lock was granted, a manual run decides no tick; and the instant from which the clock leapt ahead.
 local decided_up_to, leapt
 
-local function take_holding(since)
+local function take_holding(since, prev)
   holding = {
     run = ARGV[1], fence = number(ARGV[2]), tick = number(ARGV[3]), lease = number(ARGV[4]), node = ARGV[5],
     cause = ARGV[6], tries = number(ARGV[7]), started = number(ARGV[8]), sched = ARGV[9],
+    prev = optional(prev),
   }
   decided_up_to, leapt = number(ARGV[10]), optional(since)
   if holding.cause ~= 'manual' then decided_up_to = math.max(decided_up_to, holding.tick) end
@@ -20,10 +21,25 @@ local function standing()
   return 'over'
 end
 
+-- The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry. Those before it are, up
+-- to `before`. Where some of them may be open again, all stay as they are: an entry too many is better than none.
+local function count_as_told(tick)
+  if not record.lost or record.lost >= tick or tick > record.mark then return end
+  local before = is_under(holding.sched) and holding.prev or tick - 1
+  for _, leap in ipairs(leaps_of()) do
+    if leap.after < before and record.lost < leap.to then return end
+  end
+  add_leap(record.lost, before, LOST)
+  record.lost = (tick < record.mark or is_as_made()) and tick or nil
+end
+
 local function raise_mark()
   pass_unrecorded_to(decided_up_to, leapt)
-  -- Also in a leap that is open again.
-  if holding.cause ~= 'manual' then except(holding.tick - 1, holding.tick) end
+  if holding.cause ~= 'manual' then
+    -- Also in a leap that is open again.
+    except(holding.tick - 1, holding.tick, true)
+    count_as_told(holding.tick)
+  end
   -- Who opened the record may know a newer schedule than the run was started by.
   if record.sched == '' then record.sched = holding.sched end
 end

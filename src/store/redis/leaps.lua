@@ -46,13 +46,18 @@ local function add_leap(after, to, passed)
   keep_leaps(leaps)
 end
 
--- The ticks after one instant, up to another, were decided: they are no part of any leap.
-local function except(after, to)
+-- The ticks after one instant, up to another, were decided: they are part of no leap. Those that were lost stay, unless they are
+-- told of and have their entry.
+local function except(after, to, are_told)
   local leaps = leaps_of()
   record.leaps = ''
   for _, leap in ipairs(leaps) do
-    add_leap(leap.after, math.min(leap.to, after), leap.passed)
-    if leap.to > after then add_leap(math.max(leap.after, to), leap.to, leap.passed) end
+    if leap.passed == LOST and not are_told then
+      add_leap(leap.after, leap.to, leap.passed)
+    else
+      add_leap(leap.after, math.min(leap.to, after), leap.passed)
+      if leap.to > after then add_leap(math.max(leap.after, to), leap.to, leap.passed) end
+    end
   end
 end
 

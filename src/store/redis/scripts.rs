@@ -242,7 +242,10 @@ fn manual_args(manual: &Manual) -> Args {
 }
 
 fn renew_args(renew: &Renew) -> Args {
-    Args::holding(&renew.holding).instant(renew.expect).optional(renew.leapt.map(|at| at.0))
+    Args::holding(&renew.holding)
+        .instant(renew.expect)
+        .optional(renew.leapt.map(|at| at.0))
+        .tick(renew.holding.prev)
 }
 
 fn finish_args(finish: &Finish) -> Args {
@@ -256,6 +259,7 @@ fn finish_args(finish: &Finish) -> Args {
         .instant(finish.ended)
         .text(&finish.era.0)
         .optional(finish.leapt.map(|at| at.0))
+        .tick(finish.holding.prev)
 }
 
 fn overlap(policy: Overlap) -> &'static str {
