@@ -76,6 +76,9 @@ pub(super) struct Server {
     markers: u32,
     /// Every entry ever written of each job, whether or not the store still has it.
     pub(super) told: Vec<Vec<Entry>>,
+    /// What was told of ticks that had not come yet, by a clock that was ahead, when the store forgot it. Those who were told
+    /// know these ticks as decided, and nobody tells of them again, unless they are opened again.
+    pub(super) forgotten: Vec<Vec<Entry>>,
     /// From when to when, by its clock, it heard from the holders of each job's lock: also of those that never heard of
     /// their grant, and asked again.
     pub(super) signs: Vec<Vec<(UtcMillis, UtcMillis)>>,
@@ -102,6 +105,7 @@ impl Server {
             life: 0,
             markers: 0,
             told: vec![Vec::new(); jobs],
+            forgotten: vec![Vec::new(); jobs],
             signs: vec![Vec::new(); jobs],
             granted: vec![BTreeSet::new(); jobs],
             foretold: vec![BTreeSet::new(); jobs],
@@ -157,6 +161,7 @@ impl Server {
                 }
                 self.first_marks[*job] = self.first_marks[*job].or(decision.reply.mark);
                 decision.append_to(&mut self.told[*job]);
+                self.forgotten[*job].retain(|entry| !decision.retracts(entry));
                 decision.append_to(Rc::make_mut(&mut self.shelf.histories[*job]));
                 self.shelf.records[*job] = decision.record;
                 Told::Reply(decision.reply)
@@ -214,12 +219,14 @@ impl Server {
         self.replace(shelf, now);
     }
 
-    /// The same life goes on with what is on this shelf. What was told of ticks that have not come by now may be forgotten.
+    /// The same life goes on with what is on this shelf. Of what was told of ticks that have not come by now, that which the
+    /// shelf lacks is forgotten: no entry is left that tells of them too early.
     pub(super) fn replace(&mut self, shelf: Shelf, now: UtcMillis) {
         for (job, record) in shelf.records.iter().enumerate() {
             self.has_forgotten[job] |= *record != self.shelf.records[job];
             let is_kept = |entry: &Entry| entry.run.is_some() || shelf.histories[job].contains(entry);
-            self.told[job].retain(|entry| entry.tick.instant() <= now || is_kept(entry));
+            let is_lost = |entry: &mut Entry| entry.tick.instant() > now && !is_kept(entry);
+            self.forgotten[job].extend(self.told[job].extract_if(.., is_lost));
         }
         self.shelf = shelf;
         self.copies.clear();
