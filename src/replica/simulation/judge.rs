@@ -154,6 +154,13 @@ impl World {
         Err(Violation::of(Broken::Unjust, format!("j{job}, tick {tick}, skipped for a run that was over")))
     }
 
+    /// A run was alive until now: its last sign of life, which the store may hear of only with its end. Whoever skips a tick goes by
+    /// the store's clock, which may be ahead: true time does not tell that the run covered the instant.
+    pub(super) fn note_end(&mut self, run: usize) {
+        let (now, run) = (self.store_reads().wall, &self.witness.runs[run]);
+        self.server.note_alive(run.job, run.holding.started, now);
+    }
+
     /// Whether no fault was within the start deadline and one lease of the tick.
     fn is_calm_around(&self, job: usize, tick: Tick) -> bool {
         let spec = &self.scenario.jobs[0][job];

@@ -79,8 +79,8 @@ pub(super) struct Server {
     /// What was told of ticks that had not come yet, by a clock that was ahead, when the store forgot it. Those who were told
     /// know these ticks as decided, and nobody tells of them again, unless they are opened again.
     pub(super) forgotten: Vec<Vec<Entry>>,
-    /// From when to when, by its clock, it heard from the holders of each job's lock: also of those that never heard of
-    /// their grant, and asked again.
+    /// From when to when, by its clock, it heard from the holders of each job's lock, or their runs lived: also of those that
+    /// never heard of their grant, and asked again.
     pub(super) signs: Vec<Vec<(UtcMillis, UtcMillis)>>,
     /// Every tick ever granted of each job, started or not.
     pub(super) granted: Vec<BTreeSet<Tick>>,
@@ -148,11 +148,7 @@ impl Server {
                 if let (Answer::Won { .. } | Answer::Renewed { .. }, Some(record)) =
                     (&decision.reply.answer, &decision.record)
                 {
-                    let began = record.started.unwrap_or(reads.wall);
-                    match self.signs[*job].last_mut().filter(|(earlier, _)| *earlier == began) {
-                        Some((_, last)) => *last = reads.wall.max(*last),
-                        None => self.signs[*job].push((began, reads.wall)),
-                    }
+                    self.note_alive(*job, record.started.unwrap_or(reads.wall), reads.wall);
                 }
                 if self.memory == Memory::Forgetful {
                     let mark = self.shelf.records[*job].as_ref().map(|record| record.mark);
@@ -166,6 +162,14 @@ impl Server {
                 self.shelf.records[*job] = decision.record;
                 Told::Reply(decision.reply)
             }
+        }
+    }
+
+    /// The run of a job that began then, by the store's clock, is alive now.
+    pub(super) fn note_alive(&mut self, job: usize, began: UtcMillis, now: UtcMillis) {
+        match self.signs[job].last_mut().filter(|(earlier, _)| *earlier == began) {
+            Some((_, last)) => *last = now.max(*last),
+            None => self.signs[job].push((began, now)),
         }
     }
 
