@@ -287,6 +287,7 @@ impl World {
         process.is_over = true;
         let (whose, verdict, id) = ((process.seat, process.life), process.verdict, process.holding.run);
         let job = process.job;
+        self.note_end(run);
         self.note(|| format!("run {id} is over: {verdict}"));
         self.witness.ended(run, self.now)?;
         let life = self.seats[whose.0].life;

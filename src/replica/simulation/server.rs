@@ -83,8 +83,11 @@ pub(super) struct Server {
     pub(super) told: Vec<Vec<Entry>>,
     /// The entries since a job's record was made, as they were whenever the store forgot.
     of_former_records: Vec<Vec<Rc<Vec<Entry>>>>,
-    /// From when to when, by its clock, it heard from the holders of each job's lock: also of those that never heard of
-    /// their grant, and asked again.
+    /// What was told of ticks that had not come yet, by a clock that was ahead, when the store forgot it. Those who were told
+    /// know these ticks as decided, and nobody tells of them again, unless they are opened again.
+    pub(super) forgotten: Vec<Vec<Entry>>,
+    /// From when to when, by its clock, it heard from the holders of each job's lock, or their runs lived: also of those that
+    /// never heard of their grant, and asked again.
     pub(super) signs: Vec<Vec<(UtcMillis, UtcMillis)>>,
     /// Every tick ever granted of each job, started or not.
     pub(super) granted: Vec<BTreeSet<Tick>>,
@@ -110,6 +113,7 @@ impl Server {
             markers: 0,
             told: vec![Vec::new(); jobs],
             of_former_records: vec![Vec::new(); jobs],
+            forgotten: vec![Vec::new(); jobs],
             signs: vec![Vec::new(); jobs],
             granted: vec![BTreeSet::new(); jobs],
             foretold: vec![BTreeSet::new(); jobs],
@@ -152,11 +156,7 @@ impl Server {
                 if let (Answer::Won { .. } | Answer::Renewed { .. }, Some(record)) =
                     (&decision.reply.answer, &decision.record)
                 {
-                    let began = record.started.unwrap_or(reads.wall);
-                    match self.signs[*job].last_mut().filter(|(earlier, _)| *earlier == began) {
-                        Some((_, last)) => *last = reads.wall.max(*last),
-                        None => self.signs[*job].push((began, reads.wall)),
-                    }
+                    self.note_alive(*job, record.started.unwrap_or(reads.wall), reads.wall);
                 }
                 if self.memory == Memory::Forgetful {
                     let mark = self.shelf.records[*job].as_ref().map(|record| record.mark);
@@ -165,11 +165,20 @@ impl Server {
                 }
                 self.first_marks[*job] = self.first_marks[*job].or(decision.reply.mark);
                 decision.append_to(&mut self.told[*job]);
+                self.forgotten[*job].retain(|entry| !decision.retracts(entry));
                 decision.append_to(Rc::make_mut(&mut self.shelf.histories[*job]));
                 decision.append_to(Rc::make_mut(&mut self.shelf.of_records[*job]));
                 self.shelf.records[*job] = decision.record;
                 Told::Reply(decision.reply)
             }
+        }
+    }
+
+    /// The run of a job that began then, by the store's clock, is alive now.
+    pub(super) fn note_alive(&mut self, job: usize, began: UtcMillis, now: UtcMillis) {
+        match self.signs[job].last_mut().filter(|(earlier, _)| *earlier == began) {
+            Some((_, last)) => *last = now.max(*last),
+            None => self.signs[job].push((began, now)),
         }
     }
 
@@ -223,7 +232,8 @@ impl Server {
         self.replace(shelf, now);
     }
 
-    /// The same life goes on with what is on this shelf. What was told of ticks that have not come by now may be forgotten.
+    /// The same life goes on with what is on this shelf. Of what was told of ticks that have not come by now, that which the
+    /// shelf lacks is forgotten: no entry is left that tells of them too early.
     pub(super) fn replace(&mut self, shelf: Shelf, now: UtcMillis) {
         for (job, record) in shelf.records.iter().enumerate() {
             if *record != self.shelf.records[job] {
@@ -231,7 +241,8 @@ impl Server {
                 self.of_former_records[job].push(Rc::clone(&self.shelf.of_records[job]));
             }
             let is_kept = |entry: &Entry| entry.run.is_some() || shelf.histories[job].contains(entry);
-            self.told[job].retain(|entry| entry.tick.instant() <= now || is_kept(entry));
+            let is_lost = |entry: &mut Entry| entry.tick.instant() > now && !is_kept(entry);
+            self.forgotten[job].extend(self.told[job].extract_if(.., is_lost));
         }
         self.shelf = shelf;
         self.copies.clear();
