@@ -20,7 +20,7 @@ schedule = "* * * * * *"
 shell = '''
 if [ ! -e started ]; then
   : > started
-  (setsid sh -c 'until [ "${parent%-end}" = lease-guard ]; do read -r _ _ _ id _ < /proc/$$/stat; read -r parent < /proc/$id/comm; done; echo $$ > new; mv new orphan' &)
+  (setsid sh -c 'until [ "${parent#lease-guard}" != "$parent" ]; do read -r _ _ _ id _ < /proc/$$/stat; read -r parent < /proc/$id/comm; done; echo $$ > new; mv new orphan' &)
 elif [ -e orphan ]; then
   [ -e "/proc/$(cat orphan)" ] && echo "the orphan is there" || echo "the orphan is reaped"
 fi

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt as _};
+use futures_util::future::{BoxFuture, FutureExt as _, join_all};
 use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use tracing::warn;
 
@@ -182,11 +182,13 @@ async fn submit_many(shop: &Shop, requests: Vec<(JobName, Request)>) -> Vec<Repl
 
 /// Renews at once the locks that the store does not know any more.
 pub(super) async fn look_at_locks(shop: Arc<Shop>, held: Vec<(JobName, Line)>) -> Done {
-    let jobs: Vec<JobName> = held.iter().map(|(job, _)| job.clone()).collect();
-    if let Ok(records) = shop.store.records(&jobs).await {
-        let known = |record: &Option<Record>| record.as_ref().is_some_and(Record::is_running);
-        let lost = held.iter().zip(records).filter(|(_, record)| !known(record));
-        lost.for_each(|((_, line), _)| line.renew.notify_one());
+    // Each by itself: one that cannot be read hides no other.
+    let looks = held.iter().map(|(job, _)| shop.store.records(std::slice::from_ref(job)));
+    let is_lost = |found: &Vec<Option<Record>>| !found.iter().flatten().any(Record::is_running);
+    for ((_, line), found) in held.iter().zip(join_all(looks).await) {
+        if found.as_ref().is_ok_and(is_lost) {
+            line.renew.notify_one();
+        }
     }
     Done::Announced
 }

@@ -1,11 +1,12 @@
 //! The runs that this process is a part of. A variable can be copied to anywhere, so it is not asked alone: only what
-//! descends from the guard of a run is stopped with it, wherever it has gone (`setsid`, double forks).
+//! descends from the guard of a run is stopped with it, wherever it has gone (`setsid`, double forks), and that guard's own
+//! name has to stand for the run.
 
 use std::fs;
 
 use nix::unistd::{Pid, getpid};
 
-use super::guard::GUARD_NAME;
+use super::guard::guard_name;
 use super::tree;
 use crate::job::{Fence, JobName, RunId};
 
@@ -28,8 +29,9 @@ pub struct Enclosing {
 /// The runs that this process descends from the guards of, innermost first. What cannot be looked at is no proof.
 pub fn enclosing_runs() -> Vec<Enclosing> {
     let line: Vec<Pid> = ancestry(getpid()).collect();
-    let below_a_guard = line.windows(2).filter(|pair| is_guard(pair[1])).map(|pair| pair[0]);
-    below_a_guard.filter_map(|pid| named_in(&fs::read(format!("/proc/{pid}/environ")).ok()?)).collect()
+    let named = |pid: Pid| named_in(&fs::read(format!("/proc/{pid}/environ")).ok()?);
+    let guarded = |pair: &[Pid]| named(pair[0]).filter(|named| is_guard(pair[1], named.run));
+    line.windows(2).filter_map(guarded).collect()
 }
 
 /// Whether it is a descendant of this process.
@@ -43,10 +45,12 @@ fn ancestry(pid: Pid) -> impl Iterator<Item = Pid> {
     std::iter::successors(Some(pid), parent).take(MAX_DEPTH)
 }
 
-/// Any process can take the name of a guard. What tells is its program, or that it is root's, which nobody else can become.
-fn is_guard(pid: Pid) -> bool {
+/// Whether it is the guard of this run. Any process can take the name of a guard. What tells is its program, or that it is
+/// root's, which nobody else can become.
+fn is_guard(pid: Pid, run: RunId) -> bool {
+    let name = guard_name(&run.to_string());
     let has_name = fs::read(format!("/proc/{pid}/comm"))
-        .is_ok_and(|name| name.trim_ascii_end() == GUARD_NAME.to_bytes());
+        .is_ok_and(|comm| comm.strip_suffix(b"\n") == Some(name.to_bytes()));
     let own = Pid::this();
     has_name
         && (is_of_root(pid) && !is_of_root(own) || program(pid).is_some_and(|its| Some(its) == program(own)))
@@ -94,6 +98,14 @@ mod tests {
         let run = named_in(text.as_bytes()).expect("all is there");
         assert_eq!((run.job.as_str(), run.run.to_string().as_str(), run.fence), ("a", RUN, Fence(7)));
         assert_eq!(run.variables.len(), 3, "of its identity, and no others: {:?}", run.variables);
+    }
+
+    #[test]
+    fn the_name_of_a_guard_fits_a_process_and_stands_for_its_run() {
+        let name = |run: &str| guard_name(run).into_string().expect("ASCII");
+        assert_eq!(name(RUN), "lease-guardny9C");
+        assert_eq!(name("x"), "lease-guard0000");
+        assert_ne!(name(&RunId::new().to_string()), name(&RunId::new().to_string()));
     }
 
     #[test]

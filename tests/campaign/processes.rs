@@ -58,10 +58,15 @@ fn read(pid: i32, folder: &Path) -> Option<Process> {
     })
 }
 
+/// While its run goes on, letters that stand for the run follow.
+fn is_guard_of_a_run(name: &str) -> bool {
+    name.strip_prefix(GUARD).is_some_and(|rest| !rest.starts_with('-') && rest != "s")
+}
+
 /// The guards of a replica's runs: the parents of their main processes.
 pub(crate) fn guards(folder: &Path, node: &str) -> Vec<Pid> {
     let all = of_campaign(folder);
-    let is_guard = |pid: Pid| all.iter().any(|it| it.pid == pid && it.name == GUARD);
+    let is_guard = |pid: Pid| all.iter().any(|it| it.pid == pid && is_guard_of_a_run(&it.name));
     let mut guards: Vec<Pid> = all
         .iter()
         .filter(|process| process.run.is_some() && process.node.as_deref() == Some(node))

@@ -32,17 +32,22 @@ pub(crate) fn variables_that_were_copied_lend_nothing(stage: &Stage) {
     assert!(!said.contains("it ran"), "{said}");
     // A part of a run, but of one that does not hold this lock.
     let lie = format!("SOLOCRON_JOB=a SOLOCRON_RUN={} SOLOCRON_FENCE={}", holder.run, holder.fence);
-    let line = format!("{lie} \"$SOLOCRON\" exec --lock a -- echo it ran");
-    let said = stage.call("b", &[], &line).expect_code(75).log;
-    assert!(!said.contains("it ran"), "{said}");
+    // Also where they are the variables of its main process itself, whose parent is a guard: of another run.
+    for begin in ["", "exec env "] {
+        let line = format!("{begin}{lie} \"$SOLOCRON\" exec --lock a -- echo it ran");
+        let said = stage.call("b", &[], &line).expect_code(75).log;
+        assert!(!said.contains("it ran"), "{said}");
+    }
     holder.let_go().expect_code(0);
 }
 
 pub(crate) fn a_process_that_takes_the_name_of_a_guard_lends_nothing(stage: &Stage) {
-    let holder = stage.hold("a", &[], ":");
+    let name = stage.scene.path(&format!("guard-{}", solocron::job::RunId::new()));
+    let holder = stage.hold("a", &[], &format!("cat /proc/$PPID/comm > '{}'", name.display()));
     let copied = format!("SOLOCRON_JOB=a SOLOCRON_RUN={} SOLOCRON_FENCE={}", holder.run, holder.fence);
     let within = "'\"$SOLOCRON\" exec --lock a -- echo it ran; exit $?'";
-    let line = format!("printf lease-guard > /proc/$$/comm; {copied} sh -c {within}; exit $?");
+    let take = format!("read -r name < '{}'; printf $name > /proc/$$/comm", name.display());
+    let line = format!("{take}; {copied} sh -c {within}; exit $?");
     let said = stage.call("b", &[], &line).expect_code(75).log;
     assert!(!said.contains("it ran"), "{said}");
     holder.let_go().expect_code(0);

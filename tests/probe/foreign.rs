@@ -124,6 +124,23 @@ fn a_record_of_another_type_stops_its_own_job_alone() {
 }
 
 #[test]
+fn bytes_that_are_no_text_in_a_record_stop_its_own_job_alone() {
+    let (server, scene) = (RedisServer::start(), Scene::new(JOBS));
+    let mut replica = running(&scene, &server);
+    let key = "solocron:{lab/a}:state";
+    server.cli(&["EVAL", "return redis.call('HSET', KEYS[1], 'lease', '\\255')", "1", key]);
+
+    let refused = replica.wait_for_event("tick waits, because the store refuses its claim");
+    assert!(refused["job"] == "a" && has(&refused["error"], &[key, "`lease`", "`?`"]), "{refused}");
+    wrong(&scene, &server.url(), "`a` cannot be read");
+    for _ in 0..2 {
+        wait_for_run(&mut replica, "b");
+    }
+    let log = stop(replica);
+    assert!(!log.contains("store does not answer") && !log.contains("connection dropped"), "{log}");
+}
+
+#[test]
 fn status_says_why_no_replica_could_open_any_record() {
     let server = RedisServer::start_with(&["--cluster-enabled", "yes"]);
     let slots: Vec<String> = (0..16_384).map(|slot| slot.to_string()).collect();

@@ -110,14 +110,17 @@ async fn who_may_not_delete_entries_has_one_for_each_missed_tick() {
 
 #[tokio::test]
 async fn a_missing_right_is_named_without_the_password() {
-    let server = RedisServer::start();
-    grant(&server, &without("+evalsha"));
+    // INFO is called by a script, to which Redis 7 does not name what is denied.
+    for (right, name) in [("+evalsha", "evalsha"), ("+info", "INFO")] {
+        let server = RedisServer::start();
+        grant(&server, &without(right));
 
-    let error = connect(&url_of(&server, "solocron", PASSWORD)).await.expect_err("no right");
+        let error = connect(&url_of(&server, "solocron", PASSWORD)).await.expect_err("no right");
 
-    let StoreError::Refused(why) = &error else { panic!("{error:?}") };
-    assert!(why.contains("NOPERM") && why.contains("evalsha"), "{why}");
-    assert!(!format!("{error:?}").contains(PASSWORD), "{error:?}");
+        let StoreError::Refused(why) = &error else { panic!("{error:?}") };
+        assert!(why.contains("NOPERM") && why.contains(name) && !why.contains("NOERA"), "{why}");
+        assert!(!format!("{error:?}").contains(PASSWORD), "{error:?}");
+    }
 }
 
 #[tokio::test]

@@ -201,3 +201,115 @@ async fn an_entry_that_no_replica_wrote_is_named_with_its_id_and_costs_no_run() 
     let finish = Request::Finish(sample::finish(&holding, &replica.era));
     assert_eq!(replica.ask(finish).await.answer, Answer::Finished);
 }
+
+/// All fields that a record may have.
+const FIELDS: [&str; 36] = [
+    "schema",
+    "fence",
+    "mark",
+    "until",
+    "lease",
+    "phase",
+    "run",
+    "tick",
+    "tries",
+    "cause",
+    "started",
+    "ended",
+    "last",
+    "reason",
+    "owner",
+    "era",
+    "sched",
+    "paused",
+    "order",
+    "stop",
+    "lost",
+    "paused_at",
+    "paused_by",
+    "paused_why",
+    "stop_by",
+    "order_tick",
+    "order_at",
+    "taken",
+    "taken_run",
+    "stop_for",
+    "settled",
+    "since",
+    "leaps",
+    "returned",
+    "floor",
+    "made",
+];
+
+/// Makes the record what it was when it was saved, but for bytes in one field, which are given as a text of Lua.
+fn put(server: &RedisServer, key: &str, field: &str, bytes: &str) {
+    let script = format!(
+        "redis.call('COPY', 'saved', KEYS[1], 'REPLACE') return redis.call('HSET', KEYS[1], ARGV[1], {bytes})"
+    );
+    server.cli(&["EVAL", &script, "1", key, field]);
+}
+
+/// Makes the request about both jobs by one call; returns the first answer. The second must be one.
+async fn beside(replica: &Replica, other: &JobName, request: &Request, what: &str) -> Result<(), StoreError> {
+    let both = [(job(), request.clone()), (other.clone(), request.clone())];
+    let replies = replica.store.submit_all(&both).await;
+    assert!(replies[1].is_ok(), "{what}: {replies:?}");
+    replies[0].clone().map(|_| ())
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_cost_their_own_job_alone_in_whatever_field_they_are() {
+    let world = World::redis();
+    let (replica, server) = (world.opened().await, world.server());
+    let other = JobName::parse("other").expect("a good name");
+    let open = Request::Open(sample::open(replica.caller().await));
+    replica.store.submit_all(&[(other.clone(), open)]).await;
+    let holding = replica.win().await;
+    let state = keys().state(&job());
+    server.cli(&["COPY", &state, "saved"]);
+    let finish = Request::Finish(sample::finish(&holding, &replica.era));
+    for field in FIELDS {
+        // The second is cut within a character.
+        for bytes in ["'1\\255\\n'", "'x' .. string.rep('ä', 300)"] {
+            let what = format!("{field} = {bytes}");
+            let open = Request::Open(sample::open(replica.caller().await));
+            let claim = Request::Claim(replica.claim(std::time::Duration::ZERO).await);
+            let renew = Request::Renew(sample::renew(&holding, replica.now().await));
+            for request in [&open, &claim, &renew, &finish] {
+                put(server, &state, field, bytes);
+                // What the record says of its numbers, nobody can go by.
+                if let Err(StoreError::Refused(why)) = beside(&replica, &other, request, &what).await {
+                    assert!(why.trim_end_matches('…').is_ascii() && why.contains(field), "{what}: {why}");
+                }
+            }
+            put(server, &state, field, bytes);
+            server.cli(&["HSET", &keys().state(&other), "mark", "1"]);
+            let marks = replica.store.marks(&[job(), other.clone()]).await.expect("of the other");
+            assert!(marks[1].is_some(), "{what}: {marks:?}");
+            let records = replica.store.records(&[job()]).await;
+            assert!(matches!(records, Err(StoreError::Refused(_)) | Ok(_)), "{what}: {records:?}");
+        }
+    }
+    server.cli(&["COPY", "saved", &state, "REPLACE"]);
+    // In an entry, and in the mirror.
+    let runs = keys().runs(&job());
+    server.cli(&["EVAL", "return redis.call('XADD', KEYS[1], '*', 'node', '\\255')", "1", &runs]);
+    server.cli(&["EVAL", "return redis.call('SET', KEYS[1], '\\255')", "1", &keys().lock(&job())]);
+    let error = replica.store.history(&[job()], 10).await.expect_err("it is no text").to_string();
+    assert!(error.contains(&runs), "{error}");
+    assert_eq!(replica.ask(finish).await.answer, Answer::Finished);
+}
+
+#[tokio::test]
+async fn a_record_of_another_type_hides_no_other_mark() {
+    let world = World::redis();
+    let replica = world.opened().await;
+    let bad = JobName::parse("bad").expect("a good name");
+    spoil(world.server(), &keys().state(&bad));
+    world.server().cli(&["HSET", &keys().state(&job()), "mark", "1"]);
+
+    let marks = replica.store.marks(&[bad, job()]).await.expect("marks");
+
+    assert!(marks[0].is_none() && marks[1].is_some(), "{marks:?}");
+}

@@ -27,5 +27,5 @@ pub(in crate::run) use child::{STEP_CWD, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, S
 pub use guards::Guards;
 pub use nursery::guards_main;
 pub(in crate::run) use request::{Input, Request, has_nul};
-pub(in crate::run) use watcher::GUARD_NAME;
+pub(in crate::run) use watcher::guard_name;
 pub(in crate::run) use word::{Inbox, LENGTH, Order, Report};

@@ -1,7 +1,7 @@
 //! The guard of one run, as a process: single-threaded, parent of the job's main process and reaper of everything that
 //! descends from it. It performs what its vigil says, and ends with the last process of its run.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -29,8 +29,20 @@ use crate::run::tree;
 /// Processes that die as fast as they are reaped must not keep whoever reaps them from anything else.
 pub(super) const REAPED_AT_ONCE: usize = 100;
 
-/// What a guard is called: by people, and by a run's own processes that look for it.
-pub(in crate::run) const GUARD_NAME: &CStr = c"lease-guard";
+/// What the guard of a run is called, by people, and by the run's own processes that look for it: of all that it knows, its
+/// name alone can be read by whoever the run's user is, and written by nobody else. Four letters of 64 stand for the run.
+pub(in crate::run) fn guard_name(run: &str) -> CString {
+    let digits = run.len().checked_sub(LETTERS_OF_RUN * 3 / 2).and_then(|from| run.get(from..));
+    let number = digits.and_then(|digits| usize::from_str_radix(digits, 16).ok()).unwrap_or_default();
+    let letter = |at: usize| LETTERS[number >> (6 * at) & 63];
+    let name = GUARD_PREFIX.iter().copied().chain((0..LETTERS_OF_RUN).map(letter));
+    CString::new(name.collect::<Vec<_>>()).expect("none of them is NUL")
+}
+
+/// A process's name has 15 letters at the most.
+const GUARD_PREFIX: &[u8] = b"lease-guard";
+const LETTERS_OF_RUN: usize = 4;
+const LETTERS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._";
 
 /// And once the run is over, while something that it left behind goes on.
 const AFTER_THE_RUN: &CStr = c"lease-guard-end";
@@ -63,7 +75,7 @@ pub(super) fn guard(
     cgroup: Option<Cgroup>,
     signals: &SignalFd,
 ) {
-    let _ = set_name(GUARD_NAME);
+    let _ = set_name(&guard_name(&request.name));
     match Guard::start(request, handed, ready, cgroup) {
         Ok(mut guard) => guard.watch(signals),
         Err((line, code)) => tell(&line, Report::NotStarted(code)),

@@ -11,7 +11,11 @@ for i = 1, #all_keys / 3 do
       decide, { unpack(all_keys, key + 1, key + 3) }, { unpack(all_args, arg + 1, arg + width) }
     )
   end
-  if not is_decided then reply = { err = type(reply) == 'table' and reply.err or tostring(reply) } end
+  if not is_decided then
+    -- Whatever an error quotes, it must not end the connection for the others.
+    local why = type(reply) == 'table' and reply.err or tostring(reply)
+    reply = { err = (string.gsub(why, UNPRINTABLE, '?')) }
+  end
   replies[i] = reply
 end
 -- Nothing rests on it: a user may lack the right.

@@ -56,7 +56,7 @@ local function read_record()
   end
   if not is_there then return end
   if foreign then
-    error('ERR field `' .. flat[foreign] .. '` of `' .. KEYS[1] .. '` holds `' .. string.sub(flat[foreign + 1], 1, 80) .. '`, which is no whole ' ..
+    error('ERR field `' .. flat[foreign] .. '` of `' .. KEYS[1] .. '` holds `' .. quoted(flat[foreign + 1]) .. '`, which is no whole ' ..
       'number: HSET what it was, or DEL the key, and its job waits one lease', 0)
   end
   record = setmetatable(read, ABSENT)

@@ -20,6 +20,13 @@ local function era()
   return known_era or error(why, 0)
 end
 
+-- Errors are printable ASCII alone: a client ends the connection where one is no UTF-8, or has several lines. Of what others wrote
+-- as much is quoted.
+local UNPRINTABLE, QUOTED = '[^\32-\126]', 200
+local function quoted(said)
+  return (string.gsub(string.sub(said, 1, QUOTED), UNPRINTABLE, '?'))
+end
+
 -- What a command on this key gave. The server does not say which key is of another type, nor what to do.
 local function given(key, reply)
   if type(reply) ~= 'table' or not reply.err then return reply end

@@ -128,7 +128,9 @@ impl Ration {
 
 /// Reads the hints of a message: no more than requests share a call.
 fn read(message: &[u8]) -> impl Iterator<Item = Hint> {
-    std::str::from_utf8(message).unwrap_or_default().split('\x1e').take(MOST).filter_map(hint)
+    // One that is no text does not take the others with it.
+    let texts = message.split(|byte| *byte == b'\x1e').take(MOST);
+    texts.filter_map(|text| std::str::from_utf8(text).ok().and_then(hint))
 }
 
 /// Reads `ERA`, `JOB` and an answer, a text per line; what is none is no hint.
@@ -165,8 +167,10 @@ mod tests {
     #[test]
     fn one_message_may_hold_several_hints() {
         let of = |job: &str| format!("e1\n{job}\nabandoned\n1700\n1600\n30000\n\n\n\n");
-        let message = [of("a"), "no hint".to_owned(), of("b")].join("\x1e");
-        let jobs: Vec<String> = read(message.as_bytes()).map(|hint| hint.job.to_string()).collect();
+        let no_text = [b"e1\nc\nabandoned\n1700\n1600\n30000\n\n\xff\n\n\n".as_slice(), b"\xfe"];
+        let (a, b) = (of("a").into_bytes(), of("b").into_bytes());
+        let message = [&a, b"no hint".as_slice(), no_text[0], no_text[1], &b].join(&0x1e);
+        let jobs: Vec<String> = read(&message).map(|hint| hint.job.to_string()).collect();
         assert_eq!(jobs, ["a", "b"]);
     }
 

@@ -1,12 +1,15 @@
--- Invariant: nothing is changed. Answers for each record what it tells of its schema, mark and lease; empty texts for none, and
--- for a mark that lies ahead, or has ticks below it that are open again: what that decides only the rules can tell.
+-- Invariant: nothing is changed. Answers for each record what it tells of its schema, mark and lease; empty texts for none, for
+-- a key of another type, and for a mark that lies ahead, or has ticks below it that are open again: what that decides only the
+-- rules can tell.
 -- KEYS: the records.
 local EARLY_TOLERANCE = 200
 local time = redis.call('TIME')
 local front = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000) + EARLY_TOLERANCE
 local found = {}
 for _, key in ipairs(KEYS) do
-  local schema, mark, lease, leaps = unpack(redis.call('HMGET', key, 'schema', 'mark', 'lease', 'leaps'))
+  local read = redis.pcall('HMGET', key, 'schema', 'mark', 'lease', 'leaps')
+  if read.err and not string.find(read.err, 'WRONGTYPE') then error(read.err, 0) end
+  local schema, mark, lease, leaps = unpack(read.err and {} or read)
   local lies_ahead = (tonumber(mark or '') or 0) > front or string.find(leaps or '', '!', 1, true)
   found[#found + 1] = schema or ''
   found[#found + 1] = lies_ahead and '' or mark or ''

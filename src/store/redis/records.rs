@@ -145,12 +145,12 @@ fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
     }
 }
 
-/// What a record tells of its schema, mark and lease; nothing, where there is none, or a newer release wrote it.
-fn marked(texts: &mut Texts) -> Result<Option<Marked>, StoreError> {
-    let (schema, mark, lease) = (texts.optional::<u32>()?, texts.optional()?, texts.optional()?);
-    let is_known = schema.is_some_and(|schema| schema <= SCHEMA);
-    let found = mark.zip(lease).filter(|_| is_known);
-    Ok(found.map(|(mark, lease)| Marked { mark: UtcMillis(mark), lease: Duration::from_millis(lease) }))
+/// What a record tells of its schema, mark and lease; nothing, where there is none, or this release did not write it.
+fn marked(texts: &mut Texts) -> Option<Marked> {
+    let (schema, mark, lease) = (texts.optional::<u32>(), texts.optional(), texts.optional());
+    let is_known = schema.ok().flatten().is_some_and(|schema| schema <= SCHEMA);
+    let (mark, lease) = mark.ok().flatten().zip(lease.ok().flatten()).filter(|_| is_known)?;
+    Some(Marked { mark: UtcMillis(mark), lease: Duration::from_millis(lease) })
 }
 
 impl Store for RedisStore {
@@ -237,9 +237,7 @@ impl Store for RedisStore {
             for jobs in jobs.chunks(MARKS_TOGETHER) {
                 let keys: Vec<String> = jobs.iter().map(|job| self.keys.state(job)).collect();
                 let mut texts = Texts::of(self.run_script(scripts::marks(), &keys, &[]).await?)?;
-                for _ in jobs {
-                    found.push(marked(&mut texts)?);
-                }
+                found.extend(jobs.iter().map(|_| marked(&mut texts)));
             }
             Ok(found)
         })
