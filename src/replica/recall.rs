@@ -140,11 +140,12 @@ impl Driver {
                 contest.hear_of_rerun(reply.rerun.as_ref(), now);
             }
             match reply.map(|reply| (reply.mark, reply.answer)) {
-                Ok((mark, Answer::Opened { since, pausing, ahead })) => {
+                Ok((mark, Answer::Opened { since, pausing, ahead, closed })) => {
                     contest.opened(mark.unwrap_or_default(), since, now);
-                    let before = std::mem::replace(&mut contest.ahead, ahead);
-                    let is_news = ahead != before;
-                    lies_ahead.extend(ahead.filter(|_| is_news).map(|ahead| (job.clone(), ahead.to)));
+                    contest.ahead = ahead;
+                    let before = std::mem::replace(&mut contest.closed_ahead, closed);
+                    lies_ahead
+                        .extend(closed.filter(|_| closed != before).map(|closed| (job.clone(), closed)));
                     self.hear_pausing(&job, pausing);
                     self.look_at(&job, now);
                 }
