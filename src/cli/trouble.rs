@@ -17,7 +17,7 @@ mod standstill;
 mod unopened;
 
 use clocks::{clock_differs, clock_slewed};
-use standstill::mark_ahead;
+use standstill::{mark_ahead, waits_for_lease};
 use unopened::{blocked, no_record, unfit, unreadable};
 
 /// How many entries of a job are looked through for the beginning of its troubles.
@@ -47,6 +47,8 @@ pub(crate) enum Kind {
     NewerSchema,
     /// A job's mark lies in the future: a clock was ahead, and ticks that it decided do not run.
     MarkAhead,
+    /// A job waits for a long lease that nobody is known to hold.
+    LeaseAwaited,
     /// A job has no record, and so cannot run.
     NoRecord,
     /// What the store holds of a job cannot be read.
@@ -101,6 +103,7 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
     for job in &survey.jobs {
         all.extend(newer_schema(job));
         all.extend(mark_ahead(job, survey.now));
+        all.extend(waits_for_lease(job, survey.now));
         all.extend(unreadable(job));
         all.extend(no_record(job, survey, config));
         // Without replicas, every job is overdue, and saying so of each would hide why.

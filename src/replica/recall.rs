@@ -69,13 +69,13 @@ impl Driver {
         let (have_agreed, calm) = (self.watch.files.have_agreed(now), memory.calm(now));
         let mut opens = Vec::new();
         for (job, contest) in &mut self.contests {
-            let agreed = have_agreed && !contest.is_unopened() && contest.may_forget_lease(calm, now);
+            let agreed = have_agreed && !contest.is_unopened() && contest.may_forget_lease(calm);
             let is_busy = self.opening.contains_key(job) || self.past.awaited.contains_key(job);
             if is_busy || !agreed && !contest.is_unopened() {
                 continue;
             }
             if agreed {
-                contest.ask_for_lease(now);
+                contest.ask_for_lease();
             }
             let caller = memory.caller(&self.shop.node, now, contest.known());
             let pausing = self.notices.pausing(job);
