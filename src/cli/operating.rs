@@ -43,7 +43,8 @@ pub enum Operating {
     /// Remove the lock of a silent holder, or set back a mark
     #[command(
         after_help = "For jobs with a long lease, where waiting for its end takes too long. Refused while the \
-        holder is heard. Asks first, because a holder that is only cut off may still run the job until the lease ends.\n\n\
+        holder is heard. Asks first, because a holder that is only cut off may still run the job until the lease ends. \
+        Where nobody is known to hold the lock, and the store waits for a holder that it forgot, that wait ends.\n\n\
         With --mark no lock is touched. A clock that was ahead has decided ticks that have not come yet: they do not run \
         again when they come. --mark lets them run, also those that ran then. A mark that this \
         machine's clock has passed stays: there the store's clock is behind.\n\n\

@@ -13,9 +13,11 @@ use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, from_now, span, utc};
 
 mod clocks;
+mod standstill;
 mod unopened;
 
 use clocks::{clock_differs, clock_slewed};
+use standstill::{mark_ahead, waits_for_lease};
 use unopened::{blocked, no_record, unfit, unreadable};
 
 /// How many entries of a job are looked through for the beginning of its troubles.
@@ -45,6 +47,8 @@ pub(crate) enum Kind {
     NewerSchema,
     /// A job's mark lies in the future: a clock was ahead, and ticks that it decided do not run.
     MarkAhead,
+    /// A job waits for a long lease that nobody is known to hold.
+    LeaseAwaited,
     /// A job has no record, and so cannot run.
     NoRecord,
     /// What the store holds of a job cannot be read.
@@ -99,6 +103,7 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
     for job in &survey.jobs {
         all.extend(newer_schema(job));
         all.extend(mark_ahead(job, survey.now));
+        all.extend(waits_for_lease(job, survey.now));
         all.extend(unreadable(job));
         all.extend(no_record(job, survey, config));
         // Without replicas, every job is overdue, and saying so of each would hide why.
@@ -166,19 +171,6 @@ fn newer_schema(job: &JobState) -> Option<Trouble> {
         );
         Trouble::of_job(job, Kind::NewerSchema, message)
     })
-}
-
-/// Ticks that have not come yet were decided, and ran, by a clock that was ahead.
-fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<Trouble> {
-    let record = job.record.as_ref().filter(|record| record.lies_ahead(now))?;
-    let (name, mark) = (&job.spec.name, record.mark);
-    let message = format!(
-        "a clock was ahead: ticks of `{name}` up to {} UTC ({}) are decided, and those that ran then do not run again; \
-         `solocron unlock --mark {name}` lets them",
-        utc(mark),
-        from_now(mark, now)
-    );
-    Some(Trouble::of_job(job, Kind::MarkAhead, message))
 }
 
 /// A job that none of the live replicas may run.

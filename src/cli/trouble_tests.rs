@@ -10,7 +10,7 @@ use crate::lease::{Entry, Phase};
 use crate::store::{Beat, Slewed};
 
 /// Two live replicas and jobs that were just opened: nothing is wrong.
-async fn healthy(file: &str) -> (Bench, Survey) {
+pub(super) async fn healthy(file: &str) -> (Bench, Survey) {
     let bench = Bench::new(file).await;
     for job in ["backup", "payout"] {
         bench.open(job).await;
@@ -32,7 +32,7 @@ fn pass(survey: &mut Survey, time: Duration) {
     }
 }
 
-fn messages(survey: &Survey, bench: &Bench) -> Vec<String> {
+pub(super) fn messages(survey: &Survey, bench: &Bench) -> Vec<String> {
     troubles(survey, &bench.config).into_iter().map(|trouble| trouble.message).collect()
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::job::{JobName, JobSpec, OnInterrupt, RunId};
-use crate::lease::{Act, Answer, Record};
+use crate::job::{JobName, JobSpec, OnInterrupt, RunId, UtcMillis};
+use crate::lease::{Act, Answer, LeaseInstant, Record};
 use crate::replica::LIVE_FOR;
 use crate::store::Pulse;
 
@@ -16,7 +16,7 @@ use super::marks;
 use super::operating::UnlockArgs;
 use super::operator::Operator;
 use super::screen::Screen;
-use super::times::{from_now, span};
+use super::times::{from_now, span, utc};
 
 /// Replicas are heard every second.
 const TWO_HEARTBEATS: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ async fn remove(args: &Lock<'_>, global: &GlobalArgs, screen: &mut Screen<'_>) -
     let operator = Operator::at_work(args.job, global).await?;
     let (record, pulse) = (operator.record().await?, operator.pulse().await?);
     let Some(run) = record.run.filter(|_| record.is_running()) else {
-        return Err(Failure::new(Exit::Failed, format!("nobody holds the lock of job `{}`", args.job)));
+        return end_wait(args, &operator, &record, pulse.now, screen).await;
     };
     let silence = silence(args, &record, &pulse)?;
     let first_look = Instant::now();
@@ -59,7 +59,7 @@ async fn remove(args: &Lock<'_>, global: &GlobalArgs, screen: &mut Screen<'_>) -
     // The store's clock may have been stepped: whoever lives is heard again by then.
     sleep_until(first_look + TWO_HEARTBEATS).await;
     stays_silent(args, &record, [&pulse, &operator.pulse().await?])?;
-    match operator.act(&Act::Unlock { run }).await? {
+    match operator.act(&Act::Unlock { run: Some(run) }).await? {
         Answer::Noted => {
             screen.print(&format!(
                 "`{}`: its lock is free; run {run} is interrupted (node_lost)\n",
@@ -70,6 +70,49 @@ async fn remove(args: &Lock<'_>, global: &GlobalArgs, screen: &mut Screen<'_>) -
         Answer::Held { .. } => Err(heard(args, "its holder has renewed the lock lately")),
         _ => Err(Failure::new(Exit::Failed, format!("run {run} has ended meanwhile: nothing was changed"))),
     }
+}
+
+/// Nobody is known to hold the lock. Where it is not free all the same, ends the wait for whom the store forgot.
+async fn end_wait(
+    args: &Lock<'_>,
+    operator: &Operator,
+    record: &Record,
+    now: UtcMillis,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let nobody = || Failure::new(Exit::Failed, format!("nobody holds the lock of job `{}`", args.job));
+    // An embedded store measures leases by another clock, and waits only for what was lost with its file: until it is over.
+    if !record.waits_for_nobody(LeaseInstant(now.0)) {
+        return Err(nobody());
+    }
+    let first_look = Instant::now();
+    if !args.force {
+        screen.say(&question_of_wait(args.job, record, now));
+        if !is_agreed() {
+            return Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"));
+        }
+    }
+    // A holder that lives and reaches the store takes its lock back by then.
+    sleep_until(first_look + TWO_HEARTBEATS).await;
+    match operator.act(&Act::Unlock { run: None }).await? {
+        Answer::Noted => {
+            screen.print(&format!("`{}`: its lock is free; the wait for it is over\n", args.job))?;
+            Ok(Exit::Done)
+        }
+        _ => Err(nobody()),
+    }
+}
+
+fn question_of_wait(job: &JobName, record: &Record, now: UtcMillis) -> String {
+    let until = UtcMillis(record.until.0);
+    format!(
+        "nobody is known to hold the lock of `{job}`. It is not free before {} UTC ({}) all the same: the store forgot, and \
+         somebody may have had a lease of {}.\nA run that is cut off may still go on until then, and the next run would start \
+         beside it.\nend the wait? [y/N] ",
+        utc(until),
+        from_now(until, now),
+        span(record.lease)
+    )
 }
 
 /// For how long the holder has not been heard; fails where it is.

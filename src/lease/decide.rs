@@ -56,7 +56,12 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     }
     draft.look_by(open.wall);
     if draft.record.is_none() && open.sched == ScheduleHash::none() {
-        return draft.answer(Answer::Opened { since: UtcMillis(0), pausing: None, ahead: None });
+        return draft.answer(Answer::Opened {
+            since: UtcMillis(0),
+            pausing: None,
+            ahead: None,
+            closed: None,
+        });
     }
     let wait = if open.known { open.caller.longest_lease(open.lease, Duration::ZERO) } else { FIRST_WAIT };
     if draft.record.is_none() {
@@ -87,6 +92,6 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
         record.recall_pausing(pausing);
     }
     let (since, pausing) = (record.since, record.pausing());
-    let ahead = draft.record_mut().ahead(front);
-    draft.answer(Answer::Opened { since, pausing, ahead })
+    let (ahead, closed) = (record.ahead(front), record.closed_ahead(front));
+    draft.answer(Answer::Opened { since, pausing, ahead, closed })
 }

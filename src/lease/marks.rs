@@ -37,7 +37,7 @@ impl Record {
 
     /// The leaps that are open again, where no clock that is right shows more than `front`: those that lie ahead of that
     /// below a mark which does, and those that were so before, until a later tick is decided.
-    fn open_leaps(&self, front: UtcMillis) -> impl Iterator<Item = &Leap> {
+    fn open_leaps(&self, front: UtcMillis) -> impl DoubleEndedIterator<Item = &Leap> {
         self.leaps.iter().filter(move |leap| match leap.passed {
             Passed::Told => self.mark > front && leap.to > front,
             Passed::Open => true,
@@ -82,6 +82,19 @@ impl Record {
     pub fn ahead(&self, front: UtcMillis) -> Option<Ahead> {
         let last = self.leaps.iter().next_back().map_or(UtcMillis(0), |leap| leap.to);
         (self.mark > front && last < self.mark).then_some(Ahead { after: last, to: self.mark })
+    }
+
+    /// The newest tick that has not come yet, and does not run when it comes: a clock that was ahead has decided it. Where all
+    /// ticks up to a mark that lies ahead are open again, there is none.
+    pub fn closed_ahead(&self, front: UtcMillis) -> Option<UtcMillis> {
+        let below = |newest, leap: &Leap| if leap.covers(newest) { leap.after } else { newest };
+        let newest = self.open_leaps(front).rev().fold(self.mark, below);
+        (newest > front).then_some(newest)
+    }
+
+    /// The same by a clock that shows `now`.
+    pub fn closed_after(&self, now: UtcMillis) -> Option<UtcMillis> {
+        self.closed_ahead(now.plus(EARLY_TOLERANCE))
     }
 
     /// Decides the tick; what the mark passed that nobody can vouch for is a leap.

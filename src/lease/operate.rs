@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::job::{Outcome, Reason, RunId, Tick, UtcMillis, Verdict};
 
 use super::draft::{Decision, Draft};
-use super::{Answer, Leap, Manual, Memory, Pace, Passed, Record, Server};
+use super::{Answer, Leap, LeaseInstant, Manual, Memory, Pace, Passed, Record, Server};
 
 /// A holder whose renewal is late by more than this is not heard from any more: as long as for heartbeats.
 const RENEWAL_ALLOWANCE: Duration = Duration::from_secs(4);
@@ -44,10 +44,10 @@ pub enum Act {
         /// Which one.
         order: RunId,
     },
-    /// Release the lock of a run whose holder is not heard from any more.
+    /// Release the lock of a run whose holder is not heard from any more; or end a wait for a holder that the store forgot.
     Unlock {
-        /// The run.
-        run: RunId,
+        /// The run; none where the record knows no holder, and waits all the same.
+        run: Option<RunId>,
     },
     /// Set back a mark that lies in the future: the ticks up to it, which a clock that was ahead has decided, may run.
     SetMark {
@@ -120,6 +120,11 @@ impl Record {
         self.ended.or(self.started).unwrap_or(now)
     }
 
+    /// Whether nobody is known to hold the lock, and it is not free all the same: somebody whom the store forgot may hold it.
+    pub fn waits_for_nobody(&self, lease_now: LeaseInstant) -> bool {
+        !self.is_running() && self.until > lease_now
+    }
+
     /// Whether the holder of the lock has renewed it lately.
     pub fn is_heard(&self, now: UtcMillis) -> bool {
         let pace = Pace::new(self.lease, Duration::ZERO);
@@ -185,10 +190,14 @@ pub(super) fn decide_operate(mut draft: Draft<'_>, operate: &Operate) -> Decisio
     draft.answer(Answer::Noted)
 }
 
-fn unlock(mut draft: Draft<'_>, run: RunId) -> Decision {
+fn unlock(mut draft: Draft<'_>, run: Option<RunId>) -> Decision {
     let Server { now, lease_now, memory, .. } = *draft.server;
     let record = draft.record_mut();
-    if !record.is_running() || record.run != Some(run) {
+    if run.is_none() && record.waits_for_nobody(lease_now) {
+        record.until = LeaseInstant::FREE;
+        return draft.answer(Answer::Noted);
+    }
+    if !record.is_running() || record.run != run {
         return draft.answer(Answer::AlreadyDecided);
     }
     let alive = record.last_alive(now);

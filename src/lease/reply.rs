@@ -50,6 +50,8 @@ pub enum Answer {
         pausing: Option<Pausing>,
         /// Ticks that were decided before their time, by a clock that was ahead.
         ahead: Option<Ahead>,
+        /// The newest tick that has not come yet, and does not run when it comes.
+        closed: Option<UtcMillis>,
     },
     /// The lock is the caller's.
     Won {

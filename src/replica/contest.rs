@@ -52,6 +52,8 @@ pub struct Contest {
     pub(super) answered: UtcMillis,
     /// The ticks that a clock which was ahead has decided, as the record told when it was opened.
     pub(super) ahead: Option<Ahead>,
+    /// The newest tick that has not come yet, and does not run when it comes, as the record told then.
+    pub(super) closed_ahead: Option<UtcMillis>,
     /// Which of its leases may be held.
     leases: Leases,
     /// Whether heartbeats have told of a run of the job: then it is none that nobody knows.
@@ -89,6 +91,7 @@ impl Contest {
             unbroken: UtcMillis(0),
             answered: UtcMillis(0),
             ahead: None,
+            closed_ahead: None,
             is_known: false,
             opening: Opening::default(),
             state: State::Idle,

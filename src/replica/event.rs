@@ -6,6 +6,7 @@ use crate::job::{JobName, Label, NodeName, Reason, RunId, Tick, Verdict};
 use crate::lease::{BootInstant, Pausing};
 use crate::store::Concern;
 
+pub use super::awaited::LeaseAwaited;
 use super::changes::Changes;
 pub use super::marks_ahead::MarksAhead;
 pub use super::run_ref::RunRef;
@@ -225,6 +226,8 @@ pub enum Event {
         /// What showed.
         what: &'static str,
     },
+    /// A job waits for a longer lease than its file's, which nobody is known to hold.
+    LeaseAwaited(LeaseAwaited),
     /// Marks lie in the future: a clock was ahead, and has decided ticks that have not come yet.
     MarksAhead(MarksAhead),
     /// This machine's wall clock and the store's differ.

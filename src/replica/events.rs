@@ -11,7 +11,7 @@ use crate::job::{NodeName, Outcome, Reason};
 use crate::lease::Pausing;
 use crate::store::{Concern, Grade};
 
-use super::event::{Event, MarksAhead};
+use super::event::{Event, LeaseAwaited, MarksAhead};
 
 /// Listeners that fall this far behind lose the oldest events; the log loses none.
 const BACKLOG: usize = 4_096;
@@ -195,6 +195,11 @@ impl Events {
             Event::MarksAhead(MarksAhead { jobs, job, mark }) => {
                 warn!(node, jobs, %job, %mark, "a clock was ahead: ticks up to the mark were decided before their \
                     time and do not run again; `solocron unlock --mark` lets them run");
+            }
+            Event::LeaseAwaited(LeaseAwaited { job, lease, frees_in }) => {
+                let (lease_ms, frees_in_ms) = (millis(*lease), millis(*frees_in));
+                warn!(node, %job, lease_ms, frees_in_ms, "job waits for a longer lease than its own, which a holder that the \
+                    store forgot may have; `solocron unlock` ends that wait");
             }
             Event::ClaimsUnsynced { count } => {
                 warn!(

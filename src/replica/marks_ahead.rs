@@ -1,4 +1,4 @@
-//! Marks that lie in the future, as the records tell when they are opened.
+//! Ticks that do not run when they come, as a clock that was ahead has decided them; the records tell it when they are opened.
 
 use crate::job::{JobName, UtcMillis};
 
@@ -9,6 +9,6 @@ pub struct MarksAhead {
     pub jobs: usize,
     /// One of them.
     pub job: JobName,
-    /// The newest tick of that job that is decided.
+    /// The newest tick of that job that is decided and has not come.
     pub mark: UtcMillis,
 }

@@ -4,6 +4,7 @@
 mod action;
 mod agenda;
 mod attempts;
+mod awaited;
 mod changes;
 mod clockwork;
 #[cfg(test)]
@@ -79,7 +80,7 @@ pub use agenda::{Agenda, Coming};
 pub use changes::Changes;
 pub use clockwork::ClockworkError;
 pub use contest::Contest;
-pub use event::{Event, MarksAhead, RunRef};
+pub use event::{Event, LeaseAwaited, MarksAhead, RunRef};
 pub use events::Events;
 pub use guest::{Guest, Visit};
 pub use ledger::Ledger;

@@ -123,13 +123,13 @@ impl Driver {
 
     fn claimed(&mut self, job: &JobName, sent: BootInstant, result: Result<Reply, StoreError>) {
         self.window.end();
+        self.hear_answer(job, &result);
         let now = self.shop.now();
         let sent = if Protection::DeadlineFromSending.is_on() { sent } else { self.shop.clock.boot() };
         let contest = self.contests.get_mut(job).expect("only a contest claims");
         let tick = contest.tick();
         let (finding, action) = match result {
             Ok(reply) => {
-                self.shop.hear(&reply);
                 if reply.answer == Answer::Unsynced {
                     self.unsynced.add(self.shop.clock.boot());
                 }

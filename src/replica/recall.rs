@@ -73,13 +73,13 @@ impl Driver {
         let (have_agreed, calm) = (self.watch.files.have_agreed(now), memory.calm(now));
         let mut opens = Vec::new();
         for (job, contest) in &mut self.contests {
-            let agreed = have_agreed && !contest.is_unopened() && contest.may_forget_lease(calm, now);
+            let agreed = have_agreed && !contest.is_unopened() && contest.may_forget_lease(calm);
             let is_busy = self.opening.contains_key(job) || self.past.awaited.contains_key(job);
             if is_busy || !agreed && !contest.is_unopened() {
                 continue;
             }
             if agreed {
-                contest.ask_for_lease(now);
+                contest.ask_for_lease();
             }
             let caller = memory.caller(&self.shop.node, now, contest.known());
             let pausing = self.notices.pausing(job);
@@ -144,11 +144,12 @@ impl Driver {
                 contest.hear_of_rerun(reply.rerun.as_ref(), now);
             }
             match reply.map(|reply| (reply.mark, reply.answer)) {
-                Ok((mark, Answer::Opened { since, pausing, ahead })) => {
+                Ok((mark, Answer::Opened { since, pausing, ahead, closed })) => {
                     contest.opened(mark.unwrap_or_default(), since, now);
-                    let before = std::mem::replace(&mut contest.ahead, ahead);
-                    let is_news = ahead != before;
-                    lies_ahead.extend(ahead.filter(|_| is_news).map(|ahead| (job.clone(), ahead.to)));
+                    contest.ahead = ahead;
+                    let before = std::mem::replace(&mut contest.closed_ahead, closed);
+                    lies_ahead
+                        .extend(closed.filter(|_| closed != before).map(|closed| (job.clone(), closed)));
                     self.hear_pausing(&job, pausing);
                     self.look_at(&job, now);
                 }

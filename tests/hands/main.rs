@@ -36,5 +36,6 @@ on_both_stores! {
     a_triggered_job_runs_once_and_is_followed_to_its_end in trigger,
     a_trigger_during_a_run_is_skipped_and_says_so in trigger,
     the_lock_of_a_replica_that_is_gone_is_removed_and_of_a_living_one_not in unlock,
+    a_wait_for_a_holder_that_the_store_forgot_is_ended in unlock,
     a_job_that_is_not_in_the_file_is_refused_with_the_near_one in pause,
 }

@@ -57,3 +57,28 @@ fn removed(stage: &mut Stage, waiting: usize) -> (BootInstant, String) {
     }
     panic!("the lock was never removed:\n{}", refusals.concat());
 }
+
+pub(crate) fn a_wait_for_a_holder_that_the_store_forgot_is_ended(place: Place) {
+    let stage =
+        Stage::start(place, "[jobs.rare]\nschedule = \"0 0 1 1 *\"\nlease = \"5s\"\nshell = \"true\"\n");
+    stage.wait_until_known("rare");
+    if let Place::Redis(server) = &stage.place {
+        // As after a restart, where a replica remembers a lease that was mistyped.
+        let state = ["HSET", "solocron:{test/rare}:state", "until", "9999999999999", "lease", "600000"];
+        server.cli(&state);
+        let said = stage.give(&["status", "--check"]).expect_code(1).log;
+        assert!(
+            said.contains("`rare` waits until 2286-11-20 17:46:39 UTC") && said.contains("10m"),
+            "{said}"
+        );
+        let said = stage.give(&["unlock", "rare"]).expect_code(1).log;
+        assert!(said.contains("nobody is known to hold") && said.contains("end the wait? [y/N]"), "{said}");
+        let said = stage.give(&["unlock", "rare", "--force"]).expect_code(0).log;
+        assert!(said.contains("its lock is free"), "{said}");
+        assert_eq!(server.cli(&["HGET", "solocron:{test/rare}:state", "until"]), "0");
+    }
+    // A job that is new waits for two seconds, which is as long as the command takes.
+    let said = stage.give(&["unlock", "rare", "--force"]).expect_code(1).log;
+    assert!(said.contains("nobody holds the lock of job `rare`"), "{said}");
+    stage.stop();
+}

@@ -87,6 +87,28 @@ fn nothing_stays_recorded_of_ticks_that_have_not_come() {
     }
 }
 
+#[test]
+fn of_a_mark_that_lies_ahead_the_newest_tick_that_stays_decided_is_told_if_there_is_any() {
+    let closed = |book: &mut Book, known| match book.open(|open| open.known = known) {
+        Answer::Opened { closed, .. } => closed,
+        answer => panic!("{answer:?}"),
+    };
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        assert_eq!(closed(&mut book, true), Some(at(HOUR)), "it ran");
+        let mut book = Book::ready(memory);
+        book.record().mark = at(HOUR);
+        assert_eq!(closed(&mut book, true), Some(at(HOUR)), "nobody knows what the mark passed");
+        // A job that began then: nothing of it has run, and all of its ticks are open again.
+        let mut book = Book::new(memory);
+        set_clock(&mut book, HOUR);
+        closed(&mut book, false);
+        set_clock(&mut book, 5.0);
+        assert_eq!(closed(&mut book, false), None);
+        assert!(book.record().lies_ahead(at(5.0)));
+    }
+}
+
 /// The first tick of a job that nobody knew: the clock is an hour ahead, from when its record is opened or soon after.
 fn was_ahead_at_first(memory: Memory, opened: f64) -> Book {
     let mut book = Book::new(memory);

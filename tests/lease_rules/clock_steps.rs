@@ -5,7 +5,7 @@ use std::time::Duration;
 use solocron::job::Overlap;
 use solocron::lease::{Answer, Claim, LeaseInstant, Memory};
 
-use crate::book::{Book, at, is_held_by, is_won, secs, tick};
+use crate::book::{Book, at, held_for, is_held_by, is_won, secs, tick};
 use crate::sample::{self, LEASE, node};
 
 fn set_clock(book: &mut Book, seconds: f64) {
@@ -67,4 +67,34 @@ fn a_lock_granted_by_a_clock_that_was_set_back_outlasts_its_being_set_right() {
     book.pass(secs(1));
     assert!(is_held_by(&book.claim(tick(1.0), wait), &node("a")));
     assert_eq!(book.record().until, LeaseInstant(at(30.0).0));
+}
+
+#[test]
+fn a_job_that_began_by_a_clock_that_was_ahead_waits_one_lease_once_that_is_right() {
+    let mut book = Book::new(Memory::Forgetful);
+    set_clock(&mut book, 3_600.0);
+    book.open(|open| open.known = false);
+    set_clock(&mut book, 60.0);
+    book.open(|_| {});
+    set_clock(&mut book, 61.0);
+    let short = |claim: &mut Claim| (claim.caller.calm, claim.prev) = (LEASE - secs(1), None);
+    assert!(!is_won(&book.claim(tick(61.0), short)), "the clock may be the wrong one now");
+    let calm = |claim: &mut Claim| (claim.caller.calm, claim.prev) = (LEASE, None);
+    assert!(is_won(&book.claim(tick(61.0), calm)));
+}
+
+#[test]
+fn a_record_that_was_deleted_after_the_clock_was_set_back_waits_for_its_holder() {
+    let mut book = Book::new(Memory::Forgetful);
+    set_clock(&mut book, 60.0);
+    // Whoever makes it anew has heard more of the clock: it may be set right again before anybody sees that.
+    book.claim(tick(60.0), |claim| notice(claim, 3_600.0));
+    assert_eq!(book.record().until, LeaseInstant(at(3_630.0).0));
+    let calm = |claim: &mut Claim| (claim.caller.calm, claim.prev) = (LEASE, None);
+    set_clock(&mut book, 61.0);
+    assert_eq!(
+        book.claim(tick(61.0), calm),
+        held_for(LEASE),
+        "another, who has watched the clock since it was set back"
+    );
 }

@@ -1,13 +1,13 @@
 //! Removing the lock of a holder that is not heard from any more.
 
 use solocron::job::{Cause, Outcome, Reason, RunId, Verdict};
-use solocron::lease::{Act, Answer, Memory};
+use solocron::lease::{Act, Answer, Claim, Memory};
 
-use crate::book::{Book, MEMORIES, is_held_by, is_won, one, secs, tick};
+use crate::book::{Book, MEMORIES, held_for, is_held_by, is_won, one, secs, tick};
 use crate::sample::node;
 
 fn unlock(book: &mut Book, run: RunId) -> Answer {
-    book.operate(Act::Unlock { run })
+    book.operate(Act::Unlock { run: Some(run) })
 }
 
 #[test]
@@ -39,4 +39,21 @@ fn a_lock_that_waits_for_whom_the_store_forgot_is_not_removed() {
     book.open(|_| {});
     assert!(is_held_by(&unlock(&mut book, holding.run), &node("a")));
     assert!(book.entries.is_empty() && book.record().is_running());
+}
+
+#[test]
+fn a_wait_for_a_holder_that_the_store_forgot_is_ended_where_nobody_is_known_to_hold_the_lock() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let holding = book.win(tick(0.0));
+    assert_eq!(book.operate(Act::Unlock { run: None }), Answer::AlreadyDecided, "it is held");
+    book.finish(&holding, |_| {});
+    assert_eq!(book.operate(Act::Unlock { run: None }), Answer::AlreadyDecided, "it is free");
+    // Redis is restarted, and somebody remembers that leases took ten minutes.
+    book.new_era();
+    book.open(|open| open.caller.largest_lease = secs(600));
+    book.pass(secs(4));
+    let remembers = |claim: &mut Claim| (claim.caller.largest_lease, claim.prev) = (secs(600), None);
+    assert_eq!(book.claim(tick(4.0), remembers), held_for(secs(596)));
+    assert_eq!(book.operate(Act::Unlock { run: None }), Answer::Noted);
+    assert!(is_won(&book.claim(tick(4.0), remembers)));
 }

@@ -268,7 +268,7 @@ impl History {
         let pause = Act::Pause { lasts: self.maybe(lasts), why: self.maybe(why) };
         let run = self.run(record);
         let kill = Act::Kill { run: self.maybe(run) };
-        let unlock = Act::Unlock { run };
+        let unlock = Act::Unlock { run: if self.one_in(3) { None } else { Some(run) } };
         let order = self.runs[0];
         let tick = self.tick(record, now);
         let trigger = Act::Trigger { order, tick: self.maybe(tick) };

@@ -69,10 +69,10 @@ pub(crate) async fn an_order_is_taken_by_one_run_and_told_which(world: &World) {
 pub(crate) async fn a_lock_is_removed_from_a_silent_holder_alone(world: &World) {
     let replica = world.opened().await;
     let holding = replica.win().await;
-    let answer = operate(&replica, Act::Unlock { run: holding.run }).await;
+    let answer = operate(&replica, Act::Unlock { run: Some(holding.run) }).await;
     assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
     world.age(Duration::from_secs(10));
-    assert_eq!(operate(&replica, Act::Unlock { run: holding.run }).await, Answer::Noted);
+    assert_eq!(operate(&replica, Act::Unlock { run: Some(holding.run) }).await, Answer::Noted);
     let entries = replica.store.history(&[job()], 10).await.expect("history").remove(0).1;
     let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
     assert_eq!(entries.last().map(|entry| (entry.run, entry.verdict())), Some((Some(holding.run), lost)));

@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use crate::lease::BootInstant;
+use crate::lease::{Answer, Reply};
 
 use super::Contest;
-
-/// The record of a job of which a longer lease is remembered is asked this often.
-const ASK_EVERY: Duration = Duration::from_secs(10);
 
 /// What is known of the leases of a job.
 #[derive(Debug)]
@@ -17,16 +14,17 @@ pub(in crate::replica) struct Leases {
     /// The largest as the store last began another life, or forgot: it may be held under a lock that the store knows nothing
     /// of.
     before: Duration,
-    /// When the record was last asked whether a longer lease than the file's may be held.
-    asked: Option<BootInstant>,
-    /// Whether the answer is on its way, and no longer lease was seen since.
+    /// Whether the record was asked if a longer lease than the file's may be held, the answer is on its way, and no longer lease
+    /// was seen since.
     is_asking: bool,
+    /// Whether it has been told that the job waits for a longer lease.
+    is_told: bool,
 }
 
 impl Leases {
     /// A job with this lease.
     pub(super) fn of(lease: Duration) -> Self {
-        Self { largest: lease, before: Duration::ZERO, asked: None, is_asking: false }
+        Self { largest: lease, before: Duration::ZERO, is_asking: false, is_told: false }
     }
 }
 
@@ -46,26 +44,25 @@ impl Contest {
     /// The file tells another lease: the former one may be held still.
     pub(super) fn changed_lease(&mut self) {
         self.leases.largest = self.leases.largest.max(self.spec.lease);
-        (self.leases.asked, self.leases.is_asking) = (None, false);
+        self.leases.is_asking = false;
     }
 
     /// The store may have forgotten who holds what.
     pub(super) fn doubt_leases(&mut self) {
-        (self.leases.before, self.leases.is_asking) = (self.leases.largest, false);
+        self.leases = Leases { before: self.leases.largest, ..Leases::of(self.leases.largest) };
     }
 
     /// Whether to ask the record if a longer lease than the file's may be held, by a replica that has watched the store for so
-    /// long: what is held since before would be over by now.
-    pub(in crate::replica) fn may_forget_lease(&self, calm: Duration, now: BootInstant) -> bool {
-        let Leases { largest, before, asked, .. } = self.leases;
-        let is_vouched = largest > before || calm >= largest;
-        let is_due = asked.is_none_or(|asked| now.since(asked) >= ASK_EVERY);
-        largest > self.spec.lease && is_vouched && is_due
+    /// long: what is held since before would be over by now. Where the answer is that one may be, or is lost, the record is
+    /// asked again with the next heartbeat: a store that is restarted meanwhile makes the job wait for that lease.
+    pub(in crate::replica) fn may_forget_lease(&self, calm: Duration) -> bool {
+        let Leases { largest, before, .. } = self.leases;
+        largest > self.spec.lease && (largest > before || calm >= largest)
     }
 
     /// The record is asked, now that all replicas have the same file.
-    pub(in crate::replica) fn ask_for_lease(&mut self, now: BootInstant) {
-        (self.leases.asked, self.leases.is_asking) = (Some(now), true);
+    pub(in crate::replica) fn ask_for_lease(&mut self) {
+        self.leases.is_asking = true;
     }
 
     /// The record told its lease, when it was asked or otherwise.
@@ -73,8 +70,16 @@ impl Contest {
         self.saw(lease);
         let was_asked = std::mem::take(&mut self.leases.is_asking);
         if was_asked && lease.is_some() {
-            self.leases.largest = self.spec.lease;
+            (self.leases.largest, self.leases.is_told) = (self.spec.lease, false);
         }
+    }
+
+    /// The job waits for a longer lease than its own, and the record knows no holder: that lease, and how long until it is over.
+    /// Told once, and again when the store forgets again.
+    pub(in crate::replica) fn awaits_longer_lease(&mut self, reply: &Reply) -> Option<(Duration, Duration)> {
+        let Answer::Held { by: None, frees_in } = reply.answer else { return None };
+        let lease = reply.lease.filter(|lease| *lease > self.spec.lease && frees_in > self.spec.lease)?;
+        (!std::mem::replace(&mut self.leases.is_told, true)).then_some((lease, frees_in))
     }
 }
 

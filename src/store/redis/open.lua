@@ -13,7 +13,7 @@ local known = ARGV[8] == '1'
 local answered, leapt, expect = optional(ARGV[19]), optional(ARGV[20]), number(ARGV[25])
 front = math.max(now, number(ARGV[18])) + EARLY_TOLERANCE
 if not record then
-  if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '') end
+  if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '', '', '', '') end
   -- Nobody can have decided anything of a job that nobody knows.
   local wait = known and longest_of(lease, 0, largest) or FIRST_WAIT
   create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil)
@@ -88,5 +88,11 @@ if ARGV[9] == '1' then recall_pausing(optional(ARGV[11]), number(ARGV[10]), ARGV
 local leaps = leaps_of()
 local last = leaps[#leaps] and leaps[#leaps].to or 0
 local ahead = record.mark > front and last < record.mark
+-- The newest tick that has not come yet, and is not open again.
+local closed = record.mark
+for at = #leaps, 1, -1 do
+  local leap = leaps[at]
+  if is_open(leap) and leap.after < closed and closed <= leap.to then closed = leap.after end
+end
 return answer('opened', record.since, text(record.paused_at), text(record.paused), record.paused_by, record.paused_why,
-  ahead and last or '', ahead and record.mark or '')
+  ahead and last or '', ahead and record.mark or '', closed > front and closed or '')

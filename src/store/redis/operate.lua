@@ -17,6 +17,13 @@ local function is_there(run)
   return record.phase == 'running' and (run == '' or record.run == run)
 end
 
+-- 4 the run; none where nobody is known to hold the lock: then a wait for somebody whom the store forgot ends.
+if act == 'unlock' and ARGV[4] == '' then
+  if record.phase == 'running' or record['until'] <= now then return answer('already_decided') end
+  record['until'], changed = 0, true
+  return answer('noted')
+end
+
 if (act == 'kill' or act == 'unlock') and not is_there(ARGV[4]) then return answer('already_decided') end
 local alive = record.ended or record.started or now
 -- A lock that ends later than its holder's last sign of life says waits for somebody whom the store forgot.

@@ -85,7 +85,8 @@ pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
         "newer_schema" => Answer::NewerSchema(texts.value()?),
         "opened" => {
             let since = UtcMillis(texts.value()?);
-            Answer::Opened { since, pausing: pausing(&mut texts)?, ahead: ahead(&mut texts)? }
+            let (pausing, ahead) = (pausing(&mut texts)?, ahead(&mut texts)?);
+            Answer::Opened { since, pausing, ahead, closed: texts.optional()?.map(UtcMillis) }
         }
         "won" => won(&mut texts)?,
         "early" => Answer::Early { wait: texts.millis()? },

@@ -202,7 +202,7 @@ fn operate_args(operate: &Operate) -> Args {
         Act::SetMark { wall } => args.text("set_mark").instant(*wall),
         Act::Trigger { order, tick } => args.text("trigger").text(order).tick(*tick),
         Act::Withdraw { order } => args.text("withdraw").text(order),
-        Act::Unlock { run } => args.text("unlock").text(run),
+        Act::Unlock { run } => args.text("unlock").optional(*run),
         Act::Kill { run } => args.text("kill").optional(*run),
     }
 }
