@@ -97,10 +97,9 @@ fn a_holder_with_a_long_lease_that_is_cut_off_keeps_others_out_of_an_emptied_sto
 /// A guest that holds the job's lock with a lease of 30 s, and whose command writes its process id to this file.
 fn exec_with_a_long_lease(scene: &Scene, store: &str, pid: &Path) -> Program {
     let shell = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 100", pid.display());
-    let exec = [
-        "--store", store, "exec", "--lock", "pay", "--lease", "30s", "--wait", "30s", "--", "sh", "-c",
-        &shell,
-    ];
+    let exec =
+        ["--store", store, "exec", "--cluster", "test", "--lock", "pay", "--lease", "30s", "--wait", "30s"];
+    let exec = [&exec[..], &["--", "sh", "-c", &shell]].concat();
     Program::start(&mut scene.command(&exec))
 }
 
