@@ -133,7 +133,7 @@ pub struct Record {
     /// Ticks above this instant, up to `mark`, were passed over when the store forgot, and have no entry yet.
     pub lost: Option<UtcMillis>,
     /// Whoever remembers an earlier life of the server has until then to tell of it; before, no tick is decided not to
-    /// run. Of a record that was made in this life, when that was.
+    /// run.
     pub settled: LeaseInstant,
 }
 

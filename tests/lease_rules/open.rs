@@ -29,7 +29,6 @@ fn an_unknown_job_waits_two_seconds_and_then_runs_its_first_tick() {
             until: book.lease_end(2),
             lease: secs(2),
             sched: sample::sched(),
-            settled: book.lease_end(0),
             ..Record::empty(book.server.era.clone())
         };
         assert_eq!(*book.record(), expected);
