@@ -121,7 +121,6 @@ impl<'a> Draft<'a> {
         }
         record.made = record.mark;
         record.until = self.leased_from(heard).plus(wait);
-        // By the clock that shows it now, and not by one that was heard before: rule 6 goes by it.
         record.settled = self.server.lease_now.plus(wait.min(SETTLING));
         record.lease = wait;
         record.lost = caller.seen.filter(|seen| *seen < record.mark);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::draft::{Draft, SETTLING};
-use super::{Caller, LeaseInstant, Memory, Open, Protection, Server};
+use super::draft::Draft;
+use super::{Caller, LeaseInstant, Open, Protection};
 
 impl Caller {
     /// The longest lease that anybody may hold, as far as the request, the record and the replica's memory tell.
@@ -37,27 +37,6 @@ impl Draft<'_> {
         let is_free = !record.is_running() && (record.until == LeaseInstant::FREE || is_waited_for);
         if open.agreed && is_free {
             record.lease = record.lease.min(open.lease);
-        }
-    }
-
-    /// Cuts a lock that lasts for longer than the `longest` lease, for a caller that has watched a steady clock for as long: a
-    /// clock that was ahead has put its end there.
-    pub(super) fn cut_what_was_leased_ahead(&mut self, longest: Duration) {
-        let Server { now, lease_now, memory, .. } = *self.server;
-        let record = self.record_mut();
-        if record.until <= lease_now.plus(longest) {
-            return;
-        }
-        record.until = lease_now.plus(longest);
-        // A record that was never granted waits for whom the store forgot. Where that wait began by a clock that shows less now,
-        // it began before the caller's calm, for a step back ends any calm: it is over. One that began since, and lasts until
-        // after a time that was heard before, is not.
-        let is_waited_for = record.run.is_none() && record.settled > lease_now.plus(SETTLING);
-        // A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set
-        // back, for all that time.
-        let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
-        if is_waited_for || memory == Memory::Forgetful && record.is_running() && is_silent {
-            record.until = lease_now;
         }
     }
 }

@@ -70,20 +70,6 @@ fn a_lock_granted_by_a_clock_that_was_set_back_outlasts_its_being_set_right() {
 }
 
 #[test]
-fn a_job_that_began_by_a_clock_that_was_ahead_waits_one_lease_once_that_is_right() {
-    let mut book = Book::new(Memory::Forgetful);
-    set_clock(&mut book, 3_600.0);
-    book.open(|open| open.known = false);
-    set_clock(&mut book, 60.0);
-    book.open(|_| {});
-    set_clock(&mut book, 61.0);
-    let short = |claim: &mut Claim| (claim.caller.calm, claim.prev) = (LEASE - secs(1), None);
-    assert!(!is_won(&book.claim(tick(61.0), short)), "the clock may be the wrong one now");
-    let calm = |claim: &mut Claim| (claim.caller.calm, claim.prev) = (LEASE, None);
-    assert!(is_won(&book.claim(tick(61.0), calm)));
-}
-
-#[test]
 fn a_record_that_was_deleted_after_the_clock_was_set_back_waits_for_its_holder() {
     let mut book = Book::new(Memory::Forgetful);
     set_clock(&mut book, 60.0);

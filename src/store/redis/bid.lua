@@ -50,10 +50,6 @@ local function enter(bid, when_created)
   -- A clock that is back again before long has harmed nothing by then.
   if record['until'] > plus(now, longest) then
     record['until'] = plus(now, longest)
-    -- A record that was never granted waits for whom the store forgot. Where that wait began by a clock that shows less now, it
-    -- began before the caller's calm, for a step back ends any calm: it is over. One that began since, and lasts until after a
-    -- time that was heard before, is not.
-    if record.run == '' and (record.settled or 0) > now + SETTLING then record['until'] = now end
     -- A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set back,
     -- for all that time.
     if record.phase == 'running' and record.ended and record.ended - now > longest then record['until'] = now end

@@ -114,7 +114,6 @@ local function create(heard, wait, seen, leapt)
   record.lost = nil
   record.made = record.mark
   record['until'] = plus(math.max(now, heard), wait)
-  -- By the clock that shows it now, and not by one that was heard before.
   record.settled = plus(now, math.min(wait, SETTLING))
   record.lease = wait
   if seen and seen < record.mark then record.lost = seen end
