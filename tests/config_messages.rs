@@ -164,7 +164,10 @@ fn a_program_whose_processes_cannot_be_killed() {
         command = [\"nice\", \"sudo\", \"backup\"]\n\n[jobs.shell]\nschedule = \"@daily\"\n\
         shell = \"sudo backup && sync\"\n\n[jobs.unprivileged]\nschedule = \"@daily\"\n\
         command = [\"sudo\", \"backup\"]\nno_new_privileges = true\n\n[jobs.other]\nschedule = \"@daily\"\n\
-        command = [\"echo\", \"sudo\"]\n";
+        command = [\"echo\", \"sudo\"]\n\n[jobs.behind]\nschedule = \"@daily\"\n\
+        shell = \"cd / && (sudo backup)\"\n\n[jobs.script]\nschedule = \"@daily\"\n\
+        command = [\"sh\", \"-c\", \"cd /; sudo backup\"]\n\n[jobs.words]\nschedule = \"@daily\"\n\
+        shell = \"cd /; echo sudo\"\n";
     assert_message("a_program_whose_processes_cannot_be_killed", text, &overrides);
 }
 

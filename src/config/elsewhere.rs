@@ -4,8 +4,10 @@
 use super::shell;
 
 /// Programs that only run another one.
-const WRAPPERS: &[&str] =
-    &["sudo", "doas", "env", "nice", "ionice", "timeout", "time", "chronic", "stdbuf", "exec"];
+const WRAPPERS: &[&str] = &[
+    "sudo", "doas", "env", "nice", "ionice", "timeout", "time", "chronic", "stdbuf", "exec", "flock",
+    "xargs", "setsid", "command",
+];
 
 /// Subcommands of container engines that run something.
 const CONTAINER: &[&str] = &["run", "exec", "start", "compose"];
@@ -57,6 +59,7 @@ mod tests {
             ("nice -n 10 kubectl apply", "kubectl"),
             ("systemctl --user start x", "systemctl start"),
             ("systemd-run x", "systemd-run"),
+            ("flock -n /tmp/x ssh host", "ssh"),
         ] {
             assert_eq!(name(line).as_deref(), Some(expected), "{line}");
         }

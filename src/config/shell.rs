@@ -7,6 +7,9 @@ const READERS: &[&str] = &[
     "ssh",
 ];
 
+/// Words behind which a command begins.
+const BEFORE_COMMANDS: &[&str] = &["if", "then", "elif", "else", "while", "until", "do", "!", "{", "}"];
+
 /// Whether a line pipes one command into another, outside of quotes.
 pub(super) fn has_pipe(line: &str) -> bool {
     let bare = unquoted(line);
@@ -48,6 +51,41 @@ pub(super) fn first_command(line: &str) -> Vec<&str> {
     let end = line.find([';', '|', '&', '\n']).unwrap_or(line.len());
     let assignment = |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.starts_with('-'));
     line[..end].split_whitespace().skip_while(assignment).collect()
+}
+
+/// The words of all commands of a line, as far as they are not in quotes.
+pub(super) fn commands(line: &str) -> Vec<Vec<String>> {
+    let (mut parted, mut depth, mut is_within) = (String::with_capacity(line.len()), 0, false);
+    for letter in unquoted(line).chars() {
+        match letter {
+            '(' => depth += 1,
+            '`' => is_within = !is_within,
+            _ => {}
+        }
+        match letter {
+            // What follows a substitution goes on with the command around it.
+            ')' if depth > 0 => {
+                depth -= 1;
+                parted.push_str("\n_ ");
+            }
+            '`' if !is_within => parted.push_str("\n_ "),
+            ';' | '|' | '&' | '(' | ')' | '`' => parted.push('\n'),
+            _ => parted.push(letter),
+        }
+    }
+    let is_before = |word: &&str| {
+        let is_assignment = word.split_once('=').is_some_and(|(name, _)| !name.starts_with('-'));
+        is_assignment || BEFORE_COMMANDS.contains(word)
+    };
+    let words = |part: &str| part.split_whitespace().skip_while(is_before).map(str::to_owned).collect();
+    parted.lines().map(words).filter(|words: &Vec<String>| !words.is_empty()).collect()
+}
+
+/// The script that a shell among these words reads from its arguments.
+pub(super) fn script<'a>(words: &[&'a str]) -> Option<&'a str> {
+    let is_flag = |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+    let at = words.iter().position(is_flag)?;
+    words.get(at + 1).copied().filter(|_| has_reader(&words[..at]))
 }
 
 /// The last part of a path: `/usr/bin/ssh` is `ssh`.
@@ -107,6 +145,52 @@ mod tests {
         assert_eq!(first_command("A=1 ssh -p 2 host; true"), ["ssh", "-p", "2", "host"]);
         assert_eq!(first_command("dd if=x of=y | gzip"), ["dd", "if=x", "of=y"]);
         assert_eq!(first_command(""), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn every_command_of_a_line_is_seen_and_no_argument_is_taken_for_one() {
+        let begins_with_su = |line: &str| commands(line).iter().any(|words| words[0] == "su");
+        for line in [
+            "su x",
+            "cd /; su x",
+            "cd / && su x",
+            "a | su x",
+            "(su x)",
+            "A=$(su x)",
+            "echo `su x`",
+            "a & su x",
+            "a\nsu x",
+            "if a; then su x; fi",
+            "if su x; then a; fi",
+            "for a in b; do A=1 su x; done",
+            "! su x",
+            "{ su x; }",
+            "case $a in b) su x;; esac",
+        ] {
+            assert!(begins_with_su(line), "{line}");
+        }
+        for line in [
+            "echo su",
+            "echo 'a; su x'",
+            "echo \"(su x)\"",
+            "a # ; su",
+            "echo $(date) su",
+            "echo `date` su",
+            "a \\; su",
+            "a --b=su",
+            "sum x",
+            "",
+        ] {
+            assert!(!begins_with_su(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_script_of_a_shell_is_the_word_behind_its_flag() {
+        assert_eq!(script(&["nice", "/bin/bash", "-euc", "su x", "y"]), Some("su x"));
+        for words in [&["tar", "-c", "x"][..], &["sh", "x", "--c"], &["sh", "-c"]] {
+            assert_eq!(script(words), None, "{words:?}");
+        }
     }
 
     #[test]

@@ -84,11 +84,12 @@ pub(super) fn of_privileges(
     if spec.no_new_privileges {
         return;
     }
-    let words: Vec<&str> = match &spec.command {
-        Command::Argv(words) => words.iter().map(String::as_str).collect(),
-        Command::Shell(line) => shell::first_command(line),
-    };
-    let Some(program) = elsewhere::programs(&words).iter().find(|word| escapes(word)) else { return };
+    let commands = commands(&spec.command);
+    let program = commands.iter().find_map(|words| {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        elsewhere::programs(&words).iter().copied().find(|word| escapes(word)).map(str::to_owned)
+    });
+    let Some(program) = program else { return };
     let message = format!("{}: `{program}` starts processes that the replica cannot kill", section.title);
     let place = section.raw("command").or_else(|| section.raw("shell")).map(|raw| raw.span());
     findings.add(
@@ -102,6 +103,18 @@ pub(super) fn of_privileges(
             )
             .note("such a process may live on when its replica has died or the lock was lost, and its job run elsewhere"),
     );
+}
+
+/// The words of each command that a job is seen to run.
+fn commands(command: &Command) -> Vec<Vec<String>> {
+    match command {
+        Command::Shell(line) => shell::commands(line),
+        Command::Argv(argv) => {
+            let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+            let script = shell::script(&words).map(shell::commands).unwrap_or_default();
+            [argv.clone()].into_iter().chain(script).collect()
+        }
+    }
 }
 
 /// Of a start deadline that leaves no time for another replica to take over.

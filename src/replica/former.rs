@@ -151,9 +151,7 @@ async fn make_sure(shop: &Arc<Shop>, former: &Former) -> Result<(), String> {
         }
     };
     if tokio::time::timeout(former.patience(), freed).await.is_err() {
-        return Err(
-            "its sign is held: its guard has not ended, or a second replica goes by this name".to_owned()
-        );
+        return Err("its guard, or a second replica of this name, holds its sign".to_owned());
     }
     if matches!(former.note, Some(Note::Ended(_))) {
         // What a run leaves behind that ended by itself is let alone.

@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn the_name_of_a_guard_fits_a_process_and_stands_for_its_run() {
         let name = |run: &str| guard_name(run).into_string().expect("ASCII");
-        assert_eq!(name(RUN), "lease-guardny9C");
+        assert_eq!(name(RUN), "lease-guardn1EC");
         assert_eq!(name("x"), "lease-guard0000");
         assert_ne!(name(&RunId::new().to_string()), name(&RunId::new().to_string()));
     }
