@@ -286,6 +286,15 @@ fn of_a_forgotten_tick_nothing_is_told_before_its_holder_could_tell() {
     }
 }
 
+fn finish(book: &mut Book, holding: &Holding) {
+    assert_eq!(book.finish(holding, |_| {}), Answer::Finished);
+}
+
+fn renew_and_finish(book: &mut Book, holding: &Holding) {
+    assert_eq!(book.renew(holding), Answer::Renewed { stop: None });
+    finish(book, holding);
+}
+
 fn open_now(book: &mut Book) {
     let now = book.server.now;
     // It knows that these ticks ran, and not that they have their entry.
@@ -297,13 +306,7 @@ fn open_now(book: &mut Book) {
 fn a_tick_of_which_a_store_that_forgot_is_told_again_has_that_entry_alone() {
     let ran = one(tick(60.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded));
     let forgotten = |to| several(at(-60.0), tick(to), Verdict::because(Outcome::Unknown, Reason::StoreReset));
-    let finish =
-        |book: &mut Book, holding: &Holding| assert_eq!(book.finish(holding, |_| {}), Answer::Finished);
-    let renew = |book: &mut Book, holding: &Holding| {
-        assert_eq!(book.renew(holding), Answer::Renewed { stop: None });
-        finish(book, holding);
-    };
-    let tells: [&dyn Fn(&mut Book, &Holding); 2] = [&finish, &renew];
+    let tells: [fn(&mut Book, &Holding); 2] = [finish, renew_and_finish];
     for tell in tells {
         for (prev, told) in [
             (Some(-60.0), vec![ran]),

@@ -136,14 +136,18 @@ impl World {
     }
 
     /// Of no tick the same record tells how its run ended, and that nobody knows whether it ran. One record may, where another
-    /// that was deleted or is lost has told the other.
+    /// that was deleted or is lost has told the other. Of a tick that ran before it came, by a clock that was ahead, it may tell both:
+    /// what came before it may be open again, and until that is known all of it stays to be told of (`count_as_told`).
     fn is_known_to_have_run(&self, job: usize) -> Result<(), Violation> {
         let forgotten = Verdict::because(Outcome::Unknown, Reason::StoreReset);
         for life in self.server.lives(job) {
             for unknown in life.iter().filter(|entry| entry.verdict() == forgotten) {
                 let is_same = |entry: &&Entry| {
                     let is_first = !matches!(entry.cause, Cause::Rerun | Cause::Manual);
-                    entry.run.is_some() && is_first && covers(unknown, entry.tick)
+                    entry.run.is_some()
+                        && is_first
+                        && covers(unknown, entry.tick)
+                        && !self.ran_ahead(job, entry)
                 };
                 if let Some(ran) = life.iter().find(is_same) {
                     let how = format!("j{job}, tick {}: {ran:#?} and {unknown:#?}", ran.tick);
@@ -152,6 +156,12 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Whether its run began before its tick came.
+    fn ran_ahead(&self, job: usize, entry: &Entry) -> bool {
+        let is_ahead = |run: &Process| run.started.utc().plus(SLACK) < entry.tick.instant();
+        self.runs(job).any(|run| Some(run.holding.run) == entry.run && is_ahead(run))
     }
 
     /// Who skips a tick for overlap has proof that a run was alive at its instant. While clocks are wrong, nobody can
