@@ -22,7 +22,7 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
     let mut violations: Vec<Violation> = evidence.troubles.iter().cloned().map(Violation::Trouble).collect();
     for job in &evidence.jobs {
         let runs = evidence.runs_of(&job.name);
-        violations.extend(overlaps(&runs));
+        violations.extend(overlaps(evidence, &runs));
         violations.extend(doubles(evidence, job, &runs));
         violations.extend(fences(evidence, &runs));
         violations.extend(overstays(evidence, job, &runs));
@@ -34,12 +34,15 @@ pub(crate) fn check(evidence: &Evidence) -> Vec<Violation> {
     violations
 }
 
-/// No two runs of a job at a time, their descendants included. Runs are in order of their start.
-fn overlaps(runs: &[&Testimony]) -> Vec<Violation> {
+/// No two runs of a job at a time, their descendants included. Runs are in order of their start. The exception: a store that went
+/// back a moment ago did not know the lock of the first.
+fn overlaps(evidence: &Evidence, runs: &[&Testimony]) -> Vec<Violation> {
     let mut latest: Option<&Testimony> = None;
     let mut violations = Vec::new();
     for &run in runs {
-        if let Some(before) = latest.filter(|before| before.last_ms() > run.started_ms) {
+        if let Some(before) = latest
+            .filter(|before| before.last_ms() > run.started_ms && !evidence.went_back_between(before, run))
+        {
             violations.push(Violation::Overlap {
                 job: run.job.clone(),
                 runs: [before.run.clone(), run.run.clone()],
@@ -62,10 +65,7 @@ fn doubles(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Viola
     let is_rerun = |run: &Testimony| run.cause == "rerun";
     let may_be =
         |pair: &[&&Testimony]| job.policy == Policy::Reruns && !is_rerun(pair[0]) && is_rerun(pair[1]);
-    let was_not_told = |pair: &[&&Testimony]| {
-        let at_ms = pair[1].started_utc_ms;
-        evidence.went_back(pair[0].started_utc_ms, (at_ms, at_ms))
-    };
+    let was_not_told = |pair: &[&&Testimony]| evidence.went_back_between(pair[0], pair[1]);
     let same = by_tick.windows(2).filter(|pair| pair[0].tick_ms == pair[1].tick_ms);
     let same = same.filter(|pair| !may_be(pair) && !was_not_told(pair));
     same.map(|pair| Violation::Twice {
@@ -86,7 +86,7 @@ fn is_of_its_time(run: &Testimony) -> bool {
 /// the job got the second.
 fn fences(evidence: &Evidence, runs: &[&Testimony]) -> Vec<Violation> {
     let went_back = |pair: &[&Testimony]| {
-        let between = pair[0].started_utc_ms..=pair[1].started_utc_ms;
+        let between = evidence.asked_ms(pair[0])..=pair[1].started_utc_ms;
         evidence.faults.iter().any(|fault| fault.kind.goes_back() && between.contains(&fault.ended_ms))
     };
     let falling = runs.windows(2).filter(|pair| pair[1].fence <= pair[0].fence && !went_back(pair));

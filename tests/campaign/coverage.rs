@@ -120,9 +120,7 @@ impl<'a> Book<'a> {
             None => self.claimed_at(entry),
         };
         let is_not_told = |told: &Recorded, other: &Recorded| {
-            run(told)
-                .zip(claimed(other))
-                .is_some_and(|(told, at_ms)| self.evidence.went_back(told.started_utc_ms, at_ms))
+            run(told).zip(claimed(other)).is_some_and(|(told, at_ms)| self.evidence.went_back(told, at_ms))
         };
         is_not_told(one, other) || is_not_told(other, one)
     }
@@ -142,7 +140,7 @@ impl<'a> Book<'a> {
         let ran = self.runs.iter().filter(|run| run.cause != "manual" && ticks.contains(&run.tick_ms));
         let was_told = |run: &&&Testimony| {
             let claimed = self.claimed_at(entry);
-            !claimed.is_some_and(|at_ms| self.evidence.went_back(run.started_utc_ms, at_ms))
+            !claimed.is_some_and(|at_ms| self.evidence.went_back(run, at_ms))
         };
         if says_not_run && ran.filter(was_told).count() > 0 {
             violations.push(Violation::Untrue { job: job.clone(), tick_ms, record: record.clone() });

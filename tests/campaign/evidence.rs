@@ -9,8 +9,8 @@ use crate::ledger::Recorded;
 use crate::renewals::Renewals;
 use crate::testimony::Testimony;
 
-/// A server that takes longer to answer one question stands still.
-const STALL_MS: i64 = 500;
+/// A server that takes longer to answer one question stands still: without a fault that takes a few milliseconds.
+const STALL_MS: i64 = 300;
 
 /// What a fault does to the server itself is over by then.
 const AFTERMATH_MS: i64 = 10_000;
@@ -82,18 +82,31 @@ impl Evidence {
         self.faults.iter().any(|fault| fault.touches(from_ms, to_ms))
     }
 
-    /// Whether the store went back to an older state after `told`, and in the span of time replicas may not have known of that.
+    /// Whether the store went back to an older state after this run was asked for, and in the span of time replicas may not have
+    /// known of that.
     /// No lock promises anything to who was not told of a tick then: README has it among its limits.
-    pub(crate) fn went_back(&self, told_ms: i64, (from_ms, to_ms): (i64, i64)) -> bool {
+    pub(crate) fn went_back(&self, run: &Testimony, (from_ms, to_ms): (i64, i64)) -> bool {
+        let asked_ms = self.asked_ms(run);
         let mut faults = self.faults.iter().filter(|fault| fault.kind.goes_back());
         faults.any(|fault| {
             let noticed_ms = fault.ended_ms + UNNOTICED_MS;
             let lines = self.faults.iter().filter(|line| line.touches(fault.ended_ms, noticed_ms));
             let longest_ms = lines.map(Fault::exchange_ms).max().unwrap_or_default();
-            told_ms < fault.ended_ms
+            asked_ms < fault.ended_ms
                 && fault.ended_ms - NOTED_MS <= to_ms
                 && from_ms <= noticed_ms + EXCHANGES * longest_ms
         })
+    }
+
+    /// Whether the second run was granted by a store that went back to an older state, and knew nothing of the first.
+    pub(crate) fn went_back_between(&self, first: &Testimony, second: &Testimony) -> bool {
+        self.went_back(first, (second.started_utc_ms, second.started_utc_ms))
+    }
+
+    /// When its lock was asked for, as far as its replica logged that: a slow answer or a busy machine starts it later.
+    pub(crate) fn asked_ms(&self, run: &Testimony) -> i64 {
+        let sent_ms = self.renewals.get(&run.run).and_then(|sent| sent.first().copied());
+        run.started_utc_ms - (run.started_ms - sent_ms.unwrap_or(run.started_ms)).max(0)
     }
 
     /// Whether a store lost its memory in this span of time.
