@@ -6,6 +6,7 @@ mod copies;
 mod copy;
 mod deleted;
 mod leases;
+mod no_sign;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;
