@@ -290,6 +290,11 @@ pub enum Event {
         /// Runs that are going on.
         running: usize,
     },
+    /// Runs are left that cannot be killed.
+    LeftBehind {
+        /// How many.
+        running: usize,
+    },
     /// Nothing is left to do.
     Stopped,
 }
