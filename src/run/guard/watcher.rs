@@ -33,7 +33,7 @@ pub(super) const REAPED_AT_ONCE: usize = 100;
 pub(in crate::run) const GUARD_NAME: &CStr = c"lease-guard";
 
 /// And once the run is over, while something that it left behind goes on.
-const AFTER_THE_RUN: &CStr = c"lease-guard-end";
+pub(super) const AFTER_THE_RUN: &CStr = c"lease-guard-end";
 
 /// Before its run has begun.
 pub(super) const BEFORE_THE_RUN: &CStr = c"lease-guard-new";
