@@ -83,7 +83,7 @@ async fn under_lock(
         patience: args.wait.unwrap_or_default(),
         store,
         clock: Arc::new(SystemClock),
-        guards: Guards::of_this_program(),
+        guards: Guards::of_this_program().taking_in_orphans(),
         events,
     };
     let (stop, mut signalled) = (Stop::default(), None);

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     if let Err(error) = raise_file_limit() {
         warn!(%error, "the limit of open files stays as it is");
     }
-    let guards = Guards::of_this_program();
+    let guards = Guards::of_this_program().taking_in_orphans();
     guards.start().map_err(|error| Failure::new(Exit::Failed, format!("no guards for its runs: {error}")))?;
     let result = runtime.block_on(async {
         let stop = Stop::default();

@@ -12,6 +12,7 @@ mod draft;
 mod entry;
 mod fields;
 mod hold;
+mod holding;
 mod leaps;
 mod longest;
 mod marks;
@@ -31,13 +32,13 @@ pub use decide::decide;
 pub use draft::Decision;
 pub use entry::Entry;
 pub use fields::FieldError;
+pub use holding::Holding;
 pub use leaps::{Leap, Leaps, Passed};
 pub use operate::{Act, Operate, Pausing};
 pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
 pub use reply::{Answer, Holder, Reply};
 pub use request::{
-    Abandon, Ahead, Caller, Claim, Dropped, Finish, Gap, Holding, Manual, Memory, Open, Renew, Request,
-    Server,
+    Abandon, Ahead, Caller, Claim, Dropped, Finish, Gap, Manual, Memory, Open, Renew, Request, Server,
 };
 pub use rerun::Rerun;
 pub use switch::Protection;

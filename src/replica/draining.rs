@@ -76,6 +76,13 @@ impl Driver {
         self.lines.values().for_each(|(_, line)| line.give_up.cancel());
     }
 
+    /// Leaves although processes of runs may be alive: their guards go on killing, and their locks run out.
+    pub(super) async fn leave_behind(&mut self) {
+        self.shop.events.tell(Event::LeftBehind(self.keepers.len()));
+        self.keepers.shutdown().await;
+        self.errands.shutdown().await;
+    }
+
     /// A replica that drains gives back what unanswered claims may have taken.
     pub(super) fn give_back_unsure(&mut self) {
         for (job, contest) in &mut self.contests {

@@ -227,7 +227,7 @@ impl Driver {
                     at_once = true;
                     self.start_to_drain();
                     self.stop_runs(Some(Duration::ZERO));
-                    patience.stop(Duration::ZERO);
+                    patience.stop_at_once();
                 }
                 next = patience.over() => match next {
                     Impatience::StopRuns => patience.stop(self.stop_runs(None)),
@@ -235,6 +235,7 @@ impl Driver {
                         self.give_up();
                         patience.rest();
                     },
+                    Impatience::Leave => return self.leave_behind().await,
                 },
             }
             self.send_claims();

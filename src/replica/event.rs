@@ -293,6 +293,8 @@ pub enum Event {
         /// Runs that are going on.
         running: usize,
     },
+    /// So many runs are left that cannot be killed.
+    LeftBehind(usize),
     /// Nothing is left to do.
     Stopped,
 }

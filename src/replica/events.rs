@@ -236,6 +236,13 @@ impl Events {
                 info!(node, running, limit_s = limit.as_secs(), "draining: taking no new ticks");
             }
             Event::Stopping { running } => info!(node, running, "stopping what still runs"),
+            Event::LeftBehind(running) => {
+                error!(
+                    node,
+                    running,
+                    "leaving, although what runs cannot be killed: locks of these runs are left to run out"
+                );
+            }
             Event::Stopped => info!(node, "replica stopped"),
             _ => {}
         }

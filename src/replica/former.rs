@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crate::job::{JobName, Outcome, Reason, RunId, UtcMillis, Verdict};
 use crate::lease::{Era, Finish, Holding, Record};
-use crate::run::{RunEntry, Sign, Site, sweep};
+use crate::run::{RunEntry, Sign, Site};
 
+use super::assurance::{Doubt, make_sure};
 use super::event::{Event, RunRef};
 use super::note::Note;
 use super::shop::Shop;
@@ -18,21 +19,15 @@ const KILL_ALLOWANCE: Duration = Duration::from_secs(3);
 /// The grace of a run of which no note tells: as long as any usual job's.
 const UNKNOWN_GRACE: Duration = Duration::from_secs(10);
 
-/// Processes that SIGKILL does not end within this long hang in the kernel.
-const SWEEP_LIMIT: Duration = Duration::from_secs(2);
-
-/// Between two looks at a sign that another process holds; the kernel tells nobody that it is free but those who block.
-const LOOK_PAUSE: Duration = Duration::from_millis(20);
-
 /// A run that a former life of this replica left behind.
 #[derive(Debug, Clone)]
 pub(super) struct Former {
     pub(super) job: JobName,
     pub(super) run: RunId,
     /// What was noted of its lock.
-    note: Option<Note>,
+    pub(super) note: Option<Note>,
     /// The sign that it left among the run logs.
-    sign: Option<Sign>,
+    pub(super) sign: Option<Sign>,
 }
 
 /// The former runs that notes and signs tell of.
@@ -67,7 +62,7 @@ pub(super) fn formers(notes: &[(JobName, Note)], signs: Vec<Sign>) -> Vec<Former
 
 impl Former {
     /// How long its guard may take to end it.
-    fn patience(&self) -> Duration {
+    pub(super) fn patience(&self) -> Duration {
         let grace = match &self.note {
             Some(Note::Running { loss_grace, .. }) => *loss_grace,
             Some(Note::Ended(_)) => Duration::ZERO,
@@ -112,11 +107,17 @@ impl Former {
 pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
     let job = former.job.clone();
     let elsewhere = former.elsewhere(shop.ledger.site());
-    let sure = if let Some(why) = elsewhere { Err(why.to_owned()) } else { make_sure(&shop, &former).await };
+    let sure =
+        if let Some(why) = elsewhere { Err(Doubt::Unseen(why)) } else { make_sure(&shop, &former).await };
     // Only now: until its replica was dead, it may have told that the run ended well.
     let record = last_record(&shop, &job).await;
-    let is_over = elsewhere.is_some() && record.as_ref().is_some_and(|record| former.is_over_by(record));
-    if let Some(why) = sure.err().filter(|_| !is_over) {
+    let is_over = record.as_ref().is_some_and(|record| former.is_over_by(record));
+    let is_told = record.as_ref().is_some_and(|record| record.run == Some(former.run));
+    let is_seen = elsewhere.is_none() && (sure.is_ok() || is_told);
+    if let Err(doubt) = sure
+        && !(is_over && matches!(doubt, Doubt::Unseen(_)))
+    {
+        let why = doubt.to_string();
         shop.events.tell(Event::FormerRunLeft { job: job.clone(), run: former.run, why });
         return job;
     }
@@ -125,12 +126,11 @@ pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
         let (run, took) = (RunRef::of(&job, &holding), ended.since(holding.started));
         // Of its attempts the sign tells the first.
         let attempt = former.sign.as_ref().map_or(holding.tries, |sign| sign.entry.attempt);
-        match elsewhere {
-            None => {
-                shop.ledger.keep(&job, Note::Ended(cut_short(holding, era, (attempt, verdict), ended))).await
-            }
+        if is_seen {
+            shop.ledger.keep(&job, Note::Ended(cut_short(holding, era, (attempt, verdict), ended))).await;
+        } else {
             // The store has its end from somebody who knew.
-            Some(_) => shop.ledger.forget_run(&job, former.run).await,
+            shop.ledger.forget_run(&job, former.run).await;
         }
         let (exit_code, signal, error) = (None, None, None);
         shop.events.tell(Event::RunEnded { run, attempt, verdict, exit_code, signal, took, error });
@@ -141,34 +141,6 @@ pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
         shop.logs.bury(&entry).await;
     }
     job
-}
-
-/// Waits until neither a former process of this replica nor the run's guard holds its sign, and kills what is left.
-async fn make_sure(shop: &Arc<Shop>, former: &Former) -> Result<(), String> {
-    let freed = async {
-        while is_held(shop, former).await {
-            tokio::time::sleep(LOOK_PAUSE).await;
-        }
-    };
-    if tokio::time::timeout(former.patience(), freed).await.is_err() {
-        return Err("its guard, or a second replica of this name, holds its sign".to_owned());
-    }
-    if matches!(former.note, Some(Note::Ended(_))) {
-        // What a run leaves behind that ended by itself is let alone.
-        return Ok(());
-    }
-    let left = sweep(former.run, SWEEP_LIMIT)
-        .await
-        .map_err(|error| format!("its processes cannot be looked for: {error}"))?;
-    left.first().map_or(Ok(()), |pid| {
-        Err(format!("{} of its processes cannot be killed, process {pid} the first", left.len()))
-    })
-}
-
-async fn is_held(shop: &Arc<Shop>, former: &Former) -> bool {
-    let (shop, job, run) = (Arc::clone(shop), former.job.clone(), former.run);
-    let asking = tokio::task::spawn_blocking(move || shop.logs.is_running(&job, run));
-    asking.await.expect("asking for a lock neither panics nor is it aborted")
 }
 
 /// The job's record, if the store can be asked: it knows the run's last sign of life.

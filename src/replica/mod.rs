@@ -3,6 +3,7 @@
 
 mod action;
 mod agenda;
+mod assurance;
 mod attempts;
 mod awaited;
 mod changes;

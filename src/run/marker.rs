@@ -67,12 +67,30 @@ impl Marker {
     }
 }
 
-/// Whether the run of this sign goes on. A sign that cannot be judged counts as true: nothing of it is deleted then.
-pub(super) fn is_live(path: &Path) -> bool {
+/// What the sign of a run tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignState {
+    /// Its replica or its guard is at it. A sign that cannot be judged counts as this: nothing of it is deleted then.
+    Held,
+    /// The sign is there, and nobody holds it.
+    Free,
+    /// There is no sign: who deleted it may have done so while the run goes on.
+    Missing,
+}
+
+/// What the sign at this path tells.
+pub(super) fn state(path: &Path) -> SignState {
     match File::open(path) {
-        Ok(file) => file.try_lock_shared().is_err(),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
+        Ok(file) if file.try_lock_shared().is_err() => SignState::Held,
+        Ok(_) => SignState::Free,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => SignState::Missing,
+        Err(_) => SignState::Held,
     }
+}
+
+/// Whether the run of this sign goes on.
+pub(super) fn is_live(path: &Path) -> bool {
+    state(path) == SignState::Held
 }
 
 /// Reads a sign, whose run goes on or was interrupted with its replica; `None` if there is none to be read.

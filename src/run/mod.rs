@@ -54,7 +54,7 @@ pub use error::RunError;
 pub use guard::{Guards, guards_main};
 pub use launch::{Identity, Launch, Streams};
 pub use limits::raise_file_limit;
-pub use marker::Sign;
+pub use marker::{Sign, SignState};
 pub use privilege::escapes;
 pub use retention::LogRetention;
 pub use run_log::RunLog;

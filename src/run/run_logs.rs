@@ -14,7 +14,7 @@ use super::entry::RunEntry;
 use super::error::RunError;
 use super::journal::Journal;
 use super::launch::Identity;
-use super::marker::{self, Marker, Sign};
+use super::marker::{self, Marker, Sign, SignState};
 use super::retention::{LogRetention, plan};
 use super::run_files;
 use super::run_log::RunLog;
@@ -193,7 +193,12 @@ impl RunLogs {
 
     /// Whether a replica of this machine is at the run. Asks for one lock: cheap enough to be asked again and again.
     pub fn is_running(&self, job: &JobName, run: RunId) -> bool {
-        marker::is_live(&run_files::path(&self.state_dir, (job, run), "running"))
+        self.sign_state(job, run) == SignState::Held
+    }
+
+    /// What the run's sign tells. Asks for one lock, too.
+    pub fn sign_state(&self, job: &JobName, run: RunId) -> SignState {
+        marker::state(&run_files::path(&self.state_dir, (job, run), "running"))
     }
 
     /// Where the output of a run is, if it printed any.

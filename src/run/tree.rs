@@ -21,6 +21,8 @@ struct Process {
     parent: Pid,
     group: Pid,
     dead: bool,
+    /// By a signal or a debugger.
+    stopped: bool,
 }
 
 impl Process {
@@ -35,6 +37,7 @@ impl Process {
             parent: id(fields.get(1)?)?,
             group: id(fields.get(2)?)?,
             // The first thread of a process may be a zombie while others run on.
+            stopped: matches!(state, "T" | "t"),
             dead: matches!(state, "Z" | "X") && matches!(threads, "0" | "1"),
         })
     }
@@ -77,14 +80,19 @@ fn process_in(entry: &fs::DirEntry) -> io::Result<Option<Process>> {
 
 /// Everything alive that descends from `root`, but not by way of those in `except`; neither `root` nor they are in it.
 pub(super) fn descendants(root: Pid, except: &[Pid]) -> io::Result<Vec<Pid>> {
+    descendants_of(&[root], |child, _| except.contains(&child))
+}
+
+/// Everything alive that descends from these, but not by way of those that are `kept`, by their id and their group.
+pub(super) fn descendants_of(roots: &[Pid], kept: impl Fn(Pid, Pid) -> bool) -> io::Result<Vec<Pid>> {
     let mut children: HashMap<Pid, Vec<Process>> = HashMap::new();
     for process in all()? {
         children.entry(process.parent).or_default().push(process);
     }
     let mut found = Vec::new();
-    let mut parents = vec![root];
+    let mut parents = roots.to_vec();
     while let Some(parent) = parents.pop() {
-        for child in children.remove(&parent).into_iter().flatten().filter(|p| !except.contains(&p.pid)) {
+        for child in children.remove(&parent).into_iter().flatten().filter(|p| !kept(p.pid, p.group)) {
             parents.push(child.pid);
             if !child.dead {
                 found.push(child.pid);
@@ -219,6 +227,16 @@ fn holds(environment: &[u8], variable: &[u8]) -> bool {
 /// Whether a process has ended, and waits for its parent to hear of it.
 pub(super) fn is_zombie(pid: Pid) -> bool {
     look_at(&folder(pid)).is_ok_and(|process| process.is_some_and(|process| process.dead))
+}
+
+/// Whether a process is stopped, by a signal or by a debugger.
+pub(super) fn is_stopped(pid: Pid) -> bool {
+    look_at(&folder(pid)).is_ok_and(|process| process.is_some_and(|process| process.stopped))
+}
+
+/// What a process calls itself.
+pub(super) fn name(of: Pid) -> Vec<u8> {
+    fs::read(folder(of).join("comm")).map(|name| name.trim_ascii_end().to_vec()).unwrap_or_default()
 }
 
 /// Whether anybody in the process group is alive.

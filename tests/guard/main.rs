@@ -7,6 +7,7 @@ mod c_program;
 mod cgroup;
 mod escapes;
 mod hardships;
+mod orphans;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;

@@ -7,6 +7,7 @@ mod copy;
 mod deleted;
 mod fences;
 mod leases;
+mod no_sign;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;

@@ -81,7 +81,7 @@ impl World {
     pub(crate) fn age(&self, by: Duration) {
         let by = i64::try_from(by.as_millis()).expect("a small span");
         self.edit(|fields| {
-            for name in ["mark", "until", "started", "ended", "tick"] {
+            for name in ["mark", "until", "settled", "started", "ended", "tick"] {
                 let Some(field) = fields.get_mut(name) else { continue };
                 // The lease clock of a machine that has just started may be below `by`.
                 if let Ok(at @ 1..) = field.parse::<i64>() {

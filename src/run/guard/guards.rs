@@ -1,6 +1,5 @@
 //! The replica's end of its nursery: hands over requests, and starts another nursery where the last one is gone.
 
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -13,13 +12,13 @@ use std::time::Duration;
 use nix::unistd::Pid;
 use tokio::sync::Semaphore;
 
+use super::family::Family;
 use super::nursery::NAME;
 use super::parcel::{send, send_at_once};
 use super::request::Request;
 use super::spares::Spares;
 use crate::clock::{Clock, SystemClock};
 use crate::lease::BootInstant;
-use crate::run::tree;
 
 /// The running program itself, also after its file was replaced.
 const THIS_PROGRAM: &str = "/proc/self/exe";
@@ -38,6 +37,7 @@ const LONGEST_FOR_SPARES: usize = 64 * 1024;
 pub struct Guards {
     program: PathBuf,
     nursery: Mutex<Option<Nursery>>,
+    family: Mutex<Family>,
     /// Starts that look up accounts take turns, so that a directory which hangs keeps no others from starting.
     pub(in crate::run) lookups: Arc<Semaphore>,
 }
@@ -58,14 +58,22 @@ impl Guards {
     /// Guards made by this program: `solocron`, or one whose `main` begins with [`guards_main`](super::guards_main).
     pub fn made_by(program: impl Into<PathBuf>) -> Self {
         let lookups = Arc::new(Semaphore::new(LOOKUPS));
-        Self { program: program.into(), nursery: Mutex::new(None), lookups }
+        Self { program: program.into(), nursery: Mutex::new(None), family: Mutex::default(), lookups }
+    }
+
+    /// Makes this process the one that what has lost guard and nursery comes down to, so that it is found and killed. For
+    /// programs whose only children from now on are those that are made here: all others would count as left by runs.
+    #[must_use]
+    pub fn taking_in_orphans(self) -> Self {
+        self.family().take_in_orphans();
+        self
     }
 
     /// Starts what makes the guards, so that the first run need not wait for it.
     pub fn start(&self) -> io::Result<()> {
         let mut nursery = self.lock();
         if nursery.is_none() {
-            *nursery = Some(Nursery::start(&self.program)?);
+            *nursery = Some(self.make_nursery()?);
         }
         Ok(())
     }
@@ -91,13 +99,25 @@ impl Guards {
         }
     }
 
-    /// Lets go of guards whose runs have not begun in time. Does not block.
+    /// Lets go of guards whose runs have not begun in time, and of what has ended. Does not block.
     pub fn release(&self) {
-        if let Ok(mut nursery) = self.nursery.try_lock()
-            && let Some(running) = nursery.as_mut()
-        {
-            running.spares.release(SystemClock.boot());
+        let Ok(mut nursery) = self.nursery.try_lock() else { return };
+        match living(&mut nursery) {
+            Some(running) => running.spares.release(SystemClock.boot()),
+            // The next request makes another.
+            None => drop(nursery.take()),
         }
+        self.family().reap(nursery.as_ref().map(Nursery::pid));
+    }
+
+    fn family(&self) -> MutexGuard<'_, Family> {
+        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn make_nursery(&self) -> io::Result<Nursery> {
+        let new = Nursery::start(&self.program)?;
+        self.family().join(new.pid());
+        Ok(new)
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Nursery>> {
@@ -123,7 +143,7 @@ impl Guards {
         // One that failed may have read a part, and must not take up what comes next for the rest.
         drop(nursery.take());
         let (line, guards_end) = UnixStream::pair()?;
-        let new = Nursery::start(&self.program)?;
+        let new = self.make_nursery()?;
         new.ask(&bytes, &guards_end, handed)?;
         *nursery = Some(new);
         Ok(line)
@@ -147,22 +167,19 @@ impl Guards {
         running.ask_spare(&request.encode(), handed).ok_or(would_block)
     }
 
-    /// What killed guards have left to their nursery. It kills these itself, unless it is frozen, and says nothing of when
-    /// it has.
+    /// What killed guards have left to their nursery, or to this process where that was killed as well. The nursery kills
+    /// these itself, unless it is frozen, and says nothing of when it has. A nursery that is dead has none.
     pub(in crate::run) fn strays(&self) -> io::Result<Vec<Pid>> {
-        let nursery = self.nursery.try_lock().map_err(|_| io::ErrorKind::WouldBlock)?;
-        let Some(nursery) = nursery.as_ref().map(Nursery::pid) else { return Ok(Vec::new()) };
-        // Guards are copies of the nursery; nothing else below it runs its program.
-        let program = |pid: Pid| fs::read_link(format!("/proc/{pid}/exe")).ok();
-        let own = program(nursery);
-        let guards = || -> io::Result<Vec<Pid>> {
-            Ok(tree::children(nursery)?.into_iter().filter(|child| program(*child) == own).collect())
+        let mut nursery = match self.nursery.try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Ok(nursery) => nursery,
         };
-        let before = guards()?;
-        let strays = tree::descendants(nursery, &before)?;
-        // A guard that was made while others were looked for is no stray: they are looked for again.
-        let is_new = |guard: &Pid| !before.contains(guard);
-        if guards()?.iter().any(is_new) { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(strays) }
+        let nursery = living(&mut nursery).map(|nursery| nursery.pid());
+        let family = self.family();
+        let strays = family.strays(nursery)?;
+        // Whose parent ended while all were listed may be missing: only two empty looks in a row are believed.
+        if strays.is_empty() { family.strays(nursery) } else { Ok(strays) }
     }
 
     /// Kills a nursery that hangs, with every request that it has not taken up. False while somebody else waits for it,

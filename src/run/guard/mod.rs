@@ -13,6 +13,7 @@
 mod alarm;
 mod child;
 mod clock;
+mod family;
 mod guards;
 mod nursery;
 mod parcel;

@@ -1,7 +1,7 @@
 //! The process that makes guards: small, single-threaded and started by its replica, so that a guard costs next to
 //! nothing. When a guard itself is killed, what it guarded is left to this process, and killed at once.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::{set_child_subreaper, set_name};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{ForkResult, Pid, dup2_stdin, getpid};
 
@@ -20,7 +20,7 @@ use super::child::{STEP_GUARD, in_step};
 use super::parcel::{Asked, receive};
 use super::ready::{Handed, Ready};
 use super::request::Request;
-use super::watcher::{BEFORE_THE_RUN, REAPED_AT_ONCE, guard, tell};
+use super::watcher::{AFTER_THE_RUN, BEFORE_THE_RUN, REAPED_AT_ONCE, guard, tell};
 use super::word::Report;
 use crate::lease::Protection;
 use crate::run::blows::Blows;
@@ -38,11 +38,23 @@ const REST_LIMIT: Duration = Duration::from_secs(5);
 /// is stuck in the kernel.
 const HUNT_PAUSES_MS: (u16, u16) = (5, 500);
 
+/// Without its replica, a guard that is stopped is woken this often, in milliseconds.
+const WAKE_PAUSE_MS: u16 = 50;
+
+/// A guard that is found stopped so often in a row, although it was woken, is done without.
+const MOST_WAKES: u32 = 5;
+
 /// A hunt for what dead guards have left.
 struct Hunt {
     /// The next look is after so many milliseconds.
     pause: u16,
     blows: Blows,
+}
+
+impl Hunt {
+    fn begin() -> Self {
+        Self { pause: HUNT_PAUSES_MS.0, blows: Blows::default() }
+    }
 }
 
 /// Takes over if this process was started to make guards, and returns when it is not needed any more.
@@ -62,6 +74,8 @@ struct Nursery {
     line: Option<UnixStream>,
     signals: SignalFd,
     guards: HashSet<Pid>,
+    /// Where the replica is gone: the guards whose runs may go on, and how often in a row each was found stopped.
+    alone: Option<HashMap<Pid, u32>>,
     /// A guard was killed, and what it guarded has to be.
     hunting: Option<Hunt>,
     /// Further children may be dead.
@@ -91,6 +105,7 @@ impl Nursery {
             line: Some(line),
             signals,
             guards: HashSet::new(),
+            alone: None,
             hunting: None,
             is_reaping: false,
             cgroup: cgroup::delegated(),
@@ -101,6 +116,7 @@ impl Nursery {
         while !(self.line.is_none() && self.guards.is_empty() && self.hunting.is_none()) {
             let is_asked = self.wait();
             self.reap();
+            self.wake_guards();
             if self.hunting.is_some() {
                 self.hunt();
             }
@@ -115,7 +131,9 @@ impl Nursery {
         let watched = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![watched(self.signals.as_fd())];
         fds.extend(self.line.as_ref().map(|line| watched(line.as_fd())));
-        let limit = if self.is_reaping { Some(0) } else { self.hunting.as_ref().map(|hunt| hunt.pause) };
+        let wakes = self.alone.as_ref().is_some_and(|guards| !guards.is_empty()).then_some(WAKE_PAUSE_MS);
+        let hunt = self.hunting.as_ref().map(|hunt| hunt.pause);
+        let limit = if self.is_reaping { Some(0) } else { hunt.into_iter().chain(wakes).min() };
         let limit = limit.map_or(PollTimeout::NONE, PollTimeout::from);
         // An interrupted wait is only a shorter one.
         let _ = poll(&mut fds, limit);
@@ -130,10 +148,35 @@ impl Nursery {
             let Reaped::Child(pid, status) = system::reap() else { return };
             // A guard ends with zero when its run has ended, and with anything else before.
             if self.guards.remove(&pid) && status != 0 && Protection::Guard.is_on() {
-                self.hunting = Some(Hunt { pause: HUNT_PAUSES_MS.0, blows: Blows::default() });
+                self.hunting = Some(Hunt::begin());
             }
         }
         self.is_reaping = true;
+    }
+
+    /// Once the replica is gone, nobody else does anything about a guard that somebody has stopped, perhaps its own job: it
+    /// is woken, and killed if that does not help, as where it is traced.
+    fn wake_guards(&mut self) {
+        let Some(alone) = self.alone.as_mut().filter(|_| Protection::Guard.is_on()) else { return };
+        // One whose run is over has nothing to do but to wait.
+        alone
+            .retain(|guard, _| self.guards.contains(guard) && tree::name(*guard) != AFTER_THE_RUN.to_bytes());
+        for (guard, wakes) in alone {
+            if !tree::is_stopped(*guard) {
+                *wakes = 0;
+                continue;
+            }
+            *wakes += 1;
+            if *wakes <= MOST_WAKES {
+                // An error says that it is gone.
+                let _ = kill(*guard, Signal::SIGCONT);
+                continue;
+            }
+            // Who traces it keeps its end from being heard of: what it leaves is looked for at once.
+            let _ = kill(*guard, Signal::SIGKILL);
+            self.guards.remove(guard);
+            self.hunting = Some(Hunt::begin());
+        }
     }
 
     /// Kills what dead guards have left: everything that came down to this process and is no guard.
@@ -168,7 +211,10 @@ impl Nursery {
         let Some(line) = &self.line else { return };
         match receive(line) {
             Ok(asked) => asked.into_iter().for_each(|asked| self.make(asked)),
-            Err(_) => self.line = None,
+            Err(_) => {
+                self.line = None;
+                self.alone = Some(self.guards.iter().map(|guard| (*guard, 0)).collect());
+            }
         }
     }
 

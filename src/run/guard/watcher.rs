@@ -45,7 +45,7 @@ const LETTERS_OF_RUN: usize = 4;
 const LETTERS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._";
 
 /// And once the run is over, while something that it left behind goes on.
-const AFTER_THE_RUN: &CStr = c"lease-guard-end";
+pub(super) const AFTER_THE_RUN: &CStr = c"lease-guard-end";
 
 /// Before its run has begun.
 pub(super) const BEFORE_THE_RUN: &CStr = c"lease-guard-new";

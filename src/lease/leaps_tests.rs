@@ -1,0 +1,65 @@
+//! Leaps by themselves.
+
+use super::*;
+
+fn leaps(text: &str) -> Leaps {
+    text.parse().expect("leaps")
+}
+
+#[test]
+fn leaps_survive_their_stored_form() {
+    for text in ["", "0-5", "0-5 7-9!", "1-2! 3-4?"] {
+        assert_eq!(leaps(text).to_string(), text);
+    }
+    for text in ["5", "a-b", "1-2x"] {
+        assert_eq!(text.parse::<Leaps>(), Err(()), "{text}");
+    }
+}
+
+#[test]
+fn a_decided_tick_leaves_what_comes_after_it_in_its_leap() {
+    let mut leaps = leaps("0-5 10-20!");
+    leaps.decide(UtcMillis(12));
+    assert_eq!(leaps.to_string(), "0-5 12-20!");
+    leaps.decide(UtcMillis(20));
+    assert_eq!(leaps.to_string(), "0-5");
+}
+
+#[test]
+fn a_tick_that_is_given_back_is_open_again() {
+    let mut leaps = leaps("10-20!");
+    leaps.decide(UtcMillis(12));
+    leaps.give_back(UtcMillis(12));
+    assert_eq!(leaps.to_string(), "11-20!");
+    leaps.decide(UtcMillis(20));
+    leaps.give_back(UtcMillis(20));
+    assert_eq!(leaps.to_string(), "19-20!");
+}
+
+#[test]
+fn what_was_open_while_the_store_lost_decisions_stays_closed_until_it_has_its_entry() {
+    let mut leaps = leaps("0-5 10-20! 30-40!");
+    leaps.lose(UtcMillis(15));
+    assert_eq!(leaps.to_string(), "0-5 10-15? 15-20! 30-40!");
+    assert_eq!(
+        (leaps.lost_before(UtcMillis(12)), leaps.lost_before(UtcMillis(16))),
+        (Some(UtcMillis(10)), None)
+    );
+    leaps.tell_lost(UtcMillis(10), UtcMillis(12));
+    assert_eq!(leaps.to_string(), "0-5 12-15? 15-20! 30-40!");
+    let untold = leaps.take_untold(UtcMillis(21));
+    assert_eq!(Leaps(untold).to_string(), "12-15? 15-20!");
+    assert_eq!(leaps.to_string(), "0-5 15-20 30-40!");
+}
+
+#[test]
+fn of_many_leaps_the_shortest_is_forgotten() {
+    let mut leaps = Leaps::default();
+    for nth in 0..=KEPT as i64 {
+        let length = if nth == 3 { 4 } else { 5 };
+        let (after, to) = (UtcMillis(nth * 10), UtcMillis(nth * 10 + length));
+        leaps.add(Leap { after, to, passed: Passed::Told });
+    }
+    assert_eq!(leaps.iter().count(), KEPT);
+    assert!(!leaps.to_string().contains("30-34"), "{leaps}");
+}

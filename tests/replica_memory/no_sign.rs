@@ -1,0 +1,64 @@
+//! A run whose sign was deleted while its replica was down: nothing tells any more whether it goes on.
+
+use nix::sys::signal::Signal;
+use solocron::clock::{Clock, SystemClock};
+
+use crate::process::Program;
+use crate::stage::{Stage, history, run_of, start};
+
+/// A job that ignores SIGTERM, without its run's id in its environment: only its guard finds it. It tells that it lives.
+const HIDDEN: &str = r#"
+cluster = { name = "test", store = "local" }
+[jobs.long]
+schedule = "*/2 * * * * *"
+lease = "30s"
+shell = '[ -e beats ] || exec env -i sh -c "trap : TERM; while :; do date +%s.%N >> beats; sleep 0.05; done"'
+"#;
+
+fn beats(scene: &Stage) -> usize {
+    std::fs::read_to_string(scene.path("beats")).map(|text| text.lines().count()).unwrap_or_default()
+}
+
+/// The job's lock stays its own after `delete` has deleted the sign.
+fn lease_decides_without(delete: impl FnOnce(&Stage)) {
+    let scene = Stage::new(HIDDEN);
+    let store = format!("local:{}", scene.path("store.db").display());
+    let mut former = start(&scene, &store, &[]);
+    let run = run_of(&former.wait_for_event("run started"));
+    former.wait_for_event("lock renewed");
+    assert!(beats(&scene) > 0);
+    delete(&scene);
+    former.signal(Signal::SIGKILL);
+
+    let begun = SystemClock.boot();
+    let mut replica: Program = start(&scene, &store, &[]);
+    let left =
+        replica.wait_for_event("run of a former life may still go on: its job waits for its lease to end");
+
+    assert_eq!(run_of(&left), run);
+    let why = left["why"].as_str().unwrap_or_default();
+    assert!(why.contains("RUN.running") && why.contains("missing"), "{left}");
+    assert_eq!(history(&scene, &store, run)[0]["outcome"], "running");
+    let next = replica.wait_for_event("run started");
+    assert!(SystemClock.boot().since(begun).as_secs() > 15, "{next}");
+    let now = beats(&scene);
+    replica.wait_for_event("run ended");
+    assert_eq!(beats(&scene), now, "the former run is dead before the next begins");
+    drop(former);
+}
+
+#[test]
+fn a_run_without_its_folder_of_signs_is_left_to_its_lease() {
+    lease_decides_without(|scene| std::fs::remove_dir_all(scene.path("state/runs")).expect("ours"));
+}
+
+#[test]
+fn so_is_a_run_that_has_deleted_its_own_sign() {
+    lease_decides_without(|scene| {
+        for file in std::fs::read_dir(scene.path("state/runs/long")).expect("a folder").flatten() {
+            if file.path().extension().is_some_and(|extension| extension == "running") {
+                std::fs::remove_file(file.path()).expect("ours");
+            }
+        }
+    });
+}
