@@ -121,9 +121,7 @@ impl<'a> Draft<'a> {
         }
         record.made = record.mark;
         record.until = self.leased_from(heard).plus(wait);
-        if known {
-            record.settled = self.server.lease_now.plus(wait.min(SETTLING));
-        }
+        record.settled = self.server.lease_now.plus(wait.min(SETTLING));
         record.lease = wait;
         record.lost = caller.seen.filter(|seen| *seen < record.mark);
         self.record = Some(record);

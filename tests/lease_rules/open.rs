@@ -27,6 +27,7 @@ fn an_unknown_job_waits_two_seconds_and_then_runs_its_first_tick() {
             made: at(0.2),
             leaps: format!("0-{}", at(0.2).0).parse().expect("leaps"),
             until: book.lease_end(2),
+            settled: book.lease_end(2),
             lease: secs(2),
             sched: sample::sched(),
             ..Record::empty(book.server.era.clone())

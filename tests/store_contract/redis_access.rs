@@ -48,7 +48,7 @@ async fn use_everything(server: &RedisServer, replica: &Replica) {
     replica.store.known(&[job()]).await.expect("known");
     replica.ask(Request::Open(sample::open(replica.caller().await))).await;
     let state = solocron::store::RedisKeys::of(cluster()).state(&job());
-    server.cli(&["HSET", &state, "until", "0", "mark", "1"]);
+    server.cli(&["HSET", &state, "until", "0", "settled", "0", "mark", "1"]);
     let holding = replica.win().await;
     replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
     replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
@@ -98,7 +98,7 @@ async fn who_may_not_delete_entries_has_one_for_each_missed_tick() {
         replica.ask(Request::Open(sample::open(replica.caller().await))).await;
         let state = solocron::store::RedisKeys::of(cluster()).state(&job());
         let mark = replica.store.pulse(None).await.expect("a pulse").now.minus(Duration::from_secs(90));
-        server.cli(&["HSET", &state, "until", "0", "mark", &mark.0.to_string(), "leaps", ""]);
+        server.cli(&["HSET", &state, "until", "0", "settled", "0", "mark", &mark.0.to_string(), "leaps", ""]);
         for seconds in [80, 70] {
             let late = replica.claim(Duration::from_secs(seconds)).await;
             replica.ask(Request::Claim(Claim { prev: None, ..late })).await;

@@ -25,7 +25,7 @@ local function enter(bid, when_created)
   if era() ~= bid.era then return answer('new_era', era()) end
   if not record then
     local wait = longest_of(bid.lease, 0, bid.largest)
-    create(bid.heard, wait, bid.seen, bid.leapt, true)
+    create(bid.heard, wait, bid.seen, bid.leapt)
     if when_created then when_created() end
     return answer('held', '', '', '', wait)
   end

@@ -16,7 +16,7 @@ if not record then
   if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '', '', '', '') end
   -- Nobody can have decided anything of a job that nobody knows.
   local wait = known and longest_of(lease, 0, largest) or FIRST_WAIT
-  create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil, known)
+  create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil)
 end
 -- Ticks that the caller knows to be decided, unless an operator opened them again, are part of no leap: they keep their entries
 -- when leaps are opened again.

@@ -105,8 +105,8 @@ local function pass_unrecorded_to(tick, leapt)
   end
 end
 
--- Ticks above `seen` may have been forgotten with the record, where somebody has `known` the job.
-local function create(heard, wait, seen, leapt, known)
+-- Ticks above `seen` may have been forgotten with the record.
+local function create(heard, wait, seen, leapt)
   record = empty()
   record.era = era()
   pass_unrecorded(maybe_decided(math.max(now, heard)), leapt)
@@ -114,7 +114,7 @@ local function create(heard, wait, seen, leapt, known)
   record.lost = nil
   record.made = record.mark
   record['until'] = plus(math.max(now, heard), wait)
-  if known then record.settled = plus(now, math.min(wait, SETTLING)) end
+  record.settled = plus(now, math.min(wait, SETTLING))
   record.lease = wait
   if seen and seen < record.mark then record.lost = seen end
   changed = true

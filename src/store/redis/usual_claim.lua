@@ -59,8 +59,10 @@ function usual(key, arg)
   if free > 0 and (free > now or number(all_args[arg + 4]) < needed) then return end
 
   local node, heard = all_args[arg + 1], number(all_args[arg + 5])
+  -- From when on it is leased is a matter of the rules, where the store's clock may have been set back.
+  if heard > now and number(all_args[arg + 4]) < longest then return end
   local granted = text(math.max(math.max(number(fence), number(floor or '0'), number(all_args[arg + 25])) + 1, now, heard))
-  local till = plus(number(all_args[arg + 4]) < longest and math.max(now, heard) or now, number(lease))
+  local till = plus(now, number(lease))
   local at, began, on, left = text(now), text(math.max(now, tick)), all_args[arg + 9], text(till - now)
   redis.call('HSET', state, 'fence', granted, 'mark', on, 'until', text(till), 'lease', lease, 'phase', 'running', 'run', run,
     'tick', on, 'tries', '1', 'cause', 'schedule', 'started', began, 'ended', began, 'last', '', 'reason', '', 'owner', node)
