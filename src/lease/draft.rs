@@ -165,9 +165,10 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether the record is of `era`, the life of the store in which a lock was confirmed, or of a store that forgets nothing.
+    /// Without an era the replica knows that the store may have forgotten since.
     pub(super) fn has_record_of(&self, era: &Era) -> bool {
         let record_era = self.record.as_ref().map(|record| &record.era);
-        self.server.memory == Memory::Durable || record_era == Some(era)
+        *era != Self::no_era() && (self.server.memory == Memory::Durable || record_era == Some(era))
     }
 
     /// Ticks above the mark that the caller has seen were forgotten, where the record was opened by one who had not

@@ -244,7 +244,8 @@ impl Renew {
 pub struct Finish {
     /// The lock.
     pub holding: Holding,
-    /// The life of the store, as the replica knew it, in which the lock was last granted or renewed.
+    /// The life of the store, as the replica knew it, in which the lock was last granted or renewed; none where the store may have
+    /// forgotten since.
     pub era: Era,
     /// Which attempt of the run was the last, from 1.
     pub attempt: u32,

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::job::{ClusterName, Fence, JobName, NodeName, RunId};
+use crate::lease::Era;
 use crate::run::{Disk, Site};
 
 use super::note::{Note, NoteError};
@@ -157,6 +158,15 @@ impl Ledger {
         let pages = locked(&self.book.pages);
         let fence = |page: &Arc<Page>| locked(&page.newest).1.as_ref().map(|note| note.holding().fence);
         pages.values().filter_map(fence).max().unwrap_or_default()
+    }
+
+    /// The store may have forgotten a later holder than those whose ends are noted: told again, they free no lock.
+    pub(super) fn doubt_ends(&self) {
+        for page in locked(&self.book.pages).values() {
+            if let Some(Note::Ended(finish)) = &mut locked(&page.newest).1 {
+                finish.era = Era::default();
+            }
+        }
     }
 
     /// The jobs of which something is noted.

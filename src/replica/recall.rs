@@ -56,8 +56,9 @@ impl Driver {
         self.open_records();
     }
 
-    /// The store may have forgotten how runs ended.
+    /// The store may have forgotten how runs ended, and later holders.
     pub(super) fn doubt_the_store(&mut self) {
+        self.shop.ledger.doubt_ends();
         self.past.untold.extend(self.shop.ledger.jobs());
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Act, Ahead, Answer, Claim, Entry, LeaseInstant, Memory, Renew, Request};
+use solocron::lease::{Act, Ahead, Answer, Claim, Entry, Era, LeaseInstant, Memory, Renew, Request};
 
 use crate::book::{Book, GAP, MEMORIES, at, is_won, secs, several, tick};
 use crate::sample::LEASE;
@@ -336,6 +336,26 @@ fn a_record_that_knows_less_than_it_has_told_waits_as_in_a_new_era() {
         assert!(!is_won(&answer), "the tick ran: {answer:?}");
         let lease_now = book.server.lease_now;
         assert!(book.record().until > lease_now, "somebody may hold the lock");
+    }
+}
+
+#[test]
+fn a_run_that_a_store_which_went_back_shows_as_going_on_frees_no_lock_of_a_later_one_by_its_end() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let run = book.win(tick(0.0));
+        let before = book.record().clone();
+        book.finish(&run, |_| {});
+        book.server.now = at(1.0);
+        book.win(tick(1.0));
+        // The store goes back, under the same name: it does not know the second run.
+        *book.record() = before;
+        book.open(|open| open.caller.answered = Some(at(1.0)));
+        assert_eq!(book.finish(&run, |finish| finish.era = Era::default()), Answer::Finished);
+        let answer = book.claim(tick(2.0), |claim| claim.prev = None);
+        assert!(!is_won(&answer), "the second run goes on: {answer:?}");
+        let lease_now = book.server.lease_now;
+        assert!(book.record().until > lease_now, "its lease is not over");
     }
 }
 

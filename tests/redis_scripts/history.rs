@@ -165,7 +165,7 @@ impl History {
     }
 
     fn life(&mut self) -> Era {
-        if self.one_in(12) { Era("0badc0de".into()) } else { self.era.clone() }
+        if self.one_in(12) { Era(self.pick(&["", "0badc0de"]).to_owned()) } else { self.era.clone() }
     }
 
     fn caller(&mut self, now: UtcMillis) -> Caller {

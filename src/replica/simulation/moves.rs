@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use crate::lease::{Answer, BootInstant, Deadline, Pace, Reply};
+use crate::lease::{Answer, BootInstant, Deadline, Era, Pace, Reply};
 use crate::replica::action::{Action, Bid, Doubt, Won};
 use crate::replica::contest::Contest;
 use crate::replica::heartbeat::Exchange;
+use crate::replica::note::Note;
 use crate::replica::watch::Upshot;
 use crate::store::{self, Pulse, StoreError};
 
@@ -236,6 +237,11 @@ impl Node {
             self.outdated = self.opening.clone();
             self.keeps.iter_mut().for_each(|keep| keep.hurry(self.reads.boot));
             // `Driver::doubt_the_store`.
+            for note in self.disk.values_mut() {
+                if let Note::Ended(finish) = note {
+                    finish.era = Era::default();
+                }
+            }
             self.untold.extend(self.disk.keys());
         }
         if upshot == Upshot::Stepped {

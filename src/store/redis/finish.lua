@@ -26,8 +26,9 @@ else
     record.tries = math.max(record.tries, TRIES)
   end
   -- After a loss of memory the wait goes on: a later holder may have been forgotten. Where the record is of the life in which
-  -- the lock was confirmed, and the server is not, whoever asks first waits in any case.
-  if mine == 'mine' and ARGV[18] == record.era then record['until'] = 0 end
+  -- the lock was confirmed, and the server is not, whoever asks first waits in any case. Without an era the replica knows that
+  -- the store may have forgotten since.
+  if mine == 'mine' and ARGV[18] ~= '' and ARGV[18] == record.era then record['until'] = 0 end
   -- Who makes an end of a former life's run may know less of it than the record.
   if mine == 'mine' and ARGV[12] == 'interrupted' and record.ended and record.ended <= now then
     ended = math.max(ended, record.ended)

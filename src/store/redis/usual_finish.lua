@@ -9,7 +9,7 @@ function usual(key, arg)
   local schema, life, phase, holder, granted, mark, lease, stop, stop_for = peek(state, 'schema', 'era', 'phase', 'run', 'fence',
     'mark', 'lease', 'stop', 'stop_for')
   if tonumber(schema) ~= SCHEMA or phase ~= 'running' or holder ~= run or granted ~= fence then return end
-  if life ~= all_args[arg + 18] then return end
+  if life ~= all_args[arg + 18] or life == '' then return end
   if (stop or '') ~= '' or (stop_for or '') ~= '' then return end
 
   local started = all_args[arg + 8]
