@@ -209,7 +209,7 @@ fn a_run_is_missed_only_by_who_was_not_told_of_it_by_a_store_that_went_back_a_mo
     // The next tick, five seconds later, may be claimed for three seconds more.
     assert_eq!(missed(8_100), Vec::<&str>::new());
     assert_eq!(missed(8_300), ["covered twice", "untrue", "trouble"]);
-    assert_eq!(missed(5), ["covered twice", "untrue", "trouble"], "the run began after it");
+    assert_eq!(missed(-1_000), ["covered twice", "untrue", "trouble"], "the run was asked for after it");
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub(crate) struct Look {
     pub(crate) code: Option<i32>,
     /// What it named: kinds of trouble, with the job.
     pub(crate) named: Vec<String>,
-    /// Jobs whose mark is in the future by the store's own clock.
+    /// Jobs of which ticks in the future are decided, by the store's own clock.
     pub(crate) ahead: Vec<String>,
 }
 
@@ -130,12 +130,39 @@ fn marks_ahead(jobs: &[String], port: u16) -> redis::RedisResult<Vec<String>> {
     connection.set_read_timeout(Some(PATIENCE))?;
     let mut asked = redis::pipe();
     for state in Key::State.names(jobs) {
-        asked.cmd("HGET").arg(state).arg("mark");
+        asked.cmd("HMGET").arg(state).arg("mark").arg("leaps");
     }
-    let marks: Vec<Option<i64>> = asked.query(&mut connection)?;
+    let marks: Vec<(Option<i64>, Option<String>)> = asked.query(&mut connection)?;
     let (seconds, micros): (i64, i64) = redis::cmd("TIME").query(&mut connection)?;
     let latest = seconds * 1_000 + micros / 1_000 + FUTURE_MS;
-    let is_ahead = |mark: &Option<i64>| mark.is_some_and(|mark| mark > latest);
-    let all = jobs.iter().zip(marks).filter(|(_, mark)| is_ahead(mark));
+    let is_ahead = |(mark, leaps): &(Option<i64>, Option<String>)| {
+        mark.is_some_and(|mark| newest_closed(mark, leaps.as_deref().unwrap_or_default()) > latest)
+    };
+    let all = jobs.iter().zip(&marks).filter(|(_, mark)| is_ahead(mark));
     Ok(all.map(|(job, _)| job.clone()).collect())
+}
+
+/// The newest instant whose tick is decided: below the mark, in a leap, ticks that have not come run when they come. Those of a
+/// lost leap (`?`) do not.
+fn newest_closed(mark_ms: i64, leaps: &str) -> i64 {
+    let leap = |text: &str| {
+        let (after, to) = text.trim_end_matches('!').split_once('-')?;
+        Some((after.parse::<i64>().ok()?, to.parse::<i64>().ok()?))
+    };
+    let below = |newest, (after, to)| if after < newest && newest <= to { after } else { newest };
+    leaps.split_ascii_whitespace().rev().filter_map(leap).fold(mark_ms, below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::newest_closed;
+
+    #[test]
+    fn a_mark_takes_ticks_away_where_no_leap_reaches_up_to_it() {
+        assert_eq!(newest_closed(90, ""), 90);
+        assert_eq!(newest_closed(90, "0-5 20-90!"), 20);
+        assert_eq!(newest_closed(90, "5-60! 60-90"), 5);
+        assert_eq!(newest_closed(90, "20-80!"), 90);
+        assert_eq!(newest_closed(90, "20-90?"), 90);
+    }
 }
