@@ -136,11 +136,6 @@ impl Verdict {
     pub const fn because(outcome: Outcome, reason: Reason) -> Self {
         Self { outcome, reason: Some(reason) }
     }
-
-    /// Whether the tick was skipped because another run of the job went on.
-    pub fn is_overlap(self) -> bool {
-        self == Self::because(Outcome::Skipped, Reason::Overlap)
-    }
 }
 
 impl fmt::Display for Verdict {

@@ -7,7 +7,7 @@ use crate::job::{Cause, Fence, Outcome, Overlap, Reason, Tick, UtcMillis, Verdic
 
 use super::ahead::{EARLY_TOLERANCE, begins};
 use super::bid::Bid;
-use super::draft::{Decision, Draft};
+use super::draft::{Decision, Draft, SETTLING};
 use super::passed;
 use super::raise::{open_leap_waits, raise_mark};
 use super::{Answer, Claim, Entry, LeaseInstant, Manual, Memory, Phase, Protection, Record, Server};
@@ -129,9 +129,12 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     if record.until > lease_now.plus(longest) {
         record.until = lease_now.plus(longest);
         // A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set
-        // back, for all that time.
+        // back, for all that time. Where nobody runs, all wait for whoever a store may have forgotten: if that began before the
+        // clock was set back, it is over.
         let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
-        if memory == Memory::Forgetful && record.is_running() && is_silent {
+        let has_waited = record.settled > lease_now.plus(SETTLING);
+        let is_over = if record.is_running() { is_silent } else { has_waited };
+        if memory == Memory::Forgetful && is_over {
             record.until = lease_now;
         }
     }
@@ -238,13 +241,13 @@ fn decided(record: &Record, tick: Tick) -> Answer {
 
 /// Decides that the tick does not run: raises the mark and writes one entry, and leaves a running holder alone.
 fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
+    draft.settle();
     // It, or a tick before it, may have run, and whoever knows has yet to tell.
     if let Some(frees_in) = draft.unsettled() {
         let by = draft.record_mut().holder();
         return draft.answer(Answer::Held { by, frees_in });
     }
-    let idle = if verdict.is_overlap() { claim.prev } else { Some(claim.tick) };
-    raise_mark(&mut draft, claim, idle);
+    raise_mark(&mut draft, claim, Some(claim.tick));
     let record = draft.record_mut();
     if record.run.is_none() {
         // Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
@@ -273,6 +276,7 @@ fn at_or_below_mark(mut draft: Draft<'_>, claim: &Claim) -> Decision {
 
 /// Rule 14: the lock is the caller's.
 fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
+    draft.settle();
     let server = draft.server;
     let is_calm = draft.calm(bid.caller) >= bid.longest_lease(draft.record_mut());
     let heard = if is_calm { UtcMillis(0) } else { bid.caller.heard };

@@ -223,6 +223,15 @@ impl<'a> Draft<'a> {
         (!left.is_zero() && left <= SETTLING).then_some(left)
     }
 
+    /// Where the store's clock was set back since, nobody waits for that again when the time comes that it had shown.
+    pub(super) fn settle(&mut self) {
+        let lease_now = self.server.lease_now;
+        let record = self.record_mut();
+        if record.settled > lease_now.plus(SETTLING) {
+            record.settled = LeaseInstant::FREE;
+        }
+    }
+
     /// Ends what the record calls running, with an entry: not before it began, which may have been a moment ahead.
     pub(super) fn end_run(&mut self, verdict: Verdict, ended: UtcMillis) {
         let record = self.record_mut();

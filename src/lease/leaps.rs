@@ -8,7 +8,8 @@ use std::str::FromStr;
 
 use crate::job::UtcMillis;
 
-/// A record keeps this many leaps; the shortest is forgotten first, and its ticks stay decided.
+/// A record keeps this many leaps. The shortest is forgotten first, and its ticks stay decided; those without entries, which would
+/// never get them, last.
 const KEPT: usize = 32;
 
 /// What is known of the ticks in a leap.
@@ -56,8 +57,19 @@ impl Leaps {
         self.0.iter()
     }
 
-    /// Adds a leap, unless it is empty; one that goes on where another ended is one with it, but for the first.
+    /// Adds a leap, unless it is empty. One that goes on where another ended is one with it where neither has its entries.
     pub(super) fn add(&mut self, leap: Leap) {
+        self.add_or_join(leap, |before| before.passed != Passed::Told);
+    }
+
+    /// Adds a leap whose ticks have their entries, by a clock that has been ahead since it showed `leapt`. One that goes on where
+    /// another of that clock ended is one with it; what a right clock passed before stays passed when that is opened again.
+    pub(super) fn add_told(&mut self, after: UtcMillis, to: UtcMillis, leapt: Option<UtcMillis>) {
+        let leap = Leap { after, to, passed: Passed::Told };
+        self.add_or_join(leap, |before| leapt.is_some_and(|leapt| leapt < before.to));
+    }
+
+    fn add_or_join(&mut self, leap: Leap, may_join: impl FnOnce(&Leap) -> bool) {
         if leap.after >= leap.to {
             return;
         }
@@ -65,7 +77,7 @@ impl Leaps {
         let before = at.checked_sub(1).map(|before| &mut self.0[before]);
         let goes_on =
             |before: &Leap| before.to == leap.after && before.passed == leap.passed && !before.is_first();
-        if let Some(before) = before.filter(|before| goes_on(before)) {
+        if let Some(before) = before.filter(|before| goes_on(before)).filter(|before| may_join(before)) {
             before.to = leap.to;
             return;
         }
@@ -75,8 +87,9 @@ impl Leaps {
 
     fn forget_shortest(&mut self) {
         while self.0.len() > KEPT {
-            let shortest = (0..self.0.len()).min_by_key(|at| self.0[*at].to.since(self.0[*at].after));
-            self.0.remove(shortest.unwrap_or_default());
+            let rank = |leap: &Leap| (leap.passed != Passed::Told, leap.to.since(leap.after));
+            let first = (0..self.0.len()).min_by_key(|at| rank(&self.0[*at]));
+            self.0.remove(first.unwrap_or_default());
         }
     }
 
@@ -289,5 +302,23 @@ mod tests {
         }
         assert_eq!(leaps.iter().count(), KEPT);
         assert!(!leaps.to_string().contains("30-34"), "{leaps}");
+    }
+
+    #[test]
+    fn of_many_leaps_those_without_entries_are_kept() {
+        let text: Vec<_> = (1..=KEPT).map(|nth| format!("{}-{}!", nth * 10, nth * 10 + 2)).collect();
+        let mut leaps = leaps(&text.join(" "));
+        leaps.add_told(UtcMillis(5), UtcMillis(9), None);
+        assert_eq!(leaps.to_string(), text.join(" "));
+    }
+
+    #[test]
+    fn what_a_right_clock_passed_is_a_leap_of_its_own_and_what_one_passed_that_was_ahead_is_one() {
+        let mut leaps = leaps("10-20");
+        leaps.add_told(UtcMillis(20), UtcMillis(30), None);
+        leaps.add_told(UtcMillis(30), UtcMillis(40), Some(UtcMillis(30)));
+        assert_eq!(leaps.to_string(), "10-20 20-30 30-40");
+        leaps.add_told(UtcMillis(40), UtcMillis(50), Some(UtcMillis(30)));
+        assert_eq!(leaps.to_string(), "10-20 20-30 30-50");
     }
 }

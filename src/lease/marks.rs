@@ -84,11 +84,16 @@ impl Record {
         (self.mark > front && last < self.mark).then_some(Ahead { after: last, to: self.mark })
     }
 
-    /// Decides the tick; what the mark passed that nobody can vouch for is a leap.
-    pub(super) fn decide(&mut self, tick: Tick, passed: Option<Leap>) {
+    /// Decides the tick; what the mark passed that nobody can vouch for is a leap, by a clock that has been ahead since `leapt`.
+    pub(super) fn decide(
+        &mut self,
+        tick: Tick,
+        passed: Option<(UtcMillis, UtcMillis)>,
+        leapt: Option<UtcMillis>,
+    ) {
         self.leaps.decide(tick.instant());
-        if let Some(leap) = passed {
-            self.leaps.add(leap);
+        if let Some((after, to)) = passed {
+            self.leaps.add_told(after, to, leapt);
         }
         self.mark = self.mark.max(tick.instant());
     }

@@ -5,7 +5,7 @@ use crate::job::Tick;
 use super::bid::Bid;
 use super::draft::Draft;
 use super::passed;
-use super::{Answer, Claim, Leap, Passed};
+use super::{Answer, Claim};
 
 /// A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that
 /// shows that the mark lies ahead may be the wrong one.
@@ -17,19 +17,18 @@ pub(super) fn open_leap_waits(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<An
     waits.then(|| Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) })
 }
 
-/// Decides the tick, and tells of those passed over. Up to `idle` none ran: where the caller has not watched the clock for
-/// all of that time, it may be the clock that passed them, and not the time.
+/// Decides the tick, and tells of those passed over. Up to `idle` none ran: where the caller knows the clock to be ahead, or has
+/// not watched it for all of that time, it may be the clock that passed them, and not the time.
 pub(super) fn raise_mark(draft: &mut Draft<'_>, claim: &Claim, idle: Option<Tick>) {
     let (now, front, caller) = (draft.server.now, draft.front, &claim.caller);
     let is_off = draft.is_off(caller.expect);
     let record = draft.record_mut();
     let after = record.decided_before(claim.tick, front).max(record.since);
-    let is_vouched = !is_off && caller.calm >= now.since(after);
-    let leap = idle.map(|to| Leap { after, to: to.instant(), passed: Passed::Told });
-    let leap = leap.filter(|leap| !is_vouched && leap.after < leap.to);
+    let is_vouched = !is_off && caller.leapt.is_none() && caller.calm >= now.since(after);
+    let leap = idle.map(Tick::instant).filter(|idle| !is_vouched && after < *idle);
     passed::record_passed(draft, claim, leap.is_some());
     let record = draft.record_mut();
-    record.decide(claim.tick, leap);
+    record.decide(claim.tick, leap.map(|to| (after, to)), caller.leapt);
     record.sched = claim.sched.clone();
     passed::part_at_leaps(draft, None);
 }

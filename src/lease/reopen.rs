@@ -36,9 +36,13 @@ impl Draft<'_> {
         opened.into_iter().for_each(|leap| self.retract(leap));
     }
 
-    /// Takes back the entries of ticks in this leap that did not run.
+    /// Takes back the entries of ticks in this leap that did not run. One that stands for ticks of two leaps, of which one goes on
+    /// where the other ends, is taken back with both.
     pub(super) fn retract(&mut self, leap: Leap) {
-        self.retracted.push(leap);
+        match self.retracted.last_mut().filter(|before| before.to == leap.after) {
+            Some(before) => before.to = leap.to,
+            None => self.retracted.push(leap),
+        }
     }
 
     /// Ticks that the caller knows to be decided are part of no leap: they keep their entries when leaps are opened again.
@@ -83,10 +87,11 @@ impl Draft<'_> {
     /// an older state, and may have forgotten a holder and decisions up to now.
     pub(super) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
         let (now, lease_now, front) = (self.server.now, self.server.lease_now, self.front);
+        // What lies ahead of that was told by a clock that was ahead, and may be open again since.
+        let come = front.min(caller.expect.plus(SYNC_TOLERANCE).plus(EARLY_TOLERANCE));
         let record = self.record_mut();
         let known = record.decided_up_to(front).max(record.returned);
-        if !Protection::MarkReset.is_on() || caller.answered.is_none_or(|told| told <= known || told > front)
-        {
+        if !Protection::MarkReset.is_on() || caller.answered.is_none_or(|told| told <= known || told > come) {
             return;
         }
         let wait = caller.longest_lease(lease, record.lease);

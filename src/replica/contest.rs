@@ -24,7 +24,6 @@ mod revising;
 pub(super) use ahead::asked_ahead;
 use cut_short::RerunLeft;
 use leases::Leases;
-use marks::is_done;
 use overhearing::Hearsay;
 use revising::up_to_date;
 
@@ -46,8 +45,9 @@ pub struct Contest {
     pub(super) standing: Standing,
     /// Every tick up to here is known to be decided.
     pub(super) decided: UtcMillis,
-    /// Every tick after this one, up to `decided`, is known to have run.
+    /// Every tick after this one, up to `ran`, is known to have run, and none came since, up to `decided`.
     unbroken: UtcMillis,
+    ran: UtcMillis,
     /// The newest mark that an answer to this replica has told.
     pub(super) answered: UtcMillis,
     /// The ticks that a clock which was ahead has decided, as the record told when it was opened.
@@ -87,6 +87,7 @@ impl Contest {
             standing: Standing::default(),
             decided: UtcMillis(0),
             unbroken: UtcMillis(0),
+            ran: UtcMillis(0),
             answered: UtcMillis(0),
             ahead: None,
             is_known: false,
@@ -194,12 +195,7 @@ impl Contest {
         in_time: bool,
     ) -> (Option<Finding>, Action) {
         let State::Asking { bid } = self.state.clone() else { return (None, Action::Nothing) };
-        let ran = match &reply.answer {
-            Answer::Won { .. } => true,
-            Answer::Decided { by, how } => is_done(by.as_ref(), *how),
-            Answer::Consumed(verdict) => is_done(None, Some(*verdict)),
-            _ => false,
-        };
+        let ran = matches!(&reply.answer, Answer::Won { .. } | Answer::Decided { by: Some(_), .. });
         self.learn_mark(reply.mark.unwrap_or(UtcMillis(0)), now, Some(bid.tick).filter(|_| ran));
         self.saw(reply.lease);
         let is_rerun = self.is_rerun(bid.tick);

@@ -24,6 +24,7 @@ mod rerun;
 #[path = "../support/sample.rs"]
 mod sample;
 mod settled;
+mod taken_back;
 mod trigger;
 mod unfit;
 mod unlock;

@@ -8,7 +8,7 @@ use crate::lease::{Answer, EARLY_TOLERANCE, Protection, Reply};
 use crate::store::Marked;
 
 use super::super::action::{Action, Bid, Doubt, Finding};
-use super::{Contest, State, is_done};
+use super::{Contest, State};
 
 /// Of the time in which a tick may start, and until the next one comes, a question is put off for this part, and for as much
 /// again while the mark is read; and never for longer than this, twice.
@@ -191,8 +191,8 @@ impl Contest {
     }
 
     fn learn_decided(&mut self, tick: Tick, finding: Finding) -> (Tick, Finding) {
-        let is_done = matches!(&finding, Finding::Decided { by, how } if is_done(by.as_ref(), *how));
-        self.decide(tick.instant(), is_done);
+        let ran = matches!(&finding, Finding::Decided { by: Some(_), .. });
+        self.decide(tick.instant(), ran);
         let waited_for = self.waits_for().filter(|waited_for| !self.is_rerun(*waited_for));
         let waited_for = waited_for.filter(|waited_for| *waited_for <= tick);
         match &self.state {

@@ -2,8 +2,6 @@
 //! rules of that day to the violation.
 //!
 //! Each of these still leads to a violation, and is in no test:
-//! - `BothAhead`: one seed in 20 leads to a tick that is recorded as skipped before its time, as it was claimed while the clock
-//!   was ahead, or as late instead of as paused;
 //! - `StoreBehind`, `BothBehind`, `NodesLost` and `RecordAndNodesLost` together with the usual faults: one seed in 20 leads to a
 //!   tick without an entry, and one in 200 to a second run.
 
@@ -65,6 +63,21 @@ fn fences_rise_for_guests_of_a_store_that_forgot_while_its_clock_was_ahead() {
 fn clocks_of_the_store_and_of_replicas_that_were_ahead_cost_a_lease_and_no_more() {
     let menu = &[Fault::BothAhead, Fault::ReplicaAhead];
     holds("clocks_of_the_store_and_of_replicas", Memory::Forgetful, menu);
+}
+
+#[test]
+fn what_did_not_run_while_clocks_were_ahead_is_decided_anew_when_it_comes() {
+    let menu = &[Fault::BothAhead];
+    for (memory, from) in [(Memory::Durable, 14), (Memory::Durable, 60), (Memory::Forgetful, 36)] {
+        holds_from(from, "what_did_not_run_while_clocks_were_ahead", Course { memory, menu });
+    }
+}
+
+#[test]
+fn what_ran_while_clocks_were_ahead_does_not_run_again_where_a_store_forgot_it() {
+    let menu = &[Fault::BothAhead, Fault::Failover, Fault::Restart];
+    let course = Course { memory: Memory::Forgetful, menu };
+    holds_from(70, "what_ran_while_clocks_were_ahead", course);
 }
 
 #[test]

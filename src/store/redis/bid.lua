@@ -51,8 +51,12 @@ local function enter(bid, when_created)
   if record['until'] > plus(now, longest) then
     record['until'] = plus(now, longest)
     -- A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set back,
-    -- for all that time.
-    if record.phase == 'running' and record.ended and record.ended - now > longest then record['until'] = now end
+    -- for all that time. Where nobody runs, all wait for whoever a store may have forgotten: if that began before the clock was
+    -- set back, it is over.
+    local is_silent = record.ended and record.ended - now > longest
+    local has_waited = (record.settled or 0) > plus(now, SETTLING)
+    local is_over = record.phase == 'running' and is_silent or record.phase ~= 'running' and has_waited
+    if is_over then record['until'] = now end
     changed = true
   end
   if record.phase == 'running' and record['until'] <= now then
@@ -101,8 +105,14 @@ local function contend(bid, rerun)
   return 'free'
 end
 
+-- Where the clock was set back since, nobody waits for that again when the time comes that it had shown.
+local function settle()
+  if (record.settled or 0) > plus(now, SETTLING) then record.settled, changed = 0, true end
+end
+
 -- Rule 14.
 local function grant(bid, cause)
+  settle()
   record.fence = math.max(math.max(record.fence, record.floor) + 1, now, bid.heard)
   record.phase = 'running'
   record.run = bid.run

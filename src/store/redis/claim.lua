@@ -117,20 +117,21 @@ local function pass_over(leaps, marked, is_joined)
   })
 end
 
--- Up to `idle` none ran: where the caller has not watched the clock for all of that time, it may be the clock that passed
--- them, and not the time.
+-- Up to `idle` none ran: where the caller knows the clock to be ahead, or has not watched it for all of that time, it may be the
+-- clock that passed them, and not the time.
 local function raise_mark(by, how, why, idle)
   local leap, leaps = open_leap(tick), leaps_of()
   local marked = leap and leap.after or record.mark
   local after = math.max(marked, record.since)
-  local is_vouched = math.abs(now - bid.expect) <= SYNC_TOLERANCE and number(ARGV[4]) >= math.max(now - after, 0)
-  local leapt = idle and not is_vouched and after < idle
-  pass_over(leaps, marked, leapt)
+  local is_steady = not bid.leapt and number(ARGV[4]) >= math.max(now - after, 0)
+  local is_vouched = is_steady and math.abs(now - bid.expect) <= SYNC_TOLERANCE
+  local is_leap = idle and not is_vouched and after < idle
+  pass_over(leaps, marked, is_leap)
   for _, leap in ipairs(leaps) do
     if leap.after < tick and tick <= leap.to then leap.after = tick end
   end
   keep_leaps(leaps)
-  if leapt then add_leap(after, idle, '') end
+  if is_leap then add_leap(after, idle, '', bid.leapt) end
   record.mark = math.max(record.mark, tick)
   record.sched = sched
   part_at_leaps(nil)
@@ -139,13 +140,14 @@ local function raise_mark(by, how, why, idle)
 end
 
 local function consume(outcome, reason)
+  settle()
   -- It, or a tick before it, may have run, and whoever knows has yet to tell.
   local left = (record.settled or 0) - now
   if left > 0 and left <= SETTLING then
     local node, run, since = holder_or_nothing()
     return answer('held', node, run, since, left)
   end
-  raise_mark('', outcome, reason, not (outcome == 'skipped' and reason == 'overlap') and tick or prev)
+  raise_mark('', outcome, reason, tick)
   -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
   if record.run == '' then record.lost = record.mark end
   add_entry({

@@ -20,24 +20,31 @@ local function keep_leaps(leaps)
   record.leaps = table.concat(texts, ' ')
 end
 
--- The shortest of too many leaps is forgotten, and its ticks stay decided.
+-- The shortest of too many leaps is forgotten, and its ticks stay decided; those without entries, which would never get them, last.
 local function forget_shortest(leaps)
+  local function goes_before(leap, other)
+    if (leap.passed == '') ~= (other.passed == '') then return leap.passed == '' end
+    return leap.to - leap.after < other.to - other.after
+  end
   while #leaps > KEPT_LEAPS do
     local at = 1
     for other, leap in ipairs(leaps) do
-      if leap.to - leap.after < leaps[at].to - leaps[at].after then at = other end
+      if goes_before(leap, leaps[at]) then at = other end
     end
     table.remove(leaps, at)
   end
 end
 
-local function add_leap(after, to, passed)
+-- One that goes on where another ended is one with it where neither has its entries, or where the clock has been ahead since it
+-- showed `leapt`, and passed them both; but for the first, before which nobody knew the job. What a right clock passed before
+-- stays passed when the other is opened again.
+local function add_leap(after, to, passed, leapt)
   if after >= to then return end
   local leaps, at = leaps_of(), 1
   while leaps[at] and leaps[at].after < after do at = at + 1 end
   local before = leaps[at - 1]
-  if before and before.to == after and before.passed == passed and before.after > 0 then
-    -- One that goes on where another ended is one with it, but for the first, before which nobody knew the job.
+  local goes_on = before and before.to == after and before.passed == passed and before.after > 0
+  if goes_on and (passed ~= '' or leapt and leapt < before.to) then
     before.to = to
   else
     table.insert(leaps, at, { after = after, to = to, passed = passed })
@@ -107,6 +114,13 @@ local function decided_mark()
   return leap and leap.after or record.mark
 end
 
+-- Takes back the entries of ticks in a leap that did not run. One that stands for ticks of two leaps, of which one goes on where
+-- the other ends, is taken back with both.
+local function retract_leap(after, to)
+  local before = retracted[#retracted]
+  if before and before.to == after then before.to = to else retracted[#retracted + 1] = { after = after, to = to } end
+end
+
 -- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries. Of the first,
 -- what lies before now stays passed.
 local function reopen()
@@ -117,7 +131,7 @@ local function reopen()
   for _, leap in ipairs(leaps_of()) do
     if leap.passed == '' and leap.to > shown then
       changed = true
-      retracted[#retracted + 1] = { after = leap.after, to = leap.to }
+      retract_leap(leap.after, leap.to)
       -- Replicas that were told that these ticks are decided do not conclude that the store went back.
       record.returned = math.max(record.returned, math.min(leap.to, shown))
       if leap.after == 0 then

@@ -53,7 +53,7 @@ elseif act == 'set_mark' then
   keep_leaps(leaps)
   if record.lost and record.lost >= front then record.lost = nil end
   if record.since > front then record.since = latest end
-  retracted[#retracted + 1] = { after = front, to = before }
+  retract_leap(front, before)
 elseif act == 'resume' then
   say(nil, '')
 else

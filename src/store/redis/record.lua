@@ -152,7 +152,9 @@ end
 -- Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to an
 -- older state, and may have forgotten a holder and decisions up to now.
 local function fall_back(answered, largest, lease, leapt, expect)
-  local went_back = answered and answered > math.max(decided_mark(), record.returned) and answered <= front --[[protection: mark-reset, off: false]]
+  -- What lies ahead of that was told by a clock that was ahead, and may be open again since.
+  local come = math.min(front, plus(expect, SYNC_TOLERANCE + EARLY_TOLERANCE))
+  local went_back = answered and answered > math.max(decided_mark(), record.returned) and answered <= come --[[protection: mark-reset, off: false]]
   if not went_back then return end
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))

@@ -26,8 +26,8 @@ function usual(key, arg)
   if tick > now + EARLY_TOLERANCE then return end
 
   local schema, life, phase, former_run, mark, since, free, former_lease, fence, sched, last, ended, lost, paused, stop,
-    stop_for, leaps, returned, floor, made = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence',
-    'sched', 'last', 'ended', 'lost', 'paused', 'stop', 'stop_for', 'leaps', 'returned', 'floor', 'made')
+    stop_for, leaps, returned, floor, made, settled = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until',
+    'lease', 'fence', 'sched', 'last', 'ended', 'lost', 'paused', 'stop', 'stop_for', 'leaps', 'returned', 'floor', 'made', 'settled')
   if tonumber(schema) ~= SCHEMA or life ~= era() or (lost or '') ~= '' or former_run == run or (sched or '') == '' then return end
   local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
   since, free = number(since or '0'), number(free)
@@ -43,6 +43,8 @@ function usual(key, arg)
 
   -- The job is at rest, and nothing that was asked of it or happened to it is to be seen to first.
   if phase ~= 'idle' or last == 'interrupted' or sched ~= all_args[arg + 18] then return end
+  -- The clock was not set back since the store began a life.
+  if settled and settled ~= '' and number(settled) > plus(now, SETTLING) then return end
   if (stop or '') ~= '' or (stop_for or '') ~= '' or paused and paused ~= '' and number(paused) > now then return end
   -- The tick is in time, and the first since all that have their entries; the run before had ended by then.
   local is_late = math.min(now, number(all_args[arg + 22])) - tick > number(all_args[arg + 19])
