@@ -29,10 +29,10 @@ impl Record {
 
     fn leap(&mut self, to: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
         let come = now.plus(EARLY_TOLERANCE);
-        if let Some(leapt) = leapt {
-            self.leaps.add(Leap { after: self.mark.max(leapt), to: to.min(come), passed: Passed::Told });
+        if let Some(from) = leapt {
+            self.leaps.add_told(self.mark.max(from), to.min(come), leapt);
         }
-        self.leaps.add(Leap { after: self.mark.max(come), to, passed: Passed::Told });
+        self.leaps.add_told(self.mark.max(come), to, leapt);
     }
 
     /// The leaps that are open again, where no clock that is right shows more than `front`: those that lie ahead of that

@@ -80,8 +80,8 @@ end
 -- known to have been ahead; so are those since `leapt`, the instant from which the clock leapt ahead.
 local function leap_to(to, leapt)
   local come = now + EARLY_TOLERANCE
-  if leapt then add_leap(math.max(record.mark, leapt), math.min(to, come), '') end
-  add_leap(math.max(record.mark, come), to, '')
+  if leapt then add_leap(math.max(record.mark, leapt), math.min(to, come), '', leapt) end
+  add_leap(math.max(record.mark, come), to, '', leapt)
 end
 
 -- Raises the mark to what may have been decided and forgotten, and closes what is open up to there: ticks that have come, by the
