@@ -108,6 +108,7 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     if draft.record.is_none() {
         let wait = bid.caller.longest_lease(bid.lease, Duration::ZERO);
         draft.create(bid.caller, bid.caller.heard, (wait, true));
+        draft.close_seen(bid.caller);
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
@@ -248,7 +249,7 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
     let record = draft.record_mut();
     if record.run.is_none() {
         // Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
-        record.lost = Some(record.mark);
+        record.lost = record.lost.or(Some(record.mark));
     }
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
@@ -264,6 +265,7 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
 
 /// Rule 9 for a tick that is not rerun: it was decided, and how; or it was forgotten, and this is its entry.
 fn at_or_below_mark(mut draft: Draft<'_>, claim: &Claim) -> Decision {
+    passed::record_untold(&mut draft, claim);
     let answer = passed::record_lost(&mut draft, claim);
     let answer = answer.unwrap_or_else(|| decided(draft.record_mut(), claim.tick));
     draft.answer(answer)

@@ -6,7 +6,8 @@ use crate::job::{Cause, Fence, Tick, UtcMillis, Verdict};
 
 use super::ahead::EARLY_TOLERANCE;
 use super::{
-    Answer, Caller, Entry, Era, Leap, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply, Server,
+    Answer, Caller, Entry, Era, Leap, Leapt, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply,
+    Server,
 };
 
 /// A request held up on its way for longer than this, or a clock stepped by more, is answered with *unsynced*.
@@ -114,7 +115,7 @@ impl<'a> Draft<'a> {
     /// has passed. Of a job that is not `known` no tick was ever decided.
     pub(super) fn create(&mut self, caller: &Caller, heard: UtcMillis, (wait, known): (Duration, bool)) {
         let mut record = Record::empty(self.server.era.clone());
-        let (now, leapt) = (self.server.now, if known { caller.leapt } else { Some(UtcMillis(0)) });
+        let (now, leapt) = (self.server.now, if known { caller.leapt } else { Some(Leapt::EVERYTHING) });
         record.pass_unrecorded(maybe_decided(now.max(heard)), now, leapt);
         if let Some(seen) = caller.seen.filter(|seen| *seen > now.plus(EARLY_TOLERANCE)) {
             record.leaps.except(UtcMillis(seen.0 - 1), seen);

@@ -5,8 +5,8 @@ use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
 use super::draft::{Decision, Draft};
 use super::{
-    Abandon, Answer, Entry, Finish, Holding, Leap, LeaseInstant, Passed, Phase, Protection, Record, Renew,
-    ScheduleHash,
+    Abandon, Answer, Entry, Finish, Holding, Leap, Leapt, LeaseInstant, Passed, Phase, Protection, Record,
+    Renew, ScheduleHash,
 };
 
 /// What the record says of a lock that was granted once.
@@ -208,7 +208,7 @@ fn give_rerun_back(record: &mut Record) {
 
 /// Puts back what a store that forgot must know of a granted lock. Of a record that was missing the era stays another
 /// one, so that the next claim waits and raises the mark as after any loss of memory.
-fn put_back(draft: &mut Draft<'_>, holding: &Holding, leapt: Option<UtcMillis>) {
+fn put_back(draft: &mut Draft<'_>, holding: &Holding, leapt: Option<Leapt>) {
     let now = draft.server.now;
     let record = draft.record.get_or_insert_with(|| {
         let mut record = Record { sched: holding.sched.clone(), ..Record::empty(Draft::no_era()) };
@@ -236,7 +236,7 @@ fn put_back(draft: &mut Draft<'_>, holding: &Holding, leapt: Option<UtcMillis>) 
 }
 
 /// What was decided when the lock was granted stays so.
-fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis, leapt: Option<UtcMillis>) {
+fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis, leapt: Option<Leapt>) {
     record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
     if holding.cause != Cause::Manual {
         // Also in a leap that is open again.

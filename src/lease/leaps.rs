@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use crate::job::UtcMillis;
 
@@ -43,6 +44,39 @@ impl Leap {
     /// Whether the instant lies in the leap.
     pub fn covers(&self, instant: UtcMillis) -> bool {
         self.after < instant && instant <= self.to
+    }
+}
+
+/// The store's clock leapt ahead: it showed none of the instants after one, up to another, and no tick in between was claimed,
+/// as far as a replica saw. Where the clock was behind before, it is right now, and nothing lies ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Leapt {
+    /// Ticks up to this instant may have been claimed before.
+    pub after: UtcMillis,
+    /// Ticks after this instant may have been claimed since.
+    pub to: UtcMillis,
+}
+
+impl Leapt {
+    /// Of a job that nobody knew before, no tick was ever claimed.
+    pub(super) const EVERYTHING: Self = Self { after: UtcMillis(0), to: UtcMillis(i64::MAX) };
+
+    /// For how long the clock would have shown what it leapt over.
+    pub fn length(self) -> Duration {
+        self.to.since(self.after)
+    }
+
+    /// As far as one can tell who knows nothing of a job's ticks: any of them may have been claimed.
+    #[must_use]
+    pub fn of_unknown_ticks(self) -> Self {
+        Self { after: self.to, ..self }
+    }
+}
+
+/// The form that travels to the store: `AFTER-TO`.
+impl fmt::Display for Leapt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.after.0, self.to.0)
     }
 }
 
@@ -101,19 +135,20 @@ impl Leaps {
         opened
     }
 
-    /// The store lost decisions: any tick up to this instant may have been decided, also in leaps that are open.
-    pub(super) fn lose(&mut self, to: UtcMillis) {
+    /// The store lost decisions: any tick after one instant, up to another, may have been decided, also in leaps that are open.
+    pub(super) fn lose(&mut self, after: UtcMillis, to: UtcMillis) {
         if !self.0.iter().any(|leap| leap.passed == Passed::Open) {
             return;
         }
         for leap in std::mem::take(&mut self.0) {
-            if leap.passed != Passed::Open || leap.after >= to {
+            if leap.passed != Passed::Open || leap.after >= to || leap.to <= after {
                 self.add(leap);
                 continue;
             }
-            let to = to.min(leap.to);
-            self.add(Leap { to, passed: Passed::Lost, ..leap });
-            self.add(Leap { after: to, ..leap });
+            let (after, to) = (after.max(leap.after), to.min(leap.to));
+            self.add(Leap { to: after, ..leap });
+            self.add(Leap { after, to: after.max(to), passed: Passed::Lost });
+            self.add(Leap { after: after.max(to), ..leap });
         }
     }
 
@@ -280,7 +315,7 @@ mod tests {
     #[test]
     fn what_was_open_while_the_store_lost_decisions_stays_closed_until_it_has_its_entry() {
         let mut leaps = leaps("0-5 10-20! 30-40!");
-        leaps.lose(UtcMillis(15));
+        leaps.lose(UtcMillis(0), UtcMillis(15));
         assert_eq!(leaps.to_string(), "0-5 10-15? 15-20! 30-40!");
         assert_eq!(
             (leaps.lost_before(UtcMillis(12)), leaps.lost_before(UtcMillis(16))),
@@ -291,6 +326,17 @@ mod tests {
         let untold = leaps.take_untold(UtcMillis(21));
         assert_eq!(Leaps(untold).to_string(), "12-15? 15-20!");
         assert_eq!(leaps.to_string(), "0-5 15-20 30-40!");
+    }
+
+    #[test]
+    fn what_was_not_shown_while_the_store_lost_decisions_stays_open() {
+        let mut leaps = leaps("10-40!");
+        leaps.lose(UtcMillis(30), UtcMillis(35));
+        assert_eq!(leaps.to_string(), "10-30! 30-35? 35-40!");
+        leaps.lose(UtcMillis(0), UtcMillis(20));
+        assert_eq!(leaps.to_string(), "10-20? 20-30! 30-35? 35-40!");
+        leaps.lose(UtcMillis(40), UtcMillis(36));
+        assert_eq!(leaps.to_string(), "10-20? 20-30! 30-35? 35-40!");
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use crate::job::{Tick, UtcMillis};
 
 use super::ahead::EARLY_TOLERANCE;
-use super::{Ahead, Leap, Passed, Record, SCHEMA};
+use super::{Ahead, Leap, Leapt, Passed, Record, SCHEMA};
 
 impl Record {
     /// Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry. Ticks
     /// that have not come by `now` are open again once the clock that showed them is known to have been ahead; so are those
-    /// since `leapt`, the instant from which the clock leapt ahead.
-    pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
+    /// that it `leapt` over.
+    pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, now: UtcMillis, leapt: Option<Leapt>) {
         if mark > self.mark {
             self.leap(mark, now, leapt);
             self.lost = self.lost.or(Some(self.mark));
@@ -18,7 +18,7 @@ impl Record {
     }
 
     /// The same up to a tick that was decided, and is no part of a leap. The clock leapt before it showed that tick.
-    pub(super) fn pass_unrecorded_to(&mut self, tick: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
+    pub(super) fn pass_unrecorded_to(&mut self, tick: UtcMillis, now: UtcMillis, leapt: Option<Leapt>) {
         if tick > self.mark {
             let has_come = tick <= now.plus(EARLY_TOLERANCE);
             self.leap(UtcMillis(tick.0 - 1), now, leapt.filter(|_| has_come));
@@ -27,10 +27,11 @@ impl Record {
         }
     }
 
-    fn leap(&mut self, to: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
+    fn leap(&mut self, to: UtcMillis, now: UtcMillis, leapt: Option<Leapt>) {
         let come = now.plus(EARLY_TOLERANCE);
         if let Some(leapt) = leapt {
-            self.leaps.add(Leap { after: self.mark.max(leapt), to: to.min(come), passed: Passed::Told });
+            let after = self.mark.max(leapt.after);
+            self.leaps.add(Leap { after, to: leapt.to.min(to).min(come), passed: Passed::Told });
         }
         self.leaps.add(Leap { after: self.mark.max(come), to, passed: Passed::Told });
     }
@@ -71,6 +72,11 @@ impl Record {
     pub(super) fn decided_before(&self, tick: Tick, front: UtcMillis) -> UtcMillis {
         let open = self.open_leaps(front).find(|leap| leap.covers(tick.instant()));
         open.map_or(self.mark, |leap| leap.after)
+    }
+
+    /// The end of the open leap in which the tick lies.
+    pub(super) fn open_until(&self, tick: Tick, front: UtcMillis) -> Option<UtcMillis> {
+        self.open_leaps(front).find(|leap| leap.covers(tick.instant())).map(|leap| leap.to)
     }
 
     /// Whether the mark lies in the future: a clock was ahead.

@@ -31,7 +31,7 @@ pub use decide::decide;
 pub use draft::Decision;
 pub use entry::Entry;
 pub use fields::FieldError;
-pub use leaps::{Leap, Leaps, Passed};
+pub use leaps::{Leap, Leaps, Leapt, Passed};
 pub use operate::{Act, Operate, Pausing};
 pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
 pub use reply::{Answer, Holder, Reply};

@@ -52,6 +52,20 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Answer
     Some(Answer::Consumed(verdict))
 }
 
+/// Records the ticks of leaps before a tick that was decided already: they were open again, or lost, and nobody claims them any
+/// more. What comes after the last tick that the store did not forget is told with the tick itself.
+pub(super) fn record_untold(draft: &mut Draft<'_>, claim: &Claim) {
+    let (now, is_settled) = (draft.server.now, draft.unsettled().is_none());
+    let record = draft.record_mut();
+    let Some(prev) = claim.prev.filter(|_| is_settled && record.is_under(&claim.sched)) else { return };
+    let since = record.since;
+    let lost = record.lost.filter(|_| record.tick != Some(claim.tick)).map(|lost| lost.max(since));
+    let untold = record.leaps.take_untold(claim.tick.instant()).into_iter();
+    let passed =
+        folded(untold.map(|leap| Leap { to: lost.map_or(leap.to, |lost| leap.to.min(lost)), ..leap }));
+    draft.entries.extend(passed.iter().filter_map(|leap| entry_of(leap, claim, prev, (since, now))));
+}
+
 /// Records what was left undecided of the schedule before the record's, which held after `former`: nobody runs it any
 /// more.
 pub(super) fn record_dropped(draft: &mut Draft<'_>, open: &Open, former: UtcMillis) {
@@ -87,8 +101,11 @@ pub(super) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
     let has_leapt = leaps || record.leaps.iter().any(|leap| leap.to == decided);
     let untold = record.leaps.take_untold(claim.tick.instant());
     let since = record.since;
-    // What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
+    // What was forgotten after the tick, or after the leap in which it lies and which is open again, is still to be told.
     let lost = record.lost.take_if(|lost| *lost < claim.tick.instant());
+    if lost.is_some() {
+        record.lost = record.open_until(claim.tick, front).filter(|to| *to < record.mark);
+    }
     let lost = lost.map_or(decided, |lost| lost.max(since).min(decided));
     let goes_on = is_under && since <= decided && lost == decided && !has_leapt && untold.is_empty();
     draft.follows = Some(Tick(decided)).filter(|_| goes_on);

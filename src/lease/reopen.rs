@@ -48,6 +48,15 @@ impl Draft<'_> {
         }
     }
 
+    /// Every tick up to the mark that the caller has seen stays decided, where that lies ahead of a clock which was set back: the
+    /// caller has opened the record since then, and was told which ticks are open again.
+    pub(super) fn close_seen(&mut self, caller: &Caller) {
+        let come = self.server.now.plus(EARLY_TOLERANCE);
+        if let Some(seen) = caller.seen.filter(|seen| *seen > come) {
+            self.record_mut().leaps.except(UtcMillis(0), seen);
+        }
+    }
+
     /// Whether an operator opened again what a clock that was ahead has decided.
     fn is_opened_again(&mut self, ahead: Ahead) -> bool {
         ahead.to > self.front && ahead.to <= self.record_mut().returned
@@ -75,7 +84,14 @@ impl Draft<'_> {
         let now = self.server.now;
         let come = now.min(caller.expect.plus(SYNC_TOLERANCE)).plus(EARLY_TOLERANCE);
         let record = self.record_mut();
-        record.leaps.lose(mark.min(come).min(caller.leapt.unwrap_or(come)));
+        let to = mark.min(come);
+        match caller.leapt {
+            None => record.leaps.lose(UtcMillis(0), to),
+            Some(leapt) => {
+                record.leaps.lose(UtcMillis(0), to.min(leapt.after));
+                record.leaps.lose(leapt.to, to);
+            }
+        }
         record.pass_unrecorded(mark, now, caller.leapt);
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{Cause, Fence, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 
-use super::{Era, LeaseInstant, Operate, Pace, Pausing, ScheduleHash};
+use super::{Era, Leapt, LeaseInstant, Operate, Pace, Pausing, ScheduleHash};
 
 /// What the store knows at the moment of deciding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,8 +48,8 @@ pub struct Caller {
     /// The newest mark of this job that an answer of the store has told the replica: a store that knows less went back to an
     /// older state.
     pub answered: Option<UtcMillis>,
-    /// The store's time from which its clock leapt ahead, as far as the replica saw.
-    pub leapt: Option<UtcMillis>,
+    /// What the store's clock leapt over, while it may be ahead, as far as the replica saw.
+    pub leapt: Option<Leapt>,
     /// The largest fencing token of any job that the replica knows of; 0 if none. A store may have forgotten the job's own.
     pub largest_fence: Fence,
 }
@@ -255,7 +255,7 @@ pub struct Renew {
     /// The store's time at which the request should arrive.
     pub expect: UtcMillis,
     /// As for a [`Caller`]: where the store forgot the lock, its tick may have been one of a clock that was ahead.
-    pub leapt: Option<UtcMillis>,
+    pub leapt: Option<Leapt>,
 }
 
 impl Renew {
@@ -286,7 +286,7 @@ pub struct Finish {
     /// The end of the output, at most 4 KiB.
     pub tail: String,
     /// As for [`Renew`].
-    pub leapt: Option<UtcMillis>,
+    pub leapt: Option<Leapt>,
 }
 
 /// Release a lock under which certainly nothing was started.

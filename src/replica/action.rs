@@ -1,7 +1,7 @@
 //! What a contest says: which claim to make, what to do next, and what became known of a tick.
 
 use crate::job::{Cause, Fence, JobSpec, NodeName, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
-use crate::lease::{Abandon, BootInstant, Era, Holder, Holding, ScheduleHash};
+use crate::lease::{Abandon, BootInstant, Era, Holder, Holding, Leapt, ScheduleHash};
 
 /// A claim for one tick, under one run id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +133,8 @@ pub struct Won {
     pub era: Era,
     /// The job's mark with the grant.
     pub mark: UtcMillis,
+    /// What the store's clock had leapt over of the job's ticks.
+    pub leapt: Option<Leapt>,
 }
 
 impl Won {

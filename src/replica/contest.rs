@@ -16,6 +16,7 @@ use super::standing::Standing;
 mod ahead;
 mod at_hand;
 mod cut_short;
+mod leapt;
 mod leases;
 mod marks;
 mod overhearing;
@@ -23,6 +24,7 @@ mod revising;
 
 pub(super) use ahead::asked_ahead;
 use cut_short::RerunLeft;
+use leapt::LeaptOver;
 use leases::Leases;
 use marks::is_done;
 use overhearing::Hearsay;
@@ -54,6 +56,8 @@ pub struct Contest {
     pub(super) ahead: Option<Ahead>,
     /// The newest tick that has not come yet, and does not run when it comes, as the record told then.
     pub(super) closed_ahead: Option<UtcMillis>,
+    /// Which of its ticks the store's clock leapt over.
+    leapt: LeaptOver,
     /// Which of its leases may be held.
     leases: Leases,
     /// Whether heartbeats have told of a run of the job: then it is none that nobody knows.
@@ -92,6 +96,7 @@ impl Contest {
             answered: UtcMillis(0),
             ahead: None,
             closed_ahead: None,
+            leapt: LeaptOver::default(),
             is_known: false,
             opening: Opening::default(),
             state: State::Idle,
@@ -226,6 +231,7 @@ impl Contest {
                     started: *started,
                     era: bid.era,
                     mark: reply.mark.unwrap_or(bid.tick.instant()),
+                    leapt: self.leapt(),
                 };
                 (None, Action::Start { won, sent })
             }

@@ -1,7 +1,7 @@
 //! A lock that was granted, and what is to be run under it.
 
 use crate::job::{Cause, Outcome};
-use crate::lease::{BootInstant, Deadline, Era, Holding};
+use crate::lease::{BootInstant, Deadline, Era, Holding, Leapt};
 use crate::run::{Ended, Launch};
 
 use super::attempts::Retries;
@@ -21,6 +21,8 @@ pub(super) struct Grant {
     pub(super) due: Due,
     /// The life of the store in which it was granted.
     pub(super) era: Era,
+    /// What the store's clock had leapt over when it was granted.
+    pub(super) leapt: Option<Leapt>,
 }
 
 impl Grant {

@@ -195,7 +195,7 @@ impl Keeper {
     fn renew(&self, now: BootInstant) -> Renewing {
         let shop = Arc::clone(&self.shop);
         let expect = shop.memory.borrow().as_ref().map(|memory| memory.store_time(now)).unwrap_or_default();
-        let leapt = shop.leapt();
+        let leapt = shop.still_leapt(self.grant.leapt);
         let request = Request::Renew(Renew { holding: self.grant.holding.clone(), expect, leapt });
         let job = self.run.job.clone();
         let era = shop.era();

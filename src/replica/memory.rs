@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::job::{Fence, NodeName, UtcMillis};
-use crate::lease::{BootInstant, Caller, Era};
+use crate::lease::{BootInstant, Caller, Era, Leapt};
 use crate::store::Slewed;
 
 use super::steady::{Slew, Steady};
@@ -49,6 +49,8 @@ pub struct Known {
     pub mark: Option<UtcMillis>,
     /// The newest mark of the job that an answer of the store has told it.
     pub answered: Option<UtcMillis>,
+    /// What the store's clock leapt over of the job's ticks.
+    pub leapt: Option<Leapt>,
 }
 
 /// One reading of the store's clock.
@@ -96,8 +98,8 @@ pub struct Memory {
     slew: Option<Slew>,
     /// The origin before the store's clock was stepped, until it shows that time again.
     usual: Option<i64>,
-    /// The store's time from which its clock has been ahead of that.
-    leapt: Option<UtcMillis>,
+    /// What its clock leapt over, while it is ahead of that.
+    leapt: Option<Leapt>,
     /// When the store's clock was last looked at.
     watched: BootInstant,
     /// The largest fencing token of any job that this replica or one that it hears knows of.
@@ -158,8 +160,15 @@ impl Memory {
             let usual = self.usual.unwrap_or(self.origin);
             let ahead = reading.origin().saturating_sub(usual);
             self.usual = Some(usual).filter(|_| ahead.abs() >= LEAP_MS);
-            let from = self.leapt.unwrap_or_else(|| UtcMillis(usual).plus(reading.received.0));
-            self.leapt = Some(from).filter(|_| ahead >= LEAP_MS);
+            let before = if self.leapt.is_some() { self.origin } else { usual };
+            let after = UtcMillis(before).plus(reading.received.0);
+            // It may have been stepped right after it was looked at last.
+            let shown = reading.store.minus(reading.received.since(self.watched));
+            let newest = Leapt { after, to: shown.max(after) };
+            // Of several leaps the longest counts, as far as what it leapt over is not to come again.
+            let former = self.leapt.map(|leapt| Leapt { to: leapt.to.min(shown).max(leapt.after), ..leapt });
+            let longest = former.filter(|former| former.length() >= newest.length()).unwrap_or(newest);
+            self.leapt = Some(longest).filter(|_| ahead >= LEAP_MS);
         }
         if learned != Learned::Steady || self.is_unwatched(reading.received) {
             self.steady = Steady::from(reading);
@@ -248,9 +257,16 @@ impl Memory {
         if self.is_unwatched(now) { Duration::ZERO } else { now.since(self.steady.since) }
     }
 
-    /// The store's time from which its clock leapt ahead, while it is ahead.
-    pub fn leapt(&self) -> Option<UtcMillis> {
+    /// What the store's clock leapt over, while it is ahead.
+    pub fn leapt(&self) -> Option<Leapt> {
         self.leapt
+    }
+
+    /// What the clock leapt over when a lock was granted, if it is still ahead by that leap.
+    pub fn still_leapt(&self, leapt: Option<Leapt>) -> Option<Leapt> {
+        let is_seen =
+            |leapt: &Leapt| self.leapt.is_some_and(|seen| seen.after <= leapt.after && leapt.to <= seen.to);
+        leapt.filter(is_seen)
     }
 
     /// What goes along with a request sent now.
@@ -264,7 +280,7 @@ impl Memory {
             largest_lease: job.largest_lease,
             seen: job.mark,
             answered: job.answered,
-            leapt: self.leapt,
+            leapt: job.leapt,
             largest_fence: self.largest_fence,
         }
     }

@@ -14,7 +14,13 @@ fn era(name: &str) -> Era {
 
 fn calm(memory: &Memory, now: u64) -> Duration {
     let node = NodeName::parse("a").expect("name");
-    memory.caller(&node, at(now), Known { largest_lease: Duration::ZERO, mark: None, answered: None }).calm
+    memory
+        .caller(
+            &node,
+            at(now),
+            Known { largest_lease: Duration::ZERO, mark: None, answered: None, leapt: None },
+        )
+        .calm
 }
 
 #[test]
@@ -142,6 +148,25 @@ fn a_drift_that_no_two_readings_show_is_measured_from_where_calm_began() {
 }
 
 #[test]
+fn a_leap_ends_with_what_the_clock_may_have_shown_since_it_was_looked_at_last() {
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    memory.learn(reading(1_000, 1_000, 501_000), &era("e"));
+    memory.learn(reading(2_000, 2_000, 602_000), &era("e"));
+    let leapt = memory.leapt().expect("it leapt");
+    assert_eq!((leapt.after, leapt.to), (UtcMillis(502_000), UtcMillis(601_000)));
+    assert_eq!(memory.still_leapt(Some(leapt)), Some(leapt));
+    memory.learn(reading(3_000, 3_000, 553_000), &era("e"));
+    assert_eq!(
+        memory.leapt().map(|leapt| leapt.to),
+        Some(UtcMillis(552_000)),
+        "what it shows now is to come again"
+    );
+    assert_eq!(memory.still_leapt(Some(leapt)), None);
+    memory.learn(reading(4_000, 4_000, 504_000), &era("e"));
+    assert_eq!(memory.leapt(), None);
+}
+
+#[test]
 fn the_largest_fence_is_remembered_in_every_life_of_the_store_but_none_of_a_year_that_no_clock_shows() {
     let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
     for fence in [2_110_930_443_429, 500_000, 9_000_000_000_000_000] {
@@ -149,7 +174,7 @@ fn the_largest_fence_is_remembered_in_every_life_of_the_store_but_none_of_a_year
     }
     memory.learn(reading(1_000, 1_000, 501_000), &era("f"));
     let node = NodeName::parse("a").expect("name");
-    let known = Known { largest_lease: Duration::ZERO, mark: None, answered: None };
+    let known = Known { largest_lease: Duration::ZERO, mark: None, answered: None, leapt: None };
     let caller = memory.caller(&node, at(1_000), known);
     assert_eq!(caller.largest_fence, Fence(2_110_930_443_429));
     assert!(caller.heard < UtcMillis(502_000), "it is no time that was heard");

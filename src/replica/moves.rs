@@ -234,6 +234,7 @@ impl Driver {
             holding,
             deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),
             era: won.era,
+            leapt: won.leapt,
             sent,
             due: self.dues.of(won.cause, won.tick, spec.start_deadline_of(won.tick), &self.shop),
         };

@@ -10,6 +10,7 @@ use crate::lease::{Answer, BootInstant, Deadline, Era, Manual, Pace, Record, Rep
 use crate::store::StoreError;
 
 use super::action::{Doubt, Won};
+use super::contest::Contest;
 use super::driver::Driver;
 use super::errand;
 use super::event::Event;
@@ -102,7 +103,8 @@ impl Driver {
         };
         // What may have been granted was asked for by that definition, and is asked for as before.
         let spec = order.spec.clone().filter(|_| order.unsure).unwrap_or_else(|| Arc::clone(contest.spec()));
-        if order.asking {
+        // A record that was deleted is made anew by what is known of it, and that is told when it is opened.
+        if order.asking || contest.is_unopened() {
             return;
         }
         if contest.is_retired() || self.draining || now.since(order.at) > order_waits(&spec) {
@@ -172,7 +174,8 @@ impl Driver {
             Answer::Won { fence, tries, started } => {
                 let Order { tick, era, spec, .. } = order.clone();
                 let mark = reply.mark.unwrap_or_default();
-                let won = Won { run, tick, fence, cause: Cause::Manual, tries, started, era, mark };
+                let leapt = self.contests.get(job).and_then(Contest::leapt);
+                let won = Won { run, tick, fence, cause: Cause::Manual, tries, started, era, mark, leapt };
                 self.take(job, spec.as_ref(), won, sent);
             }
             // One's own earlier request may have been granted still.

@@ -13,6 +13,7 @@ use super::contest::{Contest, asked_ahead};
 use super::driver::Driver;
 use super::event::Event;
 use super::heartbeat::Exchange;
+use super::memory::Memory;
 use super::standing::Standing;
 use super::wall::WallReading;
 use super::watch::Upshot;
@@ -122,6 +123,8 @@ impl Driver {
         let (was_ahead, was_out) = (self.ahead(), self.watch.outage().is_some());
         let mut memory = self.shop.memory.borrow().clone();
         let upshot = self.watch.take_in(&exchange, &mut memory);
+        let leapt = memory.as_ref().and_then(Memory::leapt);
+        self.contests.values_mut().for_each(|contest| contest.see_leap(leapt));
         self.shop.memory.send_replace(memory);
         let stages = self.shop.traffic.stages.times();
         self.update_beat(|beat| beat.stages = stages);

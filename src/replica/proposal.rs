@@ -42,7 +42,7 @@ impl Contest {
     pub(super) fn known(&self) -> Known {
         let told = |mark| Some(mark).filter(|mark| *mark > UtcMillis(0));
         let (mark, answered) = (told(self.decided), told(self.answered));
-        Known { largest_lease: self.largest_lease(), mark, answered }
+        Known { largest_lease: self.largest_lease(), mark, answered, leapt: self.leapt() }
     }
 
     /// The job as this replica knows it, to be put into requests.

@@ -120,7 +120,10 @@ impl Driver {
         let (later, now): (Vec<_>, Vec<_>) = untold.into_iter().partition(|job| self.is_busy(job));
         self.past.untold.extend(later);
         let end = |job: JobName| match self.shop.ledger.note(&job)? {
-            Note::Ended(finish) => Some((job, finish)),
+            Note::Ended(finish) => {
+                let leapt = self.shop.still_leapt(finish.leapt);
+                Some((job, Finish { leapt, ..finish }))
+            }
             Note::Running { .. } if Protection::ResentFinish.is_on() => None,
             Note::Running { holding, .. } => {
                 Some((job, finish_in_mid_run(holding, self.shop.era(), self.shop.store_time())))

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::job::{Fence, NodeName, UtcMillis};
-use crate::lease::{Answer, Era, Reply};
+use crate::lease::{Answer, Era, Leapt, Reply};
 use crate::run::{Guards, JobOutput, RunLogs};
 use crate::store::Store;
 
@@ -57,9 +57,9 @@ impl Shop {
         memory.as_ref().map_or_else(|| self.clock.utc(), |memory| memory.store_time(self.clock.boot()))
     }
 
-    /// The store's time from which its clock leapt ahead, as far as this replica saw.
-    pub(super) fn leapt(&self) -> Option<UtcMillis> {
-        self.memory.borrow().as_ref().and_then(Memory::leapt)
+    /// What the store's clock leapt over when a lock was granted, if it is still ahead by that leap.
+    pub(super) fn still_leapt(&self, leapt: Option<Leapt>) -> Option<Leapt> {
+        self.memory.borrow().as_ref().and_then(|memory| memory.still_leapt(leapt))
     }
 
     /// Remembers until when the store has decided something in the life that this replica knows.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Act, Ahead, Answer, Claim, Entry, LeaseInstant, Memory, Renew, Request};
+use solocron::lease::{Act, Ahead, Answer, Claim, Entry, Leapt, LeaseInstant, Memory, Renew, Request};
 
 use crate::book::{Book, GAP, MEMORIES, at, is_won, secs, several, tick};
 use crate::sample::LEASE;
@@ -147,7 +147,7 @@ fn what_a_holder_puts_back_while_the_clock_is_ahead_closes_no_tick_that_has_not_
         // A failover loses the grant, and the clock is still ahead.
         *book.record() = before;
         book.new_era();
-        let (leapt, expect) = (Some(at(5.0)), book.server.now);
+        let (leapt, expect) = (Some(Leapt { after: at(5.0), to: at(HOUR - 1.0) }), book.server.now);
         if is_renewed {
             let answer = book.ask(Request::Renew(Renew { holding: ahead.clone(), expect, leapt }));
             assert_eq!(answer, Answer::Renewed { stop: None });
@@ -416,4 +416,78 @@ fn a_manual_run_on_a_server_that_is_behind_has_a_fence_above_all_that_was_heard(
     book.pass(LEASE);
     assert!(is_won(&book.manual(|manual| manual.caller.heard = UtcMillis(0))));
     assert!(book.record().fence.0 > at(30.0).0);
+}
+
+#[test]
+fn what_was_open_again_before_a_tick_that_was_decided_has_its_entry_when_that_is_asked_for() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        book.open(|_| {});
+        let missed = Verdict::because(Outcome::Missed, Reason::NoReplica);
+        let is_missed = |book: &Book| book.entries.iter().any(|entry| entry.verdict() == missed);
+        assert!(!is_missed(&book), "{:?}", book.told());
+        set_clock(&mut book, HOUR);
+        assert!(matches!(book.claim(tick(HOUR), |_| {}), Answer::Decided { .. }));
+        assert!(is_missed(&book), "{:?}", book.told());
+        let told = book.entries.len();
+        assert!(matches!(book.claim(tick(HOUR), |_| {}), Answer::Decided { .. }));
+        assert_eq!(book.entries.len(), told, "once is enough");
+        assert_eq!(
+            book.record().decided_up_to(at(HOUR)),
+            at(HOUR),
+            "nobody takes the store for one that went back"
+        );
+    }
+}
+
+/// A record is made anew by one who saw the clock leap over almost an hour, a while ago.
+fn made_after_a_leap(memory: Memory) -> Book {
+    let mut book = Book::new(memory);
+    set_clock(&mut book, HOUR + 120.0);
+    let leapt = Some(Leapt { after: at(30.0), to: at(HOUR - 1.0) });
+    book.claim(tick(HOUR + 120.0), |claim| (claim.caller.leapt, claim.caller.seen) = (leapt, Some(at(HOUR))));
+    book
+}
+
+#[test]
+fn of_a_record_that_was_lost_after_a_leap_no_tick_runs_again_that_the_clock_has_shown_since() {
+    let lost = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+    for memory in MEMORIES {
+        // The clock was behind before the leap: what was decided until then, and since then, ran.
+        let mut book = made_after_a_leap(memory);
+        for (now, ran) in [(20.0, 20.0), (HOUR + 30.0, HOUR), (HOUR + 70.0, HOUR + 60.0)] {
+            set_clock(&mut book, now);
+            book.open(|_| {});
+            let answer = book.claim(tick(ran), |claim| claim.start_deadline = secs(3_600));
+            assert!(!is_won(&answer), "{memory:?}, {ran}: {answer:?}");
+        }
+        // The clock was ahead: what it leapt over runs when it comes, and what it may have decided since has its entry.
+        let mut book = made_after_a_leap(memory);
+        set_clock(&mut book, 60.0);
+        book.open(|_| {});
+        set_clock(&mut book, 120.0);
+        let answer = book.claim(tick(120.0), |_| {});
+        assert!(!matches!(answer, Answer::Decided { .. } | Answer::Consumed(_)), "{memory:?}: {answer:?}");
+        set_clock(&mut book, HOUR + 60.0);
+        book.server.lease_now = book.server.lease_now.plus(LEASE);
+        let answer = book.claim(tick(HOUR + 60.0), |_| {});
+        assert_eq!(answer, Answer::Consumed(lost), "{memory:?}");
+    }
+}
+
+#[test]
+fn of_a_record_that_is_lost_while_the_clock_is_behind_no_tick_runs_again_that_its_claimer_knows_to_be_decided()
+ {
+    for memory in MEMORIES {
+        let mut book = Book::new(memory);
+        let knows = |claim: &mut Claim| {
+            (claim.caller.seen, claim.caller.heard) = (Some(at(60.0)), at(65.0));
+            claim.start_deadline = secs(3_600);
+        };
+        set_clock(&mut book, 10.0);
+        book.claim(tick(10.0), knows);
+        set_clock(&mut book, 50.0);
+        let answer = book.claim(tick(50.0), |_| {});
+        assert!(!is_won(&answer), "{memory:?}: {answer:?}");
+    }
 }

@@ -10,8 +10,8 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use solocron::lease::{
-    Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Holding, Leap, LeaseInstant, Manual, Open,
-    Operate, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
+    Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Holding, Leap, Leapt, LeaseInstant,
+    Manual, Open, Operate, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
 };
 
 use crate::support::sample::node;
@@ -176,9 +176,14 @@ impl History {
         let seen = self.near(now);
         let (node, era, seen) = (node(self.pick(&["a", "b"])), self.life(), self.maybe(seen));
         let answered = if self.one_in(4) { Some(self.near(now)) } else { None };
-        let leapt = if self.one_in(3) { Some(self.near(now).max(UtcMillis(0))) } else { None };
+        let leapt = if self.one_in(3) { Some(self.leapt(now)) } else { None };
         let largest_fence = if self.one_in(3) { Fence(self.near(now).0) } else { Fence(0) };
         Caller { node, expect, era, calm, heard, largest_lease, seen, answered, leapt, largest_fence }
+    }
+
+    fn leapt(&mut self, now: UtcMillis) -> Leapt {
+        let (after, to) = (self.near(now).max(UtcMillis(0)), self.near(now).max(UtcMillis(0)));
+        Leapt { after, to: to.max(after) }
     }
 
     fn overlap(&mut self) -> Overlap {
@@ -302,7 +307,7 @@ impl History {
 
     fn renew(&mut self, record: Option<&Record>, now: UtcMillis) -> Renew {
         let expect = if self.one_in(20) { self.near(now) } else { now };
-        let leapt = self.near(now).max(UtcMillis(0));
+        let leapt = self.leapt(now);
         Renew { holding: self.holding(record, now), expect, leapt: self.maybe(leapt) }
     }
 
@@ -311,7 +316,7 @@ impl History {
         let failed = Verdict::because(Outcome::Failed, Reason::SpawnFailed);
         let exit_code = self.pick(&[0, 3]);
         let tail = self.pick(&["", "last line\n", "ä\u{0}%s\r\n"]);
-        let leapt = self.near(now).max(UtcMillis(0));
+        let leapt = self.leapt(now);
         Finish {
             holding: self.holding(record, now),
             era: self.life(),

@@ -56,6 +56,7 @@ impl Contest {
     /// Every tick up to there is decided; the one of that instant `ran`, as far as is known.
     pub(super) fn decide(&mut self, mark: UtcMillis, ran: bool) {
         if mark > self.decided {
+            self.leapt.decided(mark);
             let next = self.spec.schedule.next_after(self.decided);
             let is_next = next.is_some_and(|next| next.instant() == mark);
             match (ran, is_next) {

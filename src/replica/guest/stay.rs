@@ -9,7 +9,8 @@ use tokio::task::JoinSet;
 
 use crate::job::{Cause, JobName, JobSpec, Overlap, RunId, Tick, UtcMillis};
 use crate::lease::{
-    Answer, BootInstant, Caller, Deadline, Era, Holding, Manual, Open, Pace, Reply, Request, ScheduleHash,
+    Answer, BootInstant, Caller, Deadline, Era, Holding, Leapt, Manual, Open, Pace, Reply, Request,
+    ScheduleHash,
 };
 use crate::replica::action::Doubt;
 use crate::replica::attempts::Retries;
@@ -210,7 +211,8 @@ impl Stay {
             streams: Streams::Inherited,
             identity: Identity::of(&self.lock, &holding, local),
         };
-        Grant { launch, retries: Retries::default(), holding, deadline, sent, due: Due::default(), era }
+        let (retries, due) = (Retries::default(), Due::default());
+        Grant { launch, retries, holding, deadline, sent, due, era, leapt: self.caller().leapt }
     }
 
     /// Whose the lock is that is held. Asked only where that decides whether it is waited for.
@@ -268,9 +270,10 @@ impl Stay {
 
     fn caller(&self) -> Caller {
         let of_job = self.job.as_ref().map_or(Duration::ZERO, |job| job.lease);
-        let known = Known { largest_lease: self.lease.max(of_job), mark: None, answered: None };
         let memory = self.shop.memory.borrow();
         let memory = memory.as_ref().expect("the store is listened to before anything is asked of it");
+        let leapt = memory.leapt().map(Leapt::of_unknown_ticks);
+        let known = Known { largest_lease: self.lease.max(of_job), mark: None, answered: None, leapt };
         memory.caller(&self.shop.node, self.shop.clock.boot(), known)
     }
 

@@ -64,16 +64,19 @@ impl Keeper {
             exit_code: ended.exit_code,
             signal: ended.signal,
             tail: ended.tail.clone(),
-            leapt: self.shop.leapt(),
+            leapt: self.shop.still_leapt(self.grant.leapt),
         };
         self.shop.ledger.keep(&self.run.job, Note::Ended(finish.clone())).await;
         finish
     }
 
     /// Records the end, however long the store takes to answer, unless the replica gives up.
-    async fn record(&self, request: Request) {
+    async fn record(&self, mut request: Request) {
         let mut pause = FINISH_PAUSES.0;
         loop {
+            if let Request::Finish(finish) = &mut request {
+                finish.leapt = self.shop.still_leapt(finish.leapt);
+            }
             let last_try = self.line.give_up.is_cancelled();
             let error = match self.shop.store.submit(&self.run.job, &request).await.map(|reply| reply.answer)
             {

@@ -24,7 +24,8 @@ impl Node {
             return;
         }
         let holding = won.holding(&self.jobs[job], &self.name);
-        let mut keep = Keep::granted(job, &self.jobs[job], holding, (won.era, sent), self.reads.boot);
+        let mut keep =
+            Keep::granted(job, &self.jobs[job], holding, (won.era, sent, won.leapt), self.reads.boot);
         self.jot(job, keep.note());
         let left = won.tick.instant().since(self.now());
         if won.cause == Cause::Manual || left.is_zero() || !Protection::AtInstant.is_on() {

@@ -197,7 +197,7 @@ impl World {
         let down = self.dice.ms_of_any_order(20_000);
         self.note(|| format!("store restarts, and is back in {down:?}"));
         self.server.service = Service::Down;
-        self.server.begin_life(self.server.shelf.clone(), self.now.utc());
+        self.server.begin_life(self.server.shelf.clone(), (self.store_reads().wall, self.now.utc()));
         self.trouble(down + self.scenario.longest());
         self.at(down, Event::Mend(Mend::Service));
         true

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::job::{RunId, UtcMillis};
-use crate::lease::{BootInstant, Open, ScheduleHash};
+use crate::lease::{BootInstant, Leapt, Open, ScheduleHash};
 use crate::replica::agenda::Agenda;
-use crate::replica::memory::Known;
+use crate::replica::memory::{Known, Memory};
 
 use crate::store::Peer;
 
@@ -97,7 +97,10 @@ impl Node {
     /// What goes along with requests about a job: a guest remembers nothing, as in `Stay::caller`.
     pub(super) fn known(&self, job: usize) -> Known {
         match self.visit {
-            Some(_) => Known { largest_lease: self.jobs[job].lease, mark: None, answered: None },
+            Some(_) => {
+                let leapt = self.memory.as_ref().and_then(Memory::leapt).map(Leapt::of_unknown_ticks);
+                Known { largest_lease: self.jobs[job].lease, mark: None, answered: None, leapt }
+            }
             None => self.contests[job].known(),
         }
     }

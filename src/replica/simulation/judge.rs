@@ -207,11 +207,16 @@ impl World {
     }
 
     /// Whether its ticks were claimed, one by one, by a clock that was ahead: these stay decided, as do those that ran, and
-    /// are no more than come while it is.
+    /// are no more than come while it is. Where the store forgot which it were, all that the clock has shown stays decided, and
+    /// the next clock that is ahead tells so.
     fn was_claimed(&self, job: usize, entry: &Entry) -> bool {
         let after = entry.after.unwrap_or(entry.tick.instant());
-        let is_short = entry.tick.instant().since(after) <= AHEAD;
-        is_short && self.server.foretold[job].contains(&entry.tick)
+        let length = entry.tick.instant().since(after);
+        let was_forgotten = self.server.has_forgotten[job]
+            && entry.verdict() == Verdict::because(Outcome::Unknown, Reason::StoreReset);
+        // What may have been forgotten goes a little beyond what the clock has shown.
+        length <= AHEAD && self.server.foretold[job].contains(&entry.tick)
+            || length <= AHEAD + SLACK && was_forgotten
     }
 
     /// It ran, or was skipped or paused; where another run went on for longer than its start deadline, it came too late.
@@ -222,7 +227,11 @@ impl World {
                     (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
                     // What came until the next claim shares the entry of what was forgotten; so does what waited for a run to end
                     // when the store began another life, in which nobody knows.
-                    (Outcome::Unknown, _) => self.server.has_forgotten[job] || self.has_run_near(job, tick),
+                    (Outcome::Unknown, _) => {
+                        self.server.has_forgotten[job]
+                            || self.has_run_near(job, tick)
+                            || self.was_open_at_birth(job, tick)
+                    }
                     (Outcome::Missed, _) => false,
                     _ => true,
                 }
@@ -231,6 +240,12 @@ impl World {
             return Ok(());
         }
         Err(Violation::of(Broken::Missed, format!("j{job}, tick {tick}: {told:#?}")))
+    }
+
+    /// Whether the tick lay in a leap when the store began another life while its clock was behind, and could not show the tick's
+    /// instant: the leap is open again then, its entries are taken back, and nobody knows whether the store lost decisions in it.
+    fn was_open_at_birth(&self, job: usize, tick: Tick) -> bool {
+        self.server.open_at_birth[job].iter().any(|leap| leap.covers(tick.instant()))
     }
 
     /// Whether another run went on within the tick's start deadline.

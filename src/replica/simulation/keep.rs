@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::job::{JobSpec, Outcome, RunId, Verdict};
 use crate::lease::{
-    Answer, BootInstant, Deadline, EARLY_TOLERANCE, Era, Finish, Holding, Pace, Protection, Renew, Reply,
-    Request,
+    Answer, BootInstant, Deadline, EARLY_TOLERANCE, Era, Finish, Holding, Leapt, Pace, Protection, Renew,
+    Reply, Request,
 };
 use crate::replica::hold::{Duty, Hold};
 use crate::replica::note::Note;
@@ -33,6 +33,8 @@ pub(super) struct Keep {
     kill_grace: Duration,
     hold: Hold,
     pub(super) era: Era,
+    /// What the store's clock had leapt over when it was granted.
+    leapt: Option<Leapt>,
     /// The jobs that wait for a proof of life.
     proving: Vec<usize>,
     /// The end of the run, while it is not recorded.
@@ -52,7 +54,7 @@ impl Keep {
         job: usize,
         spec: &JobSpec,
         holding: Holding,
-        (era, sent): (Era, BootInstant),
+        (era, sent, leapt): (Era, BootInstant, Option<Leapt>),
         now: BootInstant,
     ) -> Self {
         let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), counted_from(sent, now));
@@ -65,6 +67,7 @@ impl Keep {
             kill_grace: spec.kill_grace,
             hold: Hold::granted(deadline, sent),
             era,
+            leapt,
             proving: Vec::new(),
             finish: None,
             pause: FINISH_PAUSES.0,
@@ -165,7 +168,8 @@ impl Node {
     fn renew(&mut self, at: usize) {
         let (keep, sent) = (&self.keeps[at], self.reads.boot);
         let run = keep.holding.run;
-        let renew = Renew { holding: keep.holding.clone(), expect: self.store_time(), leapt: self.leapt() };
+        let leapt = self.still_leapt(keep.leapt);
+        let renew = Renew { holding: keep.holding.clone(), expect: self.store_time(), leapt };
         let errand = Errand::Renew { run, sent, era: self.era() };
         self.send(Ask::Submit(keep.job, Request::Renew(renew)), errand);
     }
@@ -215,8 +219,9 @@ impl Node {
     /// Nothing of the run is left: the end of `Keeper::keep`.
     pub(super) fn run_ended(&mut self, run: RunId, verdict: Verdict, reads: Reads) {
         self.reads = reads;
-        let (ended, leapt) = (self.store_time(), self.leapt());
+        let (ended, memory) = (self.store_time(), self.memory.as_ref());
         let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == run) else { return };
+        let leapt = memory.and_then(|memory| memory.still_leapt(keep.leapt));
         let proven = std::mem::take(&mut keep.proving);
         let finish = Finish {
             holding: keep.holding.clone(),
@@ -241,6 +246,7 @@ impl Node {
     pub(super) fn send_finish(&mut self, run: RunId) {
         let Some(keep) = self.keeps.iter().find(|keep| keep.holding.run == run) else { return };
         if let Some(finish) = keep.finish.clone() {
+            let finish = Finish { leapt: self.still_leapt(finish.leapt), ..finish };
             self.send(Ask::Submit(keep.job, Request::Finish(finish)), Errand::Finish { run });
         }
     }

@@ -45,7 +45,7 @@ impl World {
         }
         self.note(|| format!("store forgets: {fault:?}, j{job}"));
         match fault {
-            Fault::Failover => self.server.begin_life(shelf, self.now.utc()),
+            Fault::Failover => self.server.begin_life(shelf, (self.store_reads().wall, self.now.utc())),
             _ => self.server.replace(shelf, self.now.utc()),
         }
         self.let_them_tell(fault);
@@ -226,7 +226,7 @@ impl World {
         }
         let now = self.now;
         self.scenario.clocks[0].reboot(now);
-        self.server.begin_life(self.server.shelf.clone(), self.now.utc());
+        self.server.begin_life(self.server.shelf.clone(), (self.store_reads().wall, self.now.utc()));
         self.trouble(self.scenario.longest() + Duration::from_secs(10));
         for seat in 0..self.scenario.replicas {
             let after = self.dice.ms(0, 3_000);

@@ -7,6 +7,7 @@ use crate::lease::{Answer, BootInstant, Deadline, Pace, Reply};
 use crate::replica::action::{Action, Bid, Doubt, Won};
 use crate::replica::contest::Contest;
 use crate::replica::heartbeat::Exchange;
+use crate::replica::memory::Memory;
 use crate::replica::watch::Upshot;
 use crate::store::{self, Pulse, StoreError};
 
@@ -89,11 +90,12 @@ impl Node {
                 self.line_is_free();
             }
             Errand::Wish { job, sent, run, tick, era, is_manual } => {
+                let leapt = self.known(job).leapt;
                 let won = |reply: &Reply| match reply.answer {
                     Answer::Won { fence, tries, started } => {
                         let mark = reply.mark.unwrap_or(tick.instant());
                         let cause = cause_of(is_manual, tries);
-                        Some(Won { run, tick, fence, cause, tries, started, era: era.clone(), mark })
+                        Some(Won { run, tick, fence, cause, tries, started, era: era.clone(), mark, leapt })
                     }
                     _ => None,
                 };
@@ -231,6 +233,8 @@ impl Node {
         if upshot == Upshot::Same {
             return;
         }
+        let leapt = self.memory.as_ref().and_then(Memory::leapt);
+        self.contests.iter_mut().for_each(|contest| contest.see_leap(leapt));
         if upshot == Upshot::Reopen {
             self.contests.iter_mut().for_each(Contest::close);
             self.outdated = self.opening.clone();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{JobSpec, NodeName, RunId, UtcMillis, Verdict};
-use crate::lease::{BootInstant, Era};
+use crate::lease::{BootInstant, Era, Leapt};
 use crate::replica::action::Doubt;
 use crate::replica::agenda::{Agenda, Coming};
 use crate::replica::clockwork::LEAD;
@@ -138,9 +138,9 @@ impl Node {
         self.memory.as_ref().map_or(self.reads.wall, |memory| memory.store_time(self.reads.boot))
     }
 
-    /// `Shop::leapt`.
-    pub(super) fn leapt(&self) -> Option<UtcMillis> {
-        self.memory.as_ref().and_then(Memory::leapt)
+    /// `Shop::still_leapt`.
+    pub(super) fn still_leapt(&self, leapt: Option<Leapt>) -> Option<Leapt> {
+        self.memory.as_ref().and_then(|memory| memory.still_leapt(leapt))
     }
 
     /// `Shop::era`.

@@ -76,7 +76,10 @@ impl Node {
         let (later, now): (Vec<_>, Vec<_>) = untold.into_iter().partition(|job| self.is_busy(*job));
         self.untold.extend(later);
         let end = |job: usize| match self.disk.get(&job)? {
-            Note::Ended(finish) => Some((job, finish.clone())),
+            Note::Ended(finish) => {
+                let leapt = self.still_leapt(finish.leapt);
+                Some((job, Finish { leapt, ..finish.clone() }))
+            }
             Note::Running { .. } if Protection::ResentFinish.is_on() => None,
             Note::Running { holding, .. } => {
                 Some((job, finish_in_mid_run(holding.clone(), self.era(), self.store_time())))

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::job::{NodeName, Tick, UtcMillis};
-use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Passed, Record, Server as Moments, decide};
+use crate::lease::{
+    Answer, Entry, Era, Leap, LeaseInstant, Memory, Passed, Record, Server as Moments, decide,
+};
 use crate::store::{Beat, Marked, Marker, Peer, Pulse};
 
 use super::clock::{Moment, Reads};
@@ -97,6 +99,9 @@ pub(super) struct Server {
     pub(super) first_marks: Vec<Option<UtcMillis>>,
     /// Jobs of which something was forgotten.
     pub(super) has_forgotten: Vec<bool>,
+    /// Leaps of each job's record in which ticks had come when a life of the store began, though its clock, which was behind, had
+    /// yet to show them.
+    pub(super) open_at_birth: Vec<Vec<Leap>>,
     /// What everybody is to be told.
     pub(super) hints: Vec<Hinted>,
 }
@@ -119,6 +124,7 @@ impl Server {
             foretold: vec![BTreeSet::new(); jobs],
             first_marks: vec![None; jobs],
             has_forgotten: vec![false; jobs],
+            open_at_birth: vec![Vec::new(); jobs],
             hints: Vec::new(),
         }
     }
@@ -227,8 +233,13 @@ impl Server {
     }
 
     /// Another life begins, with what is on this shelf.
-    pub(super) fn begin_life(&mut self, shelf: Shelf, now: UtcMillis) {
+    pub(super) fn begin_life(&mut self, shelf: Shelf, (shown, now): (UtcMillis, UtcMillis)) {
         self.life += 1;
+        for (job, record) in shelf.records.iter().enumerate() {
+            let leaps = record.iter().flat_map(|record| record.leaps.iter());
+            let come = leaps.map(|leap| Leap { after: leap.after.max(shown), to: leap.to.min(now), ..*leap });
+            self.open_at_birth[job].extend(come.filter(|leap| leap.after < leap.to));
+        }
         self.replace(shelf, now);
     }
 

@@ -29,7 +29,7 @@ impl Args {
 
     /// What the caller knows of a store that went back, and of a clock that leapt ahead.
     pub(super) fn leap(self, caller: &Caller) -> Self {
-        self.optional(caller.answered.map(|at| at.0)).optional(caller.leapt.map(|at| at.0))
+        self.optional(caller.answered.map(|at| at.0)).optional(caller.leapt)
     }
 
     /// A lock that was granted.

@@ -1,6 +1,6 @@
 -- Invariant: the lock is granted only when nobody else may hold it. Shared by claim and manual.
 -- ARGV: 1 node, 2 expect, 3 era, 4 calm, 5 heard, 6 largest lease, 7 seen, 8 run, 9 tick, 10 lease, 11 overlap, 12 newest mark
--- that was answered, 13 from when the clock leapt ahead.
+-- that was answered, 13 what the clock leapt over.
 
 local function holder_or_nothing()
   if record.phase ~= 'running' then return '', '', '' end
@@ -26,6 +26,9 @@ local function enter(bid, when_created)
   if not record then
     local wait = longest_of(bid.lease, 0, bid.largest)
     create(bid.heard, wait, bid.seen, bid.leapt)
+    -- Every tick up to the mark that the caller has seen stays decided, where that lies ahead of a clock which was set back: the
+    -- caller has opened the record since then, and was told which ticks are open again.
+    if bid.seen and bid.seen > now + EARLY_TOLERANCE then except(0, bid.seen) end
     if when_created then when_created() end
     return answer('held', '', '', '', wait)
   end
@@ -128,7 +131,7 @@ local function bid_from_argv(instant, largest_fence)
   return {
     node = ARGV[1], expect = number(ARGV[2]), era = ARGV[3], calm = calm, heard = number(ARGV[5]),
     largest = number(ARGV[6]), seen = optional(ARGV[7]), run = ARGV[8], tick = number(ARGV[9]),
-    lease = number(ARGV[10]), overlap = ARGV[11], answered = optional(ARGV[12]), leapt = optional(ARGV[13]), instant = instant,
+    lease = number(ARGV[10]), overlap = ARGV[11], answered = optional(ARGV[12]), leapt = span(ARGV[13]), instant = instant,
     largest_fence = largest_fence,
   }
 end

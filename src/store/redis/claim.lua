@@ -18,6 +18,67 @@ local function remember_lost()
   record.sched = sched
 end
 
+-- What the mark has passed, oldest first; those right after each other are one, where the same is known of their ticks.
+local passed = {}
+local function pass(after, to, how)
+  local last = passed[#passed]
+  if after >= to then return end
+  if last and last.to == after and last.passed == how then
+    last.to = to
+  else
+    passed[#passed + 1] = { after = after, to = to, passed = how }
+  end
+end
+
+-- The leaps that end before the tick and have no entry yet are passed, up to `lost`. Returns whether there are any.
+local function pass_untold(leaps, lost)
+  local any = false
+  for _, leap in ipairs(leaps) do
+    if is_untold(leap, tick) then
+      any = true
+      pass(leap.after, math.min(leap.to, lost), leap.passed)
+      -- A lost leap is removed, by making it empty: its ticks are decided.
+      if leap.passed == LOST then leap.after = leap.to end
+      leap.passed = ''
+    end
+  end
+  return any
+end
+
+-- The entries for what was passed, where the schedule has any ticks there since `record.since`, before the claimed one.
+local function tell_passed()
+  for _, leap in ipairs(passed) do
+    local after, newest = math.max(leap.after, record.since), leap.to
+    if prev <= leap.to then newest = prev elseif gap_after == leap.to then newest = gap_before end
+    if newest and newest > after then
+      local may_have_run = leap.passed == LOST
+      add_entry({
+        'tick', newest, 'after', after, 'count', gap_after == after and newest == prev and gap_count or '', 'cause', 'schedule',
+        'outcome', may_have_run and 'unknown' or 'missed', 'reason', may_have_run and 'store_reset' or gap_reason,
+        'finished', now,
+      })
+    end
+  end
+end
+
+-- For how long those who know what was forgotten may have yet to tell.
+local function settles_in()
+  local left = (record.settled or 0) - now
+  return left > 0 and left <= SETTLING and left or nil
+end
+
+-- Records the ticks of leaps before a tick that was decided already: they were open again, or lost, and nobody claims them any
+-- more. What comes after the last tick that the store did not forget is told with the tick itself.
+local function record_untold()
+  if record.leaps == '' or not prev or settles_in() or not is_under(sched) then return end
+  local lost, leaps = MAX, leaps_of()
+  if record.lost and record.tick ~= tick then lost = math.max(record.lost, record.since) end
+  if not pass_untold(leaps, lost) then return end
+  keep_leaps(leaps)
+  changed = true
+  tell_passed()
+end
+
 local refused = enter(bid, remember_lost)
 if refused then return refused end
 reopen()
@@ -42,12 +103,13 @@ if rerun and (paused or not is_under(sched) or rerun_time_left(start_deadline) <
   -- The tick has its record already; that it does not run again needs none.
   record.tries = math.max(record.tries, TRIES)
   changed = true
+  record_untold()
   return decided(tick)
 end
 -- It, or a tick before it, may have run, and whoever knows has yet to tell.
 local function unsettled()
-  local left = (record.settled or 0) - now
-  if left <= 0 or left > SETTLING then return nil end
+  local left = settles_in()
+  if not left then return nil end
   if is_ahead then return answer('early', tick - now) end
   local node, run, since = holder_or_nothing()
   return answer('held', node, run, since, left)
@@ -55,6 +117,7 @@ end
 
 local is_decided = tick <= record.mark and not open_leap(tick) --[[protection: mark, off: false]]
 if is_decided and not rerun then
+  record_untold()
   local function within_schedule(lost)
     lost = lost and math.max(lost, record.since)
     return lost and lost < tick and lost
@@ -86,53 +149,23 @@ if open_leap(tick) and bid.calm < longest_lease(bid) and not rerun then
   return answer('held', node, run, since, longest_lease(bid) - bid.calm)
 end
 
--- The entry for the ticks of a leap, where the schedule has any there since `record.since`, before the claimed one.
-local function tell_passed(leap)
-  local after, newest = math.max(leap.after, record.since), leap.to
-  if prev <= leap.to then newest = prev elseif gap_after == leap.to then newest = gap_before end
-  if not newest or newest <= after then return end
-  local may_have_run = leap.passed == LOST
-  add_entry({
-    'tick', newest, 'after', after, 'count', gap_after == after and newest == prev and gap_count or '', 'cause', 'schedule',
-    'outcome', may_have_run and 'unknown' or 'missed', 'reason', may_have_run and 'store_reset' or gap_reason, 'finished', now,
-  })
-end
-
 -- Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
-local function pass_over(leaps, marked, is_joined)
-  -- What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
+local function pass_over(leaps, leap, marked, is_joined)
+  -- What was forgotten after the tick, or after the leap in which it lies and which is open again, is still to be told.
   local lost = marked
   if record.lost and record.lost < tick then
     lost, record.lost = math.min(math.max(record.lost, record.since), marked), nil
+    if leap and leap.to < record.mark then record.lost = leap.to end
   end
-  local passed, is_untold = {}, false
-  -- Those right after each other are one, where the same is known of their ticks.
-  local function pass(after, to, how)
-    local last = passed[#passed]
-    if after >= to then return end
-    if last and last.to == after and last.passed == how then
-      last.to = to
-    else
-      passed[#passed + 1] = { after = after, to = to, passed = how }
-    end
-  end
-  for _, leap in ipairs(leaps) do
-    is_joined = is_joined or leap.to == marked
-    if leap.passed ~= '' and leap.to < tick then
-      is_untold = true
-      pass(leap.after, math.min(leap.to, lost), leap.passed)
-      -- A lost leap is removed, by making it empty: its ticks are decided.
-      if leap.passed == LOST then leap.after = leap.to end
-      leap.passed = ''
-    end
-  end
+  for _, leap in ipairs(leaps) do is_joined = is_joined or leap.to == marked end
+  local has_untold = pass_untold(leaps, lost)
   if not is_under(sched) then return end
-  if record.since <= marked and lost == marked and not is_joined and not is_untold then follows = marked end
+  if record.since <= marked and lost == marked and not is_joined and not has_untold then follows = marked end
   if not prev then return end
   -- The store may have lost decisions up to where all are decided. Of what comes after that it lost none.
   pass(lost, marked, LOST)
   pass(marked, prev, OPEN)
-  for _, leap in ipairs(passed) do tell_passed(leap) end
+  tell_passed()
 end
 
 -- Up to `idle` none ran: where the caller has not watched the clock for all of that time, it may be the clock that passed
@@ -143,7 +176,7 @@ local function raise_mark(by, how, why, idle)
   local after = math.max(marked, record.since)
   local is_vouched = math.abs(now - bid.expect) <= SYNC_TOLERANCE and number(ARGV[4]) >= math.max(now - after, 0)
   local leapt = idle and not is_vouched and after < idle
-  pass_over(leaps, marked, leapt)
+  pass_over(leaps, leap, marked, leapt)
   for _, leap in ipairs(leaps) do
     if leap.after < tick and tick <= leap.to then leap.after = tick end
   end
@@ -163,7 +196,7 @@ local function consume(outcome, reason)
   if waits then return waits end
   raise_mark('', outcome, reason, not (outcome == 'skipped' and reason == 'overlap') and tick or prev)
   -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
-  if record.run == '' then record.lost = record.mark end
+  if record.run == '' then record.lost = record.lost or record.mark end
   add_entry({
     'tick', tick, 'cause', catch_up and 'catch_up' or 'schedule', 'outcome', outcome, 'reason', reason,
     'finished', now,

@@ -1,6 +1,6 @@
 -- Invariant: a run's end is recorded once, and only the holder's own lock is released.
--- ARGV: 1-10 holding; 11 attempt, 12 outcome, 13 reason, 14 exit code, 15 signal, 16 tail, 17 ended, 18 era, 19 since when the
--- clock has leapt ahead, 20 the tick before its own.
+-- ARGV: 1-10 holding; 11 attempt, 12 outcome, 13 reason, 14 exit code, 15 signal, 16 tail, 17 ended, 18 era, 19 what the clock
+-- leapt over, 20 the tick before its own.
 take_holding(ARGV[19], ARGV[20])
 if newer_schema() then return answer('newer_schema', record.schema) end
 

@@ -1,16 +1,16 @@
 -- Invariant: acts only for the run and the fence that the lock was granted to. Shared by renew and finish.
 -- ARGV: 1 run, 2 fence, 3 tick, 4 lease, 5 node, 6 cause, 7 tries, 8 started, 9 sched, 10 mark.
 local holding
--- What was decided when the lock was granted, a manual run decides no tick; and the instant from which the clock leapt ahead.
+-- What was decided when the lock was granted, a manual run decides no tick; and what the clock leapt over.
 local decided_up_to, leapt
 
-local function take_holding(since, prev)
+local function take_holding(leap, prev)
   holding = {
     run = ARGV[1], fence = number(ARGV[2]), tick = number(ARGV[3]), lease = number(ARGV[4]), node = ARGV[5],
     cause = ARGV[6], tries = number(ARGV[7]), started = number(ARGV[8]), sched = ARGV[9],
     prev = optional(prev),
   }
-  decided_up_to, leapt = number(ARGV[10]), optional(since)
+  decided_up_to, leapt = number(ARGV[10]), span(leap)
   if holding.cause ~= 'manual' then decided_up_to = math.max(decided_up_to, holding.tick) end
 end
 

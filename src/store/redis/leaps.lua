@@ -61,15 +61,20 @@ local function except(after, to, are_told)
   end
 end
 
--- The store lost decisions: any tick up to this instant may have been decided, also in leaps that are open.
-local function lose(to)
+-- The store lost decisions: any tick after one instant, up to another, may have been decided, also in leaps that are open.
+local function lose(after, to)
   if not string.find(record.leaps, OPEN, 1, true) then return end
   local leaps, before = leaps_of(), record.leaps
   record.leaps = ''
   for _, leap in ipairs(leaps) do
-    local lost = leap.passed == OPEN and leap.after < to and math.min(to, leap.to) or leap.after
-    add_leap(leap.after, lost, LOST)
-    add_leap(lost, leap.to, leap.passed)
+    local from, till = leap.to, leap.to
+    if leap.passed == OPEN and leap.after < to and after < leap.to then
+      from = math.max(after, leap.after)
+      till = math.max(from, math.min(to, leap.to))
+    end
+    add_leap(leap.after, from, leap.passed)
+    add_leap(from, till, LOST)
+    add_leap(till, leap.to, leap.passed)
   end
   if record.leaps ~= before then changed = true end
 end
@@ -110,6 +115,11 @@ end
 local function decided_mark()
   local leap = front < MAX and record.schema <= SCHEMA and open_leap()
   return leap and leap.after or record.mark
+end
+
+-- Whether the leap ends before this tick, and its ticks have no entry yet.
+local function is_untold(leap, tick)
+  return leap.passed ~= '' and leap.to < tick
 end
 
 -- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries. Of the first,

@@ -3,20 +3,20 @@
 -- ARGV: 1 era, 2 heard, 3 largest lease, 4 seen, 5 sched, 6 since, 7 lease, 8 known;
 -- 9 whether the last word about a pause is known, 10-13 it: at, until, by, why;
 -- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras; 18 wall,
--- 19 newest mark that was answered, 20 from when the clock leapt ahead; 21 ticks decided ahead of their time: after, 22 up to;
+-- 19 newest mark that was answered, 20 what the clock leapt over; 21 ticks decided ahead of their time: after, 22 up to;
 -- 23 whether nobody takes a longer lease any more, 24 calm, 25 expect.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era() ~= ARGV[1] then return answer('new_era', era()) end
 
 local heard, largest, lease, earlier = number(ARGV[2]), number(ARGV[3]), number(ARGV[7]), number(ARGV[17])
 local known = ARGV[8] == '1'
-local answered, leapt, expect = optional(ARGV[19]), optional(ARGV[20]), number(ARGV[25])
+local answered, leapt, expect = optional(ARGV[19]), span(ARGV[20]), number(ARGV[25])
 front = math.max(now, number(ARGV[18])) + EARLY_TOLERANCE
 if not record then
   if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '', '', '', '') end
   -- Nobody can have decided anything of a job that nobody knows.
   local wait = known and longest_of(lease, 0, largest) or FIRST_WAIT
-  create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil)
+  create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and { after = 0, to = MAX } or nil)
 end
 -- Ticks that the caller knows to be decided, unless an operator opened them again, are part of no leap: they keep their entries
 -- when leaps are opened again.

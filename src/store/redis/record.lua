@@ -77,10 +77,12 @@ local function maybe_decided(heard)
 end
 
 -- What the mark passes without deciding it. Ticks that have not come yet are open again once the clock that showed them is
--- known to have been ahead; so are those since `leapt`, the instant from which the clock leapt ahead.
+-- known to have been ahead; so are those that it `leapt` over. What it showed since may have been decided.
 local function leap_to(to, leapt)
   local come = now + EARLY_TOLERANCE
-  if leapt then add_leap(math.max(record.mark, leapt), math.min(to, come), '') end
+  if leapt then
+    add_leap(math.max(record.mark, leapt.after), math.min(leapt.to, to, come), '')
+  end
   add_leap(math.max(record.mark, come), to, '')
 end
 
@@ -88,7 +90,9 @@ end
 -- store's clock and by the caller's. The ticks so passed over still need their entry.
 local function pass_unrecorded(mark, leapt, expect)
   reopen()
-  lose(math.min(mark, now + EARLY_TOLERANCE, plus(expect or now, SYNC_TOLERANCE + EARLY_TOLERANCE), leapt or MAX))
+  local to = math.min(mark, now + EARLY_TOLERANCE, plus(expect or now, SYNC_TOLERANCE + EARLY_TOLERANCE))
+  lose(0, leapt and math.min(to, leapt.after) or to)
+  if leapt then lose(leapt.to, to) end
   if mark > record.mark then
     leap_to(mark, leapt)
     record.lost = record.lost or record.mark
@@ -223,4 +227,11 @@ end
 local function optional(value)
   if value == '' then return nil end
   return number(value)
+end
+
+-- What the clock leapt over, while it may be ahead: after which instant, up to which.
+local function span(said)
+  local after, to = string.match(said, '^(%d+)%-(%d+)$')
+  if not after then return nil end
+  return { after = number(after), to = number(to) }
 end

@@ -1,5 +1,5 @@
 -- Invariant: only the holder's own lock is renewed, and a store that forgot it is told.
--- ARGV: 1-10 holding; 11 expect, 12 since when the clock has leapt ahead, 13 the tick before its own.
+-- ARGV: 1-10 holding; 11 expect, 12 what the clock leapt over, 13 the tick before its own.
 take_holding(ARGV[12], ARGV[13])
 if newer_schema() then return answer('newer_schema', record.schema) end
 if unsynced(number(ARGV[11])) then return answer('unsynced') end

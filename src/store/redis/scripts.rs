@@ -180,7 +180,7 @@ fn open_args(open: &Open) -> Args {
         .instant(open.earlier)
         .instant(open.wall)
         .optional(caller.answered.map(|at| at.0))
-        .optional(caller.leapt.map(|at| at.0))
+        .optional(caller.leapt)
         .optional(open.ahead.map(|ahead| ahead.after.0))
         .optional(open.ahead.map(|ahead| ahead.to.0))
         .flag(open.agreed)
@@ -242,10 +242,7 @@ fn manual_args(manual: &Manual) -> Args {
 }
 
 fn renew_args(renew: &Renew) -> Args {
-    Args::holding(&renew.holding)
-        .instant(renew.expect)
-        .optional(renew.leapt.map(|at| at.0))
-        .tick(renew.holding.prev)
+    Args::holding(&renew.holding).instant(renew.expect).optional(renew.leapt).tick(renew.holding.prev)
 }
 
 fn finish_args(finish: &Finish) -> Args {
@@ -258,7 +255,7 @@ fn finish_args(finish: &Finish) -> Args {
         .text(&finish.tail)
         .instant(finish.ended)
         .text(&finish.era.0)
-        .optional(finish.leapt.map(|at| at.0))
+        .optional(finish.leapt)
         .tick(finish.holding.prev)
 }
 

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{JobName, JobSpec, Outcome, Reason, Verdict};
-use crate::lease::{Answer, BootInstant, Deadline, Era, Finish, Holding, Pace, Renew, Request};
+use crate::lease::{Answer, BootInstant, Deadline, Era, Finish, Holding, Leapt, Pace, Renew, Request};
 use crate::replica::action::Won;
 use crate::replica::attempts::Retries;
 use crate::replica::hold::{Duty, Hold};
-use crate::replica::memory::Memory;
 use crate::run::StopReason;
 
 use super::super::clock::Moment;
@@ -27,6 +26,7 @@ pub(super) struct Run {
     life: u32,
     pub(super) holding: Holding,
     era: Era,
+    leapt: Option<Leapt>,
     pub(super) hold: Hold,
     pub(super) started: Moment,
     /// When nothing of it was left, and how it ended.
@@ -61,6 +61,7 @@ impl World {
             life: life.number,
             holding,
             era: won.era,
+            leapt: won.leapt,
             hold: Hold::granted(deadline, sent),
             started: self.now,
             ended: None,
@@ -153,7 +154,7 @@ impl World {
         let memory = known.and_then(|life| life.memory.as_ref());
         let expect = memory.map_or(self.utc(), |memory| memory.store_time(boot));
         let era = memory.map(|memory| memory.era().clone()).unwrap_or_default();
-        let leapt = memory.and_then(Memory::leapt);
+        let leapt = memory.and_then(|memory| memory.still_leapt(its.leapt));
         let renew = Request::Renew(Renew { holding: its.holding.clone(), expect, leapt });
         let reply = self.store.submit(&job, &renew, self.now.utc(), &mut self.dice);
         let its = &mut self.runs[run];
@@ -216,7 +217,7 @@ impl World {
             exit_code: None,
             signal: None,
             tail: String::new(),
-            leapt: life.memory.as_ref().and_then(Memory::leapt),
+            leapt: life.memory.as_ref().and_then(|memory| memory.still_leapt(its.leapt)),
         };
         let (job, seat, number) = (its.job.clone(), its.seat, life.number);
         let reply = self.store.submit(&job, &Request::Finish(finish), self.now.utc(), &mut self.dice);

@@ -155,6 +155,8 @@ impl World {
         };
         let exchange = Exchange { sent: life.boot, received: life.boot, wall: life.wall, result: Ok(pulse) };
         let upshot = life.watch.take_in(&exchange, &mut life.memory);
+        let leapt = life.memory.as_ref().and_then(Memory::leapt);
+        life.contests.values_mut().for_each(|contest| contest.see_leap(leapt));
         if upshot == Upshot::Reopen {
             life.contests.values_mut().for_each(Contest::close);
             let mine = self.runs.iter().enumerate().filter(|(_, run)| run.is_of(seat, life.number));
