@@ -10,7 +10,7 @@ use super::operating::UnlockArgs;
 use super::operator::Operator;
 use super::screen::Screen;
 use super::times::{from_now, span, utc};
-use super::unlock::is_agreed;
+use super::unlock::ask;
 
 /// Sets the marks back, once it is sure that this is meant. A mark that does not lie in the future stays as it is.
 pub(super) async fn set_back(
@@ -37,10 +37,7 @@ pub(super) async fn set_back(
         return Ok(Exit::Done);
     }
     if !ahead.is_empty() && !args.force {
-        screen.say(&question(&ahead));
-        if !is_agreed() {
-            return Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"));
-        }
+        ask(&question(&ahead), screen)?;
     }
     for (operator, mark, _) in &ahead {
         let said = match operator.act(&Act::SetMark { wall: SystemClock.utc() }).await? {

@@ -51,10 +51,7 @@ async fn remove(args: &Lock<'_>, global: &GlobalArgs, screen: &mut Screen<'_>) -
     let silence = silence(args, &record, &pulse)?;
     let first_look = Instant::now();
     if !args.force {
-        screen.say(&question(&operator.spec, &record, run, &pulse, &silence));
-        if !is_agreed() {
-            return Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"));
-        }
+        ask(&question(&operator.spec, &record, run, &pulse, &silence), screen)?;
     }
     // The store's clock may have been stepped: whoever lives is heard again by then.
     sleep_until(first_look + TWO_HEARTBEATS).await;
@@ -87,10 +84,7 @@ async fn end_wait(
     }
     let first_look = Instant::now();
     if !args.force {
-        screen.say(&question_of_wait(args.job, record, now));
-        if !is_agreed() {
-            return Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"));
-        }
+        ask(&question_of_wait(args.job, record, now), screen)?;
     }
     // A holder that lives and reaches the store takes its lock back by then.
     sleep_until(first_look + TWO_HEARTBEATS).await;
@@ -161,9 +155,13 @@ fn question(spec: &JobSpec, record: &Record, run: RunId, pulse: &Pulse, silence:
     )
 }
 
-/// Whether somebody answers `y`.
-pub(super) fn is_agreed() -> bool {
+/// Asks this, and fails unless somebody answers `y`.
+pub(super) fn ask(question: &str, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    screen.say(question);
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
-    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+    if read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"))
 }

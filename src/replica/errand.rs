@@ -182,14 +182,22 @@ async fn submit_many(shop: &Shop, requests: Vec<(JobName, Request)>) -> Vec<Repl
 
 /// Renews at once the locks that the store does not know any more.
 pub(super) async fn look_at_locks(shop: Arc<Shop>, held: Vec<(JobName, Line)>) -> Done {
-    // Each by itself: one that cannot be read hides no other.
-    let looks = held.iter().map(|(job, _)| shop.store.records(std::slice::from_ref(job)));
-    let is_lost = |found: &Vec<Option<Record>>| !found.iter().flatten().any(Record::is_running);
-    for ((_, line), found) in held.iter().zip(join_all(looks).await) {
-        if found.as_ref().is_ok_and(is_lost) {
-            line.renew.notify_one();
+    let jobs: Vec<JobName> = held.iter().map(|(job, _)| job.clone()).collect();
+    let is_lost = |record: &Option<Record>| !record.as_ref().is_some_and(Record::is_running);
+    let lost: Vec<bool> = match shop.store.records(&jobs).await {
+        Ok(records) => records.iter().map(is_lost).collect(),
+        // Each by itself: one that cannot be read hides no other.
+        Err(_) => {
+            let looks = jobs.iter().map(|job| shop.store.records(std::slice::from_ref(job)));
+            let found = join_all(looks).await;
+            found
+                .iter()
+                .map(|found| found.as_ref().is_ok_and(|records| records.iter().all(is_lost)))
+                .collect()
         }
-    }
+    };
+    let lost = held.iter().zip(lost).filter(|(_, is_lost)| *is_lost);
+    lost.for_each(|((_, line), _)| line.renew.notify_one());
     Done::Announced
 }
 

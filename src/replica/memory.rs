@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::job::{Fence, NodeName, UtcMillis};
 use crate::lease::{BootInstant, Caller, Era};
-use crate::store::Slewed;
+use crate::store::{Peer, Slewed};
 
 use super::steady::{Slew, Steady};
 
@@ -189,6 +189,11 @@ impl Memory {
         if fence <= LAST_FENCE {
             self.largest_fence = self.largest_fence.max(fence);
         }
+    }
+
+    /// Other replicas tell which fencing tokens they know of.
+    pub(super) fn hear_peers(&mut self, peers: &[Peer]) {
+        peers.iter().for_each(|peer| self.hear_fence(peer.beat.largest_fence));
     }
 
     /// The largest fencing token of any job that is known to have been given out; 0 if none.

@@ -118,7 +118,7 @@ impl Watch {
             Some(memory) => memory.learn(reading, &pulse.era),
         };
         if let Some(memory) = memory {
-            pulse.peers.iter().for_each(|peer| memory.hear_fence(peer.beat.largest_fence));
+            memory.hear_peers(&pulse.peers);
         }
         let (ahead_ms, error) =
             memory.as_ref().map(|m| m.ahead(exchange.wall, exchange.received)).unwrap_or_default();

@@ -48,9 +48,7 @@ fn ancestry(pid: Pid) -> impl Iterator<Item = Pid> {
 /// Whether it is the guard of this run. Any process can take the name of a guard. What tells is its program, or that it is
 /// root's, which nobody else can become.
 fn is_guard(pid: Pid, run: RunId) -> bool {
-    let name = guard_name(&run.to_string());
-    let has_name = fs::read(format!("/proc/{pid}/comm"))
-        .is_ok_and(|comm| comm.strip_suffix(b"\n") == Some(name.to_bytes()));
+    let has_name = tree::name(pid) == guard_name(&run.to_string()).to_bytes();
     let own = Pid::this();
     has_name
         && (is_of_root(pid) && !is_of_root(own) || program(pid).is_some_and(|its| Some(its) == program(own)))

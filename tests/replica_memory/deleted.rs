@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::process::Program;
 use crate::redis_server::RedisServer;
-use crate::stage::{Stage, start, stop};
+use crate::stage::{Stage, start, stop, wait_until};
 
 const RECORD: &str = "solocron:{test/pay}:state";
 
@@ -22,9 +22,7 @@ fn scene(schedule: &str) -> Stage {
 }
 
 fn wait_for_file(path: &Path) {
-    while !path.exists() {
-        std::thread::yield_now();
-    }
+    wait_until("a file", || path.exists());
 }
 
 #[test]

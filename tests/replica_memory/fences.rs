@@ -2,7 +2,7 @@
 //! larger ones still.
 
 use crate::redis_server::RedisServer;
-use crate::stage::{Stage, start, stop};
+use crate::stage::{Stage, start, stop, wait_until};
 
 const RECORD: &str = "solocron:{test/often}:state";
 
@@ -37,9 +37,7 @@ fn fences_rise_for_runs_and_guests_when_a_store_forgot_what_a_former_life_of_a_r
     assert!(again > after, "{again} came after {after}: its own note tells");
 
     let told = format!("\"largest_fence\":{}", AHEAD / 1_000_000_000);
-    while !server.cli(&["HVALS", "solocron:{test}:nodes"]).contains(&told) {
-        std::thread::yield_now();
-    }
+    wait_until("a heartbeat that tells", || server.cli(&["HVALS", "solocron:{test}:nodes"]).contains(&told));
     let shell = ["--", "sh", "-c", "echo $SOLOCRON_FENCE"];
     let exec = ["--store", &store, "exec", "--cluster", "test", "--lock", "by-hand", "--wait", "30s"];
     let output = scene.command(&[&exec[..], &shell[..]].concat()).output().expect("a program");

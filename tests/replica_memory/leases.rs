@@ -9,7 +9,7 @@ use solocron::clock::{Clock, SystemClock};
 use crate::process::{Program, Scene};
 use crate::redis_server::RedisServer;
 use crate::rollback::wait_for_heartbeats;
-use crate::stage::{Stage, alive, run_of, stop};
+use crate::stage::{Stage, alive, run_of, stop, wait_until};
 
 fn jobs(lease: &str, schedule: &str, shell: &str) -> String {
     let job = format!("schedule = \"{schedule}\", lease = \"{lease}\", shell = \"{shell}\"");
@@ -94,12 +94,11 @@ fn a_holder_with_a_long_lease_that_is_cut_off_keeps_others_out_of_an_emptied_sto
     stop(holder);
 }
 
-/// A guest that holds the job's lock with a lease of 30 s, and whose command writes its process id to this file.
-fn exec_with_a_long_lease(scene: &Scene, store: &str, pid: &Path) -> Program {
-    let shell = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 100", pid.display());
+/// A guest that holds the job's lock with a lease of 30 s, and whose command prints its process id.
+fn exec_with_a_long_lease(scene: &Scene, store: &str) -> Program {
     let exec =
         ["--store", store, "exec", "--cluster", "test", "--lock", "pay", "--lease", "30s", "--wait", "30s"];
-    let exec = [&exec[..], &["--", "sh", "-c", &shell]].concat();
+    let exec = [&exec[..], &["--", "sh", "-c", "echo $$; exec sleep 100"]].concat();
     Program::start(&mut scene.command(&exec))
 }
 
@@ -111,12 +110,9 @@ fn a_guest_with_a_long_lease_that_is_cut_off_keeps_replicas_out_of_an_emptied_st
     let scene = Stage::new(&jobs("5s", "0 0 1 1 *", "true"));
     let mut replica = start(&scene, &server.url(), "n1");
     replica.wait_for_event("store reached");
-    let pid = scene.path("pid");
     let store = server.url().replace("redis://", "redis://guest:secret@");
-    let guest = exec_with_a_long_lease(&scene, &store, &pid);
-    while !pid.exists() {
-        std::thread::yield_now();
-    }
+    let mut guest = exec_with_a_long_lease(&scene, &store);
+    let pid = guest.wait_for("the command's id", |line| line.parse::<u32>().is_ok());
     // No tick comes, and no replica asks for the lock: they hear of it with a heartbeat.
     wait_for_heartbeats(&server, &["n1"]);
 
@@ -125,10 +121,7 @@ fn a_guest_with_a_long_lease_that_is_cut_off_keeps_replicas_out_of_an_emptied_st
     server.cli(&["FLUSHALL"]);
     // Its order is lost as long as the job has no record.
     let trigger = ["--store", &server.url(), "trigger", "pay"];
-    while !scene.command(&trigger).status().expect("a program").success() {
-        std::thread::yield_now();
-    }
-    let pid = std::fs::read_to_string(&pid).expect("it was written");
+    wait_until("a record", || scene.command(&trigger).status().expect("a program").success());
     replica.wait_for_event("run started");
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "the command still runs");
     drop(guest);

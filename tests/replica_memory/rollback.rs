@@ -7,7 +7,7 @@ use solocron::clock::{Clock, SystemClock};
 use crate::copy::COPY;
 use crate::process::{Program, Scene};
 use crate::redis_server::RedisServer;
-use crate::stage::{Stage, stop};
+use crate::stage::{Stage, stop, wait_until};
 
 const NODES: &str = "solocron:{test}:nodes";
 
@@ -21,9 +21,7 @@ pub(crate) fn wait_for_heartbeats(server: &RedisServer, nodes: &[&str]) {
     for node in nodes {
         for _ in 0..2 {
             let before = server.cli(&["HGET", NODES, node]);
-            while server.cli(&["HGET", NODES, node]) == before {
-                std::thread::yield_now();
-            }
+            wait_until("a heartbeat", || server.cli(&["HGET", NODES, node]) != before);
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Where replicas are killed and started again, and what is left of them afterwards: runs, entries, lines.
 
 use std::ops::Deref;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use solocron::clock::{Clock, SystemClock};
 use solocron::job::RunId;
 use solocron::run::processes_of;
 
@@ -52,6 +54,15 @@ pub(crate) fn start(scene: &Scene, store: &str, more: &[&str]) -> Program {
 
 pub(crate) fn run_of(event: &Value) -> RunId {
     event["run"].as_str().and_then(|run| run.parse().ok()).unwrap_or_else(|| panic!("no run in {event}"))
+}
+
+/// Waits until it is so, for no longer than a minute.
+pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = SystemClock.boot().plus(Duration::from_secs(60));
+    while !is_so() {
+        assert!(SystemClock.boot() < deadline, "waited in vain for {what}");
+        std::thread::yield_now();
+    }
 }
 
 /// The entries of a run in the history of all replicas.

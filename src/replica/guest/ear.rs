@@ -71,8 +71,7 @@ impl Ear {
                 Some(memory) => learned = memory.learn(reading, &pulse.era),
                 None => *memory = Some(Memory::first(reading, pulse.era.clone())),
             }
-            let told = pulse.peers.iter().map(|peer| peer.beat.largest_fence);
-            memory.iter_mut().zip(told.max()).for_each(|(memory, fence)| memory.hear_fence(fence));
+            memory.iter_mut().for_each(|memory| memory.hear_peers(&pulse.peers));
         });
         learned
     }
