@@ -5,8 +5,7 @@ use crate::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
 
 use super::draft::{Decision, Draft};
 use super::{
-    Abandon, Answer, Entry, Finish, Holding, Leap, LeaseInstant, Passed, Phase, Protection, Record, Renew,
-    ScheduleHash,
+    Abandon, Answer, Entry, Finish, Holding, LeaseInstant, Phase, Protection, Record, Renew, ScheduleHash,
 };
 
 /// What the record says of a lock that was granted once.
@@ -186,6 +185,7 @@ fn give_back(record: &mut Record, tick: Tick) {
     record.stop = None;
     record.stop_for = None;
     let before = UtcMillis(tick.as_millis() - 1);
+    record.leaps.forget_ran_at(tick.instant());
     if tick.instant() == record.mark {
         record.mark = before;
     } else {
@@ -249,18 +249,13 @@ fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis, leapt: Opt
     }
 }
 
-/// The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry. Those before it
-/// are. Where some of them may be open again, all stay as they are: an entry too many is better than none.
+/// The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry.
 fn count_as_told(record: &mut Record, holding: &Holding) {
     let tick = holding.tick.instant();
-    let Some(after) = record.lost.filter(|lost| *lost < tick && tick <= record.mark) else { return };
-    let prev = holding.prev.map(Tick::instant).filter(|_| record.is_under(&holding.sched));
-    let to = prev.unwrap_or(UtcMillis(tick.0 - 1));
-    if record.leaps.iter().any(|leap| leap.after < to && after < leap.to) {
-        return;
+    if record.lost.is_some_and(|lost| lost < tick && tick <= record.mark) {
+        let prev = holding.prev.map(Tick::instant).filter(|_| record.is_under(&holding.sched));
+        record.leaps.tell_ran(prev.unwrap_or(UtcMillis(tick.0 - 1)), tick);
     }
-    record.leaps.add(Leap { after, to, passed: Passed::Lost });
-    record.lost = Some(tick).filter(|tick| *tick < record.mark || record.is_as_made());
 }
 
 /// The mark of the grant; a manual run decides no tick.

@@ -20,6 +20,8 @@ pub enum Passed {
     Open,
     /// They were open when the store lost decisions: they may have run, stay decided, and have no entry yet.
     Lost,
+    /// One of them ran, the newest: its holder told the store, which had forgotten it among others. It has the entry of its run.
+    Ran,
 }
 
 /// The mark passed every tick after `after`, up to `to`, without a decision of its own.
@@ -31,6 +33,13 @@ pub struct Leap {
     pub to: UtcMillis,
     /// What is known of its ticks.
     pub passed: Passed,
+}
+
+impl Passed {
+    /// Whether they are open, or may be opened again.
+    fn may_open(self) -> bool {
+        matches!(self, Self::Told | Self::Open)
+    }
 }
 
 impl Leap {
@@ -134,7 +143,7 @@ impl Leaps {
     /// Returns the leaps that end before this tick and have no entry yet, and marks them as told. Lost leaps are removed: their
     /// ticks are decided.
     pub(super) fn take_untold(&mut self, tick: UtcMillis) -> Vec<Leap> {
-        let is_untold = |leap: &Leap| leap.passed != Passed::Told && leap.to < tick;
+        let is_untold = |leap: &Leap| matches!(leap.passed, Passed::Open | Passed::Lost) && leap.to < tick;
         let untold = self.0.iter().filter(|leap| is_untold(leap)).copied().collect();
         self.0.retain(|leap| leap.passed != Passed::Lost || !is_untold(leap));
         self.0.iter_mut().filter(|leap| is_untold(leap)).for_each(|leap| leap.passed = Passed::Told);
@@ -142,13 +151,13 @@ impl Leaps {
     }
 
     /// Of the ticks after one instant, up to another, the last: those after the returned instant lie all in one leap, or all in
-    /// none. With it, whether they are open again.
-    pub(super) fn last_part(&self, after: UtcMillis, to: UtcMillis) -> (UtcMillis, bool) {
+    /// none. With it, what is known of the leap.
+    pub(super) fn last_part(&self, after: UtcMillis, to: UtcMillis) -> (UtcMillis, Option<Passed>) {
         let is_in = |leap: &&Leap| leap.passed != Passed::Lost && leap.after < to && after < leap.to;
         match self.0.iter().rfind(is_in) {
-            None => (after, false),
-            Some(leap) if leap.to < to => (leap.to, false),
-            Some(leap) => (leap.after.max(after), leap.passed == Passed::Open),
+            None => (after, None),
+            Some(leap) if leap.to < to => (leap.to, None),
+            Some(leap) => (leap.after.max(after), Some(leap.passed)),
         }
     }
 
@@ -161,7 +170,7 @@ impl Leaps {
     /// The tick at this instant, which was decided, is open again.
     pub(super) fn give_back(&mut self, instant: UtcMillis) {
         let before = UtcMillis(instant.0 - 1);
-        match self.0.iter_mut().find(|leap| leap.after == instant && leap.passed != Passed::Lost) {
+        match self.0.iter_mut().find(|leap| leap.after == instant && leap.passed.may_open()) {
             Some(leap) => leap.after = before,
             None => self.add(Leap { after: before, to: instant, passed: Passed::Open }),
         }
@@ -170,12 +179,33 @@ impl Leaps {
     /// The ticks after one instant, up to another, were decided: they are part of no leap. Those that were lost stay, until they
     /// have their entry.
     pub(super) fn except(&mut self, after: UtcMillis, to: UtcMillis) {
-        self.except_of(after, to, |passed| passed != Passed::Lost);
+        self.except_of(after, to, Passed::may_open);
     }
 
     /// The tick at this instant was decided, and has its entry: it is part of no leap.
     pub(super) fn except_told(&mut self, instant: UtcMillis) {
         self.except_of(UtcMillis(instant.0 - 1), instant, |_| true);
+    }
+
+    /// Of the ticks after one instant, up to another, the last ran, and has its entry; the others, if there are any, have none.
+    pub(super) fn tell_ran(&mut self, after: UtcMillis, to: UtcMillis) {
+        self.except_of(after, to, |_| true);
+        self.add(Leap { after, to, passed: Passed::Ran });
+    }
+
+    /// Whether the tick at this instant ran, while ticks around it have no entry yet.
+    pub(super) fn has_ran(&self, instant: UtcMillis) -> bool {
+        self.0.iter().any(|leap| leap.passed == Passed::Ran && leap.covers(instant))
+    }
+
+    /// The tick at this instant did not run after all.
+    pub(super) fn forget_ran_at(&mut self, instant: UtcMillis) {
+        self.0.retain(|leap| leap.passed != Passed::Ran || !leap.covers(instant));
+    }
+
+    /// All ticks before this one have their entry.
+    pub(super) fn forget_ran(&mut self, tick: UtcMillis) {
+        self.0.retain(|leap| leap.passed != Passed::Ran || leap.to >= tick);
     }
 
     fn except_of(&mut self, after: UtcMillis, to: UtcMillis, is_one: impl Fn(Passed) -> bool) {
@@ -198,13 +228,14 @@ impl Leaps {
     }
 }
 
-/// The stored form: `AFTER-TO`, with a `!` where the leap is open again and a `?` where it is lost.
+/// The stored form: `AFTER-TO`, with a `!` where the leap is open again, a `?` where it is lost, and a `=` where one ran.
 impl fmt::Display for Leap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = match self.passed {
             Passed::Told => "",
             Passed::Open => "!",
             Passed::Lost => "?",
+            Passed::Ran => "=",
         };
         write!(f, "{}-{}{sign}", self.after.0, self.to.0)
     }
@@ -226,11 +257,9 @@ impl FromStr for Leaps {
 
     fn from_str(text: &str) -> Result<Self, ()> {
         let leap = |text: &str| {
-            let (text, passed) = match (text.strip_suffix('!'), text.strip_suffix('?')) {
-                (Some(text), _) => (text, Passed::Open),
-                (_, Some(text)) => (text, Passed::Lost),
-                (None, None) => (text, Passed::Told),
-            };
+            let signs = [('!', Passed::Open), ('?', Passed::Lost), ('=', Passed::Ran)];
+            let signed = |(sign, passed)| text.strip_suffix(sign).map(|text| (text, passed));
+            let (text, passed) = signs.into_iter().find_map(signed).unwrap_or((text, Passed::Told));
             let (after, to) = text.split_once('-').ok_or(())?;
             let instant = |text: &str| text.parse().map(UtcMillis).map_err(|_| ());
             Ok(Leap { after: instant(after)?, to: instant(to)?, passed })

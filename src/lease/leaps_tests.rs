@@ -8,7 +8,7 @@ fn leaps(text: &str) -> Leaps {
 
 #[test]
 fn leaps_survive_their_stored_form() {
-    for text in ["", "0-5", "0-5 7-9!", "1-2! 3-4?"] {
+    for text in ["", "0-5", "0-5 7-9!", "1-2! 3-4?", "1-2= 3-4"] {
         assert_eq!(leaps(text).to_string(), text);
     }
     for text in ["5", "a-b", "1-2x"] {
@@ -50,6 +50,22 @@ fn what_was_open_while_the_store_lost_decisions_stays_closed_until_it_has_its_en
     let untold = leaps.take_untold(UtcMillis(21));
     assert_eq!(Leaps(untold).to_string(), "12-15? 15-20!");
     assert_eq!(leaps.to_string(), "0-5 15-20 30-40!");
+}
+
+#[test]
+fn what_ran_is_part_of_no_other_leap_and_stays_known_until_all_before_a_tick_have_their_entry() {
+    let mut leaps = leaps("0-10 20-30! 40-50?");
+    leaps.tell_ran(UtcMillis(4), UtcMillis(6));
+    leaps.tell_ran(UtcMillis(24), UtcMillis(25));
+    leaps.tell_ran(UtcMillis(44), UtcMillis(45));
+    let told = "0-4 4-6= 6-10 20-24! 24-25= 25-30! 40-44? 44-45= 45-50?";
+    assert_eq!(leaps.to_string(), told);
+    leaps.except(UtcMillis(0), UtcMillis(50));
+    assert_eq!(leaps.to_string(), "4-6= 24-25= 40-44? 44-45= 45-50?");
+    assert!(leaps.has_ran(UtcMillis(6)) && !leaps.has_ran(UtcMillis(4)));
+    leaps.forget_ran_at(UtcMillis(45));
+    leaps.forget_ran(UtcMillis(7));
+    assert_eq!(leaps.to_string(), "24-25= 40-44? 45-50?");
 }
 
 #[test]

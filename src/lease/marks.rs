@@ -41,7 +41,7 @@ impl Record {
         self.leaps.iter().filter(move |leap| match leap.passed {
             Passed::Told => self.mark > front && leap.to > front,
             Passed::Open => true,
-            Passed::Lost => false,
+            Passed::Lost | Passed::Ran => false,
         })
     }
 
@@ -80,7 +80,8 @@ impl Record {
 
     /// The ticks that were decided by a clock that was ahead, as far as they lie beyond every leap.
     pub fn ahead(&self, front: UtcMillis) -> Option<Ahead> {
-        let last = self.leaps.iter().next_back().map_or(UtcMillis(0), |leap| leap.to);
+        let last =
+            self.leaps.iter().rfind(|leap| leap.passed != Passed::Ran).map_or(UtcMillis(0), |leap| leap.to);
         (self.mark > front && last < self.mark).then_some(Ahead { after: last, to: self.mark })
     }
 

@@ -29,7 +29,8 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Answer
     let within_schedule = |lost: UtcMillis| Some(lost.max(since)).filter(|lost| *lost < instant);
     let lost = record.lost.and_then(within_schedule);
     let in_leap = record.leaps.lost_before(instant).and_then(within_schedule);
-    let after = lost.into_iter().chain(in_leap).min().filter(|_| record.tick != Some(claim.tick))?;
+    let has_run = record.tick == Some(claim.tick) || record.leaps.has_ran(instant);
+    let after = lost.into_iter().chain(in_leap).min().filter(|_| !has_run)?;
     // It may lie within a lost leap.
     let after = record.leaps.lost_before(UtcMillis(after.0 + 1)).unwrap_or(after).max(since);
     if let Some(frees_in) = unsettled {
@@ -118,7 +119,7 @@ fn folded(leaps: impl Iterator<Item = Leap>) -> Vec<Leap> {
 fn entry_of(leap: &Leap, claim: &Claim, prev: Tick, (since, now): (UtcMillis, UtcMillis)) -> Option<Entry> {
     let verdict = match leap.passed {
         Passed::Lost => Verdict::because(Outcome::Unknown, Reason::StoreReset),
-        Passed::Told | Passed::Open => Verdict::because(Outcome::Missed, claim.gap_reason),
+        Passed::Told | Passed::Open | Passed::Ran => Verdict::because(Outcome::Missed, claim.gap_reason),
     };
     let after = leap.after.max(since);
     let known = claim.gap.filter(|gap| gap.after == leap.to).map(|gap| gap.before);
@@ -129,8 +130,8 @@ fn entry_of(leap: &Leap, claim: &Claim, prev: Tick, (since, now): (UtcMillis, Ut
     Some(Entry { after: Some(after), count, ..entry })
 }
 
-/// An entry for ticks in a leap and outside of it becomes several: what is in the leap may be taken back, and what is open again
-/// has no entry. `before` is the tick before the newest entry's, where that is known.
+/// An entry for ticks in a leap and outside of it becomes several: what is in the leap may be taken back, what is open again has
+/// no entry, and what ran has that of its run. `before` is the tick before the newest entry's, where that is known.
 pub(super) fn part_at_leaps(draft: &mut Draft<'_>, before: Option<Tick>) {
     let leaps = draft.record_mut().leaps.clone();
     let entries = std::mem::take(&mut draft.entries);
@@ -140,15 +141,17 @@ pub(super) fn part_at_leaps(draft: &mut Draft<'_>, before: Option<Tick>) {
 fn parts(entry: Entry, before: Option<Tick>, leaps: &Leaps) -> Vec<Entry> {
     let Some(after) = entry.after.filter(|_| entry.run.is_none()) else { return vec![entry] };
     let mut to = entry.tick.instant();
-    if leaps.last_part(after, to).0 == after {
-        return vec![entry];
+    match leaps.last_part(after, to) {
+        (from, Some(Passed::Ran)) if from == after => return Vec::new(),
+        (from, _) if from == after => return vec![entry],
+        _ => {}
     }
     let before = before.map(Tick::instant).filter(|before| *before < to);
     let mut before = if entry.count == Some(1) { Some(after) } else { before };
     let mut parts = Vec::new();
     while to > after {
-        let (from, is_open) = leaps.last_part(after, to);
-        if !is_open {
+        let (from, passed) = leaps.last_part(after, to);
+        if !matches!(passed, Some(Passed::Open | Passed::Ran)) {
             parts.push(Entry { tick: Tick(to), after: Some(from), count: None, ..entry.clone() });
         }
         to = before.take().filter(|before| *before < from).unwrap_or(from);

@@ -32,4 +32,8 @@ pub(super) fn raise_mark(draft: &mut Draft<'_>, claim: &Claim, idle: Option<Tick
     record.decide(claim.tick, leap);
     record.sched = claim.sched.clone();
     passed::part_at_leaps(draft, None);
+    let record = draft.record_mut();
+    if record.lost.is_none() {
+        record.leaps.forget_ran(claim.tick.instant());
+    }
 }

@@ -1,9 +1,9 @@
 //! Ticks that came before a record was opened anew, by one who could not say from where on they were forgotten.
 
-use solocron::job::{Outcome, Reason, Verdict};
-use solocron::lease::{Answer, Claim, Gap, Memory};
+use solocron::job::{Cause, Outcome, Reason, Verdict};
+use solocron::lease::{Answer, Claim, Gap, Holding, Memory};
 
-use crate::book::{Book, GAP, MEMORIES, at, is_won, secs, several, tick};
+use crate::book::{Book, GAP, MEMORIES, at, is_won, one, secs, several, tick};
 use crate::sample;
 
 const LOST: Verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
@@ -165,5 +165,65 @@ fn on_a_record_made_by_a_clock_that_was_ahead_ticks_that_ran_are_told_of_once() 
         }
         let told: Vec<_> = book.entries.iter().map(|entry| (entry.tick, entry.outcome)).collect();
         assert_eq!(told, [60.0, 120.0, 180.0].map(|second| (tick(second), Outcome::Succeeded)), "{memory:?}");
+    }
+}
+
+#[test]
+fn what_ran_is_told_once_where_a_store_that_forgot_it_had_leapt_over_it() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let ran: Vec<_> = [0.0, 120.0]
+            .map(|second| {
+                let holding = Holding { prev: Some(tick(second - 60.0)), ..book.win(tick(second)) };
+                book.finish(&holding, |_| {});
+                book.pass(secs(120));
+                holding
+            })
+            .into();
+        book.record = None;
+        book.entries.clear();
+        // Who opens the record anew knows nothing of the job; then those who ran it tell.
+        book.open(|open| (open.known, open.caller.seen) = (false, None));
+        for holding in &ran {
+            assert_eq!(book.finish(holding, |_| {}), Answer::Finished);
+        }
+        book.pass(secs(60));
+        assert!(is_won(&book.claim(tick(300.0), |_| {})));
+        let succeeded = Verdict::plain(Outcome::Succeeded);
+        let told = [
+            one(tick(0.0), Cause::Schedule, succeeded),
+            one(tick(120.0), Cause::Schedule, succeeded),
+            several(at(0.0), tick(60.0), LOST),
+            several(at(120.0), tick(240.0), LOST),
+        ];
+        assert_eq!(book.told(), told, "{memory:?}");
+        assert!(!book.record().leaps.to_string().contains('='), "{memory:?}: {}", book.record().leaps);
+    }
+}
+
+#[test]
+fn a_tick_that_ran_is_decided_for_who_claims_it_while_ticks_around_it_are_unknown() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let first = book.win(tick(0.0));
+        book.finish(&first, |_| {});
+        book.pass(secs(60));
+        let second = Holding { prev: Some(tick(0.0)), ..book.win(tick(60.0)) };
+        book.finish(&second, |_| {});
+        book.record = None;
+        book.entries.clear();
+        book.pass(secs(120));
+        book.open(|open| open.caller.seen = Some(at(-60.0)));
+        assert_eq!(book.finish(&second, |_| {}), Answer::Finished);
+        // Another run by hand since: the record does not name the tick any more.
+        book.pass(secs(31));
+        assert!(is_won(&book.manual(|_| {})));
+        let manual = sample::holding(book.record());
+        book.finish(&manual, |_| {});
+        book.entries.clear();
+        assert_eq!(book.claim(tick(60.0), |_| {}), Answer::Decided { by: None, how: None });
+        assert_eq!(book.claim(tick(0.0), |_| {}), Answer::Consumed(LOST));
+        assert_eq!(book.claim(tick(120.0), |_| {}), Answer::Consumed(LOST));
+        assert_eq!(book.told(), [several(at(-60.0), tick(0.0), LOST), several(at(60.0), tick(120.0), LOST)]);
     }
 }

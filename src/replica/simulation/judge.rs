@@ -136,32 +136,23 @@ impl World {
     }
 
     /// Of no tick the same record tells how its run ended, and that nobody knows whether it ran. One record may, where another
-    /// that was deleted or is lost has told the other. Of a tick that ran before it came, by a clock that was ahead, it may tell both:
-    /// what came before it may be open again, and until that is known all of it stays to be told of (`count_as_told`).
+    /// that was deleted or is lost has told the other; and where the run was over, and who knows of it told the record later.
     fn is_known_to_have_run(&self, job: usize) -> Result<(), Violation> {
         let forgotten = Verdict::because(Outcome::Unknown, Reason::StoreReset);
         for life in self.server.lives(job) {
-            for unknown in life.iter().filter(|entry| entry.verdict() == forgotten) {
-                let is_same = |entry: &&Entry| {
+            for (at, unknown) in life.iter().enumerate().filter(|(_, entry)| entry.verdict() == forgotten) {
+                let is_same = |(told, entry): &(usize, &Entry)| {
                     let is_first = !matches!(entry.cause, Cause::Rerun | Cause::Manual);
-                    entry.run.is_some()
-                        && is_first
-                        && covers(unknown, entry.tick)
-                        && !self.ran_ahead(job, entry)
+                    let is_told_later = at < *told && entry.finished < unknown.finished;
+                    entry.run.is_some() && is_first && covers(unknown, entry.tick) && !is_told_later
                 };
-                if let Some(ran) = life.iter().find(is_same) {
+                if let Some((_, ran)) = life.iter().enumerate().find(is_same) {
                     let how = format!("j{job}, tick {}: {ran:#?} and {unknown:#?}", ran.tick);
                     return Err(Violation::of(Broken::ToldTwice, how));
                 }
             }
         }
         Ok(())
-    }
-
-    /// Whether its run began before its tick came.
-    fn ran_ahead(&self, job: usize, entry: &Entry) -> bool {
-        let is_ahead = |run: &Process| run.started.utc().plus(SLACK) < entry.tick.instant();
-        self.runs(job).any(|run| Some(run.holding.run) == entry.run && is_ahead(run))
     }
 
     /// Who skips a tick for overlap has proof that a run was alive at its instant. While clocks are wrong, nobody can

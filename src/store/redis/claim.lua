@@ -61,7 +61,7 @@ if is_decided and not rerun then
   end
   local lost, in_leap = within_schedule(record.lost), within_schedule(lost_before(tick))
   local after = math.min(lost or MAX, in_leap or MAX)
-  if after == MAX or record.tick == tick then return decided(tick) end
+  if after == MAX or record.tick == tick or has_ran(tick) then return decided(tick) end
   -- The mark was raised past the tick when the store forgot, and this is its entry.
   -- It may lie within a lost leap.
   after = math.max(lost_before(after + 1) or after, record.since)
@@ -118,7 +118,7 @@ local function pass_over(leaps, marked, is_joined)
   end
   for _, leap in ipairs(leaps) do
     is_joined = is_joined or leap.to == marked
-    if leap.passed ~= '' and leap.to < tick then
+    if (leap.passed == OPEN or leap.passed == LOST) and leap.to < tick then
       is_untold = true
       pass(leap.after, math.min(leap.to, lost), leap.passed)
       -- A lost leap is removed, by making it empty: its ticks are decided.
@@ -154,6 +154,7 @@ local function raise_mark(by, how, why, idle)
   record.mark = math.max(record.mark, tick)
   record.sched = sched
   part_at_leaps(nil)
+  if not record.lost then forget_ran(function(leap) return leap.to < tick end) end
   local is_worth_telling = true --[[protection: mark, off: false]]
   hint = is_worth_telling and { channel = ARGV[26], job = ARGV[27], name = 'decided', by, how, why } or nil
 end

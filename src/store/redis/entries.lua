@@ -61,16 +61,16 @@ local function append()
 end
 
 -- Of the ticks after one instant, up to another, the last: those after the returned instant lie all in one leap, or all in none.
--- With it, whether they are open again.
+-- With it, whether they have no entry here: they are open again, or ran.
 local function last_part(after, to)
-  local from, is_open = after, false
+  local from, is_apart = after, false
   for _, leap in ipairs(leaps_of()) do
     if leap.passed ~= LOST and leap.after < to and after < leap.to then
       from = leap.to < to and leap.to or math.max(leap.after, after)
-      is_open = leap.to >= to and leap.passed == OPEN
+      is_apart = leap.to >= to and (leap.passed == OPEN or leap.passed == RAN)
     end
   end
-  return from, is_open
+  return from, is_apart
 end
 
 -- The same entry for other ticks, whose number is not known.
@@ -89,20 +89,21 @@ end
 -- The parts of an entry, newest first.
 local function parts_of(entry, before)
   local after, to = tonumber(value_of(entry, 'after')), tonumber(value_of(entry, 'tick'))
-  if not after or value_of(entry, 'run') or last_part(after, to) == after then return { entry } end
+  if not after or value_of(entry, 'run') then return { entry } end
+  if last_part(after, to) == after then return has_ran(to) and {} or { entry } end
   if before and before >= to then before = nil end
   if value_of(entry, 'count') == '1' then before = after end
   local parts = {}
   while to > after do
-    local from, is_open = last_part(after, to)
-    if not is_open then parts[#parts + 1] = of_ticks(entry, from, to) end
+    local from, is_apart = last_part(after, to)
+    if not is_apart then parts[#parts + 1] = of_ticks(entry, from, to) end
     to, before = before and before < from and before or from, nil
   end
   return parts
 end
 
--- An entry for ticks in a leap and outside of it becomes several: what is in the leap may be taken back, and what is open again
--- has no entry. `before` is the tick before the newest entry's, where that is known.
+-- An entry for ticks in a leap and outside of it becomes several: what is in the leap may be taken back, what is open again has no
+-- entry, and what ran has that of its run. `before` is the tick before the newest entry's, where that is known.
 local function part_at_leaps(before)
   if record.leaps == '' then return end
   local parted = {}

@@ -21,16 +21,12 @@ local function standing()
   return 'over'
 end
 
--- The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry. Those before it are, up
--- to `before`. Where some of them may be open again, all stay as they are: an entry too many is better than none.
+-- The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry.
 local function count_as_told(tick)
   if not record.lost or record.lost >= tick or tick > record.mark then return end
   local before = is_under(holding.sched) and holding.prev or tick - 1
-  for _, leap in ipairs(leaps_of()) do
-    if leap.after < before and record.lost < leap.to then return end
-  end
-  add_leap(record.lost, before, LOST)
-  record.lost = (tick < record.mark or is_as_made()) and tick or nil
+  except(before, tick, true)
+  add_leap(before, tick, RAN)
 end
 
 local function raise_mark()

@@ -1,10 +1,11 @@
 -- Invariant: ticks that the mark passed without deciding them stay known, so that a clock which was ahead takes none away.
 -- The leaps of the record, oldest first; each may be changed. What is known of its ticks is a sign: none where none ran and all
--- have their entry, `!` where they are open again, `?` where they were open when the store lost decisions, and may have run.
-local OPEN, LOST = '!', '?'
+-- have their entry, `!` where they are open again, `?` where they were open when the store lost decisions, and may have run, `=`
+-- where one of them ran, the newest: its holder told the store, which had forgotten it among others.
+local OPEN, LOST, RAN = '!', '?', '='
 local function leaps_of()
   local leaps = {}
-  for after, to, passed in string.gmatch(record.leaps, '(%d+)%-(%d+)([!?]?)') do
+  for after, to, passed in string.gmatch(record.leaps, '(%d+)%-(%d+)([!?=]?)') do
     leaps[#leaps + 1] = { after = number(after), to = number(to), passed = passed }
   end
   return leaps
@@ -46,13 +47,13 @@ local function add_leap(after, to, passed)
   keep_leaps(leaps)
 end
 
--- The ticks after one instant, up to another, were decided: they are part of no leap. Those that were lost stay, unless they are
--- told of and have their entry.
+-- The ticks after one instant, up to another, were decided: they are part of no leap. Those that were lost stay, and those that
+-- ran, unless they are told of and have their entry.
 local function except(after, to, are_told)
   local leaps = leaps_of()
   record.leaps = ''
   for _, leap in ipairs(leaps) do
-    if leap.passed == LOST and not are_told then
+    if (leap.passed == LOST or leap.passed == RAN) and not are_told then
       add_leap(leap.after, leap.to, leap.passed)
     else
       add_leap(leap.after, math.min(leap.to, after), leap.passed)
@@ -87,6 +88,24 @@ local function tell_lost(after, to)
   local leaps = leaps_of()
   for _, leap in ipairs(leaps) do
     if leap.passed == LOST and after < leap.to then leap.after = math.max(leap.after, to) end
+  end
+  keep_leaps(leaps)
+end
+
+-- Whether the tick ran, while ticks around it have no entry yet.
+local function has_ran(tick)
+  for _, leap in ipairs(leaps_of()) do
+    if leap.passed == RAN and leap.after < tick and tick <= leap.to then return true end
+  end
+  return false
+end
+
+-- Ticks that ran need not be known any more: up to this one all have their entry, or this one did not run after all.
+local function forget_ran(is_over)
+  if not string.find(record.leaps, RAN, 1, true) then return end
+  local leaps = leaps_of()
+  for _, leap in ipairs(leaps) do
+    if leap.passed == RAN and is_over(leap) then leap.to = leap.after end
   end
   keep_leaps(leaps)
 end

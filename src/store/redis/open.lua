@@ -86,7 +86,10 @@ if dropped and record.mark < dropped and dropped <= record.since and is_under(AR
 end
 if ARGV[9] == '1' then recall_pausing(optional(ARGV[11]), number(ARGV[10]), ARGV[12], ARGV[13]) end
 local leaps = leaps_of()
-local last = leaps[#leaps] and leaps[#leaps].to or 0
+local last = 0
+for _, leap in ipairs(leaps) do
+  if leap.passed ~= RAN then last = leap.to end
+end
 local ahead = record.mark > front and last < record.mark
 -- The newest tick that has not come yet, and is not open again.
 local closed = record.mark

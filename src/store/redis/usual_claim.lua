@@ -31,10 +31,10 @@ function usual(key, arg)
   if tonumber(schema) ~= SCHEMA or life ~= era() or (lost or '') ~= '' or former_run == run or (sched or '') == '' then return end
   local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
   since, free = number(since or '0'), number(free)
-  -- A mark that lies ahead, a leap whose ticks have no entry, and a store that went back are matters of the rules.
+  -- A mark that lies ahead, a leap whose ticks are still to be told of, and a store that went back are matters of the rules.
   local answered = all_args[arg + 12]
   local knows_less = answered ~= '' and number(answered) > math.max(decided_up_to, number(returned or '0'))
-  if decided_up_to > now + EARLY_TOLERANCE or knows_less or leaps and string.find(leaps, '[!?]') then return end
+  if decided_up_to > now + EARLY_TOLERANCE or knows_less or leaps and string.find(leaps, '[!?=]') then return end
   -- So is what was forgotten before the record was made.
   local knew = all_args[arg + 7]
   if made == mark and knew ~= '' and number(knew) < decided_up_to then return end
