@@ -46,8 +46,8 @@ pub struct Contest {
     pub(super) standing: Standing,
     /// Every tick up to here is known to be decided.
     pub(super) decided: UtcMillis,
-    /// Every tick after this one, up to `decided`, is known to have run.
-    unbroken: UtcMillis,
+    /// The newest ticks, one right after the other, that are known to have run.
+    ran: Ahead,
     /// The newest mark that an answer to this replica has told.
     pub(super) answered: UtcMillis,
     /// The ticks that a clock which was ahead has decided, as the record told when it was opened.
@@ -88,7 +88,7 @@ impl Contest {
             leases: Leases::of(spec.lease),
             standing: Standing::default(),
             decided: UtcMillis(0),
-            unbroken: UtcMillis(0),
+            ran: Ahead { after: UtcMillis(0), to: UtcMillis(0) },
             answered: UtcMillis(0),
             ahead: None,
             closed_ahead: None,

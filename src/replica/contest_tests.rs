@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::config::{Overrides, Source, load};
 use crate::job::{Fence, JobSpec, NodeName, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
-use crate::lease::{Answer, BootInstant, Caller, Era, Holder, Reply};
+use crate::lease::{Ahead, Answer, BootInstant, Caller, Era, Holder, Reply};
 
 use super::action::{Action, Bid, Finding};
 use super::contest::Contest;
@@ -259,6 +259,26 @@ fn a_new_life_of_the_store_is_learned_and_opened_before_anything_is_claimed_agai
     assert_eq!(contest.wake(at(1_500), no_stagger), Action::Nothing);
     contest.opened(T0, UtcMillis(0), at(1_600));
     assert_eq!(claimed(contest.wake(at(1_600), no_stagger)).run, bid.run);
+}
+
+#[test]
+fn ticks_that_ran_stay_known_to_where_a_store_that_forgot_may_have_decided_more() {
+    let mut contest = every_second();
+    let mut runs = |contest: &mut Contest, ms| {
+        claimed(contest.wake(at(ms), no_stagger));
+        contest.answered(&Reply { mark: Some(at(ms)), ..won() }, at(ms), SENT, true);
+        contest.known_to_have_run()
+    };
+    assert_eq!(runs(&mut contest, 1_000), Some(Ahead { after: at(999), to: at(1_000) }));
+    let row = Some(Ahead { after: at(999), to: at(2_000) });
+    assert_eq!(runs(&mut contest, 2_000), row);
+    for mark in [2_700, 4_200] {
+        contest.opened(at(mark), UtcMillis(0), at(mark));
+        assert_eq!(contest.known_to_have_run(), row, "{mark}");
+    }
+    assert_eq!(runs(&mut contest, 5_000), Some(Ahead { after: at(4_999), to: at(5_000) }));
+    contest.given_back(Tick(at(5_000)));
+    assert_eq!(contest.known_to_have_run(), None);
 }
 
 #[test]

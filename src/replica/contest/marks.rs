@@ -46,7 +46,8 @@ impl Contest {
     /// An answer told the mark. The one that is known counts no more where it lies ahead: the clock was set back.
     pub(super) fn learn_mark(&mut self, mark: UtcMillis, now: UtcMillis, ran: Option<Tick>) {
         if self.is_ahead(now) && mark < self.decided {
-            (self.decided, self.unbroken, self.answered) = (mark, mark, mark);
+            (self.decided, self.answered) = (mark, mark);
+            self.ran_up_to(mark);
             self.delayed_by = Some(Reason::Late);
         }
         self.decide(mark, ran.is_some_and(|tick| tick.instant() == mark));
@@ -56,23 +57,25 @@ impl Contest {
     /// Every tick up to there is decided; the one of that instant `ran`, as far as is known.
     pub(super) fn decide(&mut self, mark: UtcMillis, ran: bool) {
         if mark > self.decided {
-            let next = self.spec.schedule.next_after(self.decided);
-            let is_next = next.is_some_and(|next| next.instant() == mark);
-            match (ran, is_next) {
-                (false, _) => self.unbroken = mark,
-                (true, false) => self.unbroken = UtcMillis(mark.0 - 1),
-                (true, true) => {}
+            if ran {
+                let next = self.spec.schedule.next_after(self.ran.to);
+                let is_next = next.is_some_and(|next| next.instant() == mark);
+                let after = if is_next { self.ran.after } else { UtcMillis(mark.0 - 1) };
+                self.ran = Ahead { after, to: mark };
             }
             self.decided = mark;
         }
     }
 
+    /// Nothing after this instant is known to have run.
+    pub(super) fn ran_up_to(&mut self, instant: UtcMillis) {
+        self.ran = Ahead { after: self.ran.after.min(instant), to: self.ran.to.min(instant) };
+    }
+
     /// The ticks that are known to have run: by a clock that was ahead, or else the newest.
     pub(in crate::replica) fn known_to_have_run(&self) -> Option<Ahead> {
-        let newest = Ahead { after: self.unbroken, to: self.decided };
-        self.ahead
-            .filter(|ahead| ahead.to >= self.decided)
-            .or(Some(newest).filter(|_| self.unbroken < self.decided))
+        let newest = Some(self.ran).filter(|ran| ran.after < ran.to);
+        self.ahead.filter(|ahead| ahead.to >= self.decided).or(newest)
     }
 
     /// Whether ticks that have not come yet are known to be decided: by a clock that was ahead.

@@ -83,6 +83,13 @@ fn what_a_store_forgets_while_its_clock_is_ahead_has_its_entry_and_nothing_is_to
 }
 
 #[test]
+fn what_ran_while_the_clock_was_ahead_does_not_run_again_where_the_store_forgot_it_then() {
+    let menu = &[Fault::StoreAhead, Fault::Failover, Fault::Restart];
+    let course = Course { memory: Memory::Forgetful, menu };
+    holds_from(70, "what_ran_while_the_clock_was_ahead", course);
+}
+
+#[test]
 fn a_store_that_goes_back_within_its_life_is_found_out_before_a_tick_runs_again() {
     holds_everywhere("a_store_that_goes_back_within_its_life", &[Fault::Rollback, Fault::Crash]);
 }
