@@ -85,14 +85,17 @@ impl Draft<'_> {
         let (now, lease_now, front) = (self.server.now, self.server.lease_now, self.front);
         let record = self.record_mut();
         let known = record.decided_up_to(front).max(record.returned);
-        if !Protection::MarkReset.is_on() || caller.answered.is_none_or(|told| told <= known || told > front)
-        {
-            return;
-        }
+        let told = caller.answered.filter(|told| known < *told && *told <= front);
+        let Some(told) = told.filter(|_| Protection::MarkReset.is_on()) else { return };
         let wait = caller.longest_lease(lease, record.lease);
         record.until = record.until.max(lease_now.plus(wait));
         record.settled = lease_now.plus(wait.min(SETTLING));
         record.lease = wait;
         self.pass_unrecorded(maybe_decided(now), caller);
+        // What a clock that leapt has shown stays open: that is known from now on, and no loss the next time.
+        let record = self.record_mut();
+        if record.decided_up_to(front) < told {
+            record.returned = record.returned.max(told);
+        }
     }
 }

@@ -90,6 +90,12 @@ fn what_ran_while_the_clock_was_ahead_does_not_run_again_where_the_store_forgot_
 }
 
 #[test]
+fn what_a_clock_leapt_over_after_it_was_behind_holds_no_job_up_for_ever() {
+    let menu = &[Fault::StoreBehind, Fault::ReplicaBehind, Fault::BothBehind, Fault::Crash, Fault::Restart];
+    holds_from(70, "what_a_clock_leapt_over", Course { memory: Memory::Forgetful, menu });
+}
+
+#[test]
 fn a_store_that_goes_back_within_its_life_is_found_out_before_a_tick_runs_again() {
     holds_everywhere("a_store_that_goes_back_within_its_life", &[Fault::Rollback, Fault::Crash]);
 }

@@ -159,6 +159,8 @@ local function fall_back(answered, largest, lease, leapt, expect)
   record['until'] = math.max(record['until'], plus(now, record.lease))
   record.settled = plus(now, math.min(record.lease, SETTLING))
   pass_unrecorded(maybe_decided(now), leapt, expect)
+  -- What a clock that leapt has shown stays open: that is known from now on, and no loss the next time.
+  if decided_mark() < answered then record.returned = math.max(record.returned, answered) end
   changed = true
 end
 
