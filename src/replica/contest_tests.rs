@@ -264,7 +264,7 @@ fn a_new_life_of_the_store_is_learned_and_opened_before_anything_is_claimed_agai
 #[test]
 fn ticks_that_ran_stay_known_to_where_a_store_that_forgot_may_have_decided_more() {
     let mut contest = every_second();
-    let mut runs = |contest: &mut Contest, ms| {
+    let runs = |contest: &mut Contest, ms| {
         claimed(contest.wake(at(ms), no_stagger));
         contest.answered(&Reply { mark: Some(at(ms)), ..won() }, at(ms), SENT, true);
         contest.known_to_have_run()
