@@ -155,7 +155,7 @@ fn question(spec: &JobSpec, record: &Record, run: RunId, pulse: &Pulse, silence:
     )
 }
 
-/// Asks this, and fails unless somebody answers `y`.
+/// Prints the question, and fails unless the operator answers `y`.
 pub(super) fn ask(question: &str, screen: &mut Screen<'_>) -> Result<(), Failure> {
     screen.say(question);
     let mut answer = String::new();

@@ -185,7 +185,7 @@ fn give_back(record: &mut Record, tick: Tick) {
     record.stop = None;
     record.stop_for = None;
     let before = UtcMillis(tick.as_millis() - 1);
-    record.leaps.forget_ran_at(tick.instant());
+    record.leaps.forget_ran(|leap| leap.covers(tick.instant()));
     if tick.instant() == record.mark {
         record.mark = before;
     } else {

@@ -24,6 +24,13 @@ pub enum Passed {
     Ran,
 }
 
+impl Passed {
+    /// Whether they are open, or may be opened again.
+    fn may_open(self) -> bool {
+        matches!(self, Self::Told | Self::Open)
+    }
+}
+
 /// The mark passed every tick after `after`, up to `to`, without a decision of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Leap {
@@ -33,13 +40,6 @@ pub struct Leap {
     pub to: UtcMillis,
     /// What is known of its ticks.
     pub passed: Passed,
-}
-
-impl Passed {
-    /// Whether they are open, or may be opened again.
-    fn may_open(self) -> bool {
-        matches!(self, Self::Told | Self::Open)
-    }
 }
 
 impl Leap {
@@ -128,8 +128,7 @@ impl Leaps {
 
     /// From where on ticks up to this one were lost, and have no entry.
     pub(super) fn lost_before(&self, tick: UtcMillis) -> Option<UtcMillis> {
-        let lost = self.0.iter().find(|leap| leap.passed == Passed::Lost && leap.covers(tick));
-        lost.map(|leap| leap.after)
+        self.covering(tick, Passed::Lost).map(|leap| leap.after)
     }
 
     /// The lost ticks after one instant, up to another, get their entry.
@@ -195,17 +194,16 @@ impl Leaps {
 
     /// Whether the tick at this instant ran, while ticks around it have no entry yet.
     pub(super) fn has_ran(&self, instant: UtcMillis) -> bool {
-        self.0.iter().any(|leap| leap.passed == Passed::Ran && leap.covers(instant))
+        self.covering(instant, Passed::Ran).is_some()
     }
 
-    /// The tick at this instant did not run after all.
-    pub(super) fn forget_ran_at(&mut self, instant: UtcMillis) {
-        self.0.retain(|leap| leap.passed != Passed::Ran || !leap.covers(instant));
+    /// Ticks that ran need not be known any more: all ticks up to them have their entry, or they did not run after all.
+    pub(super) fn forget_ran(&mut self, is_over: impl Fn(&Leap) -> bool) {
+        self.0.retain(|leap| leap.passed != Passed::Ran || !is_over(leap));
     }
 
-    /// All ticks before this one have their entry.
-    pub(super) fn forget_ran(&mut self, tick: UtcMillis) {
-        self.0.retain(|leap| leap.passed != Passed::Ran || leap.to >= tick);
+    fn covering(&self, instant: UtcMillis, passed: Passed) -> Option<&Leap> {
+        self.0.iter().find(|leap| leap.passed == passed && leap.covers(instant))
     }
 
     fn except_of(&mut self, after: UtcMillis, to: UtcMillis, is_one: impl Fn(Passed) -> bool) {

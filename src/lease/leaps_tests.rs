@@ -63,8 +63,8 @@ fn what_ran_is_part_of_no_other_leap_and_stays_known_until_all_before_a_tick_hav
     leaps.except(UtcMillis(0), UtcMillis(50));
     assert_eq!(leaps.to_string(), "4-6= 24-25= 40-44? 44-45= 45-50?");
     assert!(leaps.has_ran(UtcMillis(6)) && !leaps.has_ran(UtcMillis(4)));
-    leaps.forget_ran_at(UtcMillis(45));
-    leaps.forget_ran(UtcMillis(7));
+    leaps.forget_ran(|leap| leap.covers(UtcMillis(45)));
+    leaps.forget_ran(|leap| leap.to < UtcMillis(7));
     assert_eq!(leaps.to_string(), "24-25= 40-44? 45-50?");
 }
 

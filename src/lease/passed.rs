@@ -141,10 +141,9 @@ pub(super) fn part_at_leaps(draft: &mut Draft<'_>, before: Option<Tick>) {
 fn parts(entry: Entry, before: Option<Tick>, leaps: &Leaps) -> Vec<Entry> {
     let Some(after) = entry.after.filter(|_| entry.run.is_none()) else { return vec![entry] };
     let mut to = entry.tick.instant();
-    match leaps.last_part(after, to) {
-        (from, Some(Passed::Ran)) if from == after => return Vec::new(),
-        (from, _) if from == after => return vec![entry],
-        _ => {}
+    let (from, passed) = leaps.last_part(after, to);
+    if from == after && passed != Some(Passed::Ran) {
+        return vec![entry];
     }
     let before = before.map(Tick::instant).filter(|before| *before < to);
     let mut before = if entry.count == Some(1) { Some(after) } else { before };

@@ -34,6 +34,6 @@ pub(super) fn raise_mark(draft: &mut Draft<'_>, claim: &Claim, idle: Option<Tick
     passed::part_at_leaps(draft, None);
     let record = draft.record_mut();
     if record.lost.is_none() {
-        record.leaps.forget_ran(claim.tick.instant());
+        record.leaps.forget_ran(|leap| leap.to < claim.tick.instant());
     }
 }

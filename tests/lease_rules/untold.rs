@@ -172,14 +172,12 @@ fn on_a_record_made_by_a_clock_that_was_ahead_ticks_that_ran_are_told_of_once() 
 fn what_ran_is_told_once_where_a_store_that_forgot_it_had_leapt_over_it() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let ran: Vec<_> = [0.0, 120.0]
-            .map(|second| {
-                let holding = Holding { prev: Some(tick(second - 60.0)), ..book.win(tick(second)) };
-                book.finish(&holding, |_| {});
-                book.pass(secs(120));
-                holding
-            })
-            .into();
+        let ran = [0.0, 120.0].map(|second| {
+            let holding = Holding { prev: Some(tick(second - 60.0)), ..book.win(tick(second)) };
+            book.finish(&holding, |_| {});
+            book.pass(secs(120));
+            holding
+        });
         book.record = None;
         book.entries.clear();
         // Who opens the record anew knows nothing of the job; then those who ran it tell.

@@ -14,14 +14,10 @@ local edited = (ARGV[3] == '1' or not manual and record.tick <= record.since) an
 -- Whom an operator has stopped does not run elsewhere either.
 local killed = stop_reason(record.run) == 'operator'
 local before = record['until']
--- The first leap after the tick, where it begins with it.
-local function leap_after(leaps)
-  for _, leap in ipairs(leaps) do
-    if leap.after == record.tick and leap.passed ~= RAN then return leap end
-  end
-  return nil
+local leaps, next = leaps_of(), nil
+for _, leap in ipairs(leaps) do
+  if leap.after == record.tick and leap.passed ~= RAN then next = leap end
 end
-local next = leap_after(leaps_of())
 -- Nothing after the tick was decided, but by a clock that was ahead.
 local is_newest = record.tick == record.mark or next and is_open(next)
 if record.cause == 'rerun' and remembers then
@@ -38,15 +34,14 @@ elseif is_newest and not manual and remembers and not edited and not killed then
   record.stop = ''
   record.stop_for = ''
   local earlier = record.tick - 1
-  forget_ran(function(leap) return leap.after < record.tick and record.tick <= leap.to end)
   if record.tick == record.mark then
     record.mark = earlier
   else
-    -- There is one, or else the tick would not be the newest.
-    local leaps = leaps_of()
-    leap_after(leaps).after = earlier
+    -- Else it would not be the newest.
+    next.after = earlier
     keep_leaps(leaps)
   end
+  forget_ran(function(leap) return leap.after < record.tick and record.tick <= leap.to end)
   record.returned = math.max(record.returned, record.tick)
   -- A schedule that held from that tick on, as that was decided, holds from before it.
   record.since = math.min(record.since, earlier)

@@ -90,7 +90,7 @@ end
 local function parts_of(entry, before)
   local after, to = tonumber(value_of(entry, 'after')), tonumber(value_of(entry, 'tick'))
   if not after or value_of(entry, 'run') then return { entry } end
-  if last_part(after, to) == after then return has_ran(to) and {} or { entry } end
+  if last_part(after, to) == after and not has_ran(to) then return { entry } end
   if before and before >= to then before = nil end
   if value_of(entry, 'count') == '1' then before = after end
   local parts = {}

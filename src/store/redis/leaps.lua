@@ -75,12 +75,18 @@ local function lose(to)
   if record.leaps ~= before then changed = true end
 end
 
--- From where on ticks up to this one were lost, and have no entry.
-local function lost_before(tick)
+-- The leap that covers a tick, if it is of this kind.
+local function covering(tick, passed)
   for _, leap in ipairs(leaps_of()) do
-    if leap.passed == LOST and leap.after < tick and tick <= leap.to then return leap.after end
+    if leap.passed == passed and leap.after < tick and tick <= leap.to then return leap end
   end
   return nil
+end
+
+-- From where on ticks up to this one were lost, and have no entry.
+local function lost_before(tick)
+  local leap = covering(tick, LOST)
+  return leap and leap.after
 end
 
 -- The lost ticks after one instant, up to another, get their entry.
@@ -94,13 +100,10 @@ end
 
 -- Whether the tick ran, while ticks around it have no entry yet.
 local function has_ran(tick)
-  for _, leap in ipairs(leaps_of()) do
-    if leap.passed == RAN and leap.after < tick and tick <= leap.to then return true end
-  end
-  return false
+  return covering(tick, RAN) ~= nil
 end
 
--- Ticks that ran need not be known any more: up to this one all have their entry, or this one did not run after all.
+-- Ticks that ran need not be known any more: all ticks up to them have their entry, or they did not run after all.
 local function forget_ran(is_over)
   if not string.find(record.leaps, RAN, 1, true) then return end
   local leaps = leaps_of()
