@@ -40,6 +40,7 @@ impl Open {
             since: UtcMillis(0),
             wall,
             ahead: None,
+            set_backs: 0,
             lease,
             agreed: false,
             known: false,
@@ -61,6 +62,7 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
             pausing: None,
             ahead: None,
             closed: None,
+            set_backs: 0,
         });
     }
     let wait = if open.known { open.caller.longest_lease(open.lease, Duration::ZERO) } else { FIRST_WAIT };
@@ -69,7 +71,8 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
         let heard = if open.known { open.caller.heard } else { open.earlier };
         draft.create(&open.caller, heard, (wait, open.known));
     }
-    if let Some(ahead) = open.ahead {
+    let ahead = open.ahead.filter(|ahead| !draft.was_set_back_after(open, *ahead));
+    if let Some(ahead) = ahead {
         draft.close_ahead(ahead);
     }
     draft.adopt_era(&open.caller, open.earlier, open.lease);
@@ -77,7 +80,7 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     draft.wait_for_remembered(open);
     draft.recall(open);
     draft.forget_longer(open);
-    if let Some(ahead) = open.ahead {
+    if let Some(ahead) = ahead {
         draft.recall_ahead(ahead);
     }
     draft.reopen();
@@ -91,7 +94,8 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     if let Some(pausing) = &open.pausing {
         record.recall_pausing(pausing);
     }
-    let (since, pausing) = (record.since, record.pausing());
+    record.set_backs = record.set_backs.max(open.set_backs);
+    let (since, pausing, set_backs) = (record.since, record.pausing(), record.set_backs);
     let (ahead, closed) = (record.ahead(front), record.closed_ahead(front));
-    draft.answer(Answer::Opened { since, pausing, ahead, closed })
+    draft.answer(Answer::Opened { since, pausing, ahead, closed, set_backs })
 }

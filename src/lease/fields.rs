@@ -70,7 +70,7 @@ impl Phase {
 
 impl Record {
     /// The record as stored, in the order the Redis scripts know it by.
-    pub fn to_fields(&self) -> [(&'static str, String); 36] {
+    pub fn to_fields(&self) -> [(&'static str, String); 37] {
         [
             ("schema", self.schema.to_string()),
             ("fence", self.fence.0.to_string()),
@@ -108,6 +108,7 @@ impl Record {
             ("returned", self.returned.0.to_string()),
             ("floor", self.floor.0.to_string()),
             ("made", self.made.0.to_string()),
+            ("set_backs", self.set_backs.to_string()),
         ]
     }
 
@@ -159,6 +160,7 @@ impl Record {
             returned: instant(fields, "returned")?.unwrap_or_default(),
             floor: Fence(optional(fields, "floor")?.unwrap_or_default()),
             made: instant(fields, "made")?.unwrap_or_default(),
+            set_backs: optional(fields, "set_backs")?.unwrap_or_default(),
         })
     }
 }

@@ -40,6 +40,7 @@ fn full_record() -> Record {
         returned: UtcMillis(950),
         floor: Fence(9),
         made: UtcMillis(600),
+        set_backs: 2,
         ..Record::empty(Era("e1".into()))
     }
 }

@@ -77,6 +77,8 @@ pub struct Record {
     pub leaps: Leaps,
     /// The newest tick that was decided, and is open again: its lock was given back, or an operator set the mark back.
     pub returned: UtcMillis,
+    /// How often an operator has set the mark back, as far as is known.
+    pub set_backs: u64,
     /// Fencing tokens that are given out from now on are above this one, which a store that took over may have forgotten.
     pub floor: Fence,
     /// Nobody else is granted the lock before this instant.
@@ -148,6 +150,7 @@ impl Record {
             made: UtcMillis(0),
             leaps: Leaps::default(),
             returned: UtcMillis(0),
+            set_backs: 0,
             floor: Fence(0),
             until: LeaseInstant::FREE,
             lease: Duration::ZERO,

@@ -6,7 +6,7 @@ use crate::job::{Tick, UtcMillis};
 
 use super::ahead::EARLY_TOLERANCE;
 use super::draft::{Draft, SETTLING, SYNC_TOLERANCE, maybe_decided};
-use super::{Ahead, Caller, Leap, Passed, Protection};
+use super::{Ahead, Caller, Leap, Open, Passed, Protection};
 
 impl Draft<'_> {
     /// The caller's wall clock shows this.
@@ -43,22 +43,18 @@ impl Draft<'_> {
 
     /// Ticks that the caller knows to be decided are part of no leap: they keep their entries when leaps are opened again.
     pub(super) fn close_ahead(&mut self, ahead: Ahead) {
-        if !self.is_opened_again(ahead) {
-            self.record_mut().leaps.except(ahead.after, ahead.to);
-        }
+        self.record_mut().leaps.except(ahead.after, ahead.to);
     }
 
-    /// Whether an operator opened again what a clock that was ahead has decided.
-    fn is_opened_again(&mut self, ahead: Ahead) -> bool {
-        ahead.to > self.front && ahead.to <= self.record_mut().returned
+    /// Whether an operator has opened these ticks again since the caller learnt of them.
+    pub(super) fn was_set_back_after(&mut self, open: &Open, ahead: Ahead) -> bool {
+        let (front, record) = (self.front, self.record_mut());
+        ahead.to > front && ahead.to <= record.returned && open.set_backs < record.set_backs
     }
 
     /// Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was
     /// ahead has decided.
     pub(super) fn recall_ahead(&mut self, ahead: Ahead) {
-        if self.is_opened_again(ahead) {
-            return;
-        }
         let (come, front) = (self.server.now.plus(EARLY_TOLERANCE), self.front);
         let record = self.record_mut();
         if ahead.to > front {
@@ -84,7 +80,9 @@ impl Draft<'_> {
     pub(super) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
         let (now, lease_now, front) = (self.server.now, self.server.lease_now, self.front);
         let record = self.record_mut();
-        let known = record.decided_up_to(front).max(record.returned);
+        // What is open again and has not come yet excuses nothing: an operator may have set back a mark of years ahead.
+        let opened = Some(record.returned).filter(|opened| *opened <= front).unwrap_or(UtcMillis(0));
+        let known = record.decided_up_to(front).max(opened);
         let told = caller.answered.filter(|told| known < *told && *told <= front);
         let Some(told) = told.filter(|_| Protection::MarkReset.is_on()) else { return };
         let wait = caller.longest_lease(lease, record.lease);

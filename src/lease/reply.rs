@@ -52,6 +52,8 @@ pub enum Answer {
         ahead: Option<Ahead>,
         /// The newest tick that has not come yet, and does not run when it comes.
         closed: Option<UtcMillis>,
+        /// How often an operator has set the mark back.
+        set_backs: u64,
     },
     /// The lock is the caller's.
     Won {

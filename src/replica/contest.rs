@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{JobSpec, Overlap, Reason, Tick, UtcMillis};
-use crate::lease::{Ahead, Answer, BootInstant, Dropped, EARLY_TOLERANCE, Reply};
+use crate::lease::{Ahead, Answer, BootInstant, Dropped, Reply};
 
 use super::action::{Action, Bid, Doubt, Finding, Wanted, Won};
 use super::opening::Opening;
@@ -24,7 +24,7 @@ mod revising;
 pub(super) use ahead::asked_ahead;
 use cut_short::RerunLeft;
 use leases::Leases;
-use marks::is_done;
+use marks::{DecidedAhead, is_done};
 use overhearing::Hearsay;
 use revising::up_to_date;
 
@@ -50,8 +50,7 @@ pub struct Contest {
     ran: Ahead,
     /// The newest mark that an answer to this replica has told.
     pub(super) answered: UtcMillis,
-    /// The ticks that a clock which was ahead has decided, as the record told when it was opened.
-    pub(super) ahead: Option<Ahead>,
+    ahead: DecidedAhead,
     /// The newest tick that has not come yet, and does not run when it comes, as the record told then.
     pub(super) closed_ahead: Option<UtcMillis>,
     /// Which of its leases may be held.
@@ -90,7 +89,7 @@ impl Contest {
             decided: UtcMillis(0),
             ran: Ahead { after: UtcMillis(0), to: UtcMillis(0) },
             answered: UtcMillis(0),
-            ahead: None,
+            ahead: DecidedAhead::default(),
             closed_ahead: None,
             is_known: false,
             opening: Opening::default(),
@@ -234,7 +233,7 @@ impl Contest {
                 (None, self.wait(bid.sure(), now.plus(*wait)))
             }
             Answer::Held { by, frees_in } => {
-                if by.is_none() && self.ahead.is_some_and(|ahead| ahead.to > now.plus(EARLY_TOLERANCE)) {
+                if by.is_none() && self.ahead.lies_ahead(now) {
                     // The record may be new, and know nothing of what a clock that was ahead has decided.
                     self.close();
                 }

@@ -35,6 +35,8 @@ pub(super) struct Proposal<'a> {
     pub(super) on_interrupt: OnInterrupt,
     /// Ticks that are known to have run.
     pub(super) ahead: Option<Ahead>,
+    /// How often operators had set the mark back when this was learnt.
+    pub(super) set_backs: u64,
 }
 
 impl Contest {
@@ -58,6 +60,7 @@ impl Contest {
             delayed_by: self.delayed_by,
             on_interrupt,
             ahead: self.known_to_have_run(),
+            set_backs: self.set_backs(),
         }
     }
 }
@@ -94,6 +97,7 @@ impl Proposal<'_> {
             since,
             wall,
             ahead: self.ahead,
+            set_backs: self.set_backs,
             lease: self.spec.lease,
             agreed: false,
             known: self.is_known || self.decided > UtcMillis(0),

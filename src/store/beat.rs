@@ -42,6 +42,9 @@ pub struct Beat {
     /// The largest fencing token of any job that it knows of; 0 if none.
     #[serde(default)]
     pub largest_fence: Fence,
+    /// Which heartbeat of this life it is, from 1; 0 where the replica does not count them.
+    #[serde(default)]
+    pub number: u64,
     /// What the store told when it took the last heartbeat of this life; for the store alone.
     #[serde(skip)]
     pub told: Option<Told>,
@@ -64,8 +67,26 @@ impl Beat {
             slewed: None,
             stages: Vec::new(),
             largest_fence: Fence(0),
+            number: 0,
             told: None,
         }
+    }
+
+    /// Whether a store went back to an older state: it is in the life in which it took a heartbeat, and has an older one of this
+    /// name, or none. After an hour others may have removed it. Where the store's clock was set back, a heartbeat whose answer got
+    /// lost has an earlier time than the one before, and its number tells.
+    pub(crate) fn is_forgotten(
+        &self,
+        by: (&Era, Option<&Marker>),
+        stored: Option<&Peer>,
+        now: UtcMillis,
+    ) -> bool {
+        let Some(told) = &self.told else { return false };
+        let is_recent =
+            now.since(told.at).max(told.at.since(now)).as_millis() <= FORGET_NODES_MS.unsigned_abs().into();
+        let is_same = by == (&told.era, Some(&told.marker));
+        let is_counted = |stored: &Beat| stored.life == self.life && stored.number >= told.number.max(1);
+        is_same && is_recent && stored.is_none_or(|stored| stored.at < told.at && !is_counted(&stored.beat))
     }
 }
 
@@ -74,26 +95,12 @@ impl Beat {
 pub struct Told {
     /// Its time then.
     pub at: UtcMillis,
+    /// The number of that heartbeat.
+    pub number: u64,
     /// Its life.
     pub era: Era,
     /// What its memory was known by.
     pub marker: Marker,
-}
-
-impl Told {
-    /// Whether a store which is in the same life, and has the heartbeat of this time or none, went back to an older state. After
-    /// an hour others may have removed it.
-    pub(crate) fn is_forgotten(
-        &self,
-        by: (&Era, Option<&Marker>),
-        stored: Option<UtcMillis>,
-        now: UtcMillis,
-    ) -> bool {
-        let is_recent =
-            now.since(self.at).max(self.at.since(now)).as_millis() <= FORGET_NODES_MS.unsigned_abs().into();
-        let is_same = by == (&self.era, Some(&self.marker));
-        is_same && is_recent && stored.is_none_or(|stored| stored < self.at)
-    }
 }
 
 /// A store's clock that runs too fast or too slow for leases to be counted by it.

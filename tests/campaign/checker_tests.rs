@@ -213,6 +213,28 @@ fn a_run_is_missed_only_by_who_was_not_told_of_it_by_a_store_that_went_back_a_mo
 }
 
 #[test]
+fn a_tick_that_was_skipped_runs_only_by_who_was_not_told_of_it_by_a_store_that_went_back_a_moment_ago() {
+    let skipped = |read_ms: i64, ended_ms: i64| {
+        found(|evidence| {
+            let ran = evidence.entries[2].clone();
+            // The run before went on at its instant.
+            let began_ms = evidence.runs[2].started_ms;
+            evidence.runs[1].lives_ms.push(began_ms - 1);
+            let sent = evidence.renewals.get_mut(&evidence.runs[1].run).expect("it renewed");
+            sent.push(began_ms - 100);
+            let skipped = Recorded { id: "1-1".into(), ..no_run(ran.tick_ms, "skipped", "overlap") };
+            evidence.read_ms.insert(skipped.name(), ran.tick_ms + read_ms);
+            let ended_ms = ran.tick_ms + ended_ms;
+            evidence.faults.push(Fault { ended_ms, ..fault(Kind::SwapDb, evidence) });
+            evidence.entries.push(skipped);
+        })
+    };
+    assert_eq!(skipped(-900, -800), Vec::<&str>::new());
+    assert_eq!(skipped(-700, -800), ["covered twice", "untrue"], "it was recorded after that");
+    assert_eq!(skipped(-1_900, -1_800), ["covered twice", "untrue"], "all have heard of it");
+}
+
+#[test]
 fn a_run_by_hand_is_no_run_of_the_tick_and_its_record_none_of_it() {
     let by_hand = |evidence: &mut Evidence| {
         third_did_not_run(evidence, "missed", "no_replica");

@@ -108,21 +108,31 @@ impl<'a> Book<'a> {
             .collect()
     }
 
-    /// Whether one tells of a run, and the other is of a claim by a replica that was not told of it by a store which went back a
-    /// moment ago: it may have run the tick again, or have found that nobody had run it.
+    /// Whether one is of a claim by a replica that was not told of the other by a store which went back a moment ago: it may have
+    /// run a tick that had run or had been skipped, or have found that nobody had run it.
     fn are_of_who_was_not_told(&self, one: &Recorded, other: &Recorded) -> bool {
         let run = |entry: &Recorded| {
             let run = entry.run.as_ref()?;
             self.runs.iter().find(|witnessed| witnessed.run == *run)
+        };
+        let told_ms = |entry: &Recorded| {
+            run(entry).map_or_else(|| self.evidence.read_ms(entry), |run| self.evidence.asked_ms(run))
         };
         let claimed = |entry: &Recorded| match run(entry) {
             Some(run) => Some((run.started_utc_ms, run.started_utc_ms)),
             None => self.claimed_at(entry),
         };
         let is_not_told = |told: &Recorded, other: &Recorded| {
-            run(told).zip(claimed(other)).is_some_and(|(told, at_ms)| self.evidence.went_back(told, at_ms))
+            claimed(other).is_some_and(|at_ms| self.evidence.went_back(told_ms(told), at_ms))
         };
         is_not_told(one, other) || is_not_told(other, one)
+    }
+
+    /// The same of a run, and of a record that says that its tick did not run.
+    fn is_of_who_was_not_told(&self, run: &Testimony, not_run: &Recorded) -> bool {
+        let (asked_ms, started_ms) = (self.evidence.asked_ms(run), run.started_utc_ms);
+        self.claimed_at(not_run).is_some_and(|at_ms| self.evidence.went_back(asked_ms, at_ms))
+            || self.evidence.went_back(self.evidence.read_ms(not_run), (started_ms, started_ms))
     }
 
     /// From when to when a tick that did not run may have been found so: by its own claim, or by the next tick's.
@@ -138,10 +148,7 @@ impl<'a> Book<'a> {
         let says_not_run = matches!(entry.outcome.as_str(), "skipped" | "missed");
         let ticks: Vec<i64> = self.ticks_of(entry).collect();
         let ran = self.runs.iter().filter(|run| run.cause != "manual" && ticks.contains(&run.tick_ms));
-        let was_told = |run: &&&Testimony| {
-            let claimed = self.claimed_at(entry);
-            !claimed.is_some_and(|at_ms| self.evidence.went_back(run, at_ms))
-        };
+        let was_told = |run: &&&Testimony| !self.is_of_who_was_not_told(run, entry);
         if says_not_run && ran.filter(was_told).count() > 0 {
             violations.push(Violation::Untrue { job: job.clone(), tick_ms, record: record.clone() });
         }

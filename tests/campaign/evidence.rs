@@ -35,6 +35,8 @@ pub(crate) struct Evidence {
     pub(crate) renewals: Renewals,
     /// What the stores recorded.
     pub(crate) entries: Vec<Recorded>,
+    /// When each of these was first read, by job and name.
+    pub(crate) read_ms: BTreeMap<(String, String), i64>,
     /// Pairs of records that can never be in one store, and were.
     pub(crate) contradictions: Vec<[Recorded; 2]>,
     /// When a store may have lost its memory.
@@ -82,11 +84,10 @@ impl Evidence {
         self.faults.iter().any(|fault| fault.touches(from_ms, to_ms))
     }
 
-    /// Whether the store went back to an older state after this run was asked for, and in the span of time replicas may not have
-    /// known of that.
+    /// Whether the store went back to an older state after it had decided a tick, which it was asked to at this instant or later,
+    /// and in the span of time replicas may not have known of that.
     /// No lock promises anything to who was not told of a tick then: README has it among its limits.
-    pub(crate) fn went_back(&self, run: &Testimony, (from_ms, to_ms): (i64, i64)) -> bool {
-        let asked_ms = self.asked_ms(run);
+    pub(crate) fn went_back(&self, asked_ms: i64, (from_ms, to_ms): (i64, i64)) -> bool {
         let mut faults = self.faults.iter().filter(|fault| fault.kind.goes_back());
         faults.any(|fault| {
             let noticed_ms = fault.ended_ms + UNNOTICED_MS;
@@ -100,7 +101,12 @@ impl Evidence {
 
     /// Whether the second run was granted by a store that went back to an older state, and knew nothing of the first.
     pub(crate) fn went_back_between(&self, first: &Testimony, second: &Testimony) -> bool {
-        self.went_back(first, (second.started_utc_ms, second.started_utc_ms))
+        self.went_back(self.asked_ms(first), (second.started_utc_ms, second.started_utc_ms))
+    }
+
+    /// When this was first read from a store: it was recorded before. The latest instant of all where that is not known.
+    pub(crate) fn read_ms(&self, entry: &Recorded) -> i64 {
+        self.read_ms.get(&entry.name()).copied().unwrap_or(i64::MAX)
     }
 
     /// When its lock was asked for, as far as its replica logged that: a slow answer or a busy machine starts it later.

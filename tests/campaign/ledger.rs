@@ -61,7 +61,7 @@ impl Recorded {
     }
 
     /// What tells it from all others of one store.
-    fn name(&self) -> (String, String) {
+    pub(crate) fn name(&self) -> (String, String) {
         (self.job.clone(), self.id.clone())
     }
 
@@ -82,6 +82,8 @@ pub(crate) struct Ledger {
     /// Two records of one tick in the same store at the same time.
     contradictions: BTreeSet<[Recorded; 2]>,
     losses_ms: Vec<i64>,
+    /// When each entry was first read.
+    read_ms: BTreeMap<(String, String), i64>,
     /// Entries of ticks that had not come when they were seen.
     ahead: BTreeSet<(String, String)>,
     /// What each job's history had when it was last read, and how often a store had forgotten by then.
@@ -116,6 +118,7 @@ impl Ledger {
             asked.cmd("DEL").arg(doomed).ignore();
         }
         let answers: Vec<Vec<Row>> = asked.query(&mut server.connect()?)?;
+        let read_ms = now_ms();
         for (job, rows) in jobs.iter().zip(answers) {
             let present: Vec<Recorded> =
                 rows.into_iter().map(|(id, fields)| recorded(job, id, &fields)).collect();
@@ -123,6 +126,9 @@ impl Ledger {
             self.entries.retain(|entry| !present.iter().any(|newer| newer.replaces(entry, &present)));
             self.take_back(job, &present);
             self.contradictions.extend(contradictions(&present));
+            for entry in &present {
+                self.read_ms.entry(entry.name()).or_insert(read_ms);
+            }
             self.entries.extend(present);
             if !doomed.is_empty() {
                 self.latest.remove(*job);
@@ -164,6 +170,11 @@ impl Ledger {
 
     pub(crate) fn losses(&self) -> &[i64] {
         &self.losses_ms
+    }
+
+    /// When each entry was first read, by job and name.
+    pub(crate) fn read_ms(&self) -> &BTreeMap<(String, String), i64> {
+        &self.read_ms
     }
 
     pub(crate) fn entries(&self) -> Vec<Recorded> {

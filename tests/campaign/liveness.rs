@@ -15,7 +15,7 @@ const MORE_MS: i64 = 5_000;
 const LASTING_MS: i64 = 6_000;
 const ALARM_MS: i64 = 12_000;
 
-/// A store that has just lost everything knows of no tick, and is well for a moment: nobody is told for longer than this.
+/// Where nothing was lost, nobody is told for no longer than this.
 const MISSED_MS: i64 = 3_000;
 
 /// Nothing is expected of a world that has just begun.
@@ -56,8 +56,15 @@ fn unnoticed(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Vio
         let looks = evidence.looks.iter().filter(|look| counts(evidence, look));
         let due: Vec<&Look> = looks.filter(|look| is_due(look) && !is_excused(look)).collect();
         let mut in_a_row = due.chunk_by(|one, next| one.is_well() && next.is_well());
-        let told = in_a_row
-            .find(|row| row[0].is_well() && row[row.len() - 1].ended_ms - row[0].begun_ms > MISSED_MS)?;
+        // A store that has just lost everything knows of no tick, and is well while the job waits for its lease.
+        let may_last_ms = |begun_ms| match evidence.forgot(begun_ms - job.lease_ms, begun_ms) {
+            0 => MISSED_MS,
+            _ => MISSED_MS.max(job.lease_ms),
+        };
+        let told = in_a_row.find(|row| {
+            let (begun_ms, ended_ms) = (row[0].begun_ms, row[row.len() - 1].ended_ms);
+            row[0].is_well() && ended_ms - begun_ms > may_last_ms(begun_ms)
+        })?;
         let at_ms = told[0].begun_ms;
         Some(Violation::Unnoticed { job: job.name.clone(), what: "it does not run".into(), since_ms, at_ms })
     };

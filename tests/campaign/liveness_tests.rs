@@ -35,6 +35,24 @@ fn a_job_that_stands_still_while_status_says_that_all_is_well_is_unnoticed() {
 }
 
 #[test]
+fn a_store_that_lost_everything_is_well_for_a_lease() {
+    let well_for = |ms: i64, is_lost: bool| {
+        found(|evidence| {
+            stands_still(evidence, 1);
+            let at_ms = evidence.to_ms - 15_000;
+            let is_then = |look: &&mut Look| (at_ms..at_ms + ms).contains(&look.begun_ms);
+            evidence.looks.iter_mut().filter(is_then).for_each(|look| look.code = Some(0));
+            evidence.losses_ms.extend(is_lost.then_some(at_ms - 1_000));
+        })
+        .contains(&"unnoticed")
+    };
+    assert!(!well_for(3_000, false));
+    assert!(well_for(5_000, false));
+    assert!(!well_for(5_000, true));
+    assert!(well_for(7_000, true));
+}
+
+#[test]
 fn a_mark_in_the_future_is_unnoticed_where_status_says_that_all_is_well() {
     let ahead = |evidence: &mut Evidence, code| {
         evidence.looks = looks(evidence, code);

@@ -65,7 +65,7 @@ pub(crate) fn request(value: &[u8]) -> Request {
     // The scripts differ in how many arguments each request has, which comes first of all.
     let each = words.get(3 + keys).filter(|_| keys % 3 == 0).map(String::as_str);
     match each {
-        Some("25") => Request::Open,
+        Some("26") => Request::Open,
         Some("27") => Request::Claim,
         Some("13") => Request::Renew,
         Some("20") => Request::Finish,

@@ -310,6 +310,37 @@ fn an_operator_sets_a_mark_back_and_no_memory_raises_it_again() {
 }
 
 #[test]
+fn what_ran_by_a_clock_that_was_ahead_again_after_an_operator_set_the_mark_back_is_recalled() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        let now = book.server.now;
+        assert_eq!(set_mark(&mut book, now), Answer::Noted);
+        // The clock is ahead once more, by less, and the store forgets what ran then.
+        let ran = Some(Ahead { after: at(1_770.0), to: at(1_800.0) });
+        let decided = |book: &Book| {
+            let tick = tick(1_800.0);
+            book.record.as_ref().is_some_and(|record| record.mark >= tick.instant())
+        };
+        book.open(|open| (open.ahead, open.set_backs) = (ran, 0));
+        assert!(!decided(&book), "who learnt of it before the mark was set back");
+        let answer = book.open(|open| (open.ahead, open.set_backs) = (ran, 1));
+        assert!(decided(&book), "who learnt of it since then");
+        assert!(matches!(answer, Answer::Opened { set_backs: 1, .. }), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_record_that_was_made_anew_learns_how_often_its_mark_was_set_back() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let answer = book.open(|open| open.set_backs = 3);
+        assert!(matches!(answer, Answer::Opened { set_backs: 3, .. }), "{answer:?}");
+        let answer = book.open(|open| open.set_backs = 2);
+        assert!(matches!(answer, Answer::Opened { set_backs: 3, .. }), "{answer:?}");
+    }
+}
+
+#[test]
 fn an_outage_that_its_caller_has_watched_makes_no_leap() {
     let mut book = Book::ready(Memory::Forgetful);
     assert!(is_won(&book.claim(tick(0.0), |claim| claim.caller.calm = secs(3_600))));
@@ -426,6 +457,22 @@ fn a_tick_that_was_given_back_is_no_sign_of_a_store_that_went_back() {
     let run = book.win(tick(0.0));
     book.abandon(&run);
     assert!(is_won(&book.claim(tick(0.0), |claim| claim.caller.answered = Some(at(0.0)))));
+}
+
+#[test]
+fn a_store_that_went_back_is_noticed_also_where_an_operator_has_set_a_mark_back() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        let now = book.server.now;
+        assert_eq!(set_mark(&mut book, now), Answer::Noted);
+        let (before, next) = (book.record().clone(), tick(90.0));
+        set_clock(&mut book, 90.0);
+        let run = book.win(next);
+        book.finish(&run, |_| {});
+        *book.record() = before;
+        let answer = book.claim(next, |claim| claim.caller.answered = Some(next.instant()));
+        assert!(matches!(answer, Answer::Held { by: None, .. }), "it may have run: {answer:?}");
+    }
 }
 
 #[test]

@@ -95,9 +95,8 @@ impl World {
             let (sched, since, lease) = (sched(), UtcMillis(0), setting.lease(who));
             let earlier = caller.heard;
             let (wall, ahead, dropped, pausing) = (now, None, None, None);
-            let agreed = false;
-            let open =
-                Open { caller, sched, since, wall, ahead, lease, agreed, known, earlier, dropped, pausing };
+            let by_guest = Open::by_guest(caller, lease, wall);
+            let open = Open { sched, since, ahead, known, earlier, dropped, pausing, ..by_guest };
             self.ask(setting, who, Request::Open(open), Fate::Prompt);
         }
         if let Some(lock) = &self.replicas[who].active {

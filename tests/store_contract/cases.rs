@@ -216,6 +216,7 @@ pub(crate) fn beat(name: &str) -> Beat {
         slewed: Some(Slewed { since: UtcMillis(1_767_268_790_000), faster_ppm: -83_333 }),
         stages: vec![StageTimes { stage: "late".into(), p50_us: 2_000, p99_us: 15_000 }],
         largest_fence: Fence(2_110_930_443_429),
+        number: 0,
         told: None,
     }
 }

@@ -16,6 +16,7 @@ pub(crate) async fn a_store_that_knows_less_of_a_heartbeat_than_it_told_is_known
     let told = |seconds: i64| {
         Some(Told {
             at: UtcMillis(first.now.0 + seconds * 1_000),
+            number: 0,
             era: first.era.clone(),
             marker: marker.clone(),
         })
@@ -37,4 +38,24 @@ pub(crate) async fn a_store_that_knows_less_of_a_heartbeat_than_it_told_is_known
         assert_ne!(after.as_ref(), Some(&before));
         assert_eq!(b.store.pulse(Some(&beat("b"))).await.expect("a pulse").marker, after, "all are told");
     }
+}
+
+pub(crate) async fn a_heartbeat_whose_answer_was_lost_after_the_clock_was_set_back_is_no_sign_of_a_store_that_went_back(
+    world: &World,
+) {
+    let a = world.replica().await;
+    let first = a.store.pulse(Some(&beat("a"))).await.expect("a pulse");
+    let (marker, era) = (first.marker.clone().expect("a marker"), first.era.clone());
+    // By the clock before it was set back.
+    let told = Told { at: UtcMillis(first.now.0 + 60_000), number: 7, era, marker: marker.clone() };
+    let numbered = |number, told| Beat { number, told, ..beat("a") };
+    let lost = numbered(8, None);
+    a.store.pulse(Some(&lost)).await.expect("a pulse");
+    let next = Beat { life: lost.life, ..numbered(9, Some(told.clone())) };
+    assert_eq!(a.store.pulse(Some(&next)).await.expect("a pulse").marker, Some(marker.clone()));
+
+    let older = Beat { life: lost.life, ..numbered(6, None) };
+    a.store.pulse(Some(&older)).await.expect("a pulse");
+    let after = a.store.pulse(Some(&next)).await.expect("a pulse").marker;
+    assert_ne!(after, Some(marker), "a store that has an older heartbeat went back");
 }

@@ -43,10 +43,8 @@ pub(crate) fn caller(now: UtcMillis, era: &Era) -> Caller {
 
 /// Opens the sample job, which is known.
 pub(crate) fn open(caller: Caller) -> Open {
-    let (sched, since, lease, earlier) = (sched(), UtcMillis(0), LEASE, caller.heard);
-    let (wall, ahead) = (caller.expect, None);
-    let (agreed, known, dropped, pausing) = (false, true, None, None);
-    Open { caller, sched, since, wall, ahead, lease, agreed, known, earlier, dropped, pausing }
+    let (sched, earlier, wall) = (sched(), caller.heard, caller.expect);
+    Open { sched, known: true, earlier, ..Open::by_guest(caller, LEASE, wall) }
 }
 
 /// Claims a tick of the sample job with the default policies.

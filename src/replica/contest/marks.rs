@@ -11,6 +11,22 @@ pub(super) fn is_done(by: Option<&NodeName>, how: Option<Verdict>) -> bool {
     by.is_some() || how.is_some_and(Verdict::is_overlap)
 }
 
+/// What a clock that was ahead has decided, as the record told when it was opened.
+#[derive(Debug, Default)]
+pub(super) struct DecidedAhead {
+    /// The ticks that it decided, if there are any.
+    ticks: Option<Ahead>,
+    /// How often operators had set the mark back by then.
+    set_backs: u64,
+}
+
+impl DecidedAhead {
+    /// Whether any of these ticks have not come yet.
+    pub(super) fn lies_ahead(&self, now: UtcMillis) -> bool {
+        self.ticks.is_some_and(|ticks| ticks.to > now.plus(EARLY_TOLERANCE))
+    }
+}
+
 impl Contest {
     /// Nothing is claimed until the store answers. The tick whose instant has just come, if worth a complaint.
     pub fn unheard(&mut self, now: UtcMillis) -> Option<Tick> {
@@ -72,10 +88,21 @@ impl Contest {
         self.ran = Ahead { after: self.ran.after.min(instant), to: self.ran.to.min(instant) };
     }
 
+    /// The record, which was opened, told of these ticks, and how often operators have set its mark back: a store may have forgotten
+    /// the last ones.
+    pub(in crate::replica) fn told_ahead(&mut self, ahead: Option<Ahead>, set_backs: u64) {
+        self.ahead = DecidedAhead { ticks: ahead, set_backs: self.ahead.set_backs.max(set_backs) };
+    }
+
+    /// How often operators have set the mark back, as far as is known.
+    pub(in crate::replica) fn set_backs(&self) -> u64 {
+        self.ahead.set_backs
+    }
+
     /// The ticks that are known to have run: by a clock that was ahead, or else the newest.
     pub(in crate::replica) fn known_to_have_run(&self) -> Option<Ahead> {
         let newest = Some(self.ran).filter(|ran| ran.after < ran.to);
-        self.ahead.filter(|ahead| ahead.to >= self.decided).or(newest)
+        self.ahead.ticks.filter(|ahead| ahead.to >= self.decided).or(newest)
     }
 
     /// Whether ticks that have not come yet are known to be decided: by a clock that was ahead.

@@ -224,7 +224,8 @@ impl Node {
         let ahead = |node: &Self| node.reads.wall.since(node.now());
         let (was_ahead, was_out) = (ahead(self), self.watch.outage().is_some());
         if let Ok(Pulse { now, era, marker: Some(marker), .. }) = &result {
-            self.beat.told = Some(store::Told { at: *now, era: era.clone(), marker: marker.clone() });
+            let number = self.beat.number;
+            self.beat.told = Some(store::Told { at: *now, number, era: era.clone(), marker: marker.clone() });
         }
         let peers = result.as_ref().map(|pulse| pulse.peers.clone()).unwrap_or_default();
         let exchange = Exchange { sent, received: self.reads.boot, wall: self.reads.wall, result };

@@ -201,10 +201,9 @@ impl Server {
     /// `pulse.lua`, and `LocalStore::pulse`.
     fn pulse(&mut self, beat: Option<&Beat>, now: UtcMillis) -> Pulse {
         let peers: Vec<Peer> = self.shelf.nodes.values().cloned().collect();
-        let stored = beat.and_then(|beat| self.shelf.nodes.get(&beat.node)).map(|peer| peer.at);
+        let stored = beat.and_then(|beat| self.shelf.nodes.get(&beat.node));
         let by = (&self.era(), self.shelf.marker.as_ref());
-        let told = beat.and_then(|beat| beat.told.as_ref());
-        if self.shelf.marker.is_none() || told.is_some_and(|told| told.is_forgotten(by, stored, now)) {
+        if self.shelf.marker.is_none() || beat.is_some_and(|beat| beat.is_forgotten(by, stored, now)) {
             self.markers += 1;
             self.shelf.marker = Some(Marker(self.markers.to_string()));
         }

@@ -116,11 +116,9 @@ impl Store for LocalStore {
             let peers = tables.peers(server.now)?;
             if let Some(beat) = beat {
                 let marker = tables.marker()?;
-                let stored = peers.iter().find(|peer| peer.beat.node == beat.node).map(|peer| peer.at);
+                let stored = peers.iter().find(|peer| peer.beat.node == beat.node);
                 let by = (&server.era, marker.as_ref());
-                let is_forgotten =
-                    beat.told.as_ref().is_some_and(|told| told.is_forgotten(by, stored, server.now));
-                if marker.is_none() || is_forgotten {
+                if marker.is_none() || beat.is_forgotten(by, stored, server.now) {
                     tables.mark(&Marker::fresh())?;
                 }
                 tables.beat(&beat, server.now)?;

@@ -20,7 +20,8 @@ impl RedisStore {
         let node = beat.map_or("", |beat| beat.node.as_str());
         let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
         let told = beat.and_then(|beat| beat.told.as_ref());
-        let told = told.map(|Told { at, era, marker }| format!(" {} {} {}", at.0, era.0, marker.0));
+        let told =
+            told.map(|Told { at, number, era, marker }| format!(" {} {number} {} {}", at.0, era.0, marker.0));
         let told = told.unwrap_or_default();
         let args = [
             node.into(),

@@ -4,7 +4,8 @@
 -- 9 whether the last word about a pause is known, 10-13 it: at, until, by, why;
 -- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras; 18 wall,
 -- 19 newest mark that was answered, 20 from when the clock leapt ahead; 21 ticks decided ahead of their time: after, 22 up to;
--- 23 whether nobody takes a longer lease any more, 24 calm, 25 expect.
+-- 23 whether nobody takes a longer lease any more, 24 calm, 25 expect, 26 how often an operator had set the mark back when the
+-- caller learnt of these ticks.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era() ~= ARGV[1] then return answer('new_era', era()) end
 
@@ -13,21 +14,22 @@ local known = ARGV[8] == '1'
 local answered, leapt, expect = optional(ARGV[19]), optional(ARGV[20]), number(ARGV[25])
 front = math.max(now, number(ARGV[18])) + EARLY_TOLERANCE
 if not record then
-  if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '', '', '', '') end
+  if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '', '', '', '', 0) end
   -- Nobody can have decided anything of a job that nobody knows.
   local wait = known and longest_of(lease, 0, largest) or FIRST_WAIT
   create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil)
 end
--- Ticks that the caller knows to be decided, unless an operator opened them again, are part of no leap: they keep their entries
--- when leaps are opened again.
-local ahead_after, ahead_to = optional(ARGV[21]), optional(ARGV[22])
-local function is_decided_ahead() return ahead_to and (ahead_to <= front or ahead_to > record.returned) end
+-- Ticks that the caller knows to be decided, unless an operator has opened them again since, are part of no leap: they keep their
+-- entries when leaps are opened again.
+local ahead_after, ahead_to, set_backs = optional(ARGV[21]), optional(ARGV[22]), number(ARGV[26])
+local was_set_back = ahead_to and ahead_to > front and ahead_to <= record.returned and set_backs < record.set_backs
+local is_decided_ahead = ahead_to and not was_set_back
 local function close_ahead()
   local leaps = record.leaps
   except(ahead_after, ahead_to)
   if record.leaps ~= leaps then changed = true end
 end
-if is_decided_ahead() then close_ahead() end
+if is_decided_ahead then close_ahead() end
 adopt_era(heard, earlier, largest, lease, leapt, expect)
 fall_back(answered, largest, lease, leapt, expect)
 -- A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
@@ -57,7 +59,7 @@ if ARGV[23] == '1' and is_free and record.lease > lease then
 end
 -- Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was ahead
 -- has decided.
-if is_decided_ahead() then
+if is_decided_ahead then
   local mark = record.mark
   if ahead_to > front then
     add_leap(math.max(record.mark, now + EARLY_TOLERANCE), ahead_to, OPEN)
@@ -85,6 +87,7 @@ if dropped and record.mark < dropped and dropped <= record.since and is_under(AR
   record.mark = dropped
 end
 if ARGV[9] == '1' then recall_pausing(optional(ARGV[11]), number(ARGV[10]), ARGV[12], ARGV[13]) end
+if set_backs > record.set_backs then record.set_backs, changed = set_backs, true end
 local leaps = leaps_of()
 local last = 0
 for _, leap in ipairs(leaps) do
@@ -98,4 +101,4 @@ for at = #leaps, 1, -1 do
   if is_open(leap) and leap.after < closed and closed <= leap.to then closed = leap.after end
 end
 return answer('opened', record.since, text(record.paused_at), text(record.paused), record.paused_by, record.paused_why,
-  ahead and last or '', ahead and record.mark or '', closed > front and closed or '')
+  ahead and last or '', ahead and record.mark or '', closed > front and closed or '', record.set_backs)

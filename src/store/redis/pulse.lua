@@ -2,8 +2,8 @@
 -- maxmemory. What somebody else has written to these keys is passed over, removed, and told of.
 -- KEYS: 1 nodes, 2 notices. ARGV: 1 node, 2 what it says of itself, or empty only to listen; 3 forget nodes older than
 -- this; 4 forget notices older than this, and what is further ahead; 5 the marker of a store that has none, or went back, and
--- where this replica was told that its last heartbeat was taken: when, in which life, by which marker. In one, as a server
--- reads no longer requests before it has the password, and then does not say that it wants one.
+-- where this replica was told that its last heartbeat was taken: when, which one, in which life, by which marker. In one, as a
+-- server reads no longer requests before it has the password, and then does not say that it wants one.
 -- No node has this name.
 local MARKER = '-marker'
 -- Earlier releases take a marker for a heartbeat, which is never old.
@@ -39,10 +39,15 @@ local function is_over(at, age)
   return now - at > age or at - now > tonumber(ARGV[4])
 end
 
--- When this replica's last heartbeat was taken, as the hash says.
-local stored
-local fresh, taken, taken_in, taken_by = string.match(ARGV[5], '^(%S+) ?(%d*) ?(%S*) ?(.*)$')
-taken = tonumber(taken)
+-- Which life of a replica said this, and which of its heartbeats this is: none before it counted them.
+local function place_of(said)
+  return string.match(said, '"life":"(.-)"'), tonumber(string.match(said, '"number":(%d+)')) or 0
+end
+
+-- When this replica's last heartbeat was taken, as the hash says, and whether it is that one or a later one of the same life.
+local stored, is_counted
+local fresh, taken, number, taken_in, taken_by = string.match(ARGV[5], '^(%S+) ?(%d*) ?(%d*) ?(%S*) ?(.*)$')
+taken, number = tonumber(taken), math.max(tonumber(number) or 0, 1)
 local known, notices, marker, told, beats = fields_of(KEYS[1]), fields_of(KEYS[2]), nil, {}, {}
 for i = 1, #notices, 2 do
   local job, stamp = notices[i], notices[i + 1]
@@ -57,7 +62,11 @@ end
 for i = 1, #known, 2 do
   local node, said = known[i], known[i + 1]
   local at = tonumber(string.match(said, '^(%d+) '))
-  if node == ARGV[1] then stored = at or taken end
+  if node == ARGV[1] then
+    stored = at or taken
+    local life, place = place_of(said)
+    is_counted = life == place_of(ARGV[2]) and place >= number
+  end
   if node == MARKER then
     marker = string.match(said, '^' .. NEVER_OLD .. '(.+)$')
   elseif not at or is_over(at, tonumber(ARGV[3])) then
@@ -70,9 +79,10 @@ if not is_listening then
   -- HDEL passes at maxmemory, and then the rest of the script does. No node has an empty name.
   redis.call('HDEL', KEYS[1], '')
   -- A server that knows less than it has told went back to an older state, in the same life: it forgot, and all are told. After
-  -- an hour others may have removed the heartbeat.
+  -- an hour others may have removed the heartbeat. One that was taken after the clock was set back, and whose answer was lost, has
+  -- an earlier time, but a larger number.
   local is_recent = taken and math.abs(now - taken) <= tonumber(ARGV[3]) and taken_in == era and taken_by == marker
-  if not marker or is_recent and (stored or 0) < taken then
+  if not marker or is_recent and (stored or 0) < taken and not is_counted then
     marker = fresh
     redis.call('HSET', KEYS[1], MARKER, NEVER_OLD .. marker)
   end

@@ -153,7 +153,9 @@ end
 -- Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to an
 -- older state, and may have forgotten a holder and decisions up to now.
 local function fall_back(answered, largest, lease, leapt, expect)
-  local went_back = answered and answered > math.max(decided_mark(), record.returned) and answered <= front --[[protection: mark-reset, off: false]]
+  -- What is open again and has not come yet excuses nothing: an operator may have set back a mark of years ahead.
+  local opened = record.returned <= front and record.returned or 0
+  local went_back = answered and answered > math.max(decided_mark(), opened) and answered <= front --[[protection: mark-reset, off: false]]
   if not went_back then return end
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))

@@ -32,8 +32,9 @@ function usual(key, arg)
   local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
   since, free = number(since or '0'), number(free)
   -- A mark that lies ahead, a leap whose ticks are still to be told of, and a store that went back are matters of the rules.
-  local answered = all_args[arg + 12]
-  local knows_less = answered ~= '' and number(answered) > math.max(decided_up_to, number(returned or '0'))
+  local answered, opened = all_args[arg + 12], number(returned or '0')
+  if opened > math.max(now, number(all_args[arg + 22])) + EARLY_TOLERANCE then opened = 0 end
+  local knows_less = answered ~= '' and number(answered) > math.max(decided_up_to, opened)
   if decided_up_to > now + EARLY_TOLERANCE or knows_less or leaps and string.find(leaps, '[!?=]') then return end
   -- So is what was forgotten before the record was made.
   local knew = all_args[arg + 7]

@@ -48,6 +48,7 @@ impl World {
             entries: self.ledger.entries(),
             contradictions: self.ledger.contradictions(),
             losses_ms: self.ledger.losses().to_vec(),
+            read_ms: self.ledger.read_ms().clone(),
             held_up_ms: self.watchman.end(),
             troubles,
             replies,
