@@ -7,7 +7,7 @@ use crate::job::{Cause, Fence, Outcome, Overlap, Reason, Tick, UtcMillis, Verdic
 
 use super::ahead::{EARLY_TOLERANCE, begins};
 use super::bid::Bid;
-use super::draft::{Decision, Draft, SETTLING};
+use super::draft::{Decision, Draft};
 use super::passed;
 use super::raise::{open_leap_waits, raise_mark};
 use super::{Answer, Claim, Entry, LeaseInstant, Manual, Memory, Phase, Protection, Record, Server};
@@ -129,12 +129,9 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     if record.until > lease_now.plus(longest) {
         record.until = lease_now.plus(longest);
         // A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set
-        // back, for all that time. Where nobody holds the lock, and those who know more had until a time that lies ahead by more than
-        // they ever have, the wait began before the clock was set back as well.
+        // back, for all that time.
         let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
-        let is_old = record.settled.since(lease_now) > SETTLING;
-        let is_over = if record.is_running() { is_silent } else { is_old };
-        if memory == Memory::Forgetful && is_over {
+        if memory == Memory::Forgetful && record.is_running() && is_silent {
             record.until = lease_now;
         }
     }

@@ -40,7 +40,7 @@ impl Open {
             since: UtcMillis(0),
             wall,
             ahead: None,
-            set_backs: 0,
+            returns_ahead: 0,
             lease,
             agreed: false,
             known: false,
@@ -62,7 +62,7 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
             pausing: None,
             ahead: None,
             closed: None,
-            set_backs: 0,
+            returns_ahead: 0,
         });
     }
     let wait = if open.known { open.caller.longest_lease(open.lease, Duration::ZERO) } else { FIRST_WAIT };
@@ -71,7 +71,7 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
         let heard = if open.known { open.caller.heard } else { open.earlier };
         draft.create(&open.caller, heard, (wait, open.known));
     }
-    let ahead = open.ahead.filter(|ahead| !draft.was_set_back_after(open, *ahead));
+    let ahead = open.ahead.filter(|ahead| !draft.was_returned_after(open, *ahead));
     if let Some(ahead) = ahead {
         draft.close_ahead(ahead);
     }
@@ -94,8 +94,8 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     if let Some(pausing) = &open.pausing {
         record.recall_pausing(pausing);
     }
-    record.set_backs = record.set_backs.max(open.set_backs);
-    let (since, pausing, set_backs) = (record.since, record.pausing(), record.set_backs);
+    record.returns_ahead = record.returns_ahead.max(open.returns_ahead);
+    let (since, pausing, returns_ahead) = (record.since, record.pausing(), record.returns_ahead);
     let (ahead, closed) = (record.ahead(front), record.closed_ahead(front));
-    draft.answer(Answer::Opened { since, pausing, ahead, closed, set_backs })
+    draft.answer(Answer::Opened { since, pausing, ahead, closed, returns_ahead })
 }

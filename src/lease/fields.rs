@@ -70,7 +70,7 @@ impl Phase {
 
 impl Record {
     /// The record as stored, in the order the Redis scripts know it by.
-    pub fn to_fields(&self) -> [(&'static str, String); 37] {
+    pub fn to_fields(&self) -> [(&'static str, String); 38] {
         [
             ("schema", self.schema.to_string()),
             ("fence", self.fence.0.to_string()),
@@ -108,7 +108,8 @@ impl Record {
             ("returned", self.returned.0.to_string()),
             ("floor", self.floor.0.to_string()),
             ("made", self.made.0.to_string()),
-            ("set_backs", self.set_backs.to_string()),
+            ("returned_ahead", self.returned_ahead.0.to_string()),
+            ("returns_ahead", self.returns_ahead.to_string()),
         ]
     }
 
@@ -160,7 +161,8 @@ impl Record {
             returned: instant(fields, "returned")?.unwrap_or_default(),
             floor: Fence(optional(fields, "floor")?.unwrap_or_default()),
             made: instant(fields, "made")?.unwrap_or_default(),
-            set_backs: optional(fields, "set_backs")?.unwrap_or_default(),
+            returned_ahead: instant(fields, "returned_ahead")?.unwrap_or_default(),
+            returns_ahead: optional(fields, "returns_ahead")?.unwrap_or_default(),
         })
     }
 }

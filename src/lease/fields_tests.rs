@@ -40,7 +40,8 @@ fn full_record() -> Record {
         returned: UtcMillis(950),
         floor: Fence(9),
         made: UtcMillis(600),
-        set_backs: 2,
+        returned_ahead: UtcMillis(601),
+        returns_ahead: 2,
         ..Record::empty(Era("e1".into()))
     }
 }

@@ -162,7 +162,7 @@ pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decisio
         // The tick stays decided, as it was before.
         Some(_) if record.cause == Some(Cause::Rerun) => give_rerun_back(record),
         Some(tick) if record.is_newest(tick, front) && !is_manual && !is_edited && !is_killed => {
-            give_back(record, tick);
+            give_back(record, tick, front);
         }
         _ if is_killed => draft.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),
         _ => {
@@ -180,7 +180,7 @@ pub(super) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decisio
 }
 
 /// Makes the tick as claimable as it was before.
-fn give_back(record: &mut Record, tick: Tick) {
+fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
     record.phase = Phase::Idle;
     record.stop = None;
     record.stop_for = None;
@@ -191,7 +191,7 @@ fn give_back(record: &mut Record, tick: Tick) {
     } else {
         record.leaps.give_back(tick.instant());
     }
-    record.returned = record.returned.max(tick.instant());
+    record.open_again(tick.instant(), front);
     // A schedule that held from that tick on, as that was decided, holds from before it.
     record.since = record.since.min(before);
 }

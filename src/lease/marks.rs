@@ -73,6 +73,28 @@ impl Record {
         open.map_or(self.mark, |leap| leap.after)
     }
 
+    /// The tick at this instant, which was decided, is open again, by a clock that shows no more than `front`. What was so by one
+    /// that shows more is known apart: it tells nothing of ticks that have come.
+    pub(super) fn open_again(&mut self, instant: UtcMillis, front: UtcMillis) {
+        if self.returned > front {
+            self.open_again_ahead(self.returned);
+            self.returned = UtcMillis(0);
+        }
+        self.returned = self.returned.max(instant);
+    }
+
+    /// Ticks up to this instant, which has not come, are open again.
+    pub(super) fn open_again_ahead(&mut self, instant: UtcMillis) {
+        self.returned_ahead = self.returned_ahead.max(instant);
+        self.returns_ahead += 1;
+    }
+
+    /// The newest tick that has come by `front`, was decided, and is open again.
+    pub(super) fn opened_again(&self, front: UtcMillis) -> UtcMillis {
+        let both = [self.returned, self.returned_ahead].into_iter();
+        both.filter(|instant| *instant <= front).max().unwrap_or_default()
+    }
+
     /// Whether the mark lies in the future: a clock was ahead.
     pub fn lies_ahead(&self, now: UtcMillis) -> bool {
         self.mark > now.plus(EARLY_TOLERANCE)

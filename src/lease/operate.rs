@@ -222,8 +222,7 @@ fn set_mark(mut draft: Draft<'_>, wall: UtcMillis) -> Decision {
     draft.reopen();
     let record = draft.record_mut();
     let before = record.mark;
-    record.returned = record.returned.max(before);
-    record.set_backs += 1;
+    record.open_again_ahead(before);
     record.mark = front;
     record.leaps.cut(front);
     record.lost = record.lost.filter(|lost| *lost < front);

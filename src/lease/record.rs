@@ -77,8 +77,11 @@ pub struct Record {
     pub leaps: Leaps,
     /// The newest tick that was decided, and is open again: its lock was given back, or an operator set the mark back.
     pub returned: UtcMillis,
-    /// How often an operator has set the mark back, as far as is known.
-    pub set_backs: u64,
+    /// The newest of these that had not come when that was found: an operator set back a mark that lay ahead, or a clock was ahead when
+    /// the lock was given back.
+    pub returned_ahead: UtcMillis,
+    /// How often that was found, as far as is known.
+    pub returns_ahead: u64,
     /// Fencing tokens that are given out from now on are above this one, which a store that took over may have forgotten.
     pub floor: Fence,
     /// Nobody else is granted the lock before this instant.
@@ -150,7 +153,8 @@ impl Record {
             made: UtcMillis(0),
             leaps: Leaps::default(),
             returned: UtcMillis(0),
-            set_backs: 0,
+            returned_ahead: UtcMillis(0),
+            returns_ahead: 0,
             floor: Fence(0),
             until: LeaseInstant::FREE,
             lease: Duration::ZERO,

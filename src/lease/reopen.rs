@@ -31,7 +31,7 @@ impl Draft<'_> {
         let opened = record.leaps.reopen(front, now);
         if let Some(last) = opened.last() {
             // Replicas that were told that these ticks are decided do not conclude that the store went back.
-            record.returned = record.returned.max(last.to.min(front));
+            record.open_again(last.to.min(front), front);
         }
         opened.into_iter().for_each(|leap| self.retract(leap));
     }
@@ -46,10 +46,11 @@ impl Draft<'_> {
         self.record_mut().leaps.except(ahead.after, ahead.to);
     }
 
-    /// Whether an operator has opened these ticks again since the caller learnt of them.
-    pub(super) fn was_set_back_after(&mut self, open: &Open, ahead: Ahead) -> bool {
+    /// Whether these ticks, which have not come, were opened again since the caller learnt of them.
+    pub(super) fn was_returned_after(&mut self, open: &Open, ahead: Ahead) -> bool {
         let (front, record) = (self.front, self.record_mut());
-        ahead.to > front && ahead.to <= record.returned && open.set_backs < record.set_backs
+        let is_newer = open.returns_ahead < record.returns_ahead && ahead.to <= record.returned_ahead;
+        ahead.to > front && (ahead.to <= record.returned || is_newer)
     }
 
     /// Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was
@@ -79,11 +80,11 @@ impl Draft<'_> {
     /// an older state, and may have forgotten a holder and decisions up to now.
     pub(super) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
         let (now, lease_now, front) = (self.server.now, self.server.lease_now, self.front);
+        // A request without a wall clock goes by the store's.
+        let shown = if front == UtcMillis(i64::MAX) { now.plus(EARLY_TOLERANCE) } else { front };
         let record = self.record_mut();
-        // What is open again and has not come yet excuses nothing: an operator may have set back a mark of years ahead.
-        let opened = Some(record.returned).filter(|opened| *opened <= front).unwrap_or(UtcMillis(0));
-        let known = record.decided_up_to(front).max(opened);
-        let told = caller.answered.filter(|told| known < *told && *told <= front);
+        let known = record.decided_up_to(front).max(record.opened_again(shown));
+        let told = caller.answered.filter(|told| known < *told && *told <= shown);
         let Some(told) = told.filter(|_| Protection::MarkReset.is_on()) else { return };
         let wait = caller.longest_lease(lease, record.lease);
         record.until = record.until.max(lease_now.plus(wait));
@@ -93,7 +94,7 @@ impl Draft<'_> {
         // What a clock that leapt has shown stays open: that is known from now on, and no loss the next time.
         let record = self.record_mut();
         if record.decided_up_to(front) < told {
-            record.returned = record.returned.max(told);
+            record.open_again(told, shown);
         }
     }
 }

@@ -52,8 +52,8 @@ pub enum Answer {
         ahead: Option<Ahead>,
         /// The newest tick that has not come yet, and does not run when it comes.
         closed: Option<UtcMillis>,
-        /// How often an operator has set the mark back.
-        set_backs: u64,
+        /// How often ticks that had not come were opened again.
+        returns_ahead: u64,
     },
     /// The lock is the caller's.
     Won {

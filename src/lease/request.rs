@@ -88,9 +88,8 @@ pub struct Open {
     /// Ticks that the replica knows to have run: those that a clock which was ahead has decided, as the record last told, or
     /// else the newest ones.
     pub ahead: Option<Ahead>,
-    /// How often an operator had set the mark back when the replica learnt of these: a later one has opened them again, as far as
-    /// they have not come yet.
-    pub set_backs: u64,
+    /// How often ticks that had not come were opened again when the replica learnt of these: a later time has opened them, too.
+    pub returns_ahead: u64,
     /// The job's lease.
     pub lease: Duration,
     /// Whether all replicas that the caller hears of have had its file for a while: none takes a longer lease any more.

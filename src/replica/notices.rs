@@ -83,7 +83,7 @@ impl Driver {
                 self.hear_lease(job, &record);
                 self.hear_pausing(job, record.pausing());
                 self.hear_stop(job, &record);
-                self.hear_mark(job);
+                self.hear_mark(job, &record);
                 self.hear_free(job, &record);
                 self.hear_order(job, &record);
             }
@@ -97,11 +97,12 @@ impl Driver {
         }
     }
 
-    /// An operator may have set back a mark that lies ahead: the record is opened anew after the next heartbeat, together
+    /// An operator may have set back a mark that lies ahead, or has: the record is opened anew after the next heartbeat, together
     /// with those of other jobs.
-    fn hear_mark(&mut self, job: &JobName) {
+    fn hear_mark(&mut self, job: &JobName, record: &Record) {
         let now = self.shop.now();
-        if let Some(contest) = self.contests.get_mut(job).filter(|contest| contest.is_ahead(now)) {
+        let Some(contest) = self.contests.get_mut(job) else { return };
+        if contest.is_ahead(now) || contest.returns_ahead() < record.returns_ahead {
             contest.close();
             self.outdate_opening(job);
         }

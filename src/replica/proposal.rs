@@ -35,8 +35,8 @@ pub(super) struct Proposal<'a> {
     pub(super) on_interrupt: OnInterrupt,
     /// Ticks that are known to have run.
     pub(super) ahead: Option<Ahead>,
-    /// How often operators had set the mark back when this was learnt.
-    pub(super) set_backs: u64,
+    /// How often ticks that had not come were opened again when this was learnt.
+    pub(super) returns_ahead: u64,
 }
 
 impl Contest {
@@ -60,7 +60,7 @@ impl Contest {
             delayed_by: self.delayed_by,
             on_interrupt,
             ahead: self.known_to_have_run(),
-            set_backs: self.set_backs(),
+            returns_ahead: self.returns_ahead(),
         }
     }
 }
@@ -97,7 +97,7 @@ impl Proposal<'_> {
             since,
             wall,
             ahead: self.ahead,
-            set_backs: self.set_backs,
+            returns_ahead: self.returns_ahead,
             lease: self.spec.lease,
             agreed: false,
             known: self.is_known || self.decided > UtcMillis(0),

@@ -145,9 +145,9 @@ impl Driver {
                 contest.hear_of_rerun(reply.rerun.as_ref(), now);
             }
             match reply.map(|reply| (reply.mark, reply.answer)) {
-                Ok((mark, Answer::Opened { since, pausing, ahead, closed, set_backs })) => {
+                Ok((mark, Answer::Opened { since, pausing, ahead, closed, returns_ahead })) => {
                     contest.opened(mark.unwrap_or_default(), since, now);
-                    contest.told_ahead(ahead, set_backs);
+                    contest.told_ahead(ahead, returns_ahead);
                     let before = std::mem::replace(&mut contest.closed_ahead, closed);
                     lies_ahead
                         .extend(closed.filter(|_| closed != before).map(|closed| (job.clone(), closed)));

@@ -1,11 +1,13 @@
 //! Heartbeats: what replicas tell of themselves every second, and what they learn of the store by it.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Fence, JobName, Label, NodeName, RunId, UtcMillis};
 use crate::lease::Era;
 
-use super::trait_::FORGET_NODES_MS;
+use super::trait_::{FORGET_NODES_MS, FORGET_NOTICES_MS};
 
 /// What a replica says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,20 +75,26 @@ impl Beat {
     }
 
     /// Whether a store went back to an older state: it is in the life in which it took a heartbeat, and has an older one of this
-    /// name, or none. After an hour others may have removed it. Where the store's clock was set back, a heartbeat whose answer got
-    /// lost has an earlier time than the one before, and its number tells.
+    /// name, or none. Others may have removed it: after an hour, or after the store's clock was set back. One that was taken after
+    /// that, and whose answer was lost, has an earlier time, but a larger number; an older one that arrived late has a later
+    /// time; and one of a copy from before the clock was set back lies ahead.
     pub(crate) fn is_forgotten(
         &self,
         by: (&Era, Option<&Marker>),
         stored: Option<&Peer>,
         now: UtcMillis,
     ) -> bool {
-        let Some(told) = &self.told else { return false };
-        let is_recent =
-            now.since(told.at).max(told.at.since(now)).as_millis() <= FORGET_NODES_MS.unsigned_abs().into();
-        let is_same = by == (&told.era, Some(&told.marker));
-        let is_counted = |stored: &Beat| stored.life == self.life && stored.number >= told.number.max(1);
-        is_same && is_recent && stored.is_none_or(|stored| stored.at < told.at && !is_counted(&stored.beat))
+        let Some(told) = self.told.as_ref().filter(|told| by == (&told.era, Some(&told.marker))) else {
+            return false;
+        };
+        let within = |limit: i64, time: Duration| time.as_millis() <= limit.unsigned_abs().into();
+        if !within(FORGET_NODES_MS, now.since(told.at).max(told.at.since(now))) {
+            return false;
+        }
+        let Some(stored) = stored else { return within(FORGET_NOTICES_MS, told.at.since(now)) };
+        let number = Some(stored.beat.number).filter(|_| stored.beat.life == self.life);
+        let is_older = number.unwrap_or(0) < told.number.max(1);
+        is_older && (stored.at < told.at || number.is_some() && stored.at > now)
     }
 }
 

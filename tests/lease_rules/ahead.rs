@@ -321,22 +321,75 @@ fn what_ran_by_a_clock_that_was_ahead_again_after_an_operator_set_the_mark_back_
             let tick = tick(1_800.0);
             book.record.as_ref().is_some_and(|record| record.mark >= tick.instant())
         };
-        book.open(|open| (open.ahead, open.set_backs) = (ran, 0));
+        book.open(|open| (open.ahead, open.returns_ahead) = (ran, 0));
         assert!(!decided(&book), "who learnt of it before the mark was set back");
-        let answer = book.open(|open| (open.ahead, open.set_backs) = (ran, 1));
+        let answer = book.open(|open| (open.ahead, open.returns_ahead) = (ran, 1));
         assert!(decided(&book), "who learnt of it since then");
-        assert!(matches!(answer, Answer::Opened { set_backs: 1, .. }), "{answer:?}");
+        assert!(matches!(answer, Answer::Opened { returns_ahead: 1, .. }), "{answer:?}");
     }
 }
 
 #[test]
-fn a_record_that_was_made_anew_learns_how_often_its_mark_was_set_back() {
+fn a_tick_that_was_given_back_while_the_clock_was_ahead_runs_when_it_comes() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let answer = book.open(|open| open.set_backs = 3);
-        assert!(matches!(answer, Answer::Opened { set_backs: 3, .. }), "{answer:?}");
-        let answer = book.open(|open| open.set_backs = 2);
-        assert!(matches!(answer, Answer::Opened { set_backs: 3, .. }), "{answer:?}");
+        set_clock(&mut book, HOUR);
+        assert!(is_won(&book.claim(tick(HOUR), just_stepped)));
+        let run = crate::sample::holding(book.record());
+        book.abandon(&run);
+        set_clock(&mut book, 5.0);
+        // Another was told meanwhile that it was decided.
+        let told = Some(Ahead { after: at(HOUR - 0.001), to: at(HOUR) });
+        book.open(|open| open.ahead = told);
+        // Also once another one was given back, by the clock that is right.
+        book.pass(LEASE);
+        let run = book.win(tick(30.0));
+        book.abandon(&run);
+        book.open(|open| open.ahead = told);
+        set_clock(&mut book, HOUR);
+        assert!(is_won(&book.claim(tick(HOUR), |_| {})), "{memory:?} {:?}", book.record());
+    }
+}
+
+#[test]
+fn a_tick_that_is_given_back_is_no_sign_of_a_store_that_went_back_also_after_an_operator_set_the_mark_back() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        let now = book.server.now;
+        assert_eq!(set_mark(&mut book, now), Answer::Noted);
+        set_clock(&mut book, 60.0);
+        let run = book.win(tick(60.0));
+        book.abandon(&run);
+        assert!(is_won(&book.claim(tick(60.0), |claim| claim.caller.answered = Some(at(60.0)))));
+    }
+}
+
+#[test]
+fn a_run_by_hand_notices_that_the_store_went_back_also_after_an_operator_set_the_mark_back() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        let now = book.server.now;
+        assert_eq!(set_mark(&mut book, now), Answer::Noted);
+        set_clock(&mut book, 60.0);
+        let before = book.record().clone();
+        book.win(tick(60.0));
+        *book.record() = before;
+        set_clock(&mut book, 61.0);
+        assert!(
+            !is_won(&book.manual(|manual| manual.caller.answered = Some(at(60.0)))),
+            "its holder may live"
+        );
+    }
+}
+
+#[test]
+fn a_record_that_was_made_anew_learns_how_often_ticks_were_opened_again_ahead_of_their_time() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let answer = book.open(|open| open.returns_ahead = 3);
+        assert!(matches!(answer, Answer::Opened { returns_ahead: 3, .. }), "{answer:?}");
+        let answer = book.open(|open| open.returns_ahead = 2);
+        assert!(matches!(answer, Answer::Opened { returns_ahead: 3, .. }), "{answer:?}");
     }
 }
 

@@ -301,17 +301,20 @@ fn a_manual_request_that_meets_a_missing_record_keeps_what_was_seen() {
 
 #[test]
 fn a_store_that_went_back_is_waited_for_once_also_where_what_a_clock_leapt_over_stays_open() {
-    let mut book = Book::ready(Memory::Forgetful);
-    book.pass(secs(200));
-    let leap = format!("{}-{}!", at(60.0).0, at(120.0).0);
-    (book.record().leaps, book.record().mark) = (leap.parse().expect("a leap"), at(180.0));
-    let remembers = |claim: &mut Claim| {
-        (claim.caller.answered, claim.caller.leapt) = (Some(at(150.0)), Some(at(60.0)));
-    };
-    let answer = book.claim(tick(200.0), remembers);
-    assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
-    let until = book.record().until;
-    book.pass(secs(20));
-    book.claim(tick(200.0), remembers);
-    assert_eq!(book.record().until, until, "it waits from the first time on");
+    for returned in [0.0, 300_000_000.0] {
+        let mut book = Book::ready(Memory::Forgetful);
+        book.pass(secs(200));
+        let leap = format!("{}-{}!", at(60.0).0, at(120.0).0);
+        (book.record().leaps, book.record().mark) = (leap.parse().expect("a leap"), at(180.0));
+        book.record().returned = if returned > 0.0 { at(returned) } else { UtcMillis(0) };
+        let remembers = |claim: &mut Claim| {
+            (claim.caller.answered, claim.caller.leapt) = (Some(at(150.0)), Some(at(60.0)));
+        };
+        let answer = book.claim(tick(200.0), remembers);
+        assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
+        let until = book.record().until;
+        book.pass(secs(20));
+        book.claim(tick(200.0), remembers);
+        assert_eq!(book.record().until, until, "it waits from the first time on");
+    }
 }

@@ -84,15 +84,3 @@ fn a_record_that_was_deleted_after_the_clock_was_set_back_waits_for_its_holder()
         "another, who has watched the clock since it was set back"
     );
 }
-
-#[test]
-fn a_record_that_was_made_by_a_clock_that_was_ahead_is_waited_for_once() {
-    let mut book = Book::new(Memory::Forgetful);
-    set_clock(&mut book, 3_600.0);
-    book.open(|open| open.known = false);
-    set_clock(&mut book, 60.0);
-    book.open(|open| open.caller.calm = Duration::ZERO);
-    // Since it was set right, a replica has watched it for all the time that anybody's lease may last.
-    book.pass(LEASE);
-    assert!(is_won(&book.claim(tick(90.0), |claim| (claim.caller.calm, claim.prev) = (LEASE, None))));
-}

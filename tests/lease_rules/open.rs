@@ -9,7 +9,7 @@ use crate::book::{Book, MEMORIES, at, held_for, is_held_by, is_won, one, secs, s
 use crate::sample::{self, LEASE};
 
 fn opened(since: UtcMillis) -> Answer {
-    Answer::Opened { since, pausing: None, ahead: None, closed: None, set_backs: 0 }
+    Answer::Opened { since, pausing: None, ahead: None, closed: None, returns_ahead: 0 }
 }
 
 /// Another schedule than the sample job's.

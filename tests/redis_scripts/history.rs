@@ -125,7 +125,8 @@ impl History {
             21 => self.set_ahead(kept, now),
             22 => {
                 kept.returned = self.near(now);
-                kept.set_backs = self.rng.random_range(0..3);
+                kept.returned_ahead = self.near(now);
+                kept.returns_ahead = self.rng.random_range(0..3);
                 kept.floor = Fence(self.near(now).0);
                 kept.made = if self.one_in(2) { kept.mark } else { self.near(now) };
             }
@@ -246,8 +247,21 @@ impl History {
         let (wall, to) = (self.near(now), self.near(now));
         let ahead = Ahead { after: self.near(to).min(to), to };
         let ahead = if self.one_in(3) { Some(ahead) } else { None };
-        let (agreed, set_backs) = (self.one_in(2), self.rng.random_range(0..3));
-        Open { caller, sched, since, wall, ahead, set_backs, lease, agreed, known, earlier, dropped, pausing }
+        let (agreed, returns_ahead) = (self.one_in(2), self.rng.random_range(0..3));
+        Open {
+            caller,
+            sched,
+            since,
+            wall,
+            ahead,
+            returns_ahead,
+            lease,
+            agreed,
+            known,
+            earlier,
+            dropped,
+            pausing,
+        }
     }
 
     fn dropped(&mut self, record: Option<&Record>, now: UtcMillis) -> Dropped {

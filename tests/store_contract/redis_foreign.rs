@@ -203,7 +203,7 @@ async fn an_entry_that_no_replica_wrote_is_named_with_its_id_and_costs_no_run() 
 }
 
 /// All fields that a record may have.
-const FIELDS: [&str; 37] = [
+const FIELDS: [&str; 38] = [
     "schema",
     "fence",
     "mark",
@@ -240,7 +240,8 @@ const FIELDS: [&str; 37] = [
     "returned",
     "floor",
     "made",
-    "set_backs",
+    "returned_ahead",
+    "returns_ahead",
 ];
 
 /// Makes the record what it was when it was saved, but for bytes in one field, which are given as a text of Lua.

@@ -16,8 +16,8 @@ pub(super) fn is_done(by: Option<&NodeName>, how: Option<Verdict>) -> bool {
 pub(super) struct DecidedAhead {
     /// The ticks that it decided, if there are any.
     ticks: Option<Ahead>,
-    /// How often operators had set the mark back by then.
-    set_backs: u64,
+    /// How often ticks that had not come were opened again by then.
+    returns_ahead: u64,
 }
 
 impl DecidedAhead {
@@ -88,15 +88,16 @@ impl Contest {
         self.ran = Ahead { after: self.ran.after.min(instant), to: self.ran.to.min(instant) };
     }
 
-    /// The record, which was opened, told of these ticks, and how often operators have set its mark back: a store may have forgotten
-    /// the last ones.
-    pub(in crate::replica) fn told_ahead(&mut self, ahead: Option<Ahead>, set_backs: u64) {
-        self.ahead = DecidedAhead { ticks: ahead, set_backs: self.ahead.set_backs.max(set_backs) };
+    /// The record, which was opened, told of these ticks, and how often those that had not come were opened again: a store may have
+    /// forgotten the last times.
+    pub(in crate::replica) fn told_ahead(&mut self, ahead: Option<Ahead>, returns_ahead: u64) {
+        self.ahead =
+            DecidedAhead { ticks: ahead, returns_ahead: self.ahead.returns_ahead.max(returns_ahead) };
     }
 
-    /// How often operators have set the mark back, as far as is known.
-    pub(in crate::replica) fn set_backs(&self) -> u64 {
-        self.ahead.set_backs
+    /// How often ticks that had not come were opened again, as far as is known.
+    pub(in crate::replica) fn returns_ahead(&self) -> u64 {
+        self.ahead.returns_ahead
     }
 
     /// The ticks that are known to have run: by a clock that was ahead, or else the newest.

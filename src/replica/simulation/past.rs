@@ -137,14 +137,18 @@ impl Node {
             return self.open_records();
         }
         if let Ok(Reply {
-            mark, answer: Answer::Opened { since, ahead, set_backs, .. }, lease, rerun, ..
+            mark,
+            answer: Answer::Opened { since, ahead, returns_ahead, .. },
+            lease,
+            rerun,
+            ..
         }) = result
         {
             let now = self.now();
             self.contests[job].hear_of_rerun(rerun.as_ref(), now);
             self.contests[job].saw(lease);
             self.contests[job].opened(mark.unwrap_or_default(), since, now);
-            self.contests[job].told_ahead(ahead, set_backs);
+            self.contests[job].told_ahead(ahead, returns_ahead);
             self.ask_as_guest();
             self.look_at(job);
         }

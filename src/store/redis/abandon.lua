@@ -42,7 +42,7 @@ elseif is_newest and not manual and remembers and not edited and not killed then
     keep_leaps(leaps)
   end
   forget_ran(function(leap) return leap.after < record.tick and record.tick <= leap.to end)
-  record.returned = math.max(record.returned, record.tick)
+  open_again(record.tick, now + EARLY_TOLERANCE)
   -- A schedule that held from that tick on, as that was decided, holds from before it.
   record.since = math.min(record.since, earlier)
   hint = { channel = ARGV[4], job = ARGV[5], name = 'abandoned' }

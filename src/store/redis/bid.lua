@@ -51,12 +51,8 @@ local function enter(bid, when_created)
   if record['until'] > plus(now, longest) then
     record['until'] = plus(now, longest)
     -- A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set back,
-    -- for all that time. Where nobody holds the lock, and those who know more had until a time that lies ahead by more than they
-    -- ever have, the wait began before the clock was set back as well.
-    local is_silent = record.ended and record.ended - now > longest
-    local is_old = record.settled and record.settled - now > SETTLING
-    local is_running = record.phase == 'running'
-    if is_running and is_silent or not is_running and is_old then record['until'] = now end
+    -- for all that time.
+    if record.phase == 'running' and record.ended and record.ended - now > longest then record['until'] = now end
     changed = true
   end
   if record.phase == 'running' and record['until'] <= now then

@@ -4,13 +4,14 @@ local FIELDS = {
   'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
   'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop', 'lost',
   'paused_at', 'paused_by', 'paused_why', 'stop_by', 'order_tick', 'order_at', 'taken', 'taken_run', 'stop_for',
-  'settled', 'since', 'leaps', 'returned', 'floor', 'made', 'set_backs',
+  'settled', 'since', 'leaps', 'returned', 'floor', 'made', 'returned_ahead',
+  'returns_ahead',
 }
 local NUMBERS = {
   schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,
   started = true, ended = true, paused = true, lost = true, paused_at = true, order_tick = true,
   order_at = true, settled = true, since = true, returned = true, floor = true,
-  made = true, set_backs = true,
+  made = true, returned_ahead = true, returns_ahead = true,
 }
 -- Those that are no numbers, and what they are where they are not stored.
 local TEXTS = {
@@ -61,13 +62,13 @@ local function read_record()
   end
   record = setmetatable(read, ABSENT)
   record.since, record.returned, record.floor = record.since or 0, record.returned or 0, record.floor or 0
-  record.made, record.set_backs = record.made or 0, record.set_backs or 0
+  record.made, record.returned_ahead, record.returns_ahead = record.made or 0, record.returned_ahead or 0, record.returns_ahead or 0
 end
 
 local function empty()
   local values = {
     schema = SCHEMA, fence = 0, mark = 0, ['until'] = 0, lease = 0, tries = 0, settled = 0, since = 0, returned = 0, floor = 0,
-    made = 0, set_backs = 0, phase = 'idle',
+    made = 0, returned_ahead = 0, returns_ahead = 0, phase = 'idle',
   }
   return setmetatable(values, ABSENT)
 end

@@ -134,6 +134,27 @@ local function decided_mark()
   return leap and leap.after or record.mark
 end
 
+-- Ticks up to this instant, which has not come, are open again.
+local function open_again_ahead(instant)
+  record.returned_ahead, record.returns_ahead = math.max(record.returned_ahead, instant), record.returns_ahead + 1
+end
+
+-- The tick at this instant, which was decided, is open again, by a clock that shows no more than that. What was so by one that
+-- shows more is known apart: it tells nothing of ticks that have come.
+local function open_again(instant, shown)
+  if record.returned > shown then
+    open_again_ahead(record.returned)
+    record.returned = 0
+  end
+  record.returned = math.max(record.returned, instant)
+end
+
+-- The newest tick that has come by then, was decided, and is open again.
+local function opened_again(shown)
+  local returned = record.returned <= shown and record.returned or 0
+  return record.returned_ahead <= shown and math.max(returned, record.returned_ahead) or returned
+end
+
 -- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries. Of the first,
 -- what lies before now stays passed.
 local function reopen()
@@ -146,7 +167,7 @@ local function reopen()
       changed = true
       retracted[#retracted + 1] = { after = leap.after, to = leap.to }
       -- Replicas that were told that these ticks are decided do not conclude that the store went back.
-      record.returned = math.max(record.returned, math.min(leap.to, shown))
+      open_again(math.min(leap.to, shown), shown)
       if leap.after == 0 then
         leaps[#leaps + 1] = { after = 0, to = now, passed = '' }
         leap.after = now

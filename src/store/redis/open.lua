@@ -4,8 +4,8 @@
 -- 9 whether the last word about a pause is known, 10-13 it: at, until, by, why;
 -- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras; 18 wall,
 -- 19 newest mark that was answered, 20 from when the clock leapt ahead; 21 ticks decided ahead of their time: after, 22 up to;
--- 23 whether nobody takes a longer lease any more, 24 calm, 25 expect, 26 how often an operator had set the mark back when the
--- caller learnt of these ticks.
+-- 23 whether nobody takes a longer lease any more, 24 calm, 25 expect, 26 how often ticks that had not come were opened again
+-- when the caller learnt of these.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era() ~= ARGV[1] then return answer('new_era', era()) end
 
@@ -19,11 +19,12 @@ if not record then
   local wait = known and longest_of(lease, 0, largest) or FIRST_WAIT
   create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil)
 end
--- Ticks that the caller knows to be decided, unless an operator has opened them again since, are part of no leap: they keep their
--- entries when leaps are opened again.
-local ahead_after, ahead_to, set_backs = optional(ARGV[21]), optional(ARGV[22]), number(ARGV[26])
-local was_set_back = ahead_to and ahead_to > front and ahead_to <= record.returned and set_backs < record.set_backs
-local is_decided_ahead = ahead_to and not was_set_back
+-- Ticks that the caller knows to be decided, unless they were opened again since, are part of no leap: they keep their entries
+-- when leaps are opened again.
+local ahead_after, ahead_to, returns_ahead = optional(ARGV[21]), optional(ARGV[22]), number(ARGV[26])
+local is_newer = ahead_to and returns_ahead < record.returns_ahead and ahead_to <= record.returned_ahead
+local was_returned = ahead_to and ahead_to > front and (ahead_to <= record.returned or is_newer)
+local is_decided_ahead = ahead_to and not was_returned
 local function close_ahead()
   local leaps = record.leaps
   except(ahead_after, ahead_to)
@@ -87,7 +88,7 @@ if dropped and record.mark < dropped and dropped <= record.since and is_under(AR
   record.mark = dropped
 end
 if ARGV[9] == '1' then recall_pausing(optional(ARGV[11]), number(ARGV[10]), ARGV[12], ARGV[13]) end
-if set_backs > record.set_backs then record.set_backs, changed = set_backs, true end
+if returns_ahead > record.returns_ahead then record.returns_ahead, changed = returns_ahead, true end
 local leaps = leaps_of()
 local last = 0
 for _, leap in ipairs(leaps) do
@@ -101,4 +102,4 @@ for at = #leaps, 1, -1 do
   if is_open(leap) and leap.after < closed and closed <= leap.to then closed = leap.after end
 end
 return answer('opened', record.since, text(record.paused_at), text(record.paused), record.paused_by, record.paused_why,
-  ahead and last or '', ahead and record.mark or '', closed > front and closed or '', record.set_backs)
+  ahead and last or '', ahead and record.mark or '', closed > front and closed or '', record.returns_ahead)

@@ -54,7 +54,7 @@ elseif act == 'set_mark' then
   -- What was decided of the ticks that have come stays so, also where it lies between leaps that are open again.
   reopen()
   local before, leaps = record.mark, leaps_of()
-  record.returned, record.set_backs = math.max(record.returned, before), record.set_backs + 1
+  open_again_ahead(before)
   record.mark = front
   for _, leap in ipairs(leaps) do leap.to = math.min(leap.to, front) end
   keep_leaps(leaps)

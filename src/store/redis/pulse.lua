@@ -44,8 +44,8 @@ local function place_of(said)
   return string.match(said, '"life":"(.-)"'), tonumber(string.match(said, '"number":(%d+)')) or 0
 end
 
--- When this replica's last heartbeat was taken, as the hash says, and whether it is that one or a later one of the same life.
-local stored, is_counted
+-- When this replica's last heartbeat was taken, as the hash says, and which one of its life it is, if that was this life.
+local stored, stored_number
 local fresh, taken, number, taken_in, taken_by = string.match(ARGV[5], '^(%S+) ?(%d*) ?(%d*) ?(%S*) ?(.*)$')
 taken, number = tonumber(taken), math.max(tonumber(number) or 0, 1)
 local known, notices, marker, told, beats = fields_of(KEYS[1]), fields_of(KEYS[2]), nil, {}, {}
@@ -64,8 +64,8 @@ for i = 1, #known, 2 do
   local at = tonumber(string.match(said, '^(%d+) '))
   if node == ARGV[1] then
     stored = at or taken
-    local life, place = place_of(said)
-    is_counted = life == place_of(ARGV[2]) and place >= number
+    local life, its_number = place_of(said)
+    if life == place_of(ARGV[2]) then stored_number = its_number end
   end
   if node == MARKER then
     marker = string.match(said, '^' .. NEVER_OLD .. '(.+)$')
@@ -78,11 +78,15 @@ end
 if not is_listening then
   -- HDEL passes at maxmemory, and then the rest of the script does. No node has an empty name.
   redis.call('HDEL', KEYS[1], '')
-  -- A server that knows less than it has told went back to an older state, in the same life: it forgot, and all are told. After
-  -- an hour others may have removed the heartbeat. One that was taken after the clock was set back, and whose answer was lost, has
-  -- an earlier time, but a larger number.
+  -- A server that knows less than it has told went back to an older state, in the same life: it forgot, and all are told. Where it
+  -- has no heartbeat of this name, others may have removed it: after an hour, or after the clock was set back. One that was
+  -- taken after the clock was set back, and whose answer was lost, has an earlier time, but a larger number; an older one that
+  -- arrived late has a later time; and one of a copy from before the clock was set back lies ahead.
   local is_recent = taken and math.abs(now - taken) <= tonumber(ARGV[3]) and taken_in == era and taken_by == marker
-  if not marker or is_recent and (stored or 0) < taken and not is_counted then
+  local is_gone = taken and not stored and taken - now <= tonumber(ARGV[4])
+  local is_older = taken and stored and stored < taken and (stored_number or 0) < number
+  local is_of_before = stored and stored_number and stored_number < number and stored > now
+  if not marker or is_recent and (is_gone or is_older or is_of_before) then
     marker = fresh
     redis.call('HSET', KEYS[1], MARKER, NEVER_OLD .. marker)
   end

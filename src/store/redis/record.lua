@@ -153,16 +153,17 @@ end
 -- Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to an
 -- older state, and may have forgotten a holder and decisions up to now.
 local function fall_back(answered, largest, lease, leapt, expect)
-  -- What is open again and has not come yet excuses nothing: an operator may have set back a mark of years ahead.
-  local opened = record.returned <= front and record.returned or 0
-  local went_back = answered and answered > math.max(decided_mark(), opened) and answered <= front --[[protection: mark-reset, off: false]]
+  -- A request without a wall clock goes by the server's.
+  local shown = front < MAX and front or now + EARLY_TOLERANCE
+  local known = math.max(decided_mark(), opened_again(shown))
+  local went_back = answered and answered > known and answered <= shown --[[protection: mark-reset, off: false]]
   if not went_back then return end
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
   record.settled = plus(now, math.min(record.lease, SETTLING))
   pass_unrecorded(maybe_decided(now), leapt, expect)
   -- What a clock that leapt has shown stays open: that is known from now on, and no loss the next time.
-  if decided_mark() < answered then record.returned = math.max(record.returned, answered) end
+  if decided_mark() < answered then open_again(answered, shown) end
   changed = true
 end
 

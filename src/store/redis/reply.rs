@@ -86,8 +86,8 @@ pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
         "opened" => {
             let since = UtcMillis(texts.value()?);
             let (pausing, ahead) = (pausing(&mut texts)?, ahead(&mut texts)?);
-            let (closed, set_backs) = (texts.optional()?.map(UtcMillis), texts.value()?);
-            Answer::Opened { since, pausing, ahead, closed, set_backs }
+            let (closed, returns_ahead) = (texts.optional()?.map(UtcMillis), texts.value()?);
+            Answer::Opened { since, pausing, ahead, closed, returns_ahead }
         }
         "won" => won(&mut texts)?,
         "early" => Answer::Early { wait: texts.millis()? },

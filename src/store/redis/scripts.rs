@@ -186,7 +186,7 @@ fn open_args(open: &Open) -> Args {
         .flag(open.agreed)
         .duration(caller.calm)
         .instant(caller.expect)
-        .text(open.set_backs)
+        .text(open.returns_ahead)
 }
 
 fn abandon_args(abandon: &Abandon) -> Args {
