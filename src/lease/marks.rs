@@ -89,8 +89,13 @@ impl Record {
         self.returns_ahead += 1;
     }
 
-    /// The newest tick that has come by `front`, was decided, and is open again.
+    /// The newest tick that has come by `front`, was decided, and is open again; `front` itself where leaps are found to lie ahead
+    /// of it just now.
     pub(super) fn opened_again(&self, front: UtcMillis) -> UtcMillis {
+        let is_found = |leap: &Leap| leap.passed == Passed::Told && leap.to > front;
+        if self.mark > front && self.leaps.iter().any(is_found) {
+            return front;
+        }
         let both = [self.returned, self.returned_ahead].into_iter();
         both.filter(|instant| *instant <= front).max().unwrap_or_default()
     }

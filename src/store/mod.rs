@@ -15,5 +15,6 @@ pub use error::StoreError;
 pub use hint::{Hint, Marked};
 pub use local::LocalStore;
 pub use redis::{RedisKeys, RedisStore};
+use trait_::fail_from;
 pub use trait_::{Answered, JobEntries, KEPT_ENTRIES, Replied, Store};
-use trait_::{FORGET_NODES_MS, FORGET_NOTICES_MS, fail_from};
+pub(crate) use trait_::{FORGET_NODES_MS, FORGET_NOTICES_MS};

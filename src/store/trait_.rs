@@ -14,10 +14,10 @@ use super::{Beat, Concern, Hint, Marked, Pulse, StoreError};
 pub const KEPT_ENTRIES: usize = 200;
 
 /// Replicas not heard from for an hour are forgotten by every store.
-pub(super) const FORGET_NODES_MS: i64 = 3_600_000;
+pub(crate) const FORGET_NODES_MS: i64 = 3_600_000;
 
 /// A notice is told for a minute by every store: replicas hear of it within a second, and one that starts has not seen it.
-pub(super) const FORGET_NOTICES_MS: i64 = 60_000;
+pub(crate) const FORGET_NOTICES_MS: i64 = 60_000;
 
 /// The entries of one job, oldest first.
 pub type JobEntries = (JobName, Vec<Entry>);

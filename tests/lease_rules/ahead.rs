@@ -365,6 +365,21 @@ fn a_tick_that_is_given_back_is_no_sign_of_a_store_that_went_back_also_after_an_
 }
 
 #[test]
+fn a_leap_that_is_found_to_lie_ahead_is_no_sign_of_a_store_that_went_back() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let first = book.win(tick(0.0));
+        book.finish(&first, |_| {});
+        // While the clock is an hour ahead, a tick that has come is told of as missed, and later ones as well.
+        let leap = format!("{}-{}", at(0.0).0, at(HOUR).0);
+        (book.record().leaps, book.record().mark) = (leap.parse().expect("a leap"), at(HOUR));
+        set_clock(&mut book, 90.0);
+        let answer = book.claim(tick(90.0), |claim| claim.caller.answered = Some(at(60.0)));
+        assert!(is_won(&answer), "{answer:?}");
+    }
+}
+
+#[test]
 fn a_run_by_hand_notices_that_the_store_went_back_also_after_an_operator_set_the_mark_back() {
     for memory in MEMORIES {
         let mut book = was_ahead(memory);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::job::{NodeName, Tick, UtcMillis};
 use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Passed, Record, Server as Moments, decide};
-use crate::store::{Beat, Marked, Marker, Peer, Pulse};
+use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marked, Marker, Peer, Pulse};
 
 use super::clock::{Moment, Reads};
 use super::fault::Fault;
@@ -200,6 +200,11 @@ impl Server {
 
     /// `pulse.lua`, and `LocalStore::pulse`.
     fn pulse(&mut self, beat: Option<&Beat>, now: UtcMillis) -> Pulse {
+        if let Some(beat) = beat.filter(|_| self.memory == Memory::Forgetful) {
+            // What is further ahead was written before the clock was set back.
+            let is_over = |at: UtcMillis| now.0 - at.0 > FORGET_NODES_MS || at.0 - now.0 > FORGET_NOTICES_MS;
+            self.shelf.nodes.retain(|node, peer| *node == beat.node || !is_over(peer.at));
+        }
         let peers: Vec<Peer> = self.shelf.nodes.values().cloned().collect();
         let stored = beat.and_then(|beat| self.shelf.nodes.get(&beat.node));
         let by = (&self.era(), self.shelf.marker.as_ref());

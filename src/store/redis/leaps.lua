@@ -149,8 +149,14 @@ local function open_again(instant, shown)
   record.returned = math.max(record.returned, instant)
 end
 
--- The newest tick that has come by then, was decided, and is open again.
+-- The newest tick that has come by then, was decided, and is open again; that instant itself where leaps are found to lie ahead of
+-- it just now.
 local function opened_again(shown)
+  if record.mark > shown and record.leaps ~= '' then
+    for _, leap in ipairs(leaps_of()) do
+      if leap.passed == '' and leap.to > shown then return shown end
+    end
+  end
   local returned = record.returned <= shown and record.returned or 0
   return record.returned_ahead <= shown and math.max(returned, record.returned_ahead) or returned
 end
