@@ -1,13 +1,11 @@
 //! Heartbeats: what replicas tell of themselves every second, and what they learn of the store by it.
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Fence, JobName, Label, NodeName, RunId, UtcMillis};
 use crate::lease::Era;
 
-use super::trait_::{FORGET_NODES_MS, FORGET_NOTICES_MS};
+use super::trait_::FORGET_NODES_MS;
 
 /// What a replica says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,11 +85,10 @@ impl Beat {
         let Some(told) = self.told.as_ref().filter(|told| by == (&told.era, Some(&told.marker))) else {
             return false;
         };
-        let within = |limit: i64, time: Duration| time.as_millis() <= limit.unsigned_abs().into();
-        if !within(FORGET_NODES_MS, now.since(told.at).max(told.at.since(now))) {
+        if now.since(told.at).max(told.at.since(now)).as_millis() > FORGET_NODES_MS.unsigned_abs().into() {
             return false;
         }
-        let Some(stored) = stored else { return within(FORGET_NOTICES_MS, told.at.since(now)) };
+        let Some(stored) = stored else { return told.at <= now };
         let number = Some(stored.beat.number).filter(|_| stored.beat.life == self.life);
         let is_older = number.unwrap_or(0) < told.number.max(1);
         is_older && (stored.at < told.at || number.is_some() && stored.at > now)

@@ -83,7 +83,7 @@ if not is_listening then
   -- taken after the clock was set back, and whose answer was lost, has an earlier time, but a larger number; an older one that
   -- arrived late has a later time; and one of a copy from before the clock was set back lies ahead.
   local is_recent = taken and math.abs(now - taken) <= tonumber(ARGV[3]) and taken_in == era and taken_by == marker
-  local is_gone = taken and not stored and taken - now <= tonumber(ARGV[4])
+  local is_gone = taken and not stored and taken <= now
   local is_older = taken and stored and stored < taken and (stored_number or 0) < number
   local is_of_before = stored and stored_number and stored_number < number and stored > now
   if not marker or is_recent and (is_gone or is_older or is_of_before) then
