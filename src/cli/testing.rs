@@ -241,7 +241,7 @@ impl Bench {
             slewed: None,
             stages: vec![StageTimes { stage: "late".into(), p50_us: 2_100, p99_us: 15_900 }],
             largest_fence: Fence(0),
-            number: 0,
+            count: 0,
             told: None,
         })
         .await;

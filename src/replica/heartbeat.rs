@@ -51,19 +51,18 @@ impl Heartbeat {
         let _ = self.store.ready().await;
         let mut ticks = interval(BEAT_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut told, mut number) = (None, 0);
+        let mut told = None;
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
                 _ = ticks.tick() => {}
                 () = self.now.notified() => {}
             }
-            number += 1;
-            let beat = Beat { number, told: told.clone(), ..self.beat.borrow().clone() };
+            let beat = Beat { told: told.clone(), ..self.beat.borrow().clone() };
             let sent = self.clock.boot();
             let result = self.store.pulse(Some(&beat)).await;
-            if let Ok(Pulse { now, era, marker: Some(marker), .. }) = &result {
-                told = Some(Told { at: *now, number, era: era.clone(), marker: marker.clone() });
+            if let Ok(Pulse { count, era, marker: Some(marker), .. }) = &result {
+                told = Some(Told { count: *count, era: era.clone(), marker: marker.clone() });
             }
             let (received, wall) = (self.clock.boot(), self.clock.utc());
             if self.exchanges.send(Exchange { sent, received, wall, result }).await.is_err() {

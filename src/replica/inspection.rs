@@ -78,6 +78,7 @@ mod tests {
             now: UtcMillis(0),
             era: Era(era.into()),
             marker: None,
+            count: 0,
             peers: Vec::new(),
             notices: Vec::new(),
         })

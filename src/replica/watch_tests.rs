@@ -14,8 +14,14 @@ fn node(name: &str) -> NodeName {
 fn exchange(second: u64, others: &[&str]) -> Exchange {
     let now = UtcMillis(i64::try_from(second).expect("small") * 1_000);
     let peers = others.iter().map(|name| peer(name, now.0)).collect();
-    let pulse =
-        Pulse { now, era: Era("e".into()), marker: Some(Marker("m".into())), peers, notices: Vec::new() };
+    let pulse = Pulse {
+        now,
+        era: Era("e".into()),
+        marker: Some(Marker("m".into())),
+        count: 0,
+        peers,
+        notices: Vec::new(),
+    };
     let at = BootInstant(Duration::from_secs(second));
     Exchange { sent: at, received: at, wall: now, result: Ok(pulse) }
 }

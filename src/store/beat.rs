@@ -5,8 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::job::{Fence, JobName, Label, NodeName, RunId, UtcMillis};
 use crate::lease::Era;
 
-use super::trait_::FORGET_NODES_MS;
-
 /// What a replica says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {
@@ -42,9 +40,9 @@ pub struct Beat {
     /// The largest fencing token of any job that it knows of; 0 if none.
     #[serde(default)]
     pub largest_fence: Fence,
-    /// Which heartbeat of this life it is, from 1; 0 where the replica does not count them.
-    #[serde(default)]
-    pub number: u64,
+    /// Which heartbeat it is, from 1, of all that the store knows to have taken; the store counts them.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub count: u64,
     /// What the store told when it took the last heartbeat of this life; for the store alone.
     #[serde(skip)]
     pub told: Option<Told>,
@@ -67,45 +65,35 @@ impl Beat {
             slewed: None,
             stages: Vec::new(),
             largest_fence: Fence(0),
-            number: 0,
+            count: 0,
             told: None,
         }
     }
+}
 
-    /// Whether a store went back to an older state: it is in the life in which it took a heartbeat, and has an older one of this
-    /// name, or none. Others may have removed it: after an hour, or after the store's clock was set back. One that was taken after
-    /// that, and whose answer was lost, has an earlier time, but a larger number; an older one that arrived late has a later
-    /// time; and one of a copy from before the clock was set back lies ahead.
-    pub(crate) fn is_forgotten(
-        &self,
-        by: (&Era, Option<&Marker>),
-        stored: Option<&Peer>,
-        now: UtcMillis,
-    ) -> bool {
-        let Some(told) = self.told.as_ref().filter(|told| by == (&told.era, Some(&told.marker))) else {
-            return false;
-        };
-        if now.since(told.at).max(told.at.since(now)).as_millis() > FORGET_NODES_MS.unsigned_abs().into() {
-            return false;
-        }
-        let Some(stored) = stored else { return told.at <= now };
-        let number = Some(stored.beat.number).filter(|_| stored.beat.life == self.life);
-        let is_older = number.unwrap_or(0) < told.number.max(1);
-        is_older && (stored.at < told.at || number.is_some() && stored.at > now)
-    }
+/// A heartbeat that no store has taken is not counted.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_none_yet(count: &u64) -> bool {
+    *count == 0
 }
 
 /// What a store told when it took a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// Its time then.
-    pub at: UtcMillis,
-    /// The number of that heartbeat.
-    pub number: u64,
-    /// Its life.
+    /// Which heartbeat it was.
+    pub count: u64,
+    /// The store's life.
     pub era: Era,
     /// What its memory was known by.
     pub marker: Marker,
+}
+
+impl Told {
+    /// Whether a store went back to an older state: it is in the same life, and has an older heartbeat of this replica. Where it has
+    /// none, others may have removed it, and then all that it has are older.
+    pub(crate) fn is_forgotten(&self, by: (&Era, Option<&Marker>), own: Option<u64>, newest: u64) -> bool {
+        by == (&self.era, Some(&self.marker)) && own.unwrap_or(newest) < self.count
+    }
 }
 
 /// A store's clock that runs too fast or too slow for leases to be counted by it.
@@ -178,6 +166,8 @@ pub struct Pulse {
     pub era: Era,
     /// What tells this memory of the store from the next; nothing before the first heartbeat.
     pub marker: Option<Marker>,
+    /// Which heartbeat the store has taken; 0 where it took none.
+    pub count: u64,
     /// Every replica heard from within the last hour, the sender as it was before; by name.
     pub peers: Vec<Peer>,
     /// The newest notice about each job that had one within the last minute, in no order.

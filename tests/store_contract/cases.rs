@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use solocron::job::{Fence, JobName, Label, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
 use solocron::lease::{Answer, Claim, Holding, Manual, Request};
-use solocron::store::{Beat, BeatRun, Slewed, StageTimes};
+use solocron::store::{Beat, BeatRun, Pulse, Slewed, StageTimes};
 
 use crate::support::sample::{self, LEASE};
 use crate::world::{Replica, World, job};
@@ -216,7 +216,7 @@ pub(crate) fn beat(name: &str) -> Beat {
         slewed: Some(Slewed { since: UtcMillis(1_767_268_790_000), faster_ppm: -83_333 }),
         stages: vec![StageTimes { stage: "late".into(), p50_us: 2_000, p99_us: 15_000 }],
         largest_fence: Fence(2_110_930_443_429),
-        number: 0,
+        count: 0,
         told: None,
     }
 }
@@ -229,10 +229,13 @@ pub(crate) async fn replicas_hear_of_each_other_by_heartbeats(world: &World) {
     let first = a.store.pulse(Some(&of_a)).await.expect("a pulse");
     assert!(first.marker.is_some() && first.peers.is_empty(), "{first:?}");
     let second = b.store.pulse(Some(&of_b)).await.expect("a pulse");
-    assert_eq!(second.peers.iter().map(|peer| &peer.beat).collect::<Vec<_>>(), [&of_a]);
+    let counted = |beat: &Beat, count| Beat { count, ..beat.clone() };
+    let beats = |pulse: &Pulse| pulse.peers.iter().map(|peer| peer.beat.clone()).collect::<Vec<_>>();
+    assert_eq!(beats(&second), [counted(&of_a, 1)]);
     let third = a.store.pulse(Some(&of_a)).await.expect("a pulse");
+    assert_eq!([first.count, second.count, third.count], [1, 2, 3]);
     assert_eq!([&second.marker, &third.marker], [&first.marker; 2]);
-    assert_eq!(third.peers.iter().map(|peer| &peer.beat).collect::<Vec<_>>(), [&of_a, &of_b]);
+    assert_eq!(beats(&third), [counted(&of_a, 1), counted(&of_b, 2)]);
     assert_eq!(third.peers[0].at, first.now);
     assert_eq!(third.era, second.era);
 

@@ -223,9 +223,8 @@ impl Node {
     fn exchanged(&mut self, sent: BootInstant, result: Result<Pulse, StoreError>) {
         let ahead = |node: &Self| node.reads.wall.since(node.now());
         let (was_ahead, was_out) = (ahead(self), self.watch.outage().is_some());
-        if let Ok(Pulse { now, era, marker: Some(marker), .. }) = &result {
-            let number = self.beat.number;
-            self.beat.told = Some(store::Told { at: *now, number, era: era.clone(), marker: marker.clone() });
+        if let Ok(Pulse { count, era, marker: Some(marker), .. }) = &result {
+            self.beat.told = Some(store::Told { count: *count, era: era.clone(), marker: marker.clone() });
         }
         let peers = result.as_ref().map(|pulse| pulse.peers.clone()).unwrap_or_default();
         let exchange = Exchange { sent, received: self.reads.boot, wall: self.reads.wall, result };

@@ -190,7 +190,6 @@ impl Node {
                 lease_ms: u64::try_from(keep.holding.lease.as_millis()).unwrap_or(u64::MAX),
             })
             .collect();
-        self.beat.number += 1;
         let beat = self.visit.is_none().then(|| self.beat.clone());
         self.send(Ask::Pulse(beat), Errand::Pulse { sent: self.reads.boot });
     }

@@ -200,21 +200,25 @@ impl Server {
 
     /// `pulse.lua`, and `LocalStore::pulse`.
     fn pulse(&mut self, beat: Option<&Beat>, now: UtcMillis) -> Pulse {
-        if let Some(beat) = beat.filter(|_| self.memory == Memory::Forgetful) {
+        let newest = self.shelf.nodes.values().map(|peer| peer.beat.count).max().unwrap_or_default();
+        let own = beat.and_then(|beat| self.shelf.nodes.get(&beat.node)).map(|peer| peer.beat.count);
+        if beat.is_some() && self.memory == Memory::Forgetful {
             // What is further ahead was written before the clock was set back.
             let is_over = |at: UtcMillis| now.0 - at.0 > FORGET_NODES_MS || at.0 - now.0 > FORGET_NOTICES_MS;
-            self.shelf.nodes.retain(|node, peer| *node == beat.node || !is_over(peer.at));
+            self.shelf.nodes.retain(|_, peer| !is_over(peer.at));
         }
         let peers: Vec<Peer> = self.shelf.nodes.values().cloned().collect();
-        let stored = beat.and_then(|beat| self.shelf.nodes.get(&beat.node));
         let by = (&self.era(), self.shelf.marker.as_ref());
-        if self.shelf.marker.is_none() || beat.is_some_and(|beat| beat.is_forgotten(by, stored, now)) {
+        let told = beat.and_then(|beat| beat.told.as_ref());
+        if self.shelf.marker.is_none() || told.is_some_and(|told| told.is_forgotten(by, own, newest)) {
             self.markers += 1;
             self.shelf.marker = Some(Marker(self.markers.to_string()));
         }
-        let heard = beat.map(|beat| (beat.node.clone(), Peer { at: now, beat: beat.clone() }));
-        self.shelf.nodes.extend(heard);
-        Pulse { now, era: self.era(), marker: self.shelf.marker.clone(), peers, notices: Vec::new() }
+        let count = newest + 1;
+        let taken = beat.map(|beat| Peer { at: now, beat: Beat { count, ..beat.clone() } });
+        self.shelf.nodes.extend(taken.map(|peer| (peer.beat.node.clone(), peer)));
+        let marker = self.shelf.marker.clone();
+        Pulse { now, era: self.era(), marker, count, peers, notices: Vec::new() }
     }
 
     /// Keeps a copy for a later failover.

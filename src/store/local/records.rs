@@ -114,18 +114,21 @@ impl Store for LocalStore {
         let access = if beat.is_some() { Access::Write } else { Access::Read };
         Box::pin(self.worker.ask_within(self.worker.patience, access, move |tables, server| {
             let peers = tables.peers(server.now)?;
+            let mut count = 0;
             if let Some(beat) = beat {
-                let marker = tables.marker()?;
-                let stored = peers.iter().find(|peer| peer.beat.node == beat.node);
+                let (marker, newest) = (tables.marker()?, tables.newest_beat()?);
+                let own = peers.iter().find(|peer| peer.beat.node == beat.node).map(|peer| peer.beat.count);
                 let by = (&server.era, marker.as_ref());
-                if marker.is_none() || beat.is_forgotten(by, stored, server.now) {
+                let told = beat.told.as_ref();
+                if marker.is_none() || told.is_some_and(|told| told.is_forgotten(by, own, newest)) {
                     tables.mark(&Marker::fresh())?;
                 }
-                tables.beat(&beat, server.now)?;
+                count = newest + 1;
+                tables.beat(&Beat { count, ..beat }, server.now)?;
             }
             let notices = tables.notices(server.now)?;
             let marker = tables.marker()?;
-            Ok(Pulse { now: server.now, era: server.era.clone(), marker, peers, notices })
+            Ok(Pulse { now: server.now, era: server.era.clone(), marker, count, peers, notices })
         }))
     }
 

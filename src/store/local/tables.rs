@@ -177,6 +177,16 @@ impl Tables<'_> {
         Ok(rows.into_iter().filter_map(peer).collect())
     }
 
+    /// Which heartbeat of the cluster is the newest that is still here; 0 if there is none.
+    pub(super) fn newest_beat(&self) -> Result<u64, TableError> {
+        let count = "MAX(CASE WHEN json_valid(beat) THEN beat ->> '$.count' END)";
+        let newest: i64 = self
+            .connection
+            .prepare_cached(&format!("SELECT COALESCE({count}, 0) FROM nodes WHERE cluster = ?1"))?
+            .query_row([self.cluster.as_str()], |row| row.get(0))?;
+        Ok(newest.unsigned_abs())
+    }
+
     /// What tells this memory of the cluster from another.
     pub(super) fn marker(&self) -> Result<Option<Marker>, TableError> {
         Ok(self

@@ -20,8 +20,7 @@ impl RedisStore {
         let node = beat.map_or("", |beat| beat.node.as_str());
         let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
         let told = beat.and_then(|beat| beat.told.as_ref());
-        let told =
-            told.map(|Told { at, number, era, marker }| format!(" {} {number} {} {}", at.0, era.0, marker.0));
+        let told = told.map(|Told { count, era, marker }| format!(" {count} {} {}", era.0, marker.0));
         let told = told.unwrap_or_default();
         let args = [
             node.into(),
@@ -38,13 +37,14 @@ impl RedisStore {
             || lists.next().map_or(Ok(Value::Array(Vec::new())), |list| Ok(list?)).and_then(Texts::of);
         let (mut head, notices, foreign, beats) = (next()?, next()?, next()?, next()?);
         let (now, era, marker) = (UtcMillis(head.value()?), Era(head.text()), head.text());
+        let count = head.value()?;
         let marker = Some(marker).filter(|marker| !marker.is_empty()).map(Marker);
         let mut foreign: BTreeSet<(String, String)> = pairs(foreign).into_iter().collect();
         let notices = readable(pairs(notices), notice, (&keys[1], &mut foreign));
         let mut peers = readable(pairs(beats), peer, (&keys[0], &mut foreign));
         peers.sort_by(|a, b| a.beat.node.cmp(&b.beat.node));
         self.foreign.found(&self.label, foreign);
-        Ok(Pulse { now, era, marker, peers, notices })
+        Ok(Pulse { now, era, marker, count, peers, notices })
     }
 }
 

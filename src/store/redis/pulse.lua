@@ -2,8 +2,8 @@
 -- maxmemory. What somebody else has written to these keys is passed over, removed, and told of.
 -- KEYS: 1 nodes, 2 notices. ARGV: 1 node, 2 what it says of itself, or empty only to listen; 3 forget nodes older than
 -- this; 4 forget notices older than this, and what is further ahead; 5 the marker of a store that has none, or went back, and
--- where this replica was told that its last heartbeat was taken: when, which one, in which life, by which marker. In one, as a
--- server reads no longer requests before it has the password, and then does not say that it wants one.
+-- where this replica was told that its last heartbeat was taken: which one, in which life, by which marker. In one, as a server
+-- reads no longer requests before it has the password, and then does not say that it wants one.
 -- No node has this name.
 local MARKER = '-marker'
 -- Earlier releases take a marker for a heartbeat, which is never old.
@@ -39,15 +39,15 @@ local function is_over(at, age)
   return now - at > age or at - now > tonumber(ARGV[4])
 end
 
--- Which life of a replica said this, and which of its heartbeats this is: none before it counted them.
-local function place_of(said)
-  return string.match(said, '"life":"(.-)"'), tonumber(string.match(said, '"number":(%d+)')) or 0
+-- Which heartbeat this is, of all that were taken. A number that is no count was written by another hand.
+local function count_of(said)
+  local count = string.match(said, '^%d+ {"count":(%d+),') or '0'
+  return #count < DIGITS and tonumber(count) or 0
 end
 
--- When this replica's last heartbeat was taken, as the hash says, and which one of its life it is, if that was this life.
-local stored, stored_number
-local fresh, taken, number, taken_in, taken_by = string.match(ARGV[5], '^(%S+) ?(%d*) ?(%d*) ?(%S*) ?(.*)$')
-taken, number = tonumber(taken), math.max(tonumber(number) or 0, 1)
+-- The last heartbeat of this replica, and of all.
+local own, newest, count = nil, 0, 0
+local fresh, taken, taken_in, taken_by = string.match(ARGV[5], '^(%S+) ?(%d*) ?(%S*) ?(.*)$')
 local known, notices, marker, told, beats = fields_of(KEYS[1]), fields_of(KEYS[2]), nil, {}, {}
 for i = 1, #notices, 2 do
   local job, stamp = notices[i], notices[i + 1]
@@ -62,11 +62,8 @@ end
 for i = 1, #known, 2 do
   local node, said = known[i], known[i + 1]
   local at = tonumber(string.match(said, '^(%d+) '))
-  if node == ARGV[1] then
-    stored = at or taken
-    local life, its_number = place_of(said)
-    if life == place_of(ARGV[2]) then stored_number = its_number end
-  end
+  if node == ARGV[1] then own = count_of(said) end
+  newest = math.max(newest, count_of(said))
   if node == MARKER then
     marker = string.match(said, '^' .. NEVER_OLD .. '(.+)$')
   elseif not at or is_over(at, tonumber(ARGV[3])) then
@@ -78,18 +75,14 @@ end
 if not is_listening then
   -- HDEL passes at maxmemory, and then the rest of the script does. No node has an empty name.
   redis.call('HDEL', KEYS[1], '')
-  -- A server that knows less than it has told went back to an older state, in the same life: it forgot, and all are told. Where it
-  -- has no heartbeat of this name, others may have removed it: after an hour, or after the clock was set back. One that was
-  -- taken after the clock was set back, and whose answer was lost, has an earlier time, but a larger number; an older one that
-  -- arrived late has a later time; and one of a copy from before the clock was set back lies ahead.
-  local is_recent = taken and math.abs(now - taken) <= tonumber(ARGV[3]) and taken_in == era and taken_by == marker
-  local is_gone = taken and not stored and taken <= now
-  local is_older = taken and stored and stored < taken and (stored_number or 0) < number
-  local is_of_before = stored and stored_number and stored_number < number and stored > now
-  if not marker or is_recent and (is_gone or is_older or is_of_before) then
+  -- A server that knows less than it has told went back to an older state, in the same life: it forgot, and all are told. Others may
+  -- have removed this replica's heartbeat: then all that are left are older.
+  local went_back = taken ~= '' and taken_in == era and taken_by == marker and (own or newest) < tonumber(taken)
+  if not marker or went_back then
     marker = fresh
     redis.call('HSET', KEYS[1], MARKER, NEVER_OLD .. marker)
   end
-  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f ', now) .. ARGV[2])
+  count = newest + 1
+  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f {"count":%.0f,', now, count) .. string.sub(ARGV[2], 2))
 end
-return { { string.format('%.0f', now), era, marker or '' }, told, foreign, beats }
+return { { string.format('%.0f', now), era, marker or '', string.format('%.0f', count) }, told, foreign, beats }

@@ -150,6 +150,7 @@ impl World {
             now: self.utc(),
             era: self.store.era(),
             marker: None,
+            count: 0,
             peers: self.peers(),
             notices: Vec::new(),
         };
