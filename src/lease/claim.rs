@@ -10,7 +10,7 @@ use super::bid::Bid;
 use super::draft::{Decision, Draft};
 use super::passed;
 use super::raise::{open_leap_waits, raise_mark};
-use super::{Answer, Claim, Entry, LeaseInstant, Manual, Memory, Phase, Protection, Record, Server};
+use super::{Answer, Claim, Entry, LeaseInstant, Manual, Phase, Protection, Record, Server};
 
 /// Decides a claim for a scheduled tick.
 pub(super) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
@@ -118,23 +118,14 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     if draft.record_mut().run == Some(bid.run) {
         return Some(mine(draft, bid));
     }
-    let Server { now, lease_now, memory, .. } = *draft.server;
+    let Server { now, lease_now, .. } = *draft.server;
     let calm = draft.calm(bid.caller);
-    let record = draft.record_mut();
-    let longest = bid.longest_lease(record);
+    let longest = bid.longest_lease(draft.record_mut());
     if calm < longest {
         return None;
     }
-    // Rule 6. A clock that is back again before long has harmed nothing by then.
-    if record.until > lease_now.plus(longest) {
-        record.until = lease_now.plus(longest);
-        // A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set
-        // back, for all that time.
-        let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
-        if memory == Memory::Forgetful && record.is_running() && is_silent {
-            record.until = lease_now;
-        }
-    }
+    draft.cut_waits(longest);
+    let record = draft.record_mut();
     // Rule 7.
     if record.is_running() && record.until <= lease_now {
         let last_alive = record.ended.or(record.started).unwrap_or(now);

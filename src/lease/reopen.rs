@@ -6,7 +6,7 @@ use crate::job::{Tick, UtcMillis};
 
 use super::ahead::EARLY_TOLERANCE;
 use super::draft::{Draft, SETTLING, SYNC_TOLERANCE, maybe_decided};
-use super::{Ahead, Caller, Leap, Open, Passed, Protection};
+use super::{Ahead, Caller, Leap, LeaseInstant, Memory, Open, Passed, Protection, Server};
 
 impl Draft<'_> {
     /// The caller's wall clock shows this.
@@ -74,6 +74,26 @@ impl Draft<'_> {
         let record = self.record_mut();
         record.leaps.lose(mark.min(come).min(caller.leapt.unwrap_or(come)));
         record.pass_unrecorded(mark, now, caller.leapt);
+    }
+
+    /// Rule 6, by who has watched a steady clock for the longest lease of all: a clock that was ahead makes nobody wait for longer
+    /// than that. One that is back again before long has harmed nothing by then.
+    pub(super) fn cut_waits(&mut self, longest: Duration) {
+        let Server { now, lease_now, memory, .. } = *self.server;
+        let record = self.record_mut();
+        if record.until > lease_now.plus(longest) {
+            record.until = lease_now.plus(longest);
+            // A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set
+            // back, for all that time.
+            let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
+            if memory == Memory::Forgetful && record.is_running() && is_silent {
+                record.until = lease_now;
+            }
+        }
+        // Nor does anybody wait, when the time comes that the clock had shown, for those who had something to tell then.
+        if record.settled.since(lease_now) > SETTLING + longest {
+            record.settled = LeaseInstant::FREE;
+        }
     }
 
     /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to

@@ -99,3 +99,14 @@ fn rule_4_a_clock_that_was_set_back_makes_nobody_wait_longer_for_those_who_know(
     let late = Verdict::because(Outcome::Missed, Reason::Late);
     assert_eq!(book.claim(tick(10.0), away_since(4.0)), Answer::Consumed(late));
 }
+
+#[test]
+fn rule_6_nobody_waits_for_those_who_know_when_the_time_comes_that_a_clock_had_shown() {
+    let mut book = Book::ready(Memory::Forgetful);
+    book.record().settled = book.lease_end(100);
+    let run = book.win(tick(0.0));
+    book.finish(&run, |_| {});
+    book.pass(Duration::from_secs(97));
+    let late = Verdict::because(Outcome::Missed, Reason::Late);
+    assert_eq!(book.claim(tick(30.0), |_| {}), Answer::Consumed(late));
+}

@@ -55,6 +55,8 @@ local function enter(bid, when_created)
     if record.phase == 'running' and record.ended and record.ended - now > longest then record['until'] = now end
     changed = true
   end
+  -- Nor does anybody wait, when the time comes that the clock had shown, for those who had something to tell then.
+  if record.settled and record.settled - now > SETTLING + longest then record.settled, changed = 0, true end
   if record.phase == 'running' and record['until'] <= now then
     end_run('interrupted', 'node_lost', record.ended or record.started or now)
   end

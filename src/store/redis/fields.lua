@@ -20,7 +20,6 @@ local TEXTS = {
 }
 local ABSENT = { __index = TEXTS }
 local FIRST_WAIT = 2000
-local SETTLING = 5000
 local RENEWALS_PER_LEASE = 6
 local RENEWAL_ALLOWANCE = 4000
 -- The year 9999.

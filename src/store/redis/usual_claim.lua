@@ -26,8 +26,8 @@ function usual(key, arg)
   if tick > now + EARLY_TOLERANCE then return end
 
   local schema, life, phase, former_run, mark, since, free, former_lease, fence, sched, last, ended, lost, paused, stop,
-    stop_for, leaps, returned, floor, made = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence',
-    'sched', 'last', 'ended', 'lost', 'paused', 'stop', 'stop_for', 'leaps', 'returned', 'floor', 'made')
+    stop_for, leaps, returned, floor, made, settled = peek(state, 'schema', 'era', 'phase', 'run', 'mark', 'since', 'until', 'lease', 'fence',
+    'sched', 'last', 'ended', 'lost', 'paused', 'stop', 'stop_for', 'leaps', 'returned', 'floor', 'made', 'settled')
   if tonumber(schema) ~= SCHEMA or life ~= era() or (lost or '') ~= '' or former_run == run or (sched or '') == '' then return end
   local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
   since, free = number(since or '0'), number(free)
@@ -36,6 +36,8 @@ function usual(key, arg)
   if opened > math.max(now, number(all_args[arg + 22])) + EARLY_TOLERANCE then opened = 0 end
   local knows_less = answered ~= '' and number(answered) > math.max(decided_up_to, opened)
   if decided_up_to > now + EARLY_TOLERANCE or knows_less or leaps and string.find(leaps, '[!?=]') then return end
+  -- So is a time that lies ahead by more than anybody is waited for.
+  if (settled or '') ~= '' and number(settled) > now + SETTLING then return end
   -- So is what was forgotten before the record was made.
   local knew = all_args[arg + 7]
   if made == mark and knew ~= '' and number(knew) < decided_up_to then return end
