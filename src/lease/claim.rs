@@ -124,7 +124,7 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     if calm < longest {
         return None;
     }
-    draft.cut_waits(longest);
+    draft.cut_waits(longest, bid.caller.heard);
     let record = draft.record_mut();
     // Rule 7.
     if record.is_running() && record.until <= lease_now {
@@ -238,8 +238,8 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
     raise_mark(&mut draft, claim, idle);
     let record = draft.record_mut();
     if record.run.is_none() {
-        // Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
-        record.lost = Some(record.mark);
+        // Whoever has seen less than this mark knows nothing of ticks that nobody was told of, but for those that are still to be.
+        record.lost = record.lost.or(Some(record.mark));
     }
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);

@@ -183,11 +183,13 @@ impl<'a> Draft<'a> {
     /// Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
     pub(super) fn recall(&mut self, open: &Open) {
         self.recall_lost(&open.caller);
-        let heard = open.earlier;
-        if self.server.memory == Memory::Durable || heard == UtcMillis(0) {
+        let (now, heard) = (self.server.now, open.earlier);
+        if heard == UtcMillis(0) {
             return;
         }
-        let now = self.server.now;
+        if self.record_mut().mark < maybe_decided(heard) {
+            self.wait_for_forgotten(&open.caller, open.lease);
+        }
         self.pass_unrecorded(maybe_decided(heard), &open.caller);
         let record = self.record_mut();
         if record.until > LeaseInstant::FREE {
@@ -197,6 +199,17 @@ impl<'a> Draft<'a> {
         if heard > now {
             record.floor = record.floor.max(Fence(heard.0));
         }
+    }
+
+    /// The store may have forgotten a holder: nobody else is granted the lock before that one's lease is over, and whoever knows of it
+    /// has time to tell.
+    pub(super) fn wait_for_forgotten(&mut self, caller: &Caller, lease: Duration) {
+        let lease_now = self.server.lease_now;
+        let record = self.record_mut();
+        let wait = caller.longest_lease(lease, record.lease);
+        record.until = record.until.max(lease_now.plus(wait));
+        record.settled = lease_now.plus(wait.min(SETTLING));
+        record.lease = wait;
     }
 
     /// From when on a new lock is leased: now, or the latest time that was heard before the store's clock was set back,

@@ -78,20 +78,24 @@ impl Draft<'_> {
 
     /// Rule 6, by who has watched a steady clock for the longest lease of all: a clock that was ahead makes nobody wait for longer
     /// than that. One that is back again before long has harmed nothing by then.
-    pub(super) fn cut_waits(&mut self, longest: Duration) {
+    pub(super) fn cut_waits(&mut self, longest: Duration, heard: UtcMillis) {
         let Server { now, lease_now, memory, .. } = *self.server;
         let record = self.record_mut();
+        let began_ahead = record.settled.since(lease_now) > SETTLING + longest;
         if record.until > lease_now.plus(longest) {
             record.until = lease_now.plus(longest);
             // A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set
-            // back, for all that time.
+            // back, for all that time. Nor does a wait for nobody in particular last longer, if it began by a clock that the
+            // caller has seen to be set back.
             let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
-            if memory == Memory::Forgetful && record.is_running() && is_silent {
+            let was_seen = record.settled <= LeaseInstant(heard.plus(SETTLING).0);
+            let is_over = if record.is_running() { is_silent } else { began_ahead && was_seen };
+            if memory == Memory::Forgetful && is_over {
                 record.until = lease_now;
             }
         }
         // Nor does anybody wait, when the time comes that the clock had shown, for those who had something to tell then.
-        if record.settled.since(lease_now) > SETTLING + longest {
+        if began_ahead {
             record.settled = LeaseInstant::FREE;
         }
     }
@@ -99,21 +103,18 @@ impl Draft<'_> {
     /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to
     /// an older state, and may have forgotten a holder and decisions up to now.
     pub(super) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
-        let (now, lease_now, front) = (self.server.now, self.server.lease_now, self.front);
+        let (now, front) = (self.server.now, self.front);
         // A request without a wall clock goes by the store's.
         let shown = if front == UtcMillis(i64::MAX) { now.plus(EARLY_TOLERANCE) } else { front };
         let record = self.record_mut();
-        let known = record.decided_up_to(front).max(record.opened_again(shown));
+        let known = record.decided_up_to(shown).max(record.opened_again(shown));
         let told = caller.answered.filter(|told| known < *told && *told <= shown);
         let Some(told) = told.filter(|_| Protection::MarkReset.is_on()) else { return };
-        let wait = caller.longest_lease(lease, record.lease);
-        record.until = record.until.max(lease_now.plus(wait));
-        record.settled = lease_now.plus(wait.min(SETTLING));
-        record.lease = wait;
+        self.wait_for_forgotten(caller, lease);
         self.pass_unrecorded(maybe_decided(now), caller);
         // What a clock that leapt has shown stays open: that is known from now on, and no loss the next time.
         let record = self.record_mut();
-        if record.decided_up_to(front) < told {
+        if record.decided_up_to(shown) < told {
             record.open_again(told, shown);
         }
     }

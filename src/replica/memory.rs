@@ -98,6 +98,9 @@ pub struct Memory {
     usual: Option<i64>,
     /// The store's time from which its clock has been ahead of that.
     leapt: Option<UtcMillis>,
+    /// The wall clock's origin when the two were first compared, and whether they were far apart the last time.
+    wall: Option<i64>,
+    were_apart: bool,
     /// When the store's clock was last looked at.
     watched: BootInstant,
     /// The largest fencing token of any job that this replica or one that it hears knows of.
@@ -120,6 +123,8 @@ impl Memory {
             slew: None,
             usual: None,
             leapt: None,
+            wall: None,
+            were_apart: false,
             watched: reading.sent,
             largest_fence: Fence(0),
         }
@@ -231,6 +236,19 @@ impl Memory {
     /// How far a wall clock that shows `wall` now is ahead of the store's, in milliseconds, and how far that may be off.
     pub fn ahead(&self, wall: UtcMillis, now: BootInstant) -> (i64, Duration) {
         (wall.0.saturating_sub(self.store_time(now).0), self.error + now.since(self.read) / DRIFT_DIVISOR)
+    }
+
+    /// The wall clock shows this now. Where it has not been stepped, was far from the store's clock, and agrees with it now, that
+    /// clock was set right, and has not leapt: it was behind already when this replica started.
+    pub(super) fn compare(&mut self, wall: UtcMillis, now: BootInstant) {
+        let origin = wall.minus(now.0).0;
+        let (ahead_ms, error) = self.ahead(wall, now);
+        let agree = Duration::from_millis(ahead_ms.unsigned_abs()) <= STEP + error;
+        let is_steady = Duration::from_millis(origin.abs_diff(*self.wall.get_or_insert(origin))) <= STEP;
+        if self.were_apart && agree && is_steady {
+            (self.usual, self.leapt) = (None, None);
+        }
+        self.were_apart = ahead_ms.abs() >= LEAP_MS || self.were_apart && !agree;
     }
 
     /// How the store's clock is slewed, while it is.

@@ -154,3 +154,20 @@ fn the_largest_fence_is_remembered_in_every_life_of_the_store_but_none_of_a_year
     assert_eq!(caller.largest_fence, Fence(2_110_930_443_429));
     assert!(caller.heard < UtcMillis(502_000), "it is no time that was heard");
 }
+
+#[test]
+fn a_clock_that_was_behind_when_a_replica_started_and_is_set_right_has_not_leapt() {
+    const HOUR: i64 = 3_600_000;
+    let right = |ms: u64| UtcMillis(10 * HOUR + i64::try_from(ms).expect("soon"));
+    let behind = |ms: u64| UtcMillis(right(ms).0 - HOUR);
+    let leapt = |wall: [UtcMillis; 2]| {
+        let mut memory = Memory::first(reading(0, 2, behind(1).0), era("e"));
+        memory.compare(wall[0], at(2));
+        assert_eq!(memory.learn(reading(1_000, 1_002, right(1_001).0), &era("e")), Learned::Stepped);
+        memory.compare(wall[1], at(1_002));
+        memory.leapt()
+    };
+    assert_eq!(leapt([right(2), right(1_002)]), None, "it agrees with a wall clock that was steady");
+    assert!(leapt([behind(2), right(1_002)]).is_some(), "both have leapt");
+    assert!(leapt([behind(2), behind(1_002)]).is_some(), "the store's has");
+}

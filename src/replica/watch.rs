@@ -119,6 +119,7 @@ impl Watch {
         };
         if let Some(memory) = memory {
             memory.hear_peers(&pulse.peers);
+            memory.compare(exchange.wall, exchange.received);
         }
         let (ahead_ms, error) =
             memory.as_ref().map(|m| m.ahead(exchange.wall, exchange.received)).unwrap_or_default();

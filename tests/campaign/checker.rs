@@ -41,7 +41,7 @@ fn overlaps(evidence: &Evidence, runs: &[&Testimony]) -> Vec<Violation> {
     let mut violations = Vec::new();
     for &run in runs {
         if let Some(before) = latest
-            .filter(|before| before.last_ms() > run.started_ms && !evidence.went_back_between(before, run))
+            .filter(|before| before.last_ms() > run.started_ms && !evidence.forgot_lock_between(before, run))
         {
             violations.push(Violation::Overlap {
                 job: run.job.clone(),
@@ -65,7 +65,7 @@ fn doubles(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Viola
     let is_rerun = |run: &Testimony| run.cause == "rerun";
     let may_be =
         |pair: &[&&Testimony]| job.policy == Policy::Reruns && !is_rerun(pair[0]) && is_rerun(pair[1]);
-    let was_not_told = |pair: &[&&Testimony]| evidence.went_back_between(pair[0], pair[1]);
+    let was_not_told = |pair: &[&&Testimony]| evidence.forgot_tick_between(pair[0], pair[1]);
     let same = by_tick.windows(2).filter(|pair| pair[0].tick_ms == pair[1].tick_ms);
     let same = same.filter(|pair| !may_be(pair) && !was_not_told(pair));
     same.map(|pair| Violation::Twice {

@@ -125,7 +125,8 @@ fn ran_twice(evidence: &mut Evidence, kind: Kind, ago_ms: i64) {
     let (tick_ms, again) = (evidence.runs[2].tick_ms, evidence.runs.remove(3));
     evidence.entries.remove(3);
     evidence.to_ms = evidence.from_ms;
-    let again = Testimony { tick_ms, started_utc_ms: again.started_utc_ms - 1_000, ..again };
+    let node = "n1".into();
+    let again = Testimony { tick_ms, node, started_utc_ms: again.started_utc_ms - 1_000, ..again };
     let ended_ms = again.started_utc_ms - ago_ms;
     let second = Recorded { run: Some(again.run.clone()), ..record(&again) };
     evidence.contradictions.push([evidence.entries[2].clone(), second.clone()]);
@@ -144,6 +145,27 @@ fn a_tick_may_run_twice_only_by_who_was_not_told_of_it_by_a_store_that_went_back
         assert_eq!(twice(kind, 4_500), ["twice", "trouble"], "it had gone back before the first");
     }
     assert_eq!(twice(Kind::FlushAll, 1_400), ["twice", "trouble"], "everybody notices that");
+    let by_one_replica = |is_started_anew: bool| {
+        found(|evidence| {
+            ran_twice(evidence, Kind::SwapDb, 1_400);
+            evidence.runs[3].node = evidence.runs[2].node.clone();
+            let [first, second] = [&evidence.runs[2], &evidence.runs[3]];
+            let kill = Fault {
+                kind: Kind::KillReplica,
+                target: first.node.clone(),
+                begun_ms: first.started_utc_ms,
+                ended_ms: second.started_utc_ms,
+            };
+            evidence.faults.extend(is_started_anew.then_some(kill));
+        })
+    };
+    assert_eq!(by_one_replica(false), ["twice", "trouble"], "it was told");
+    assert_eq!(by_one_replica(true), Vec::<&str>::new());
+    let kept_after_it = found(|evidence| {
+        ran_twice(evidence, Kind::SwapDb, 1_400);
+        evidence.faults[0].begun_ms = evidence.runs[2].started_utc_ms + 1_100;
+    });
+    assert_eq!(kept_after_it, ["twice", "trouble"], "the older state knows of it");
     let slow = |ago_ms, target: &str| {
         found(|evidence| {
             ran_twice(evidence, Kind::SwapDb, ago_ms);
@@ -164,6 +186,7 @@ fn a_run_may_start_beside_another_only_by_a_store_that_went_back_a_moment_ago_an
         found(|evidence| {
             let life = evidence.runs[3].started_ms + 1;
             evidence.runs[2].lives_ms.push(life);
+            evidence.runs[3].node = "n1".into();
             evidence.renewals.get_mut(&evidence.runs[2].run).expect("it renewed").push(life - 20);
             let ended_ms = evidence.runs[3].started_utc_ms - ago_ms;
             evidence.faults.push(Fault { ended_ms, ..fault(Kind::SwapDb, evidence) });

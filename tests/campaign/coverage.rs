@@ -113,17 +113,15 @@ impl<'a> Book<'a> {
     fn are_of_who_was_not_told(&self, one: &Recorded, other: &Recorded) -> bool {
         let run = |entry: &Recorded| {
             let run = entry.run.as_ref()?;
-            self.runs.iter().find(|witnessed| witnessed.run == *run)
+            self.runs.iter().copied().find(|witnessed| witnessed.run == *run)
         };
-        let told_ms = |entry: &Recorded| {
-            run(entry).map_or_else(|| self.evidence.read_ms(entry), |run| self.evidence.asked_ms(run))
-        };
-        let claimed = |entry: &Recorded| match run(entry) {
-            Some(run) => Some((run.started_utc_ms, run.started_utc_ms)),
-            None => self.claimed_at(entry),
-        };
-        let is_not_told = |told: &Recorded, other: &Recorded| {
-            claimed(other).is_some_and(|at_ms| self.evidence.went_back(told_ms(told), at_ms))
+        let is_not_told = |told: &Recorded, other: &Recorded| match (run(told), run(other)) {
+            (Some(told), Some(other)) => self.evidence.forgot_tick_between(told, other),
+            (Some(told), None) => self.is_of_who_was_not_told(told, other),
+            (None, Some(run)) => self.is_of_who_was_not_told(run, told),
+            (None, None) => self
+                .claimed_at(other)
+                .is_some_and(|at_ms| self.evidence.forgot_tick(self.evidence.read_ms(told), at_ms)),
         };
         is_not_told(one, other) || is_not_told(other, one)
     }
@@ -131,8 +129,8 @@ impl<'a> Book<'a> {
     /// The same of a run, and of a record that says that its tick did not run.
     fn is_of_who_was_not_told(&self, run: &Testimony, not_run: &Recorded) -> bool {
         let (asked_ms, started_ms) = (self.evidence.asked_ms(run), run.started_utc_ms);
-        self.claimed_at(not_run).is_some_and(|at_ms| self.evidence.went_back(asked_ms, at_ms))
-            || self.evidence.went_back(self.evidence.read_ms(not_run), (started_ms, started_ms))
+        self.claimed_at(not_run).is_some_and(|at_ms| self.evidence.forgot_tick(asked_ms, at_ms))
+            || self.evidence.forgot_tick(self.evidence.read_ms(not_run), (started_ms, started_ms))
     }
 
     /// From when to when a tick that did not run may have been found so: by its own claim, or by the next tick's.

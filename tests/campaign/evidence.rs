@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Kind};
 use crate::inspector::Look;
 use crate::jobs::JobPlan;
 use crate::ledger::Recorded;
@@ -21,6 +21,9 @@ const UNNOTICED_MS: i64 = 1_500;
 
 /// The heartbeat's exchange and the claim's: each takes as long as a line makes it.
 const EXCHANGES: i64 = 2;
+
+/// An older state is kept within this time of when its fault begins.
+const COPIED_MS: i64 = 1_000;
 
 /// Once a store has gone back, it is noted down within this time that it has.
 const NOTED_MS: i64 = 200;
@@ -85,10 +88,31 @@ impl Evidence {
     }
 
     /// Whether the store went back to an older state after it had decided a tick, which it was asked to at this instant or later,
-    /// and in the span of time replicas may not have known of that.
+    /// and in the span of time replicas may not have known of that. What was decided before the older state was kept is in it.
     /// No lock promises anything to who was not told of a tick then: README has it among its limits.
-    pub(crate) fn went_back(&self, asked_ms: i64, (from_ms, to_ms): (i64, i64)) -> bool {
-        let mut faults = self.faults.iter().filter(|fault| fault.kind.goes_back());
+    pub(crate) fn forgot_tick(&self, asked_ms: i64, span_ms: (i64, i64)) -> bool {
+        self.went_back(asked_ms, span_ms, |fault| fault.begun_ms - COPIED_MS <= asked_ms)
+    }
+
+    /// Whether the second run was granted by a store that went back to an older state, and knew nothing of the first's tick, to a
+    /// replica that did not know of it either.
+    pub(crate) fn forgot_tick_between(&self, first: &Testimony, second: &Testimony) -> bool {
+        !self.is_known(first, second) && self.forgot_tick(self.asked_ms(first), at_start(second))
+    }
+
+    /// Whether the second run was granted by a store that went back to an older state, and knew nothing of the first's lock, or that
+    /// it was over, to a replica that did not know of it either.
+    pub(crate) fn forgot_lock_between(&self, first: &Testimony, second: &Testimony) -> bool {
+        !self.is_known(first, second) && self.went_back(self.asked_ms(first), at_start(second), |_| true)
+    }
+
+    fn went_back(
+        &self,
+        asked_ms: i64,
+        (from_ms, to_ms): (i64, i64),
+        may_lack: impl Fn(&Fault) -> bool,
+    ) -> bool {
+        let mut faults = self.faults.iter().filter(|fault| fault.kind.goes_back() && may_lack(fault));
         faults.any(|fault| {
             let noticed_ms = fault.ended_ms + UNNOTICED_MS;
             let lines = self.faults.iter().filter(|line| line.touches(fault.ended_ms, noticed_ms));
@@ -99,9 +123,13 @@ impl Evidence {
         })
     }
 
-    /// Whether the second run was granted by a store that went back to an older state, and knew nothing of the first.
-    pub(crate) fn went_back_between(&self, first: &Testimony, second: &Testimony) -> bool {
-        self.went_back(self.asked_ms(first), (second.started_utc_ms, second.started_utc_ms))
+    /// Whether both runs are of one replica that was not started anew between them.
+    fn is_known(&self, first: &Testimony, second: &Testimony) -> bool {
+        let (from_ms, to_ms) = (first.started_utc_ms, second.started_utc_ms);
+        let is_restart = |fault: &&Fault| matches!(fault.kind, Kind::KillReplica | Kind::KillBoth);
+        let mut restarts = self.faults.iter().filter(is_restart);
+        first.node == second.node
+            && !restarts.any(|fault| fault.target == first.node && fault.touches(from_ms, to_ms))
     }
 
     /// When this was first read from a store: it was recorded before. The latest instant of all where that is not known.
@@ -119,4 +147,9 @@ impl Evidence {
     pub(crate) fn forgot(&self, from_ms: i64, to_ms: i64) -> usize {
         self.losses_ms.iter().filter(|at| (from_ms..=to_ms).contains(at)).count()
     }
+}
+
+/// The span of time in which a run was granted.
+fn at_start(run: &Testimony) -> (i64, i64) {
+    (run.started_utc_ms, run.started_utc_ms)
 }

@@ -234,6 +234,17 @@ fn ticks_that_were_open_when_later_ones_were_lost_have_their_entry() {
 }
 
 #[test]
+fn what_was_lost_stays_to_be_told_where_a_tick_before_it_that_was_open_does_not_run() {
+    let mut book = with_leaps(130.0, 60.0, &[(-120.0, -60.0, "!")]);
+    book.record().run = None;
+    book.server.now = at(-50.0);
+    let late = Verdict::because(Outcome::Missed, Reason::Late);
+    let answer = book.claim(tick(-90.0), |claim| (claim.prev, claim.start_deadline) = (None, secs(1)));
+    assert_eq!(answer, Answer::Consumed(late));
+    assert_eq!(book.record().lost, Some(at(60.0)));
+}
+
+#[test]
 fn what_was_lost_while_it_was_open_is_unknown_and_what_nobody_claimed_since_is_missed() {
     let mut book = with_leaps(HOUR, 0.0, &[(0.0, 65.0, "?"), (65.0, 200.0, "!")]);
     book.record().lost = None;
@@ -392,6 +403,25 @@ fn a_run_by_hand_notices_that_the_store_went_back_also_after_an_operator_set_the
         set_clock(&mut book, 61.0);
         assert!(
             !is_won(&book.manual(|manual| manual.caller.answered = Some(at(60.0)))),
+            "its holder may live"
+        );
+    }
+}
+
+#[test]
+fn a_run_by_hand_notices_that_the_store_went_back_also_while_the_mark_lies_ahead() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        set_clock(&mut book, 60.0);
+        // The leap is open again.
+        book.open(|_| {});
+        let before = book.record().clone();
+        set_clock(&mut book, 120.0);
+        book.win(tick(120.0));
+        *book.record() = before;
+        set_clock(&mut book, 121.0);
+        assert!(
+            !is_won(&book.manual(|manual| manual.caller.answered = Some(at(120.0)))),
             "its holder may live"
         );
     }

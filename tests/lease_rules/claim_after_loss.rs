@@ -318,3 +318,31 @@ fn a_store_that_went_back_is_waited_for_once_also_where_what_a_clock_leapt_over_
         assert_eq!(book.record().until, until, "it waits from the first time on");
     }
 }
+
+#[test]
+fn a_lock_that_a_store_which_went_back_shows_as_free_is_waited_for() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let run = book.win(tick(0.0));
+        book.finish(&run, |_| {});
+        let before = book.record().clone();
+        book.pass(secs(5));
+        // Its holder is cut off, and lives for a lease. No mark tells of a run by hand.
+        assert!(is_won(&book.manual(|_| {})));
+        *book.record() = before;
+        book.pass(secs(2));
+        book.open_told(|open| {
+            (open.earlier, open.caller.heard, open.caller.calm) = (at(7.0), at(7.0), secs(0));
+            (open.caller.answered, open.caller.seen) = (Some(at(0.0)), Some(at(0.0)));
+        });
+        book.pass(secs(3));
+        let answer = book.claim(tick(10.0), |claim| {
+            (claim.caller.calm, claim.caller.heard, claim.prev) = (secs(3), at(7.0), None);
+        });
+        assert!(!is_won(&answer), "{answer:?}");
+        // Others who remember as much make nobody wait for longer.
+        let until = book.record().until;
+        book.open_told(|open| (open.earlier, open.caller.calm) = (at(7.0), secs(3)));
+        assert_eq!(book.record().until, until);
+    }
+}

@@ -84,3 +84,35 @@ fn a_record_that_was_deleted_after_the_clock_was_set_back_waits_for_its_holder()
         "another, who has watched the clock since it was set back"
     );
 }
+
+#[test]
+fn a_wait_that_began_by_a_clock_that_was_ahead_is_over_with_the_longest_lease_for_who_saw_that_clock() {
+    for (heard, is_free) in [(3_600.0, true), (0.0, false)] {
+        let mut book = Book::new(Memory::Forgetful);
+        set_clock(&mut book, 3_600.0);
+        book.open(|open| open.known = false);
+        set_clock(&mut book, 60.0);
+        book.open(|open| open.caller.calm = Duration::ZERO);
+        // Since it was set right, a replica has watched it for all the time that anybody's lease may last.
+        book.pass(LEASE);
+        let answer = book.claim(tick(90.0), |claim| {
+            (claim.caller.calm, claim.caller.heard, claim.prev) = (LEASE, at(heard), None);
+        });
+        assert_eq!(is_won(&answer), is_free, "{heard}: {answer:?}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_a_little_back_frees_no_wait_that_has_just_begun() {
+    let mut book = Book::ready(Memory::Forgetful);
+    // Its holder is cut off, and lives for a lease; its record is deleted, and made anew.
+    book.win(tick(0.0));
+    book.pass(secs(1));
+    book.record = None;
+    book.claim(tick(1.0), |claim| claim.prev = None);
+    set_clock(&mut book, 0.95);
+    assert!(!is_won(&book.manual(|manual| manual.caller.heard = at(1.0))));
+    book.claim(tick(1.0), wait);
+    set_clock(&mut book, 2.0);
+    assert!(!is_won(&book.claim(tick(2.0), wait)));
+}

@@ -2,7 +2,7 @@
 
 use solocron::job::{JobName, Tick};
 use solocron::lease::{Answer, Claim, Request};
-use solocron::store::{RedisKeys, StoreError};
+use solocron::store::{Beat, RedisKeys, StoreError, Told};
 
 use crate::cases::beat;
 use crate::support::redis_server::RedisServer;
@@ -46,6 +46,31 @@ async fn a_field_that_is_none_of_ours_costs_no_heartbeat_and_goes_with_the_next(
         let pulse = replica.store.pulse(Some(&beat("a"))).await.expect("a pulse");
         assert!(pulse.notices.is_empty() && pulse.peers.len() <= 1, "{value}: {pulse:?}");
         assert_eq!(world.server().cli(&["HEXISTS", key, field]), "0", "{value} stays");
+    }
+}
+
+#[tokio::test]
+async fn no_number_of_a_heartbeat_that_another_hand_wrote_makes_the_store_seem_to_have_gone_back() {
+    let world = World::redis();
+    let (replica, nodes) = (world.replica().await, keys().nodes());
+    let mut last = replica.store.pulse(Some(&beat("a"))).await.expect("a pulse");
+    let marker = last.marker.clone();
+    let now = last.now.0;
+    for (field, value) in [
+        ("a", "abc".to_owned()),
+        ("a", format!("{now} {{\"node\":\"a\"}}")),
+        ("a", format!("{now} {{\"count\":0,\"node\":\"a\"}}")),
+        ("zz", format!("{now} {{\"count\":999999999999999,")),
+        ("zz", format!("{now} {{\"count\":99999999999999999999,")),
+    ] {
+        world.server().cli(&["HSET", &nodes, field, &value]);
+        for _ in 0..2 {
+            // Another replica is alive.
+            replica.store.pulse(Some(&beat("b"))).await.expect("a pulse");
+            let told = Told { count: last.count, era: last.era, marker: marker.clone().expect("a marker") };
+            last = replica.store.pulse(Some(&Beat { told: Some(told), ..beat("a") })).await.expect("a pulse");
+            assert_eq!(last.marker, marker, "{value}");
+        }
     }
 }
 

@@ -118,6 +118,7 @@ impl Store for LocalStore {
             if let Some(beat) = beat {
                 let (marker, newest) = (tables.marker()?, tables.newest_beat()?);
                 let own = peers.iter().find(|peer| peer.beat.node == beat.node).map(|peer| peer.beat.count);
+                let own = own.filter(|count| *count > 0);
                 let by = (&server.era, marker.as_ref());
                 let told = beat.told.as_ref();
                 if marker.is_none() || told.is_some_and(|told| told.is_forgotten(by, own, newest)) {

@@ -10,6 +10,9 @@ use crate::store::{
     Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, KEPT_ENTRIES, Marker, Notice, Peer, Replied, StoreError,
 };
 
+/// No cluster has had more heartbeats: a larger number was written by another hand.
+const MOST_BEATS: i64 = 999_999_999_999_999;
+
 /// A failure inside a transaction, which is then rolled back.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TableError {
@@ -179,11 +182,16 @@ impl Tables<'_> {
 
     /// Which heartbeat of the cluster is the newest that is still here; 0 if there is none.
     pub(super) fn newest_beat(&self) -> Result<u64, TableError> {
-        let count = "MAX(CASE WHEN json_valid(beat) THEN beat ->> '$.count' END)";
+        let count = "CASE WHEN json_valid(beat) THEN
+                 CASE json_type(beat, '$.count') WHEN 'integer' THEN beat ->> '$.count' END
+             END";
         let newest: i64 = self
             .connection
-            .prepare_cached(&format!("SELECT COALESCE({count}, 0) FROM nodes WHERE cluster = ?1"))?
-            .query_row([self.cluster.as_str()], |row| row.get(0))?;
+            .prepare_cached(&format!(
+                "SELECT COALESCE(MAX(count), 0) FROM (SELECT {count} AS count FROM nodes WHERE cluster = ?1)
+                 WHERE typeof(count) = 'integer' AND count BETWEEN 0 AND ?2"
+            ))?
+            .query_row(params![self.cluster.as_str(), MOST_BEATS], |row| row.get(0))?;
         Ok(newest.unsigned_abs())
     }
 

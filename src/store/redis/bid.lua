@@ -48,15 +48,20 @@ local function enter(bid, when_created)
   local longest = longest_lease(bid)
   if bid.calm < longest then return nil end
   -- A clock that is back again before long has harmed nothing by then.
+  local began_ahead = record.settled and record.settled - now > SETTLING + longest
   if record['until'] > plus(now, longest) then
     record['until'] = plus(now, longest)
     -- A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set back,
-    -- for all that time.
-    if record.phase == 'running' and record.ended and record.ended - now > longest then record['until'] = now end
+    -- for all that time. Nor does a wait for nobody in particular last longer, if it began by a clock that the caller has seen to
+    -- be set back.
+    local is_silent = record.ended and record.ended - now > longest
+    local is_over = is_silent
+    if record.phase ~= 'running' then is_over = began_ahead and record.settled <= plus(bid.heard, SETTLING) end
+    if is_over then record['until'] = now end
     changed = true
   end
   -- Nor does anybody wait, when the time comes that the clock had shown, for those who had something to tell then.
-  if record.settled and record.settled - now > SETTLING + longest then record.settled, changed = 0, true end
+  if began_ahead then record.settled, changed = 0, true end
   if record.phase == 'running' and record['until'] <= now then
     end_run('interrupted', 'node_lost', record.ended or record.started or now)
   end

@@ -163,8 +163,8 @@ local function consume(outcome, reason)
   local waits = unsettled()
   if waits then return waits end
   raise_mark('', outcome, reason, not (outcome == 'skipped' and reason == 'overlap') and tick or prev)
-  -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of.
-  if record.run == '' then record.lost = record.mark end
+  -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of, but for those that are still to be.
+  if record.run == '' then record.lost = record.lost or record.mark end
   add_entry({
     'tick', tick, 'cause', catch_up and 'catch_up' or 'schedule', 'outcome', outcome, 'reason', reason,
     'finished', now,

@@ -115,22 +115,24 @@ end
 
 -- Whether the leap is open again: it lies ahead of every right clock below a mark that does, or did so before, until a later
 -- tick is decided.
-local function is_open(leap)
-  return leap.passed == OPEN or leap.passed == '' and record.mark > front and leap.to > front
+local function is_open(leap, shown)
+  shown = shown or front
+  return leap.passed == OPEN or leap.passed == '' and record.mark > shown and leap.to > shown
 end
 
 -- The first leap that is open again, or the one that covers a tick.
-local function open_leap(tick)
+local function open_leap(tick, shown)
   if record.leaps == '' then return nil end
   for _, leap in ipairs(leaps_of()) do
-    if is_open(leap) and (not tick or leap.after < tick and tick <= leap.to) then return leap end
+    if is_open(leap, shown) and (not tick or leap.after < tick and tick <= leap.to) then return leap end
   end
   return nil
 end
 
--- Every tick up to there is decided: up to the mark, or the first leap that is open again.
-local function decided_mark()
-  local leap = front < MAX and record.schema <= SCHEMA and open_leap()
+-- Every tick up to there is decided: up to the mark, or the first leap that is open again, by a clock that shows no more than this.
+local function decided_mark(shown)
+  shown = shown or front
+  local leap = shown < MAX and record.schema <= SCHEMA and open_leap(nil, shown)
   return leap and leap.after or record.mark
 end
 

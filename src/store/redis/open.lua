@@ -44,6 +44,7 @@ end
 recall_lost(optional(ARGV[4]))
 if earlier > 0 then
   local mark, lasts, floor = record.mark, record.lease, record.floor
+  if mark < maybe_decided(earlier) then wait_for_forgotten(largest, lease) end
   pass_unrecorded(maybe_decided(earlier), leapt, expect)
   if record['until'] > 0 then record.lease = longest_of(lease, record.lease, largest) end
   -- Tokens up to there may have been given out and forgotten; those of a clock that shows more by now are above them.

@@ -8,7 +8,7 @@
 local MARKER = '-marker'
 -- Earlier releases take a marker for a heartbeat, which is never old.
 local NEVER_OLD = '253370764800000 '
--- Microseconds since the epoch have no more digits.
+-- Microseconds since the epoch have no more digits, and no count has.
 local DIGITS = 16
 -- As many foreign fields are told of; all are removed.
 local TOLD = 20
@@ -39,10 +39,11 @@ local function is_over(at, age)
   return now - at > age or at - now > tonumber(ARGV[4])
 end
 
--- Which heartbeat this is, of all that were taken. A number that is no count was written by another hand.
-local function count_of(said)
-  local count = string.match(said, '^%d+ {"count":(%d+),') or '0'
-  return #count < DIGITS and tonumber(count) or 0
+-- Which heartbeat this is, of all that were taken; none where it has no number, or one that is no count: that was written by another
+-- hand.
+local function count_of(said, digits)
+  local count = string.match(said, '^%d+ {"count":([1-9]%d*),')
+  return count and #count <= digits and tonumber(count) or nil
 end
 
 -- The last heartbeat of this replica, and of all.
@@ -62,8 +63,9 @@ end
 for i = 1, #known, 2 do
   local node, said = known[i], known[i + 1]
   local at = tonumber(string.match(said, '^(%d+) '))
-  if node == ARGV[1] then own = count_of(said) end
-  newest = math.max(newest, count_of(said))
+  -- What follows on the newest has a digit more at most.
+  if node == ARGV[1] then own = count_of(said, DIGITS) end
+  newest = math.max(newest, count_of(said, DIGITS - 1) or 0)
   if node == MARKER then
     marker = string.match(said, '^' .. NEVER_OLD .. '(.+)$')
   elseif not at or is_over(at, tonumber(ARGV[3])) then

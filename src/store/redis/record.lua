@@ -150,20 +150,27 @@ local function adopt_era(heard, earlier, largest, lease, leapt, expect)
   changed = true
 end
 
+-- The server may have forgotten a holder: nobody else is granted the lock before that one's lease is over, and whoever knows of it
+-- has time to tell.
+local function wait_for_forgotten(largest, lease)
+  record.lease = longest_of(lease, record.lease, largest)
+  record['until'] = math.max(record['until'], plus(now, record.lease))
+  record.settled = plus(now, math.min(record.lease, SETTLING))
+  changed = true
+end
+
 -- Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to an
 -- older state, and may have forgotten a holder and decisions up to now.
 local function fall_back(answered, largest, lease, leapt, expect)
   -- A request without a wall clock goes by the server's.
   local shown = front < MAX and front or now + EARLY_TOLERANCE
-  local known = math.max(decided_mark(), opened_again(shown))
+  local known = math.max(decided_mark(shown), opened_again(shown))
   local went_back = answered and answered > known and answered <= shown --[[protection: mark-reset, off: false]]
   if not went_back then return end
-  record.lease = longest_of(lease, record.lease, largest)
-  record['until'] = math.max(record['until'], plus(now, record.lease))
-  record.settled = plus(now, math.min(record.lease, SETTLING))
+  wait_for_forgotten(largest, lease)
   pass_unrecorded(maybe_decided(now), leapt, expect)
   -- What a clock that leapt has shown stays open: that is known from now on, and no loss the next time.
-  if decided_mark() < answered then open_again(answered, shown) end
+  if decided_mark(shown) < answered then open_again(answered, shown) end
   changed = true
 end
 
