@@ -22,3 +22,28 @@ fn jobs_run_again_once_an_operator_has_set_their_marks_back() {
     assert_eq!(ended["outcome"], "succeeded", "{ended}");
     stop(replica);
 }
+
+#[test]
+fn a_mark_that_lies_ahead_is_a_warning_of_who_opens_its_record() {
+    let server = RedisServer::start();
+    let scene = Stage::new(
+        "cluster = { name = \"test\", store = \"local\" }\n\
+         jobs.pay = { schedule = \"* * * * * *\", command = [\"true\"] }",
+    );
+    let mut replica = start(&scene, &server.url(), &[]);
+    replica.wait_for_event("run ended");
+    stop(replica);
+    server.cli(&["HSET", "solocron:{test/pay}:state", "mark", "4000000000000"]);
+
+    let mut replica = start(&scene, &server.url(), &[]);
+    let warned = replica.wait_for_event(
+        "a clock was ahead: ticks up to the mark were decided before their time and do not run again; \
+         `solocron unlock --mark` lets them run",
+    );
+    assert_eq!(
+        (&warned["level"], &warned["job"], &warned["jobs"]),
+        (&"WARN".into(), &"pay".into(), &1.into()),
+        "{warned}"
+    );
+    stop(replica);
+}
