@@ -183,8 +183,10 @@ impl<'a> Draft<'a> {
     /// Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
     pub(super) fn recall(&mut self, open: &Open) {
         self.recall_lost(&open.caller);
-        let (now, heard) = (self.server.now, open.earlier);
-        if heard == UtcMillis(0) {
+        let (now, heard, front) = (self.server.now, open.earlier, self.front);
+        // What a clock that was ahead has shown is no news once it was opened again.
+        let is_opened = heard > front && maybe_decided(heard) <= self.record_mut().returned_ahead;
+        if heard == UtcMillis(0) || is_opened {
             return;
         }
         if self.record_mut().mark < maybe_decided(heard) {

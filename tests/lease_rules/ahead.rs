@@ -317,6 +317,11 @@ fn an_operator_sets_a_mark_back_and_no_memory_raises_it_again() {
         assert_eq!(set_mark(&mut book, now), Answer::AlreadyDecided);
         book.open(|open| (open.caller.seen, open.caller.answered) = (Some(at(HOUR)), Some(at(HOUR))));
         assert!(!book.record().lies_ahead(now), "{:?}", book.record());
+        // Nor does one of a former life of the store, and nothing that has come since counts as lost.
+        let before = (book.record().mark, book.record().lost, book.record().until);
+        set_clock(&mut book, 60.0);
+        book.open(|open| open.earlier = at(HOUR - 1.0));
+        assert_eq!((book.record().mark, book.record().lost, book.record().until), before);
     }
 }
 

@@ -42,7 +42,9 @@ if record.run == '' and remembered > math.max(lease, record.lease) then
 end
 -- Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
 recall_lost(optional(ARGV[4]))
-if earlier > 0 then
+-- What a clock that was ahead has shown is no news once it was opened again.
+local is_opened = earlier > front and maybe_decided(earlier) <= record.returned_ahead
+if earlier > 0 and not is_opened then
   local mark, lasts, floor = record.mark, record.lease, record.floor
   if mark < maybe_decided(earlier) then wait_for_forgotten(largest, lease) end
   pass_unrecorded(maybe_decided(earlier), leapt, expect)
