@@ -4,8 +4,12 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::job::{JobName, JobSpec, Tick, UtcMillis};
+
+/// No tick starts later than this, but one that is caught up with.
+const BACKLOG: Duration = Duration::from_secs(3_600);
 
 /// A tick of a job that is about to come.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,13 +49,14 @@ impl Agenda {
         self.next.peek().map(|Reverse(coming)| coming.tick.instant())
     }
 
-    /// Takes every tick up to and including `until`, in order.
+    /// Takes every tick up to and including `until`, in order. Of a job's ticks of more than an hour before that, as after a step of the
+    /// clock by years, it takes one: what has to be decided of the others is found by whoever looks at the job.
     pub fn take_until(&mut self, until: UtcMillis) -> Vec<Coming> {
         let mut taken = Vec::new();
         while let Some(mut head) = self.next.peek_mut().filter(|head| head.0.tick.instant() <= until) {
             let coming = head.0.clone();
             let job = self.jobs.get(&coming.job).expect("every planned tick's job is known");
-            match job.schedule.next_after(coming.tick.instant()) {
+            match job.schedule.next_after(coming.tick.instant().max(until.minus(BACKLOG))) {
                 Some(tick) => head.0.tick = tick,
                 None => drop(std::collections::binary_heap::PeekMut::pop(head)),
             }

@@ -117,3 +117,15 @@ async fn a_job_every_second_is_announced_every_second() {
     let expected: Vec<i64> = (1..=600).map(|second| BEGUN.0 / 1_000 + second).collect();
     assert_eq!(seconds, expected);
 }
+
+#[test]
+fn a_clock_that_was_stepped_by_years_brings_no_more_ticks_than_may_still_start() {
+    let hour = Duration::from_secs(3_600);
+    let mut agenda = Agenda::default();
+    agenda.plan(jobs(1, "* * * * * *"), BEGUN);
+    let late = BEGUN.plus(hour * 24 * 3_650);
+    let taken = agenda.take_until(late);
+    assert_eq!(taken.len(), 3_601, "the oldest, and those of the last hour");
+    assert_eq!(taken.last().map(|coming| coming.tick.instant()), Some(late));
+    assert_eq!(agenda.earliest(), Some(late.plus(Duration::from_secs(1))));
+}

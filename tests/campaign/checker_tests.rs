@@ -451,6 +451,23 @@ fn a_second_record_of_a_tick_is_told() {
 }
 
 #[test]
+fn a_tick_that_did_not_run_may_be_recorded_in_two_lives_for_different_reasons() {
+    let in_two_lives = |is_forgotten: bool| {
+        found(|evidence| {
+            third_did_not_run(evidence, "missed", "late");
+            evidence.faults.push(fault(Kind::Failover, evidence));
+            let tick_ms = evidence.entries[2].tick_ms;
+            evidence
+                .entries
+                .insert(3, Recorded { id: "1-1".into(), ..no_run(tick_ms, "missed", "capacity") });
+            evidence.losses_ms.extend(is_forgotten.then_some(tick_ms + 4_000));
+        })
+    };
+    assert_eq!(in_two_lives(true), Vec::<&str>::new());
+    assert_eq!(in_two_lives(false), ["covered twice"]);
+}
+
+#[test]
 fn a_grant_that_was_given_back_may_come_back_with_a_store_that_took_over() {
     let given_back = |evidence: &mut Evidence, is_forgotten: bool| {
         third_did_not_run(evidence, "missed", "store_unreachable");

@@ -102,18 +102,9 @@ fn replace(world: &mut World, dice: &mut Dice) -> Option<Begun> {
     let jobs = some_jobs(world, dice);
     let key = Key::ALL[dice.below(Key::ALL.len())];
     let names = key.names(&jobs);
-    if !world.delete(&names) {
+    let command = if key == Key::Lock { "RPUSH" } else { "SET" };
+    if !world.replace(&names, command) {
         return None;
-    }
-    for name in &names {
-        match key {
-            Key::Lock => {
-                let _: i64 = world.server().ask(&["RPUSH", name, "text"]);
-            }
-            _ => {
-                let _: String = world.server().ask(&["SET", name, "text"]);
-            }
-        }
     }
     begun(names.join(" "), dice.between(1_500, 3_000), Undo::Delete(names))
 }

@@ -102,12 +102,12 @@ const AHEAD_MS: i64 = 600_000;
 type Row = (String, BTreeMap<String, String>);
 
 impl Ledger {
-    /// Takes in what a server has recorded now; at the same instant these keys are deleted.
+    /// Takes in what a server has recorded now; at the same instant these keys are deleted, and made anew by this command, if any.
     pub(crate) fn collect(
         &mut self,
         server: &Server,
         jobs: &[&str],
-        doomed: &[String],
+        (doomed, instead): (&[String], Option<&str>),
     ) -> redis::RedisResult<()> {
         let mut asked = redis::pipe();
         asked.atomic();
@@ -116,6 +116,9 @@ impl Ledger {
         }
         if !doomed.is_empty() {
             asked.cmd("DEL").arg(doomed).ignore();
+            for (key, command) in doomed.iter().zip(instead.into_iter().cycle()) {
+                asked.cmd(command).arg(key).arg("text").ignore();
+            }
         }
         let answers: Vec<Vec<Row>> = asked.query(&mut server.connect()?)?;
         let read_ms = now_ms();

@@ -155,13 +155,22 @@ impl World {
     fn try_to_collect(&mut self) -> redis::RedisResult<()> {
         let names: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
         let server = &self.servers[self.primary];
-        if server.is_up() { self.ledger.collect(server, &names, &[]) } else { Ok(()) }
+        if server.is_up() { self.ledger.collect(server, &names, (&[], None)) } else { Ok(()) }
     }
 
     /// Deletes keys, after what they recorded was read; false where the server cannot be asked.
     pub(crate) fn delete(&mut self, keys: &[String]) -> bool {
+        self.take_away(keys, None)
+    }
+
+    /// The same, and makes them anew by this command: nothing is recorded in between.
+    pub(crate) fn replace(&mut self, keys: &[String], command: &str) -> bool {
+        self.take_away(keys, Some(command))
+    }
+
+    fn take_away(&mut self, keys: &[String], instead: Option<&str>) -> bool {
         let names: Vec<&str> = self.jobs.iter().map(|job| job.name.as_str()).collect();
-        self.ledger.collect(&self.servers[self.primary], &names, keys).is_ok()
+        self.ledger.collect(&self.servers[self.primary], &names, (keys, instead)).is_ok()
     }
 
     /// Somebody with the shortest lease waits for a job's lock, to run it by hand.
