@@ -238,7 +238,7 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
     raise_mark(&mut draft, claim, idle);
     let record = draft.record_mut();
     if record.run.is_none() {
-        // Whoever has seen less than this mark knows nothing of ticks that nobody was told of, but for those that are still to be.
+        // Ticks up to the mark have their entries, or are known to be lost: who remembers an older mark has nothing to report.
         record.lost = record.lost.or(Some(record.mark));
     }
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };

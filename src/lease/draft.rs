@@ -136,7 +136,6 @@ impl<'a> Draft<'a> {
         }
         let was_missing = record.era == Self::no_era();
         record.era = server.era.clone();
-        let wait = caller.longest_lease(lease, record.lease);
         match server.memory {
             // The machine was restarted: nothing is forgotten, but the lease clock began anew.
             Memory::Durable if !was_missing => {
@@ -145,18 +144,17 @@ impl<'a> Draft<'a> {
                     record.until = LeaseInstant::FREE;
                     return;
                 }
-                record.until = server.lease_now.plus(wait);
+                // Everyone else waits as long, however small their own leases.
+                record.lease = caller.longest_lease(lease, record.lease);
+                record.until = server.lease_now.plus(record.lease);
             }
             Memory::Durable | Memory::Forgetful => {
-                record.until = record.until.max(server.lease_now.plus(wait));
-                record.settled = server.lease_now.plus(wait.min(SETTLING));
+                self.wait_for_forgotten(caller, lease);
                 // Of a record that its holder put back, everything else up to now may have been lost.
                 let heard = if was_missing { server.now.max(caller.heard) } else { earlier };
                 self.pass_unrecorded(maybe_decided(heard), caller);
             }
         }
-        // Everyone else waits as long, however small their own leases.
-        self.record_mut().lease = wait;
     }
 
     /// Whether nothing can have been forgotten since `era`, the life of the store in which a lock was confirmed.
@@ -203,8 +201,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The store may have forgotten a holder: nobody else is granted the lock before that one's lease is over, and whoever knows of it
-    /// has time to tell.
+    /// The store may have forgotten a holder: the lock is not granted before the longest lease is over. The first seconds of that time
+    /// are for replicas that report what the store forgot. Everyone else waits as long, however small their own leases.
     pub(super) fn wait_for_forgotten(&mut self, caller: &Caller, lease: Duration) {
         let lease_now = self.server.lease_now;
         let record = self.record_mut();

@@ -14,6 +14,12 @@ impl Draft<'_> {
         self.front = self.server.now.max(wall).plus(EARLY_TOLERANCE);
     }
 
+    /// No clock that is right shows more; a request without a wall clock goes by the store's.
+    fn shown_at_most(&self) -> UtcMillis {
+        let now = self.server.now;
+        if self.front == UtcMillis(i64::MAX) { now.plus(EARLY_TOLERANCE) } else { self.front }
+    }
+
     /// Whether the tick is decided.
     pub(super) fn is_decided(&self, tick: Tick) -> bool {
         self.record.as_ref().is_some_and(|record| record.is_decided(tick, self.front))
@@ -21,9 +27,7 @@ impl Draft<'_> {
 
     /// Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
     pub(super) fn reopen(&mut self) {
-        let now = self.server.now;
-        // A request without a wall clock goes by the store's.
-        let front = if self.front == UtcMillis(i64::MAX) { now.plus(EARLY_TOLERANCE) } else { self.front };
+        let (now, front) = (self.server.now, self.shown_at_most());
         let record = self.record_mut();
         if record.mark <= front {
             return;
@@ -76,8 +80,8 @@ impl Draft<'_> {
         record.pass_unrecorded(mark, now, caller.leapt);
     }
 
-    /// Rule 6, by who has watched a steady clock for the longest lease of all: a clock that was ahead makes nobody wait for longer
-    /// than that. One that is back again before long has harmed nothing by then.
+    /// Rule 6, for a caller that has watched a steady clock for the longest lease: it shortens waits that were set while the clock was
+    /// ahead. A clock that is wrong for a moment only shortens none.
     pub(super) fn cut_waits(&mut self, longest: Duration, heard: UtcMillis) {
         let Server { now, lease_now, memory, .. } = *self.server;
         let record = self.record_mut();
@@ -85,8 +89,8 @@ impl Draft<'_> {
         if record.until > lease_now.plus(longest) {
             record.until = lease_now.plus(longest);
             // A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set
-            // back, for all that time. Nor does a wait for nobody in particular last longer, if it began by a clock that the
-            // caller has seen to be set back.
+            // back, for all that time. A wait without a holder is over as well, if it began before the caller saw the clock being
+            // set back.
             let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
             let was_seen = record.settled <= LeaseInstant(heard.plus(SETTLING).0);
             let is_over = if record.is_running() { is_silent } else { began_ahead && was_seen };
@@ -94,7 +98,7 @@ impl Draft<'_> {
                 record.until = lease_now;
             }
         }
-        // Nor does anybody wait, when the time comes that the clock had shown, for those who had something to tell then.
+        // The time for reports of what the store forgot is over, too: it does not begin again when the clock shows that time.
         if began_ahead {
             record.settled = LeaseInstant::FREE;
         }
@@ -103,9 +107,7 @@ impl Draft<'_> {
     /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to
     /// an older state, and may have forgotten a holder and decisions up to now.
     pub(super) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
-        let (now, front) = (self.server.now, self.front);
-        // A request without a wall clock goes by the store's.
-        let shown = if front == UtcMillis(i64::MAX) { now.plus(EARLY_TOLERANCE) } else { front };
+        let (now, shown) = (self.server.now, self.shown_at_most());
         let record = self.record_mut();
         let known = record.decided_up_to(shown).max(record.opened_again(shown));
         let told = caller.answered.filter(|told| known < *told && *told <= shown);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::job::{JobName, JobSpec, Tick, UtcMillis};
 
-/// No tick starts later than this, but one that is caught up with.
+/// Ticks that are older than this are not announced one by one.
 const BACKLOG: Duration = Duration::from_secs(3_600);
 
 /// A tick of a job that is about to come.
@@ -49,8 +49,8 @@ impl Agenda {
         self.next.peek().map(|Reverse(coming)| coming.tick.instant())
     }
 
-    /// Takes every tick up to and including `until`, in order. Of a job's ticks of more than an hour before that, as after a step of the
-    /// clock by years, it takes one: what has to be decided of the others is found by whoever looks at the job.
+    /// Takes every tick up to and including `until`, in order. After a step of the clock by years it takes only one of a job's ticks
+    /// that are more than an hour old: the replica looks at the job then, and finds the others.
     pub fn take_until(&mut self, until: UtcMillis) -> Vec<Coming> {
         let mut taken = Vec::new();
         while let Some(mut head) = self.next.peek_mut().filter(|head| head.0.tick.instant() <= until) {

@@ -238,9 +238,9 @@ impl Memory {
         (wall.0.saturating_sub(self.store_time(now).0), self.error + now.since(self.read) / DRIFT_DIVISOR)
     }
 
-    /// The wall clock shows this now. Where it has not been stepped, was far from the store's clock, and agrees with it now, that
-    /// clock was set right, and has not leapt: it was behind already when this replica started.
-    pub(super) fn compare(&mut self, wall: UtcMillis, now: BootInstant) {
+    /// Compares the clocks, as [`ahead`](Self::ahead) does. Where the wall clock was not stepped, was far from the store's clock, and
+    /// agrees with it now, the store's clock was set right, and did not leap: it was behind when this replica started.
+    pub(super) fn compare(&mut self, wall: UtcMillis, now: BootInstant) -> (i64, Duration) {
         let origin = wall.minus(now.0).0;
         let (ahead_ms, error) = self.ahead(wall, now);
         let agree = Duration::from_millis(ahead_ms.unsigned_abs()) <= STEP + error;
@@ -249,6 +249,7 @@ impl Memory {
             (self.usual, self.leapt) = (None, None);
         }
         self.were_apart = ahead_ms.abs() >= LEAP_MS || self.were_apart && !agree;
+        (ahead_ms, error)
     }
 
     /// How the store's clock is slewed, while it is.

@@ -117,12 +117,11 @@ impl Watch {
             }
             Some(memory) => memory.learn(reading, &pulse.era),
         };
-        if let Some(memory) = memory {
+        let compared = memory.as_mut().map(|memory| {
             memory.hear_peers(&pulse.peers);
-            memory.compare(exchange.wall, exchange.received);
-        }
-        let (ahead_ms, error) =
-            memory.as_ref().map(|m| m.ahead(exchange.wall, exchange.received)).unwrap_or_default();
+            memory.compare(exchange.wall, exchange.received)
+        });
+        let (ahead_ms, error) = compared.unwrap_or_default();
         if let Some(event) = self.offset.measured(ahead_ms, error, exchange.received) {
             self.events.tell(event);
         }

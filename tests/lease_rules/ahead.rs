@@ -395,6 +395,16 @@ fn a_leap_that_is_found_to_lie_ahead_is_no_sign_of_a_store_that_went_back() {
     }
 }
 
+/// A tick is granted, the record goes back, and somebody who was told of the tick asks for a run by hand a second later.
+fn by_hand_after_a_rollback(book: &mut Book, seconds: f64) -> Answer {
+    let before = book.record().clone();
+    set_clock(book, seconds);
+    book.win(tick(seconds));
+    *book.record() = before;
+    set_clock(book, seconds + 1.0);
+    book.manual(|manual| manual.caller.answered = Some(at(seconds)))
+}
+
 #[test]
 fn a_run_by_hand_notices_that_the_store_went_back_also_after_an_operator_set_the_mark_back() {
     for memory in MEMORIES {
@@ -402,14 +412,7 @@ fn a_run_by_hand_notices_that_the_store_went_back_also_after_an_operator_set_the
         let now = book.server.now;
         assert_eq!(set_mark(&mut book, now), Answer::Noted);
         set_clock(&mut book, 60.0);
-        let before = book.record().clone();
-        book.win(tick(60.0));
-        *book.record() = before;
-        set_clock(&mut book, 61.0);
-        assert!(
-            !is_won(&book.manual(|manual| manual.caller.answered = Some(at(60.0)))),
-            "its holder may live"
-        );
+        assert!(!is_won(&by_hand_after_a_rollback(&mut book, 60.0)), "its holder may live");
     }
 }
 
@@ -420,15 +423,7 @@ fn a_run_by_hand_notices_that_the_store_went_back_also_while_the_mark_lies_ahead
         set_clock(&mut book, 60.0);
         // The leap is open again.
         book.open(|_| {});
-        let before = book.record().clone();
-        set_clock(&mut book, 120.0);
-        book.win(tick(120.0));
-        *book.record() = before;
-        set_clock(&mut book, 121.0);
-        assert!(
-            !is_won(&book.manual(|manual| manual.caller.answered = Some(at(120.0)))),
-            "its holder may live"
-        );
+        assert!(!is_won(&by_hand_after_a_rollback(&mut book, 120.0)), "its holder may live");
     }
 }
 

@@ -3,17 +3,21 @@
 use crate::redis_server::RedisServer;
 use crate::stage::{Stage, start, stop};
 
+const JOBS: &str = "cluster = { name = \"test\", store = \"local\" }\n\
+                    jobs.pay = { schedule = \"* * * * * *\", command = [\"true\"] }";
+
+/// As a clock that was ahead leaves the record, of which no leap is known.
+fn put_the_mark_ahead(server: &RedisServer) {
+    server.cli(&["HSET", "solocron:{test/pay}:state", "mark", "4000000000000"]);
+}
+
 #[test]
 fn jobs_run_again_once_an_operator_has_set_their_marks_back() {
     let server = RedisServer::start();
-    let scene = Stage::new(
-        "cluster = { name = \"test\", store = \"local\" }\n\
-         jobs.pay = { schedule = \"* * * * * *\", command = [\"true\"] }",
-    );
+    let scene = Stage::new(JOBS);
     let mut replica = start(&scene, &server.url(), &[]);
     replica.wait_for_event("run ended");
-    // As a clock that was ahead leaves it, of which no leap is known.
-    server.cli(&["HSET", "solocron:{test/pay}:state", "mark", "4000000000000"]);
+    put_the_mark_ahead(&server);
     replica.wait_for_event("tick decided elsewhere");
 
     let mut unlock = scene.command(&["--store", &server.url(), "unlock", "--mark", "pay", "--force"]);
@@ -26,14 +30,11 @@ fn jobs_run_again_once_an_operator_has_set_their_marks_back() {
 #[test]
 fn a_mark_that_lies_ahead_is_a_warning_of_who_opens_its_record() {
     let server = RedisServer::start();
-    let scene = Stage::new(
-        "cluster = { name = \"test\", store = \"local\" }\n\
-         jobs.pay = { schedule = \"* * * * * *\", command = [\"true\"] }",
-    );
+    let scene = Stage::new(JOBS);
     let mut replica = start(&scene, &server.url(), &[]);
     replica.wait_for_event("run ended");
     stop(replica);
-    server.cli(&["HSET", "solocron:{test/pay}:state", "mark", "4000000000000"]);
+    put_the_mark_ahead(&server);
 
     let mut replica = start(&scene, &server.url(), &[]);
     let warned = replica.wait_for_event(

@@ -52,15 +52,15 @@ local function enter(bid, when_created)
   if record['until'] > plus(now, longest) then
     record['until'] = plus(now, longest)
     -- A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set back,
-    -- for all that time. Nor does a wait for nobody in particular last longer, if it began by a clock that the caller has seen to
-    -- be set back.
+    -- for all that time. A wait without a holder is over as well, if it began before the caller saw the clock being set back.
     local is_silent = record.ended and record.ended - now > longest
-    local is_over = is_silent
-    if record.phase ~= 'running' then is_over = began_ahead and record.settled <= plus(bid.heard, SETTLING) end
+    local was_seen = began_ahead and record.settled <= plus(bid.heard, SETTLING)
+    local is_over = was_seen
+    if record.phase == 'running' then is_over = is_silent end
     if is_over then record['until'] = now end
     changed = true
   end
-  -- Nor does anybody wait, when the time comes that the clock had shown, for those who had something to tell then.
+  -- The time for reports of what the server forgot is over, too: it does not begin again when the clock shows that time.
   if began_ahead then record.settled, changed = 0, true end
   if record.phase == 'running' and record['until'] <= now then
     end_run('interrupted', 'node_lost', record.ended or record.started or now)

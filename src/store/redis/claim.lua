@@ -163,7 +163,7 @@ local function consume(outcome, reason)
   local waits = unsettled()
   if waits then return waits end
   raise_mark('', outcome, reason, not (outcome == 'skipped' and reason == 'overlap') and tick or prev)
-  -- Whoever has seen less than this mark knows nothing of ticks that nobody was told of, but for those that are still to be.
+  -- Ticks up to the mark have their entries, or are known to be lost: who remembers an older mark has nothing to report.
   if record.run == '' then record.lost = record.lost or record.mark end
   add_entry({
     'tick', tick, 'cause', catch_up and 'catch_up' or 'schedule', 'outcome', outcome, 'reason', reason,

@@ -4,8 +4,7 @@ local FIELDS = {
   'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
   'started', 'ended', 'last', 'reason', 'owner', 'era', 'sched', 'paused', 'order', 'stop', 'lost',
   'paused_at', 'paused_by', 'paused_why', 'stop_by', 'order_tick', 'order_at', 'taken', 'taken_run', 'stop_for',
-  'settled', 'since', 'leaps', 'returned', 'floor', 'made', 'returned_ahead',
-  'returns_ahead',
+  'settled', 'since', 'leaps', 'returned', 'floor', 'made', 'returned_ahead', 'returns_ahead',
 }
 local NUMBERS = {
   schema = true, fence = true, mark = true, ['until'] = true, lease = true, tick = true, tries = true,

@@ -136,6 +136,11 @@ local function decided_mark(shown)
   return leap and leap.after or record.mark
 end
 
+-- No clock that is right shows more; a request without a wall clock goes by the server's.
+local function shown_at_most()
+  return front < MAX and front or now + EARLY_TOLERANCE
+end
+
 -- Ticks up to this instant, which has not come, are open again.
 local function open_again_ahead(instant)
   record.returned_ahead, record.returns_ahead = math.max(record.returned_ahead, instant), record.returns_ahead + 1
@@ -166,8 +171,7 @@ end
 -- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries. Of the first,
 -- what lies before now stays passed.
 local function reopen()
-  -- A request without a wall clock goes by the store's.
-  local shown = front < MAX and front or now + EARLY_TOLERANCE
+  local shown = shown_at_most()
   if record.mark <= shown or record.leaps == '' then return end
   local leaps = {}
   for _, leap in ipairs(leaps_of()) do

@@ -4,8 +4,8 @@
 -- 9 whether the last word about a pause is known, 10-13 it: at, until, by, why;
 -- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras; 18 wall,
 -- 19 newest mark that was answered, 20 from when the clock leapt ahead; 21 ticks decided ahead of their time: after, 22 up to;
--- 23 whether nobody takes a longer lease any more, 24 calm, 25 expect, 26 how often ticks that had not come were opened again
--- when the caller learnt of these.
+-- 23 whether nobody takes a longer lease any more, 24 calm, 25 expect, 26 the record's `returns_ahead` when the caller learnt of
+-- the ticks of 21 and 22.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era() ~= ARGV[1] then return answer('new_era', era()) end
 

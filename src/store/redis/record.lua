@@ -138,20 +138,8 @@ local function end_run(outcome, reason, ended)
   record.stop_for = ''
 end
 
--- Rule 4. A record without an era was missing, until its holder put it back: anything up to now may be lost.
-local function adopt_era(heard, earlier, largest, lease, leapt, expect)
-  if record.era == era() then return end
-  if record.era == '' then earlier = math.max(now, heard) end
-  record.era = era()
-  record.lease = longest_of(lease, record.lease, largest)
-  record['until'] = math.max(record['until'], plus(now, record.lease))
-  record.settled = plus(now, math.min(record.lease, SETTLING))
-  pass_unrecorded(maybe_decided(earlier), leapt, expect)
-  changed = true
-end
-
--- The server may have forgotten a holder: nobody else is granted the lock before that one's lease is over, and whoever knows of it
--- has time to tell.
+-- The server may have forgotten a holder: the lock is not granted before the longest lease is over. The first seconds of that time
+-- are for replicas that report what the server forgot.
 local function wait_for_forgotten(largest, lease)
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
@@ -159,11 +147,19 @@ local function wait_for_forgotten(largest, lease)
   changed = true
 end
 
+-- Rule 4. A record without an era was missing, until its holder put it back: anything up to now may be lost.
+local function adopt_era(heard, earlier, largest, lease, leapt, expect)
+  if record.era == era() then return end
+  if record.era == '' then earlier = math.max(now, heard) end
+  record.era = era()
+  wait_for_forgotten(largest, lease)
+  pass_unrecorded(maybe_decided(earlier), leapt, expect)
+end
+
 -- Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to an
 -- older state, and may have forgotten a holder and decisions up to now.
 local function fall_back(answered, largest, lease, leapt, expect)
-  -- A request without a wall clock goes by the server's.
-  local shown = front < MAX and front or now + EARLY_TOLERANCE
+  local shown = shown_at_most()
   local known = math.max(decided_mark(shown), opened_again(shown))
   local went_back = answered and answered > known and answered <= shown --[[protection: mark-reset, off: false]]
   if not went_back then return end
@@ -171,7 +167,6 @@ local function fall_back(answered, largest, lease, leapt, expect)
   pass_unrecorded(maybe_decided(now), leapt, expect)
   -- What a clock that leapt has shown stays open: that is known from now on, and no loss the next time.
   if decided_mark(shown) < answered then open_again(answered, shown) end
-  changed = true
 end
 
 -- Whether no tick was decided since the record was made.
