@@ -65,6 +65,30 @@ fn a_run_displaced_by_a_renewal_with_a_newer_fence_loses_and_has_its_entry() {
 }
 
 #[test]
+fn a_claim_that_was_given_back_is_no_lost_run_where_a_store_forgot_that_its_tick_ran_since() {
+    for is_renewed in [false, true] {
+        let mut book = Book::ready(Memory::Forgetful);
+        let given_back = book.win(tick(0.0));
+        let copy = book.record.clone();
+        assert_eq!(book.abandon(&given_back), Answer::Abandoned);
+        let holding = book.win(tick(0.0));
+        book.record = copy;
+        book.new_era();
+        book.open(|_| {});
+        if is_renewed {
+            assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+        }
+        assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+        let succeeded = Verdict::plain(Outcome::Succeeded);
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, succeeded)]);
+        assert_eq!(book.finish(&given_back, |_| {}), Answer::AlreadyDecided);
+        if !is_renewed {
+            stays_closed_for_a_lease(book);
+        }
+    }
+}
+
+#[test]
 fn a_finish_that_a_store_forgot_puts_back_fence_and_mark_and_writes_its_entry_once() {
     for memory in MEMORIES {
         for is_missing in [false, true] {
