@@ -23,6 +23,14 @@ const FUTURE_MS: i64 = 2_000;
 /// A server that does not answer within this time has no marks to show.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// One thing that is wrong, by `status`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Named {
+    pub(crate) kind: String,
+    /// Its job, if it is one's.
+    pub(crate) job: String,
+}
+
 /// What one look showed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Look {
@@ -32,8 +40,8 @@ pub(crate) struct Look {
     pub(crate) asked_ms: i64,
     /// The exit code of `status --check`.
     pub(crate) code: Option<i32>,
-    /// What it named: kinds of trouble, with the job.
-    pub(crate) named: Vec<String>,
+    /// What it named: kinds of trouble, with the job, or with nothing where it is the cluster's.
+    pub(crate) named: Vec<Named>,
     /// Jobs of which ticks in the future are decided, by the store's own clock.
     pub(crate) ahead: Vec<String>,
 }
@@ -42,6 +50,16 @@ impl Look {
     /// Whether nothing is wrong, by `status`.
     pub(crate) fn is_well(&self) -> bool {
         self.code == Some(0)
+    }
+
+    /// Whether somebody who wonders about this job is told: the job is named, or what is wrong is the whole cluster's.
+    pub(crate) fn tells_of(&self, job: &str) -> bool {
+        match self.code {
+            Some(0) => false,
+            Some(1) => self.named.iter().any(|named| named.job.is_empty() || named.job == job),
+            // The store cannot be asked.
+            _ => true,
+        }
     }
 }
 
@@ -115,13 +133,13 @@ fn look(jobs: &[String], file: &Path, port: u16) -> Look {
     command.arg("--config").arg(file).stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output().expect("the program was built");
     let view: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-    let named = view["problems"].as_array().into_iter().flatten().map(worded).collect();
-    Look { begun_ms, ended_ms: now_ms(), asked_ms, code: output.status.code(), named, ahead }
+    let all = view["problems"].as_array().into_iter().flatten().map(named).collect();
+    Look { begun_ms, ended_ms: now_ms(), asked_ms, code: output.status.code(), named: all, ahead }
 }
 
-fn worded(problem: &Value) -> String {
+fn named(problem: &Value) -> Named {
     let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
-    format!("{} {}", text("kind"), text("job"))
+    Named { kind: text("kind"), job: text("job") }
 }
 
 fn marks_ahead(jobs: &[String], port: u16) -> redis::RedisResult<Vec<String>> {

@@ -43,7 +43,7 @@ pub(crate) fn patience_ms(job: &JobPlan) -> i64 {
     job.period_ms + job.start_deadline_ms + job.lease_ms + MORE_MS
 }
 
-/// A job that does not run although it is due, and `status` says that nothing is wrong. Once for each time that it stands.
+/// A job that does not run although it is due, and `status` says nothing of it. Once for each time that it stands.
 fn unnoticed(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Violation> {
     // Only who paused it knows until when; and nothing is said of a job that nobody asks about.
     if job.name == PAUSED || !job.is_inspected() {
@@ -55,7 +55,8 @@ fn unnoticed(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Vio
         let is_excused = |look: &&Look| evidence.was_held_up(look.begun_ms - patience_ms, look.ended_ms);
         let looks = evidence.looks.iter().filter(|look| counts(evidence, look));
         let due: Vec<&Look> = looks.filter(|look| is_due(look) && !is_excused(look)).collect();
-        let mut in_a_row = due.chunk_by(|one, next| one.is_well() && next.is_well());
+        let is_silent = |look: &Look| !look.tells_of(&job.name);
+        let mut in_a_row = due.chunk_by(|one, next| is_silent(one) && is_silent(next));
         // A store that has just lost everything knows of no tick, and is well while the job waits for its lease.
         let may_last_ms = |begun_ms| match evidence.forgot(begun_ms - job.lease_ms, begun_ms) {
             0 => MISSED_MS,
@@ -63,7 +64,7 @@ fn unnoticed(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Vio
         };
         let told = in_a_row.find(|row| {
             let (begun_ms, ended_ms) = (row[0].begun_ms, row[row.len() - 1].ended_ms);
-            row[0].is_well() && ended_ms - begun_ms > may_last_ms(begun_ms)
+            is_silent(row[0]) && ended_ms - begun_ms > may_last_ms(begun_ms)
         })?;
         let at_ms = told[0].begun_ms;
         Some(Violation::Unnoticed { job: job.name.clone(), what: "it does not run".into(), since_ms, at_ms })
@@ -84,7 +85,7 @@ fn idle(evidence: &Evidence, runs: &[&Testimony]) -> Vec<(i64, i64)> {
     idle
 }
 
-/// A mark that stays in the future: its job does not run until then, and `status` says that nothing is wrong.
+/// A mark that stays in the future: its job does not run until then, and `status` says nothing of it.
 fn unnoticed_mark(evidence: &Evidence, job: &str) -> Option<Violation> {
     let mut since_ms = None;
     for look in evidence.looks.iter().filter(|look| counts(evidence, look)) {
@@ -93,7 +94,7 @@ fn unnoticed_mark(evidence: &Evidence, job: &str) -> Option<Violation> {
             continue;
         }
         let since_ms = *since_ms.get_or_insert(look.begun_ms);
-        if look.begun_ms - since_ms > LASTING_MS && look.is_well() {
+        if look.begun_ms - since_ms > LASTING_MS && !look.tells_of(job) {
             let (job, what, at_ms) = (job.to_owned(), "its mark is in the future".into(), look.begun_ms);
             return Some(Violation::Unnoticed { job, what, since_ms, at_ms });
         }

@@ -3,14 +3,21 @@
 use crate::checker_tests::{JOB, fault, found};
 use crate::evidence::Evidence;
 use crate::fault::Kind;
-use crate::inspector::Look;
+use crate::inspector::{Look, Named};
 
 /// A look each second, all of which say the same.
 fn looks(evidence: &Evidence, code: i32) -> Vec<Look> {
     let every_second = (evidence.from_ms..evidence.to_ms).step_by(1_000);
-    every_second
-        .map(|at| Look { begun_ms: at, ended_ms: at + 100, code: Some(code), ..Look::default() })
-        .collect()
+    // What is wrong is the whole cluster's.
+    let named = vec![Named::default(); usize::from(code == 1)];
+    let look = |at| Look {
+        begun_ms: at,
+        ended_ms: at + 100,
+        code: Some(code),
+        named: named.clone(),
+        ..Look::default()
+    };
+    every_second.map(look).collect()
 }
 
 /// The job is not the paused one, and nothing of it ran from its fourth tick on.
@@ -32,6 +39,19 @@ fn a_job_that_stands_still_while_status_says_that_all_is_well_is_unnoticed() {
         evidence.faults.push(fault(Kind::ServerAhead, evidence));
     };
     assert!(found(meanwhile).contains(&"unnoticed"), "a fault excuses nothing");
+}
+
+#[test]
+fn a_job_that_stands_still_while_status_names_another_one_is_unnoticed() {
+    let while_this_is_named = |job: &'static str| {
+        move |evidence: &mut Evidence| {
+            stands_still(evidence, 1);
+            let named = Named { kind: "overdue".into(), job: job.into() };
+            evidence.looks.iter_mut().for_each(|look| look.named = vec![named.clone()]);
+        }
+    };
+    assert!(found(while_this_is_named("another")).contains(&"unnoticed"));
+    assert!(!found(while_this_is_named("other")).contains(&"unnoticed"));
 }
 
 #[test]

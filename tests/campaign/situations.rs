@@ -13,6 +13,7 @@ use crate::jobs::JobPlan;
 use crate::keys::Key;
 use crate::liveness::patience_ms;
 use crate::pause::pause;
+use crate::replica::Replica;
 use crate::scripts::{JOB, let_them_run, quick_jobs, wait_until};
 use crate::server::Kept;
 use crate::set_back;
@@ -121,6 +122,34 @@ fn jobs_run_within_a_lease_of_a_restart_soon_after_a_servers_clock_was_set_right
         pause(Duration::from_secs(8));
         undo::end(world, Undo::LosePower(Kept::All));
         undo::end(world, Undo::RestartServer);
+        runs_again(world);
+    });
+}
+
+#[test]
+fn jobs_run_within_a_lease_where_all_replicas_start_again_after_clocks_were_ahead() {
+    play(&prompt_jobs(), Kind::BothHour, |world| {
+        let_them_run(world);
+        world.step_all_to(HOUR_MS);
+        let_them_run(world);
+        world.step_all_to(0);
+        world.replicas.iter_mut().for_each(Replica::kill);
+        world.replicas.iter_mut().for_each(Replica::start);
+        runs_again(world);
+    });
+}
+
+#[test]
+fn jobs_run_within_a_lease_of_a_new_server_whatever_a_clock_that_was_ahead_left_on_the_replicas_disks() {
+    play(&prompt_jobs(), Kind::BothHour, |world| {
+        let_them_run(world);
+        world.step_all_to(HOUR_MS);
+        let_them_run(world);
+        world.replicas.iter_mut().for_each(Replica::kill);
+        world.step_all_to(0);
+        world.about_to_forget();
+        let _: () = world.server().ask(&["FLUSHALL"]);
+        world.replicas.iter_mut().for_each(Replica::start);
         runs_again(world);
     });
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::inspector::Named;
+
 /// Something that must never be.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Violation {
@@ -32,7 +34,7 @@ pub(crate) enum Violation {
     /// Something was wrong for long, and `status --check` said that nothing was.
     Unnoticed { job: String, what: String, since_ms: i64, at_ms: i64 },
     /// `status --check` said for long that something was wrong, and nothing was.
-    FalseAlarm { from_ms: i64, at_ms: i64, named: Vec<String> },
+    FalseAlarm { from_ms: i64, at_ms: i64, named: Vec<Named> },
     /// A process was left behind, or a replica ended as it should not.
     Trouble(String),
 }

@@ -1,4 +1,4 @@
-//! Clocks that are wrong by hours and by years, or that run too fast.
+//! Clocks that are wrong by hours and by years, or that run too fast or too slowly.
 
 use crate::dice::Dice;
 use crate::fault::Kind;
@@ -12,8 +12,8 @@ use crate::world::World;
 pub(crate) const HOUR_MS: i64 = 3_600_000;
 pub(crate) const DECADE_MS: i64 = 315_360_000_000;
 
-/// Chrony slews by up to 83,333 millionths.
-const FASTER_PPM: (i64, i64) = (20_000, 100_000);
+/// Chrony slews by up to 83,333 millionths, in either direction.
+const SLEW_PPM: (i64, i64) = (20_000, 100_000);
 
 /// From the loss of power until the server is back.
 const DOWN_MS: i64 = 300;
@@ -43,7 +43,8 @@ pub(crate) fn begin(world: &mut World, kind: Kind, at: usize, dice: &mut Dice) -
         Kind::ServerSlew | Kind::ReplicaSlew => {
             let is_server = kind == Kind::ServerSlew;
             let clock = if is_server { server } else { world.replicas[at].clock().clone() };
-            clock.slew(dice.between(FASTER_PPM.0, FASTER_PPM.1));
+            let ppm = dice.between(SLEW_PPM.0, SLEW_PPM.1);
+            clock.slew(if dice.below(2) == 0 { ppm } else { -ppm });
             let target = if is_server { "redis" } else { world.replicas[at].node() };
             begun(target, dice.between(6_000, 10_000), Undo::SetRight(vec![clock]))
         }

@@ -1,6 +1,8 @@
 //! What a replica remembers when it is killed, and when its store forgets or is full: real processes, a real
 //! redis-server, and jobs that go on until somebody ends them.
 
+#[path = "../support/c_program.rs"]
+mod c_program;
 mod copies;
 #[path = "../support/copy.rs"]
 mod copy;
@@ -15,7 +17,11 @@ mod process;
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis_server;
 mod rollback;
+mod servers_clock;
 mod set_back;
+#[path = "../support/shim.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod shim;
 mod stage;
 mod told;
 
