@@ -30,6 +30,7 @@ fn launch(words: &[&str]) -> Launch {
         no_new_privileges: false,
         command: words.iter().map(Into::into).collect(),
         env: BTreeMap::new(),
+        withheld: Default::default(),
         cwd: None,
         user: None,
         group: None,

@@ -105,7 +105,7 @@ fn replica_beside(folder: &Path, of_store: &SteppedClock, clock: &SteppedClock, 
     let source = Source { path: "jobs.toml".into(), text: JOBS.to_owned() };
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     let jobs = config.jobs.iter().map(|(name, spec)| {
-        let job = Job { spec: Arc::clone(spec), env: BTreeMap::new() };
+        let job = Job { spec: Arc::clone(spec), env: BTreeMap::new(), withheld: Arc::default() };
         (name.clone(), job)
     });
     let cluster = ClusterName::parse("test").expect("a name");

@@ -194,7 +194,7 @@ fn loaded(folder: &Path, text: &str) -> (Config, BTreeMap<JobName, Job>) {
     let ran = folder.join("ran").display().to_string();
     let jobs = config.jobs.iter().map(|(name, spec)| {
         let env = BTreeMap::from([("RAN".to_owned(), ran.clone())]);
-        (name.clone(), Job { spec: Arc::clone(spec), env })
+        (name.clone(), Job { spec: Arc::clone(spec), env, withheld: Arc::default() })
     });
     let jobs = jobs.collect();
     (config, jobs)

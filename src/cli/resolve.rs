@@ -13,10 +13,14 @@ use super::session::env;
 /// Every job with its variables, or every problem with them.
 pub(crate) fn resolve_jobs(config: &Config) -> Result<BTreeMap<JobName, Job>, Vec<String>> {
     let (mut jobs, mut problems) = (BTreeMap::new(), Vec::new());
+    let withheld = Arc::new(config.referred.clone());
     for (name, spec) in &config.jobs {
         match resolve_env(spec, &env, &|path| std::fs::read_to_string(path)) {
             Ok(env) => {
-                jobs.insert(name.clone(), Job { spec: Arc::clone(spec), env });
+                jobs.insert(
+                    name.clone(),
+                    Job { spec: Arc::clone(spec), env, withheld: Arc::clone(&withheld) },
+                );
             }
             Err(error) => problems.push(error.to_string()),
         }

@@ -1,7 +1,7 @@
 //! The whole file: from its text to a checked configuration, or to everything that is wrong with it.
 //! Nothing is ignored, and nothing is reported twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,9 +14,13 @@ use super::replica::{self, ReplicaSettings};
 use super::section::Section;
 use super::source::Source;
 use super::store_url::StoreUrl;
-use super::substitute::Lookup;
+use super::substitute::{Lookup, Template};
 use super::{cluster, document, job, keys, warnings};
 use crate::job::{ClusterName, JobName, JobSpec, Label};
+
+/// Variables that every process has: a job that refers to one of them takes it from no other.
+const USUAL_VARIABLES: [&str; 9] =
+    ["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "TZ", "USER"];
 
 /// Everything that jobs.toml says, checked, with defaults and overrides applied.
 #[derive(Debug, Clone)]
@@ -33,6 +37,8 @@ pub struct Config {
     pub replica: ReplicaSettings,
     /// How much of the run logs is kept.
     pub logs: LogRetention,
+    /// Variables that the store or a job's `env` refers to by `${NAME}`, but for those that every process has.
+    pub referred: BTreeSet<String>,
     /// 16 hexadecimal digits that differ when the text of the file differs.
     pub fingerprint: String,
 }
@@ -73,6 +79,8 @@ pub fn load(
 
     let warnings = Problems::unless_harmless(findings.in_order())?;
     let cluster = cluster.expect("a cluster that cannot be read was reported as an error");
+    let of_file = root.get("cluster").and_then(|cluster| cluster.get_ref().get("store")?.get_ref().as_str());
+    let referred = referred(of_file.into_iter().chain(overrides.store), &jobs);
     let config = Config {
         cluster: cluster.name,
         store: cluster.store,
@@ -80,6 +88,7 @@ pub fn load(
         jobs,
         replica,
         logs,
+        referred,
         fingerprint: fingerprint(&source.text),
     };
     Ok((config, warnings))
@@ -97,6 +106,17 @@ fn jobs(
         warnings::of_no_jobs(findings);
     }
     section.entries().filter_map(|entry| job::read(entry, &defaults, escapes, findings)).collect()
+}
+
+/// The variables that stores and jobs refer to: most of them are secrets, and those that every process has are none.
+fn referred<'a>(
+    stores: impl Iterator<Item = &'a str>,
+    jobs: &'a BTreeMap<JobName, Arc<JobSpec>>,
+) -> BTreeSet<String> {
+    let of_jobs = jobs.values().flat_map(|spec| spec.env.values().map(String::as_str));
+    let texts = stores.chain(of_jobs).filter_map(|text| Template::parse(text).ok());
+    let names = texts.flat_map(|template| template.variables().map(str::to_owned).collect::<Vec<_>>());
+    names.filter(|name| !USUAL_VARIABLES.contains(&name.as_str())).collect()
 }
 
 /// 16 hexadecimal digits of the text's SHA-256.

@@ -69,6 +69,14 @@ impl Template {
         self.pieces.iter().any(|piece| !matches!(piece, Piece::Text(_)))
     }
 
+    /// The variables that it refers to.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Variable(name, _) => Some(name.as_str()),
+            Piece::Text(_) | Piece::File(..) => None,
+        })
+    }
+
     /// The string with every reference replaced, or every reference that stands for nothing.
     pub(super) fn fill(&self, lookup: Lookup<'_>) -> Result<String, Vec<ReferenceError>> {
         let (mut filled, mut errors) = (String::new(), Vec::new());

@@ -88,7 +88,7 @@ mod tests {
         let source =
             Source { path: "jobs.toml".into(), text: format!("[cluster]\nstore = \"local\"\n{text}") };
         let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
-        let job = |(name, spec)| (name, Job { spec, env: BTreeMap::new() });
+        let job = |(name, spec)| (name, Job { spec, env: BTreeMap::new(), withheld: Arc::default() });
         config.jobs.into_iter().map(job).collect()
     }
 

@@ -1,6 +1,6 @@
 //! A replica: one `solocron run` process, or one that a program embeds. It takes part until it is told to stop.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,8 @@ pub struct Job {
     pub spec: Arc<JobSpec>,
     /// The job's own variables.
     pub env: BTreeMap<String, String>,
+    /// Variables of the replica that it sees only by its own `env`.
+    pub withheld: Arc<BTreeSet<String>>,
 }
 
 /// Everything a replica is made of.

@@ -229,7 +229,7 @@ impl Driver {
             ..Identity::of(&spec.name, &holding, spec.schedule.local_text(won.tick))
         };
         let grant = Grant {
-            launch: Launch::new(&spec, job.env.clone(), identity),
+            launch: Launch::new(&spec, job.env.clone(), Arc::clone(&job.withheld), identity),
             retries: Retries::of(&spec),
             holding,
             deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),

@@ -17,6 +17,8 @@ const DEFAULT_SHELL: &str = "/bin/sh";
 pub(super) struct Account {
     /// The user, if jobs.toml names one: its name and folders are shown to the job.
     pub(super) user: Option<Person>,
+    /// Whether that is another user than the replica's.
+    pub(super) is_another_user: bool,
     /// What has to be changed before the command starts; `None` if the replica is that user and group already.
     pub(super) switch: Option<Switch>,
 }
@@ -46,18 +48,27 @@ impl Account {
             launch.group.as_deref().map(|name| find(launch, "group", name, Group::from_name)).transpose()?;
         let gid = group.map(|group| group.gid).or(user.as_ref().map(|user| user.gid));
         let uid = user.as_ref().map(|user| user.uid);
-        let same = uid.is_none_or(|uid| uid == geteuid()) && gid.is_none_or(|gid| gid == getegid());
+        let is_another_user = uid.is_some_and(|uid| uid != geteuid());
+        // Also where the ids are the replica's: root may have groups that the account does not have.
+        let is_same = !is_another_user && gid.is_none_or(|gid| gid == getegid()) && !geteuid().is_root();
         let switch = match gid {
-            Some(gid) if !same => Some(Switch { uid, gid, groups: groups_of(launch, user.as_ref(), gid)? }),
+            Some(gid) if !is_same => {
+                Some(Switch { uid, gid, groups: groups_of(launch, user.as_ref(), gid)? })
+            }
             _ => None,
         };
-        Ok(Self { user: user.map(Person::from), switch })
+        Ok(Self { user: user.map(Person::from), is_another_user, switch })
     }
 }
 
-/// The supplementary groups of `user`.
+/// The supplementary groups of `user`, or of the replica's own user where a job names its group alone; `None` where that is not
+/// known, or may not be changed.
 fn groups_of(launch: &Launch, user: Option<&User>, gid: Gid) -> Result<Option<Vec<Gid>>, RunError> {
-    let Some(user) = user else { return Ok(None) };
+    let own = match user {
+        None if geteuid().is_root() => User::from_uid(geteuid()).ok().flatten(),
+        _ => None,
+    };
+    let Some(user) = user.or(own.as_ref()) else { return Ok(None) };
     let listed = CString::new(user.name.as_str()).map_err(|_| Errno::EINVAL);
     match listed.and_then(|name| getgrouplist(&name, gid)) {
         Ok(groups) => Ok(Some(groups)),

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 use super::account::Account;
 use super::environment::environment;
 use super::error::RunError;
-use super::guard::{Guards, Input, Request, has_nul};
+use super::guard::{Folder, Guards, Input, Request, has_nul};
 use super::launch::{Launch, Streams};
 use super::limits::file_limit_at_start;
 use super::process::Pipes;
@@ -144,17 +145,24 @@ fn is_in_foreground(input: BorrowedFd<'_>) -> bool {
 
 fn request(launch: &Launch, account: Account) -> io::Result<Request> {
     let words = launch.command.clone();
-    let env: Vec<_> = environment(std::env::vars_os(), account.user.as_ref(), launch).into_iter().collect();
+    let env: Vec<_> = environment(std::env::vars_os(), &account, launch).into_iter().collect();
     let variables = env.iter().flat_map(|(name, value)| [name, value]);
     if words.iter().chain(variables).any(|text| has_nul(text)) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "nul byte found in provided data"));
     }
-    let cwd = launch.cwd.as_ref().map(|cwd| CString::new(cwd.as_os_str().as_bytes())).transpose()?;
+    let path = |path: &Path| CString::new(path.as_os_str().as_bytes());
+    let folder = match (&launch.cwd, &account.user) {
+        (Some(cwd), _) => Folder::At(path(cwd)?),
+        (None, Some(person)) if account.is_another_user => Folder::Home(path(&person.home)?),
+        (None, _) => Folder::Inherited,
+    };
     Ok(Request {
         name: launch.identity.run.to_string(),
         words,
         env,
-        cwd,
+        folder,
+        // A command of `exec` shares the terminal with its caller.
+        own_session: launch.streams == Streams::Kept,
         switch: account.switch,
         no_new_privileges: launch.no_new_privileges,
         input: Input::Nothing,

@@ -1,11 +1,15 @@
-//! The variables a job sees. They are the replica's own without its private ones, then the account's, then the job's, and
-//! last the run's identity, which nothing can cover up.
+//! The variables a command sees: where it starts from, then the account's, then the job's, and last the run's identity, which
+//! nothing can cover up. A job of the replica's own user starts from the replica's variables without its settings and secrets;
+//! one of another user from none, as under cron, sudo and systemd; a command of `exec` from its caller's.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
-use super::account::Person;
-use super::launch::{Identity, Launch};
+use super::account::Account;
+use super::launch::{Identity, Launch, Streams};
+
+/// Where another user's commands are looked for: what systemd gives a service.
+const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The names of the variables that tell a job which run it is.
 pub(super) const IDENTITY: [&str; 9] = [
@@ -20,14 +24,20 @@ pub(super) const IDENTITY: [&str; 9] = [
     "SOLOCRON_NODE",
 ];
 
-/// The variables of one attempt. `inherited` is the replica's own environment.
+/// The variables of one attempt. `inherited` is the environment of this process.
 pub(super) fn environment(
     inherited: impl Iterator<Item = (OsString, OsString)>,
-    person: Option<&Person>,
+    account: &Account,
     launch: &Launch,
 ) -> BTreeMap<OsString, OsString> {
-    let mut all: BTreeMap<_, _> = inherited.filter(|(name, _)| !is_private(name)).collect();
-    if let Some(person) = person {
+    let mut all = BTreeMap::new();
+    if account.is_another_user {
+        all.insert("PATH".into(), SYSTEM_PATH.into());
+        all.extend(inherited.filter(|(name, _)| is_locale(name)));
+    } else {
+        all.extend(inherited.filter(|(name, _)| !is_kept_back(name, launch)));
+    }
+    if let Some(person) = &account.user {
         all.extend(person.variables().map(|(name, value)| (name.into(), value)));
     }
     all.extend(launch.env.iter().map(|(name, value)| (name.into(), value.into())));
@@ -35,13 +45,23 @@ pub(super) fn environment(
     all
 }
 
-/// Whether a variable is between the replica and its supervisor, or a secret of the replica.
-fn is_private(name: &OsStr) -> bool {
+/// Whether a variable of this process does not reach the command: it is between the process and its supervisor, or, where
+/// the process is a replica, a setting or a secret of that.
+fn is_kept_back(name: &OsStr, launch: &Launch) -> bool {
     let name = name.to_string_lossy();
-    name == "NOTIFY_SOCKET"
-        || name.starts_with("WATCHDOG_")
-        || name.starts_with("LISTEN_")
-        || (name.starts_with("SOLOCRON_") && name.contains("TOKEN"))
+    let is_of_supervisor =
+        name == "NOTIFY_SOCKET" || name.starts_with("WATCHDOG_") || name.starts_with("LISTEN_");
+    let is_of_replica = name.starts_with("SOLOCRON_")
+        || name == "CREDENTIALS_DIRECTORY"
+        || name == "TRACEPARENT"
+        || launch.withheld.contains(name.as_ref());
+    is_of_supervisor || is_of_replica && launch.streams != Streams::Inherited
+}
+
+/// Whether a variable says in which language, and for which place, programs speak.
+fn is_locale(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name == "LANG" || name == "TZ" || name.starts_with("LC_")
 }
 
 impl Identity {
@@ -63,102 +83,5 @@ impl Identity {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::job::{Cause, Fence, JobName, NodeName, RunId, Tick};
-    use crate::run::Streams;
-
-    fn launch(env: &[(&str, &str)]) -> Launch {
-        Launch {
-            command: vec!["true".into()],
-            env: env.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-            cwd: None,
-            user: None,
-            group: None,
-            no_new_privileges: false,
-            success_codes: vec![0],
-            timeout: None,
-            kill_grace: Duration::from_secs(10),
-            loss_grace: Duration::from_secs(5),
-            streams: Streams::Kept,
-            identity: Identity {
-                job: JobName::parse("backup").unwrap(),
-                tick: Tick::at_millis(1_700_000_000_000),
-                tick_local: "2023-11-14T23:13:20.000+01:00".into(),
-                fence: Fence(7),
-                run: RunId::new(),
-                attempt: 2,
-                cause: Cause::CatchUp,
-                node: NodeName::parse("n1").unwrap(),
-            },
-        }
-    }
-
-    fn seen(
-        inherited: &[(&str, &str)],
-        person: Option<&Person>,
-        env: &[(&str, &str)],
-    ) -> BTreeMap<String, String> {
-        let inherited = inherited.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-        environment(inherited, person, &launch(env))
-            .into_iter()
-            .map(|(name, value)| (name.into_string().unwrap(), value.into_string().unwrap()))
-            .collect()
-    }
-
-    #[test]
-    fn what_is_between_the_replica_and_its_supervisor_is_taken_out_and_the_rest_is_passed_on() {
-        let all = seen(
-            &[
-                ("PATH", "/bin"),
-                ("NOTIFY_SOCKET", "/run/x"),
-                ("NOTIFY_SOCKETS", "mine"),
-                ("WATCHDOG_USEC", "1"),
-                ("WATCHDOG_PID", "1"),
-                ("LISTEN_FDS", "3"),
-                ("SOLOCRON_TOKEN", "secret"),
-                ("SOLOCRON_HTTP_TOKEN_FILE", "secret"),
-                ("SOLOCRON_STATE_DIR", "/state"),
-                ("MY_TOKEN", "the job's"),
-            ],
-            None,
-            &[],
-        );
-        let names: Vec<_> = all.keys().filter(|name| !name.starts_with("SOLOCRON_")).collect();
-        assert_eq!(names, ["MY_TOKEN", "NOTIFY_SOCKETS", "PATH"]);
-        assert!(all.contains_key("SOLOCRON_STATE_DIR"));
-        assert!(!all.keys().any(|name| name.starts_with("SOLOCRON_") && name.contains("TOKEN")));
-    }
-
-    #[test]
-    fn a_job_sees_which_run_it_is_whatever_its_own_env_says() {
-        let all = seen(&[], None, &[("SOLOCRON_FENCE", "999")]);
-        for (name, value) in [
-            ("SOLOCRON_JOB", "backup"),
-            ("SOLOCRON_TICK", "2023-11-14T22:13:20.000Z"),
-            ("SOLOCRON_TICK_MS", "1700000000000"),
-            ("SOLOCRON_TICK_LOCAL", "2023-11-14T23:13:20.000+01:00"),
-            ("SOLOCRON_FENCE", "7"),
-            ("SOLOCRON_ATTEMPT", "2"),
-            ("SOLOCRON_CAUSE", "catch_up"),
-            ("SOLOCRON_NODE", "n1"),
-        ] {
-            assert_eq!(all[name], value, "{name}");
-        }
-        assert_eq!(all["SOLOCRON_RUN"].len(), 36);
-    }
-
-    #[test]
-    fn the_accounts_variables_beat_the_replicas_and_the_jobs_beat_both() {
-        let person = Person { name: "bob".into(), home: "/home/bob".into(), shell: "/bin/bash".into() };
-        let all = seen(
-            &[("HOME", "/root"), ("USER", "root"), ("SHELL", "/bin/zsh")],
-            Some(&person),
-            &[("HOME", "/srv/data")],
-        );
-        let shown = ["HOME", "USER", "LOGNAME", "SHELL"].map(|name| all[name].as_str());
-        assert_eq!(shown, ["/srv/data", "bob", "bob", "/bin/bash"]);
-    }
-}
+#[path = "environment_tests.rs"]
+mod tests;

@@ -1,8 +1,9 @@
 //! What to start, and in whose name. A launch is complete: starting it asks nothing more of jobs.toml.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::course::Limits;
@@ -16,7 +17,9 @@ pub struct Launch {
     pub command: Vec<OsString>,
     /// The job's own variables, with `${…}` resolved.
     pub env: BTreeMap<String, String>,
-    /// Working directory; the replica's own if absent.
+    /// Variables of the replica that reach the job only by its own `env`: what jobs.toml refers to by `${NAME}`.
+    pub withheld: Arc<BTreeSet<String>>,
+    /// Working directory; if absent the replica's own, and for another user its home, or `/` where it may not enter that.
     pub cwd: Option<PathBuf>,
     /// Run as this user, by name.
     pub user: Option<String>,
@@ -86,11 +89,17 @@ impl Identity {
 }
 
 impl Launch {
-    /// The launch of `spec`, whose `env` was resolved to `env`.
-    pub fn new(spec: &JobSpec, env: BTreeMap<String, String>, identity: Identity) -> Self {
+    /// The launch of `spec`, whose `env` was resolved to `env`, without these variables of the replica.
+    pub fn new(
+        spec: &JobSpec,
+        env: BTreeMap<String, String>,
+        withheld: Arc<BTreeSet<String>>,
+        identity: Identity,
+    ) -> Self {
         Self {
             command: spec.command.words(),
             env,
+            withheld,
             cwd: spec.cwd.clone(),
             user: spec.user.clone(),
             group: spec.group.clone(),

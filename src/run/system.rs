@@ -129,6 +129,23 @@ pub(super) fn take_terminal() {
     }
 }
 
+/// Gives up every capability of this thread, those that would survive an exec first of all. Async-signal-safe.
+pub(super) fn drop_capabilities() -> nix::Result<()> {
+    /// Version 3 of the interface: two words for each of the three sets.
+    const VERSION: u32 = 0x2008_0522;
+    let (header, nothing) = ([VERSION, 0], [0_u32; 6]);
+    // SAFETY: both are as large as that version says, and the kernel only reads them. What is in no set of the thread is no
+    // ambient capability either.
+    let result = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), nothing.as_ptr()) };
+    Errno::result(result).map(drop)
+}
+
+/// Closes every descriptor but the first three. To be called where nothing of this process has opened one yet.
+pub(super) fn close_inherited() {
+    // SAFETY: nobody in this process knows of a descriptor that it closes.
+    unsafe { libc::syscall(libc::SYS_close_range, FIRST_OTHER, libc::c_uint::MAX, 0) };
+}
+
 /// Closes every descriptor but the first three at exec. Async-signal-safe.
 pub(super) fn close_others_on_exec() {
     // SAFETY: the call takes numbers only and closes nothing before exec. Kernels before 5.11 refuse it; there,

@@ -19,8 +19,12 @@ fn jobs_run_again_once_an_operator_has_set_their_marks_back() {
     replica.wait_for_event("run ended");
     put_the_mark_ahead(&server);
     replica.wait_for_event("tick decided elsewhere");
+    let status = scene.command(&["--store", &server.url(), "status", "--check"]).output().expect("a program");
+    let said = String::from_utf8_lossy(&status.stdout);
+    assert_eq!(status.status.code(), Some(1), "{said}");
+    assert!(said.contains("unlock --mark"), "{said}");
 
-    let mut unlock = scene.command(&["--store", &server.url(), "unlock", "--mark", "pay", "--force"]);
+    let mut unlock = scene.command(&["--store", &server.url(), "unlock", "--mark", "--all", "--force"]);
     assert!(unlock.status().expect("a program").success());
     let ended = replica.wait_for_event("run ended");
     assert_eq!(ended["outcome"], "succeeded", "{ended}");

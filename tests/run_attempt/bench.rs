@@ -179,6 +179,7 @@ fn launch(command: Command) -> Launch {
         no_new_privileges: false,
         command: command.words(),
         env: BTreeMap::new(),
+        withheld: Default::default(),
         cwd: None,
         user: None,
         group: None,

@@ -117,8 +117,8 @@ async fn signals_are_neither_blocked_nor_ignored() {
 }
 
 #[tokio::test]
-async fn a_job_leads_a_process_group_of_its_own() {
-    let seen = printed(&shell("echo $$; cut -d' ' -f5 /proc/$$/stat")).await;
+async fn a_job_leads_a_session_and_a_process_group_of_its_own() {
+    let seen = printed(&shell("echo $$ $$; cut -d' ' -f5,6 /proc/$$/stat")).await;
     let ids: Vec<_> = seen.lines().collect();
     assert_eq!(ids[0], ids[1]);
 }
@@ -129,6 +129,25 @@ async fn the_replicas_own_user_can_be_named_without_root() {
     let launch = Launch { user: Some(me.name.clone()), ..shell("id -un; echo $USER $LOGNAME $HOME") };
     let expected = format!("{0}\n{0} {0} {1}\n", me.name, me.dir.display());
     assert_eq!(printed(&launch).await, expected);
+}
+
+#[tokio::test]
+async fn a_job_of_the_replicas_own_user_has_the_groups_of_its_account() {
+    let me = User::from_uid(geteuid()).unwrap().unwrap();
+    if !geteuid().is_root() {
+        // Who is not root cannot change them.
+        return assert_eq!(
+            printed(&Launch { user: Some(me.name), ..shell("id -G") }).await,
+            printed(&shell("id -G")).await
+        );
+    }
+    setgroups(&[getegid(), STRAY_GROUP]).unwrap();
+    let of_user = Launch { user: Some(me.name), ..shell("id -G") };
+    let of_group = Launch { group: Some("bin".into()), ..shell("id -G") };
+    for launch in [of_user, of_group] {
+        let groups = printed(&launch).await;
+        assert!(!groups.split_whitespace().any(|group| group == STRAY_GROUP.to_string()), "{groups}");
+    }
 }
 
 #[tokio::test]

@@ -199,6 +199,7 @@ impl Stay {
         let launch = Launch {
             command: self.command.clone(),
             env: BTreeMap::new(),
+            withheld: Arc::default(),
             cwd: None,
             user: None,
             group: None,

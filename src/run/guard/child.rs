@@ -14,10 +14,13 @@ use nix::libc;
 use nix::sys::prctl::{set_name, set_no_new_privs, set_pdeathsig};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
-use nix::unistd::{ForkResult, Pid, chdir, getpid, getppid, pipe2, setgid, setgroups, setuid};
+use nix::sys::stat::fstat;
+use nix::unistd::{
+    ForkResult, Pid, Uid, chdir, fchown, getpid, getppid, pipe2, setgid, setgroups, setsid, setuid,
+};
 
 use super::parcel::{Asked, receive, send};
-use super::request::{Input, Request};
+use super::request::{Folder, Input, Request};
 use crate::lease::Protection;
 use crate::run::account::Switch;
 use crate::run::cgroup::Cgroup;
@@ -34,6 +37,9 @@ pub(in crate::run) const STEP_GUARD: i32 = 4;
 
 /// What a shell says of a command that it could not execute; nobody sees it.
 const CANNOT_EXECUTE: i32 = 127;
+
+/// Where a command of another user starts that may not enter its home.
+const ROOT_FOLDER: &CStr = c"/";
 
 /// What a main process is called before it has become its command.
 const CHILD_NAME: &CStr = c"lease-guard-job";
@@ -161,13 +167,20 @@ fn give_up(code: i32, told: OwnedFd) -> ! {
 
 /// Comes back only with the number of an error.
 fn execute(request: &Request, Streams { input, out, err }: Streams, guard: Pid) -> i32 {
+    if let Some(uid) = request.switch.as_ref().and_then(|switch| switch.uid) {
+        [&out, &err].into_iter().for_each(|stream| give_to(uid, stream));
+    }
     let mut command = command_of(request);
     command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(out).stderr(err);
-    let (switch, cwd, files) = (request.switch.clone(), request.cwd.clone(), request.files);
-    let no_new_privileges = request.no_new_privileges;
+    let (switch, folder, files) = (request.switch.clone(), request.folder.clone(), request.files);
+    let (no_new_privileges, own_session) = (request.no_new_privileges, request.own_session);
     let takes_terminal = request.input == Input::Terminal;
     system::before_exec(&mut command, move || {
-        become_job(switch.as_ref(), cwd.as_deref(), files, guard)?;
+        if own_session {
+            // Whoever shares the replica's terminal could type into it, as root.
+            setsid()?;
+        }
+        become_job(switch.as_ref(), &folder, files, guard)?;
         if no_new_privileges {
             set_no_new_privs()?;
         }
@@ -182,17 +195,16 @@ fn execute(request: &Request, Streams { input, out, err }: Streams, guard: Pid) 
 
 fn command_of(request: &Request) -> Command {
     let mut command = Command::new(&request.words[0]);
-    command
-        .args(&request.words[1..])
-        .env_clear()
-        .envs(request.env.iter().map(|(name, value)| (name, value)))
-        .process_group(0);
+    command.args(&request.words[1..]).env_clear().envs(request.env.iter().map(|(name, value)| (name, value)));
+    if !request.own_session {
+        command.process_group(0);
+    }
     command
 }
 
 fn become_job(
     switch: Option<&Switch>,
-    cwd: Option<&CStr>,
+    folder: &Folder,
     files: Option<(u64, u64)>,
     guard: Pid,
 ) -> io::Result<()> {
@@ -204,10 +216,13 @@ fn become_job(
     if let Some(switch) = switch {
         take_on(switch).map_err(|errno| io::Error::from_raw_os_error(in_step(STEP_SWITCH, errno.into())))?;
     }
-    if let Some(cwd) = cwd {
-        // As the job's user: root may enter folders that the user may not, or the reverse on NFS.
-        chdir(cwd).map_err(|errno| io::Error::from_raw_os_error(in_step(STEP_CWD, errno.into())))?;
-    }
+    // As the job's user: root may enter folders that the user may not, or the reverse on NFS.
+    let entered = match folder {
+        Folder::Inherited => Ok(()),
+        Folder::At(path) => chdir(path.as_c_str()),
+        Folder::Home(path) => chdir(path.as_c_str()).or_else(|_| chdir(ROOT_FOLDER)),
+    };
+    entered.map_err(|errno| io::Error::from_raw_os_error(in_step(STEP_CWD, errno.into())))?;
     if Protection::Guard.is_on() {
         // Last, as a change of user undoes it. It goes by the guard's one thread.
         set_pdeathsig(Signal::SIGKILL)?;
@@ -224,7 +239,19 @@ fn take_on(switch: &Switch) -> nix::Result<()> {
         setgroups(groups)?;
     }
     setgid(switch.gid)?;
-    switch.uid.map_or(Ok(()), setuid)
+    let Some(uid) = switch.uid else { return Ok(()) };
+    setuid(uid)?;
+    // From one user to another the kernel takes no capability away: a replica that is not root has some to change users at all.
+    if uid.is_root() { Ok(()) } else { system::drop_capabilities() }
+}
+
+/// Programs open /dev/stdout and /dev/stderr anew, and a pipe can be opened by its owner alone. Where the replica may not give
+/// it away, that alone fails.
+fn give_to(uid: Uid, stream: &OwnedFd) {
+    let is_pipe = fstat(stream).is_ok_and(|file| file.st_mode & libc::S_IFMT == libc::S_IFIFO);
+    if is_pipe {
+        let _ = fchown(stream, Some(uid), None);
+    }
 }
 
 /// The error's number with the step it happened in.

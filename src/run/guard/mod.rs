@@ -27,6 +27,6 @@ mod word;
 pub(in crate::run) use child::{STEP_CWD, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, STEP_SWITCH};
 pub use guards::Guards;
 pub use nursery::guards_main;
-pub(in crate::run) use request::{Input, Request, has_nul};
+pub(in crate::run) use request::{Folder, Input, Request, has_nul};
 pub(in crate::run) use watcher::guard_name;
 pub(in crate::run) use word::{Inbox, LENGTH, Order, Report};

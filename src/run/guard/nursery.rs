@@ -87,6 +87,8 @@ struct Nursery {
 impl Nursery {
     /// The line to the replica comes as standard input.
     fn start() -> io::Result<Self> {
+        // What the replica was started with is none of its: a lock of flock(1) would be held for as long as a guard lives.
+        system::close_inherited();
         // For people alone.
         let _ = set_name(c"lease-guards");
         set_child_subreaper(true)?;

@@ -19,8 +19,10 @@ pub(in crate::run) struct Request {
     pub(in crate::run) words: Vec<OsString>,
     /// All of its variables.
     pub(in crate::run) env: Vec<(OsString, OsString)>,
-    /// Its working directory; the replica's own if absent.
-    pub(in crate::run) cwd: Option<CString>,
+    /// Where it starts.
+    pub(in crate::run) folder: Folder,
+    /// It leads a session of its own, which has no terminal.
+    pub(in crate::run) own_session: bool,
     /// Whom it runs as; the replica's own user and groups if absent.
     pub(in crate::run) switch: Option<Switch>,
     /// Nothing that it starts gains privileges.
@@ -33,6 +35,36 @@ pub(in crate::run) struct Request {
     pub(in crate::run) deadline: BootInstant,
     /// Between SIGTERM and SIGKILL when that instant has passed, or the replica is gone.
     pub(in crate::run) loss_grace: Duration,
+}
+
+/// The folder in which a command starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::run) enum Folder {
+    /// The replica's own.
+    Inherited,
+    /// This one.
+    At(CString),
+    /// A user's home, or `/` where that cannot be entered.
+    Home(CString),
+}
+
+impl Folder {
+    fn parts(&self) -> (u64, &[u8]) {
+        match self {
+            Self::Inherited => (0, &[]),
+            Self::At(path) => (1, path.as_bytes()),
+            Self::Home(path) => (2, path.as_bytes()),
+        }
+    }
+
+    fn of(kind: u64, path: CString) -> Option<Self> {
+        match kind {
+            0 => Some(Self::Inherited),
+            1 => Some(Self::At(path)),
+            2 => Some(Self::Home(path)),
+            _ => None,
+        }
+    }
 }
 
 /// What a command reads as its standard input.
@@ -62,7 +94,8 @@ impl Request {
             name: String::new(),
             words: vec![word(), word()],
             env: (0..32).map(|_| (word(), word())).collect(),
-            cwd: Some(CString::default()),
+            folder: Folder::Inherited,
+            own_session: true,
             switch: None,
             no_new_privileges: false,
             input: Input::Nothing,
@@ -81,7 +114,10 @@ impl Request {
             to.bytes(name.as_bytes());
             to.bytes(value.as_bytes());
         });
-        to.list(self.cwd.as_slice(), |to, cwd| to.bytes(cwd.as_bytes()));
+        let (kind, path) = self.folder.parts();
+        to.number(kind);
+        to.bytes(path);
+        to.number(u64::from(self.own_session));
         to.list(self.switch.as_slice(), Writer::switch);
         to.number(u64::from(self.no_new_privileges));
         to.number(self.input as u64);
@@ -101,7 +137,8 @@ impl Request {
             name: String::from_utf8(from.bytes()?.to_vec()).ok()?,
             words: from.list(Reader::text)?,
             env: from.list(|from| Some((from.text()?, from.text()?)))?,
-            cwd: from.list(|from| CString::new(from.bytes()?).ok())?.pop(),
+            folder: Folder::of(from.number()?, CString::new(from.bytes()?).ok()?)?,
+            own_session: from.number()? != 0,
             switch: from.list(Reader::switch)?.pop(),
             no_new_privileges: from.number()? != 0,
             input: Input::of(from.number()?)?,
@@ -204,7 +241,8 @@ mod tests {
             name: "run".into(),
             words: vec!["sh".into(), OsString::from_vec(vec![0xFF, b'x']), "".into()],
             env: vec![("A".into(), "b c".into()), ("EMPTY".into(), "".into())],
-            cwd: Some(c"/tmp".into()),
+            folder: Folder::At(c"/tmp".into()),
+            own_session: true,
             switch: Some(Switch {
                 uid: Some(Uid::from_raw(7)),
                 gid: Gid::from_raw(8),
@@ -223,7 +261,8 @@ mod tests {
         let bare = Request {
             words: vec!["true".into()],
             env: vec![],
-            cwd: None,
+            folder: Folder::Inherited,
+            own_session: false,
             switch: None,
             no_new_privileges: false,
             input: Input::Nothing,
@@ -231,7 +270,8 @@ mod tests {
             ..request()
         };
         let group_alone = Switch { uid: None, gid: Gid::from_raw(8), groups: None };
-        for request in [request(), Request { switch: Some(group_alone), ..bare.clone() }, bare] {
+        let at_home = Request { folder: Folder::Home(c"/home/bob".into()), ..bare.clone() };
+        for request in [request(), Request { switch: Some(group_alone), ..bare.clone() }, at_home, bare] {
             assert_eq!(Request::decode(&request.encode()), Some(request));
         }
     }

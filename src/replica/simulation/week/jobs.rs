@@ -47,7 +47,7 @@ pub(super) fn file(edits: usize) -> Jobs {
     }
     let source = Source { path: "jobs.toml".into(), text };
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
-    let job = |(name, spec)| (name, Job { spec, env: BTreeMap::new() });
+    let job = |(name, spec)| (name, Job { spec, env: BTreeMap::new(), withheld: Arc::default() });
     Rc::new(config.jobs.into_iter().map(job).collect())
 }
 
