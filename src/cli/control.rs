@@ -24,6 +24,12 @@ const MAX_PATH: usize = 100;
 /// Who connects says its word at once.
 const WORD_WITHIN: Duration = Duration::from_secs(5);
 
+/// So many are answered at a time; the others wait.
+const MOST_CALLERS: usize = 16;
+
+/// After a caller that could not be accepted.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
 /// The longest word, with its newline.
 const MAX_WORD: u64 = 16;
 
@@ -73,7 +79,11 @@ impl Control {
         let mut callers = JoinSet::new();
         loop {
             tokio::select! {
-                Ok((stream, _)) = self.listener.accept() => { callers.spawn(answer(stream, orders.clone())); }
+                accepted = self.listener.accept(), if callers.len() < MOST_CALLERS => match accepted {
+                    Ok((stream, _)) => drop(callers.spawn(answer(stream, orders.clone()))),
+                    // Out of descriptors, most likely: the caller waits, too.
+                    Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
+                },
                 Some(_) = callers.join_next() => {}
             }
         }

@@ -1,10 +1,12 @@
 //! `run`: be a replica, in the foreground, until a signal says stop.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -53,8 +55,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     for warning in &session.warnings {
         warn!(file = %session.source.path.display(), help = warning.help, "{}", warning.message);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))?;
+    let runtime = runtime().map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))?;
     if let Err(error) = raise_file_limit() {
         warn!(%error, "the limit of open files stays as it is");
     }
@@ -84,6 +85,19 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     runtime.shutdown_timeout(LAST_WAIT);
     log_writer::flush();
     result
+}
+
+/// What a replica runs on. A thread for what may block is there from the start and is never given up: where a job leaves no
+/// process to the user, none could be made, and without any tokio panics.
+fn runtime() -> io::Result<Runtime> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_keep_alive(Duration::MAX)
+        .enable_all()
+        .build()?;
+    let first = runtime.spawn_blocking(|| ());
+    runtime.block_on(first).map_err(io::Error::other)?;
+    Ok(runtime)
 }
 
 /// The name that was given, or the host's.

@@ -2,7 +2,10 @@
 //! test is an attack that worked once.
 
 mod account;
+#[path = "../support/c_program.rs"]
+mod c_program;
 mod descriptors;
+mod exhaustion;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;

@@ -145,6 +145,11 @@ impl Program {
         }
     }
 
+    /// The lines up to the last one that was waited for.
+    pub(crate) fn lines(&self) -> &[String] {
+        &self.log
+    }
+
     /// Waits for a JSON line with this message.
     pub(crate) fn wait_for_event(&mut self, message: &str) -> Value {
         self.wait_for_event_of(message, |_| true)
