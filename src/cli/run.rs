@@ -49,6 +49,10 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             Failure::new(Exit::Failed, format!("cannot be tied to the process that started it: {errno}"))
         })?;
     }
+    // Its memory and environment hold secrets, which neither jobs of the same user nor core files are to have.
+    nix::sys::prctl::set_dumpable(false).map_err(|errno| {
+        Failure::new(Exit::Failed, format!("cannot keep others from its memory: {errno}"))
+    })?;
     let jobs = resolve_jobs(&session.config)
         .map_err(|problems| Failure::new(Exit::BadConfig, problems.join("\nerror: ")))?;
     logging::start(logging::format_or_default(args.log_format), args.log_level);

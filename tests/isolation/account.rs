@@ -1,12 +1,9 @@
 //! A job of another user. Only root, or who may change users, can start one: without that these tests show that it is refused.
 
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
-
 use nix::unistd::{User, geteuid};
 
 use crate::process::{Program, Scene};
-use crate::{file, printed, start};
+use crate::{file, printed, start, start_as};
 
 /// The account that every system has, whose home no system has.
 const NOBODY: &str = "nobody";
@@ -67,23 +64,9 @@ fn no_capability_survives_a_change_of_user() {
     if !geteuid().is_root() {
         return assert!(needs_root(&scene));
     }
-    let program = scene.path("solocron");
-    std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("room for the program");
-    let open = |path: &std::path::Path| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).expect("its owner is root");
-    };
-    open(program.parent().expect("a folder"));
-    open(&program);
     let capabilities = "+setuid,+setgid,+kill";
-    let mut command = Command::new("setpriv");
-    scene
-        .equip(&mut command)
-        .args(["--reuid=2", "--regid=2", "--clear-groups"])
-        .arg(format!("--inh-caps={capabilities}"))
-        .arg(format!("--ambient-caps={capabilities}"))
-        .arg(&program)
-        .args(["run", "--log-format", "json", "--job-output", "stdout"]);
-    let mut replica = Program::start(&mut command);
+    let flags = [format!("--inh-caps={capabilities}"), format!("--ambient-caps={capabilities}")];
+    let mut replica = start_as("2", &scene, &[], &[&flags[0], &flags[1]]);
     let lines = printed(&mut replica);
     assert_eq!(lines.len(), 4, "{lines:#?}");
     for line in lines {

@@ -1,17 +1,13 @@
 //! Nothing is left of what the replica needs as well: processes, descriptors.
 
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use nix::sys::resource::Resource;
 use nix::unistd::geteuid;
 
 use crate::c_program::compile;
-use crate::file;
 use crate::process::{Program, Scene};
-
-/// The user of the replica, of whom there is nothing else on the machine.
-const USER: &str = "3";
+use crate::{file, start_as};
 
 /// So many processes and threads that user may have.
 const MOST: u32 = 60;
@@ -20,23 +16,6 @@ const MOST: u32 = 60;
 /// without work for longer than they are kept by default.
 const FULL_S: u32 = 30;
 const PERIOD: &str = "*/20 * * * * *";
-
-/// The replica as a user whose processes are limited: those of root are not.
-fn limited(scene: &Scene) -> Program {
-    let (program, folder) = (scene.path("solocron"), scene.path(""));
-    std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("room for the program");
-    for path in [&folder, &program] {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).expect("its owner is root");
-    }
-    let mut command = Command::new("prlimit");
-    scene
-        .equip(&mut command)
-        .arg(format!("--nproc={MOST}"))
-        .args(["setpriv", &format!("--reuid={USER}"), "--regid=3", "--clear-groups"])
-        .arg(&program)
-        .args(["run", "--log-format", "json", "--log-level", "debug", "--node", "n"]);
-    Program::start(&mut command)
-}
 
 #[test]
 fn a_job_that_leaves_no_process_to_its_replica_ends_neither_that_nor_other_runs() {
@@ -50,7 +29,8 @@ fn a_job_that_leaves_no_process_to_its_replica_ends_neither_that_nor_other_runs(
         &file("[defaults]\nlease = \"10m\"", &format!("{bomb}\n{victim}")).replace("* * * * * *", PERIOD),
     );
     compile(&scene.path(""), "bomb", &[]);
-    let mut replica = limited(&scene);
+    let most = format!("--nproc={MOST}");
+    let mut replica = start_as("3", &scene, &["prlimit", &most], &[]);
     replica.wait_for_event_of("run ended", |event| event["job"] == "spy");
     // The next one has every process again.
     replica.wait_for_event_of("run started", |event| event["job"] == "spy");

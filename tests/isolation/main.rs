@@ -6,13 +6,22 @@ mod account;
 mod c_program;
 mod descriptors;
 mod exhaustion;
+mod memory;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;
 mod secrets;
 mod terminal;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
 use process::{Program, Scene};
+
+/// How replicas are started here.
+const RUN: [&str; 9] =
+    ["run", "--log-format", "json", "--log-level", "debug", "--node", "n", "--job-output", "stdout"];
 
 /// A jobs.toml with one job of every second.
 fn file(head: &str, job: &str) -> String {
@@ -34,9 +43,23 @@ fn printed(replica: &mut Program) -> Vec<String> {
     }
 }
 
+/// The same as another user, of whom there is nothing else on the machine; only root can start it. `around` is what starts
+/// setpriv, with these further flags.
+fn start_as(user: &str, scene: &Scene, around: &[&str], flags: &[&str]) -> Program {
+    let (program, folder) = (scene.path("solocron"), scene.path(""));
+    std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("room for the program");
+    for path in [&folder, &program] {
+        std::fs::set_permissions(path, Permissions::from_mode(0o777)).expect("its owner is root");
+    }
+    let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
+    let words = [around, &["setpriv", &user, &group, "--clear-groups"], flags].concat();
+    let mut command = Command::new(words[0]);
+    scene.equip(&mut command).args(&words[1..]).arg(&program).args(RUN);
+    Program::start(&mut command)
+}
+
 /// The replica, whose jobs' output is among its lines.
 fn start(scene: &Scene, variables: &[(&str, &str)]) -> Program {
-    let mut command =
-        scene.command(&["run", "--log-format", "json", "--node", "n", "--job-output", "stdout"]);
+    let mut command = scene.command(&RUN);
     Program::start(command.envs(variables.iter().copied()))
 }
