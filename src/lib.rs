@@ -12,3 +12,4 @@ pub mod lease;
 pub mod replica;
 pub mod run;
 pub mod store;
+pub mod trust;

@@ -18,7 +18,7 @@ fn assert_message(name: &str, text: &str, overrides: &Overrides<'_>) {
 }
 
 fn messages(text: &str, overrides: &Overrides<'_>) -> String {
-    let source = Source { path: PathBuf::from("jobs.toml"), text: text.to_owned() };
+    let source = Source { path: PathBuf::from("jobs.toml"), text: text.to_owned(), doubt: None };
     let env = |name: &str| match name {
         "REDIS_PASSWORD" | "REDIS_URL" => Some(SECRET.to_owned()),
         _ => None,

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::config::{self, Config, Overrides, Problem, Severity, Source};
+use crate::config::{self, Config, Overrides, Problem, Purpose, Severity, Source};
 
 use crate::run::escapes;
 
@@ -49,7 +49,7 @@ pub(crate) async fn run(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let is_json = args.format.format == Format::Json;
-    let source = match config::find(global.config.as_deref()) {
+    let source = match config::find(global.config.as_deref(), Purpose::Read) {
         Ok(source) => source,
         Err(error) if is_json => {
             let file = global.config.as_ref().map(|path| path.display().to_string());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::config::{self, Overrides, Problem, Source};
+use crate::config::{self, Overrides, Problem, Purpose, Source};
 use crate::job::{JobName, JobSpec, Schedule, ScheduleError, Tick, UtcMillis};
 use crate::replica::{Agenda, Coming};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(
             of_expression(expression, zone, screen)?.ticks(after).take(count).collect()
         }
         None => {
-            let (source, config, _) = load_file(global, Overrides::default())?;
+            let (source, config, _) = load_file(global, Overrides::default(), Purpose::Read)?;
             let jobs = find_jobs(&config, &source, args.job.as_ref())?;
             if !jobs.iter().any(|job| job.enabled) {
                 screen.say(&format!(
@@ -133,7 +133,7 @@ fn drawn(error: &ScheduleError, (expression, zone): (&str, &str), colour: bool) 
         Some(_) => ("--expr", expression),
         None => ("--timezone", zone),
     };
-    let source = Source { path: PathBuf::from(flag), text: text.to_owned() };
+    let source = Source { path: PathBuf::from(flag), text: text.to_owned(), doubt: None };
     let problem = Problem::error(error.message.clone()).at(error.span.clone()).help(error.help.clone());
     config::draw(&[problem], &source, colour)
 }

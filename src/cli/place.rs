@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::config::{self, Overrides, Problem, SourceError, StoreUrl};
+use crate::config::{self, Overrides, Problem, Purpose, SourceError, StoreUrl};
 use crate::job::{ClusterName, JobName, JobSpec};
 use crate::store::{LocalStore, Store};
 
@@ -33,14 +33,14 @@ impl Place {
             return Self::of_store(store, cluster);
         }
         if global.config.is_none()
-            && let Err(missing @ SourceError::Missing { .. }) = config::find(None)
+            && let Err(missing @ SourceError::Missing { .. }) = config::find(None, Purpose::Read)
         {
             let message = format!(
                 "{missing}\n  help: or do without one: --store URL and --cluster NAME (SOLOCRON_STORE, SOLOCRON_CLUSTER)"
             );
             return Err(Failure::new(Exit::BadConfig, message));
         }
-        let (_, config, _) = load_file(global, Overrides::default())?;
+        let (_, config, _) = load_file(global, Overrides::default(), Purpose::Read)?;
         let cluster = cluster.cloned().unwrap_or_else(|| config.cluster.clone());
         let job = config.jobs.get(lock).filter(|_| cluster == config.cluster).cloned();
         Ok(Self { cluster, store: config.store, job })

@@ -73,7 +73,11 @@ impl Probe {
             Some(problem.help(finding.help.clone()))
         };
         let problems: Vec<Problem> = self.findings.iter().filter_map(problem).collect();
-        config::draw(&problems, &Source { path: PathBuf::from(&self.store), text: String::new() }, colour)
+        config::draw(
+            &problems,
+            &Source { path: PathBuf::from(&self.store), text: String::new(), doubt: None },
+            colour,
+        )
     }
 
     /// How many there are of each, and what is good to know.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, warn};
 
-use crate::config::{self, Config, Overrides, Problem, Severity, Source, StoreUrl};
+use crate::config::{self, Config, Overrides, Problem, Purpose, Severity, Source, StoreUrl};
 use crate::job::{ClusterName, JobName, NodeName};
 use crate::replica::{Changes, Job, Reload};
 
@@ -137,7 +137,7 @@ impl Reloader {
     /// Loads the file; one that was only noticed, unless it is the one that was looked at last.
     async fn carry_out(&mut self, unless_seen: bool) -> Option<Answer> {
         let path = self.path();
-        let found = off_the_loop(move || config::find(Some(&path))).await;
+        let found = off_the_loop(move || config::find(Some(&path), Purpose::Run)).await;
         let seen = found.as_ref().map(|source| source.text.clone()).map_err(ToString::to_string);
         if std::mem::replace(&mut self.seen, seen) == self.seen && unless_seen {
             return None;
@@ -146,7 +146,7 @@ impl Reloader {
         let loading = match found {
             Ok(source) => off_the_loop(move || load(source, store.as_deref(), &args)).await,
             Err(error) => {
-                let source = Source { path: self.path(), text: String::new() };
+                let source = Source { path: self.path(), text: String::new(), doubt: None };
                 Err(Bad { problems: vec![Problem::error(error.to_string())], source })
             }
         };

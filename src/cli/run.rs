@@ -38,7 +38,7 @@ const PINGS_PER_WATCHDOG: u32 = 3;
 
 /// Runs a replica, or several.
 pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
-    let session = Session::load(global, args.overrides())?;
+    let session = Session::to_run(global, args.overrides())?;
     let node = node_name(args.node.as_ref())?;
     if let Some(count) = args.replicas {
         return replicas::run(args, global, &node, count);

@@ -4,16 +4,22 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nix::unistd::geteuid;
+
 use crate::clock::{Clock, SystemClock};
-use crate::config::{self, Config, Overrides, Problem, Source, StoreUrl};
+use crate::config::{self, Config, Overrides, Problem, Purpose, Source, StoreUrl};
 use crate::job::ClusterName;
 use crate::store::{LocalStore, RedisStore, Store, StoreError};
+use crate::trust::{BadFolder, check_below, check_folder};
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
 
 /// The state folder of a system service.
 const SYSTEM_STATE_DIR: &str = "/var/lib/solocron";
+
+/// What lies in folders of folders of the state folder is looked at, as `runs/JOB` is.
+const STATE_DEPTH: u32 = 2;
 
 /// The embedded store's file in the state folder.
 const LOCAL_STORE_FILE: &str = "store.sqlite3";
@@ -34,8 +40,21 @@ pub(crate) struct Session {
 impl Session {
     /// Finds and loads the file, and the state folder; the command's own flags beat the file. All problems of the file are in the failure's message.
     pub(crate) fn load(global: &GlobalArgs, flags: Overrides<'_>) -> Result<Self, Failure> {
-        let (source, config, warnings) = load_file(global, flags)?;
+        let (source, config, warnings) = load_file(global, flags, Purpose::Read)?;
         Self::of(source, config, warnings, global)
+    }
+
+    /// The same for a replica, which runs what the file says. Where it is root's, nobody else may be able to change its state
+    /// folder.
+    pub(crate) fn to_run(global: &GlobalArgs, flags: Overrides<'_>) -> Result<Self, Failure> {
+        let (source, config, warnings) = load_file(global, flags, Purpose::Run)?;
+        let session = Self::of(source, config, warnings, global)?;
+        if geteuid().is_root() {
+            check_folder(&session.state_dir)
+                .and_then(|()| check_below(&session.state_dir, STATE_DEPTH))
+                .map_err(untrusted_state)?;
+        }
+        Ok(session)
     }
 
     /// Finds the state folder that goes with a file that is loaded already.
@@ -85,6 +104,15 @@ impl Session {
     }
 }
 
+fn untrusted_state(bad: BadFolder) -> Failure {
+    let path = bad.path.display();
+    let message = format!(
+        "state folder: {bad}: other users could have root write and read what they like\n  help: give it back to root \
+         (`chown root {path}`, `chmod go-w {path}`), or name another folder with --state-dir"
+    );
+    Failure::new(Exit::Failed, message)
+}
+
 /// Starts a local store.
 pub(crate) type StartLocal = fn(&Path, ClusterName, Box<dyn Clock>) -> Result<LocalStore, StoreError>;
 
@@ -114,8 +142,9 @@ pub(crate) fn open_store(
 pub(crate) fn load_file(
     global: &GlobalArgs,
     flags: Overrides<'_>,
+    purpose: Purpose,
 ) -> Result<(Source, Config, Vec<Problem>), Failure> {
-    let source = config::find(global.config.as_deref())
+    let source = config::find(global.config.as_deref(), purpose)
         .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))?;
     let overrides = Overrides { store: global.store.as_deref(), ..flags };
     match config::load(&source, &overrides, &env) {

@@ -77,7 +77,12 @@ pub fn load(
     let logs = logs::read(&logs, &mut findings);
     let jobs = jobs(root, overrides.escapes, &mut findings);
 
-    let warnings = Problems::unless_harmless(findings.in_order())?;
+    let mut warnings = Problems::unless_harmless(findings.in_order())?;
+    if let Some(flaw) = &source.doubt {
+        let message = format!("{} {flaw}, who decides what is run here", source.path.display());
+        warnings
+            .push(Problem::warning(message).help("`chown` it to root or to the replica's user".to_owned()));
+    }
     let cluster = cluster.expect("a cluster that cannot be read was reported as an error");
     let of_file = root.get("cluster").and_then(|cluster| cluster.get_ref().get("store")?.get_ref().as_str());
     let referred = referred(of_file.into_iter().chain(overrides.store), &jobs);

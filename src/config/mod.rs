@@ -43,7 +43,7 @@ pub use replica::ReplicaSettings;
 pub use report::{draw, place, render};
 pub use resolve::{EnvError, resolve_env};
 pub use shared::MIN_LEASE;
-pub use source::{Source, SourceError, find};
+pub use source::{Purpose, Source, SourceError, find};
 pub use store::store_of_flag;
 pub use store_url::{StoreUrl, StoreUrlError};
 pub use substitute::ReadFile;

@@ -100,7 +100,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn source(text: &str) -> Source {
-        Source { path: PathBuf::from("jobs.toml"), text: text.to_owned() }
+        Source { path: PathBuf::from("jobs.toml"), text: text.to_owned(), doubt: None }
     }
 
     #[test]

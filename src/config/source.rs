@@ -1,8 +1,13 @@
 //! Finds jobs.toml and reads it as text. When there is none, the message says where it was looked for.
 
 use std::fmt;
-use std::io;
+use std::fs::{File, Metadata};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use nix::unistd::geteuid;
+
+use crate::trust::{self, Flaw};
 
 /// Where jobs.toml is looked for when nobody says where it is, in this order.
 const PLACES: &[&str] = &["jobs.toml", "/etc/solocron/jobs.toml"];
@@ -14,6 +19,17 @@ pub struct Source {
     pub path: PathBuf,
     /// Its whole text.
     pub text: String,
+    /// What a replica that obeys it should be told: it is another user's.
+    pub doubt: Option<Flaw>,
+}
+
+/// What a file is read for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Its jobs are run.
+    Run,
+    /// Somebody wants to know what it says.
+    Read,
 }
 
 impl fmt::Debug for Source {
@@ -48,6 +64,14 @@ pub enum SourceError {
         /// That byte.
         byte: u8,
     },
+    /// Other users could have written it.
+    #[error("{} {flaw}: whoever may write it decides what is run here, and where this machine's secrets go; {}", .path.display(), way_out(.flaw, .path))]
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// Why it is not obeyed.
+        flaw: Flaw,
+    },
     /// It cannot be read.
     #[error("{} cannot be read ({source}): make it readable for the user that runs solocron", .path.display())]
     Unreadable {
@@ -62,19 +86,63 @@ fn listed(places: &[PathBuf]) -> String {
     places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(" and no ")
 }
 
-/// Reads the named file, or else the first that exists of `./jobs.toml` and `/etc/solocron/jobs.toml`.
-pub fn find(explicit: Option<&Path>) -> Result<Source, SourceError> {
-    match explicit {
-        Some(path) => first_of(&[path]),
-        None => first_of(&PLACES.iter().map(Path::new).collect::<Vec<_>>()),
+fn way_out(flaw: &Flaw, path: &Path) -> String {
+    let path = path.display();
+    match flaw {
+        Flaw::Foreign(_) => {
+            format!("`chown` it to root or to yourself, or name another file with --config: {path}")
+        }
+        _ => format!("take that from others: `chmod go-w {path}`"),
     }
 }
 
+/// Reads the named file, or else the first that exists of `./jobs.toml` and `/etc/solocron/jobs.toml`. To run its jobs, and for
+/// root whatever for, no other user may be able to write it.
+pub fn find(explicit: Option<&Path>, purpose: Purpose) -> Result<Source, SourceError> {
+    match explicit {
+        Some(path) => first_of(&[path], purpose, true),
+        None => first_of(&PLACES.iter().map(Path::new).collect::<Vec<_>>(), purpose, false),
+    }
+}
+
+/// What a replica is to be told of the file; an error where it is not obeyed.
+fn doubt(
+    path: &Path,
+    found: &Metadata,
+    purpose: Purpose,
+    is_named: bool,
+) -> Result<Option<Flaw>, SourceError> {
+    let is_root = geteuid().is_root();
+    if !is_root && purpose == Purpose::Read {
+        return Ok(None);
+    }
+    let refused = |flaw| SourceError::Untrusted { path: path.to_owned(), flaw };
+    if let Some(flaw) = trust::mode_flaw(found) {
+        return Err(refused(flaw));
+    }
+    match trust::owner_flaw(found) {
+        // As a file that was mounted into a container.
+        Some(flaw) if !is_root && (is_named || path.starts_with("/etc")) => Ok(Some(flaw)),
+        Some(flaw) => Err(refused(flaw)),
+        None => Ok(None),
+    }
+}
+
+fn read(path: &Path) -> io::Result<(Metadata, Vec<u8>)> {
+    let mut file = File::open(path)?;
+    let (found, mut bytes) = (file.metadata()?, Vec::new());
+    file.read_to_end(&mut bytes)?;
+    Ok((found, bytes))
+}
+
 /// A file that is there but unreadable is an error: falling back to another could run other jobs than meant.
-fn first_of(places: &[&Path]) -> Result<Source, SourceError> {
+fn first_of(places: &[&Path], purpose: Purpose, is_named: bool) -> Result<Source, SourceError> {
     for place in places {
-        match std::fs::read(place) {
-            Ok(bytes) => return decoded(place, bytes),
+        match read(place) {
+            Ok((found, bytes)) => {
+                let doubt = doubt(place, &found, purpose, is_named)?;
+                return decoded(place, bytes, doubt);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
                 return Err(SourceError::Directory { path: place.to_path_buf() });
@@ -85,10 +153,10 @@ fn first_of(places: &[&Path]) -> Result<Source, SourceError> {
     Err(SourceError::Missing { looked_at: places.iter().map(|place| place.to_path_buf()).collect() })
 }
 
-fn decoded(place: &Path, bytes: Vec<u8>) -> Result<Source, SourceError> {
+fn decoded(place: &Path, bytes: Vec<u8>, doubt: Option<Flaw>) -> Result<Source, SourceError> {
     let path = place.to_path_buf();
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Source { path, text }),
+        Ok(text) => Ok(Source { path, text, doubt }),
         Err(error) => {
             let good = error.utf8_error().valid_up_to();
             let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;
@@ -106,14 +174,14 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let (absent, present) = (dir.path().join("a.toml"), dir.path().join("b.toml"));
         std::fs::write(&present, "x = 1").expect("written");
-        let source = first_of(&[&absent, &present]).expect("the second exists");
-        assert_eq!(source, Source { path: present, text: "x = 1".into() });
+        let source = first_of(&[&absent, &present], Purpose::Read, false).expect("the second exists");
+        assert_eq!(source, Source { path: present, text: "x = 1".into(), doubt: None });
     }
 
     #[test]
     fn a_missing_file_is_reported_with_every_place_that_was_looked_at() {
-        let error = first_of(&[Path::new("/nowhere/jobs.toml"), Path::new("/nowhere/else.toml")])
-            .expect_err("absent");
+        let places = [Path::new("/nowhere/jobs.toml"), Path::new("/nowhere/else.toml")];
+        let error = first_of(&places, Purpose::Read, false).expect_err("absent");
         let message = error.to_string();
         assert!(message.starts_with("there is no /nowhere/jobs.toml and no /nowhere/else.toml"), "{message}");
         assert!(message.contains("--config"), "{message}");
@@ -122,11 +190,11 @@ mod tests {
     #[test]
     fn what_is_no_text_file_is_said_so() {
         let dir = tempfile::tempdir().expect("a directory");
-        let message = find(Some(dir.path())).expect_err("a directory").to_string();
+        let message = find(Some(dir.path()), Purpose::Read).expect_err("a directory").to_string();
         assert!(message.contains("is a directory"), "{message}");
         let binary = dir.path().join("jobs.toml");
         std::fs::write(&binary, b"a = 1\nb = \"\xff\"").expect("written");
-        let message = find(Some(&binary)).expect_err("binary").to_string();
+        let message = find(Some(&binary), Purpose::Read).expect_err("binary").to_string();
         assert!(message.contains("jobs.toml:2: not UTF-8 text (byte 0xff)"), "{message}");
     }
 }

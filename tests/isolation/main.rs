@@ -6,6 +6,7 @@ mod account;
 mod c_program;
 mod descriptors;
 mod exhaustion;
+mod files;
 mod memory;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]

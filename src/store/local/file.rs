@@ -1,14 +1,18 @@
 //! The SQLite file: opened for several processes, refused where locks do not work, and left when it was deleted.
 
-use std::os::unix::fs::MetadataExt;
+use std::fs::{DirBuilder, OpenOptions, Permissions, set_permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::sys::statfs::{self, FsType};
+use nix::unistd::geteuid;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use crate::job::format_duration;
 use crate::store::StoreError;
+use crate::trust;
 
 use super::blocker::Blocker;
 
@@ -35,6 +39,10 @@ impl Patience {
     pub(super) const OF_PEOPLE: Self =
         Self { transaction: Duration::from_secs(10), answer: Duration::from_secs(12), wakes: false };
 }
+
+/// What the store holds is its owner's alone: output of jobs, and locks, which a reader could hold as well.
+const FILE_MODE: u32 = 0o600;
+const FOLDER_MODE: u32 = 0o750;
 
 /// Each time another replica got in between; more than a machine has replicas.
 const SWITCH_ATTEMPTS: u32 = 100;
@@ -119,20 +127,26 @@ fn busy(path: &Path, patience: Patience) -> String {
 type Identity = [Option<(u64, u64)>; 3];
 
 fn identity(path: &Path) -> Identity {
+    beside(path).map(|file| std::fs::metadata(file).ok().map(|found| (found.dev(), found.ino())))
+}
+
+/// The file, its log and its index.
+fn beside(path: &Path) -> [PathBuf; 3] {
     ["", "-wal", "-shm"].map(|suffix| {
         let mut file = path.as_os_str().to_owned();
         file.push(suffix);
-        std::fs::metadata(file).ok().map(|found| (found.dev(), found.ino()))
+        file.into()
     })
 }
 
 fn connect(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
     let shown = path.display();
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).map_err(|error| {
+    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder).map_err(|error| {
         StoreError::NotSent(format!("local store {shown}: cannot make its folder: {error}"))
     })?;
     refuse_remote(folder)?;
+    secure(path, folder)?;
     let failed = |error: rusqlite::Error| {
         let why = if is_busy(&error) { busy(path, patience) } else { error.to_string() };
         StoreError::NotSent(format!("local store {shown}: {why}"))
@@ -144,6 +158,42 @@ fn connect(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
     super::tables::create(&connection).map_err(failed)?;
     Ok(connection)
+}
+
+/// Makes the file where it is missing, for its owner alone, and refuses one that other users could have written, or that is a
+/// link. SQLite gives the files beside it the same mode.
+fn secure(path: &Path, folder: &Path) -> Result<(), StoreError> {
+    let refused = |what: &Path, why: &dyn std::fmt::Display| {
+        StoreError::NotSent(format!(
+            "local store: {} {why}, so that other users could stop every job, or let two run: run this as its owner, or name \
+             another file, in a folder of your own",
+            what.display()
+        ))
+    };
+    if geteuid().is_root() {
+        trust::check_folder(folder).map_err(|bad| refused(&bad.path, &bad.flaw))?;
+    }
+    // Nobody has this file open yet: closing it would end the locks that this process has on it.
+    let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path);
+    match made {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(StoreError::NotSent(format!(
+                "local store {}: cannot be made: {error}",
+                path.display()
+            )));
+        }
+        _ => {}
+    }
+    for file in beside(path) {
+        match trust::file_flaw(&file) {
+            Ok(Some(flaw)) => return Err(refused(&file, &flaw)),
+            // As earlier releases made it. Who may not change that may not write it either.
+            Ok(None) => drop(set_permissions(&file, Permissions::from_mode(FILE_MODE))),
+            // There is none.
+            Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Replicas that start together race for this, and SQLite does not wait by itself here: so each waits for the other's

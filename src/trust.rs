@@ -1,0 +1,169 @@
+//! Whether other users could have put something into a file or a folder that this process relies on.
+
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use nix::libc::{S_IWGRP, S_IWOTH};
+use nix::unistd::{Uid, User, geteuid};
+
+/// Why a file or a folder cannot be relied on. It names neither.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// Another user's.
+    #[error("belongs to {0}")]
+    Foreign(String),
+    /// Other users may write it.
+    #[error("may be written by other users (mode {0:04o})")]
+    Open(u32),
+    /// A symbolic link, which may lead anywhere.
+    #[error("is a symbolic link")]
+    Link,
+    /// Neither a file nor, where one is expected, a folder.
+    #[error("is {0}")]
+    OtherKind(&'static str),
+}
+
+/// A folder that cannot be relied on.
+#[derive(Debug, thiserror::Error)]
+#[error("{} {flaw}", .path.display())]
+pub struct BadFolder {
+    /// The folder.
+    pub path: PathBuf,
+    /// Why.
+    pub flaw: Flaw,
+}
+
+/// What other users may do to it: nothing, where its owner is this process's user or root, and nobody else may write it.
+/// A group that has the number of its owner is its owner's own.
+pub fn flaw_of(found: &Metadata) -> Option<Flaw> {
+    owner_flaw(found).or_else(|| mode_flaw(found))
+}
+
+/// Whether it is another user's.
+pub fn owner_flaw(found: &Metadata) -> Option<Flaw> {
+    let owner = Uid::from_raw(found.uid());
+    let is_own = owner == geteuid() || owner.is_root();
+    (!is_own).then(|| Flaw::Foreign(named(owner)))
+}
+
+/// Whether others than its owner may write it.
+pub fn mode_flaw(found: &Metadata) -> Option<Flaw> {
+    let by_group = found.mode() & S_IWGRP != 0 && found.gid() != found.uid();
+    let by_others = found.mode() & S_IWOTH != 0;
+    (by_group || by_others).then(|| Flaw::Open(found.mode() & 0o7777))
+}
+
+/// What is wrong with a file that is there: it is a link, no file, another user's, or open to others.
+pub fn file_flaw(path: &Path) -> io::Result<Option<Flaw>> {
+    let found = path.symlink_metadata()?;
+    Ok(match found.file_type() {
+        kind if kind.is_symlink() => Some(Flaw::Link),
+        kind if !kind.is_file() => Some(Flaw::OtherKind("no file")),
+        _ => flaw_of(&found),
+    })
+}
+
+/// Fails where somebody else could replace the folder, or what is in it: by the folder itself, or by one that it lies in. In a
+/// folder such as /tmp nobody replaces what is another's. What cannot be looked at is no flaw: it fails where it is used.
+pub fn check_folder(path: &Path) -> Result<(), BadFolder> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    for (at, folder) in real.ancestors().enumerate() {
+        let Ok(found) = folder.metadata() else { continue };
+        let is_shared = at > 0 && found.mode() & nix::libc::S_ISVTX != 0;
+        let flaw = if is_shared { owner_flaw(&found) } else { flaw_of(&found) };
+        if let Some(flaw) = flaw {
+            return Err(BadFolder { path: folder.to_owned(), flaw });
+        }
+    }
+    Ok(())
+}
+
+/// The same of every folder below it, down to `depth` levels, none of which may be a link.
+pub fn check_below(path: &Path, depth: u32) -> Result<(), BadFolder> {
+    for entry in path.read_dir().into_iter().flatten().flatten() {
+        let path = entry.path();
+        let Ok(found) = path.symlink_metadata() else { continue };
+        let flaw = if found.is_symlink() { Some(Flaw::Link) } else { flaw_of(&found) };
+        if let Some(flaw) = flaw {
+            return Err(BadFolder { path, flaw });
+        }
+        if found.is_dir() && depth > 1 {
+            check_below(&path, depth - 1)?;
+        }
+    }
+    Ok(())
+}
+
+/// A user as people know it.
+fn named(user: Uid) -> String {
+    match User::from_uid(user) {
+        Ok(Some(user)) => format!("the user `{}`", user.name),
+        _ => format!("a user that this machine does not know (number {user})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, create_dir, set_permissions, write};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    use super::*;
+
+    fn with_mode(path: &Path, mode: u32) -> Metadata {
+        set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        path.metadata().unwrap()
+    }
+
+    #[test]
+    fn a_file_that_others_may_write_has_a_flaw_and_one_for_reading_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        write(&file, "").unwrap();
+        for (mode, flaw) in [(0o644, None), (0o600, None), (0o666, Some(Flaw::Open(0o666)))] {
+            assert_eq!(flaw_of(&with_mode(&file, mode)), flaw, "{mode:o}");
+        }
+        assert_eq!(file_flaw(&file).unwrap(), Some(Flaw::Open(0o666)));
+    }
+
+    #[test]
+    fn a_group_may_write_only_where_it_is_its_owners_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        write(&file, "").unwrap();
+        if !geteuid().is_root() {
+            return;
+        }
+        chown(&file, Some(0), Some(7)).unwrap();
+        assert_eq!(mode_flaw(&with_mode(&file, 0o664)), Some(Flaw::Open(0o664)));
+        chown(&file, Some(7), Some(7)).unwrap();
+        assert_eq!(mode_flaw(&with_mode(&file, 0o664)), None);
+        assert!(matches!(owner_flaw(&file.metadata().unwrap()), Some(Flaw::Foreign(_))));
+    }
+
+    #[test]
+    fn a_link_is_never_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        write(&file, "").unwrap();
+        symlink(&file, &link).unwrap();
+        assert_eq!(file_flaw(&link).unwrap(), Some(Flaw::Link));
+        assert_eq!(check_below(folder.path(), 1).unwrap_err().flaw, Flaw::Link);
+        assert_eq!(file_flaw(folder.path()).unwrap(), Some(Flaw::OtherKind("no file")));
+    }
+
+    #[test]
+    fn a_folder_is_as_open_as_each_that_it_lies_in_but_for_those_like_tmp() {
+        let outer = tempfile::tempdir().unwrap();
+        let inner = outer.path().join("inner");
+        create_dir(&inner).unwrap();
+        check_folder(&inner).expect("/tmp is shared, and nobody replaces what is another's there");
+        with_mode(outer.path(), 0o777);
+        assert_eq!(check_folder(&inner).unwrap_err().flaw, Flaw::Open(0o777));
+        with_mode(outer.path(), 0o1777);
+        check_folder(&inner).expect("as /tmp");
+        with_mode(&inner, 0o1777);
+        assert_eq!(check_folder(&inner).unwrap_err().flaw, Flaw::Open(0o1777));
+    }
+}

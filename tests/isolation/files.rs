@@ -1,0 +1,137 @@
+//! Files that other users could write, or that another user owns: jobs.toml, the embedded store, the state folder.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
+
+use nix::unistd::geteuid;
+
+use crate::process::{Program, Scene};
+use crate::{RUN, file, start, start_as};
+
+fn jobs() -> Scene {
+    Scene::new(&file("", "command = [\"true\"]"))
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).expect("its owner is this user");
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().expect("it is there").permissions().mode() & 0o7777
+}
+
+/// What a command says that refuses to begin.
+fn refusal(scene: &Scene, words: &[&str], code: i32) -> String {
+    Program::start(&mut scene.command(words)).wait().expect_code(code).log
+}
+
+#[test]
+fn a_jobs_toml_that_others_may_write_is_not_run() {
+    let scene = jobs();
+    set_mode(&scene.path("jobs.toml"), 0o666);
+    let said = refusal(&scene, &["run"], 78);
+    assert!(said.contains("jobs.toml may be written by other users (mode 0666)"), "{said}");
+    assert!(said.contains("chmod go-w jobs.toml"), "{said}");
+}
+
+#[test]
+fn root_obeys_no_jobs_toml_of_another_user_not_even_to_show_the_status() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let scene = jobs();
+    chown(scene.path("jobs.toml"), Some(65_534), None).expect("root may");
+    for command in ["run", "status", "check", "history"] {
+        let said = refusal(&scene, &[command], 78);
+        assert!(said.contains("jobs.toml belongs to the user `nobody`"), "{command}: {said}");
+        assert!(said.contains("chown") && said.contains("--config"), "{command}: {said}");
+    }
+}
+
+#[test]
+fn another_users_jobs_toml_is_run_by_who_is_not_root_only_where_it_was_named_and_with_a_warning() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let scene = jobs();
+    chown(scene.path("jobs.toml"), Some(65_534), Some(65_534)).expect("root may");
+    let said = start_as("5", &scene, &[], &[]).wait().expect_code(78).log;
+    assert!(said.contains("jobs.toml belongs to the user `nobody`"), "{said}");
+
+    fs::rename(scene.path("jobs.toml"), scene.path("mounted.toml")).expect("a writable folder");
+    let around = ["env", "SOLOCRON_CONFIG=mounted.toml"];
+    let mut replica = start_as("5", &scene, &around, &[]);
+    let warned = replica.wait_for("of a warning", |line| line.contains("belongs to the user"));
+    assert!(warned.contains("\"WARN\""), "{warned}");
+    replica.wait_for_event("run ended");
+}
+
+#[test]
+fn the_embedded_store_is_its_owners_alone() {
+    let scene = jobs();
+    let mut replica = start(&scene, &[]);
+    replica.wait_for_event("run ended");
+    for name in ["store.sqlite3", "store.sqlite3-wal", "store.sqlite3-shm"] {
+        assert_eq!(mode(&scene.path("state").join(name)), 0o600, "{name}");
+    }
+    drop(replica);
+    // As an earlier release made it.
+    set_mode(&scene.path("state/store.sqlite3"), 0o644);
+    let mut replica = start(&scene, &[]);
+    replica.wait_for_event("run ended");
+    assert_eq!(mode(&scene.path("state/store.sqlite3")), 0o600);
+}
+
+#[test]
+fn a_store_that_another_user_made_first_or_that_is_a_link_is_refused() {
+    let scene = jobs();
+    let store = scene.path("locks");
+    let exec = ["--store", &format!("local:{}", store.display()), "exec", "--lock", "x", "--", "true"];
+    fs::write(&store, "").expect("a writable folder");
+    set_mode(&store, 0o666);
+    let said = refusal(&scene, &exec, 69);
+    assert!(said.contains("locks may be written by other users (mode 0666)"), "{said}");
+
+    fs::remove_file(&store).expect("it is there");
+    fs::write(scene.path("elsewhere"), "").expect("a writable folder");
+    symlink(scene.path("elsewhere"), &store).expect("a writable folder");
+    let said = refusal(&scene, &exec, 69);
+    assert!(said.contains("locks is a symbolic link"), "{said}");
+    assert_eq!(fs::read(scene.path("elsewhere")).expect("it is there"), b"", "nothing was written to it");
+}
+
+#[test]
+fn the_folder_of_a_store_is_not_open_to_others_whatever_the_umask() {
+    let scene = jobs();
+    let words = format!(
+        "umask 000; exec '{}' --store local:{}/made/locks exec --lock x -- true",
+        env!("CARGO_BIN_EXE_solocron"),
+        scene.path("").display()
+    );
+    let mut command = std::process::Command::new("sh");
+    Program::start(scene.equip(&mut command).args(["-c", &words])).wait().expect_code(0);
+    assert_eq!(mode(&scene.path("made")), 0o750);
+    assert_eq!(mode(&scene.path("made/locks")), 0o600);
+}
+
+#[test]
+fn root_keeps_nothing_in_a_state_folder_that_others_may_change() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let scene = jobs();
+    fs::create_dir_all(scene.path("state/runs/spy")).expect("a writable folder");
+    let refused = |what: &str| {
+        let said = refusal(&scene, &RUN, 1);
+        assert!(said.contains(what) && said.contains("--state-dir"), "{what}: {said}");
+    };
+    set_mode(&scene.path("state"), 0o777);
+    refused("state may be written by other users (mode 0777)");
+    set_mode(&scene.path("state"), 0o750);
+    chown(scene.path("state/runs/spy"), Some(65_534), None).expect("root may");
+    refused("runs/spy belongs to the user `nobody`");
+    chown(scene.path("state/runs/spy"), Some(0), None).expect("root may");
+    symlink("/root", scene.path("state/runs/planted")).expect("a writable folder");
+    refused("runs/planted is a symbolic link");
+}
