@@ -292,6 +292,9 @@ pub struct LogsArgs {
     /// Do not ask the store whether a newer run is elsewhere
     #[arg(long)]
     pub local: bool,
+    /// Leave escapes as they are, which a terminal obeys
+    #[arg(long)]
+    pub raw: bool,
 }
 
 /// Reads a duration of the contract.

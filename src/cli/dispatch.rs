@@ -8,6 +8,7 @@ use tokio::runtime::Runtime;
 use crate::clock::{Clock, SystemClock};
 
 use super::args::{Cli, Command, GlobalArgs, Reading};
+use super::escapes::tame_text;
 use super::exit::{Exit, Failure};
 use super::locking::Locking;
 use super::operating::Operating;
@@ -58,8 +59,8 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
 
 fn print(failure: &Failure) {
     if failure.drawn {
-        let _ = write!(anstream::stderr(), "{}", failure.message);
+        let _ = write!(anstream::stderr(), "{}", tame_text(&failure.message));
     } else {
-        let _ = writeln!(anstream::stderr(), "error: {}", failure.message);
+        let _ = writeln!(anstream::stderr(), "error: {}", tame_text(&failure.message));
     }
 }

@@ -13,8 +13,10 @@ use tracing_subscriber::prelude::*;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::clock::{Clock, SystemClock};
+use crate::job::quoted_within;
 
 use super::args::LogFormat;
+use super::escapes::tame_text;
 use super::log_writer::LogWriter;
 
 /// The format that was asked for, or what fits stdout.
@@ -74,18 +76,23 @@ where
             write!(to, "{} ", paint.bold(&job))?;
         }
         if let Some(line) = fields.take("line") {
-            return writeln!(to, "{} {line}", paint.dim("|"));
+            return writeln!(to, "{} {}", paint.dim("|"), tame_text(&line));
         }
-        write!(to, "{}", fields.message)?;
+        write!(to, "{}", shown(&fields.message))?;
         if let Some(outcome) = fields.take("outcome") {
             let reason = fields.take("reason").map(|reason| format!(" ({reason})")).unwrap_or_default();
             write!(to, ": {}", paint.outcome(&outcome, &format!("{outcome}{reason}")))?;
         }
         for (name, value) in &fields.others {
-            write!(to, " {}{value}", paint.dim(&format!("{name}=")))?;
+            write!(to, " {}{}", paint.dim(&format!("{name}=")), shown(value))?;
         }
         writeln!(to)
     }
+}
+
+/// A value is a part of its line, whoever wrote it.
+fn shown(value: &str) -> String {
+    quoted_within(value, usize::MAX)
 }
 
 #[derive(Default)]

@@ -106,7 +106,7 @@ fn show_elsewhere(
     if newer.outcome == Outcome::Running {
         screen.say("note: it still runs; the store keeps the end of its output once it has ended\n");
     } else {
-        show_tail(newer.tail.as_deref(), args.tail, screen)?;
+        show_tail(newer.tail.as_deref(), args, screen)?;
     }
     Ok(Exit::Failed)
 }
@@ -128,7 +128,7 @@ async fn show_here(
         // Asked before reading: what was printed up to the end is then read for sure.
         let goes_on = is_going();
         while let Some(piece) = text.next_piece().map_err(|error| unreadable(&path, &error))? {
-            if screen.print_bytes(&piece)? == Reader::Gone {
+            if print(args, &piece, screen)? == Reader::Gone {
                 return Ok(Exit::Done);
             }
         }
@@ -137,7 +137,7 @@ async fn show_here(
         }
         tokio::time::sleep(FOLLOW_EVERY).await;
     }
-    screen.print_bytes(&text.rest())?;
+    print(args, &text.rest(), screen)?;
     let entry = if args.follow { ended(entry, logs, screen) } else { entry.clone() };
     if !path.exists() {
         show_without_log(args, &entry, screen)?;
@@ -157,7 +157,7 @@ fn show_without_log(args: &LogsArgs, entry: &RunEntry, screen: &mut Screen<'_>) 
     } else if has_tail {
         screen.say("note: its output went to the replica's own log only; this is the kept end\n");
     }
-    show_tail(entry.tail.as_deref(), args.tail, screen)
+    show_tail(entry.tail.as_deref(), args, screen)
 }
 
 /// The run as it is now that it was followed; says how it ended, if it went on before.
@@ -172,15 +172,19 @@ fn ended(before: &RunEntry, logs: &RunLogs, screen: &mut Screen<'_>) -> RunEntry
 }
 
 /// The kept end of an output, or its last lines.
-fn show_tail(tail: Option<&str>, lines: Option<usize>, screen: &mut Screen<'_>) -> Result<(), Failure> {
+fn show_tail(tail: Option<&str>, args: &LogsArgs, screen: &mut Screen<'_>) -> Result<(), Failure> {
     let Some(tail) = tail.filter(|tail| !tail.is_empty()) else {
         screen.say("note: it printed nothing\n");
         return Ok(());
     };
     let all: Vec<&str> = tail.lines().collect();
-    let first = all.len().saturating_sub(lines.unwrap_or(all.len()));
+    let first = all.len().saturating_sub(args.tail.unwrap_or(all.len()));
     let shown: String = all[first..].iter().map(|line| format!("{line}\n")).collect();
-    screen.print_bytes(shown.as_bytes()).map(drop)
+    print(args, shown.as_bytes(), screen).map(drop)
+}
+
+fn print(args: &LogsArgs, output: &[u8], screen: &mut Screen<'_>) -> Result<Reader, Failure> {
+    if args.raw { screen.print_bytes(output) } else { screen.print_output(output) }
 }
 
 /// `run 0193… on n1, tick 2026-11-20T02:30:00.000Z, started 2026-11-20 02:30:00 UTC, succeeded after 3m 10s`

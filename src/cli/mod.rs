@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod control;
 mod dispatch;
+mod escapes;
 mod exec;
 mod exit;
 mod file_watch;

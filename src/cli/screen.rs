@@ -2,16 +2,19 @@
 //! only, and a reader that has gone is no error.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 
+use super::escapes::tame;
 use super::exit::{Exit, Failure};
 
 /// Stdout and stderr, or what stands for them.
 pub struct Screen<'a> {
     out: Box<dyn Write + 'a>,
     err: Box<dyn Write + 'a>,
+    /// Whether somebody's terminal is stdout.
+    is_terminal: bool,
     /// Whether stdout takes colours.
     pub(crate) out_colour: bool,
     /// Whether stderr takes colours.
@@ -37,6 +40,7 @@ impl Screen<'static> {
     /// The process's own. `NO_COLOR`, `CLICOLOR_FORCE` and pipes are heeded.
     pub fn of_process() -> Self {
         Self {
+            is_terminal: io::stdout().is_terminal(),
             out_colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
             err_colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
             out: Box::new(io::stdout()),
@@ -48,16 +52,27 @@ impl Screen<'static> {
 impl<'a> Screen<'a> {
     /// Two writers without colours.
     pub fn plain(out: impl Write + 'a, err: impl Write + 'a) -> Self {
-        Self { out: Box::new(out), err: Box::new(err), out_colour: false, err_colour: false }
+        Self {
+            out: Box::new(out),
+            err: Box::new(err),
+            is_terminal: false,
+            out_colour: false,
+            err_colour: false,
+        }
     }
 
     /// Prints text to stdout, without its colours where they are not wanted.
     pub(crate) fn print(&mut self, text: &str) -> Result<Reader, Failure> {
         if self.out_colour {
-            return self.print_bytes(text.as_bytes());
+            return self.print_bytes(&tame(text.as_bytes()));
         }
         let stripped = anstream::adapter::strip_str(text).to_string();
-        self.print_bytes(stripped.as_bytes())
+        self.print_bytes(&tame(stripped.as_bytes()))
+    }
+
+    /// Prints what a job printed: to a terminal nothing but its letters and colours, to anything else as it is.
+    pub(crate) fn print_output(&mut self, bytes: &[u8]) -> Result<Reader, Failure> {
+        if self.is_terminal { self.print_bytes(&tame(bytes)) } else { self.print_bytes(bytes) }
     }
 
     /// Prints bytes to stdout as they are.
@@ -86,7 +101,7 @@ impl<'a> Screen<'a> {
             stripped = anstream::adapter::strip_str(text).to_string();
             &stripped
         };
-        let _ = self.err.write_all(text.as_bytes()).and_then(|()| self.err.flush());
+        let _ = self.err.write_all(&tame(text.as_bytes())).and_then(|()| self.err.flush());
     }
 }
 

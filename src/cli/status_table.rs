@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::job::UtcMillis;
+use crate::job::{UtcMillis, quoted};
 
 use super::status_view::{JobView, LockView, PausedView, ReplicaView, StatusView};
 use super::table::{Cell, Table};
@@ -121,13 +121,13 @@ fn next(job: &JobView, now: UtcMillis) -> Cell {
 /// `backup` is paused by ann@db1 since 2026-11-20 12:00:00 UTC (3m ago): month end
 fn paused(job: &JobView, now: UtcMillis) -> Option<String> {
     let PausedView { by, since, reason } = job.paused.as_ref()?;
-    let by = by.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+    let by = by.as_ref().map_or(String::new(), |by| format!(" by {}", quoted(by)));
     let since =
         since.map_or(String::new(), |Rfc3339(at)| format!(" since {} UTC ({})", utc(at), from_now(at, now)));
     let until = job
         .paused_until
         .map_or(format!("`solocron resume {}`", job.job), |Rfc3339(until)| format!("{} UTC", utc(until)));
-    let why = reason.as_ref().map_or(String::new(), |why| format!(": {why}"));
+    let why = reason.as_ref().map_or(String::new(), |why| format!(": {}", quoted(why)));
     Some(Tone::Odd.paint(&format!("`{}` is paused{by}{since} until {until}{why}", job.job)) + "\n")
 }
 

@@ -76,7 +76,7 @@ async fn what_became(
             Ok(Exit::Skipped)
         }
         Some(entry) if follow => {
-            screen.print(entry.tail.as_deref().unwrap_or_default())?;
+            screen.print_output(entry.tail.as_deref().unwrap_or_default().as_bytes())?;
             screen.say(&format!("{}\n", how_it_ended(&entry)));
             Ok(exit_of(&entry))
         }

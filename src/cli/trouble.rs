@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::job::{JobName, NodeName, Outcome, Tick, UtcMillis};
+use crate::job::{JobName, NodeName, Outcome, Tick, UtcMillis, quoted};
 use crate::lease::SCHEMA;
 use crate::store::Peer;
 
@@ -156,7 +156,7 @@ fn mixed(
         return None;
     }
     let groups: Vec<String> =
-        groups.iter().map(|(value, nodes)| format!("{} ({value})", nodes.join(", "))).collect();
+        groups.iter().map(|(value, nodes)| format!("{} ({})", nodes.join(", "), quoted(value))).collect();
     let message = format!("live replicas {how}: {}; {cure} those that are behind", groups.join(" and "));
     Some(Trouble::of_cluster(kind, message))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::job::{JobName, Outcome, Reason};
 use crate::replica::Event;
 
+use super::escapes::tame_text;
 use super::times::span;
 
 /// Hears what happens to the run.
@@ -56,5 +57,5 @@ impl Witness {
 
 fn say(text: &str) {
     // There is nobody to tell when that fails.
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{}", tame_text(text));
 }

@@ -11,6 +11,9 @@ mod memory;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;
+#[path = "../support/redis_server.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod redis_server;
 mod secrets;
 mod terminal;
 
