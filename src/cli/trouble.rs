@@ -198,7 +198,9 @@ fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     if !spec.enabled || record.sched.0 != spec.schedule.fingerprint() {
         return None;
     }
-    let tick: Tick = spec.schedule.next_after(record.mark)?;
+    // A mark that a clock which was ahead has set decides nothing where its ticks are open again.
+    let decided = record.decided_by(now).max(record.since.min(now));
+    let tick: Tick = spec.schedule.next_after(decided)?;
     let limit = spec.start_deadline_of(tick) + spec.lease;
     (now.since(tick.instant()) > limit).then(|| {
         let message = format!(

@@ -88,8 +88,8 @@ async fn a_slewed_clock_of_the_store_is_said_once_for_all_live_replicas_that_see
     assert_eq!(
         found[0].message,
         "the store's clock is slewed: as n2 measures it, it has run 8.3 % too fast since 2026-11-20 12:00:10 UTC (30s ago). Until it has \
-         run steadily for one lease, the job of a replica that dies is not taken over; other jobs run as always. NTP ends \
-         a slew by itself; `solocron unlock JOB` is for those who cannot wait"
+         run steadily for one lease, the job of a replica that dies is not taken over, and one whose mark a clock that was ahead has \
+         set does not run; other jobs run as always. NTP ends a slew by itself; `solocron unlock JOB` is for those who cannot wait"
     );
     survey.peers[0].beat.slewed = None;
     let one = messages(&survey, &bench);

@@ -187,10 +187,12 @@ impl<'a> Draft<'a> {
         if heard == UtcMillis(0) || is_opened {
             return;
         }
-        if self.record_mut().mark < maybe_decided(heard) {
+        let (told, come) = (maybe_decided(heard), self.come(&open.caller));
+        let record = self.record_mut();
+        if record.mark < told || record.decided_up_to(front) < told.min(come) {
             self.wait_for_forgotten(&open.caller, open.lease);
         }
-        self.pass_unrecorded(maybe_decided(heard), &open.caller);
+        self.pass_unrecorded(told, &open.caller);
         let record = self.record_mut();
         if record.until > LeaseInstant::FREE {
             record.lease = open.caller.longest_lease(open.lease, record.lease);

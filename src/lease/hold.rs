@@ -113,14 +113,15 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
     draft.answer(Answer::Finished)
 }
 
-/// Whether the store knows another run to hold the lock. Where that was granted what this one was granted later, nothing was
-/// started under it: it was given back, and the store forgot that.
+/// Whether the store knows another run to hold the lock. Where that was granted what this one was granted later, and never
+/// renewed it, nothing was started under it: it was given back, and the store forgot that.
 fn is_held_by_another(record: Option<&Record>, holding: &Holding) -> bool {
     record.is_some_and(|record| {
         let was_given_back = holding.cause != Cause::Manual
             && record.cause != Some(Cause::Manual)
             && record.tick == Some(holding.tick)
-            && record.tries == holding.tries;
+            && record.tries == holding.tries
+            && record.ended == record.started;
         record.is_running() && record.run != Some(holding.run) && !was_given_back
     })
 }

@@ -17,12 +17,14 @@ impl Caller {
 
 impl Draft<'_> {
     /// A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
-    /// caller remembers.
+    /// caller remembers; so does one that waits for a holder whom the store may have forgotten.
     pub(super) fn wait_for_remembered(&mut self, open: &Open) {
         let remembered = open.caller.longest_lease(open.lease, Duration::ZERO);
+        let lease_now = self.server.lease_now;
         let record = self.record_mut();
+        let is_waited_for = record.run.is_none() || !record.is_running() && record.until > lease_now;
         // A job that is new waits no longer than that because of its own lease.
-        if record.run.is_none() && remembered > open.lease && remembered > record.lease {
+        if is_waited_for && remembered > open.lease && remembered > record.lease {
             record.until = record.until.plus(remembered.saturating_sub(record.lease));
             record.lease = remembered;
         }

@@ -52,6 +52,11 @@ impl Record {
         open.map_or(self.mark, |leap| leap.after)
     }
 
+    /// The same by a clock that shows `now`.
+    pub fn decided_by(&self, now: UtcMillis) -> UtcMillis {
+        self.decided_up_to(now.plus(EARLY_TOLERANCE))
+    }
+
     /// Whether the tick is decided.
     pub(super) fn is_decided(&self, tick: Tick, front: UtcMillis) -> bool {
         tick.instant() <= self.mark && !self.open_leaps(front).any(|leap| leap.covers(tick.instant()))

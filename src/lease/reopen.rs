@@ -73,11 +73,16 @@ impl Draft<'_> {
     /// store's clock and by the caller's.
     pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, caller: &Caller) {
         self.reopen();
-        let now = self.server.now;
-        let come = now.min(caller.expect.plus(SYNC_TOLERANCE)).plus(EARLY_TOLERANCE);
+        let (now, come) = (self.server.now, self.come(caller));
         let record = self.record_mut();
-        record.leaps.lose(mark.min(come).min(caller.leapt.unwrap_or(come)));
+        record.leaps.lose(mark.min(come));
         record.pass_unrecorded(mark, now, caller.leapt);
+    }
+
+    /// No tick after this one has come, by the store's clock and by the caller's, but by a leap of the first.
+    pub(super) fn come(&self, caller: &Caller) -> UtcMillis {
+        let come = self.server.now.min(caller.expect.plus(SYNC_TOLERANCE)).plus(EARLY_TOLERANCE);
+        come.min(caller.leapt.unwrap_or(come))
     }
 
     /// Rule 6, for a caller that has watched a steady clock for the longest lease: it shortens waits that were set while the clock was

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::job::{Fence, NodeName, UtcMillis};
-use crate::lease::{BootInstant, Caller, Era};
+use crate::lease::{BootInstant, Caller, EARLY_TOLERANCE, Era};
 use crate::store::{Peer, Slewed};
 
 use super::steady::{Slew, Steady};
@@ -91,6 +91,11 @@ pub struct Memory {
     /// The latest store time heard at all, and before the newest reading.
     latest: UtcMillis,
     before: UtcMillis,
+    /// What the store's clock showed last, and before the newest reading: less than that, where it was set back.
+    recent: UtcMillis,
+    recent_before: UtcMillis,
+    /// What it showed last in the life before the present one, by the clock as it is now.
+    lately: UtcMillis,
     /// Since when the store's clock has run steadily.
     steady: Steady,
     slew: Option<Slew>,
@@ -119,6 +124,9 @@ impl Memory {
             earlier: UtcMillis(0),
             latest: reading.store,
             before: UtcMillis(0),
+            recent: reading.store,
+            recent_before: UtcMillis(0),
+            lately: UtcMillis(0),
             steady: Steady::from(reading),
             slew: None,
             usual: None,
@@ -134,10 +142,16 @@ impl Memory {
     pub fn learn(&mut self, reading: Reading, era: &Era) -> Learned {
         let off = Duration::from_millis(reading.origin().abs_diff(self.origin));
         self.before = self.latest;
+        // A server that takes over may show less.
+        self.recent_before = self.recent.min(reading.store);
+        self.recent = reading.store;
         let is_stepped = off > STEP + reading.error() + self.error;
         // The clock may have been ahead until this reading: ticks were decided and fences granted up to the time it showed.
         let shown = self.store_time(reading.received).plus(self.error);
         let set_back = Some(shown).filter(|_| is_stepped && reading.origin() < self.origin);
+        if set_back.is_some() {
+            self.lately = self.lately.minus(off);
+        }
         let learned = if self.era != *era {
             // After a long outage this time is far too late: it would close ticks that nobody can have decided.
             if let Some(shown) = set_back.filter(|_| !self.is_unwatched(reading.sent)) {
@@ -186,6 +200,7 @@ impl Memory {
     /// An answer between two heartbeats showed this time: what it decided may be forgotten in the next life as well.
     pub fn hear(&mut self, store: UtcMillis) {
         self.latest = self.latest.max(store);
+        self.recent = self.recent.max(store);
     }
 
     /// This fencing token was given out, for whichever job. One of a year that no clock shows was written by another hand: it
@@ -221,11 +236,14 @@ impl Memory {
     fn remember_what_was_heard(&mut self) {
         self.heard = self.heard.max(self.before);
         self.earlier = self.earlier.max(self.heard);
+        self.lately = self.recent_before;
     }
 
-    /// The latest store time heard in any earlier era; 0 if none.
-    pub fn earlier(&self) -> UtcMillis {
-        self.earlier
+    /// The latest store time heard in any earlier era; 0 if none. Where a clock that was ahead has shown more than a right one shows
+    /// now, what the store's clock showed last in the era before: later ticks cannot have been forgotten with that.
+    pub fn earlier(&self, wall: UtcMillis, now: BootInstant) -> UtcMillis {
+        let front = self.store_time(now).max(wall).plus(EARLY_TOLERANCE);
+        if self.earlier > front { self.lately } else { self.earlier }
     }
 
     /// What the store's clock should show now.

@@ -68,9 +68,9 @@ fn what_was_heard_before_the_stores_clock_was_set_back_is_kept() {
     assert_eq!(memory.heard(), UtcMillis(0), "nothing lies ahead of a clock that was set forward");
     assert_eq!(memory.learn(reading(2_000, 2_000, 502_000), &era("e")), Learned::Stepped);
     assert_eq!(memory.heard(), UtcMillis(561_000), "it may have been set back just now");
-    assert_eq!(memory.earlier(), UtcMillis(0), "and nothing was forgotten");
+    assert_eq!(memory.earlier(UtcMillis(0), at(2_000)), UtcMillis(0), "and nothing was forgotten");
     memory.learn(reading(3_000, 3_000, 503_000), &era("f"));
-    assert_eq!(memory.earlier(), UtcMillis(561_000));
+    assert_eq!(memory.earlier(UtcMillis(561_000), at(3_000)), UtcMillis(561_000));
 }
 
 #[test]
@@ -94,11 +94,12 @@ fn what_was_heard_belongs_to_earlier_eras() {
 fn a_clock_that_a_failover_sets_back_may_have_gone_on_until_then() {
     let mut memory = Memory::first(reading(0, 0, 4_100_000), era("e"));
     memory.learn(reading(1_000, 1_000, 501_000), &era("f"));
-    assert_eq!((memory.earlier(), memory.heard()), (UtcMillis(4_101_000), UtcMillis(4_101_000)));
+    let ahead = UtcMillis(4_102_000);
+    assert_eq!((memory.earlier(ahead, at(0)), memory.heard()), (UtcMillis(4_101_000), UtcMillis(4_101_000)));
 
     let mut away = Memory::first(reading(0, 0, 4_100_000), era("e"));
     away.learn(reading(7_200_000, 7_200_000, 7_700_000), &era("f"));
-    assert_eq!((away.earlier(), away.heard()), (UtcMillis(4_100_000), UtcMillis(4_100_000)));
+    assert_eq!((away.earlier(ahead, at(0)), away.heard()), (UtcMillis(4_100_000), UtcMillis(4_100_000)));
 }
 
 #[test]
@@ -107,7 +108,36 @@ fn a_store_that_forgot_this_replica_after_an_outage_has_forgotten_nothing_of_the
     memory.hear(UtcMillis(500_700));
     memory.learn(reading(7_200_000, 7_200_000, 7_700_000), &era("e"));
     memory.distrust(at(7_200_000));
-    assert_eq!((memory.earlier(), memory.heard()), (UtcMillis(500_700), UtcMillis(500_700)));
+    let now = at(7_200_000);
+    assert_eq!((memory.earlier(UtcMillis(0), now), memory.heard()), (UtcMillis(500_700), UtcMillis(500_700)));
+}
+
+#[test]
+fn what_a_clock_that_was_ahead_has_shown_hides_no_later_loss() {
+    let earlier = |memory: &Memory, ms: u64| memory.earlier(memory.store_time(at(ms)), at(ms));
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    memory.learn(reading(1_000, 1_000, 4_101_000), &era("e"));
+    // The server that is ahead is replaced by one whose clock is right.
+    memory.learn(reading(2_000, 2_000, 502_000), &era("f"));
+    assert_eq!(earlier(&memory, 2_000), UtcMillis(502_000), "all that came before it");
+    assert_eq!(earlier(&memory, 60_000), UtcMillis(502_000), "and nothing later");
+    memory.learn(reading(61_000, 61_000, 561_000), &era("f"));
+    memory.hear(UtcMillis(561_900));
+    // Another server takes over.
+    memory.learn(reading(62_000, 62_000, 562_000), &era("g"));
+    assert_eq!(earlier(&memory, 62_000), UtcMillis(561_900));
+    // When the time comes that was shown then, it is a time like others.
+    assert_eq!(earlier(&memory, 4_000_000), UtcMillis(4_102_000));
+}
+
+#[test]
+fn what_was_heard_in_the_life_before_is_told_by_the_clock_as_it_is_now() {
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    memory.learn(reading(1_000, 1_000, 4_101_000), &era("e"));
+    memory.learn(reading(3_000, 3_000, 4_103_000), &era("f"));
+    // An hour ahead, and set right.
+    memory.learn(reading(4_000, 4_000, 504_000), &era("f"));
+    assert_eq!(memory.earlier(UtcMillis(0), at(4_000)), UtcMillis(501_000));
 }
 
 #[test]

@@ -89,7 +89,11 @@ impl Driver {
             let since = memory.store_time(contest.begun()).min(self.shop.now().minus(held));
             opens.push((
                 job.clone(),
-                Open { pausing, agreed, ..contest.proposal().open(caller, since, memory.earlier(), wall) },
+                Open {
+                    pausing,
+                    agreed,
+                    ..contest.proposal().open(caller, since, memory.earlier(wall, now), wall)
+                },
             ));
         }
         let ends = self.take_untold();

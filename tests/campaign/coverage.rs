@@ -221,7 +221,7 @@ impl<'a> Book<'a> {
         // Also of a run that ended well, and whose replica was frozen before it could tell.
         let is_rerun = (one.cause == "rerun") != (other.cause == "rerun");
         let is_both_lives = self.may_be_forgotten(one.tick_ms) || self.may_be_forgotten(other.tick_ms);
-        is_both_lives && one.run.is_none() && other.run.is_none()
+        is_both_lives && one.run.is_none() && other.run.is_none() && self.evidence.forgot_between(one, other)
             || self.was_never_started(one, other)
             || self.was_never_started(other, one)
             || self.job.policy == Policy::Reruns && is_rerun

@@ -22,6 +22,9 @@ const UNNOTICED_MS: i64 = 1_500;
 /// The heartbeat's exchange and the claim's: each takes as long as a line makes it.
 const EXCHANGES: i64 = 2;
 
+/// What a store has when it is made to forget is read this long before at the most.
+const READ_BEFORE_MS: i64 = 2_000;
+
 /// An older state is kept within this time of when its fault begins.
 const COPIED_MS: i64 = 1_000;
 
@@ -130,6 +133,13 @@ impl Evidence {
         let mut restarts = self.faults.iter().filter(is_restart);
         first.node == second.node
             && !restarts.any(|fault| fault.target == first.node && fault.touches(from_ms, to_ms))
+    }
+
+    /// Whether a store forgot after the one of two entries was first read, and before the other was.
+    pub(crate) fn forgot_between(&self, one: &Recorded, other: &Recorded) -> bool {
+        let (one, other) = (self.read_ms(one), self.read_ms(other));
+        let between = one.min(other).saturating_sub(READ_BEFORE_MS)..=one.max(other);
+        self.losses_ms.iter().any(|lost_ms| between.contains(lost_ms))
     }
 
     /// When this was first read from a store: it was recorded before. The latest instant of all where that is not known.

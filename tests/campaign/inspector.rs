@@ -23,6 +23,24 @@ const FUTURE_MS: i64 = 2_000;
 /// A server that does not answer within this time has no marks to show.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// The exit code where the store cannot be asked.
+const UNREACHABLE: i32 = 69;
+
+/// What `status` can say of a job that does not run.
+const STANDS_STILL: [&str; 8] = [
+    "overdue",
+    "mark_ahead",
+    "lease_awaited",
+    "holder_lost",
+    "no_record",
+    "unreadable",
+    "newer_schema",
+    "no_replica_fits",
+];
+
+/// What keeps every job from running.
+const ALL_STAND_STILL: [&str; 3] = ["no_replica", "store_unfit", "store_blocked"];
+
 /// One thing that is wrong, by `status`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Named {
@@ -52,13 +70,26 @@ impl Look {
         self.code == Some(0)
     }
 
-    /// Whether somebody who wonders about this job is told: the job is named, or what is wrong is the whole cluster's.
+    /// Whether somebody who wonders why this job does not run is told.
     pub(crate) fn tells_of(&self, job: &str) -> bool {
+        self.names(job, &STANDS_STILL)
+    }
+
+    /// Whether somebody is told that ticks of the job which have not come are decided.
+    pub(crate) fn tells_of_mark(&self, job: &str) -> bool {
+        self.names(job, &["mark_ahead"])
+    }
+
+    /// Whether one of these is said of the job, or something that keeps every job from running.
+    fn names(&self, job: &str, kinds: &[&str]) -> bool {
+        let is_it = |named: &Named| {
+            let kind = named.kind.as_str();
+            named.job == job && kinds.contains(&kind)
+                || named.job.is_empty() && ALL_STAND_STILL.contains(&kind)
+        };
         match self.code {
-            Some(0) => false,
-            Some(1) => self.named.iter().any(|named| named.job.is_empty() || named.job == job),
-            // The store cannot be asked.
-            _ => true,
+            Some(1) => self.named.iter().any(is_it),
+            code => code == Some(UNREACHABLE),
         }
     }
 }

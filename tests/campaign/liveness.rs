@@ -94,7 +94,7 @@ fn unnoticed_mark(evidence: &Evidence, job: &str) -> Option<Violation> {
             continue;
         }
         let since_ms = *since_ms.get_or_insert(look.begun_ms);
-        if look.begun_ms - since_ms > LASTING_MS && !look.tells_of(job) {
+        if look.begun_ms - since_ms > LASTING_MS && !look.tells_of_mark(job) {
             let (job, what, at_ms) = (job.to_owned(), "its mark is in the future".into(), look.begun_ms);
             return Some(Violation::Unnoticed { job, what, since_ms, at_ms });
         }

@@ -8,8 +8,7 @@ use crate::inspector::{Look, Named};
 /// A look each second, all of which say the same.
 fn looks(evidence: &Evidence, code: i32) -> Vec<Look> {
     let every_second = (evidence.from_ms..evidence.to_ms).step_by(1_000);
-    // What is wrong is the whole cluster's.
-    let named = vec![Named::default(); usize::from(code == 1)];
+    let named = vec![Named { kind: "no_replica".into(), job: String::new() }; usize::from(code == 1)];
     let look = |at| Look {
         begun_ms: at,
         ended_ms: at + 100,
@@ -43,15 +42,20 @@ fn a_job_that_stands_still_while_status_says_that_all_is_well_is_unnoticed() {
 
 #[test]
 fn a_job_that_stands_still_while_status_names_another_one_is_unnoticed() {
-    let while_this_is_named = |job: &'static str| {
+    let while_this_is_named = |kind: &'static str, job: &'static str| {
         move |evidence: &mut Evidence| {
             stands_still(evidence, 1);
-            let named = Named { kind: "overdue".into(), job: job.into() };
+            let named = Named { kind: kind.into(), job: job.into() };
             evidence.looks.iter_mut().for_each(|look| look.named = vec![named.clone()]);
         }
     };
-    assert!(found(while_this_is_named("another")).contains(&"unnoticed"));
-    assert!(!found(while_this_is_named("other")).contains(&"unnoticed"));
+    assert!(!found(while_this_is_named("overdue", "other")).contains(&"unnoticed"));
+    // Another job, how the last run went, a clock: none of it tells that this job does not run.
+    for (kind, job) in [("overdue", "another"), ("last_outcome", "other"), ("clock_differs", "")] {
+        assert!(found(while_this_is_named(kind, job)).contains(&"unnoticed"), "{kind}");
+    }
+    let broken = |evidence: &mut Evidence| stands_still(evidence, 101);
+    assert!(found(broken).contains(&"unnoticed"), "a command that panics tells nothing");
 }
 
 #[test]

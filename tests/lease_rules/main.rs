@@ -10,6 +10,7 @@ mod claim_when_held;
 mod clock_steps;
 mod folded;
 mod grant;
+mod heard_ahead;
 mod histories;
 mod hold;
 mod hold_after_loss;

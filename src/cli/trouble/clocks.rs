@@ -38,7 +38,7 @@ pub(super) fn clock_slewed(live: &[&Peer], now: UtcMillis) -> Option<Trouble> {
         since.map_or(String::new(), |since| format!(" since {} UTC ({})", utc(since), from_now(since, now)));
     let message = format!(
         "{whose}: as {} measures it, it has run {}.{} % too {how}{begun}. Until it has run steadily for one lease, the job of a replica \
-         that dies is not taken over; other jobs run as always. NTP ends a slew by itself; `solocron unlock JOB` is for \
+         that dies is not taken over, and one whose mark a clock that was ahead has set does not run; other jobs run as always. NTP ends a slew by itself; `solocron unlock JOB` is for \
          those who cannot wait",
         first.beat.node,
         tenths / 10,

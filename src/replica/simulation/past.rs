@@ -57,7 +57,12 @@ impl Node {
             if contest.is_unopened() && !self.is_busy(job) && !self.is_elsewhere(job) {
                 let caller = memory.caller(&self.name, self.reads.boot, self.known(job));
                 let since = memory.store_time(contest.begun());
-                let open = contest.proposal().open(caller, since, memory.earlier(), self.reads.wall);
+                let open = contest.proposal().open(
+                    caller,
+                    since,
+                    memory.earlier(self.reads.wall, self.reads.boot),
+                    self.reads.wall,
+                );
                 opens.push((job, self.as_guest(open)));
             }
         }

@@ -40,12 +40,12 @@ local function raise_mark()
   if record.sched == '' then record.sched = holding.sched end
 end
 
--- Whether the store knows another run to hold the lock. Where that was granted what this one was granted later, nothing was
--- started under it: it was given back, and the store forgot that.
+-- Whether the store knows another run to hold the lock. Where that was granted what this one was granted later, and never
+-- renewed it, nothing was started under it: it was given back, and the store forgot that.
 local function held_by_another()
   if not record or record.phase ~= 'running' or record.run == holding.run then return false end
   local manual = holding.cause == 'manual' or record.cause == 'manual'
-  return manual or record.tick ~= holding.tick or record.tries ~= holding.tries
+  return manual or record.tick ~= holding.tick or record.tries ~= holding.tries or record.ended ~= record.started
 end
 
 -- The era of a record that was missing stays another one: the next claim waits and raises the mark as after any loss.

@@ -34,9 +34,10 @@ if is_decided_ahead then close_ahead() end
 adopt_era(heard, earlier, largest, lease, leapt, expect)
 fall_back(answered, largest, lease, leapt, expect)
 -- A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
--- caller remembers.
+-- caller remembers; so does one that waits for a holder whom the store may have forgotten.
 local remembered = longest_of(lease, 0, largest)
-if record.run == '' and remembered > math.max(lease, record.lease) then
+local is_made_anew = record.run == '' or record.phase ~= 'running' and record['until'] > now
+if is_made_anew and remembered > math.max(lease, record.lease) then
   record['until'] = plus(record['until'], remembered - record.lease)
   record.lease, changed = remembered, true
 end
@@ -45,9 +46,11 @@ recall_lost(optional(ARGV[4]))
 -- What a clock that was ahead has shown is no news once it was opened again.
 local is_opened = earlier > front and maybe_decided(earlier) <= record.returned_ahead
 if earlier > 0 and not is_opened then
-  local mark, lasts, floor = record.mark, record.lease, record.floor
-  if mark < maybe_decided(earlier) then wait_for_forgotten(largest, lease) end
-  pass_unrecorded(maybe_decided(earlier), leapt, expect)
+  local mark, lasts, floor, told = record.mark, record.lease, record.floor, maybe_decided(earlier)
+  if mark < told or decided_mark(front) < math.min(told, come_by(expect, leapt)) then
+    wait_for_forgotten(largest, lease)
+  end
+  pass_unrecorded(told, leapt, expect)
   if record['until'] > 0 then record.lease = longest_of(lease, record.lease, largest) end
   -- Tokens up to there may have been given out and forgotten; those of a clock that shows more by now are above them.
   if earlier > now then record.floor = math.max(record.floor, earlier) end

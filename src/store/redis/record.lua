@@ -84,11 +84,16 @@ local function leap_to(to, leapt)
   add_leap(math.max(record.mark, come), to, '')
 end
 
+-- No tick after this one has come, by the store's clock and by the caller's, but by a leap of the first.
+local function come_by(expect, leapt)
+  return math.min(now + EARLY_TOLERANCE, plus(expect or now, SYNC_TOLERANCE + EARLY_TOLERANCE), leapt or MAX)
+end
+
 -- Raises the mark to what may have been decided and forgotten, and closes what is open up to there: ticks that have come, by the
 -- store's clock and by the caller's. The ticks so passed over still need their entry.
 local function pass_unrecorded(mark, leapt, expect)
   reopen()
-  lose(math.min(mark, now + EARLY_TOLERANCE, plus(expect or now, SYNC_TOLERANCE + EARLY_TOLERANCE), leapt or MAX))
+  lose(math.min(mark, come_by(expect, leapt)))
   if mark > record.mark then
     leap_to(mark, leapt)
     record.lost = record.lost or record.mark

@@ -188,7 +188,7 @@ impl World {
             let mut open = contest.proposal().open(
                 caller,
                 memory.store_time(contest.begun()),
-                memory.earlier(),
+                memory.earlier(life.wall, life.boot),
                 life.wall,
             );
             open.known |= self.store.known.contains(job);

@@ -1,0 +1,140 @@
+//! A clock was ahead, and the mark it has set lies ahead still: what a store forgets once the clock is right.
+
+use std::time::Duration;
+
+use solocron::job::Overlap;
+use solocron::lease::{Act, Answer, Claim, LeaseInstant, Memory, Open, Request};
+
+use crate::book::{Book, at, is_won, secs, tick};
+use crate::sample::{self, LEASE};
+
+/// By so much the clock was ahead.
+const HOUR: f64 = 3_600.0;
+
+fn set_clock(book: &mut Book, seconds: f64) {
+    book.server.now = at(seconds);
+    book.server.lease_now = LeaseInstant(at(seconds).0);
+}
+
+/// A replica opens the record that heard the store last, in its life before, at this second.
+fn open_by_who_heard(book: &mut Book, seconds: f64, more: impl FnOnce(&mut Open)) {
+    book.open(|open| {
+        open.earlier = at(seconds);
+        open.caller.calm = Duration::ZERO;
+        more(open);
+    });
+}
+
+/// One tick ran an hour ahead of its time, the clock was set right, and the store failed over once since.
+fn was_ahead() -> Book {
+    let mut book = Book::ready(Memory::Forgetful);
+    let usual = book.win(tick(0.0));
+    book.finish(&usual, |_| {});
+    set_clock(&mut book, HOUR);
+    assert!(is_won(&book.claim(tick(HOUR), |claim| claim.caller.calm = Duration::ZERO)));
+    let ahead = sample::holding(book.record());
+    book.finish(&ahead, |_| {});
+    set_clock(&mut book, 6.0);
+    book.new_era();
+    open_by_who_heard(&mut book, 5.9, |_| {});
+    book
+}
+
+/// The same, and an operator has set the mark back since; a tick has run as usual.
+fn was_ahead_and_set_back() -> Book {
+    let mut book = was_ahead();
+    set_clock(&mut book, 70.0);
+    let wall = book.server.now;
+    assert_eq!(book.operate(Act::SetMark { wall }), Answer::Noted);
+    set_clock(&mut book, 120.0);
+    let run = book.win(tick(120.0));
+    book.finish(&run, |_| {});
+    book
+}
+
+/// The tick of second 180 is granted with this lease, and a failover loses that. First comes who does not know of it.
+fn lose_a_grant(lease: Duration, first: impl FnOnce(&mut Book)) -> Book {
+    let mut book = was_ahead_and_set_back();
+    let follower = book.record.clone();
+    set_clock(&mut book, 180.0);
+    assert!(is_won(&book.claim(tick(180.0), |claim| claim.lease = lease)));
+    book.record = follower;
+    book.new_era();
+    set_clock(&mut book, 181.0);
+    first(&mut book);
+    set_clock(&mut book, 181.4);
+    book
+}
+
+fn calm_for(seconds: u64) -> impl FnOnce(&mut Claim) {
+    move |claim| claim.caller.calm = secs(seconds)
+}
+
+#[test]
+fn a_tick_that_was_lost_runs_no_second_time_where_a_mark_lies_ahead() {
+    let newcomer = |book: &mut Book| open_by_who_heard(book, 179.0, |_| {});
+    let guest = |book: &mut Book| {
+        let open = Open::by_guest(book.caller(), LEASE, at(181.0));
+        book.ask(Request::Open(open));
+    };
+    for first in [newcomer as fn(&mut Book), guest] {
+        let mut book = lose_a_grant(LEASE, first);
+        open_by_who_heard(&mut book, 180.5, |open| open.caller.answered = Some(at(120.0)));
+        set_clock(&mut book, 212.0);
+        let answer = book.claim(tick(180.0), calm_for(31));
+        assert!(!is_won(&answer), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_long_lease_that_was_lost_is_waited_for_by_who_knows_it_where_a_mark_lies_ahead() {
+    let long = secs(600);
+    let mut book = lose_a_grant(long, |book| open_by_who_heard(book, 180.5, |_| {}));
+    open_by_who_heard(&mut book, 180.5, |open| open.caller.largest_lease = long);
+    set_clock(&mut book, 240.0);
+    let answer = book.claim(tick(240.0), calm_for(59));
+    assert!(!is_won(&answer), "{answer:?}");
+}
+
+#[test]
+fn a_tick_that_waits_is_not_lost_where_its_record_is_opened_once_more() {
+    for is_set_back in [false, true] {
+        let mut book = was_ahead();
+        let mut heard = 5.9;
+        if is_set_back {
+            set_clock(&mut book, 40.0);
+            let wall = book.server.now;
+            assert_eq!(book.operate(Act::SetMark { wall }), Answer::Noted);
+            heard = 39.9;
+            book.new_era();
+            open_by_who_heard(&mut book, heard, |_| {});
+        }
+        set_clock(&mut book, 120.0);
+        let run = book.win(tick(120.0));
+        set_clock(&mut book, 185.0);
+        assert_eq!(book.renew(&run), Answer::Renewed { stop: None });
+        let waits = |claim: &mut Claim| claim.overlap = Overlap::Wait;
+        assert!(!is_won(&book.claim(tick(180.0), waits)));
+        open_by_who_heard(&mut book, heard, |_| {});
+        set_clock(&mut book, 190.0);
+        book.finish(&run, |_| {});
+        let answer = book.claim(tick(180.0), waits);
+        assert!(is_won(&answer), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_run_that_two_lives_of_a_store_let_begin_at_once_has_its_entry_if_it_was_renewed() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let run = book.win(tick(0.0));
+    set_clock(&mut book, 10.0);
+    assert_eq!(book.renew(&run), Answer::Renewed { stop: None });
+    let mut other = sample::forgotten(tick(0.0), run.fence.0 + 1);
+    other.started = at(0.0);
+    set_clock(&mut book, 12.0);
+    assert_eq!(book.renew(&other), Answer::Renewed { stop: None });
+    assert_eq!(book.renew(&run), Answer::Lost);
+    assert_eq!(book.finish(&run, |_| {}), Answer::AlreadyDecided);
+    assert_eq!(book.finish(&other, |_| {}), Answer::Finished);
+    assert!(book.entries.iter().any(|entry| entry.run == Some(run.run)), "{:?}", book.told());
+}
