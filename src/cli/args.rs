@@ -6,10 +6,11 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::config::Overrides;
-use crate::job::{JobName, Label, NodeName, RunId, parse_duration};
+use crate::job::{JobName, Label, NodeName, parse_duration};
 use crate::run::escapes;
 
 use super::locking::Locking;
+use super::logs::LogsArgs;
 use super::operating::Operating;
 
 /// The whole command line.
@@ -272,29 +273,6 @@ pub struct HistoryArgs {
     /// How to print.
     #[command(flatten)]
     pub format: FormatArgs,
-}
-
-/// Flags of `logs`.
-#[derive(Debug, Args)]
-pub struct LogsArgs {
-    /// The job
-    #[arg(value_name = "JOB")]
-    pub job: JobName,
-    /// This run instead of the last one
-    #[arg(long, value_name = "ID")]
-    pub run: Option<RunId>,
-    /// Go on printing while the run goes on
-    #[arg(long, short = 'f')]
-    pub follow: bool,
-    /// Only the last N lines
-    #[arg(long, value_name = "N")]
-    pub tail: Option<usize>,
-    /// Do not ask the store whether a newer run is elsewhere
-    #[arg(long)]
-    pub local: bool,
-    /// Leave escapes as they are, which a terminal obeys
-    #[arg(long)]
-    pub raw: bool,
 }
 
 /// Reads a duration of the contract.

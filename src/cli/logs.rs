@@ -5,12 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
+
 use crate::config::Overrides;
-use crate::job::{JobSpec, Outcome, UtcMillis};
+use crate::job::{JobName, JobSpec, Outcome, RunId, UtcMillis};
 use crate::run::{RunEntry, RunError, RunLogs};
 use crate::store::{KEPT_ENTRIES, Store};
 
-use super::args::{GlobalArgs, LogsArgs};
+use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
 use super::log_text::LogText;
 use super::named::find_job;
@@ -20,6 +22,29 @@ use super::session::Session;
 use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, span, utc};
 use super::tone::Tone;
+
+/// Flags of `logs`.
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub job: JobName,
+    /// This run instead of the last one
+    #[arg(long, value_name = "ID")]
+    pub run: Option<RunId>,
+    /// Go on printing while the run goes on
+    #[arg(long, short = 'f')]
+    pub follow: bool,
+    /// Only the last N lines
+    #[arg(long, value_name = "N")]
+    pub tail: Option<usize>,
+    /// Do not ask the store whether a newer run is elsewhere
+    #[arg(long)]
+    pub local: bool,
+    /// Leave escapes as they are, which a terminal obeys
+    #[arg(long)]
+    pub raw: bool,
+}
 
 /// A log that is followed is looked at this often: people take it for at once.
 const FOLLOW_EVERY: Duration = Duration::from_millis(200);

@@ -189,7 +189,8 @@ impl<'a> Draft<'a> {
         }
         let (told, come) = (maybe_decided(heard), self.come(&open.caller));
         let record = self.record_mut();
-        if record.mark < told || record.decided_up_to(front) < told.min(come) {
+        let is_ahead = record.mark > front;
+        if record.mark < told || is_ahead && record.decided_up_to(front) < told.min(come) {
             self.wait_for_forgotten(&open.caller, open.lease);
         }
         self.pass_unrecorded(told, &open.caller);

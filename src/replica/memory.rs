@@ -7,6 +7,7 @@ use crate::job::{Fence, NodeName, UtcMillis};
 use crate::lease::{BootInstant, Caller, EARLY_TOLERANCE, Era};
 use crate::store::{Peer, Slewed};
 
+use super::heard::Heard;
 use super::steady::{Slew, Steady};
 
 /// The store's clock was stepped when it is off by more than this from where it should be.
@@ -84,18 +85,7 @@ pub struct Memory {
     error: Duration,
     read: BootInstant,
     era: Era,
-    /// The latest store time heard in any earlier era, or that the store's clock may have shown when it was set back.
-    heard: UtcMillis,
-    /// The latest store time heard in any earlier era.
-    earlier: UtcMillis,
-    /// The latest store time heard at all, and before the newest reading.
-    latest: UtcMillis,
-    before: UtcMillis,
-    /// What the store's clock showed last, and before the newest reading: less than that, where it was set back.
-    recent: UtcMillis,
-    recent_before: UtcMillis,
-    /// What it showed last in the life before the present one, by the clock as it is now.
-    lately: UtcMillis,
+    heard: Heard,
     /// Since when the store's clock has run steadily.
     steady: Steady,
     slew: Option<Slew>,
@@ -120,13 +110,7 @@ impl Memory {
             error: reading.error(),
             read: reading.received,
             era,
-            heard: UtcMillis(0),
-            earlier: UtcMillis(0),
-            latest: reading.store,
-            before: UtcMillis(0),
-            recent: reading.store,
-            recent_before: UtcMillis(0),
-            lately: UtcMillis(0),
+            heard: Heard::first(reading.store),
             steady: Steady::from(reading),
             slew: None,
             usual: None,
@@ -141,28 +125,25 @@ impl Memory {
     /// Takes in another reading.
     pub fn learn(&mut self, reading: Reading, era: &Era) -> Learned {
         let off = Duration::from_millis(reading.origin().abs_diff(self.origin));
-        self.before = self.latest;
-        // A server that takes over may show less.
-        self.recent_before = self.recent.min(reading.store);
-        self.recent = reading.store;
+        self.heard.read(reading.store);
         let is_stepped = off > STEP + reading.error() + self.error;
         // The clock may have been ahead until this reading: ticks were decided and fences granted up to the time it showed.
         let shown = self.store_time(reading.received).plus(self.error);
         let set_back = Some(shown).filter(|_| is_stepped && reading.origin() < self.origin);
         if set_back.is_some() {
-            self.lately = self.lately.minus(off);
+            self.heard.set_back(off);
         }
         let learned = if self.era != *era {
             // After a long outage this time is far too late: it would close ticks that nobody can have decided.
             if let Some(shown) = set_back.filter(|_| !self.is_unwatched(reading.sent)) {
-                self.before = self.before.max(shown);
+                self.heard.may_have_shown(shown);
             }
-            self.remember_what_was_heard();
+            self.heard.remember();
             self.era = era.clone();
             Learned::NewEra
         } else if is_stepped {
             if let Some(shown) = set_back {
-                self.heard = self.heard.max(shown);
+                self.heard.at_most = self.heard.at_most.max(shown);
             }
             Learned::Stepped
         } else if let Some(from) = self.steady.drifted_since(reading) {
@@ -193,14 +174,12 @@ impl Memory {
             self.error = reading.error();
             self.read = reading.received;
         }
-        self.latest = self.latest.max(reading.store);
         learned
     }
 
     /// An answer between two heartbeats showed this time: what it decided may be forgotten in the next life as well.
     pub fn hear(&mut self, store: UtcMillis) {
-        self.latest = self.latest.max(store);
-        self.recent = self.recent.max(store);
+        self.heard.hear(store);
     }
 
     /// This fencing token was given out, for whichever job. One of a year that no clock shows was written by another hand: it
@@ -228,22 +207,14 @@ impl Memory {
 
     /// The newest reading showed that the store forgot what this replica had told it: as good as a new life.
     pub fn distrust(&mut self, now: BootInstant) {
-        self.remember_what_was_heard();
+        self.heard.remember();
         self.steady.since = now;
-    }
-
-    /// Whatever was decided before the newest reading may be forgotten.
-    fn remember_what_was_heard(&mut self) {
-        self.heard = self.heard.max(self.before);
-        self.earlier = self.earlier.max(self.heard);
-        self.lately = self.recent_before;
     }
 
     /// The latest store time heard in any earlier era; 0 if none. Where a clock that was ahead has shown more than a right one shows
     /// now, what the store's clock showed last in the era before: later ticks cannot have been forgotten with that.
     pub fn earlier(&self, wall: UtcMillis, now: BootInstant) -> UtcMillis {
-        let front = self.store_time(now).max(wall).plus(EARLY_TOLERANCE);
-        if self.earlier > front { self.lately } else { self.earlier }
+        self.heard.earlier(self.store_time(now).max(wall).plus(EARLY_TOLERANCE))
     }
 
     /// What the store's clock should show now.
@@ -282,7 +253,7 @@ impl Memory {
 
     /// The latest store time heard in any earlier era, or before the store's clock was set back; 0 if none.
     pub fn heard(&self) -> UtcMillis {
-        self.heard
+        self.heard.at_most
     }
 
     /// For how long the store's clock has been watched to run steadily.
@@ -302,7 +273,7 @@ impl Memory {
             expect: self.store_time(now),
             era: self.era.clone(),
             calm: self.calm(now),
-            heard: self.heard,
+            heard: self.heard(),
             largest_lease: job.largest_lease,
             seen: job.mark,
             answered: job.answered,

@@ -28,6 +28,7 @@ mod former;
 mod former_tests;
 mod grant;
 mod guest;
+mod heard;
 mod heartbeat;
 mod hints;
 mod hold;

@@ -47,7 +47,8 @@ recall_lost(optional(ARGV[4]))
 local is_opened = earlier > front and maybe_decided(earlier) <= record.returned_ahead
 if earlier > 0 and not is_opened then
   local mark, lasts, floor, told = record.mark, record.lease, record.floor, maybe_decided(earlier)
-  if mark < told or decided_mark(front) < math.min(told, come_by(expect, leapt)) then
+  local is_ahead = mark > front
+  if mark < told or is_ahead and decided_mark(front) < math.min(told, come_by(expect, leapt)) then
     wait_for_forgotten(largest, lease)
   end
   pass_unrecorded(told, leapt, expect)
