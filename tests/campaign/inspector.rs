@@ -38,8 +38,9 @@ const STANDS_STILL: [&str; 8] = [
     "no_replica_fits",
 ];
 
-/// What keeps every job from running.
-const ALL_STAND_STILL: [&str; 3] = ["no_replica", "store_unfit", "store_blocked"];
+/// What keeps every job from running, or may: a clock that is off now.
+const ALL_STAND_STILL: [&str; 5] =
+    ["no_replica", "store_unfit", "store_blocked", "clock_differs", "clock_slewed"];
 
 /// One thing that is wrong, by `status`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
