@@ -460,6 +460,10 @@ fn a_tick_that_did_not_run_may_be_recorded_in_two_lives_for_different_reasons() 
             evidence
                 .entries
                 .insert(3, Recorded { id: "1-1".into(), ..no_run(tick_ms, "missed", "capacity") });
+            for (at, read_ms) in [(2, 1_000), (3, 6_000)] {
+                let name = evidence.entries[at].name();
+                evidence.read_ms.insert(name, tick_ms + read_ms);
+            }
             evidence.losses_ms.extend(is_forgotten.then_some(tick_ms + 4_000));
         })
     };
