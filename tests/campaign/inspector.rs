@@ -27,8 +27,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const UNREACHABLE: i32 = 69;
 
 /// What `status` can say of a job that does not run.
-const STANDS_STILL: [&str; 8] = [
+const STANDS_STILL: [&str; 9] = [
     "overdue",
+    // Its last tick was missed, perhaps; the next one is overdue only after its deadline and a lease.
+    "last_outcome",
     "mark_ahead",
     "lease_awaited",
     "holder_lost",
