@@ -160,3 +160,14 @@ impl Paint {
         self.styled(colour.on_default().bold(), text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn a_value_forges_no_line() {
+        assert_eq!(shown("ann\n12:00:00.000 INFO\u{1b}[2J"), "ann\\n12:00:00.000 INFO\\u{1b}[2J");
+        assert_eq!(shown("it's \"fine\": ünï"), "it's \"fine\": ünï");
+    }
+}

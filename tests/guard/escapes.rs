@@ -32,16 +32,13 @@ impl Escape {
             "{folder:?} is nosuid: set TMPDIR to a folder that is not"
         );
         set_permissions(compile(&folder, "escape", &[]), Permissions::from_mode(0o4755)).expect("it is ours");
-        let user = User::from_name("nobody").expect("accounts").expect("every system has it");
+        let user = nobody();
         chown(&folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).expect("root may");
         // Other users may not be let into the folder it was built in.
         let program = scene.path("solocron");
         std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("space for the program");
-        let mut command = Command::new("setpriv");
-        command.args([format!("--reuid={}", user.uid), format!("--regid={}", user.gid)]);
-        command.arg("--clear-groups").arg(program);
-        command.args(["run", "--log-format", "json", "--log-level", "debug", "--node", "n"]);
-        let replica = Program::start(scene.equip(&mut command));
+        let run = ["run", "--log-format", "json", "--log-level", "debug", "--node", "n"];
+        let replica = Program::start(&mut as_nobody(&scene, &run));
         let escaped = written(&scene, "escaped");
         Self { scene, replica, escaped }
     }
@@ -50,6 +47,20 @@ impl Escape {
     fn let_it_end(&self) {
         std::fs::write(self.scene.path("end"), "").expect("a writable folder");
     }
+}
+
+fn nobody() -> User {
+    User::from_name("nobody").expect("accounts").expect("every system has it")
+}
+
+/// A command of the user whose replica it is: root does not touch another user's store.
+fn as_nobody(scene: &Scene, words: &[&str]) -> Command {
+    let user = nobody();
+    let mut command = Command::new("setpriv");
+    command.args([format!("--reuid={}", user.uid), format!("--regid={}", user.gid)]);
+    command.arg("--clear-groups").arg(scene.path("solocron")).args(words);
+    scene.equip(&mut command);
+    command
 }
 
 impl Drop for Escape {
@@ -93,7 +104,7 @@ fn what_cannot_be_killed_when_its_lock_is_lost_makes_the_end_of_its_run_unknown(
     assert_eq!((&ended["outcome"], &ended["reason"]), (&"unknown".into(), &"left_behind".into()), "{ended}");
     assert_eq!(ended["level"], "WARN", "{ended}");
     escape.replica.wait_for_event("run recorded");
-    let history = escape.scene.command(&["history", "j", "--format", "json"]).output().expect("it runs");
+    let history = as_nobody(&escape.scene, &["history", "j", "--format", "json"]).output().expect("it runs");
     let history = String::from_utf8_lossy(&history.stdout).into_owned();
     assert!(history.contains("\"left_behind\""), "{history}");
 }
