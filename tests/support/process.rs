@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
@@ -23,6 +24,12 @@ pub(crate) use descendants::descendants;
 
 /// No single thing that a test waits for takes longer than this, however busy the machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A setting of the program, as far as that can tell: so no job has it.
+const MARK: &str = "SOLOCRON_TEST_PROGRAM";
+
+/// From one look at all processes to the next.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// A folder with a jobs.toml, and what the program leaves there.
 pub(crate) struct Scene {
@@ -70,33 +77,27 @@ pub(crate) struct Program {
     child: Child,
     lines: Receiver<String>,
     log: Vec<String>,
-    /// Says something when every process that was started with the program is gone.
-    last_gone: Receiver<()>,
+    /// A variable of the program and of what it starts, as it stands in an environment.
+    mark: String,
 }
 
 impl Program {
     /// Starts a command in a process group of its own; its stdout and stderr become one list of lines.
     pub(crate) fn start(command: &mut Command) -> Self {
-        // Without close-on-exec: its writing end is open until the last of the program's processes is gone.
-        let (life, held) = nix::unistd::pipe().expect("a pipe");
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let number = format!("{}-{}", std::process::id(), STARTED.fetch_add(1, Ordering::Relaxed));
         let spawned = command
+            .env(MARK, &number)
             .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn();
-        drop(held);
         let mut child = spawned.unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let (heard, lines) = mpsc::channel();
         pass_lines(child.stdout.take().expect("it is piped"), heard.clone());
         pass_lines(child.stderr.take().expect("it is piped"), heard);
-        let (gone, last_gone) = mpsc::channel();
-        std::thread::spawn(move || {
-            // Nobody writes: the end of the pipe, or an error, is all there is to come.
-            let _ = std::fs::File::from(life).read(&mut [0]);
-            let _ = gone.send(());
-        });
-        Self { child, lines, log: Vec::new(), last_gone }
+        Self { child, lines, log: Vec::new(), mark: format!("{MARK}={number}") }
     }
 
     /// The id of the process.
@@ -183,7 +184,17 @@ impl Program {
 
     /// Waits until every process that the program started is gone, but for its jobs.
     pub(crate) fn wait_until_all_gone(&self) {
-        self.last_gone.recv_timeout(DEADLINE).expect("all of its processes are gone within the deadline");
+        let deadline = SystemClock.boot().plus(DEADLINE);
+        let is_its = |process: &std::fs::DirEntry| {
+            // Who is gone by now, or dead, has no variables.
+            let variables = std::fs::read(process.path().join("environ")).unwrap_or_default();
+            variables.split(|byte| *byte == 0).any(|variable| variable == self.mark.as_bytes())
+        };
+        while std::fs::read_dir("/proc").expect("Linux").flatten().any(|process| is_its(&process)) {
+            assert!(SystemClock.boot() < deadline, "a process of it is left after {DEADLINE:?}");
+            // Whoever is to end them needs the processors.
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
     }
 
     fn said(&self) -> String {
