@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl::{set_child_subreaper, set_name};
+use nix::sys::prctl::{set_child_subreaper, set_dumpable, set_name};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{ForkResult, Pid, dup2_stdin, getpid};
@@ -89,6 +89,8 @@ impl Nursery {
     fn start() -> io::Result<Self> {
         // What the replica was started with is none of its: a lock of flock(1) would be held for as long as a guard lives.
         system::close_inherited();
+        // Jobs of the same user could read its memory, and take its line to the replica. Each command is executed without that.
+        set_dumpable(false)?;
         // For people alone.
         let _ = set_name(c"lease-guards");
         set_child_subreaper(true)?;
