@@ -102,7 +102,7 @@ fn replica(folder: &Path, clock: &SteppedClock, events: &Events) -> Replica {
 
 /// A replica whose store has a clock of its own.
 fn replica_beside(folder: &Path, of_store: &SteppedClock, clock: &SteppedClock, events: &Events) -> Replica {
-    let source = Source { path: "jobs.toml".into(), text: JOBS.to_owned(), doubt: None };
+    let source = Source::new("jobs.toml", JOBS);
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     let jobs = config.jobs.iter().map(|(name, spec)| {
         let job = Job { spec: Arc::clone(spec), env: BTreeMap::new(), withheld: Arc::default() };

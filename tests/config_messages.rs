@@ -1,8 +1,6 @@
 //! Every message about jobs.toml as a user sees it, one snapshot each. A message names the thing, the value and the
 //! way out, and never a password.
 
-use std::path::PathBuf;
-
 use solocron::config::{Overrides, Source, load, render};
 
 /// What no message may ever show: the password in every store of this file, and of every variable.
@@ -18,7 +16,7 @@ fn assert_message(name: &str, text: &str, overrides: &Overrides<'_>) {
 }
 
 fn messages(text: &str, overrides: &Overrides<'_>) -> String {
-    let source = Source { path: PathBuf::from("jobs.toml"), text: text.to_owned(), doubt: None };
+    let source = Source::new("jobs.toml", text);
     let env = |name: &str| match name {
         "REDIS_PASSWORD" | "REDIS_URL" => Some(SECRET.to_owned()),
         _ => None,

@@ -189,7 +189,7 @@ fn store_in(folder: &Path, on_the_way: OnTheWay) -> Arc<SleptThrough> {
 
 /// The file with these jobs, and the jobs.
 fn loaded(folder: &Path, text: &str) -> (Config, BTreeMap<JobName, Job>) {
-    let source = Source { path: "jobs.toml".into(), text: text.to_owned(), doubt: None };
+    let source = Source::new("jobs.toml", text);
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     let ran = folder.join("ran").display().to_string();
     let jobs = config.jobs.iter().map(|(name, spec)| {

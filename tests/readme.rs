@@ -67,7 +67,7 @@ fn words(line: &str) -> Vec<String> {
 #[test]
 fn every_jobs_toml_is_accepted_without_a_warning() {
     for text in blocks("toml").into_iter().chain([file("jobs.toml")]) {
-        let source = Source { path: "README.md".into(), text, doubt: None };
+        let source = Source::new("README.md", text);
         let warnings = match load(&source, &Overrides::default(), &|_| None) {
             Ok((config, warnings)) => {
                 assert!(!config.jobs.is_empty());

@@ -1,6 +1,5 @@
 //! `next`: the coming ticks of jobs.toml, or of an expression outside it. Pure maths: no store is asked.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -133,7 +132,7 @@ fn drawn(error: &ScheduleError, (expression, zone): (&str, &str), colour: bool) 
         Some(_) => ("--expr", expression),
         None => ("--timezone", zone),
     };
-    let source = Source { path: PathBuf::from(flag), text: text.to_owned(), doubt: None };
+    let source = Source::new(flag, text);
     let problem = Problem::error(error.message.clone()).at(error.span.clone()).help(error.help.clone());
     config::draw(&[problem], &source, colour)
 }

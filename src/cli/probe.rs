@@ -1,7 +1,6 @@
 //! What `check --probe` finds out about the store: how it is set up, whether its clock agrees, and whether this release
 //! can read its records. A store that cannot be reached is a finding too.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -73,11 +72,7 @@ impl Probe {
             Some(problem.help(finding.help.clone()))
         };
         let problems: Vec<Problem> = self.findings.iter().filter_map(problem).collect();
-        config::draw(
-            &problems,
-            &Source { path: PathBuf::from(&self.store), text: String::new(), doubt: None },
-            colour,
-        )
+        config::draw(&problems, &Source::new(&self.store, ""), colour)
     }
 
     /// How many there are of each, and what is good to know.

@@ -146,7 +146,7 @@ impl Reloader {
         let loading = match found {
             Ok(source) => off_the_loop(move || load(source, store.as_deref(), &args)).await,
             Err(error) => {
-                let source = Source { path: self.path(), text: String::new(), doubt: None };
+                let source = Source::new(self.path(), "");
                 Err(Bad { problems: vec![Problem::error(error.to_string())], source })
             }
         };

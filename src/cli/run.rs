@@ -40,6 +40,10 @@ const PINGS_PER_WATCHDOG: u32 = 3;
 pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let session = Session::to_run(global, args.overrides())?;
     let node = node_name(args.node.as_ref())?;
+    // Its memory and environment hold secrets, which neither jobs of the same user nor core files are to have.
+    nix::sys::prctl::set_dumpable(false).map_err(|errno| {
+        Failure::new(Exit::Failed, format!("cannot keep others from its memory: {errno}"))
+    })?;
     if let Some(count) = args.replicas {
         return replicas::run(args, global, &node, count);
     }
@@ -49,10 +53,6 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             Failure::new(Exit::Failed, format!("cannot be tied to the process that started it: {errno}"))
         })?;
     }
-    // Its memory and environment hold secrets, which neither jobs of the same user nor core files are to have.
-    nix::sys::prctl::set_dumpable(false).map_err(|errno| {
-        Failure::new(Exit::Failed, format!("cannot keep others from its memory: {errno}"))
-    })?;
     let jobs = resolve_jobs(&session.config)
         .map_err(|problems| Failure::new(Exit::BadConfig, problems.join("\nerror: ")))?;
     logging::start(logging::format_or_default(args.log_format), args.log_level);

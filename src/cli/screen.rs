@@ -1,6 +1,7 @@
 //! Where a command's words go: stdout for what was asked for, stderr for what is said besides. Colours go to terminals
 //! only, and a reader that has gone is no error.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
@@ -63,11 +64,7 @@ impl<'a> Screen<'a> {
 
     /// Prints text to stdout, without its colours where they are not wanted.
     pub(crate) fn print(&mut self, text: &str) -> Result<Reader, Failure> {
-        if self.out_colour {
-            return self.print_bytes(&tame(text.as_bytes()));
-        }
-        let stripped = anstream::adapter::strip_str(text).to_string();
-        self.print_bytes(&tame(stripped.as_bytes()))
+        self.print_bytes(&shown(text, self.out_colour))
     }
 
     /// Prints what a job printed: to a terminal nothing but its letters and colours, to anything else as it is.
@@ -94,15 +91,18 @@ impl<'a> Screen<'a> {
 
     /// Says something besides, on stderr. There is nobody to tell when that fails.
     pub(crate) fn say(&mut self, text: &str) {
-        let stripped;
-        let text = if self.err_colour {
-            text
-        } else {
-            stripped = anstream::adapter::strip_str(text).to_string();
-            &stripped
-        };
-        let _ = self.err.write_all(&tame(text.as_bytes())).and_then(|()| self.err.flush());
+        let text = shown(text, self.err_colour);
+        let _ = self.err.write_all(&text).and_then(|()| self.err.flush());
     }
+}
+
+/// A text as people get it, with or without its colours.
+fn shown(text: &str, colour: bool) -> Cow<'_, [u8]> {
+    if colour {
+        return tame(text.as_bytes());
+    }
+    let stripped = anstream::adapter::strip_str(text).to_string();
+    Cow::Owned(tame(stripped.as_bytes()).into_owned())
 }
 
 /// `no jobs`, `1 job`, `5 jobs`

@@ -18,7 +18,7 @@ use super::exit::{Exit, Failure};
 /// The state folder of a system service.
 const SYSTEM_STATE_DIR: &str = "/var/lib/solocron";
 
-/// What lies in folders of folders of the state folder is looked at, as `runs/JOB` is.
+/// So many levels below the state folder are looked at: folders such as `runs`, and in them such as `runs/JOB`.
 const STATE_DEPTH: u32 = 2;
 
 /// The embedded store's file in the state folder.

@@ -108,7 +108,7 @@ impl Bench {
     /// The cluster of this file at noon, its jobs just opened.
     pub(crate) async fn new(file: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let source = Source { path: "jobs.toml".into(), text: file.to_owned(), doubt: None };
+        let source = Source::new("jobs.toml", file);
         let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
         let clock = Hands(Arc::new(AtomicI64::new(NOON)));
         let path = folder.path().join("store.sqlite3");

@@ -64,7 +64,7 @@ max_bytes = "500MB"
 const MINIMAL: &str = "cluster.store = 'local'\n[jobs.a]\nschedule = '@daily'\ncommand = ['x']\n";
 
 fn read(text: &str, overrides: &Overrides<'_>) -> Result<(Config, usize), Problems> {
-    let source = Source { path: PathBuf::from("jobs.toml"), text: text.to_owned(), doubt: None };
+    let source = Source::new("jobs.toml", text);
     let env = |name: &str| (name == "REDIS_PASSWORD").then(|| "hunter2".to_owned());
     load(&source, overrides, &env).map(|(config, warnings)| (config, warnings.len()))
 }
@@ -238,7 +238,7 @@ proptest! {
 
     #[test]
     fn no_file_however_broken_brings_the_reader_down(text in mutated()) {
-        let source = Source { path: PathBuf::from("jobs.toml"), text, doubt: None };
+        let source = Source::new("jobs.toml", text);
         let problems = match load(&source, &Overrides::default(), &|_| Some("hunter2".to_owned())) {
             Ok((_, warnings)) => warnings,
             Err(problems) => problems.as_slice().to_vec(),

@@ -97,10 +97,9 @@ fn line_and_column(text: &str, at: usize) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::PathBuf;
 
     fn source(text: &str) -> Source {
-        Source { path: PathBuf::from("jobs.toml"), text: text.to_owned(), doubt: None }
+        Source::new("jobs.toml", text)
     }
 
     #[test]

@@ -32,6 +32,13 @@ pub enum Purpose {
     Read,
 }
 
+impl Source {
+    /// A text that nobody doubts.
+    pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
+        Self { path: path.into(), text: text.into(), doubt: None }
+    }
+}
+
 impl fmt::Debug for Source {
     /// Without the text, which may hold passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -175,7 +182,7 @@ mod tests {
         let (absent, present) = (dir.path().join("a.toml"), dir.path().join("b.toml"));
         std::fs::write(&present, "x = 1").expect("written");
         let source = first_of(&[&absent, &present], Purpose::Read, false).expect("the second exists");
-        assert_eq!(source, Source { path: present, text: "x = 1".into(), doubt: None });
+        assert_eq!(source, Source::new(present, "x = 1"));
     }
 
     #[test]

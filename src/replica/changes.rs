@@ -85,11 +85,7 @@ mod tests {
     use crate::config::{Overrides, Source, load};
 
     fn jobs(text: &str) -> BTreeMap<JobName, Job> {
-        let source = Source {
-            path: "jobs.toml".into(),
-            text: format!("[cluster]\nstore = \"local\"\n{text}"),
-            doubt: None,
-        };
+        let source = Source::new("jobs.toml", format!("[cluster]\nstore = \"local\"\n{text}"));
         let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
         let job = |(name, spec)| (name, Job { spec, env: BTreeMap::new(), withheld: Arc::default() });
         config.jobs.into_iter().map(job).collect()

@@ -48,7 +48,7 @@ impl Clock for Virtual {
 fn jobs(count: usize, schedule: &str) -> Vec<Arc<JobSpec>> {
     let job = |number| format!("[jobs.job{number}]\nschedule = \"{schedule}\"\ncommand = [\"true\"]\n");
     let text = "[cluster]\nstore = \"local\"\n".to_owned() + &(0..count).map(job).collect::<String>();
-    let source = Source { path: "jobs.toml".into(), text, doubt: None };
+    let source = Source::new("jobs.toml", text);
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     config.jobs.into_values().collect()
 }

@@ -18,7 +18,7 @@ pub(super) fn at(ms: i64) -> UtcMillis {
 
 pub(super) fn contest(keys: &str) -> Contest {
     let text = format!("[cluster]\nstore = \"local\"\n[jobs.x]\ncommand = [\"true\"]\n{keys}\n");
-    let source = Source { path: "jobs.toml".into(), text, doubt: None };
+    let source = Source::new("jobs.toml", text);
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     let spec = config.jobs.into_values().next().expect("one job");
     let mut contest = Contest::new(spec, SENT);

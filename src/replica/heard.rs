@@ -8,7 +8,7 @@ use crate::job::UtcMillis;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Heard {
     /// The latest in any earlier era, or that the clock may have shown when it was set back.
-    pub(super) at_most: UtcMillis,
+    at_most: UtcMillis,
     /// The latest in any earlier era.
     earlier: UtcMillis,
     /// The last one in the era before this one, by the clock as it is now.
@@ -47,7 +47,17 @@ impl Heard {
         self.lately = self.lately.minus(by);
     }
 
-    /// It may have shown this until the newest reading.
+    /// It may have shown this until it was set back, in this era.
+    pub(super) fn raise(&mut self, shown: UtcMillis) {
+        self.at_most = self.at_most.max(shown);
+    }
+
+    /// The latest in any earlier era, or that the clock may have shown when it was set back.
+    pub(super) fn at_most(&self) -> UtcMillis {
+        self.at_most
+    }
+
+    /// It may have shown this until the newest reading, which is of another era.
     pub(super) fn may_have_shown(&mut self, shown: UtcMillis) {
         self.before = self.before.max(shown);
     }

@@ -143,7 +143,7 @@ impl Memory {
             Learned::NewEra
         } else if is_stepped {
             if let Some(shown) = set_back {
-                self.heard.at_most = self.heard.at_most.max(shown);
+                self.heard.raise(shown);
             }
             Learned::Stepped
         } else if let Some(from) = self.steady.drifted_since(reading) {
@@ -253,7 +253,7 @@ impl Memory {
 
     /// The latest store time heard in any earlier era, or before the store's clock was set back; 0 if none.
     pub fn heard(&self) -> UtcMillis {
-        self.heard.at_most
+        self.heard.at_most()
     }
 
     /// For how long the store's clock has been watched to run steadily.

@@ -15,7 +15,7 @@ const SENT: BootInstant = BootInstant(Duration::ZERO);
 
 fn spec(keys: &str) -> Arc<JobSpec> {
     let text = format!("[cluster]\nstore = \"local\"\n[jobs.x]\ncommand = [\"true\"]\n{keys}\n");
-    let source = Source { path: "jobs.toml".into(), text, doubt: None };
+    let source = Source::new("jobs.toml", text);
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     config.jobs.into_values().next().expect("one job")
 }

@@ -17,7 +17,7 @@ fn label(label: &str) -> Label {
 fn job(job: &str, keys: &str) -> Arc<JobSpec> {
     let text =
         format!("cluster.store = \"local\"\n[jobs.{job}]\nschedule = \"@daily\"\nshell = \"x\"\n{keys}\n");
-    let source = Source { path: "jobs.toml".into(), text, doubt: None };
+    let source = Source::new("jobs.toml", text);
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     config.jobs.into_values().next().expect("one job")
 }

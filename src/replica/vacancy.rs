@@ -71,7 +71,7 @@ mod tests {
         let text = "cluster.store = \"local\"\ndefaults.only_on = [\"gpu\"]\n\
                     [jobs.b]\nschedule = \"@daily\"\nshell = \"x\"\n[jobs.a]\nschedule = \"@daily\"\nshell = \"x\"\n\
                     [jobs.c]\nschedule = \"@daily\"\nshell = \"x\"\nonly_on = []\n";
-        let source = Source { path: "jobs.toml".into(), text: text.into(), doubt: None };
+        let source = Source::new("jobs.toml", text);
         let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
         config.jobs.into_values().collect()
     }

@@ -65,6 +65,13 @@ fn ms(ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(ms).expect("not negative"))
 }
 
+/// Jobs run while all clocks are ahead by so much; they still are afterwards.
+fn run_ahead_by(world: &mut World, by_ms: i64) {
+    let_them_run(world);
+    world.step_all_to(by_ms);
+    let_them_run(world);
+}
+
 /// Jobs run again within a lease and some seconds, and nobody has to do anything for it.
 fn runs_again(world: &mut World) {
     world.skip_lines();
@@ -81,9 +88,7 @@ fn runs_again(world: &mut World) {
 fn jobs_run_within_a_lease_of_clocks_that_were_years_ahead_and_are_right_again() {
     for by_ms in [HOUR_MS, DECADE_MS] {
         play(&prompt_jobs(), Kind::BothHour, |world| {
-            let_them_run(world);
-            world.step_all_to(by_ms);
-            let_them_run(world);
+            run_ahead_by(world, by_ms);
             world.step_all_to(0);
             runs_again(world);
         });
@@ -129,9 +134,7 @@ fn jobs_run_within_a_lease_of_a_restart_soon_after_a_servers_clock_was_set_right
 #[test]
 fn jobs_run_within_a_lease_where_all_replicas_start_again_after_clocks_were_ahead() {
     play(&prompt_jobs(), Kind::BothHour, |world| {
-        let_them_run(world);
-        world.step_all_to(HOUR_MS);
-        let_them_run(world);
+        run_ahead_by(world, HOUR_MS);
         world.step_all_to(0);
         world.replicas.iter_mut().for_each(Replica::kill);
         world.replicas.iter_mut().for_each(Replica::start);
@@ -142,9 +145,7 @@ fn jobs_run_within_a_lease_where_all_replicas_start_again_after_clocks_were_ahea
 #[test]
 fn jobs_run_within_a_lease_of_a_new_server_whatever_a_clock_that_was_ahead_left_on_the_replicas_disks() {
     play(&prompt_jobs(), Kind::BothHour, |world| {
-        let_them_run(world);
-        world.step_all_to(HOUR_MS);
-        let_them_run(world);
+        run_ahead_by(world, HOUR_MS);
         world.replicas.iter_mut().for_each(Replica::kill);
         world.step_all_to(0);
         world.about_to_forget();

@@ -110,11 +110,7 @@ fn with_replace_a_run_of_the_same_replica_is_stopped_at_once() {
 /// Schedule and zone of a job with this schedule, as records know them.
 fn hash_of(schedule: &str) -> ScheduleHash {
     let job = format!("[jobs.job0]\nschedule = \"{schedule}\"\ncommand = [\"true\"]\n");
-    let source = Source {
-        path: "jobs.toml".into(),
-        text: format!("[cluster]\nstore = \"local\"\n{job}"),
-        doubt: None,
-    };
+    let source = Source::new("jobs.toml", format!("[cluster]\nstore = \"local\"\n{job}"));
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     ScheduleHash::of(&config.jobs.into_values().next().expect("one job").schedule)
 }

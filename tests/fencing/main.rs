@@ -127,7 +127,7 @@ fn a_database_that_fails_is_not_taken_for_a_stale_token() {
 fn the_jobs_of_the_example_pay_when_solocron_runs_them() {
     let (redis, server) = (RedisServer::start(), Postgres::start());
     let jobs = read(Path::new(FILES).join("jobs.toml"));
-    let source = Source { path: "jobs.toml".into(), text: jobs.clone(), doubt: None };
+    let source = Source::new("jobs.toml", jobs.clone());
     let (_, warnings) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     assert_eq!(warnings, []);
     let folder = scene("");

@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
+use nix::sys::signal::Signal;
 use nix::unistd::geteuid;
 
 use crate::process::{Program, Scene};
@@ -113,6 +114,19 @@ fn the_folder_of_a_store_is_not_open_to_others_whatever_the_umask() {
     Program::start(scene.equip(&mut command).args(["-c", &words])).wait().expect_code(0);
     assert_eq!(mode(&scene.path("made")), 0o750);
     assert_eq!(mode(&scene.path("made/locks")), 0o600);
+}
+
+#[test]
+fn what_a_replica_itself_leaves_in_its_state_folder_keeps_no_later_one_from_starting_whatever_the_umask() {
+    let scene = jobs();
+    let line = format!("umask 000; exec '{}' {}", env!("CARGO_BIN_EXE_solocron"), RUN.join(" "));
+    for _ in 0..2 {
+        let mut command = std::process::Command::new("sh");
+        let mut replica = Program::start(scene.equip(&mut command).args(["-c", &line]));
+        replica.wait_for_event("run ended");
+        replica.signal(Signal::SIGKILL);
+        replica.wait_until_all_gone();
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The program as a process of a test's own: its lines are the events that the test waits for, and nothing of it outlives
-//! the value. Nothing here sleeps, and nothing waits for ever.
+//! the value. Nothing here waits for ever.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -183,6 +183,7 @@ impl Program {
     }
 
     /// Waits until every process that the program started is gone, but for its jobs.
+    #[expect(clippy::disallowed_methods, reason = "nobody tells of the end of somebody else's child")]
     pub(crate) fn wait_until_all_gone(&self) {
         let deadline = SystemClock.boot().plus(DEADLINE);
         let is_its = |process: &std::fs::DirEntry| {

@@ -142,7 +142,7 @@ impl Table {
         let keys = &self.keys;
         let cluster = "[cluster]\nname = \"sim\"\nstore = \"redis://127.0.0.1\"\n";
         let text = format!("{cluster}[jobs.j{job}]\n{keys}lease = \"{lease}s\"\n");
-        let source = Source { path: "jobs.toml".into(), text, doubt: None };
+        let source = Source::new("jobs.toml", text);
         let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
         let spec = config.jobs.into_values().next().expect("one job");
         let Self { overlap, on_interrupt, catch_up, .. } = *self;

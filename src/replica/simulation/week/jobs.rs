@@ -45,7 +45,7 @@ pub(super) fn file(edits: usize) -> Jobs {
     for (name, keys) in JOBS.iter().copied().chain([("edited", edited.as_str()), ("flips", flips.as_str())]) {
         text += &format!("[jobs.{name}]\ncommand = [\"true\"]\n{keys}\n");
     }
-    let source = Source { path: "jobs.toml".into(), text, doubt: None };
+    let source = Source::new("jobs.toml", text);
     let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     let job = |(name, spec)| (name, Job { spec, env: BTreeMap::new(), withheld: Arc::default() });
     Rc::new(config.jobs.into_iter().map(job).collect())
