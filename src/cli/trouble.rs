@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::job::{JobName, NodeName, Outcome, Tick, UtcMillis, quoted};
+use crate::job::{JobName, JobSpec, NodeName, Outcome, Tick, UtcMillis, quoted};
 use crate::lease::SCHEMA;
 use crate::store::Peer;
 
@@ -17,7 +17,7 @@ mod standstill;
 mod unopened;
 
 use clocks::{clock_differs, clock_slewed};
-use standstill::{mark_ahead, waits_for_lease};
+use standstill::{mark_ahead, untold, waits_for_lease};
 use unopened::{blocked, no_record, unfit, unreadable};
 
 /// How many entries of a job are looked through for the beginning of its troubles.
@@ -108,7 +108,7 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
         all.extend(no_record(job, survey, config));
         // Without replicas, every job is overdue, and saying so of each would hide why.
         all.extend((taking > 0).then(|| no_replica_fits(job, &live)).flatten());
-        all.extend((taking > 0).then(|| overdue(job, survey.now)).flatten());
+        all.extend((taking > 0).then(|| overdue(job, survey.now).or_else(|| untold(job, survey.now))).flatten());
         all.extend(holder_lost(job, survey));
         all.extend(last_outcome(job, survey.now));
     }
@@ -201,8 +201,7 @@ fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     // A mark that a clock which was ahead has set decides nothing where its ticks are open again.
     let decided = record.decided_by(now).max(record.since.min(now));
     let tick: Tick = spec.schedule.next_after(decided)?;
-    let limit = spec.start_deadline_of(tick) + spec.lease;
-    (now.since(tick.instant()) > limit).then(|| {
+    is_late(spec, tick, now).then(|| {
         let message = format!(
             "`{}` is overdue: its tick of {} UTC ({}) neither ran nor was given up; see the replicas' logs",
             spec.name,
@@ -211,6 +210,11 @@ fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
         );
         Trouble { since: Some(Rfc3339(tick.instant())), ..Trouble::of_job(job, Kind::Overdue, message) }
     })
+}
+
+/// Whether the tick should have been decided by now.
+fn is_late(spec: &JobSpec, tick: Tick, now: UtcMillis) -> bool {
+    now.since(tick.instant()) > spec.start_deadline_of(tick) + spec.lease
 }
 
 fn holder_lost(job: &JobState, survey: &Survey) -> Option<Trouble> {

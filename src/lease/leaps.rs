@@ -194,7 +194,12 @@ impl Leaps {
 
     /// Whether the tick at this instant ran, while ticks around it have no entry yet.
     pub(super) fn has_ran(&self, instant: UtcMillis) -> bool {
-        self.covering(instant, Passed::Ran).is_some()
+        self.ran_up_to(instant).is_some()
+    }
+
+    /// The newest tick that is known to have run where the one at this instant is.
+    pub(super) fn ran_up_to(&self, instant: UtcMillis) -> Option<UtcMillis> {
+        self.covering(instant, Passed::Ran).map(|leap| leap.to)
     }
 
     /// Ticks that ran need not be known any more: all ticks up to them have their entry, or they did not run after all.

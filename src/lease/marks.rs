@@ -57,6 +57,22 @@ impl Record {
         self.decided_up_to(now.plus(EARLY_TOLERANCE))
     }
 
+    /// The first tick that may have run, of which the store forgot that, and that has no entry yet; `next` is the first tick of
+    /// the schedule after an instant.
+    pub fn first_untold(&self, next: impl Fn(UtcMillis) -> Option<Tick>) -> Option<Tick> {
+        let in_leaps = self.leaps.iter().filter(|leap| leap.passed == Passed::Lost);
+        let below_mark = self.lost.map(|lost| (lost, self.mark));
+        let spans = in_leaps.map(|leap| (leap.after, leap.to)).chain(below_mark);
+        let first = |(after, to): (UtcMillis, UtcMillis)| {
+            let mut tick = next(after.max(self.since))?;
+            while let Some(ran) = self.leaps.ran_up_to(tick.instant()) {
+                tick = next(ran)?;
+            }
+            Some(tick).filter(|tick| tick.instant() <= to)
+        };
+        spans.filter_map(first).min()
+    }
+
     /// Whether the tick is decided.
     pub(super) fn is_decided(&self, tick: Tick, front: UtcMillis) -> bool {
         tick.instant() <= self.mark && !self.open_leaps(front).any(|leap| leap.covers(tick.instant()))

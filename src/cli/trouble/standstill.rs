@@ -4,8 +4,8 @@ use crate::job::UtcMillis;
 use crate::lease::LeaseInstant;
 
 use super::super::survey::JobState;
-use super::super::times::{from_now, span, utc};
-use super::{Kind, Trouble};
+use super::super::times::{Rfc3339, from_now, span, utc};
+use super::{Kind, Trouble, is_late, is_well};
 
 /// Ticks that have not come yet were decided, and ran, by a clock that was ahead.
 pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<Trouble> {
@@ -35,6 +35,27 @@ pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<Trouble>
         span(record.lease)
     );
     Some(Trouble::of_job(job, Kind::LeaseAwaited, message))
+}
+
+/// A tick that may have run, of which the store forgot that, and that has no entry before the next tick is claimed. A run of a later
+/// one that ended well says that the job is.
+pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+    let (spec, record) = (&job.spec, job.record.as_ref()?);
+    if !spec.enabled || record.sched.0 != spec.schedule.fingerprint() {
+        return None;
+    }
+    let tick = record.first_untold(|after| spec.schedule.next_after(after))?;
+    let is_over = job.decided().any(|past| past.tick_ms > tick && is_well(past.outcome));
+    (is_late(spec, tick, now) && !is_over).then(|| {
+        let message = format!(
+            "`{}`: the store forgot whether its tick of {} UTC ({}) ran; see the replicas' logs (the next tick that is claimed \
+             records it as unknown)",
+            spec.name,
+            utc(tick.instant()),
+            from_now(tick.instant(), now)
+        );
+        Trouble { since: Some(Rfc3339(tick.instant())), ..Trouble::of_job(job, Kind::Overdue, message) }
+    })
 }
 
 #[cfg(test)]
