@@ -108,7 +108,9 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
         all.extend(no_record(job, survey, config));
         // Without replicas, every job is overdue, and saying so of each would hide why.
         all.extend((taking > 0).then(|| no_replica_fits(job, &live)).flatten());
-        all.extend((taking > 0).then(|| overdue(job, survey.now).or_else(|| untold(job, survey.now))).flatten());
+        all.extend(
+            (taking > 0).then(|| overdue(job, survey.now).or_else(|| untold(job, survey.now))).flatten(),
+        );
         all.extend(holder_lost(job, survey));
         all.extend(last_outcome(job, survey.now));
     }
