@@ -28,6 +28,8 @@ const GUARDS: usize = 20;
 fn launch(words: &[&str]) -> Launch {
     Launch {
         no_new_privileges: false,
+        max_processes: None,
+        max_output: 64 << 20,
         command: words.iter().map(Into::into).collect(),
         env: BTreeMap::new(),
         withheld: Default::default(),

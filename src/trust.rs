@@ -1,12 +1,12 @@
-//! Whether other users could have put something into a file or a folder that this process relies on.
+//! Whether other users could have put something into a file or a folder that this process relies on, and whose a process is.
 
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use nix::libc::{S_IWGRP, S_IWOTH};
-use nix::unistd::{Uid, User, geteuid};
+use nix::unistd::{Pid, Uid, User, geteuid};
 
 /// Why a file or a folder cannot be relied on. It names neither.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,10 +68,20 @@ pub fn file_flaw(path: &Path) -> io::Result<Option<Flaw>> {
 /// Fails where somebody else could replace the folder, or what is in it: by the folder itself, or by one that it lies in. In a
 /// folder such as /tmp nobody replaces what is another's. What cannot be looked at is no flaw: it fails where it is used.
 pub fn check_folder(path: &Path) -> Result<(), BadFolder> {
+    check_each(path, 1)
+}
+
+/// Fails where somebody else could replace what is in the folder and is not theirs.
+pub fn check_place(path: &Path) -> Result<(), BadFolder> {
+    check_each(path, 0)
+}
+
+/// From so many folders above this one on, those such as /tmp pass.
+fn check_each(path: &Path, shared_from: usize) -> Result<(), BadFolder> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     for (at, folder) in real.ancestors().enumerate() {
         let Ok(found) = folder.metadata() else { continue };
-        let is_shared = at > 0 && found.mode() & nix::libc::S_ISVTX != 0;
+        let is_shared = at >= shared_from && found.mode() & nix::libc::S_ISVTX != 0;
         let flaw = if is_shared { owner_flaw(&found) } else { flaw_of(&found) };
         if let Some(flaw) = flaw {
             return Err(BadFolder { path: folder.to_owned(), flaw });
@@ -80,25 +90,47 @@ pub fn check_folder(path: &Path) -> Result<(), BadFolder> {
     Ok(())
 }
 
-/// The same of everything in the folder, down to `depth` levels, none of which may be a link.
+/// The same of a file or a folder, and of everything in it down to `depth` levels, none of which may be a link.
 pub fn check_below(path: &Path, depth: u32) -> Result<(), BadFolder> {
-    for entry in path.read_dir().into_iter().flatten().flatten() {
-        let path = entry.path();
-        let Ok(found) = path.symlink_metadata() else { continue };
-        let flaw = match found.file_type() {
-            kind if kind.is_symlink() => Some(Flaw::Link),
-            // Whoever may write it may say something to its owner, who knows what to make of that.
-            kind if kind.is_socket() => None,
-            _ => flaw_of(&found),
-        };
-        if let Some(flaw) = flaw {
-            return Err(BadFolder { path, flaw });
-        }
-        if found.is_dir() && depth > 1 {
-            check_below(&path, depth - 1)?;
-        }
+    let Ok(found) = path.symlink_metadata() else { return Ok(()) };
+    let flaw = match found.file_type() {
+        kind if kind.is_symlink() => Some(Flaw::Link),
+        // Whoever may write it may say something to its owner, who knows what to make of that.
+        kind if kind.is_socket() => None,
+        _ => flaw_of(&found),
+    };
+    if let Some(flaw) = flaw {
+        return Err(BadFolder { path: path.to_owned(), flaw });
     }
-    Ok(())
+    if !found.is_dir() || depth == 0 {
+        return Ok(());
+    }
+    let mut entries = path.read_dir().into_iter().flatten().flatten();
+    entries.try_for_each(|entry| check_below(&entry.path(), depth - 1))
+}
+
+/// Whether a process has the program of this one. Guards and replicas hide theirs from all but root: one of this user that hides
+/// it counts, as that user may trace its own processes in any case.
+pub fn is_of_this_program(pid: Pid) -> bool {
+    match program(pid) {
+        Ok(its) => program(Pid::this()).is_ok_and(|own| own == its),
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied && user_of(pid) == Some(geteuid()),
+    }
+}
+
+/// Where the program of a process lies, or lay before it was replaced by another release.
+fn program(pid: Pid) -> io::Result<Vec<u8>> {
+    let path = fs::read_link(format!("/proc/{pid}/exe"))?.into_os_string().into_encoded_bytes();
+    Ok(path.strip_suffix(b" (deleted)").map(<[u8]>::to_vec).unwrap_or(path))
+}
+
+/// The user of a process, if all its user ids are one's. The owner of its files does not tell: anybody may hide them.
+pub fn user_of(pid: Pid) -> Option<Uid> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    let mut ids = ids.split_whitespace().map(|id| id.parse::<u32>().ok());
+    let first = ids.next()??;
+    ids.all(|id| id == Some(first)).then(|| Uid::from_raw(first))
 }
 
 /// A user as people know it.

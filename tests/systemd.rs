@@ -19,24 +19,72 @@ shell = "true"
 "#;
 
 fn unit() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd/solocron.service");
+    unit_of("solocron.service")
+}
+
+fn unit_of(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd").join(name);
     std::fs::read_to_string(path).expect("the unit is part of the repository")
 }
 
+/// What `systemd-analyze` says of a unit that was put at this path.
+fn analyze(words: &[&str], path: &Path) -> (bool, String) {
+    let output = Command::new("systemd-analyze").args(words).arg(path).output();
+    let output = output.expect("systemd-analyze; try `apt-get install systemd`");
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
 #[test]
-fn systemd_finds_nothing_wrong_with_the_unit() {
+fn systemd_finds_nothing_wrong_with_the_units() {
     let installed = "/usr/local/bin/solocron";
-    let unit = unit();
-    assert!(unit.contains(installed));
+    for name in ["solocron.service", "solocron-hardened.service"] {
+        let unit = unit_of(name);
+        assert!(unit.contains(installed));
+        let scene = Scene::new("");
+        let path = scene.path(name);
+        // The program must be there, and need not be installed.
+        std::fs::write(&path, unit.replace(installed, env!("CARGO_BIN_EXE_solocron")))
+            .expect("a writable folder");
+        let (is_good, said) = analyze(&["verify"], &path);
+        assert!(is_good && said.trim().is_empty(), "{name}: {said}");
+    }
+}
+
+#[test]
+fn the_hardened_unit_exposes_little() {
     let scene = Scene::new("");
-    let path = scene.path("solocron.service");
-    // The program must be there, and need not be installed.
-    std::fs::write(&path, unit.replace(installed, env!("CARGO_BIN_EXE_solocron")))
-        .expect("a writable folder");
-    let verified = Command::new("systemd-analyze").arg("verify").arg(&path).output();
-    let verified = verified.expect("systemd-analyze; try `apt-get install systemd`");
-    let said = String::from_utf8_lossy(&verified.stderr);
-    assert!(verified.status.success() && said.trim().is_empty(), "{}: {said}", verified.status);
+    let path = scene.path("solocron-hardened.service");
+    std::fs::write(&path, unit_of("solocron-hardened.service")).expect("a writable folder");
+    // It fails above 2.0.
+    let (is_good, said) = analyze(&["security", "--offline=true", "--threshold=20", "--no-pager"], &path);
+    assert!(is_good, "{said}");
+}
+
+#[test]
+fn the_hardened_unit_differs_from_the_other_by_its_sandbox_alone() {
+    let of = |name| {
+        let text = unit_of(name);
+        let (service, sandbox) = text.split_once("\n# Who it is").unwrap_or((&text, ""));
+        let keys = |text: &str| {
+            text.lines()
+                .filter(|line| line.contains('=') && !line.starts_with('#'))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        (keys(service), keys(sandbox))
+    };
+    let ((plain, none), (hardened, sandbox)) = (of("solocron.service"), of("solocron-hardened.service"));
+    assert!(none.is_empty() && sandbox.len() > 20);
+    let own = ["Description=", "Conflicts=", "TasksMax=", "LimitCORE="];
+    let common = |keys: &[String]| {
+        let is_own = |key: &&String| own.iter().any(|own| key.starts_with(own));
+        keys.iter()
+            .filter(|key| !is_own(key) && *key != "WantedBy=multi-user.target")
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(common(&plain), common(&hardened));
 }
 
 #[test]

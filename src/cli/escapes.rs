@@ -43,6 +43,23 @@ pub(crate) fn tame_text(text: &str) -> String {
     String::from_utf8_lossy(&tame(text.as_bytes())).into_owned()
 }
 
+/// A JSON document. What a terminal would obey, and JSON need not escape, is escaped.
+pub(crate) fn tame_json(text: &str) -> Cow<'_, str> {
+    let is_odd = |c: char| matches!(c, '\u{7f}'..='\u{9f}') || REORDER.iter().any(|range| range.contains(&c));
+    if !text.contains(is_odd) {
+        return Cow::Borrowed(text);
+    }
+    let mut tamed = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_odd(c) {
+            tamed.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            tamed.push(c);
+        }
+    }
+    Cow::Owned(tamed)
+}
+
 /// The sequence for a colour, or another look of letters, that the text begins with.
 fn colour_at(text: &str) -> Option<&str> {
     let parameters = text.strip_prefix("\u{1b}[")?;
@@ -85,6 +102,15 @@ mod tests {
             assert_eq!(tame_text(text), shown, "{text:?}");
         }
         assert_eq!(*tame(b"a\xff\n"), *b"a\\xff\n");
+    }
+
+    #[test]
+    fn json_stays_what_it_is_and_has_nothing_that_a_terminal_obeys() {
+        let text = "\u{9b}2J \u{7f} \u{202e} ünï";
+        let document = serde_json::to_string(text).expect("a text");
+        let tamed = tame_json(&document);
+        assert_eq!(tamed, "\"\\u009b2J \\u007f \\u202e ünï\"");
+        assert_eq!(serde_json::from_str::<String>(&tamed).expect("JSON"), text);
     }
 
     #[test]

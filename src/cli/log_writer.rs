@@ -1,6 +1,7 @@
 //! Writes the log from a thread of its own: a reader that stops reading holds up nobody but itself. What does not fit
 //! the queue is dropped and counted.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -8,6 +9,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
+
+use super::escapes::tame_json;
 
 /// Lines that wait for a slow reader: minutes of a busy replica, and a few megabytes.
 const WAITING_LINES: usize = 16_384;
@@ -100,7 +103,12 @@ impl Write for OneLine<'_> {
 
 impl Drop for OneLine<'_> {
     fn drop(&mut self) {
-        let line = std::mem::take(&mut self.line);
+        let mut line = std::mem::take(&mut self.line);
+        if let Ok(text) = std::str::from_utf8(&line)
+            && let Cow::Owned(tamed) = tame_json(text)
+        {
+            line = tamed.into_bytes();
+        }
         if let Err(TrySendError::Full(_)) = self.log.queue.try_send(Item::Line(line)) {
             self.log.dropped.fetch_add(1, Ordering::Relaxed);
         }

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, warn};
 
-use crate::config::{self, Config, Overrides, Problem, Purpose, Severity, Source, StoreUrl};
+use crate::config::{self, Config, Overrides, Problem, Severity, Source, StoreUrl};
 use crate::job::{ClusterName, JobName, NodeName};
 use crate::replica::{Changes, Job, Reload};
 
@@ -63,7 +64,10 @@ pub(crate) enum End {
 #[derive(Debug)]
 pub(crate) struct Reloader {
     node: NodeName,
-    global: GlobalArgs,
+    /// The file as it was at the start.
+    first: Arc<Source>,
+    /// The store, where a flag has told it.
+    store_flag: Option<String>,
     args: RunArgs,
     cluster: ClusterName,
     store: StoreUrl,
@@ -95,15 +99,10 @@ impl Reloader {
         args: &RunArgs,
     ) -> (Self, mpsc::Receiver<Reload>) {
         let (replica, reloads) = mpsc::channel(1);
-        let global = GlobalArgs {
-            // Found once: another file must not turn up in its place.
-            config: Some(session.source.path.clone()),
-            store: global.store.clone(),
-            state_dir: None,
-        };
         let reloader = Self {
             node,
-            global,
+            first: Arc::new(session.source.clone()),
+            store_flag: global.store.clone(),
             args: args.clone(),
             cluster: session.config.cluster.clone(),
             store: session.config.store.clone(),
@@ -120,7 +119,7 @@ impl Reloader {
 
     /// Where the file is.
     pub(crate) fn path(&self) -> PathBuf {
-        self.global.config.clone().unwrap_or_default()
+        self.first.path.clone()
     }
 
     /// Carries out orders until nobody gives any more.
@@ -136,13 +135,13 @@ impl Reloader {
 
     /// Loads the file; one that was only noticed, unless it is the one that was looked at last.
     async fn carry_out(&mut self, unless_seen: bool) -> Option<Answer> {
-        let path = self.path();
-        let found = off_the_loop(move || config::find(Some(&path), Purpose::Run)).await;
+        let first = Arc::clone(&self.first);
+        let found = off_the_loop(move || config::find_again(&first)).await;
         let seen = found.as_ref().map(|source| source.text.clone()).map_err(ToString::to_string);
         if std::mem::replace(&mut self.seen, seen) == self.seen && unless_seen {
             return None;
         }
-        let (store, args) = (self.global.store.clone(), self.args.clone());
+        let (store, args) = (self.store_flag.clone(), self.args.clone());
         let loading = match found {
             Ok(source) => off_the_loop(move || load(source, store.as_deref(), &args)).await,
             Err(error) => {

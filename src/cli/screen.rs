@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 
-use super::escapes::tame;
+use super::escapes::{tame, tame_json};
 use super::exit::{Exit, Failure};
 
 /// Stdout and stderr, or what stands for them.
@@ -86,7 +86,7 @@ impl<'a> Screen<'a> {
         let mut text =
             serde_json::to_string_pretty(value).expect("views have string keys and no failing values");
         text.push('\n');
-        self.print_bytes(text.as_bytes())
+        self.print_bytes(tame_json(&text).as_bytes())
     }
 
     /// Says something besides, on stderr. There is nobody to tell when that fails.

@@ -1,6 +1,9 @@
 //! What every command begins with: finding and loading jobs.toml, the state folder, and the store.
 
-use std::io::IsTerminal;
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, Permissions, set_permissions};
+use std::io::{self, IsTerminal};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +13,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Overrides, Problem, Purpose, Source, StoreUrl};
 use crate::job::ClusterName;
 use crate::store::{LocalStore, RedisStore, Store, StoreError};
-use crate::trust::{BadFolder, check_below, check_folder};
+use crate::trust::{BadFolder, Flaw, check_below, check_folder, mode_flaw};
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
@@ -18,8 +21,11 @@ use super::exit::{Exit, Failure};
 /// The state folder of a system service.
 const SYSTEM_STATE_DIR: &str = "/var/lib/solocron";
 
-/// So many levels below the state folder are looked at: folders such as `runs`, and in them such as `runs/JOB`.
-const STATE_DEPTH: u32 = 2;
+/// So many levels below the state folder are looked at: down to the files of `leases/CLUSTER/NODE`.
+const STATE_DEPTH: u32 = 4;
+
+/// What is in the state folder begins so; the rest of it is somebody else's.
+const STATE_NAMES: [&str; 4] = ["leases", "replica", "runs", LOCAL_STORE_FILE];
 
 /// The embedded store's file in the state folder.
 const LOCAL_STORE_FILE: &str = "store.sqlite3";
@@ -49,12 +55,11 @@ impl Session {
     pub(crate) fn to_run(global: &GlobalArgs, flags: Overrides<'_>) -> Result<Self, Failure> {
         let (source, config, warnings) = load_file(global, flags, Purpose::Run)?;
         let session = Self::of(source, config, warnings, global)?;
-        if geteuid().is_root() {
-            check_folder(&session.state_dir)
-                .and_then(|()| check_below(&session.state_dir, STATE_DEPTH))
-                .map_err(untrusted_state)?;
-        }
-        Ok(session)
+        Ok(if geteuid().is_root() {
+            Self { state_dir: own_folder(session.state_dir)?, ..session }
+        } else {
+            session
+        })
     }
 
     /// Finds the state folder that goes with a file that is loaded already.
@@ -104,11 +109,50 @@ impl Session {
     }
 }
 
-fn untrusted_state(bad: BadFolder) -> Failure {
+/// The folder, made where it is missing, by the path that no link is on: nobody else can change it, or what is in it.
+fn own_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
+    let failed = |error: io::Error| {
+        let message = format!(
+            "state folder {}: {error}\n  help: name another folder with --state-dir",
+            folder.display()
+        );
+        Failure::new(Exit::Failed, message)
+    };
+    DirBuilder::new().recursive(true).mode(0o750).create(&folder).map_err(failed)?;
+    let real = folder.canonicalize().map_err(failed)?;
+    let found = real.metadata().map_err(failed)?;
+    if found.uid() == geteuid().as_raw() && mode_flaw(&found).is_some() {
+        // As a volume that was made for everybody. What others have put there is found below.
+        set_permissions(&real, Permissions::from_mode(found.mode() & 0o7755)).map_err(failed)?;
+    }
+    check_folder(&real).map_err(|bad| untrusted_state(&bad, &real))?;
+    let is_ours =
+        |name: &OsStr| STATE_NAMES.iter().any(|ours| name.as_encoded_bytes().starts_with(ours.as_bytes()));
+    for entry in real.read_dir().map_err(failed)?.flatten().filter(|entry| is_ours(&entry.file_name())) {
+        check_below(&entry.path(), STATE_DEPTH).map_err(|bad| untrusted_state(&bad, &real))?;
+    }
+    Ok(real)
+}
+
+fn untrusted_state(bad: &BadFolder, folder: &Path) -> Failure {
     let path = bad.path.display();
+    let help = match bad.flaw {
+        // Taking it from others would lock them out.
+        _ if !bad.path.starts_with(folder) => "name another folder with --state-dir".to_owned(),
+        Flaw::Link | Flaw::NoFile => {
+            format!("remove it (`rm {path}`), or name another folder with --state-dir")
+        }
+        Flaw::Foreign(_) => {
+            format!(
+                "give it to root (`chown -h root {path}`) if you know who made it, or name another folder with --state-dir"
+            )
+        }
+        Flaw::Open(_) => {
+            format!("take it from others (`chmod go-w {path}`), or name another folder with --state-dir")
+        }
+    };
     let message = format!(
-        "state folder: {bad}: other users could have root write and read what they like\n  help: give it back to root \
-         (`chown root {path}`, `chmod go-w {path}`), or name another folder with --state-dir"
+        "state folder: {bad}: other users could have root write and read what they like\n  help: {help}"
     );
     Failure::new(Exit::Failed, message)
 }

@@ -15,6 +15,7 @@ use crate::job::{Command, JobName, JobSpec, Schedule};
 const DEFAULT_LEASE: Duration = Duration::from_secs(30);
 const DEFAULT_KILL_GRACE: Duration = Duration::from_secs(10);
 const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(10);
+const DEFAULT_MAX_OUTPUT: u64 = 64 << 20;
 
 /// Reads `[defaults]`.
 pub(super) fn defaults(section: &Section<'_>, findings: &mut Findings) -> Shared {
@@ -73,6 +74,7 @@ fn spec(
     let keys = Layers { own: &own, defaults };
     let spec = keys.spec(name?, schedule?, program?.into_command());
     warnings::of_deadline(section, &own, &spec, findings);
+    warnings::of_processes(section, &own, &spec, findings);
     Some(spec)
 }
 
@@ -106,6 +108,8 @@ impl Layers<'_> {
             retries: self.get(|keys| keys.retries).unwrap_or_default(),
             retry_delay: self.get(|keys| keys.retry_delay).unwrap_or(DEFAULT_RETRY_DELAY),
             no_new_privileges: self.get(|keys| keys.no_new_privileges).unwrap_or_default(),
+            max_processes: self.get(|keys| keys.max_processes.as_ref().map(|most| most.value)),
+            max_output: self.get(|keys| keys.max_output).unwrap_or(DEFAULT_MAX_OUTPUT),
             success_codes: self.get(|keys| keys.success_codes.clone()).unwrap_or_else(|| vec![0]),
             only_on: self.get(|keys| keys.only_on.clone()).unwrap_or_default(),
             enabled: self.get(|keys| keys.enabled).unwrap_or(true),

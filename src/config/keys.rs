@@ -28,6 +28,8 @@ pub(super) const SHARED: &[&str] = &[
     "retries",
     "retry_delay",
     "no_new_privileges",
+    "max_processes",
+    "max_output",
     "success_codes",
     "only_on",
     "enabled",

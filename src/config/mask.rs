@@ -1,12 +1,14 @@
-//! Takes the secrets of URLs out of text that is going to be shown. It would rather hide too much than too
-//! little, since a URL with a mistake in it has no certain parts.
+//! Takes the secrets out of text that is going to be shown: those of URLs, and of values that may be secrets. It would rather hide
+//! too much than too little, since a URL or a line with a mistake in it has no certain parts.
 
 use std::ops::Range;
+
+use super::secret_values::{self, SecretValue};
 
 /// What is shown in place of a secret; its length tells nothing.
 const STARS: &str = "***";
 
-/// A text without the secrets of its URLs, which knows where its places have moved.
+/// A text without its secrets, which knows where its places have moved.
 pub(super) struct Masked {
     pub(super) text: String,
     cuts: Vec<Range<usize>>,
@@ -21,6 +23,16 @@ impl Masked {
             cuts.extend(secrets_of_line(line.trim_end()).map(|cut| start + cut.start..start + cut.end));
             start += line.len();
         }
+        for value in secret_values::find(text) {
+            match value {
+                SecretValue::All(range) => cuts.extend(literals_of(text, range)),
+                SecretValue::Store(range) => {
+                    let of_url = secrets_of_url(&text[range.clone()], true);
+                    cuts.extend(of_url.iter().map(|cut| range.start + cut.start..range.start + cut.end));
+                }
+            }
+        }
+        let cuts = united(cuts);
         Self { text: without(text, &cuts), cuts }
     }
 
@@ -35,7 +47,7 @@ impl Masked {
     }
 }
 
-/// Text without the secrets of its URLs.
+/// Text without its secrets.
 pub(super) fn mask(text: &str) -> String {
     Masked::new(text).text
 }
@@ -56,10 +68,40 @@ fn without(text: &str, cuts: &[Range<usize>]) -> String {
     shown + &text[from..]
 }
 
+/// In order, and none within another.
+fn united(mut cuts: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    cuts.sort_by_key(|cut| cut.start);
+    let mut united: Vec<Range<usize>> = Vec::new();
+    for cut in cuts {
+        match united.last_mut() {
+            Some(last) if cut.start < last.end => last.end = last.end.max(cut.end),
+            _ => united.push(cut),
+        }
+    }
+    united
+}
+
+/// The parts of a value that are no references.
+fn literals_of(text: &str, value: Range<usize>) -> Vec<Range<usize>> {
+    let (mut literals, mut from) = (Vec::new(), value.start);
+    while let Some(at) = text[from..value.end].find("${").map(|at| from + at) {
+        let end = text[at..value.end].find('}').map_or(value.end, |end| at + end + 1);
+        if is_reference(&text[at..end]) {
+            literals.push(from..at);
+            from = end;
+        } else {
+            break;
+        }
+    }
+    literals.push(from..value.end);
+    literals.retain(|literal| !literal.is_empty());
+    literals
+}
+
 fn secrets_of_line(line: &str) -> impl Iterator<Item = Range<usize>> + use<> {
     let mut cuts = Vec::new();
     let mut from = 0;
-    while let Some(url) = next_url(line, from).or_else(|| bare_store(line, from)) {
+    while let Some(url) = next_url(line, from) {
         from = url.end;
         let redis = is_store(line, &url);
         cuts.extend(
@@ -86,15 +128,6 @@ fn next_url(line: &str, from: usize) -> Option<Range<usize>> {
     Some(start..end_of_value(line, start, separator))
 }
 
-/// The value of `store` when it has no `scheme://`: a mistake, but it may hold a password all the same.
-fn bare_store(line: &str, from: usize) -> Option<Range<usize>> {
-    let key = from + line[from..].find("store")?;
-    let after = line[key + "store".len()..].trim_start_matches(['"', '\'', ' ', '\t']);
-    let value = after.strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
-    let start = line.len() - value.len();
-    Some(start..end_of_value(line, start, start))
-}
-
 fn end_of_value(line: &str, start: usize, after: usize) -> usize {
     let quote = line[..start].rfind(['"', '\'', '`']).and_then(|at| line[at..].chars().next());
     let rest = &line[after..];
@@ -105,7 +138,7 @@ fn end_of_value(line: &str, start: usize, after: usize) -> usize {
         }
         None => rest.len(),
     };
-    let redis = line[start..].starts_with("redis") || start == after;
+    let redis = line[start..].starts_with("redis");
     let word = if redis { rest.len() } else { rest.find(char::is_whitespace).unwrap_or(rest.len()) };
     after + in_quotes.min(word)
 }
@@ -128,12 +161,15 @@ fn secrets_of_url(url: &str, store: bool) -> Vec<Range<usize>> {
             |port: &Range<usize>| !authority[port.clone()].bytes().all(|b| b.is_ascii_digit() || b == b']');
         cuts.extend(port.filter(odd).map(|port| start + port.start..start + port.end));
     }
-    for key in ["?pass=", "&pass=", "?password=", "&password="] {
-        let floor = cuts.last().map_or(start, |cut| cut.end);
-        if let Some(at) = url[floor..].find(key) {
-            let value = floor + at + key.len();
-            cuts.push(value..url[value..].find('&').map_or(url.len(), |end| value + end));
-        }
+    // What is given by options is a secret, whatever it is called, but a number.
+    let floor = cuts.last().map_or(start, |cut| cut.end);
+    for (at, _) in url[floor..].match_indices(['?', '&']).filter(|_| store) {
+        let option = floor + at + 1
+            ..url[floor + at + 1..].find(['?', '&']).map_or(url.len(), |end| floor + at + 1 + end);
+        let Some(equals) = url[option.clone()].find('=') else { continue };
+        let value = option.start + equals + 1..option.end;
+        let is_number = url[value.clone()].bytes().all(|b| b.is_ascii_digit());
+        cuts.extend(Some(value).filter(|_| !(is_number && url[option.clone()].starts_with("db="))));
     }
     cuts.retain(|cut| !cut.is_empty() && !is_reference(&url[cut.clone()]));
     cuts
@@ -173,7 +209,13 @@ mod tests {
                 r#"store = ["redis://:one@a", "redis://:two@b"]"#,
                 r#"store = ["redis://:***@a", "redis://:***@b"]"#,
             ),
-            (r#"env = { DB = "postgres://u:hunter2@h/db" }"#, r#"env = { DB = "postgres://u:***@h/db" }"#),
+            (r#"url = "postgres://u:hunter2@h/db""#, r#"url = "postgres://u:***@h/db""#),
+            (r#"env = { DB = "postgres://u:hunter2@h/db" }"#, r#"env = { DB = "***" }"#),
+            (r#"env = { DB = "a ${NAME} b", C = "${X" }"#, r#"env = { DB = "***${NAME}***", C = "${X" }"#),
+            (r#"store = ['u:hunter2@h', "redis:/u:hunter2@h"]"#, r#"store = ['u:***@h', "redis:***@h"]"#),
+            ("redis+unix:///x?pas=hunter2", "redis+unix:///x?pas=***"),
+            ("redis+unix:///x?Pass=hunter2&db=1&pwd=x", "redis+unix:///x?Pass=***&db=1&pwd=***"),
+            ("redis+unix:///x&pass=hunter2", "redis+unix:///x&pass=***"),
             ("store `redis://:hunter2@h` is odd", "store `redis://:***@h` is odd"),
             ("--store=redis://:hunter2@h", "--store=redis://:***@h"),
         ];

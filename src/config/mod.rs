@@ -1,5 +1,5 @@
 //! The text of jobs.toml becomes a checked [`Config`], or a list of everything that is wrong with it. Each
-//! problem names its place, the value and the way out, and none ever shows a password of a URL.
+//! problem names its place, the value and the way out, and none ever shows a value that may be a secret.
 
 mod cluster;
 mod command;
@@ -22,6 +22,7 @@ mod redis_url;
 mod replica;
 mod report;
 mod resolve;
+mod secret_values;
 mod section;
 mod shared;
 mod shell;
@@ -38,12 +39,12 @@ pub use cluster::local_cluster;
 pub use file::{Config, Overrides, load};
 pub use logs::LogRetention;
 pub use problem::{Problem, Problems, Severity};
-pub use redis_url::RedisUrl;
+pub use redis_url::{CertificateFiles, RedisUrl};
 pub use replica::ReplicaSettings;
 pub use report::{draw, place, render};
 pub use resolve::{EnvError, resolve_env};
 pub use shared::MIN_LEASE;
-pub use source::{Purpose, Source, SourceError, find};
+pub use source::{Purpose, Source, SourceError, find, find_again};
 pub use store::store_of_flag;
 pub use store_url::{StoreUrl, StoreUrlError};
 pub use substitute::ReadFile;

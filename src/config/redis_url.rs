@@ -2,6 +2,7 @@
 //! is never shown by `Display` or `Debug`.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use super::store_url::StoreUrlError;
 
@@ -13,6 +14,16 @@ const DEFAULT_PORT: u16 = 6379;
 pub struct RedisUrl {
     url: String,
     shown: String,
+    certificates: CertificateFiles,
+}
+
+/// Files with certificates for TLS, each in PEM, by absolute paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// Of the authorities that are trusted, in place of the system's.
+    pub cacert: Option<PathBuf>,
+    /// The client's own certificate, with those up to its authority, and its key.
+    pub client: Option<(PathBuf, PathBuf)>,
 }
 
 impl RedisUrl {
@@ -21,11 +32,33 @@ impl RedisUrl {
         &self.url
     }
 
-    /// Checks `redis://[user:pass@]host[:port][/db]`, the same with `rediss`, or `redis+unix:///path`.
+    /// The files with certificates that its options name.
+    pub fn certificates(&self) -> &CertificateFiles {
+        &self.certificates
+    }
+
+    /// Whether a password goes to another machine as it is.
+    pub fn shows_password(&self) -> bool {
+        let Some((login, host)) = self.shown.strip_prefix("redis://").and_then(|rest| rest.split_once('@'))
+        else {
+            return false;
+        };
+        let is_here = host.starts_with("localhost:") || host.starts_with("127.") || host.starts_with("[::1]");
+        login.contains(':') && !is_here
+    }
+
+    /// Checks `redis://[user:pass@]host[:port][/db]`, the same with `rediss` and the options of TLS, or `redis+unix:///path`.
     pub fn parse(url: &str) -> Result<Self, StoreUrlError> {
         let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
+        let (rest, options) = match rest.split_once('?') {
+            // Where an `@` follows, it was meant to be part of the password.
+            Some((rest, options)) if scheme == "rediss" && !options.contains('@') => (rest, options),
+            _ => (rest, ""),
+        };
+        let certificates = certificates(options)?;
         let shown = if scheme == "redis+unix" { unix(rest)? } else { tcp(rest)? };
-        Ok(Self { url: url.to_owned(), shown: format!("{scheme}://{shown}") })
+        let url = if scheme == "rediss" { format!("{scheme}://{rest}") } else { url.to_owned() };
+        Ok(Self { url, shown: format!("{scheme}://{shown}"), certificates })
     }
 }
 
@@ -57,7 +90,8 @@ fn tcp(rest: &str) -> Result<String, StoreUrlError> {
     }
     if rest.contains('?') {
         let what = "has options after a `?`, which mean nothing here";
-        return Err(StoreUrlError::new(what, "take them out: write `redis://user:pass@host:port/db`"));
+        let help = "take them out: write `redis://user:pass@host:port/db`; `cacert`, `cert` and `key` are for `rediss://`";
+        return Err(StoreUrlError::new(what, help));
     }
     let (authority, db) = rest.split_once('/').unwrap_or((rest, ""));
     let (login, address) = match authority.rsplit_once('@') {
@@ -68,6 +102,41 @@ fn tcp(rest: &str) -> Result<String, StoreUrlError> {
     Ok(format!("{login}{host}:{port}/{}", database(db)?))
 }
 
+/// Checks the options of `rediss://`.
+fn certificates(options: &str) -> Result<CertificateFiles, StoreUrlError> {
+    let (mut files, mut cert, mut key) = (CertificateFiles::default(), None, None);
+    for option in options.split('&').filter(|option| !option.is_empty()) {
+        let (name, path) = option.split_once('=').unwrap_or((option, ""));
+        let place = match name {
+            "cacert" => &mut files.cacert,
+            "cert" => &mut cert,
+            "key" => &mut key,
+            _ => {
+                let help = "known are `cacert`, `cert` and `key`, each with the path of a file";
+                return Err(StoreUrlError::new("has an unknown option after the `?`", help));
+            }
+        };
+        let path =
+            decoded(path).filter(|path| path.starts_with('/') && place.is_none()).ok_or_else(|| {
+                let what = format!("has an option `{name}` that is no path of a file");
+                StoreUrlError::new(
+                    what,
+                    "write it once, as an absolute path: `?cacert=/etc/ssl/redis-ca.pem`",
+                )
+            })?;
+        *place = Some(PathBuf::from(path));
+    }
+    files.client = match (cert, key) {
+        (Some(cert), Some(key)) => Some((cert, key)),
+        (None, None) => None,
+        _ => {
+            let help = "write both: `?cert=/etc/solocron/client.pem&key=/etc/solocron/client.key`";
+            return Err(StoreUrlError::new("has only one of the options `cert` and `key`", help));
+        }
+    };
+    Ok(files)
+}
+
 /// Checks what follows `redis+unix://`; gives it back without the password.
 fn unix(rest: &str) -> Result<String, StoreUrlError> {
     let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
@@ -75,10 +144,10 @@ fn unix(rest: &str) -> Result<String, StoreUrlError> {
         let help = "write the path of the socket after three slashes: `redis+unix:///run/redis.sock`";
         return Err(StoreUrlError::new("has no absolute path", help));
     }
-    if path.contains('#') || !decodes(path) {
+    if path.contains(['#', '&']) || !decodes(path) {
         return Err(StoreUrlError::new(
             "has a path that is not understood",
-            "write `%` as `%25`, `#` as `%23` and a space as `%20`",
+            "write `%` as `%25`, `#` as `%23`, `&` as `%26` and a space as `%20`; options begin with a `?`",
         ));
     }
     let mut shown = Vec::new();
@@ -186,6 +255,11 @@ fn unencoded() -> StoreUrlError {
 
 /// Whether every `%` starts a byte in hexadecimal, all bytes are UTF-8, and no character would end the part early.
 fn decodes(part: &str) -> bool {
+    decoded(part).is_some()
+}
+
+/// The part with its characters as they are meant, if that can be told.
+fn decoded(part: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = part.as_bytes();
     while let Some((first, after)) = rest.split_first() {
@@ -195,83 +269,14 @@ fn decodes(part: &str) -> bool {
             continue;
         }
         let hex = after.get(..2).filter(|hex| hex.iter().all(u8::is_ascii_hexdigit));
-        let Some(hex) = hex.and_then(|hex| std::str::from_utf8(hex).ok()) else { return false };
+        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok())?;
         bytes.push(u8::from_str_radix(hex, 16).expect("two hexadecimal digits"));
         rest = &after[2..];
     }
     let plain = !part.contains(|c: char| c.is_whitespace() || c.is_control());
-    plain && std::str::from_utf8(&bytes).is_ok()
+    String::from_utf8(bytes).ok().filter(|_| plain)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use redis::{ConnectionAddr, IntoConnectionInfo};
-
-    #[test]
-    fn every_url_that_is_accepted_is_accepted_by_the_client_too() {
-        for (url, host, port, db) in [
-            ("redis://h", "h", 6379, 0),
-            ("redis://redis.internal:7000/3", "redis.internal", 7000, 3),
-            ("redis://user:p%40ss%2F@127.0.0.1:1/", "127.0.0.1", 1, 0),
-            ("redis://:pass@[::1]:6379/1", "::1", 6379, 1),
-        ] {
-            let parsed = RedisUrl::parse(url).expect(url);
-            let info = parsed.reveal().into_connection_info().expect(url);
-            assert!(matches!(info.addr(), ConnectionAddr::Tcp(h, p) if h == host && *p == port), "{url}");
-            assert_eq!(info.redis_settings().db(), db, "{url}");
-        }
-        for url in ["rediss://h:1/2", "redis+unix:///run/redis.sock?db=2&user=u&pass=p%20w"] {
-            let info = RedisUrl::parse(url).expect(url).reveal().into_connection_info().expect(url);
-            assert_eq!(info.redis_settings().db(), 2, "{url}");
-        }
-    }
-
-    #[test]
-    fn neither_display_nor_debug_shows_the_password() {
-        for (url, shown) in [
-            ("redis://user:hunter2@h", "redis://user:***@h:6379/0"),
-            ("redis://:hunter2@h:1/2", "redis://:***@h:1/2"),
-            ("redis+unix:///r.sock?user=u&pass=hunter2", "redis+unix:///r.sock?user=u&pass=***"),
-        ] {
-            let url = RedisUrl::parse(url).expect(url);
-            assert_eq!(url.to_string(), shown);
-            assert_eq!(format!("{url:?}"), format!("RedisUrl({shown:?})"));
-        }
-    }
-
-    #[test]
-    fn urls_that_would_connect_elsewhere_or_nowhere_are_refused() {
-        for url in [
-            "redis://",
-            "redis://:6379",
-            "redis://h:",
-            "redis://h:0",
-            "redis://h:65536",
-            "redis://h:+1",
-            "redis://h/x",
-            "redis://h/-1",
-            "redis://h/0/1",
-            "redis://h?db=1",
-            "rediss://h/#insecure",
-            "redis://user@h",
-            "redis://u:@h",
-            "redis://u:p/w@h",
-            "redis://u:p#w@h",
-            "redis://u:p%w@h",
-            "redis://u:p w@h",
-            "redis://u:a:b@h",
-            "redis://u:a@b@h",
-            "redis://u:%ff@h",
-            "redis://0.0.0.0",
-            "redis://[::]",
-            "redis://[::1",
-            "redis://a,b",
-            "redis://a b",
-            "redis+unix://sock",
-            "redis+unix:///s?x=1",
-        ] {
-            assert!(RedisUrl::parse(url).is_err(), "{url}");
-        }
-    }
-}
+#[path = "redis_url_tests.rs"]
+mod tests;

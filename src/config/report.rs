@@ -1,5 +1,5 @@
-//! Draws problems as rustc does: the line, what is wrong in it underlined, and the way out below. No
-//! password of a URL is ever drawn.
+//! Draws problems as rustc does: the line, what is wrong in it underlined, and the way out below. No value
+//! that may be a secret is ever drawn.
 
 use std::ops::Range;
 
@@ -104,13 +104,13 @@ mod tests {
 
     #[test]
     fn the_column_is_that_of_the_real_file_also_behind_a_masked_password() {
-        let text = "env = { é = \"redis://:hunter2@h\", B = 1 }";
+        let text = "abc = { é = \"redis://:hunter2@h\", B = 1 }";
         let at = text.find("1 }").expect("is there");
         let drawn = render(&[Problem::error("odd").at(at..at + 1)], &source(text), false);
         assert!(drawn.contains("jobs.toml:1:39"), "{drawn}");
-        assert!(drawn.contains("env = { é = \"redis://:***@h\", B = 1 }"), "{drawn}");
+        assert!(drawn.contains("abc = { é = \"redis://:***@h\", B = 1 }"), "{drawn}");
         let underline = drawn.lines().find(|line| line.contains('^')).expect("is underlined");
-        let shown = drawn.lines().find(|line| line.contains("env")).expect("is shown");
+        let shown = drawn.lines().find(|line| line.contains("abc")).expect("is shown");
         let column = |line: &str, what: char| line.chars().position(|c| c == what);
         assert_eq!(column(underline, '^'), column(shown, '}').map(|brace| brace - 2), "{drawn}");
     }

@@ -9,11 +9,14 @@ use super::findings::Findings;
 use super::placed::Placed;
 use super::section::Section;
 use super::value::{self, Raw, Reading, Refusal};
-use super::{env, expressions, policy};
+use super::{env, expressions, policy, size};
 use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
 
 /// Below this a short hiccup of the store would cost the lock of a healthy run.
 pub const MIN_LEASE: Duration = Duration::from_secs(5);
+
+/// Less would cut the end of an output that people want to see whole.
+const MIN_OUTPUT: u64 = 64 << 10;
 
 /// What a job's table, or `[defaults]`, says about the keys they share.
 #[derive(Debug, Default)]
@@ -33,6 +36,8 @@ pub(super) struct Shared {
     pub(super) retries: Option<u32>,
     pub(super) retry_delay: Option<Duration>,
     pub(super) no_new_privileges: Option<bool>,
+    pub(super) max_processes: Option<Placed<u64>>,
+    pub(super) max_output: Option<u64>,
     pub(super) success_codes: Option<Vec<u8>>,
     pub(super) only_on: Option<Vec<Label>>,
     pub(super) enabled: Option<bool>,
@@ -62,6 +67,9 @@ impl Shared {
             no_new_privileges: section
                 .read("no_new_privileges", findings, value::flag)
                 .map(|flag| flag.value),
+            max_processes: section
+                .read("max_processes", findings, |raw| value::number(raw, 1..=i64::MAX.unsigned_abs())),
+            max_output: section.read("max_output", findings, max_output).map(|bytes| bytes.value),
             success_codes: section
                 .read("success_codes", findings, policy::success_codes)
                 .map(|codes| codes.value),
@@ -97,6 +105,15 @@ fn start_deadline(raw: &Raw<'_>) -> Reading<Duration> {
         raw,
         "write how late a tick may start, such as `\"5m\"`: none ever starts at its very instant",
     )
+}
+
+fn max_output(raw: &Raw<'_>) -> Reading<u64> {
+    let bytes = size::read(raw)?;
+    if bytes >= MIN_OUTPUT {
+        return Ok(bytes);
+    }
+    let help = "write `\"64KiB\"` or more; the default is `\"64MiB\"`";
+    Refusal::new(format!("is {bytes} bytes, expected at least 64 KiB"), help).alone()
 }
 
 /// A user or group, by name.

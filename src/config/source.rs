@@ -1,16 +1,22 @@
 //! Finds jobs.toml and reads it as text. When there is none, the message says where it was looked for.
 
 use std::fmt;
-use std::fs::{File, Metadata};
+use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use nix::libc;
+use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
 use nix::unistd::geteuid;
 
-use crate::trust::{self, Flaw};
+use crate::trust::{self, BadFolder, Flaw};
 
 /// Where jobs.toml is looked for when nobody says where it is, in this order.
 const PLACES: &[&str] = &["jobs.toml", "/etc/solocron/jobs.toml"];
+
+/// No jobs.toml has more bytes.
+const LONGEST: u64 = 64 << 20;
 
 /// The text of a file, and where it came from.
 #[derive(Clone, PartialEq, Eq)]
@@ -21,6 +27,8 @@ pub struct Source {
     pub text: String,
     /// What a replica that obeys it should be told: it is another user's.
     pub doubt: Option<Flaw>,
+    /// Whether somebody said which file it is; else it was found.
+    pub is_named: bool,
 }
 
 /// What a file is read for.
@@ -35,7 +43,7 @@ pub enum Purpose {
 impl Source {
     /// A text that nobody doubts.
     pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
-        Self { path: path.into(), text: text.into(), doubt: None }
+        Self { path: path.into(), text: text.into(), doubt: None, is_named: false }
     }
 }
 
@@ -54,6 +62,26 @@ pub enum SourceError {
     Missing {
         /// Every place that was looked at.
         looked_at: Vec<PathBuf>,
+    },
+    /// It is no file that is kept on a disk: a pipe, a device, a file that the kernel makes up.
+    #[error("{} is no regular file: name a pipe with --config, if you mean one, and see what made it", .path.display())]
+    Odd {
+        /// What was found.
+        path: PathBuf,
+    },
+    /// It is too long to be one.
+    #[error("{} has more than {} MiB: is it a jobs.toml?", .path.display(), LONGEST >> 20)]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It merely lies in a folder where other users may put one.
+    #[error(
+        "jobs.toml: its folder {bad}, and so they decide which jobs.toml is found here: name the file that you mean with --config"
+    )]
+    OpenFolder {
+        /// The folder.
+        bad: BadFolder,
     },
     /// It is there, but is no file.
     #[error("{} is a directory, expected a file: name the file in it, such as {}", .path.display(), .path.join("jobs.toml").display())]
@@ -79,6 +107,15 @@ pub enum SourceError {
         /// Why it is not obeyed.
         flaw: Flaw,
     },
+    /// Somebody has put another one in its place.
+    #[error("{} {flaw} now, and did not when this replica started: whoever can put a file there decides what is run here; restart the \
+             replica if you mean that", .path.display())]
+    NewOwner {
+        /// The file.
+        path: PathBuf,
+        /// Whose it is.
+        flaw: Flaw,
+    },
     /// It cannot be read.
     #[error("{} cannot be read ({source}): make it readable for the user that runs solocron", .path.display())]
     Unreadable {
@@ -96,19 +133,35 @@ fn listed(places: &[PathBuf]) -> String {
 fn way_out(flaw: &Flaw, path: &Path) -> String {
     let path = path.display();
     match flaw {
+        Flaw::Foreign(_) if geteuid().is_root() => {
+            format!("`chown` it to root if you know who made it, or name another file with --config: {path}")
+        }
         Flaw::Foreign(_) => {
-            format!("`chown` it to root or to yourself, or name another file with --config: {path}")
+            format!("name the file that you mean with --config, or `chown` it to yourself: {path}")
         }
         _ => format!("take that from others: `chmod go-w {path}`"),
     }
 }
 
 /// Reads the named file, or else the first that exists of `./jobs.toml` and `/etc/solocron/jobs.toml`. To run its jobs, and for
-/// root whatever for, no other user may be able to write it.
+/// root whatever for, no other user may be able to write it, or to put another one in the place of one that was found. Nobody obeys
+/// another user's that was found.
 pub fn find(explicit: Option<&Path>, purpose: Purpose) -> Result<Source, SourceError> {
     match explicit {
         Some(path) => first_of(&[path], purpose, true),
         None => first_of(&PLACES.iter().map(Path::new).collect::<Vec<_>>(), purpose, false),
+    }
+}
+
+/// Reads the file of a running replica again. Where it has become another user's since, it is not obeyed.
+pub fn find_again(first: &Source) -> Result<Source, SourceError> {
+    let path = &first.path;
+    let source = first_of(&[path], Purpose::Run, first.is_named)?;
+    match source.doubt {
+        Some(flaw) if first.doubt.as_ref() != Some(&flaw) => {
+            Err(SourceError::NewOwner { path: path.clone(), flaw })
+        }
+        _ => Ok(source),
     }
 }
 
@@ -119,51 +172,70 @@ fn doubt(
     purpose: Purpose,
     is_named: bool,
 ) -> Result<Option<Flaw>, SourceError> {
-    let is_root = geteuid().is_root();
-    if !is_root && purpose == Purpose::Read {
-        return Ok(None);
-    }
+    let (is_root, is_found) = (geteuid().is_root(), !is_named && !path.starts_with("/etc"));
     let refused = |flaw| SourceError::Untrusted { path: path.to_owned(), flaw };
-    if let Some(flaw) = trust::mode_flaw(found) {
+    let link = path.symlink_metadata().ok().filter(|_| is_found);
+    let owner = trust::owner_flaw(found).or_else(|| link.as_ref().and_then(trust::owner_flaw));
+    let is_looked_at = is_root || purpose == Purpose::Run;
+    if let Some(flaw) = trust::mode_flaw(found).filter(|_| is_looked_at) {
         return Err(refused(flaw));
     }
-    match trust::owner_flaw(found) {
+    match owner {
+        Some(flaw) if is_root || is_found => return Err(refused(flaw)),
         // As a file that was mounted into a container.
-        Some(flaw) if !is_root && (is_named || path.starts_with("/etc")) => Ok(Some(flaw)),
-        Some(flaw) => Err(refused(flaw)),
-        None => Ok(None),
+        Some(flaw) => return Ok(Some(flaw).filter(|_| is_looked_at)),
+        None => {}
     }
+    if is_found && is_looked_at {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        trust::check_place(folder).map_err(|bad| SourceError::OpenFolder { bad })?;
+    }
+    Ok(None)
 }
 
-fn read(path: &Path) -> io::Result<(Metadata, Vec<u8>)> {
-    let mut file = File::open(path)?;
-    let (found, mut bytes) = (file.metadata()?, Vec::new());
-    file.read_to_end(&mut bytes)?;
-    Ok((found, bytes))
+/// What was found, and its bytes: none where it is no file to be read.
+fn read(path: &Path, is_named: bool) -> io::Result<(Metadata, Option<Vec<u8>>)> {
+    // Opening a pipe that nobody writes to would take for ever.
+    let flags = if is_named { 0 } else { libc::O_NONBLOCK };
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let found = file.metadata()?;
+    // What the kernel makes up of a process is root's, whoever decides what it says.
+    let is_made_up = fstatfs(&file).is_ok_and(|system| system.filesystem_type() == PROC_SUPER_MAGIC);
+    if is_made_up || !(is_named || found.is_file() || found.is_dir()) {
+        return Ok((found, None));
+    }
+    let mut bytes = Vec::new();
+    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    Ok((found, Some(bytes)))
 }
 
 /// A file that is there but unreadable is an error: falling back to another could run other jobs than meant.
 fn first_of(places: &[&Path], purpose: Purpose, is_named: bool) -> Result<Source, SourceError> {
     for place in places {
-        match read(place) {
-            Ok((found, bytes)) => {
+        let path = || place.to_path_buf();
+        match read(place, is_named) {
+            Ok((_, None)) => return Err(SourceError::Odd { path: path() }),
+            Ok((_, Some(bytes))) if bytes.len() as u64 > LONGEST => {
+                return Err(SourceError::TooLong { path: path() });
+            }
+            Ok((found, Some(bytes))) => {
                 let doubt = doubt(place, &found, purpose, is_named)?;
-                return decoded(place, bytes, doubt);
+                return Ok(Source { doubt, is_named, ..decoded(place, bytes)? });
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
-                return Err(SourceError::Directory { path: place.to_path_buf() });
+                return Err(SourceError::Directory { path: path() });
             }
-            Err(source) => return Err(SourceError::Unreadable { path: place.to_path_buf(), source }),
+            Err(source) => return Err(SourceError::Unreadable { path: path(), source }),
         }
     }
     Err(SourceError::Missing { looked_at: places.iter().map(|place| place.to_path_buf()).collect() })
 }
 
-fn decoded(place: &Path, bytes: Vec<u8>, doubt: Option<Flaw>) -> Result<Source, SourceError> {
+fn decoded(place: &Path, bytes: Vec<u8>) -> Result<Source, SourceError> {
     let path = place.to_path_buf();
     match String::from_utf8(bytes) {
-        Ok(text) => Ok(Source { path, text, doubt }),
+        Ok(text) => Ok(Source::new(path, text)),
         Err(error) => {
             let good = error.utf8_error().valid_up_to();
             let line = error.as_bytes()[..good].iter().filter(|byte| **byte == b'\n').count() + 1;

@@ -105,6 +105,26 @@ pub(super) fn of_privileges(
     );
 }
 
+/// Of a limit that counts all processes of a user: without one of its own the job would be stopped by others, or by nothing.
+pub(super) fn of_processes(section: &Section<'_>, own: &Shared, spec: &JobSpec, findings: &mut Findings) {
+    if spec.max_processes.is_none() {
+        return;
+    }
+    let place = own.max_processes.as_ref().map(|most| most.span.clone()).or(section.span.clone());
+    let title = &section.title;
+    findings.add(match spec.user.as_deref().filter(|user| *user != "root") {
+        None => Problem::error(format!("{title}: `max_processes` needs a `user` of its own"))
+            .at(place)
+            .help("write `user = \"…\"` with a user that is not root, or take out the line".to_owned())
+            .note("the system counts all processes of a user, and none of root's"),
+        Some(user) => {
+            Problem::warning(format!("{title}: `max_processes` counts all processes of user `{user}`"))
+                .at(place)
+                .help("let no other job, and nothing else, run as that user".to_owned())
+        }
+    });
+}
+
 /// The words of each command that a job is seen to run.
 fn commands(command: &Command) -> Vec<Vec<String>> {
     match command {

@@ -44,6 +44,10 @@ pub struct JobSpec {
     pub retry_delay: Duration,
     /// Nothing that it starts gains privileges: not by a set-uid bit, nor by capabilities of a file.
     pub no_new_privileges: bool,
+    /// The most processes that its user may have where it starts one more; of a job with a user of its own alone.
+    pub max_processes: Option<u64>,
+    /// What is kept of a run's output, in bytes: its head and its tail.
+    pub max_output: u64,
     /// Exit codes that count as success; never empty.
     pub success_codes: Vec<u8>,
     /// Labels a replica must carry to take part.

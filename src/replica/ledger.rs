@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use nix::libc;
+
 use crate::job::{ClusterName, Fence, JobName, NodeName, RunId};
 use crate::lease::Era;
 use crate::run::{Disk, Site};
@@ -262,7 +264,9 @@ fn replace(path: &Path, text: Option<Vec<u8>>) -> io::Result<()> {
         });
     };
     text.push(b'\n');
-    let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(0o640).open(path);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o640).custom_flags(libc::O_NOFOLLOW);
+    let open = || options.open(path);
     let mut file = match open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let folder = path.parent().expect("a note lies in a folder");

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nix::unistd::{getpgrp, tcgetpgrp};
+use nix::unistd::{Uid, getpgrp, tcgetpgrp};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
@@ -156,6 +156,13 @@ fn request(launch: &Launch, account: Account) -> io::Result<Request> {
         (None, Some(person)) if account.is_another_user => Folder::Home(path(&person.home)?),
         (None, _) => Folder::Inherited,
     };
+    if launch.max_processes.is_some()
+        && account.switch.as_ref().is_none_or(|to| to.uid.is_none_or(Uid::is_root))
+    {
+        let why =
+            "`max_processes` binds neither root nor the replica's own user: give the job another `user`";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
     Ok(Request {
         name: launch.identity.run.to_string(),
         words,
@@ -167,6 +174,7 @@ fn request(launch: &Launch, account: Account) -> io::Result<Request> {
         no_new_privileges: launch.no_new_privileges,
         input: Input::Nothing,
         files: file_limit_at_start(),
+        processes: launch.max_processes,
         deadline: BootInstant(Duration::MAX),
         loss_grace: launch.loss_grace,
     })

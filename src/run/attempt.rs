@@ -69,7 +69,7 @@ pub async fn attempt(
     reins: Reins,
 ) -> Ended {
     let started = log.now();
-    let mut output = Output::new(Sink::new(log, output));
+    let mut output = Output::new(Sink::new(log, output, launch.max_output));
     let mut birth = Birth::default();
     let fate = live(guards, launch, &mut output, (reins, &mut birth)).await;
     Ended {

@@ -4,11 +4,12 @@
 
 use std::fs;
 
-use nix::unistd::{Pid, getpid};
+use nix::unistd::{Pid, geteuid, getpid};
 
 use super::guard::guard_name;
 use super::tree;
 use crate::job::{Fence, JobName, RunId};
+use crate::trust::{is_of_this_program, user_of};
 
 /// No chain of processes is longer.
 const MAX_DEPTH: usize = 10_000;
@@ -46,25 +47,16 @@ fn ancestry(pid: Pid) -> impl Iterator<Item = Pid> {
 }
 
 /// Whether it is the guard of this run. Any process can take the name of a guard. What tells is its program, or that it is
-/// root's, which nobody else can become.
+/// root's, which nobody else can become. Root lends from root's guards alone.
 fn is_guard(pid: Pid, run: RunId) -> bool {
-    let has_name = tree::name(pid) == guard_name(&run.to_string()).to_bytes();
-    let own = Pid::this();
-    has_name
-        && (is_of_root(pid) && !is_of_root(own) || program(pid).is_some_and(|its| Some(its) == program(own)))
-}
-
-/// Where the program of a process lies, or lay before it was replaced by another release.
-fn program(pid: Pid) -> Option<Vec<u8>> {
-    let path = fs::read_link(format!("/proc/{pid}/exe")).ok()?.into_os_string().into_encoded_bytes();
-    Some(path.strip_suffix(b" (deleted)").map(<[u8]>::to_vec).unwrap_or(path))
-}
-
-/// Whether a process is root's, by all its user ids. The owner of its files does not tell: anybody may hide them.
-fn is_of_root(pid: Pid) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    ids.is_some_and(|ids| ids.split_whitespace().all(|id| id == "0"))
+    if tree::name(pid) != guard_name(&run.to_string()).to_bytes() {
+        return false;
+    }
+    match user_of(pid) {
+        Some(owner) if owner.is_root() => !geteuid().is_root() || is_of_this_program(pid),
+        Some(owner) => owner == geteuid() && is_of_this_program(pid),
+        None => false,
+    }
 }
 
 /// The run that these variables name.

@@ -42,6 +42,8 @@ fn launch(env: &[(&str, &str)]) -> Launch {
         user: None,
         group: None,
         no_new_privileges: false,
+        max_processes: None,
+        max_output: 64 << 20,
         success_codes: vec![0],
         timeout: None,
         kill_grace: Duration::from_secs(10),

@@ -27,6 +27,10 @@ pub struct Launch {
     pub group: Option<String>,
     /// Nothing that it starts gains privileges.
     pub no_new_privileges: bool,
+    /// The most processes that its user may have where it starts one more.
+    pub max_processes: Option<u64>,
+    /// What is kept of the run's output, in bytes.
+    pub max_output: u64,
     /// Exit codes that count as success.
     pub success_codes: Vec<u8>,
     /// Stop the attempt after this long.
@@ -104,6 +108,8 @@ impl Launch {
             user: spec.user.clone(),
             group: spec.group.clone(),
             no_new_privileges: spec.no_new_privileges,
+            max_processes: spec.max_processes,
+            max_output: spec.max_output,
             success_codes: spec.success_codes.clone(),
             timeout: spec.timeout,
             kill_grace: spec.kill_grace,

@@ -5,6 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use nix::libc;
+
 /// Readable for a group of operators, writable for the replica only.
 const MODE: u32 = 0o640;
 
@@ -14,10 +16,11 @@ pub(super) struct LogFile {
     file: File,
 }
 
-/// How the files of the state directory are opened for writing; what exists is kept.
+/// How the files of the state directory are opened for writing; what exists is kept. No link is followed that somebody may have put
+/// there.
 pub(super) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true).mode(MODE);
+    options.read(true).append(true).create(true).mode(MODE).custom_flags(libc::O_NOFOLLOW);
     options
 }
 
@@ -61,6 +64,15 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+
+    #[test]
+    fn no_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, elsewhere) = (folder.path().join("x.log"), folder.path().join("elsewhere"));
+        std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+        assert_eq!(LogFile::open(&path).unwrap_err().raw_os_error(), Some(libc::ELOOP));
+        assert!(!elsewhere.exists());
+    }
 
     #[test]
     fn what_is_there_is_kept_and_a_torn_line_is_ended() {

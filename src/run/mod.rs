@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! runs/JOB/RUN.log      output of one run, all its attempts; not there for a silent run (see `output`)
+//! runs/JOB/RUN.log.N    the newest of an output that is longer than half of its limit, from its byte N on (see `log_parts`)
 //! runs/JOB/RUN.running  the run's entry while it goes on, locked by its replica and its guard: a crash is seen by the
 //!                       lock being free
 //! runs.jsonl            one entry per finished run, oldest first
@@ -29,6 +30,7 @@ mod launch;
 mod limits;
 mod line;
 mod log_file;
+mod log_parts;
 mod marker;
 mod output;
 mod privilege;
@@ -54,6 +56,7 @@ pub use error::RunError;
 pub use guard::{Guards, guards_main};
 pub use launch::{Identity, Launch, Streams};
 pub use limits::raise_file_limit;
+pub(crate) use log_parts::{Part, parts};
 pub use marker::{Sign, SignState};
 pub use privilege::escapes;
 pub use retention::LogRetention;

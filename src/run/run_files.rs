@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use super::marker;
+use super::{log_parts, marker};
 use crate::job::{JobName, RunId, UtcMillis};
 
 /// What one run has left on the disk.
@@ -53,10 +53,10 @@ pub(super) fn jobs(state_dir: &Path) -> Vec<JobName> {
 pub(super) fn list_job(state_dir: &Path, job: &JobName) -> Vec<RunFiles> {
     let mut runs: BTreeMap<RunId, RunFiles> = BTreeMap::new();
     for entry in entries(&folder(state_dir, job)) {
-        let path = entry.path();
-        let run = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse().ok());
-        let is_log = path.extension().is_some_and(|extension| extension == "log");
-        let (Some(run), Ok(metadata)) = (run, entry.metadata()) else { continue };
+        let (path, name) = (entry.path(), entry.file_name());
+        let Some((run, kind)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
+        let is_log = kind == "log" || kind.starts_with("log.");
+        let (Ok(run), Ok(metadata)) = (run.parse(), entry.metadata()) else { continue };
         let none =
             RunFiles { job: job.clone(), run, modified: UtcMillis(i64::MIN), bytes: 0, running: false };
         let files = runs.entry(run).or_insert(none);
@@ -73,7 +73,8 @@ pub(super) fn delete(state_dir: &Path, files: &RunFiles) -> io::Result<()> {
     if marker::is_live(&of("running")) {
         return Ok(());
     }
-    for extension in ["log", "running", "running-new"] {
+    log_parts::remove(&of("log"))?;
+    for extension in ["running", "running-new"] {
         match fs::remove_file(of(extension)) {
             // Another replica that shares the directory was first.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

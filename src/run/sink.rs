@@ -9,7 +9,7 @@ use std::mem;
 use std::time::Duration;
 
 use super::line::{LineCutter, Piece};
-use super::log_file::LogFile;
+use super::log_parts::PartedLog;
 use super::run_log::RunLog;
 use super::tail::Tail;
 use crate::job::UtcMillis;
@@ -56,7 +56,9 @@ pub(super) struct Sink<'a> {
     tail: Tail,
     stamp: Stamp,
     batch: Vec<u8>,
-    file: Option<LogFile>,
+    file: Option<PartedLog>,
+    /// What the file may take.
+    limit: u64,
     written: u64,
 }
 
@@ -80,7 +82,8 @@ impl Stamp {
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn new(log: &'a RunLog, output: JobOutput) -> Self {
+    /// For a run whose log takes at most `limit` bytes.
+    pub(super) fn new(log: &'a RunLog, output: JobOutput, limit: u64) -> Self {
         Self {
             log,
             output,
@@ -90,6 +93,7 @@ impl<'a> Sink<'a> {
             stamp: Stamp::default(),
             batch: Vec::new(),
             file: None,
+            limit,
             written: 0,
         }
     }
@@ -131,8 +135,9 @@ impl<'a> Sink<'a> {
         let mut batch = mem::take(&mut self.batch);
         if !batch.is_empty() && !self.log.is_broken() {
             let (path, file, lines) = (self.log.path().to_owned(), self.file.take(), mem::take(&mut batch));
+            let limit = self.limit;
             let write = move || {
-                let mut file = file.map_or_else(|| LogFile::open(&path), Ok)?;
+                let mut file = file.map_or_else(|| PartedLog::open(path, limit), Ok)?;
                 file.append(&lines).map(|()| (file, lines))
             };
             match self.log.disk().work(PATIENCE, write, drop).await {

@@ -140,6 +140,20 @@ pub(super) fn drop_capabilities() -> nix::Result<()> {
     Errno::result(result).map(drop)
 }
 
+/// A session keyring of its own, where the kernel has keyrings: that of whoever started the replica may hold tickets. Async-signal-safe.
+pub(super) fn leave_keyring() {
+    /// KEYCTL_JOIN_SESSION_KEYRING
+    const JOIN: libc::c_int = 1;
+    // SAFETY: without a name the kernel makes a new one, and reads nothing.
+    unsafe { libc::syscall(libc::SYS_keyctl, JOIN, std::ptr::null::<libc::c_char>()) };
+}
+
+/// Clears the capabilities that survive an exec by somebody who is not root. Async-signal-safe.
+pub(super) fn clear_ambient() {
+    // SAFETY: the call takes numbers only.
+    unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
+}
+
 /// Closes every descriptor but the first three. To be called where nothing of this process has opened one yet.
 pub(super) fn close_inherited() {
     // SAFETY: nobody in this process knows of a descriptor that it closes.

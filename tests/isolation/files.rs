@@ -135,17 +135,82 @@ fn root_keeps_nothing_in_a_state_folder_that_others_may_change() {
         return;
     }
     let scene = jobs();
-    fs::create_dir_all(scene.path("state/runs/spy")).expect("a writable folder");
+    fs::create_dir_all(scene.path("outer/state/runs/spy")).expect("a writable folder");
+    let folder = scene.path("outer/state").display().to_string();
     let refused = |what: &str| {
-        let said = refusal(&scene, &RUN, 1);
+        let said = refusal(&scene, &[&RUN[..], &["--state-dir", &folder]].concat(), 1);
         assert!(said.contains(what) && said.contains("--state-dir"), "{what}: {said}");
     };
-    set_mode(&scene.path("state"), 0o777);
-    refused("state may be written by other users (mode 0777)");
-    set_mode(&scene.path("state"), 0o750);
-    chown(scene.path("state/runs/spy"), Some(65_534), None).expect("root may");
+    set_mode(&scene.path("outer"), 0o777);
+    refused("may be written by other users (mode 0777)");
+    set_mode(&scene.path("outer"), 0o755);
+    chown(scene.path("outer/state/runs/spy"), Some(65_534), None).expect("root may");
     refused("runs/spy belongs to the user `nobody`");
-    chown(scene.path("state/runs/spy"), Some(0), None).expect("root may");
-    symlink("/root", scene.path("state/runs/planted")).expect("a writable folder");
+    chown(scene.path("outer/state/runs/spy"), Some(0), None).expect("root may");
+    symlink("/root", scene.path("outer/state/runs/planted")).expect("a writable folder");
     refused("runs/planted is a symbolic link");
+}
+
+#[test]
+fn a_volume_that_was_made_for_everybody_is_roots_alone_once_a_replica_of_root_has_it() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let scene = jobs();
+    fs::create_dir(scene.path("state")).expect("a writable folder");
+    fs::create_dir(scene.path("state/app")).expect("a writable folder");
+    chown(scene.path("state/app"), Some(65_534), None).expect("root may");
+    set_mode(&scene.path("state"), 0o777);
+    let mut replica = start(&scene, &[]);
+    replica.wait_for_event("run ended");
+    assert_eq!(mode(&scene.path("state")), 0o755, "and what is none of it is let alone");
+}
+
+#[test]
+fn a_jobs_toml_that_was_found_is_obeyed_only_where_nobody_else_can_put_one() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let scene = jobs();
+    set_mode(&scene.path(""), 0o777);
+    let said = refusal(&scene, &["status"], 78);
+    assert!(
+        said.contains("may be written by other users (mode 0777)") && said.contains("--config"),
+        "{said}"
+    );
+    set_mode(&scene.path(""), 0o755);
+    // A link to a file of root's, of which another user has chosen what it says: such as /proc/PID/environ.
+    fs::remove_file(scene.path("jobs.toml")).expect("it is there");
+    symlink("/proc/self/environ", scene.path("jobs.toml")).expect("a writable folder");
+    let said = refusal(&scene, &["check"], 78);
+    assert!(said.contains("jobs.toml is no regular file"), "{said}");
+    fs::remove_file(scene.path("jobs.toml")).expect("it is there");
+    symlink("/etc/hostname", scene.path("jobs.toml")).expect("a writable folder");
+    std::os::unix::fs::lchown(scene.path("jobs.toml"), Some(65_534), None).expect("root may");
+    let said = refusal(&scene, &["check"], 78);
+    assert!(said.contains("jobs.toml belongs to the user `nobody`"), "{said}");
+    // Nobody writes to it.
+    fs::remove_file(scene.path("jobs.toml")).expect("it is there");
+    crate::process::make_fifo(&scene.path("jobs.toml"));
+    let said = refusal(&scene, &["status"], 78);
+    assert!(said.contains("jobs.toml is no regular file"), "{said}");
+}
+
+#[test]
+fn a_running_replica_obeys_no_file_that_another_user_has_put_in_the_place_of_its_own() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let scene = jobs();
+    let mut replica = start_as("6", &scene, &[], &[]);
+    replica.wait_for_event("run ended");
+    let theirs = file("", "command = [\"id\"]");
+    fs::write(scene.path("theirs.toml"), theirs).expect("a writable folder");
+    chown(scene.path("theirs.toml"), Some(65_534), None).expect("root may");
+    fs::rename(scene.path("theirs.toml"), scene.path("jobs.toml")).expect("a writable folder");
+    let bad =
+        replica.wait_for("of the new file", |line| line.contains("jobs.toml belongs to the user `nobody`"));
+    assert!(bad.contains("\"ERROR\""), "{bad}");
+    replica.wait_for_event("run ended");
+    assert!(!replica.lines().iter().any(|line| line.contains("uid=6")), "{:#?}", replica.lines());
 }

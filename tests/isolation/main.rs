@@ -52,9 +52,9 @@ fn printed(replica: &mut Program) -> Vec<String> {
 fn start_as(user: &str, scene: &Scene, around: &[&str], flags: &[&str]) -> Program {
     let (program, folder) = (scene.path("solocron"), scene.path(""));
     std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("room for the program");
-    for path in [&folder, &program] {
-        std::fs::set_permissions(path, Permissions::from_mode(0o777)).expect("its owner is root");
-    }
+    let number = user.parse().expect("a number");
+    std::os::unix::fs::chown(&folder, Some(number), None).expect("root may");
+    std::fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("its owner is root");
     let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
     let words = [around, &["setpriv", &user, &group, "--clear-groups"], flags].concat();
     let mut command = Command::new(words[0]);

@@ -1,9 +1,11 @@
 //! The memory of the replica and of its guards, where their jobs run as the same user.
 
+use std::process::Command;
+
 use nix::unistd::geteuid;
 
-use crate::process::Scene;
-use crate::{file, printed, start_as};
+use crate::process::{Program, Scene};
+use crate::{file, printed, start, start_as};
 
 #[test]
 fn a_job_of_the_replicas_own_user_reads_neither_its_environment_nor_that_of_its_guard() {
@@ -19,4 +21,44 @@ fn a_job_of_the_replicas_own_user_reads_neither_its_environment_nor_that_of_its_
     let scene = Scene::new(&file("", &format!("shell = '''{script}'''")));
     let mut replica = start_as("4", &scene, &[], &[]);
     assert_eq!(printed(&mut replica), ["0", "0", "0"]);
+}
+
+#[test]
+fn guards_and_their_maker_have_no_secret_of_their_replica_in_their_environment() {
+    // A new one can be read for a moment, before it has closed itself.
+    let parent_of = "cut -d\" \" -f4";
+    let script = format!(
+        "guard=$PPID; maker=$({parent_of} /proc/$guard/stat)\n\
+         for one in $guard $maker; do tr \"\\0\" \"\\n\" < /proc/$one/environ; done; echo over"
+    );
+    let scene = Scene::new(&file("", &format!("shell = '''{script}'''")));
+    let secrets = [("SOLOCRON_NODE", "hunter2"), ("MY_SECRET", "hunter2")];
+    if !geteuid().is_root() {
+        return;
+    }
+    let lines = printed(&mut start(&scene, &secrets));
+    assert!(!lines.iter().any(|line| line.contains("hunter2")), "{lines:#?}");
+    assert!(
+        lines.iter().any(|line| line.starts_with("SOLOCRON_TEST_PROGRAM=")),
+        "they were read: {lines:#?}"
+    );
+}
+
+#[test]
+fn a_command_of_exec_has_its_own_lock_also_where_its_guard_hides_its_memory_from_it() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let scene = Scene::new(&file("", "command = [\"true\"]"));
+    let program = scene.path("solocron");
+    std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("room for the program");
+    std::os::unix::fs::chown(scene.path(""), Some(8), None).expect("root may");
+    let exec = format!("{} exec --lock a --", program.display());
+    let mut command = Command::new("setpriv");
+    scene.equip(&mut command).args(["--reuid=8", "--regid=8", "--clear-groups", "sh", "-c"]);
+    let said = Program::start(command.arg(format!("{exec} sh -c '{exec} echo inner ran'")))
+        .wait()
+        .expect_code(0)
+        .log;
+    assert!(said.contains("inner ran"), "{said}");
 }

@@ -177,6 +177,8 @@ pub(crate) fn argv(words: &[&str]) -> Launch {
 fn launch(command: Command) -> Launch {
     Launch {
         no_new_privileges: false,
+        max_processes: None,
+        max_output: 64 << 20,
         command: command.words(),
         env: BTreeMap::new(),
         withheld: Default::default(),

@@ -35,7 +35,7 @@ fn url_of(server: &RedisServer, user: &str, password: &str) -> String {
 
 async fn connect(url: &str) -> Result<Replica, StoreError> {
     let url = RedisUrl::parse(url).expect("a good url");
-    let store = std::sync::Arc::new(RedisStore::start(&url, cluster()).expect("a runtime"));
+    let store = std::sync::Arc::new(RedisStore::start(&url, cluster())?);
     store.ready().await?;
     let era = store.pulse(None).await?.era;
     Ok(Replica { store, era })
@@ -160,7 +160,9 @@ fn certificates(folder: &Path) {
         openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=test-ca
         openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost
         printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\\n' > ext
-        openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.crt";
+        openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.crt
+        openssl req -newkey rsa:2048 -nodes -keyout client.key -out client.csr -subj /CN=replica
+        openssl x509 -req -in client.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out client.crt";
     let output = Command::new("sh").args(["-c", script]).current_dir(folder).output().expect("a shell");
     assert!(output.status.success(), "openssl: {}", String::from_utf8_lossy(&output.stderr));
 }
@@ -168,13 +170,13 @@ fn certificates(folder: &Path) {
 /// The server's address, for a process of this test's own.
 const TLS_URL: &str = "SOLOCRON_TEST_TLS_URL";
 
-fn tls_server(folder: &Path) -> RedisServer {
+fn tls_server(folder: &Path, asks_clients: &str) -> RedisServer {
     let path = |name: &str| folder.join(name).display().to_string();
     RedisServer::start_with(&[
         "--tls-port",
         "{port}",
         "--tls-auth-clients",
-        "no",
+        asks_clients,
         "--tls-cert-file",
         &path("server.crt"),
         "--tls-key-file",
@@ -192,7 +194,7 @@ async fn tls_is_spoken_to_a_server_whose_ca_is_trusted() {
     }
     let folder = TempDir::new().expect("a folder for temporary files");
     certificates(folder.path());
-    let server = tls_server(folder.path());
+    let server = tls_server(folder.path(), "no");
 
     // The trusted CAs are read from the environment, which only a new process can be given safely.
     let client = |ca: &str| {
@@ -209,6 +211,24 @@ async fn tls_is_spoken_to_a_server_whose_ca_is_trusted() {
     std::fs::write(folder.path().join("none.crt"), "").expect("a temporary file");
     let (trusted, said) = client("none.crt");
     assert!(!trusted && said.to_lowercase().contains("certificate"), "{said}");
+}
+
+#[tokio::test]
+async fn a_server_that_asks_its_clients_for_a_certificate_is_shown_one() {
+    let folder = TempDir::new().expect("a folder for temporary files");
+    certificates(folder.path());
+    let server = tls_server(folder.path(), "yes");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let url = format!("rediss://localhost:{}/0?cacert={}", server.port(), path("ca.crt"));
+
+    let error = connect(&url).await.expect_err("it wants a certificate");
+    assert!(error.to_string().to_lowercase().contains("certificate"), "{error}");
+
+    speak_tls(&format!("{url}&cert={}&key={}", path("client.crt"), path("client.key"))).await;
+
+    let missing =
+        connect(&format!("{url}&cert={}&key=/none", path("client.crt"))).await.expect_err("no such file");
+    assert!(missing.to_string().contains("/none cannot be read"), "{missing}");
 }
 
 /// A client in a process of its own.

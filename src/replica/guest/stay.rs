@@ -206,6 +206,8 @@ impl Stay {
             user: None,
             group: None,
             no_new_privileges: false,
+            max_processes: None,
+            max_output: 0,
             success_codes: vec![0],
             timeout: None,
             kill_grace: self.kill_grace,

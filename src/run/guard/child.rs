@@ -172,15 +172,18 @@ fn execute(request: &Request, Streams { input, out, err }: Streams, guard: Pid) 
     }
     let mut command = command_of(request);
     command.stdin(input.map_or_else(Stdio::null, Stdio::from)).stdout(out).stderr(err);
-    let (switch, folder, files) = (request.switch.clone(), request.folder.clone(), request.files);
+    let (switch, folder) = (request.switch.clone(), request.folder.clone());
+    let limits = (request.files, request.processes);
     let (no_new_privileges, own_session) = (request.no_new_privileges, request.own_session);
     let takes_terminal = request.input == Input::Terminal;
     system::before_exec(&mut command, move || {
         if own_session {
             // Whoever shares the replica's terminal could type into it, as root.
             setsid()?;
+            // The replica may have been given what it needs to change users, and its jobs were not.
+            system::clear_ambient();
         }
-        become_job(switch.as_ref(), &folder, files, guard)?;
+        become_job(switch.as_ref(), &folder, limits, guard)?;
         if no_new_privileges {
             set_no_new_privs()?;
         }
@@ -205,7 +208,7 @@ fn command_of(request: &Request) -> Command {
 fn become_job(
     switch: Option<&Switch>,
     folder: &Folder,
-    files: Option<(u64, u64)>,
+    (files, processes): (Option<(u64, u64)>, Option<u64>),
     guard: Pid,
 ) -> io::Result<()> {
     system::reset_signals()?;
@@ -213,7 +216,13 @@ fn become_job(
     if let Some((soft, hard)) = files {
         setrlimit(Resource::RLIMIT_NOFILE, soft, hard)?;
     }
+    if let Some(most) = processes {
+        setrlimit(Resource::RLIMIT_NPROC, most, most)?;
+    }
     if let Some(switch) = switch {
+        if switch.uid.is_some() {
+            system::leave_keyring();
+        }
         take_on(switch).map_err(|errno| io::Error::from_raw_os_error(in_step(STEP_SWITCH, errno.into())))?;
     }
     // As the job's user: root may enter folders that the user may not, or the reverse on NFS.

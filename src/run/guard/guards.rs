@@ -1,5 +1,6 @@
 //! The replica's end of its nursery: hands over requests, and starts another nursery where the last one is gone.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -195,12 +196,25 @@ impl Guards {
     }
 }
 
+/// Whether guards need this variable: what the loader of their program needs, and what tests switch and find them by.
+fn is_for_guards(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let is_of_tests =
+        ["CLOCK_", "SOLOCRON_TEST_", "SOLOCRON_SWITCH_OFF"].iter().any(|start| name.starts_with(start));
+    name.starts_with("LD_") || cfg!(feature = "test-switches") && is_of_tests
+}
+
 impl Nursery {
     fn start(program: &PathBuf) -> io::Result<Self> {
         let (line, other) = UnixStream::pair()?;
         line.set_write_timeout(Some(SEND_LIMIT))?;
+        // A request has the whole environment of its command. That of this process has secrets, which a job of the same user could read
+        // before the new process has closed itself.
+        let passed_on = std::env::vars_os().filter(|(name, _)| is_for_guards(name));
         let process = Command::new(program)
             .arg0(NAME)
+            .env_clear()
+            .envs(passed_on)
             // Signals of a terminal are for the replica.
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(other)))

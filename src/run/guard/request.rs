@@ -31,6 +31,8 @@ pub(in crate::run) struct Request {
     pub(in crate::run) input: Input,
     /// The soft and the hard limit of open files.
     pub(in crate::run) files: Option<(u64, u64)>,
+    /// The most processes that its user may have where it starts one more.
+    pub(in crate::run) processes: Option<u64>,
     /// It may go on until this instant, and is not started after it.
     pub(in crate::run) deadline: BootInstant,
     /// Between SIGTERM and SIGKILL when that instant has passed, or the replica is gone.
@@ -100,6 +102,7 @@ impl Request {
             no_new_privileges: false,
             input: Input::Nothing,
             files: None,
+            processes: None,
             deadline: BootInstant(Duration::ZERO),
             loss_grace: Duration::ZERO,
         }
@@ -125,6 +128,7 @@ impl Request {
             to.number(*soft);
             to.number(*hard);
         });
+        to.list(self.processes.as_slice(), |to, most| to.number(*most));
         to.duration(self.deadline.0);
         to.duration(self.loss_grace);
         to.0
@@ -143,6 +147,7 @@ impl Request {
             no_new_privileges: from.number()? != 0,
             input: Input::of(from.number()?)?,
             files: from.list(|from| Some((from.number()?, from.number()?)))?.pop(),
+            processes: from.list(Reader::number)?.pop(),
             deadline: BootInstant(from.duration()?),
             loss_grace: from.duration()?,
         };
@@ -251,6 +256,7 @@ mod tests {
             no_new_privileges: true,
             input: Input::Terminal,
             files: Some((1_024, 4_096)),
+            processes: Some(64),
             deadline: BootInstant(Duration::new(5, 6)),
             loss_grace: Duration::from_millis(1_500),
         }
@@ -267,6 +273,7 @@ mod tests {
             no_new_privileges: false,
             input: Input::Nothing,
             files: None,
+            processes: None,
             ..request()
         };
         let group_alone = Switch { uid: None, gid: Gid::from_raw(8), groups: None };

@@ -12,6 +12,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
+use crate::trust::is_of_this_program;
+
 /// In the index, the byte of the lock to write, and that of the lock to make or clear the index.
 const INDEX_LOCKS: [u64; 2] = [120, 128];
 
@@ -99,11 +101,9 @@ impl Blocker {
     /// Continues the process, if it is stopped and of this very program. What it does then is what it would do whenever
     /// somebody else continued it: it ends its transaction, and stops runs whose deadlines are over.
     pub(super) fn wake(&self) -> bool {
-        let program =
-            |of: &str| fs::metadata(format!("/proc/{of}/exe")).ok().map(|file| (file.dev(), file.ino()));
-        let own = program("self");
-        let may = self.state == State::Stopped && own.is_some() && program(&self.pid.to_string()) == own;
-        may && kill(self.pid, Signal::SIGCONT).is_ok()
+        self.state == State::Stopped
+            && is_of_this_program(self.pid)
+            && kill(self.pid, Signal::SIGCONT).is_ok()
     }
 }
 

@@ -12,7 +12,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use crate::job::format_duration;
 use crate::store::StoreError;
-use crate::trust;
+use crate::trust::{self, Flaw};
 
 use super::blocker::Blocker;
 
@@ -163,11 +163,16 @@ fn connect(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
 /// Makes the file where it is missing, for its owner alone, and refuses one that other users could have written, or that is a
 /// link. SQLite gives the files beside it the same mode.
 fn secure(path: &Path, folder: &Path) -> Result<(), StoreError> {
-    let refused = |what: &Path, why: &dyn std::fmt::Display| {
+    let refused = |what: &Path, flaw: &Flaw| {
+        let what = what.display();
+        let help = match flaw {
+            Flaw::Foreign(_) => "run this as its owner, or".to_owned(),
+            Flaw::Open(_) => format!("take it from others (`chmod go-w {what}`) if it is yours, or"),
+            Flaw::Link | Flaw::NoFile => "see who has put it there, and".to_owned(),
+        };
         StoreError::NotSent(format!(
-            "local store: {} {why}, so that other users could stop every job, or let two run: run this as its owner, or name \
-             another file, in a folder of your own",
-            what.display()
+            "local store: {what} {flaw}, so that other users could stop every job, or let two run: {help} name another file, in a \
+             folder of your own"
         ))
     };
     if geteuid().is_root() {

@@ -1,6 +1,7 @@
 //! A connection that is either up or known to be down: a call made while down fails at once, and whatever casts doubt
 //! on the server drops the connection, so that the next one resolves the address again.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,14 +9,15 @@ use std::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, IntoConnectionInfo, RedisError, RedisResult, ServerErrorKind, Value,
+    AsyncConnectionConfig, Client, ClientTlsConfig, Cmd, IntoConnectionInfo, RedisError, RedisResult,
+    ServerErrorKind, TlsCertificates, Value,
 };
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::debug;
 
-use crate::config::RedisUrl;
+use crate::config::{CertificateFiles, RedisUrl};
 use crate::job::format_duration;
 use crate::store::StoreError;
 
@@ -217,8 +219,21 @@ pub(super) fn client(url: &RedisUrl) -> Result<Client, StoreError> {
         .set_nodelay(true)
         .set_keepalive(TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))
         .set_user_timeout(USER_TIMEOUT);
-    let address = url.reveal().into_connection_info().map_err(refused)?;
-    Client::open(address.set_tcp_settings(tcp)).map_err(refused)
+    let address = url.reveal().into_connection_info().map_err(refused)?.set_tcp_settings(tcp);
+    let files = url.certificates();
+    if *files == CertificateFiles::default() {
+        return Client::open(address).map_err(refused);
+    }
+    let read = |path: &Path| {
+        let why = |error| StoreError::NotSent(format!("{url}: {} cannot be read: {error}", path.display()));
+        std::fs::read(path).map_err(why)
+    };
+    let client_tls = match &files.client {
+        Some((cert, key)) => Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? }),
+        None => None,
+    };
+    let root_cert = files.cacert.as_deref().map(read).transpose()?;
+    Client::build_with_tls(address, TlsCertificates { client_tls, root_cert }).map_err(refused)
 }
 
 /// The answers to the requests of one command, each of which may be an error.

@@ -17,6 +17,8 @@ use super::settings::{CONFIG_NAMES, Facts, Settings};
 pub(super) struct Login {
     user: String,
     pub(super) db: i64,
+    /// Whether a password goes to another machine as it is.
+    shows_password: bool,
 }
 
 impl Login {
@@ -25,7 +27,8 @@ impl Login {
         let parsed: Option<ConnectionInfo> = url.reveal().into_connection_info().ok();
         let settings = parsed.as_ref().map(ConnectionInfo::redis_settings);
         let user = settings.and_then(|settings| settings.username()).filter(|user| !user.is_empty());
-        Self { user: user.unwrap_or("default").to_owned(), db: settings.map_or(0, |settings| settings.db()) }
+        let (user, db) = (user.unwrap_or("default").to_owned(), settings.map_or(0, |settings| settings.db()));
+        Self { user, db, shows_password: url.shows_password() }
     }
 }
 
@@ -44,6 +47,11 @@ impl RedisStore {
         };
         let settings = Settings::of(&info, self.configuration().await?);
         let mut concerns = judge::judge(&settings);
+        if self.login.shows_password {
+            let what = "whoever sees the network between here and the server sees the password, and all that is asked";
+            let concern = Concern::note(what, "a password over `redis://` to another machine");
+            concerns.push(concern.help("use `rediss://`, or a network that is encrypted"));
+        }
         if settings.takes_commands() {
             let tries = self.try_rights().await?;
             concerns.extend(rights::judge(&tries, &self.login.user));

@@ -1,0 +1,233 @@
+//! Finds the values in the text of a jobs.toml that may be secrets: those of `env`, those of keys that are named like a secret, and
+//! what is given as a store. The text may be broken, or a line of it within a message.
+
+use std::ops::Range;
+
+/// Parts of the names of keys whose values are secrets.
+const SECRET_NAMES: [&str; 6] = ["pass", "pwd", "secret", "token", "key", "credential"];
+
+/// What may be secret of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Secrecy {
+    /// Nothing.
+    Shown,
+    /// All of it.
+    Hidden,
+    /// It is the URL of a store.
+    Store,
+}
+
+/// A value that may hold a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SecretValue {
+    /// Nothing of it may be shown.
+    All(Range<usize>),
+    /// A store's URL, of which the password may not be shown.
+    Store(Range<usize>),
+}
+
+/// The values that may hold secrets, in their order.
+pub(super) fn find(text: &str) -> Vec<SecretValue> {
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        keys: Vec::new(),
+        has_dot: false,
+        table: Secrecy::Shown,
+        open: Vec::new(),
+        found: Vec::new(),
+    };
+    scanner.scan();
+    scanner.found
+}
+
+/// Reads as much of the syntax as is needed to tell keys from values.
+struct Scanner<'t> {
+    text: &'t str,
+    at: usize,
+    /// The parts of the key that was read last, and whether the next word goes on with it.
+    keys: Vec<&'t str>,
+    has_dot: bool,
+    /// Of the values of the table that the last header names.
+    table: Secrecy,
+    /// Of the values in the lists and tables that are open: the opening bracket of each.
+    open: Vec<(char, Secrecy)>,
+    found: Vec<SecretValue>,
+}
+
+impl<'t> Scanner<'t> {
+    fn scan(&mut self) {
+        let mut is_line_start = true;
+        while let Some(letter) = self.text[self.at..].chars().next() {
+            match letter {
+                '\n' => {
+                    self.keys.clear();
+                    is_line_start = true;
+                    self.at += 1;
+                    continue;
+                }
+                ' ' | '\t' | '\r' => {
+                    self.at += 1;
+                    continue;
+                }
+                '#' => self.comment(),
+                '[' if is_line_start && self.open.iter().all(|(bracket, _)| *bracket == '{') => self.header(),
+                '=' => self.value(),
+                '[' | '{' => {
+                    let secrecy = self.secrecy_here();
+                    self.enter(letter, secrecy);
+                }
+                ']' | '}' => {
+                    self.open.pop();
+                    self.keys.clear();
+                    self.at += 1;
+                }
+                ',' => {
+                    self.keys.clear();
+                    self.at += 1;
+                }
+                '"' | '\'' => {
+                    let (text, content) = (self.text, self.string());
+                    // In a list it is a value.
+                    match self.open.last().copied() {
+                        Some(('[', secrecy)) => self.note(secrecy, content),
+                        _ => self.key(&[&text[content]], (false, false)),
+                    }
+                }
+                _ => {
+                    let word = self.word();
+                    let is_key = word.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+                    let parts: Vec<&str> =
+                        word.split('.').filter(|part| is_key && !part.is_empty()).collect();
+                    self.key(&parts, (word.starts_with('.'), word.ends_with('.')));
+                }
+            }
+            is_line_start = false;
+        }
+    }
+
+    /// Parts of a key, with a dot before or after them: without one, they are another key than what was read before.
+    fn key(&mut self, parts: &[&'t str], (dot_before, dot_after): (bool, bool)) {
+        if !dot_before && !std::mem::replace(&mut self.has_dot, false) {
+            self.keys.clear();
+        }
+        self.keys.extend(parts);
+        self.has_dot = dot_after;
+    }
+
+    /// What was commented out is as secret.
+    fn comment(&mut self) {
+        let line = self.at + 1..self.line_end();
+        self.at = line.end;
+        for value in find(&self.text[line.clone()]) {
+            let moved = |range: Range<usize>| line.start + range.start..line.start + range.end;
+            self.found.push(match value {
+                SecretValue::All(range) => SecretValue::All(moved(range)),
+                SecretValue::Store(range) => SecretValue::Store(moved(range)),
+            });
+        }
+    }
+
+    /// A table's name. Whatever was left open before it is over.
+    fn header(&mut self) {
+        self.open.clear();
+        let end = self.line_end();
+        let name = self.text[self.at..end].split('#').next().unwrap_or_default();
+        let last = name.trim().trim_matches(['[', ']']).rsplit('.').next().unwrap_or_default();
+        self.table =
+            if last.trim().trim_matches(['"', '\'']) == "env" { Secrecy::Hidden } else { Secrecy::Shown };
+        self.at = end;
+    }
+
+    /// What follows the key that was read last.
+    fn value(&mut self) {
+        self.at += 1;
+        self.at += self.text[self.at..].len() - self.text[self.at..].trim_start_matches([' ', '\t']).len();
+        let secrecy = self.secrecy_of_key();
+        self.keys.clear();
+        match self.text[self.at..].chars().next() {
+            Some(bracket @ ('[' | '{')) => self.enter(bracket, secrecy),
+            Some('"' | '\'') => {
+                let content = self.string();
+                self.note(secrecy, content);
+            }
+            // Quotes were forgotten, perhaps.
+            Some(letter) if secrecy != Secrecy::Shown && letter != '\n' => {
+                let line = self.at..self.line_end();
+                let word = self.word();
+                let is_plain = word.parse::<f64>().is_ok() || word == "true" || word == "false";
+                if !is_plain {
+                    self.at = line.end;
+                    for _ in self.text[line.clone()].matches(['}', ']']) {
+                        self.open.pop();
+                    }
+                    self.note(secrecy, line);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Of the value of the key that was read last.
+    fn secrecy_of_key(&self) -> Secrecy {
+        let name = self.keys.last().copied().unwrap_or_default();
+        let is_secret = |name: &str| SECRET_NAMES.iter().any(|part| name.to_ascii_lowercase().contains(part));
+        match self.secrecy_here() {
+            _ if self.keys.contains(&"env") || is_secret(name) => Secrecy::Hidden,
+            Secrecy::Shown if name == "store" => Secrecy::Store,
+            around => around,
+        }
+    }
+
+    fn secrecy_here(&self) -> Secrecy {
+        self.open.last().map_or(self.table, |(_, secrecy)| *secrecy)
+    }
+
+    fn enter(&mut self, bracket: char, secrecy: Secrecy) {
+        self.open.push((bracket, secrecy));
+        self.keys.clear();
+        self.at += 1;
+    }
+
+    fn note(&mut self, secrecy: Secrecy, value: Range<usize>) {
+        match secrecy {
+            Secrecy::Shown => {}
+            Secrecy::Hidden => self.found.push(SecretValue::All(value)),
+            Secrecy::Store => self.found.push(SecretValue::Store(value)),
+        }
+    }
+
+    /// What is within the quotes; where these are not closed, the rest of the line, or of the text.
+    fn string(&mut self) -> Range<usize> {
+        let rest = &self.text[self.at..];
+        let long = ["\"\"\"", "'''"].into_iter().find(|quotes| rest.starts_with(quotes));
+        let quotes = long.unwrap_or(&rest[..1]);
+        let start = self.at + quotes.len();
+        let limit = if long.is_some() { self.text.len() } else { self.line_end() };
+        let is_escaped = |at: usize| {
+            let before = &self.text[start..at];
+            quotes.starts_with('"') && (before.len() - before.trim_end_matches('\\').len()) % 2 == 1
+        };
+        let closings = self.text[start..limit].match_indices(quotes).map(|(at, _)| start + at);
+        let end = closings.into_iter().find(|at| !is_escaped(*at));
+        self.at = end.map_or(limit, |end| end + quotes.len());
+        start..end.unwrap_or(limit)
+    }
+
+    /// Up to what ends a bare word. An apostrophe within one is a letter of it.
+    fn word(&mut self) -> &'t str {
+        let rest = &self.text[self.at..];
+        let end = rest.find(|c: char| c.is_whitespace() || "=[]{},#\"".contains(c)).unwrap_or(rest.len());
+        let end = end.max(rest.chars().next().map_or(0, char::len_utf8));
+        self.at += end;
+        rest[..end].trim_matches('`')
+    }
+
+    fn line_end(&self) -> usize {
+        self.text[self.at..].find('\n').map_or(self.text.len(), |newline| self.at + newline)
+    }
+}
+
+#[cfg(test)]
+#[path = "secret_values_tests.rs"]
+mod tests;
