@@ -9,6 +9,8 @@
 # make random  the tests of random inputs with others than make test has, which takes the same ones each time:
 #              CASES=20000 of them, SEED=7 to have the same again
 # make rolling SECONDS=60   three replicas under load, restarted one after the other all the while
+# make image   the image, built from the Dockerfile by buildah and run for real: three containers and a Redis; needs root
+# make unit    the hardened unit under a systemd of its own, in a container; needs root
 # make run     three replicas of ./jobs.toml on this machine
 # make bench   what a guard costs, against a plain spawn; how late jobs start and what that costs, beside a program without
 #              locks and the obvious program with one (ROUNDS=1 for a first look; half an hour)
@@ -35,7 +37,10 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc unshare:util-linux \
 	systemd-analyze:systemd sqlite3:sqlite3 script:bsdutils psql:postgresql-client initdb:postgresql postgres:postgresql
 
-.PHONY: test campaign switches check model simulate weeks random rolling run bench tools fmt clippy doc deny
+# What `make image` and `make unit` need besides.
+CONTAINER_TOOLS := buildah:buildah debootstrap:debootstrap systemd-nspawn:systemd-container redis-server:redis-server
+
+.PHONY: test campaign switches check model simulate weeks random rolling image unit run bench tools container-tools fmt clippy doc deny
 
 # A commit that has passed passes again: chance is for `make random`.
 test: export PROPTEST_RNG_SEED = 1
@@ -79,12 +84,22 @@ model: export SOLOCRON_MODEL_FAULTS = $(FAULTS)
 model:
 	$(CARGO) test --release $(FEATURES) --test model -- --nocapture --test-threads 2
 
+image: container-tools
+	$(SUDO) tests/containers/image.sh
+
+unit: container-tools
+	$(CARGO) build --release
+	$(SUDO) tests/containers/systemd.sh target/release/solocron
+
 run:
 	$(CARGO) run --release -- run --replicas 3
 
 bench: tools
 	$(CARGO) bench --bench guard
 	$(CARGO) bench --bench pace -- --rounds $(ROUNDS)
+
+container-tools: TOOLS := $(CONTAINER_TOOLS)
+container-tools: tools
 
 tools:
 	@missing=(); folders=$$(printf ':%s' /usr/sbin /sbin /usr/lib/postgresql/*/bin); for tool in $(TOOLS); do \

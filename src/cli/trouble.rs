@@ -18,7 +18,7 @@ mod unopened;
 
 use clocks::{clock_differs, clock_slewed};
 use standstill::{mark_ahead, untold, waits_for_lease};
-use unopened::{blocked, no_record, unfit, unreadable};
+use unopened::{blocked, no_record, runs_otherwise, unfit, unreadable};
 
 /// How many entries of a job are looked through for the beginning of its troubles.
 pub(crate) const DEPTH: usize = 50;
@@ -106,6 +106,7 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
         all.extend(waits_for_lease(job, survey.now));
         all.extend(unreadable(job));
         all.extend(no_record(job, survey, config));
+        all.extend(runs_otherwise(job, &live, config));
         // Without replicas, every job is overdue, and saying so of each would hide why.
         all.extend((taking > 0).then(|| no_replica_fits(job, &live)).flatten());
         all.extend(

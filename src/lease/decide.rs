@@ -81,7 +81,7 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     draft.recall(open);
     draft.forget_longer(open);
     if let Some(ahead) = ahead {
-        draft.recall_ahead(ahead);
+        draft.recall_ahead(ahead, &open.caller);
     }
     draft.reopen();
     let (now, front) = (draft.server.now, draft.front);

@@ -182,6 +182,12 @@ impl<'a> Draft<'a> {
     pub(super) fn recall(&mut self, open: &Open) {
         self.recall_lost(&open.caller);
         let (now, heard, front) = (self.server.now, open.earlier, self.front);
+        // Tokens up to what was heard may have been given out and forgotten; those of a clock that shows more by now are above them.
+        let shown = heard.max(open.caller.heard);
+        if shown > now {
+            let record = self.record_mut();
+            record.floor = record.floor.max(Fence(shown.0));
+        }
         // What a clock that was ahead has shown is no news once it was opened again.
         let is_opened = heard > front && maybe_decided(heard) <= self.record_mut().returned_ahead;
         if heard == UtcMillis(0) || is_opened {
@@ -197,10 +203,6 @@ impl<'a> Draft<'a> {
         let record = self.record_mut();
         if record.until > LeaseInstant::FREE {
             record.lease = open.caller.longest_lease(open.lease, record.lease);
-        }
-        // Tokens up to there may have been given out and forgotten; those of a clock that shows more by now are above them.
-        if heard > now {
-            record.floor = record.floor.max(Fence(heard.0));
         }
     }
 

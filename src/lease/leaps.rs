@@ -82,10 +82,13 @@ impl Leaps {
         self.forget_shortest();
     }
 
+    /// Of too many, the shortest that is told, whose ticks stay decided; others only where there is none: their ticks would have no
+    /// entry, or two.
     fn forget_shortest(&mut self) {
+        let weight = |leap: &Leap| (leap.passed != Passed::Told, leap.to.since(leap.after));
         while self.0.len() > KEPT {
-            let shortest = (0..self.0.len()).min_by_key(|at| self.0[*at].to.since(self.0[*at].after));
-            self.0.remove(shortest.unwrap_or_default());
+            let least = (0..self.0.len()).min_by_key(|at| weight(&self.0[*at]));
+            self.0.remove(least.unwrap_or_default());
         }
     }
 

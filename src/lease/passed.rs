@@ -56,9 +56,9 @@ pub(super) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Answer
 /// Records what was left undecided of the schedule before the record's, which held after `former`: nobody runs it any
 /// more.
 pub(super) fn record_dropped(draft: &mut Draft<'_>, open: &Open, former: UtcMillis) {
-    let (now, is_unsettled) = (draft.server.now, draft.unsettled().is_some());
+    let (now, front, is_unsettled) = (draft.server.now, draft.front, draft.unsettled().is_some());
     let record = draft.record_mut();
-    let is_left = |tick: Tick| record.mark < tick.instant() && tick.instant() <= record.since;
+    let is_left = |tick: Tick| !record.is_decided(tick, front) && tick.instant() <= record.since;
     let Some(Dropped { tick, after, count }) = open.dropped.filter(|dropped| is_left(dropped.tick)) else {
         return;
     };
@@ -71,10 +71,11 @@ pub(super) fn record_dropped(draft: &mut Draft<'_>, open: &Open, former: UtcMill
         false => Verdict::because(Outcome::Missed, Reason::Edited),
     };
     let entry = Entry::without_run(tick, Cause::Schedule, verdict, now);
-    let from = if former < tick.instant() { record.mark.max(former) } else { record.mark };
+    let decided = record.decided_before(tick, front);
+    let from = if former < tick.instant() { decided.max(former) } else { decided };
     let count = count.filter(|_| after == from);
     let after = Some(from).filter(|_| count != Some(1));
-    record.mark = tick.instant();
+    record.decide(tick, None);
     draft.entries.push(Entry { after, count: count.filter(|count| *count > 1), ..entry });
 }
 

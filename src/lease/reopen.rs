@@ -59,10 +59,13 @@ impl Draft<'_> {
 
     /// Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was
     /// ahead has decided.
-    pub(super) fn recall_ahead(&mut self, ahead: Ahead) {
-        let (come, front) = (self.server.now.plus(EARLY_TOLERANCE), self.front);
+    pub(super) fn recall_ahead(&mut self, ahead: Ahead, caller: &Caller) {
+        let (now, front) = (self.server.now, self.front);
+        let come = now.plus(EARLY_TOLERANCE);
         let record = self.record_mut();
-        if ahead.to > front {
+        if ahead.to <= front {
+            record.pass_unrecorded_to(ahead.to, now, caller.leapt);
+        } else {
             record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, passed: Passed::Open });
             record.mark = record.mark.max(ahead.to);
         }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::job::UtcMillis;
 
+/// Clocks of two servers may differ by so much where nobody calls one of them wrong.
+const DIFFERENCE: Duration = Duration::from_secs(5);
+
 /// What was heard of the store's time. 0 stands for nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Heard {
@@ -11,12 +14,15 @@ pub(super) struct Heard {
     at_most: UtcMillis,
     /// The latest in any earlier era.
     earlier: UtcMillis,
-    /// The last one in the era before this one, by the clock as it is now.
+    /// The last one in the era before this one, and the first one in this, both by the clock as it is now.
     lately: UtcMillis,
+    taken_over: UtcMillis,
+    /// Whether the clock of an earlier era was seen to have been ahead, in this one.
+    was_ahead: bool,
     /// The latest of all, and before the newest reading.
     latest: UtcMillis,
     before: UtcMillis,
-    /// The last one, and before the newest reading: less than the latest, where the clock was set back.
+    /// The last one, and before the newest reading: less than the latest where the clock was set back.
     recent: UtcMillis,
     recent_before: UtcMillis,
 }
@@ -25,15 +31,24 @@ impl Heard {
     /// After a first reading.
     pub(super) fn first(store: UtcMillis) -> Self {
         let none = UtcMillis(0);
-        let (at_most, earlier, lately, before, recent_before) = (none, none, none, none, none);
-        Self { at_most, earlier, lately, latest: store, before, recent: store, recent_before }
+        let (latest, recent) = (store, store);
+        Self {
+            at_most: none,
+            earlier: none,
+            lately: none,
+            taken_over: none,
+            was_ahead: false,
+            latest,
+            before: none,
+            recent,
+            recent_before: none,
+        }
     }
 
     /// Takes in a reading.
     pub(super) fn read(&mut self, store: UtcMillis) {
         (self.before, self.latest) = (self.latest, self.latest.max(store));
-        // A server that takes over may show less.
-        (self.recent_before, self.recent) = (self.recent.min(store), store);
+        (self.recent_before, self.recent) = (self.recent, store);
     }
 
     /// An answer between two readings showed this.
@@ -44,7 +59,7 @@ impl Heard {
 
     /// The clock was set back by so much.
     pub(super) fn set_back(&mut self, by: Duration) {
-        self.lately = self.lately.minus(by);
+        (self.lately, self.taken_over) = (self.lately.minus(by), self.taken_over.minus(by));
     }
 
     /// It may have shown this until it was set back, in this era.
@@ -66,12 +81,27 @@ impl Heard {
     pub(super) fn remember(&mut self) {
         self.at_most = self.at_most.max(self.before);
         self.earlier = self.earlier.max(self.at_most);
-        self.lately = self.recent_before;
+        (self.lately, self.taken_over, self.was_ahead) = (self.recent_before, self.recent, false);
+    }
+
+    /// No clock that is right shows more than `front` now. What is seen to have been ahead was so also when that time has come.
+    pub(super) fn look(&mut self, front: UtcMillis) {
+        self.was_ahead |= self.is_ahead(front) && self.lately <= front;
+    }
+
+    /// Whether a clock of an earlier era has shown more than any that is right, by more than clocks differ.
+    fn is_ahead(&self, front: UtcMillis) -> bool {
+        self.earlier > front.plus(DIFFERENCE)
     }
 
     /// The latest in any earlier era, where no clock that is right shows more than `front`. Where one that was ahead has shown more,
-    /// it is the last one of the era before: later ticks cannot have been forgotten with that.
+    /// it is the last one of the era before: later ticks cannot have been forgotten with that. Where that was ahead as well, a server
+    /// took over that shows less.
     pub(super) fn earlier(&self, front: UtcMillis) -> UtcMillis {
-        if self.earlier > front { self.lately } else { self.earlier }
+        match self.was_ahead || self.is_ahead(front) {
+            false => self.earlier,
+            true if self.lately > front => self.lately.min(self.taken_over),
+            true => self.lately,
+        }
     }
 }

@@ -214,7 +214,12 @@ impl Memory {
     /// The latest store time heard in any earlier era; 0 if none. Where a clock that was ahead has shown more than a right one shows
     /// now, what the store's clock showed last in the era before: later ticks cannot have been forgotten with that.
     pub fn earlier(&self, wall: UtcMillis, now: BootInstant) -> UtcMillis {
-        self.heard.earlier(self.store_time(now).max(wall).plus(EARLY_TOLERANCE))
+        self.heard.earlier(self.front(wall, now))
+    }
+
+    /// No clock that is right shows more.
+    fn front(&self, wall: UtcMillis, now: BootInstant) -> UtcMillis {
+        self.store_time(now).max(wall).plus(EARLY_TOLERANCE)
     }
 
     /// What the store's clock should show now.
@@ -232,6 +237,7 @@ impl Memory {
     pub(super) fn compare(&mut self, wall: UtcMillis, now: BootInstant) -> (i64, Duration) {
         let origin = wall.minus(now.0).0;
         let (ahead_ms, error) = self.ahead(wall, now);
+        self.heard.look(self.front(wall, now));
         let agree = Duration::from_millis(ahead_ms.unsigned_abs()) <= STEP + error;
         let is_steady = Duration::from_millis(origin.abs_diff(*self.wall.get_or_insert(origin))) <= STEP;
         if self.were_apart && agree && is_steady {

@@ -126,8 +126,24 @@ fn what_a_clock_that_was_ahead_has_shown_hides_no_later_loss() {
     // Another server takes over.
     memory.learn(reading(62_000, 62_000, 562_000), &era("g"));
     assert_eq!(earlier(&memory, 62_000), UtcMillis(561_900));
-    // When the time comes that was shown then, it is a time like others.
-    assert_eq!(earlier(&memory, 4_000_000), UtcMillis(4_102_000));
+    // It stays so when the time comes that was shown then.
+    memory.compare(memory.store_time(at(62_000)), at(62_000));
+    assert_eq!(earlier(&memory, 4_000_000), UtcMillis(561_900));
+}
+
+#[test]
+fn what_was_heard_a_moment_ago_is_told_where_the_next_server_is_behind() {
+    let mut memory = Memory::first(reading(0, 0, 500_000), era("e"));
+    memory.learn(reading(60_000, 60_000, 560_000), &era("e"));
+    memory.hear(UtcMillis(560_900));
+    memory.learn(reading(61_500, 61_500, 558_500), &era("f"));
+    assert_eq!(memory.earlier(UtcMillis(561_100), at(61_500)), UtcMillis(561_500));
+    // Also where a clock was ahead before.
+    let mut memory = Memory::first(reading(0, 0, 4_100_000), era("d"));
+    memory.learn(reading(1_000, 1_000, 501_000), &era("e"));
+    memory.hear(UtcMillis(501_900));
+    memory.learn(reading(2_500, 2_500, 499_500), &era("f"));
+    assert_eq!(memory.earlier(UtcMillis(502_100), at(2_500)), UtcMillis(501_900));
 }
 
 #[test]

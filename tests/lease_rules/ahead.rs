@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use solocron::job::{Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Act, Ahead, Answer, Claim, Entry, Era, LeaseInstant, Memory, Renew, Request};
+use solocron::lease::{
+    Act, Ahead, Answer, Claim, Dropped, Entry, Era, LeaseInstant, Memory, Renew, Request, ScheduleHash,
+};
 
 use crate::book::{Book, GAP, MEMORIES, at, is_won, secs, several, tick};
 use crate::sample::LEASE;
@@ -581,4 +583,33 @@ fn a_manual_run_on_a_server_that_is_behind_has_a_fence_above_all_that_was_heard(
     book.pass(LEASE);
     assert!(is_won(&book.manual(|manual| manual.caller.heard = UtcMillis(0))));
     assert!(book.record().fence.0 > at(30.0).0);
+}
+
+#[test]
+fn a_tick_that_was_left_by_an_edit_while_a_mark_lies_ahead_has_its_entry() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        set_clock(&mut book, 100.0);
+        let dropped = Some(Dropped { tick: tick(60.0), after: at(0.0), count: Some(1) });
+        book.open(|open| {
+            (open.sched, open.since, open.dropped) = (ScheduleHash("bb".into()), at(100.0), dropped);
+        });
+        let edited = Verdict::because(Outcome::Missed, Reason::Edited);
+        let of_tick = |entry: &Entry| entry.tick == tick(60.0) && entry.verdict() == edited;
+        assert!(book.entries.iter().any(of_tick), "{memory:?}: {:?}", book.told());
+        assert_eq!(book.record().mark, at(HOUR), "the mark never falls");
+    }
+}
+
+#[test]
+fn the_last_tick_before_one_that_ran_ahead_runs_also_where_it_was_given_back() {
+    for memory in MEMORIES {
+        let mut book = was_ahead(memory);
+        book.open(|_| {});
+        set_clock(&mut book, HOUR - 60.0);
+        let run = book.win(tick(HOUR - 60.0));
+        book.abandon(&run);
+        let answer = book.claim(tick(HOUR - 60.0), |_| {});
+        assert!(is_won(&answer), "{memory:?}: {answer:?}");
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::Overlap;
-use solocron::lease::{Act, Answer, Claim, LeaseInstant, Memory, Open, Request};
+use solocron::lease::{Act, Ahead, Answer, Claim, Entry, Holding, LeaseInstant, Memory, Open, Request};
 
 use crate::book::{Book, at, is_won, secs, tick};
 use crate::sample::{self, LEASE};
@@ -137,4 +137,106 @@ fn a_run_that_two_lives_of_a_store_let_begin_at_once_has_its_entry_if_it_was_ren
     assert_eq!(book.finish(&run, |_| {}), Answer::AlreadyDecided);
     assert_eq!(book.finish(&other, |_| {}), Answer::Finished);
     assert!(book.entries.iter().any(|entry| entry.run == Some(run.run)), "{:?}", book.told());
+}
+
+#[test]
+fn a_tick_that_its_claimant_knows_to_have_run_runs_no_second_time_where_the_next_server_is_behind() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let first = book.win(tick(0.0));
+    book.finish(&first, |_| {});
+    let follower = book.record.clone();
+    set_clock(&mut book, 60.0);
+    book.win(tick(60.0));
+    // Its replica dies with the primary; the next server's clock is three seconds behind.
+    book.record = follower;
+    book.new_era();
+    set_clock(&mut book, 58.5);
+    let mut open = sample::open(book.caller());
+    (open.wall, open.earlier) = (at(61.1), at(58.5));
+    (open.caller.heard, open.caller.calm) = (at(61.5), Duration::ZERO);
+    (open.caller.seen, open.caller.answered) = (Some(at(60.0)), Some(at(60.0)));
+    open.ahead = Some(Ahead { after: at(59.999), to: at(60.0) });
+    book.ask(Request::Open(open));
+    set_clock(&mut book, 90.0);
+    let answer = book.claim(tick(60.0), |claim| (claim.wall, claim.caller.calm) = (at(92.6), secs(31)));
+    assert!(!is_won(&answer), "{answer:?}");
+}
+
+#[test]
+fn a_fence_is_above_all_that_a_clock_which_was_ahead_gave_out_also_to_who_did_not_see_it() {
+    let mut book = Book::ready(Memory::Forgetful);
+    let first = book.win(tick(0.0));
+    book.finish(&first, |_| {});
+    let follower = book.record.clone();
+    set_clock(&mut book, HOUR);
+    assert!(is_won(&book.manual(|_| {})));
+    let ahead = book.record().fence;
+    book.record = follower;
+    book.new_era();
+    set_clock(&mut book, 6.0);
+    let mut open = sample::open(book.caller());
+    (open.earlier, open.caller.heard, open.caller.calm) = (at(5.9), at(HOUR), Duration::ZERO);
+    book.ask(Request::Open(open));
+    set_clock(&mut book, 40.0);
+    assert!(is_won(&book.manual(|_| {})));
+    assert!(book.record().fence > ahead);
+}
+
+/// How many entries cover the tick.
+fn covering(book: &Book, second: f64) -> usize {
+    let covers = |entry: &&Entry| {
+        entry.tick == tick(second)
+            || entry.after.is_some_and(|after| after < at(second)) && tick(second) < entry.tick
+    };
+    book.entries.iter().filter(covers).count()
+}
+
+/// A job of which ticks were missed so often, each time with a clock that nobody had watched for as long, that no more leaps are
+/// kept.
+fn often_missed() -> (Book, f64) {
+    let (mut book, mut second) = (Book::ready(Memory::Forgetful), 0.0);
+    for _ in 0..33 {
+        second += 600.0;
+        set_clock(&mut book, second);
+        assert!(is_won(&book.claim(tick(second), |claim| claim.caller.calm = LEASE)));
+        let run = sample::holding(book.record());
+        book.finish(&run, |_| {});
+    }
+    (book, second)
+}
+
+#[test]
+fn old_leaps_take_no_place_of_what_has_no_entry_yet_or_ran() {
+    // It ran, and its holder puts it back.
+    let (mut book, last) = often_missed();
+    let (copy, entries) = (book.record.clone(), book.entries.clone());
+    set_clock(&mut book, last + 60.0);
+    let run = Holding { prev: Some(tick(last)), ..book.win(tick(last + 60.0)) };
+    (book.record, book.entries) = (copy, entries);
+    book.new_era();
+    set_clock(&mut book, last + 65.0);
+    book.open(|open| open.caller.heard = at(last + 64.0));
+    book.finish(&run, |_| {});
+    set_clock(&mut book, last + 120.0);
+    assert!(is_won(&book.claim(tick(last + 120.0), |claim| claim.caller.calm = LEASE)));
+    assert_eq!(covering(&book, last + 60.0), 1, "{:?}", book.told());
+
+    // Nobody knows whether it ran.
+    let (mut book, last) = often_missed();
+    set_clock(&mut book, last + HOUR);
+    assert!(is_won(&book.claim(tick(last + HOUR), |claim| claim.caller.calm = Duration::ZERO)));
+    let ahead = sample::holding(book.record());
+    book.finish(&ahead, |_| {});
+    set_clock(&mut book, last + 30.0);
+    book.open(|_| {});
+    let (copy, entries) = (book.record.clone(), book.entries.clone());
+    set_clock(&mut book, last + 60.0);
+    book.win(tick(last + 60.0));
+    (book.record, book.entries) = (copy, entries);
+    book.new_era();
+    set_clock(&mut book, last + 70.0);
+    open_by_who_heard(&mut book, last + 69.9, |_| {});
+    set_clock(&mut book, last + 120.0);
+    assert!(is_won(&book.claim(tick(last + 120.0), |_| {})));
+    assert_eq!(covering(&book, last + 60.0), 1, "{:?}", book.told());
 }

@@ -45,7 +45,9 @@ pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<Trouble> {
         return None;
     }
     let tick = record.first_untold(|after| spec.schedule.next_after(after))?;
-    let is_over = job.decided().any(|past| past.tick_ms > tick && is_well(past.outcome));
+    let is_over = job
+        .decided()
+        .any(|past| past.tick_ms > tick && past.tick_ms.instant() <= now && is_well(past.outcome));
     (is_late(spec, tick, now) && !is_over).then(|| {
         let message = format!(
             "`{}`: the store forgot whether its tick of {} UTC ({}) ran; see the replicas' logs (the next tick that is claimed \

@@ -50,6 +50,15 @@ async fn a_tick_that_the_store_forgot_is_named_until_a_later_one_has_run() {
     assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
     let job =
         survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is in the file");
+    // By a clock that was ahead, tomorrow's has.
+    let well = Verdict { outcome: Outcome::Succeeded, reason: None };
+    let job =
+        survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is in the file");
+    job.entries.push(Entry::without_run(Tick(now.plus(24 * hour)), Cause::Schedule, well, now));
+    assert_eq!(messages(&survey, &bench), said);
+    let job =
+        survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is in the file");
+    job.entries.clear();
     // In a leap the same, but for the ticks of which it is known that they ran.
     let record = job.record.as_mut().expect("it was opened");
     record.lost = None;
@@ -67,7 +76,6 @@ async fn a_tick_that_the_store_forgot_is_named_until_a_later_one_has_run() {
         survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is in the file");
     let record = job.record.as_mut().expect("it was opened");
     (record.mark, record.leaps) = (now, Leaps::default());
-    let well = Verdict { outcome: Outcome::Succeeded, reason: None };
     job.entries.push(Entry::without_run(Tick(now), Cause::Manual, well, now));
     assert_eq!(messages(&survey, &bench), [""; 0], "it has run since");
 }

@@ -32,6 +32,21 @@ pub(super) fn unreadable(job: &JobState) -> Option<Trouble> {
     Some(Trouble::of_job(job, Kind::Unreadable, message))
 }
 
+/// A job that all live replicas know by another file alone: it runs by another schedule than this one's, or not at all.
+pub(super) fn runs_otherwise(job: &JobState, live: &[&Peer], config: &Config) -> Option<Trouble> {
+    let (spec, record) = (&job.spec, job.record.as_ref()?);
+    let takes_ticks = || live.iter().filter(|peer| !peer.beat.draining);
+    let is_loaded = takes_ticks().any(|peer| peer.beat.file == config.fingerprint);
+    let is_other = spec.enabled && record.sched.0 != spec.schedule.fingerprint();
+    (is_other && !is_loaded && takes_ticks().next().is_some()).then(|| {
+        let message = format!(
+            "`{}` runs by another schedule than here, or not at all: no live replica has loaded this jobs.toml; reload them",
+            spec.name
+        );
+        Trouble::of_job(job, Kind::MixedFiles, message)
+    })
+}
+
 /// A job that no replica could open, or that none has heard of.
 pub(super) fn no_record(job: &JobState, survey: &Survey, config: &Config) -> Option<Trouble> {
     let could_open = |peer: &&Peer| {

@@ -144,14 +144,10 @@ local function raise_mark(by, how, why, idle)
   local is_vouched = math.abs(now - bid.expect) <= SYNC_TOLERANCE and number(ARGV[4]) >= math.max(now - after, 0)
   local leapt = idle and not is_vouched and after < idle
   pass_over(leaps, marked, leapt)
-  for _, leap in ipairs(leaps) do
-    if leap.after < tick and tick <= leap.to then leap.after = tick end
-  end
   keep_leaps(leaps)
-  if leapt then add_leap(after, idle, '') end
-  -- In a leap that is open again the mark stays, and yet the record is not as it was made any more.
-  if tick <= record.mark then record.made = 0 end
-  record.mark = math.max(record.mark, tick)
+  decide(tick)
+  -- Ticks before the claimed one: where the last of them is given back one day, it is still seen to be in a leap.
+  if leapt then add_leap(after, idle < tick and tick - 1 or idle, '') end
   record.sched = sched
   part_at_leaps(nil)
   if not record.lost then forget_ran(function(leap) return leap.to < tick end) end

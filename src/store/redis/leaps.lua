@@ -21,12 +21,16 @@ local function keep_leaps(leaps)
   record.leaps = table.concat(texts, ' ')
 end
 
--- The shortest of too many leaps is forgotten, and its ticks stay decided.
+-- Of too many leaps, the shortest that is told is forgotten, and its ticks stay decided; others only where there is none: their
+-- ticks would have no entry, or two.
 local function forget_shortest(leaps)
   while #leaps > KEPT_LEAPS do
     local at = 1
     for other, leap in ipairs(leaps) do
-      if leap.to - leap.after < leaps[at].to - leaps[at].after then at = other end
+      local least = leaps[at]
+      local is_alike = (leap.passed == '') == (least.passed == '')
+      local is_shorter = leap.to - leap.after < least.to - least.after
+      if is_alike and is_shorter or leap.passed == '' and not is_alike then at = other end
     end
     table.remove(leaps, at)
   end
@@ -127,6 +131,17 @@ local function open_leap(tick, shown)
     if is_open(leap, shown) and (not tick or leap.after < tick and tick <= leap.to) then return leap end
   end
   return nil
+end
+
+-- Decides the tick, which may lie in a leap that is open again: then the mark stays, and yet the record is not as it was made any more.
+local function decide(tick)
+  if tick <= record.mark then record.made = 0 end
+  local leaps = leaps_of()
+  for _, leap in ipairs(leaps) do
+    if leap.after < tick and tick <= leap.to then leap.after = tick end
+  end
+  keep_leaps(leaps)
+  record.mark = math.max(record.mark, tick)
 end
 
 -- Every tick up to there is decided: up to the mark, or the first leap that is open again, by a clock that shows no more than this.

@@ -43,19 +43,20 @@ if is_made_anew and remembered > math.max(lease, record.lease) then
 end
 -- Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
 recall_lost(optional(ARGV[4]))
+-- Tokens up to what was heard may have been given out and forgotten; those of a clock that shows more by now are above them.
+local shown = math.max(earlier, heard)
+if shown > now and shown > record.floor then record.floor, changed = shown, true end
 -- What a clock that was ahead has shown is no news once it was opened again.
 local is_opened = earlier > front and maybe_decided(earlier) <= record.returned_ahead
 if earlier > 0 and not is_opened then
-  local mark, lasts, floor, told = record.mark, record.lease, record.floor, maybe_decided(earlier)
+  local mark, lasts, told = record.mark, record.lease, maybe_decided(earlier)
   local is_ahead = mark > front
   if mark < told or is_ahead and decided_mark(front) < math.min(told, come_by(expect, leapt)) then
     wait_for_forgotten(largest, lease)
   end
   pass_unrecorded(told, leapt, expect)
   if record['until'] > 0 then record.lease = longest_of(lease, record.lease, largest) end
-  -- Tokens up to there may have been given out and forgotten; those of a clock that shows more by now are above them.
-  if earlier > now then record.floor = math.max(record.floor, earlier) end
-  if record.mark ~= mark or record.lease ~= lasts or record.floor ~= floor then changed = true end
+  if record.mark ~= mark or record.lease ~= lasts then changed = true end
 end
 -- A lease that is longer than the caller's is forgotten, where nobody takes one any more and the lock is free in this life of
 -- the server: then nobody holds one.
@@ -72,6 +73,8 @@ if is_decided_ahead then
   if ahead_to > front then
     add_leap(math.max(record.mark, now + EARLY_TOLERANCE), ahead_to, OPEN)
     record.mark = math.max(record.mark, ahead_to)
+  else
+    pass_unrecorded_to(ahead_to, leapt)
   end
   if record.mark ~= mark then changed = true end
   close_ahead()
@@ -84,15 +87,17 @@ reschedule(ARGV[5], math.min(number(ARGV[6]), now))
 -- What was left undecided of the schedule before the record's: nobody runs it any more. Where those who know more could
 -- not tell yet, it may have run.
 local dropped, unsettled = optional(ARGV[14]), record.settled and record.settled > now and record.settled - now <= SETTLING
-if dropped and record.mark < dropped and dropped <= record.since and is_under(ARGV[5]) then
-  local from = former < dropped and math.max(record.mark, former) or record.mark
+local open = dropped and open_leap(dropped)
+if dropped and (record.mark < dropped or open) and dropped <= record.since and is_under(ARGV[5]) then
+  local from = open and open.after or record.mark
+  if former < dropped then from = math.max(from, former) end
   local count = number(ARGV[15]) == from and ARGV[16] or ''
   add_entry({
     'tick', dropped, 'after', count ~= '1' and from or '', 'count', count ~= '1' and count or '',
     'cause', 'schedule', 'outcome', unsettled and 'unknown' or 'missed',
     'reason', unsettled and 'store_reset' or 'edited', 'finished', now,
   })
-  record.mark = dropped
+  decide(dropped)
 end
 if ARGV[9] == '1' then recall_pausing(optional(ARGV[11]), number(ARGV[10]), ARGV[12], ARGV[13]) end
 if returns_ahead > record.returns_ahead then record.returns_ahead, changed = returns_ahead, true end

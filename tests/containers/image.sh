@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# The image, built from the Dockerfile as it is written, and run for real without a container engine: buildah builds it in a chroot,
+# on base images that debootstrap makes, under the names that the Dockerfile uses. Three containers of it and a Redis with a password
+# run with the settings of compose.yaml: each in namespaces of its own, with a read-only root, no capabilities, and PID 1 being the
+# program. Needs root, buildah, debootstrap, redis-server and a Rust toolchain.
+set -euo pipefail
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
+project=$(realpath "$here/../..")
+cache=${SOLOCRON_CACHE:-/var/cache/solocron-tests}
+work=$(mktemp -d /var/tmp/solocron-image.XXXXXX)
+password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+buildah() { command buildah --storage-driver vfs --root "$cache/images" --runroot "$work/run" "$@"; }
+cleanup() {
+    jobs -p | xargs -r kill -KILL 2> /dev/null || true
+    wait 2> /dev/null || true
+    umount "$work/redis-root" "$work/root" 2> /dev/null || true
+    buildah rm --all > /dev/null 2>&1 || true
+    rm -rf --one-file-system "$work"
+}
+trap cleanup EXIT
+fail() {
+    echo "image.sh: $*" >&2
+    tail -n 20 "$work"/*.log >&2 || true
+    exit 1
+}
+
+# Base images, made once.
+mkdir -p "$cache"
+if ! buildah inspect --type image docker.io/library/debian:bookworm-slim > /dev/null 2>&1; then
+    debootstrap --variant=minbase bookworm "$cache/slim" > "$cache/slim.log" 2>&1 || { tail -20 "$cache/slim.log" >&2; exit 1; }
+    container=$(buildah from scratch)
+    buildah add -q "$container" "$cache/slim" / > /dev/null
+    buildah config --env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$container"
+    buildah commit -q "$container" docker.io/library/debian:bookworm-slim > /dev/null
+    rm -rf "$cache/slim"
+fi
+rust=$(sed -n 's/^FROM \(rust:[^ ]*\) AS build$/\1/p' "$project/Dockerfile")
+if ! buildah inspect --type image "docker.io/library/$rust" > /dev/null 2>&1; then
+    container=$(buildah from --pull=never docker.io/library/debian:bookworm-slim)
+    buildah run --isolation chroot "$container" sh -c \
+        'apt-get update -q && apt-get install -qy --no-install-recommends ca-certificates gcc libc6-dev' > "$work/rust.log" 2>&1 || fail rust
+    buildah add -q "$container" "$(rustc --print sysroot)" /usr/local > /dev/null
+    buildah commit -q "$container" "docker.io/library/$rust" > /dev/null
+fi
+
+# What is committed, and nothing else.
+mkdir "$work/context"
+git -C "$project" archive HEAD | tar -x -C "$work/context"
+buildah build --isolation chroot --pull=never -t solocron "$work/context" > "$work/build.log" 2>&1 || fail "the image cannot be built"
+user=$(buildah inspect --type image --format '{{.OCIv1.Config.User}}' solocron)
+[[ $user == 7070:7070 ]] || fail "its user is $user"
+container=$(buildah from --pull=never solocron)
+root=$(buildah mount "$container")
+found=$(find "$root" -xdev -perm /6000 -type f)
+[[ -z $found ]] || fail "these gain privileges: $found"
+echo "built: user $user, nothing gains privileges"
+
+# The settings that are used below are those of the file.
+for setting in 'cap_drop: \[ALL\]' 'no-new-privileges:true' 'read_only: true' 'tmpfs: \[/tmp\]' 'pids_limit: 512' 'replicas: 3' \
+    '"--requirepass"' 'SOLOCRON_STORE: redis://:\${REDIS_PASSWORD}@redis:6379/0' '/etc/solocron/jobs.toml:ro' 'state:/var/lib/solocron'; do
+    grep -q -- "$setting" "$project/compose.yaml" || fail "compose.yaml has no $setting"
+done
+
+mkdir "$work/state" "$work/etc"
+chown 7070:7070 "$work/state"
+cat > "$work/etc/jobs.toml" << 'JOBS'
+cluster = { name = "image", store = "redis://localhost" }
+[jobs.once]
+schedule = "* * * * * *"
+shell = '''
+echo $SOLOCRON_TICK_MS >> once
+touch /x 2> /dev/null && echo "its root can be written" >> odd
+grep -q "^CapBnd:.0000000000000000$" /proc/self/status || echo "it has capabilities" >> odd
+grep -q "^NoNewPrivs:.1$" /proc/self/status || echo "it may gain privileges" >> odd
+(sleep 1 &)
+'''
+[jobs.orphans]
+schedule = "*/2 * * * * *"
+shell = 'test -z "$(grep -l "^State:.Z" /proc/[0-9]*/status 2> /dev/null)" || echo "nobody buries the dead" >> odd; tr "\0" " " < /proc/1/cmdline > first'
+JOBS
+printf '127.0.0.1 localhost redis\n' > "$work/etc/hosts"
+cat > "$work/container" << 'CONTAINER'
+#!/bin/bash
+# container ROOT WORK NAME: one container, in this process's namespaces.
+set -e
+root=$1 work=$2
+hostname "$3"
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+mount --bind "$work/state" "$root/var/lib/solocron"
+mount --bind "$work/etc" "$root/etc/solocron"
+touch "$root/etc/hosts"
+mount --bind "$work/etc/hosts" "$root/etc/hosts"
+mount -o remount,bind,ro "$root"
+exec setpriv --no-new-privs --bounding-set=-all prlimit --nproc=512 chroot --userspec=7070:7070 "$root" \
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin SOLOCRON_STATE_DIR=/var/lib/solocron \
+    SOLOCRON_STORE="$SOLOCRON_STORE" sh -c 'cd /var/lib/solocron && exec /usr/local/bin/solocron run --log-format json'
+CONTAINER
+chmod +x "$work/container"
+cat > "$work/all" << 'ALL'
+#!/bin/bash
+# all ROOT WORK PASSWORD: Redis and three containers in a network of their own; stops them, and says how they ended.
+root=$1 work=$2
+ip link set lo up
+redis-server --port 6379 --appendonly no --save '' --dir "$work" --maxmemory-policy noeviction --requirepass "$3" > "$work/redis.log" 2>&1 &
+redis=$!
+export SOLOCRON_STORE="redis://:$3@redis:6379/0"
+containers=()
+for name in a b c; do
+    unshare --mount --pid --ipc --uts --fork "$work/container" "$root" "$work" "$name" > "$work/$name.log" 2>&1 &
+    containers+=($!)
+done
+for _ in $(seq 600); do [[ $(wc -l < "$work/state/once" 2> /dev/null) -ge 12 ]] && break; sleep 0.1; done
+for container in "${containers[@]}"; do pkill -TERM -P "$container"; done
+for container in "${containers[@]}"; do wait "$container"; echo "ended $?"; done
+kill "$redis"
+wait
+ALL
+chmod +x "$work/all"
+timeout 120 unshare --net --mount --propagation private "$work/all" "$root" "$work" "$password" > "$work/ends" || fail "the containers: $(cat "$work/ends")"
+[[ $(sort -u "$work/ends") == "ended 0" && $(wc -l < "$work/ends") == 3 ]] || fail "a container did not drain: $(cat "$work/ends")"
+ran=$(wc -l < "$work/state/once")
+(( ran >= 12 )) || fail "only $ran ticks ran"
+twice=$(sort "$work/state/once" | uniq -d)
+[[ -z $twice ]] || fail "these ticks ran twice: $twice"
+[[ ! -e $work/state/odd ]] || fail "$(sort -u "$work/state/odd")"
+grep -q '^/usr/local/bin/solocron run' "$work/state/first" || fail "PID 1 is $(cat "$work/state/first")"
+echo "run: three containers, $ran ticks, each once; PID 1 is the program, buries orphans and drains on SIGTERM; root read-only"
