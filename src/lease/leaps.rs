@@ -26,7 +26,7 @@ pub enum Passed {
 
 impl Passed {
     /// Whether they are open, or may be opened again.
-    fn may_open(self) -> bool {
+    pub(super) fn may_open(self) -> bool {
         matches!(self, Self::Told | Self::Open)
     }
 }

@@ -83,9 +83,13 @@ impl Record {
         self.open_leaps(front).any(|leap| leap.covers(tick.instant()))
     }
 
-    /// Whether nothing after the tick was decided, but by a clock that was ahead.
+    /// Whether nothing after the tick was decided, but by a clock that was ahead. Of a leap whose last tick it was nothing is left.
     pub(super) fn is_newest(&self, tick: Tick, front: UtcMillis) -> bool {
-        tick.instant() == self.mark || self.open_leaps(front).any(|leap| leap.after == tick.instant())
+        let instant = tick.instant();
+        let is_later = |leap: &Leap| leap.passed.may_open() && instant <= leap.after && leap.after <= front;
+        instant == self.mark
+            || self.open_leaps(front).any(|leap| leap.after == instant)
+            || instant <= front && front < self.mark && !self.leaps.iter().any(is_later)
     }
 
     /// The newest decided instant before the ticks of which this one is the first to be decided.

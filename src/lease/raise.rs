@@ -1,6 +1,6 @@
 //! Raising the mark to a claimed tick, and what the mark leaps over.
 
-use crate::job::{Tick, UtcMillis};
+use crate::job::Tick;
 
 use super::bid::Bid;
 use super::draft::Draft;
@@ -25,10 +25,8 @@ pub(super) fn raise_mark(draft: &mut Draft<'_>, claim: &Claim, idle: Option<Tick
     let record = draft.record_mut();
     let after = record.decided_before(claim.tick, front).max(record.since);
     let is_vouched = !is_off && caller.calm >= now.since(after);
-    // Ticks before the claimed one: where the last of them is given back one day, it is still seen to be in a leap.
-    let end = |to: Tick| if to < claim.tick { UtcMillis(claim.tick.as_millis() - 1) } else { to.instant() };
-    let leap = idle.map(|to| Leap { after, to: end(to), passed: Passed::Told });
-    let leap = leap.filter(|leap| !is_vouched && idle.is_some_and(|to| leap.after < to.instant()));
+    let leap = idle.map(|to| Leap { after, to: to.instant(), passed: Passed::Told });
+    let leap = leap.filter(|leap| !is_vouched && leap.after < leap.to);
     passed::record_passed(draft, claim, leap.is_some());
     let record = draft.record_mut();
     record.decide(claim.tick, leap);

@@ -40,6 +40,8 @@ if ! buildah inspect --type image "docker.io/library/$rust" > /dev/null 2>&1; th
     buildah run --isolation chroot "$container" sh -c \
         'apt-get update -q && apt-get install -qy --no-install-recommends ca-certificates gcc libc6-dev' > "$work/rust.log" 2>&1 || fail rust
     buildah add -q "$container" "$(rustc --print sysroot)" /usr/local > /dev/null
+    # Behind a proxy that has an authority of its own, crates come from it.
+    buildah add -q "$container" /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt > /dev/null
     buildah commit -q "$container" "docker.io/library/$rust" > /dev/null
 fi
 

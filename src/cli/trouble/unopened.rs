@@ -65,3 +65,7 @@ pub(super) fn no_record(job: &JobState, survey: &Survey, config: &Config) -> Opt
     let message = format!("`{}` does not run: it has no record in the store, as {why}", job.spec.name);
     Some(Trouble::of_job(job, Kind::NoRecord, message))
 }
+
+#[cfg(test)]
+#[path = "unopened_tests.rs"]
+mod tests;

@@ -14,12 +14,15 @@ local edited = (ARGV[3] == '1' or not manual and record.tick <= record.since) an
 -- Whom an operator has stopped does not run elsewhere either.
 local killed = stop_reason(record.run) == 'operator'
 local before = record['until']
-local leaps, next = leaps_of(), nil
+local leaps, next, is_later = leaps_of(), nil, false
 for _, leap in ipairs(leaps) do
   if leap.after == record.tick and leap.passed ~= RAN then next = leap end
+  local may_open = leap.passed == OPEN or leap.passed == ''
+  if may_open and record.tick and record.tick <= leap.after and leap.after <= front then is_later = true end
 end
--- Nothing after the tick was decided, but by a clock that was ahead.
+-- Nothing after the tick was decided, but by a clock that was ahead. Of a leap whose last tick it was nothing is left.
 local is_newest = record.tick == record.mark or next and is_open(next)
+  or record.tick and record.tick <= front and front < record.mark and not is_later
 if record.cause == 'rerun' and remembers then
   -- The tick stays decided, as it was before.
   record.phase = 'idle'
@@ -37,9 +40,12 @@ elseif is_newest and not manual and remembers and not edited and not killed then
   if record.tick == record.mark then
     record.mark = earlier
   else
-    -- Else it would not be the newest.
-    next.after = earlier
-    keep_leaps(leaps)
+    if next and is_open(next) then
+      next.after = earlier
+      keep_leaps(leaps)
+    else
+      add_leap(earlier, record.tick, OPEN)
+    end
   end
   forget_ran(function(leap) return leap.after < record.tick and record.tick <= leap.to end)
   open_again(record.tick, now + EARLY_TOLERANCE)

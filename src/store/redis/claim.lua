@@ -146,8 +146,7 @@ local function raise_mark(by, how, why, idle)
   pass_over(leaps, marked, leapt)
   keep_leaps(leaps)
   decide(tick)
-  -- Ticks before the claimed one: where the last of them is given back one day, it is still seen to be in a leap.
-  if leapt then add_leap(after, idle < tick and tick - 1 or idle, '') end
+  if leapt then add_leap(after, idle, '') end
   record.sched = sched
   part_at_leaps(nil)
   if not record.lost then forget_ran(function(leap) return leap.to < tick end) end
