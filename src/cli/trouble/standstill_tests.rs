@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::super::super::survey::{JobState, Survey};
 use super::super::super::testing::FILE;
 use super::super::tests::{healthy, messages};
 use crate::job::{Cause, Outcome, Tick, Verdict};
@@ -34,11 +35,15 @@ async fn a_wait_for_a_longer_lease_than_the_files_that_nobody_is_known_to_hold_i
     assert_eq!(messages(&survey, &bench), [""; 0], "it is soon over");
 }
 
+fn payout(survey: &mut Survey) -> &mut JobState {
+    let job = survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout");
+    job.expect("it is in the file")
+}
+
 #[tokio::test]
 async fn a_tick_that_the_store_forgot_is_named_until_a_later_one_has_run() {
     let (bench, mut survey) = healthy(FILE).await;
-    let job =
-        survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is in the file");
+    let job = payout(&mut survey);
     let (hour, now) = (Duration::from_secs(3_600), survey.now);
     let forgotten = job.spec.schedule.next_after(now.minus(3 * hour)).expect("it runs every hour");
     let before = forgotten.instant().minus(hour);
@@ -48,32 +53,26 @@ async fn a_tick_that_the_store_forgot_is_named_until_a_later_one_has_run() {
     let names =
         |said: &str| said.starts_with("`payout`: the store forgot whether its tick of 2026-11-20 10:00");
     assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
-    let job =
-        survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is in the file");
     // By a clock that was ahead, tomorrow's has.
     let well = Verdict { outcome: Outcome::Succeeded, reason: None };
-    let job =
-        survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is in the file");
+    let job = payout(&mut survey);
     job.entries.push(Entry::without_run(Tick(now.plus(24 * hour)), Cause::Schedule, well, now));
     assert_eq!(messages(&survey, &bench), said);
-    let job =
-        survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is in the file");
+    let job = payout(&mut survey);
     job.entries.clear();
     // In a leap the same, but for the ticks of which it is known that they ran.
     let record = job.record.as_mut().expect("it was opened");
     record.lost = None;
     record.leaps = format!("{}-{}?", before.0, now.0).parse().expect("leaps");
     assert_eq!(messages(&survey, &bench), said);
-    let job =
-        survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is in the file");
+    let job = payout(&mut survey);
     let record = job.record.as_mut().expect("it was opened");
     let ran = forgotten.instant();
     record.leaps = format!("{}-{}? {}-{}=", before.0, ran.0, ran.0 - 1, ran.0).parse().expect("leaps");
     record.lost = Some(before);
     record.mark = ran;
     assert_eq!(messages(&survey, &bench), [""; 0], "it is known to have run");
-    let job =
-        survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is in the file");
+    let job = payout(&mut survey);
     let record = job.record.as_mut().expect("it was opened");
     (record.mark, record.leaps) = (now, Leaps::default());
     job.entries.push(Entry::without_run(Tick(now), Cause::Manual, well, now));
