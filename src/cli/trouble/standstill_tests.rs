@@ -43,8 +43,8 @@ fn payout(survey: &mut Survey) -> &mut JobState {
 #[tokio::test]
 async fn a_tick_that_the_store_forgot_is_named_until_a_later_one_has_run() {
     let (bench, mut survey) = healthy(FILE).await;
-    let job = payout(&mut survey);
     let (hour, now) = (Duration::from_secs(3_600), survey.now);
+    let job = payout(&mut survey);
     let forgotten = job.spec.schedule.next_after(now.minus(3 * hour)).expect("it runs every hour");
     let before = forgotten.instant().minus(hour);
     let record = job.record.as_mut().expect("it was opened");
