@@ -9,6 +9,8 @@
 # make random  the tests of random inputs with others than make test has, which takes the same ones each time:
 #              CASES=20000 of them, SEED=7 to have the same again
 # make rolling SECONDS=60   three replicas under load, restarted one after the other all the while
+# make fuzz SECONDS=60   tries inputs on everything that reads what comes from outside, so long each; make test reads once
+#              more what was found (tests/corpora)
 # make image   the image, built from the Dockerfile by buildah and run for real: three containers and a Redis; needs root
 # make unit    the hardened unit under a systemd of its own, in a container; needs root
 # make run     three replicas of ./jobs.toml on this machine
@@ -40,7 +42,9 @@ TOOLS := redis-server:redis-server redis-cli:redis-tools openssl:openssl cc:gcc 
 # What `make image` and `make unit` need besides.
 CONTAINER_TOOLS := buildah:buildah debootstrap:debootstrap systemd-nspawn:systemd-container redis-server:redis-server
 
-.PHONY: test campaign switches check model simulate weeks random rolling image unit run bench tools container-tools fmt clippy doc deny
+FUZZ_TARGETS := jobs_toml cron store_url answer hint record guard
+
+.PHONY: test campaign switches check model simulate weeks random rolling fuzz image unit run bench tools container-tools fmt clippy doc deny
 
 # A commit that has passed passes again: chance is for `make random`.
 test: export PROPTEST_RNG_SEED = 1
@@ -83,6 +87,15 @@ model: export SOLOCRON_MODEL_STEPS = $(STEPS)
 model: export SOLOCRON_MODEL_FAULTS = $(FAULTS)
 model:
 	$(CARGO) test --release $(FEATURES) --test model -- --nocapture --test-threads 2
+
+# The fuzzer needs switches of the compiler that a stable one has only for its own build.
+fuzz:
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked
+	for target in $(FUZZ_TARGETS); do \
+		mkdir -p fuzz/corpus/$$target; \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target fuzz/corpus/$$target tests/corpora/$$target -- \
+			-max_total_time=$(SECONDS) -timeout=10 -rss_limit_mb=1024 || exit 1; \
+	done
 
 image: container-tools
 	$(SUDO) tests/containers/image.sh

@@ -7,6 +7,8 @@
 pub mod cli;
 pub mod clock;
 pub mod config;
+#[cfg(feature = "test-switches")]
+pub mod fuzz;
 pub mod job;
 pub mod lease;
 pub mod replica;

@@ -28,23 +28,17 @@ pub(super) enum SecretValue {
 
 /// The values that may hold secrets, in their order.
 pub(super) fn find(text: &str) -> Vec<SecretValue> {
-    let mut scanner = Scanner {
-        text,
-        at: 0,
-        keys: Vec::new(),
-        has_dot: false,
-        table: Secrecy::Shown,
-        open: Vec::new(),
-        found: Vec::new(),
-    };
-    scanner.scan();
-    scanner.found
+    Scanner::of(text, false).scan()
 }
 
 /// Reads as much of the syntax as is needed to tell keys from values.
 struct Scanner<'t> {
     text: &'t str,
     at: usize,
+    /// The end of this line, or of an earlier one.
+    line_end: usize,
+    /// Of a comment, which has no comment in it.
+    is_comment: bool,
     /// The parts of the key that was read last, and whether the next word goes on with it.
     keys: Vec<&'t str>,
     has_dot: bool,
@@ -56,7 +50,13 @@ struct Scanner<'t> {
 }
 
 impl<'t> Scanner<'t> {
-    fn scan(&mut self) {
+    fn of(text: &'t str, is_comment: bool) -> Self {
+        let (keys, open, found) = (Vec::new(), Vec::new(), Vec::new());
+        let table = Secrecy::Shown;
+        Self { text, at: 0, line_end: 0, is_comment, keys, has_dot: false, table, open, found }
+    }
+
+    fn scan(mut self) -> Vec<SecretValue> {
         let mut is_line_start = true;
         while let Some(letter) = self.text[self.at..].chars().next() {
             match letter {
@@ -70,6 +70,7 @@ impl<'t> Scanner<'t> {
                     self.at += 1;
                     continue;
                 }
+                '#' if self.is_comment => self.at += 1,
                 '#' => self.comment(),
                 '[' if is_line_start && self.open.iter().all(|(bracket, _)| *bracket == '{') => self.header(),
                 '=' => self.value(),
@@ -104,6 +105,7 @@ impl<'t> Scanner<'t> {
             }
             is_line_start = false;
         }
+        self.found
     }
 
     /// Parts of a key, with a dot before or after them: without one, they are another key than what was read before.
@@ -119,7 +121,7 @@ impl<'t> Scanner<'t> {
     fn comment(&mut self) {
         let line = self.at + 1..self.line_end();
         self.at = line.end;
-        for value in find(&self.text[line.clone()]) {
+        for value in Scanner::of(&self.text[line.clone()], true).scan() {
             let moved = |range: Range<usize>| line.start + range.start..line.start + range.end;
             self.found.push(match value {
                 SecretValue::All(range) => SecretValue::All(moved(range)),
@@ -223,8 +225,12 @@ impl<'t> Scanner<'t> {
         rest[..end].trim_matches('`')
     }
 
-    fn line_end(&self) -> usize {
-        self.text[self.at..].find('\n').map_or(self.text.len(), |newline| self.at + newline)
+    fn line_end(&mut self) -> usize {
+        if self.line_end < self.at || self.line_end == 0 {
+            self.line_end =
+                self.text[self.at..].find('\n').map_or(self.text.len(), |newline| self.at + newline);
+        }
+        self.line_end
     }
 }
 

@@ -75,3 +75,12 @@ fn nothing_else_is() {
         assert_eq!(find(text), [], "{text}");
     }
 }
+
+#[test]
+fn a_line_of_any_length_is_read_once() {
+    let comments = "# ".repeat(200_000);
+    assert_eq!(find(&comments), []);
+    let list = format!("command = [{}]", "\"x\", ".repeat(200_000));
+    assert_eq!(find(&list), []);
+    assert_eq!(hidden(&format!("{comments}password = \"one\"")), ["one"]);
+}

@@ -163,6 +163,11 @@ impl Leaps {
         }
     }
 
+    /// Whether the ticks after one instant, up to another, lie all in one leap, or all in none.
+    pub(super) fn has_all_or_none(&self, after: UtcMillis, to: UtcMillis) -> bool {
+        self.last_part(after, to).0 == after
+    }
+
     /// The tick at this instant was decided: what lies before it in its leap was passed, and has been recorded.
     pub(super) fn decide(&mut self, instant: UtcMillis) {
         self.0.iter_mut().filter(|leap| leap.covers(instant)).for_each(|leap| leap.after = instant);

@@ -142,8 +142,7 @@ pub(super) fn part_at_leaps(draft: &mut Draft<'_>, before: Option<Tick>) {
 fn parts(entry: Entry, before: Option<Tick>, leaps: &Leaps) -> Vec<Entry> {
     let Some(after) = entry.after.filter(|_| entry.run.is_none()) else { return vec![entry] };
     let mut to = entry.tick.instant();
-    let (from, passed) = leaps.last_part(after, to);
-    if from == after && passed != Some(Passed::Ran) {
+    if leaps.has_all_or_none(after, to) && !leaps.has_ran(to) {
         return vec![entry];
     }
     let before = before.map(Tick::instant).filter(|before| *before < to);

@@ -53,6 +53,8 @@ pub(crate) use disk::Disk;
 pub use enclosing::{Enclosing, enclosing_runs, is_descendant};
 pub use entry::RunEntry;
 pub use error::RunError;
+#[cfg(feature = "test-switches")]
+pub use guard::fuzz_request;
 pub use guard::{Guards, guards_main};
 pub use launch::{Identity, Launch, Streams};
 pub use limits::raise_file_limit;

@@ -14,6 +14,8 @@ pub use concern::{Concern, Grade};
 pub use error::StoreError;
 pub use hint::{Hint, Marked};
 pub use local::LocalStore;
+#[cfg(feature = "test-switches")]
+pub use redis::fuzz;
 pub use redis::{RedisKeys, RedisStore};
 use trait_::fail_from;
 pub use trait_::{Answered, JobEntries, KEPT_ENTRIES, Replied, Store};

@@ -5,7 +5,8 @@ use std::path::Path;
 use super::code::code_of;
 
 /// The modules of the crate, lowest first: each names itself and those before it, and no others.
-const FLOORS: [&str; 9] = ["trust", "job", "config", "lease", "clock", "store", "run", "replica", "cli"];
+const FLOORS: [&str; 10] =
+    ["trust", "job", "config", "lease", "clock", "store", "run", "fuzz", "replica", "cli"];
 
 /// What stands above all floors.
 const ABOVE: [&str; 2] = ["lib", "main"];

@@ -613,3 +613,18 @@ fn the_last_tick_before_one_that_ran_ahead_runs_also_where_it_was_given_back() {
         assert!(is_won(&answer), "{memory:?}: {answer:?}");
     }
 }
+
+#[test]
+fn ticks_that_were_missed_in_a_leap_and_outside_of_it_have_entries_of_their_own() {
+    // The clock is an hour behind; what it leapt over by then was told, and is open.
+    let mut book = with_leaps(10.0, 10.0, &[(-60.0, 0.0, "!")]);
+    set_clock(&mut book, 200.0);
+    let late = |claim: &mut Claim| {
+        (claim.caller.calm, claim.start_deadline) = (Duration::ZERO, secs(1));
+        claim.gap_reason = Reason::Late;
+    };
+    let answer = book.claim(tick(60.0), late);
+    assert!(matches!(answer, Answer::Consumed(_)), "{answer:?}");
+    let spans = |entry: &Entry| entry.after.is_some_and(|after| after < at(0.0)) && tick(0.0) < entry.tick;
+    assert!(!book.entries.iter().any(spans), "{:?}", book.told());
+}

@@ -30,3 +30,17 @@ pub use nursery::guards_main;
 pub(in crate::run) use request::{Folder, Input, Request, has_nul};
 pub(in crate::run) use watcher::guard_name;
 pub(in crate::run) use word::{Inbox, LENGTH, Order, Report};
+
+/// What a guard and a replica are sent, for programs that try inputs.
+#[cfg(feature = "test-switches")]
+pub fn fuzz_request(bytes: &[u8]) {
+    if let Some(request) = Request::decode(bytes) {
+        assert_eq!(Request::decode(&request.encode()), Some(request));
+    }
+    let mut inbox = Inbox::default();
+    inbox.take(bytes);
+    while let Some(word) = inbox.next() {
+        // Each is read, or passed over.
+        let _ = (Order::decode(&word), Report::decode(&word));
+    }
+}

@@ -55,6 +55,17 @@ fn peer(node: &str, text: &str) -> Option<Peer> {
     (peer.beat.node.as_str() == node).then_some(peer)
 }
 
+/// For programs that try inputs.
+#[cfg(feature = "test-switches")]
+pub(super) fn try_reading(value: Value) {
+    let Ok(texts) = Texts::of(value) else { return };
+    let (pairs, mut foreign) = (pairs(texts), BTreeSet::new());
+    let count = pairs.len();
+    let peers = readable(pairs.clone(), peer, ("nodes", &mut foreign));
+    let notices = readable(pairs, notice, ("notices", &mut foreign));
+    assert!(peers.len() <= count && notices.len() <= count);
+}
+
 fn notice(job: &str, stamp: &str) -> Option<Notice> {
     Some(Notice { job: JobName::parse(job).ok()?, stamp: stamp.parse().ok()? })
 }

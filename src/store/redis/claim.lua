@@ -168,7 +168,9 @@ local function consume(outcome, reason)
   local passed = entries[#entries - 1]
   local is_before = passed and prev and tonumber(value_of(passed, 'tick')) == prev
   local both = is_before and joined(passed, entries[#entries])
-  if both then
+  -- One entry for ticks in a leap and outside of it could not be taken back with the leap.
+  local after = both and tonumber(value_of(both, 'after'))
+  if both and last_part(after, tick) == after then
     table.remove(entries)
     entries[#entries] = both
   end

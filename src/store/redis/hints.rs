@@ -133,6 +133,12 @@ fn read(message: &[u8]) -> impl Iterator<Item = Hint> {
     texts.filter_map(|text| std::str::from_utf8(text).ok().and_then(hint))
 }
 
+/// For programs that try inputs.
+#[cfg(feature = "test-switches")]
+pub(super) fn try_reading(message: &[u8]) {
+    assert!(read(message).count() <= MOST);
+}
+
 /// Reads `ERA`, `JOB` and an answer, a text per line; what is none is no hint.
 fn hint(text: &str) -> Option<Hint> {
     let mut texts = Texts::of_lines(text);

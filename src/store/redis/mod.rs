@@ -7,6 +7,8 @@ mod connect;
 #[cfg(test)]
 mod connect_tests;
 mod foreign;
+#[cfg(feature = "test-switches")]
+pub mod fuzz;
 mod gather;
 mod hints;
 mod inspect;
