@@ -55,8 +55,10 @@ pub fn store_url(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let secret = "hunter2-hunter2";
     match StoreUrl::parse(&text.replace("SECRET", secret)) {
-        // Where it is not the password, it may be shown.
-        Ok(url) if text.contains(":SECRET@") => assert!(!format!("{url} {url:?}").contains(secret), "{url}"),
+        // Where it is not the password, as in the name of a file, it may be shown.
+        Ok(url @ StoreUrl::Redis(_)) if text.contains(":SECRET@") => {
+            assert!(!format!("{url} {url:?}").contains(secret), "{url}");
+        }
         Ok(_) => {}
         Err(error) => assert!(!error.to_string().is_empty()),
     }

@@ -7,7 +7,7 @@ set -euo pipefail
 here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 project=$(realpath "$here/../..")
 cache=${SOLOCRON_CACHE:-/var/cache/solocron-tests}
-work=$(mktemp -d /var/tmp/solocron-image.XXXXXX)
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/solocron-image.XXXXXX")
 password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 buildah() { command buildah --storage-driver vfs --root "$cache/images" --runroot "$work/run" "$@"; }
 cleanup() {
@@ -90,6 +90,11 @@ hostname "$3"
 mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for device in null zero full random urandom tty; do
+    touch "$root/dev/$device"
+    mount --bind "/dev/$device" "$root/dev/$device"
+done
 mount --bind "$work/state" "$root/var/lib/solocron"
 mount --bind "$work/etc" "$root/etc/solocron"
 touch "$root/etc/hosts"

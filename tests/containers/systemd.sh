@@ -9,7 +9,7 @@ units=$here/../../systemd
 # Downloaded once, and kept: a fresh Debian for each run is a copy of it.
 base=${SOLOCRON_DEBIAN:-/var/cache/solocron-tests/debian}
 suite=bookworm
-machine=$(mktemp -d /var/tmp/solocron-machine.XXXXXX)
+machine=$(mktemp -d "${TMPDIR:-/var/tmp}/solocron-machine.XXXXXX")
 console=$machine.console
 container=
 cleanup() {
