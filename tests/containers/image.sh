@@ -78,7 +78,13 @@ grep -q "^NoNewPrivs:.1$" /proc/self/status || echo "it may gain privileges" >> 
 '''
 [jobs.orphans]
 schedule = "*/2 * * * * *"
-shell = 'test -z "$(grep -l "^State:.Z" /proc/[0-9]*/status 2> /dev/null)" || echo "nobody buries the dead" >> odd; tr "\0" " " < /proc/1/cmdline > first'
+shell = '''
+dead() { grep -l "^State:.Z" /proc/[0-9]*/status 2> /dev/null; }
+before=$(dead)
+sleep 1
+for one in $(dead); do case "$before" in *"$one"*) echo "nobody buries the dead" >> odd ;; esac; done
+tr "\\0" " " < /proc/1/cmdline > first
+'''
 JOBS
 printf '127.0.0.1 localhost redis\n' > "$work/etc/hosts"
 cat > "$work/container" << 'CONTAINER'
@@ -100,8 +106,8 @@ mount --bind "$work/etc" "$root/etc/solocron"
 touch "$root/etc/hosts"
 mount --bind "$work/etc/hosts" "$root/etc/hosts"
 mount -o remount,bind,ro "$root"
-exec setpriv --no-new-privs --bounding-set=-all prlimit --nproc=512 chroot --userspec=7070:7070 "$root" \
-    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin SOLOCRON_STATE_DIR=/var/lib/solocron \
+exec chroot "$root" setpriv --reuid=7070 --regid=7070 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all \
+    prlimit --nproc=512 env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin SOLOCRON_STATE_DIR=/var/lib/solocron \
     SOLOCRON_STORE="$SOLOCRON_STORE" sh -c 'cd /var/lib/solocron && exec /usr/local/bin/solocron run --log-format json'
 CONTAINER
 chmod +x "$work/container"
@@ -110,7 +116,7 @@ cat > "$work/all" << 'ALL'
 # all ROOT WORK PASSWORD: Redis and three containers in a network of their own; stops them, and says how they ended.
 root=$1 work=$2
 ip link set lo up
-redis-server --port 6379 --appendonly no --save '' --dir "$work" --maxmemory-policy noeviction --requirepass "$3" > "$work/redis.log" 2>&1 &
+redis-server --port 6379 --appendonly yes --save '' --dir "$work" --maxmemory-policy noeviction --requirepass "$3" > "$work/redis.log" 2>&1 &
 redis=$!
 export SOLOCRON_STORE="redis://:$3@redis:6379/0"
 containers=()
@@ -118,7 +124,7 @@ for name in a b c; do
     unshare --mount --pid --ipc --uts --fork "$work/container" "$root" "$work" "$name" > "$work/$name.log" 2>&1 &
     containers+=($!)
 done
-for _ in $(seq 600); do [[ $(wc -l < "$work/state/once" 2> /dev/null) -ge 12 ]] && break; sleep 0.1; done
+for _ in $(seq 600); do [[ -e $work/state/once && $(wc -l < "$work/state/once") -ge 12 ]] && break; sleep 0.1; done
 for container in "${containers[@]}"; do pkill -TERM -P "$container"; done
 for container in "${containers[@]}"; do wait "$container"; echo "ended $?"; done
 kill "$redis"
