@@ -98,6 +98,7 @@ fn urls_that_would_connect_elsewhere_or_nowhere_are_refused() {
         "redis+unix://sock",
         "redis+unix:///s?x=1",
         "redis+unix:///s&pass=x",
+        "redis+unix:///:pass@s",
     ] {
         assert!(RedisUrl::parse(url).is_err(), "{url}");
     }
