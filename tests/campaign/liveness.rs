@@ -2,6 +2,7 @@
 //! was done excuses that nobody is told; what is well must not be reported.
 
 use crate::evidence::Evidence;
+use crate::fault::Kind;
 use crate::hands::PAUSED;
 use crate::inspector::Look;
 use crate::jobs::JobPlan;
@@ -51,7 +52,10 @@ fn unnoticed(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Vio
     }
     let patience_ms = patience_ms(job);
     let misses = |(since_ms, until_ms): (i64, i64)| {
-        let is_due = |look: &&Look| look.begun_ms > since_ms + patience_ms && look.ended_ms < until_ms;
+        let is_due = |look: &&Look| {
+            let since_ms = since_ms.max(set_back(evidence, look));
+            look.begun_ms > since_ms + patience_ms && look.ended_ms < until_ms
+        };
         let is_excused = |look: &&Look| evidence.was_held_up(look.begun_ms - patience_ms, look.ended_ms);
         let looks = evidence.looks.iter().filter(|look| counts(evidence, look));
         let due: Vec<&Look> = looks.filter(|look| is_due(look) && !is_excused(look)).collect();
@@ -70,6 +74,13 @@ fn unnoticed(evidence: &Evidence, job: &JobPlan, runs: &[&Testimony]) -> Vec<Vio
         Some(Violation::Unnoticed { job: job.name.clone(), what: "it does not run".into(), since_ms, at_ms })
     };
     idle(evidence, runs).into_iter().filter_map(misses).collect()
+}
+
+/// When an operator set all marks back last, before this look: what was due before is none any more, and jobs wait as after a loss.
+fn set_back(evidence: &Evidence, look: &Look) -> i64 {
+    let by_hand = evidence.faults.iter().filter(|fault| fault.kind == Kind::SetBack);
+    let before = by_hand.filter(|fault| fault.begun_ms <= look.begun_ms);
+    before.map(|fault| fault.ended_ms.min(look.begun_ms)).max().unwrap_or(i64::MIN)
 }
 
 /// From when to when no process of a job lived.

@@ -2,7 +2,7 @@
 
 use crate::checker_tests::{JOB, fault, found};
 use crate::evidence::Evidence;
-use crate::fault::Kind;
+use crate::fault::{Fault, Kind};
 use crate::inspector::{Look, Named};
 
 /// A look each second, all of which say the same.
@@ -74,6 +74,25 @@ fn a_store_that_lost_everything_is_well_for_a_lease() {
     assert!(well_for(5_000, false));
     assert!(!well_for(5_000, true));
     assert!(well_for(7_000, true));
+}
+
+#[test]
+fn a_job_whose_mark_an_operator_has_set_back_waits_anew() {
+    let well_for = |ms: i64, is_set_back: bool| {
+        found(|evidence| {
+            stands_still(evidence, 1);
+            let at_ms = evidence.to_ms - ms;
+            let is_then = |look: &&mut Look| at_ms <= look.begun_ms;
+            evidence.looks.iter_mut().filter(is_then).for_each(|look| look.code = Some(0));
+            let by_hand =
+                Fault { begun_ms: at_ms - 1_000, ended_ms: at_ms, ..fault(Kind::SetBack, evidence) };
+            evidence.faults.extend(is_set_back.then_some(by_hand));
+        })
+        .contains(&"unnoticed")
+    };
+    assert!(well_for(10_000, false));
+    assert!(!well_for(10_000, true));
+    assert!(well_for(25_000, true));
 }
 
 #[test]
