@@ -7,8 +7,11 @@ use crate::config::{Overrides, Source, StoreUrl, load, render};
 use crate::job::{Schedule, UtcMillis};
 use crate::lease::{Entry, Record};
 
+/// Reads an input, whatever it is.
+pub type Reader = fn(&[u8]);
+
 /// The readers, by name.
-pub const TARGETS: [(&str, fn(&[u8])); 7] = [
+pub const TARGETS: [(&str, Reader); 7] = [
     ("jobs_toml", jobs_toml),
     ("cron", cron),
     ("store_url", store_url),
