@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use nix::libc::{S_IWGRP, S_IWOTH};
+use nix::libc::{S_ISVTX, S_IWGRP, S_IWOTH};
 use nix::unistd::{Pid, Uid, User, geteuid};
 
 /// Why a file or a folder cannot be relied on. It names neither.
@@ -76,13 +76,18 @@ pub fn check_place(path: &Path) -> Result<(), BadFolder> {
     check_each(path, 0)
 }
 
+/// Whether a folder of this mode is for everybody, as /tmp is: nobody replaces what is another's there.
+pub fn is_shared(mode: u32) -> bool {
+    mode & S_ISVTX != 0
+}
+
 /// From so many folders above this one on, those such as /tmp pass.
 fn check_each(path: &Path, shared_from: usize) -> Result<(), BadFolder> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     for (at, folder) in real.ancestors().enumerate() {
         let Ok(found) = folder.metadata() else { continue };
-        let is_shared = at >= shared_from && found.mode() & nix::libc::S_ISVTX != 0;
-        let flaw = if is_shared { owner_flaw(&found) } else { flaw_of(&found) };
+        let passes = at >= shared_from && is_shared(found.mode());
+        let flaw = if passes { owner_flaw(&found) } else { flaw_of(&found) };
         if let Some(flaw) = flaw {
             return Err(BadFolder { path: folder.to_owned(), flaw });
         }

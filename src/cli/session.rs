@@ -13,7 +13,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Overrides, Problem, Purpose, Source, StoreUrl};
 use crate::job::ClusterName;
 use crate::store::{LocalStore, RedisStore, Store, StoreError};
-use crate::trust::{BadFolder, Flaw, check_below, check_folder, mode_flaw};
+use crate::trust::{BadFolder, Flaw, check_below, check_folder, is_shared, mode_flaw};
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
@@ -121,7 +121,7 @@ fn own_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
     DirBuilder::new().recursive(true).mode(0o750).create(&folder).map_err(failed)?;
     let real = folder.canonicalize().map_err(failed)?;
     let found = real.metadata().map_err(failed)?;
-    if found.uid() == geteuid().as_raw() && mode_flaw(&found).is_some() {
+    if found.uid() == geteuid().as_raw() && mode_flaw(&found).is_some() && !is_shared(found.mode()) {
         // As a volume that was made for everybody. What others have put there is found below.
         set_permissions(&real, Permissions::from_mode(found.mode() & 0o7755)).map_err(failed)?;
     }
@@ -138,6 +138,7 @@ fn untrusted_state(bad: &BadFolder, folder: &Path) -> Failure {
     let path = bad.path.display();
     let help = match bad.flaw {
         // Taking it from others would lock them out.
+        Flaw::Open(mode) if is_shared(mode) => "name another folder with --state-dir".to_owned(),
         _ if !bad.path.starts_with(folder) => "name another folder with --state-dir".to_owned(),
         Flaw::Link | Flaw::NoFile => {
             format!("remove it (`rm {path}`), or name another folder with --state-dir")

@@ -167,6 +167,21 @@ fn a_volume_that_was_made_for_everybody_is_roots_alone_once_a_replica_of_root_ha
 }
 
 #[test]
+fn a_folder_that_is_for_everybody_is_taken_from_nobody() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let scene = jobs();
+    fs::create_dir(scene.path("shared")).expect("a writable folder");
+    set_mode(&scene.path("shared"), 0o1777);
+    let shared = scene.path("shared").display().to_string();
+    let said = refusal(&scene, &[&RUN[..], &["--state-dir", &shared]].concat(), 1);
+    assert!(said.contains("shared may be written by other users (mode 1777)"), "{said}");
+    assert!(said.contains("name another folder with --state-dir") && !said.contains("chmod"), "{said}");
+    assert_eq!(mode(&scene.path("shared")), 0o1777);
+}
+
+#[test]
 fn a_jobs_toml_that_was_found_is_obeyed_only_where_nobody_else_can_put_one() {
     if !geteuid().is_root() {
         return;
