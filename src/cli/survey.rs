@@ -156,6 +156,11 @@ impl JobState {
         self.spec.enabled && self.record.is_none() && self.unread.is_none()
     }
 
+    /// Whether it is scheduled, and the replicas go by the schedule that jobs.toml says here.
+    pub(crate) fn goes_by_this_schedule(&self, record: &Record) -> bool {
+        self.spec.enabled && record.sched.0 == self.spec.schedule.fingerprint()
+    }
+
     /// The run that goes on, as far as the store knows.
     pub(crate) fn running(&self) -> Option<PastTick> {
         let running = PastTick::running(&self.spec.name, self.record.as_ref()?)?;

@@ -198,7 +198,7 @@ fn no_replica_fits(job: &JobState, live: &[&Peer]) -> Option<Trouble> {
 fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     let (spec, record) = (&job.spec, job.record.as_ref()?);
     // By another schedule than the replicas', nothing can be said.
-    if !spec.enabled || record.sched.0 != spec.schedule.fingerprint() {
+    if !job.goes_by_this_schedule(record) {
         return None;
     }
     // A mark that a clock which was ahead has set decides nothing where its ticks are open again.

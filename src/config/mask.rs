@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::secret_values::{self, SecretValue};
+use super::secret_values::{self, Secrecy};
 
 /// What is shown in place of a secret; its length tells nothing.
 const STARS: &str = "***";
@@ -20,17 +20,14 @@ impl Masked {
         let mut cuts = Vec::new();
         let mut start = 0;
         for line in text.split_inclusive('\n') {
-            cuts.extend(secrets_of_line(line.trim_end()).map(|cut| start + cut.start..start + cut.end));
+            cuts.extend(secrets_of_line(line.trim_end()).map(|cut| moved(cut, start)));
             start += line.len();
         }
-        for value in secret_values::find(text) {
-            match value {
-                SecretValue::All(range) => cuts.extend(literals_of(text, range)),
-                SecretValue::Store(range) => {
-                    let of_url = secrets_of_url(&text[range.clone()], true);
-                    cuts.extend(of_url.iter().map(|cut| range.start + cut.start..range.start + cut.end));
-                }
-            }
+        for (secrecy, value) in secret_values::find(text) {
+            let (start, value) = (value.start, &text[value]);
+            let secrets =
+                if secrecy == Secrecy::Store { secrets_of_url(value, true) } else { literals_of(value) };
+            cuts.extend(secrets.into_iter().map(|cut| moved(cut, start)));
         }
         let cuts = united(cuts);
         Self { text: without(text, &cuts), cuts }
@@ -68,6 +65,11 @@ fn without(text: &str, cuts: &[Range<usize>]) -> String {
     shown + &text[from..]
 }
 
+/// A range of a part of a text, as one of the whole, in which so many bytes are before the part.
+pub(super) fn moved(range: Range<usize>, before: usize) -> Range<usize> {
+    before + range.start..before + range.end
+}
+
 /// In order, and none within another.
 fn united(mut cuts: Vec<Range<usize>>) -> Vec<Range<usize>> {
     cuts.sort_by_key(|cut| cut.start);
@@ -82,18 +84,17 @@ fn united(mut cuts: Vec<Range<usize>>) -> Vec<Range<usize>> {
 }
 
 /// The parts of a value that are no references.
-fn literals_of(text: &str, value: Range<usize>) -> Vec<Range<usize>> {
-    let (mut literals, mut from) = (Vec::new(), value.start);
-    while let Some(at) = text[from..value.end].find("${").map(|at| from + at) {
-        let end = text[at..value.end].find('}').map_or(value.end, |end| at + end + 1);
-        if is_reference(&text[at..end]) {
-            literals.push(from..at);
-            from = end;
-        } else {
+fn literals_of(value: &str) -> Vec<Range<usize>> {
+    let (mut literals, mut from) = (Vec::new(), 0);
+    while let Some(at) = value[from..].find("${").map(|at| from + at) {
+        let end = value[at..].find('}').map_or(value.len(), |end| at + end + 1);
+        if !is_reference(&value[at..end]) {
             break;
         }
+        literals.push(from..at);
+        from = end;
     }
-    literals.push(from..value.end);
+    literals.push(from..value.len());
     literals.retain(|literal| !literal.is_empty());
     literals
 }
@@ -104,11 +105,7 @@ fn secrets_of_line(line: &str) -> impl Iterator<Item = Range<usize>> + use<> {
     while let Some(url) = next_url(line, from) {
         from = url.end;
         let redis = is_store(line, &url);
-        cuts.extend(
-            secrets_of_url(&line[url.clone()], redis)
-                .iter()
-                .map(|cut| url.start + cut.start..url.start + cut.end),
-        );
+        cuts.extend(secrets_of_url(&line[url.clone()], redis).into_iter().map(|cut| moved(cut, url.start)));
     }
     cuts.into_iter()
 }

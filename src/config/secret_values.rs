@@ -3,28 +3,24 @@
 
 use std::ops::Range;
 
+use super::mask::moved;
+
 /// Parts of the names of keys whose values are secrets.
 const SECRET_NAMES: [&str; 6] = ["pass", "pwd", "secret", "token", "key", "credential"];
 
 /// What may be secret of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Secrecy {
+pub(super) enum Secrecy {
     /// Nothing.
     Shown,
     /// All of it.
     Hidden,
-    /// It is the URL of a store.
+    /// Its password: it is the URL of a store.
     Store,
 }
 
 /// A value that may hold a secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SecretValue {
-    /// Nothing of it may be shown.
-    All(Range<usize>),
-    /// A store's URL, of which the password may not be shown.
-    Store(Range<usize>),
-}
+pub(super) type SecretValue = (Secrecy, Range<usize>);
 
 /// The values that may hold secrets, in their order.
 pub(super) fn find(text: &str) -> Vec<SecretValue> {
@@ -121,13 +117,8 @@ impl<'t> Scanner<'t> {
     fn comment(&mut self) {
         let line = self.at + 1..self.line_end();
         self.at = line.end;
-        for value in Scanner::of(&self.text[line.clone()], true).scan() {
-            let moved = |range: Range<usize>| line.start + range.start..line.start + range.end;
-            self.found.push(match value {
-                SecretValue::All(range) => SecretValue::All(moved(range)),
-                SecretValue::Store(range) => SecretValue::Store(moved(range)),
-            });
-        }
+        let found = Scanner::of(&self.text[line.clone()], true).scan();
+        self.found.extend(found.into_iter().map(|(secrecy, value)| (secrecy, moved(value, line.start))));
     }
 
     /// A table's name. Whatever was left open before it is over.
@@ -192,10 +183,8 @@ impl<'t> Scanner<'t> {
     }
 
     fn note(&mut self, secrecy: Secrecy, value: Range<usize>) {
-        match secrecy {
-            Secrecy::Shown => {}
-            Secrecy::Hidden => self.found.push(SecretValue::All(value)),
-            Secrecy::Store => self.found.push(SecretValue::Store(value)),
+        if secrecy != Secrecy::Shown {
+            self.found.push((secrecy, value));
         }
     }
 

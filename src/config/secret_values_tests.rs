@@ -1,14 +1,7 @@
 use super::*;
 
 fn hidden(text: &str) -> Vec<&str> {
-    let of = |value: &SecretValue| match value {
-        SecretValue::All(range) | SecretValue::Store(range) => text[range.clone()].to_owned(),
-    };
-    let found: Vec<String> = find(text).iter().map(of).collect();
-    found
-        .iter()
-        .map(|value| &text[text.find(value.as_str()).expect("it is there")..][..value.len()])
-        .collect()
+    find(text).into_iter().map(|(_, value)| &text[value]).collect()
 }
 
 #[test]

@@ -247,7 +247,7 @@ fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
     let before = draft.entries.last().filter(|passed| Some(passed.tick) == claim.prev);
     let both = before.and_then(|passed| passed.joined(&entry));
     // One entry for ticks in a leap and outside of it could not be taken back with the leap.
-    let leaps = &draft.record.as_ref().expect("the caller has made sure that there is a record").leaps;
+    let leaps = &draft.record_mut().leaps;
     let both =
         both.filter(|both| both.after.is_none_or(|after| leaps.has_all_or_none(after, both.tick.instant())));
     if both.is_some() {

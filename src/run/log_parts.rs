@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::statvfs::statvfs;
 
 use super::log_file::LogFile;
+use super::run_files::remove_file;
 
 /// So many parts after the head are kept.
 const KEPT: usize = 2;
@@ -48,14 +49,6 @@ pub(crate) fn parts(log: &Path) -> io::Result<Vec<Part>> {
 /// Removes all parts of a log.
 pub(super) fn remove(log: &Path) -> io::Result<()> {
     parts(log)?.iter().try_for_each(|part| remove_file(&part.path))
-}
-
-fn remove_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        // Another replica that shares the directory was first.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
 }
 
 /// The log of a run, opened for appending.
@@ -120,8 +113,7 @@ impl PartedLog {
         let path = PathBuf::from(path);
         self.file = LogFile::open(&path)?;
         self.length = 0;
-        let after_head = parts(&self.log)?.into_iter().filter(|part| part.start > 0);
-        let after_head: Vec<Part> = after_head.collect();
+        let after_head: Vec<Part> = parts(&self.log)?.into_iter().filter(|part| part.start > 0).collect();
         let outdated = after_head.len().saturating_sub(KEPT);
         after_head[..outdated].iter().try_for_each(|part| remove_file(&part.path))
     }

@@ -74,14 +74,15 @@ pub(super) fn delete(state_dir: &Path, files: &RunFiles) -> io::Result<()> {
         return Ok(());
     }
     log_parts::remove(&of("log"))?;
-    for extension in ["running", "running-new"] {
-        match fs::remove_file(of(extension)) {
-            // Another replica that shares the directory was first.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            other => other?,
-        }
+    ["running", "running-new"].into_iter().try_for_each(|extension| remove_file(&of(extension)))
+}
+
+/// Removes a file, if it is there: another replica that shares the directory may have been first.
+pub(super) fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
     }
-    Ok(())
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = DirEntry> + use<> {

@@ -25,11 +25,17 @@ fn open_by_who_heard(book: &mut Book, seconds: f64, more: impl FnOnce(&mut Open)
     });
 }
 
-/// One tick ran an hour ahead of its time, the clock was set right, and the store failed over once since.
-fn was_ahead() -> Book {
+/// A job of which one tick ran.
+fn ran_once() -> Book {
     let mut book = Book::ready(Memory::Forgetful);
     let usual = book.win(tick(0.0));
     book.finish(&usual, |_| {});
+    book
+}
+
+/// One tick ran an hour ahead of its time, the clock was set right, and the store failed over once since.
+fn was_ahead() -> Book {
+    let mut book = ran_once();
     set_clock(&mut book, HOUR);
     assert!(is_won(&book.claim(tick(HOUR), |claim| claim.caller.calm = Duration::ZERO)));
     let ahead = sample::holding(book.record());
@@ -141,9 +147,7 @@ fn a_run_that_two_lives_of_a_store_let_begin_at_once_has_its_entry_if_it_was_ren
 
 #[test]
 fn a_tick_that_its_claimant_knows_to_have_run_runs_no_second_time_where_the_next_server_is_behind() {
-    let mut book = Book::ready(Memory::Forgetful);
-    let first = book.win(tick(0.0));
-    book.finish(&first, |_| {});
+    let mut book = ran_once();
     let follower = book.record.clone();
     set_clock(&mut book, 60.0);
     book.win(tick(60.0));
@@ -164,9 +168,7 @@ fn a_tick_that_its_claimant_knows_to_have_run_runs_no_second_time_where_the_next
 
 #[test]
 fn a_fence_is_above_all_that_a_clock_which_was_ahead_gave_out_also_to_who_did_not_see_it() {
-    let mut book = Book::ready(Memory::Forgetful);
-    let first = book.win(tick(0.0));
-    book.finish(&first, |_| {});
+    let mut book = ran_once();
     let follower = book.record.clone();
     set_clock(&mut book, HOUR);
     assert!(is_won(&book.manual(|_| {})));

@@ -1,7 +1,7 @@
 //! Jobs that stand still, or will, for what the store remembers of a clock or a lease that is none any more.
 
 use crate::job::UtcMillis;
-use crate::lease::LeaseInstant;
+use crate::lease::{Entry, LeaseInstant};
 
 use super::super::survey::JobState;
 use super::super::times::{Rfc3339, from_now, span, utc};
@@ -41,13 +41,12 @@ pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<Trouble>
 /// one that ended well says that the job is.
 pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     let (spec, record) = (&job.spec, job.record.as_ref()?);
-    if !spec.enabled || record.sched.0 != spec.schedule.fingerprint() {
+    if !job.goes_by_this_schedule(record) {
         return None;
     }
     let tick = record.first_untold(|after| spec.schedule.next_after(after))?;
-    let is_over = job
-        .decided()
-        .any(|past| past.tick_ms > tick && past.tick_ms.instant() <= now && is_well(past.outcome));
+    let has_come_since = |entry: &Entry| entry.tick > tick && entry.tick.instant() <= now;
+    let is_over = job.entries.iter().any(|entry| has_come_since(entry) && is_well(entry.outcome));
     (is_late(spec, tick, now) && !is_over).then(|| {
         let message = format!(
             "`{}`: the store forgot whether its tick of {} UTC ({}) ran; see the replicas' logs (the next tick that is claimed \

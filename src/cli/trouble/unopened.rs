@@ -37,7 +37,7 @@ pub(super) fn runs_otherwise(job: &JobState, live: &[&Peer], config: &Config) ->
     let (spec, record) = (&job.spec, job.record.as_ref()?);
     let takes_ticks = || live.iter().filter(|peer| !peer.beat.draining);
     let is_loaded = takes_ticks().any(|peer| peer.beat.file == config.fingerprint);
-    let is_other = spec.enabled && record.sched.0 != spec.schedule.fingerprint();
+    let is_other = spec.enabled && !job.goes_by_this_schedule(record);
     (is_other && !is_loaded && takes_ticks().next().is_some()).then(|| {
         let message = format!(
             "`{}` runs by another schedule than here, or not at all: no live replica has loaded this jobs.toml; reload them",
