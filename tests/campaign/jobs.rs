@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use crate::processes::JOB_MARK;
+
 /// What is asked of solocron besides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
@@ -80,9 +82,15 @@ impl JobPlan {
     }
 }
 
-/// The jobs.toml of these jobs; they append to files in `records`. Each edition defines all jobs otherwise than the one
-/// before, and leaves their ticks as they are.
-pub(crate) fn jobs_toml(jobs: &[JobPlan], program: &Path, records: &Path, edition: usize) -> String {
+/// The jobs.toml of these jobs in a campaign's folder; they append to files in `records`. Each edition defines all jobs
+/// otherwise than the one before, and leaves their ticks as they are.
+pub(crate) fn jobs_toml(
+    jobs: &[JobPlan],
+    folder: &Path,
+    program: &Path,
+    records: &Path,
+    edition: usize,
+) -> String {
     let kill_grace = if edition.is_multiple_of(2) { "1s" } else { "900ms" };
     let mut text = format!(
         "cluster = {{ name = \"campaign\", store = \"redis://127.0.0.1\" }}\n\
@@ -93,7 +101,7 @@ pub(crate) fn jobs_toml(jobs: &[JobPlan], program: &Path, records: &Path, editio
         write!(
             text,
             "[jobs.{}]\nschedule = {:?}\nlease = \"{}ms\"\nstart_deadline = \"{}ms\"\n\
-             command = [{:?}, {:?}, \"{}\"{manners}]\n{}",
+             env = {{ {JOB_MARK} = {folder:?} }}\ncommand = [{:?}, {:?}, \"{}\"{manners}]\n{}",
             job.name,
             job.schedule(),
             job.lease_ms,

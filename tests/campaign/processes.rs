@@ -1,4 +1,4 @@
-//! The processes of one campaign, found by the mark that all of them inherit.
+//! The processes of one campaign, found by its folder in their environment.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,8 +6,11 @@ use std::path::Path;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// The variable whose value, the campaign's folder, marks its processes.
+/// The variable whose value, the campaign's folder, marks its programs and their guards. No job inherits it.
 pub(crate) const MARK: &str = "SOLOCRON_TEST_CAMPAIGN";
+
+/// The variable, with the same value, that marks its jobs: jobs.toml has it.
+pub(crate) const JOB_MARK: &str = "CAMPAIGN_FOLDER";
 
 /// What a guard calls itself.
 const GUARD: &str = "lease-guard";
@@ -24,7 +27,7 @@ pub(crate) struct Process {
     pub(crate) node: Option<String>,
 }
 
-/// Every process with this campaign's mark.
+/// Every process with a mark of this campaign.
 pub(crate) fn of_campaign(folder: &Path) -> Vec<Process> {
     let pids = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -39,7 +42,8 @@ fn read(pid: i32, folder: &Path) -> Option<Process> {
         .filter_map(|variable| std::str::from_utf8(variable).ok()?.split_once('='))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
-    if env.get(MARK).map(Path::new) != Some(folder) {
+    let is_marked = [MARK, JOB_MARK].iter().any(|mark| env.get(*mark).map(Path::new) == Some(folder));
+    if !is_marked {
         return None;
     }
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

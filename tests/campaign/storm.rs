@@ -116,14 +116,14 @@ impl<'a> Storm<'a> {
         (self.faults, self.hands.rest())
     }
 
-    /// Every kind once. Answers are dropped twice: first of all, when locks are being granted and nothing forgets them. What
-    /// lasts long begins next: messages are held twice, and come when all is calm again.
+    /// Every kind once. Answers are dropped twice: first of all, when locks are being granted and nothing forgets them. Guards
+    /// are next, while runs go on. What lasts long follows: messages are held twice, and come when all is calm again.
     fn new_deck(&mut self) -> VecDeque<Kind> {
-        let is_placed = |kind: &Kind| matches!(kind, Kind::Hold | Kind::StopReplica);
-        let mut deck = VecDeque::from([Kind::DropReply, Kind::Hold, Kind::StopReplica, Kind::Hold]);
+        use Kind::{DropReply, Hold, KillBoth, KillGuard, StopBoth, StopGuard, StopReplica};
+        let placed = [KillGuard, StopGuard, KillBoth, Hold, StopReplica, StopBoth, Hold];
         let all: Vec<Kind> = Kind::menu().collect();
-        deck.extend(self.dice.shuffled(&all).into_iter().filter(|kind| !is_placed(kind)));
-        deck
+        let others = self.dice.shuffled(&all).into_iter().filter(|kind| !placed.contains(kind));
+        std::iter::once(DropReply).chain(placed).chain(others).collect()
     }
 
     fn undo(&mut self, now: i64) {
@@ -149,19 +149,16 @@ impl<'a> Storm<'a> {
         if now > self.over_ms {
             self.deck.clear();
         }
-        for _ in 0..self.deck.len() {
-            let kind = self.deck.pop_front()?;
+        for next in 0..self.deck.len() {
+            let kind = self.deck[next];
             let at = self.dice.below(self.world.replicas.len());
             if !self.may(kind, at, now) {
-                self.deck.push_back(kind);
                 continue;
             }
             let begun_ms = now_ms();
-            let Some(begun) = injection::begin(self.world, kind, at, &mut self.dice) else {
-                // Nothing to do it to; before long there may be.
-                self.deck.push_back(kind);
-                continue;
-            };
+            // Where there is nothing to do it to, there may be before long.
+            let Some(begun) = injection::begin(self.world, kind, at, &mut self.dice) else { continue };
+            self.deck.remove(next);
             let ended_ms = now_ms() + begun.lasts_ms;
             self.remember_effect(kind, at, ended_ms);
             self.active.push((self.faults.len(), begun.undo));

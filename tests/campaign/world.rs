@@ -282,7 +282,7 @@ fn write_jobs(folder: &Path, name: &str, jobs: &[JobPlan], edition: usize) -> Pa
         std::fs::create_dir(&records).expect("a writable folder");
     }
     let (file, draft) = (folder.join(name), folder.join("draft.toml"));
-    let text = jobs_toml(jobs, &program, &records, edition);
+    let text = jobs_toml(jobs, folder, &program, &records, edition);
     std::fs::write(&draft, text).and_then(|()| std::fs::rename(&draft, &file)).expect("a writable folder");
     file
 }
