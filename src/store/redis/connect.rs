@@ -1,27 +1,23 @@
 //! A connection that is either up or known to be down: a call made while down fails at once, and whatever casts doubt
 //! on the server drops the connection, so that the next one resolves the address again.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{
-    AsyncConnectionConfig, Client, ClientTlsConfig, Cmd, IntoConnectionInfo, RedisError, RedisResult,
-    ServerErrorKind, TlsCertificates, Value,
-};
+use redis::{AsyncConnectionConfig, Cmd, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
-use crate::config::{CertificateFiles, RedisUrl};
 use crate::job::format_duration;
 use crate::store::StoreError;
 
 use super::scripts::lessons;
+use super::server::{Server, Untaken};
 use super::wording::shown;
 
 /// A connection attempt, with its greeting, takes at most this long.
@@ -33,11 +29,8 @@ pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pauses between connection attempts grow from the first to the second.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// Probe an idle connection this often, so that a vanished server is noticed between ticks.
-const KEEPALIVE: Duration = Duration::from_secs(5);
-
-/// Give up on data that the server has not acknowledged for this long.
-const USER_TIMEOUT: Duration = Duration::from_secs(5);
+/// No server that is one sends more before an answer is over: thirty-two histories, of two hundred runs each.
+const LONGEST_ANSWER: usize = 64 << 20;
 
 #[derive(Clone)]
 enum State {
@@ -52,6 +45,9 @@ struct Line {
     number: u64,
     /// How many answers came over it.
     heard: Arc<AtomicU64>,
+    untaken: Arc<Untaken>,
+    /// Moves it along.
+    _driver: Arc<AbortOnDropHandle<()>>,
 }
 
 /// One connection, kept up by a task of its own until this is dropped.
@@ -70,10 +66,10 @@ impl Drop for Connector {
 
 impl Connector {
     /// Starts to connect, and returns at once. People know the server by this label.
-    pub(super) fn start(client: &Client, label: &str) -> Self {
+    pub(super) fn start(server: &Server, label: &str) -> Self {
         let state =
             Arc::new(watch::Sender::new(State::Down { why: "not connected yet".into(), tried: false }));
-        let keeper = tokio::spawn(keep_up(client.clone(), label.to_owned(), Arc::clone(&state)));
+        let keeper = tokio::spawn(keep_up(server.clone(), label.to_owned(), Arc::clone(&state)));
         Self { state, keeper, taught: Mutex::default() }
     }
 
@@ -157,7 +153,10 @@ impl Connector {
         let before = line.heard.load(Ordering::Relaxed);
         match timeout(limit, answer).await {
             Ok(result) => {
-                line.heard.fetch_add(u64::from(result.is_ok()), Ordering::Relaxed);
+                if result.is_ok() {
+                    line.heard.fetch_add(1, Ordering::Relaxed);
+                    line.untaken.take();
+                }
                 result.map_err(|error| self.judge(&error, line.number))
             }
             Err(_) => {
@@ -210,32 +209,6 @@ impl Connector {
     }
 }
 
-/// What connections to this server are made by.
-pub(super) fn client(url: &RedisUrl) -> Result<Client, StoreError> {
-    let refused = |error: RedisError| StoreError::NotSent(format!("{url}: {error}"));
-    // One crypto provider for the process; an error only says that there is one already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let tcp = TcpSettings::default()
-        .set_nodelay(true)
-        .set_keepalive(TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))
-        .set_user_timeout(USER_TIMEOUT);
-    let address = url.reveal().into_connection_info().map_err(refused)?.set_tcp_settings(tcp);
-    let files = url.certificates();
-    if *files == CertificateFiles::default() {
-        return Client::open(address).map_err(refused);
-    }
-    let read = |path: &Path| {
-        let why = |error| StoreError::NotSent(format!("{url}: {} cannot be read: {error}", path.display()));
-        std::fs::read(path).map_err(why)
-    };
-    let client_tls = match &files.client {
-        Some((cert, key)) => Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? }),
-        None => None,
-    };
-    let root_cert = files.cacert.as_deref().map(read).transpose()?;
-    Client::build_with_tls(address, TlsCertificates { client_tls, root_cert }).map_err(refused)
-}
-
 /// The answers to the requests of one command, each of which may be an error.
 pub(super) type Answers = Vec<Result<Value, CallError>>;
 
@@ -258,19 +231,27 @@ impl From<CallError> for StoreError {
     }
 }
 
-async fn keep_up(client: Client, label: String, state: Arc<watch::Sender<State>>) {
+async fn keep_up(server: Server, label: String, state: Arc<watch::Sender<State>>) {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(CONNECT_TIMEOUT))
         .set_response_timeout(Some(RESPONSE_TIMEOUT));
     let mut states = state.subscribe();
     let (mut pause, mut number) = (RETRY_PAUSES.0, 0);
     loop {
-        let attempt = client.get_multiplexed_async_connection_with_config(&config);
+        let untaken = Untaken::up_to(LONGEST_ANSWER);
+        let attempt = server.connect(config.clone(), &untaken);
         let why = match timeout(CONNECT_TIMEOUT, attempt).await {
-            Ok(Ok(connection)) => {
+            Ok(Ok((connection, driver))) => {
                 number += 1;
                 debug!(store = %label, "connected");
-                state.send_replace(State::Up(Line { connection, number, heard: Arc::default() }));
+                let _driver = Arc::new(AbortOnDropHandle::new(tokio::spawn(driver)));
+                state.send_replace(State::Up(Line {
+                    connection,
+                    number,
+                    heard: Arc::default(),
+                    untaken,
+                    _driver,
+                }));
                 if states.wait_for(|state| matches!(state, State::Down { .. })).await.is_err() {
                     return;
                 }

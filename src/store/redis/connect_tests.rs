@@ -2,20 +2,24 @@
 
 use std::time::Duration;
 
+use futures_util::StreamExt;
 use futures_util::future::join;
 use redis::{Cmd, Value, cmd};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::config::RedisUrl;
 use crate::store::StoreError;
 
-use super::connect::{CallError, Connector, client};
+use super::connect::{CallError, Connector};
+use super::server::{Server, Untaken};
 
 /// A call that is not waited for longer than this is no call that the whole connection is judged by.
 const SHORT: Duration = Duration::from_millis(1_500);
 
-/// Answers everything with OK: `SLOW` after a tenth of a short wait, and `HANG` never.
+/// Answers everything with OK: `SLOW` after a tenth of a short wait, `HANG` never, and `FLOOD` without end; so it does once
+/// somebody has subscribed.
 async fn serve(client: TcpStream) {
     let (from, mut to) = client.into_split();
     let mut lines = BufReader::new(from).lines();
@@ -28,6 +32,12 @@ async fn serve(client: TcpStream) {
         }
         match words[0].as_str() {
             "HANG" => continue,
+            "FLOOD" => return flood(&mut to).await,
+            "SUBSCRIBE" => {
+                // An error says that nobody reads it any more.
+                let _ = to.write_all(b"*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n").await;
+                return flood(&mut to).await;
+            }
             "SLOW" => tokio::time::sleep(SHORT / 10).await,
             _ => {}
         }
@@ -37,7 +47,15 @@ async fn serve(client: TcpStream) {
     }
 }
 
-async fn connected() -> Connector {
+/// The beginning of an answer, and bytes until nobody reads them any more.
+async fn flood(to: &mut OwnedWriteHalf) {
+    let mut sent = to.write_all(b"$999999999999\r\n").await;
+    while sent.is_ok() {
+        sent = to.write_all(&[b'x'; 65_536]).await;
+    }
+}
+
+async fn started() -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("the loopback has a free port");
     let address = listener.local_addr().expect("it is bound");
     tokio::spawn(async move {
@@ -46,7 +64,11 @@ async fn connected() -> Connector {
         }
     });
     let url = RedisUrl::parse(&format!("redis://{address}/0")).expect("a good url");
-    let connector = Connector::start(&client(&url).expect("a good url"), "a server");
+    Server::at(&url).expect("a good url")
+}
+
+async fn connected() -> Connector {
+    let connector = Connector::start(&started().await, "a server");
     connector.ready().await.expect("a server");
     connector
 }
@@ -83,4 +105,25 @@ async fn a_connection_over_which_others_are_answered_meanwhile_is_kept() {
     // It is sent, by the same connection; what comes back is taken for the answer that is still missing.
     let next = call(&connector, &cmd("PING")).await;
     assert!(is_unknown(&next), "{next:?}");
+}
+
+#[tokio::test]
+async fn an_answer_without_an_end_ends_its_connection_before_it_fills_the_memory() {
+    let connector = connected().await;
+
+    let flooded = connector.call(&cmd("FLOOD"), Duration::from_secs(60)).await;
+
+    let said = format!("{:?}", flooded.map_err(StoreError::from));
+    assert!(said.contains("the server sent more than 64 MiB, and no end of an answer"), "{said}");
+    connector.ready().await.expect("it is connected to anew");
+}
+
+#[tokio::test]
+async fn a_message_without_an_end_ends_the_connection_that_listens() {
+    let mut line = started().await.listen(&Untaken::up_to(1 << 20)).await.expect("a server");
+    line.subscribe("a").await.expect("it is confirmed");
+
+    let next = tokio::time::timeout(Duration::from_secs(60), line.into_on_message().next()).await;
+
+    assert!(next.expect("it ends").is_none());
 }

@@ -1,10 +1,11 @@
 //! Hints by publish and subscribe, over a connection of their own that is made anew whenever it ends.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use redis::aio::PubSub;
-use redis::{Client, RedisError, RedisResult};
+use redis::{RedisError, RedisResult};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{debug, warn};
@@ -16,6 +17,7 @@ use crate::store::Hint;
 use super::batch::MOST;
 use super::connect::CONNECT_TIMEOUT;
 use super::reply::{self, Texts};
+use super::server::{Server, Untaken};
 use super::wording::shown;
 
 /// Hints that wait to be taken in. One that finds no place among them is dropped, and its tick asked for.
@@ -27,17 +29,20 @@ const LONGEST: usize = 32 * 1_024;
 /// So much is read in a second, some ten thousand hints, and the rest passed over: nobody can keep a replica busy by them.
 const PER_SECOND: usize = 2 * 1_024 * 1_024;
 
+/// So many bytes may wait to be taken: all that may be read in some seconds.
+const UNTAKEN: usize = 8 << 20;
+
 /// Between two attempts to listen; the second where the server does not let this user.
 const RETRIES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Listens on the channel until the receiver is dropped.
-pub(super) fn listen(client: Client, channel: String, label: String) -> mpsc::Receiver<Hint> {
+pub(super) fn listen(server: Server, channel: String, label: String) -> mpsc::Receiver<Hint> {
     let (tell, told) = mpsc::channel(WAITING);
     tokio::spawn(async move {
         let mut is_said = false;
         while !tell.is_closed() {
             let mut pause = RETRIES.0;
-            if let Err(error) = hear(&client, &channel, &tell).await {
+            if let Err(error) = hear(&server, &channel, &tell).await {
                 let error = shown(&error);
                 // That the server cannot be reached, others say.
                 if is_denied(&error) {
@@ -59,8 +64,8 @@ pub(super) fn listen(client: Client, channel: String, label: String) -> mpsc::Re
 }
 
 /// Why the server does not let this user listen to the channel, if that is so.
-pub(super) async fn refusal(client: &Client, channel: &str) -> Option<String> {
-    let error = subscribe(client, channel).await.err()??;
+pub(super) async fn refusal(server: &Server, channel: &str) -> Option<String> {
+    let error = subscribe(server, channel, &Untaken::up_to(UNTAKEN)).await.err()??;
     Some(shown(&error)).filter(|said| is_denied(said))
 }
 
@@ -69,9 +74,13 @@ fn is_denied(error: &str) -> bool {
 }
 
 /// A connection that listens; no error where none came up in time.
-async fn subscribe(client: &Client, channel: &str) -> Result<PubSub, Option<RedisError>> {
+async fn subscribe(
+    server: &Server,
+    channel: &str,
+    untaken: &Arc<Untaken>,
+) -> Result<PubSub, Option<RedisError>> {
     let subscribing = async {
-        let mut line = client.get_async_pubsub().await?;
+        let mut line = server.listen(untaken).await?;
         line.subscribe(channel).await?;
         RedisResult::Ok(line)
     };
@@ -82,8 +91,9 @@ async fn subscribe(client: &Client, channel: &str) -> Result<PubSub, Option<Redi
 }
 
 /// Listens over one connection, until it ends.
-async fn hear(client: &Client, channel: &str, tell: &mpsc::Sender<Hint>) -> Result<(), RedisError> {
-    let line = match subscribe(client, channel).await {
+async fn hear(server: &Server, channel: &str, tell: &mpsc::Sender<Hint>) -> Result<(), RedisError> {
+    let untaken = Untaken::up_to(UNTAKEN);
+    let line = match subscribe(server, channel, &untaken).await {
         Ok(line) => line,
         Err(error) => return error.map_or(Ok(()), Err),
     };
@@ -94,6 +104,7 @@ async fn hear(client: &Client, channel: &str, tell: &mpsc::Sender<Hint>) -> Resu
             () = tell.closed() => return Ok(()),
             message = messages.next() => {
                 let Some(message) = message else { return Ok(()) };
+                untaken.take();
                 let message = message.get_payload_bytes();
                 if !ration.takes(message.len(), Instant::now()) {
                     continue;

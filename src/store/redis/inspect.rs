@@ -84,7 +84,7 @@ impl RedisStore {
             let found = self.attempt(&trial).await?;
             tries.push((trial, found));
         }
-        let refusal = hints::refusal(&self.client, &self.keys.cluster_probe()).await;
+        let refusal = hints::refusal(&self.server, &self.keys.cluster_probe()).await;
         tries.push(rights::listening(cluster, refusal.as_deref()));
         let may_delete = tries.iter().all(|(trial, found)| trial.right != "del" || *found == Try::Granted);
         if may_delete {

@@ -18,6 +18,7 @@ mod records;
 mod reply;
 mod rights;
 mod scripts;
+mod server;
 mod settings;
 mod wording;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, try_join_all};
-use redis::{Client, Cmd, FromRedisValue, Value};
+use redis::{Cmd, FromRedisValue, Value};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -17,13 +17,14 @@ use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Marked, Pulse, Rep
 
 use super::RedisKeys;
 use super::batch;
-use super::connect::{self, Connector, RESPONSE_TIMEOUT};
+use super::connect::{Connector, RESPONSE_TIMEOUT};
 use super::foreign::Foreign;
 use super::gather::{Gatherer, Habit};
 use super::hints;
 use super::inspect::Login;
 use super::reply::Texts;
 use super::scripts::{self, Call, LeaseScript};
+use super::server::Server;
 
 /// With this the server refuses what does not fit the type of a key.
 const WRONG_TYPE: &str = "WRONGTYPE";
@@ -43,7 +44,7 @@ pub struct RedisStore {
     pub(super) keys: RedisKeys,
     pub(super) label: String,
     pub(super) login: Login,
-    pub(super) client: Client,
+    pub(super) server: Server,
     /// Renewals alone, so that nothing can hold them up.
     renewals: Connector,
     pub(super) rest: Arc<Connector>,
@@ -61,15 +62,15 @@ impl fmt::Debug for RedisStore {
 impl RedisStore {
     /// Starts to connect, and returns at once. Needs a running runtime.
     pub fn start(url: &RedisUrl, cluster: ClusterName) -> Result<Self, StoreError> {
-        let (label, login, client) = (url.to_string(), Login::of(url), connect::client(url)?);
-        let rest = Arc::new(Connector::start(&client, &label));
+        let (label, login, server) = (url.to_string(), Login::of(url), Server::at(url)?);
+        let rest = Arc::new(Connector::start(&server, &label));
         Ok(Self {
             keys: RedisKeys::of(cluster).in_db(login.db),
-            renewals: Connector::start(&client, &label),
+            renewals: Connector::start(&server, &label),
             claims: Gatherer::start(Arc::clone(&rest), Habit::CLAIMS),
             finishes: Gatherer::start(Arc::clone(&rest), Habit::FINISHES),
             rest,
-            client,
+            server,
             login,
             label,
             foreign: Foreign::default(),
@@ -251,7 +252,7 @@ impl Store for RedisStore {
     }
 
     fn hints(&self) -> mpsc::Receiver<Hint> {
-        hints::listen(self.client.clone(), self.keys.hints(), self.label.clone())
+        hints::listen(self.server.clone(), self.keys.hints(), self.label.clone())
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {
