@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::job::{Cause, Fence, Tick, UtcMillis, Verdict};
+use crate::job::{Cause, Fence, RunId, Tick, UtcMillis, Verdict};
 
 use super::ahead::EARLY_TOLERANCE;
 use super::{
@@ -27,6 +27,8 @@ pub struct Decision {
     pub follows: Option<Tick>,
     /// Entries of ticks in these leaps that did not run are taken back: they were made by a clock that was ahead.
     pub retracted: Vec<Leap>,
+    /// This run may have its entry already: the store forgot its end, and not that. No second one is appended.
+    pub told_again: Option<RunId>,
     /// The answer.
     pub reply: Reply,
 }
@@ -49,11 +51,18 @@ impl Decision {
         entry.run.is_none() && self.retracted.iter().any(is_in)
     }
 
+    /// Whether the entry is that of a run which has one in the history.
+    pub fn repeats(&self, entry: &Entry, history: &[Entry]) -> bool {
+        let is_it = self.told_again.is_some() && entry.run == self.told_again;
+        is_it && history.iter().any(|other| other.run == entry.run)
+    }
+
     /// Appends the entries to a history.
     pub fn append_to(&self, history: &mut Vec<Entry>) {
         history.retain(|entry| !self.retracts(entry));
-        let (gives_way, entries) = self.entries_after(history.last());
+        let (gives_way, mut entries) = self.entries_after(history.last());
         history.truncate(history.len() - usize::from(gives_way));
+        entries.retain(|entry| !self.repeats(entry, history));
         history.extend(entries);
     }
 }
@@ -69,6 +78,7 @@ pub(super) struct Draft<'a> {
     pub(super) entries: Vec<Entry>,
     pub(super) follows: Option<Tick>,
     pub(super) retracted: Vec<Leap>,
+    pub(super) told_again: Option<RunId>,
     /// No clock that is right shows more: the store's and the caller's. The latest instant of all where that is of no matter.
     pub(super) front: UtcMillis,
     pub(super) server: &'a Server,
@@ -77,7 +87,8 @@ pub(super) struct Draft<'a> {
 impl<'a> Draft<'a> {
     pub(super) fn of(record: Option<&Record>, server: &'a Server) -> Self {
         let (record, front) = (record.cloned(), UtcMillis(i64::MAX));
-        Self { record, entries: Vec::new(), follows: None, retracted: Vec::new(), front, server }
+        let (entries, retracted) = (Vec::new(), Vec::new());
+        Self { record, entries, follows: None, retracted, told_again: None, front, server }
     }
 
     pub(super) fn answer(self, answer: Answer) -> Decision {
@@ -85,8 +96,8 @@ impl<'a> Draft<'a> {
         let lease = self.record.as_ref().map(|record| record.lease);
         let rerun = self.record.as_ref().and_then(|record| record.rerun(self.server.lease_now));
         let reply = Reply { now: self.server.now, mark, lease, rerun, answer };
-        let Self { record, entries, follows, retracted, .. } = self;
-        Decision { record, entries, follows, retracted, reply }
+        let Self { record, entries, follows, retracted, told_again, .. } = self;
+        Decision { record, entries, follows, retracted, told_again, reply }
     }
 
     pub(super) fn new_era(self) -> Decision {

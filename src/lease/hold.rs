@@ -73,7 +73,9 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
     let holding = &finish.holding;
     let now = draft.server.now;
     let mut ended = finish.ended.min(now).max(holding.started);
-    match standing(draft.record.as_ref(), holding) {
+    let standing = standing(draft.record.as_ref(), holding);
+    draft.told_again = Some(holding.run).filter(|_| !matches!(standing, Standing::Mine));
+    match standing {
         Standing::Mine => {
             // After a loss of memory the wait goes on: a later holder may have been forgotten. Where the record is of the life
             // in which the lock was confirmed, and the store is not, whoever asks first waits in any case.
@@ -107,6 +109,8 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
             // A rerun may have been forgotten with it.
             record.forgo_rerun();
         }
+        // The end of a later run was told before it.
+        Standing::Over if is_untold(draft.record_mut(), holding) => tell(draft.record_mut(), holding),
         Standing::Over => return draft.answer(Answer::AlreadyDecided),
     }
     draft.entries.push(entry_of(finish, ended));
@@ -248,9 +252,7 @@ fn put_back(draft: &mut Draft<'_>, holding: &Holding, leapt: Option<UtcMillis>) 
 fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis, leapt: Option<UtcMillis>) {
     record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
     if holding.cause != Cause::Manual {
-        // Also in a leap that is open again.
-        record.leaps.except_told(holding.tick.instant());
-        count_as_told(record, holding);
+        tell(record, holding);
     }
     // Who opened the record may know a newer schedule than the run was started by.
     if record.sched == ScheduleHash::default() {
@@ -258,9 +260,20 @@ fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis, leapt: Opt
     }
 }
 
-/// The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry.
-fn count_as_told(record: &mut Record, holding: &Holding) {
+/// Whether the tick is one of those that the store forgot, and has no entry.
+fn is_untold(record: &Record, holding: &Holding) -> bool {
     let tick = holding.tick.instant();
+    let was_forgotten = record.lost.is_some_and(|lost| lost < tick && tick <= record.mark)
+        || record.leaps.lost_before(tick).is_some();
+    let is_told = record.tick == Some(holding.tick) || record.leaps.has_ran(tick);
+    holding.cause != Cause::Manual && was_forgotten && !is_told
+}
+
+/// The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry, and in no leap that is
+/// open again.
+fn tell(record: &mut Record, holding: &Holding) {
+    let tick = holding.tick.instant();
+    record.leaps.except_told(tick);
     if record.lost.is_some_and(|lost| lost < tick && tick <= record.mark) {
         let prev = holding.prev.map(Tick::instant).filter(|_| record.is_under(&holding.sched));
         record.leaps.tell_ran(prev.unwrap_or(UtcMillis(tick.0 - 1)), tick);

@@ -47,8 +47,13 @@ impl Record {
 
     /// Every tick up to there is decided: up to the mark, or the first leap that is open again.
     pub fn decided_up_to(&self, front: UtcMillis) -> UtcMillis {
+        self.decided_beyond(UtcMillis(0), front)
+    }
+
+    /// The same, but for leaps up to an instant, whose ticks are known to be open.
+    pub(super) fn decided_beyond(&self, opened: UtcMillis, front: UtcMillis) -> UtcMillis {
         let is_told = front < UtcMillis(i64::MAX) && self.schema <= SCHEMA;
-        let open = self.open_leaps(front).next().filter(|_| is_told);
+        let open = self.open_leaps(front).find(|leap| opened < leap.to).filter(|_| is_told);
         open.map_or(self.mark, |leap| leap.after)
     }
 

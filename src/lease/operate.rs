@@ -227,6 +227,10 @@ fn set_mark(mut draft: Draft<'_>, wall: UtcMillis) -> Decision {
     record.leaps.cut(front);
     record.lost = record.lost.filter(|lost| *lost < front);
     record.since = if record.since > front { latest } else { record.since };
+    if record.tick.is_some_and(|tick| tick.instant() > front) {
+        // It runs when it comes, and is then no rerun of what was cut short.
+        record.forgo_rerun();
+    }
     draft.retract(Leap { after: front, to: before, passed: Passed::Open });
     draft.answer(Answer::Noted)
 }

@@ -117,7 +117,8 @@ impl Draft<'_> {
     pub(super) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
         let (now, shown) = (self.server.now, self.shown_at_most());
         let record = self.record_mut();
-        let known = record.decided_up_to(shown).max(record.opened_again(shown));
+        let opened = record.opened_again(shown);
+        let known = record.decided_beyond(opened, shown).max(opened);
         let told = caller.answered.filter(|told| known < *told && *told <= shown);
         let Some(told) = told.filter(|_| Protection::MarkReset.is_on()) else { return };
         self.wait_for_forgotten(caller, lease);

@@ -29,7 +29,8 @@ pub(super) enum Upshot {
     Same,
     /// The store answers, and records may have to be opened.
     Reached,
-    /// The store's clock was stepped: what it decided ahead has to be asked for anew.
+    /// The store's clock was stepped, or was not watched for a while: what it decided ahead has to be asked for anew. An operator may
+    /// have opened that, and the notice is gone.
     Stepped,
     /// The store may have forgotten: every record has to be opened anew, and every lock renewed.
     Reopen,
@@ -110,6 +111,7 @@ impl Watch {
             self.events.tell(Event::StoreReached { store: self.store.clone() });
         }
         let reading = Reading { sent: exchange.sent, received: exchange.received, store: pulse.now };
+        let was_away = memory.as_ref().is_some_and(|memory| memory.calm(exchange.received).is_zero());
         let learned = match memory {
             None => {
                 *memory = Some(Memory::first(reading, pulse.era.clone()));
@@ -146,16 +148,18 @@ impl Watch {
         self.compare_files(pulse, now);
         let is_slewed = memory.as_ref().is_some_and(|memory| memory.slewed(now).is_some());
         let was_slewed = std::mem::replace(&mut self.slewed, is_slewed);
-        self.upshot(learned, forgot, was_slewed)
+        self.upshot(learned, forgot, was_slewed, was_away)
     }
 
-    fn upshot(&mut self, learned: Learned, forgot: bool, was_slewed: bool) -> Upshot {
+    fn upshot(&mut self, learned: Learned, forgot: bool, was_slewed: bool, was_away: bool) -> Upshot {
         let what = match learned {
             Learned::NewEra => "it was restarted, or another server took over",
             _ if forgot => "it forgot what it was told",
             Learned::Stepped => "its clock was stepped",
             Learned::Slewed if !was_slewed => "its clock is slewed by more than 1 %",
-            Learned::First | Learned::Steady | Learned::Slewed => return Upshot::Reached,
+            Learned::First | Learned::Steady | Learned::Slewed => {
+                return if was_away { Upshot::Stepped } else { Upshot::Reached };
+            }
         };
         self.events.tell(Event::StoreChanged { what });
         if learned == Learned::NewEra || forgot { Upshot::Reopen } else { Upshot::Stepped }

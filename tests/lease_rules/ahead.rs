@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use solocron::job::{Outcome, Reason, UtcMillis, Verdict};
+use solocron::job::{Cause, OnInterrupt, Outcome, Reason, UtcMillis, Verdict};
 use solocron::lease::{
     Act, Ahead, Answer, Claim, Dropped, Entry, Era, LeaseInstant, Memory, Renew, Request, ScheduleHash,
 };
@@ -627,4 +627,58 @@ fn ticks_that_were_missed_in_a_leap_and_outside_of_it_have_entries_of_their_own(
     assert!(matches!(answer, Answer::Consumed(_)), "{answer:?}");
     let spans = |entry: &Entry| entry.after.is_some_and(|after| after < at(0.0)) && tick(0.0) < entry.tick;
     assert!(!book.entries.iter().any(spans), "{:?}", book.told());
+}
+
+#[test]
+fn a_tick_that_an_operator_opened_after_its_run_was_cut_short_runs_once() {
+    for memory in MEMORIES {
+        let reruns = |claim: &mut Claim| claim.on_interrupt = OnInterrupt::Rerun;
+        let mut book = Book::ready(memory);
+        set_clock(&mut book, HOUR);
+        assert!(is_won(&book.claim(tick(HOUR), reruns)));
+        let ahead = crate::sample::holding(book.record());
+        set_clock(&mut book, 70.0);
+        let shutdown = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
+        book.finish(&ahead, |finish| finish.verdict = shutdown);
+        let wall = book.server.now;
+        assert_eq!(book.operate(Act::SetMark { wall }), Answer::Noted);
+        set_clock(&mut book, HOUR + 0.1);
+        assert!(is_won(&book.claim(tick(HOUR), reruns)), "{memory:?}");
+        let run = crate::sample::holding(book.record());
+        assert_eq!((run.cause, book.record().mark), (Cause::Schedule, at(HOUR)));
+        book.finish(&run, |_| {});
+        let answer = book.claim(tick(HOUR), reruns);
+        assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_tick_that_is_given_back_after_a_later_one_was_decided_is_no_loss_of_the_store() {
+    let mut book = Book::ready(Memory::Forgetful);
+    for second in [110.0, 120.0, 130.0] {
+        set_clock(&mut book, second);
+        assert!(is_won(&book.claim(tick(second), |claim| {
+            just_stepped(claim);
+            claim.prev = Some(tick(second - 10.0));
+        })));
+        let run = crate::sample::holding(book.record());
+        book.finish(&run, |_| {});
+    }
+    set_clock(&mut book, 70.0);
+    book.open(|_| {});
+    set_clock(&mut book, 89.98);
+    assert!(is_won(&book.claim(tick(90.0), |claim| claim.prev = Some(tick(80.0)))));
+    let unheard = crate::sample::holding(book.record());
+    set_clock(&mut book, 103.5);
+    let late = book.claim(tick(100.0), |claim| {
+        (claim.prev, claim.start_deadline) = (Some(tick(90.0)), secs(3));
+    });
+    assert_eq!(late, Answer::Consumed(Verdict::because(Outcome::Missed, Reason::Late)));
+    set_clock(&mut book, 104.0);
+    assert_eq!(book.abandon(&unheard), Answer::Abandoned);
+    set_clock(&mut book, 139.98);
+    let answer = book.claim(tick(140.0), |claim| {
+        (claim.prev, claim.caller.answered) = (Some(tick(130.0)), Some(at(130.0)));
+    });
+    assert!(is_won(&answer), "{answer:?}");
 }

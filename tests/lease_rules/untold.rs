@@ -225,3 +225,52 @@ fn a_tick_that_ran_is_decided_for_who_claims_it_while_ticks_around_it_are_unknow
         assert_eq!(book.told(), [several(at(-60.0), tick(0.0), LOST), several(at(60.0), tick(120.0), LOST)]);
     }
 }
+
+#[test]
+fn every_run_whose_end_is_told_after_a_loss_has_its_entry_whatever_the_order() {
+    for newest_first in [false, true] {
+        let mut book = Book::ready(Memory::Forgetful);
+        let follower = book.record.clone();
+        let mut runs = Vec::new();
+        for second in [0.0, 60.0, 120.0] {
+            let run = Holding { prev: Some(tick(second - 60.0)), ..book.win(tick(second)) };
+            book.finish(&run, |_| {});
+            runs.push(run);
+            book.pass(secs(60));
+        }
+        (book.record, book.entries) = (follower, Vec::new());
+        book.new_era();
+        book.open(|open| open.caller.heard = at(179.0));
+        if newest_first {
+            runs.reverse();
+        }
+        for run in &runs {
+            assert_eq!(book.finish(run, |_| {}), Answer::Finished);
+            assert_eq!(book.finish(run, |_| {}), Answer::AlreadyDecided, "and once");
+        }
+        book.pass(secs(60));
+        assert!(is_won(&book.claim(tick(240.0), |claim| claim.prev = Some(tick(180.0)))));
+        let told: Vec<_> = book.entries.iter().map(|entry| (entry.tick, entry.verdict().outcome)).collect();
+        let ran = |second| (tick(second), Outcome::Succeeded);
+        let mut expected = vec![ran(0.0), ran(60.0), ran(120.0)];
+        if newest_first {
+            expected.reverse();
+        }
+        assert_eq!(told[..3], expected);
+        assert!(book.entries[3..].iter().all(|entry| entry.after >= Some(at(120.0))), "{:?}", book.told());
+    }
+}
+
+#[test]
+fn a_run_whose_entry_outlived_the_record_has_no_second_one() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let run = book.win(tick(0.0));
+        book.finish(&run, |_| {});
+        book.record = None;
+        book.pass(secs(600));
+        book.open(|open| open.caller.seen = None);
+        assert_eq!(book.finish(&run, |_| {}), Answer::Finished);
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded))]);
+    }
+}

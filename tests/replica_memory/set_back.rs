@@ -1,7 +1,12 @@
 //! A mark that an operator sets back: the replicas that run learn of it.
 
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use solocron::clock::{Clock, SystemClock};
+
 use crate::redis_server::RedisServer;
-use crate::stage::{Stage, start, stop};
+use crate::stage::{Stage, start, stop, wait_until};
 
 const JOBS: &str = "cluster = { name = \"test\", store = \"local\" }\n\
                     jobs.pay = { schedule = \"* * * * * *\", command = [\"true\"] }";
@@ -28,6 +33,28 @@ fn jobs_run_again_once_an_operator_has_set_their_marks_back() {
     assert!(unlock.status().expect("a program").success());
     let ended = replica.wait_for_event("run ended");
     assert_eq!(ended["outcome"], "succeeded", "{ended}");
+    stop(replica);
+}
+
+#[test]
+fn a_replica_that_was_away_while_an_operator_set_a_mark_back_runs_its_jobs_again() {
+    let server = RedisServer::start();
+    let scene = Stage::new(JOBS);
+    let mut replica = start(&scene, &server.url(), &[]);
+    replica.wait_for_event("run ended");
+    put_the_mark_ahead(&server);
+    replica.wait_for_event("tick decided elsewhere");
+    replica.signal(Signal::SIGSTOP);
+
+    let mut unlock = scene.command(&["--store", &server.url(), "unlock", "--mark", "--all", "--force"]);
+    assert!(unlock.status().expect("a program").success());
+    // After a minute no notice tells of it any more.
+    server.cli(&["DEL", "solocron:{test}:notices"]);
+    // Longer than a heartbeat may be missing.
+    let long_enough = SystemClock.boot().plus(Duration::from_secs(6));
+    wait_until("the replica to be away for long", || SystemClock.boot() > long_enough);
+    replica.signal(Signal::SIGCONT);
+    replica.wait_for_event("run ended");
     stop(replica);
 }
 

@@ -79,7 +79,11 @@ impl Tables<'_> {
         if gives_way {
             self.remove_newest(job)?;
         }
-        for entry in &entries {
+        let history = match decision.told_again {
+            Some(_) => self.entries(job, KEPT_ENTRIES)?,
+            None => Vec::new(),
+        };
+        for entry in entries.iter().filter(|entry| !decision.repeats(entry, &history)) {
             self.append(job, entry)?;
         }
         Ok(decision.reply)

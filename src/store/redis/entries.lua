@@ -54,6 +54,14 @@ local function retract()
   end
 end
 
+-- Whether a run has its entry.
+local function is_in_history(run)
+  for _, row in ipairs(given(KEYS[3], redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', KEPT_ENTRIES))) do
+    if value_of(row[2], 'run') == run then return true end
+  end
+  return false
+end
+
 local function append()
   for _, entry in ipairs(entries) do
     given(KEYS[3], redis.pcall('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry)))

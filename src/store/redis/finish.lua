@@ -5,10 +5,15 @@ take_holding(ARGV[19], ARGV[20])
 if newer_schema() then return answer('newer_schema', record.schema) end
 
 local mine = standing()
-if mine == 'over' then return answer('already_decided') end
-drop_mirror()
+-- The end of a later run may have been told before it.
+if mine == 'over' and not is_untold() then return answer('already_decided') end
 local ended = math.max(math.min(number(ARGV[17]), now), holding.started)
-if mine == 'forgotten' and held_by_another() then
+-- Whoever holds the lock now keeps it.
+if mine ~= 'over' then drop_mirror() end
+if mine == 'over' then
+  tell()
+  changed = true
+elseif mine == 'forgotten' and held_by_another() then
   -- Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it renews
   -- or asks again, and until then nobody else is granted the lock.
   local before = record['until']
@@ -41,9 +46,11 @@ else
   record.stop_for = ''
   record.ended = ended
 end
-add_entry({
+-- What the server forgot may have its entry all the same: they are keys of their own.
+local has_entry = mine ~= 'mine' and is_in_history(holding.run)
+if not has_entry then add_entry({
   'tick', holding.tick, 'run', holding.run, 'node', holding.node, 'fence', holding.fence, 'attempt', ARGV[11],
   'cause', holding.cause, 'outcome', ARGV[12], 'started', holding.started, 'finished', ended,
   'reason', ARGV[13], 'exit_code', ARGV[14], 'signal', ARGV[15], 'tail', ARGV[16],
-})
+}) end
 return answer('finished')

@@ -21,8 +21,18 @@ local function standing()
   return 'over'
 end
 
--- The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry.
-local function count_as_told(tick)
+-- Whether the tick is one of those that the store forgot, and has no entry.
+local function is_untold()
+  local tick = holding.tick
+  if holding.cause == 'manual' or record.tick == tick or has_ran(tick) then return false end
+  return record.lost and record.lost < tick and tick <= record.mark or lost_before(tick) ~= nil
+end
+
+-- The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry, and in no leap that is
+-- open again.
+local function tell()
+  local tick = holding.tick
+  except(tick - 1, tick, true)
   if not record.lost or record.lost >= tick or tick > record.mark then return end
   local before = is_under(holding.sched) and holding.prev or tick - 1
   except(before, tick, true)
@@ -31,11 +41,7 @@ end
 
 local function raise_mark()
   pass_unrecorded_to(decided_up_to, leapt)
-  if holding.cause ~= 'manual' then
-    -- Also in a leap that is open again.
-    except(holding.tick - 1, holding.tick, true)
-    count_as_told(holding.tick)
-  end
+  if holding.cause ~= 'manual' then tell() end
   -- Who opened the record may know a newer schedule than the run was started by.
   if record.sched == '' then record.sched = holding.sched end
 end

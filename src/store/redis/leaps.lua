@@ -124,11 +124,11 @@ local function is_open(leap, shown)
   return leap.passed == OPEN or leap.passed == '' and record.mark > shown and leap.to > shown
 end
 
--- The first leap that is open again, or the one that covers a tick.
-local function open_leap(tick, shown)
+-- The first leap that is open again and ends after this instant, or the one that covers a tick.
+local function open_leap(tick, shown, opened)
   if record.leaps == '' then return nil end
   for _, leap in ipairs(leaps_of()) do
-    if is_open(leap, shown) and (not tick or leap.after < tick and tick <= leap.to) then return leap end
+    if is_open(leap, shown) and (not opened or opened < leap.to) and (not tick or leap.after < tick and tick <= leap.to) then return leap end
   end
   return nil
 end
@@ -144,10 +144,11 @@ local function decide(tick)
   record.mark = math.max(record.mark, tick)
 end
 
--- Every tick up to there is decided: up to the mark, or the first leap that is open again, by a clock that shows no more than this.
-local function decided_mark(shown)
+-- Every tick up to there is decided: up to the mark, or the first leap that is open again, by a clock that shows no more than this,
+-- but for leaps up to an instant, whose ticks are known to be open.
+local function decided_mark(shown, opened)
   shown = shown or front
-  local leap = shown < MAX and record.schema <= SCHEMA and open_leap(nil, shown)
+  local leap = shown < MAX and record.schema <= SCHEMA and open_leap(nil, shown, opened)
   return leap and leap.after or record.mark
 end
 

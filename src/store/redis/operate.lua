@@ -60,6 +60,8 @@ elseif act == 'set_mark' then
   keep_leaps(leaps)
   if record.lost and record.lost >= front then record.lost = nil end
   if record.since > front then record.since = latest end
+  -- It runs when it comes, and is then no rerun of what was cut short.
+  if record.tick and record.tick > front then record.tries = math.max(record.tries, TRIES) end
   retracted[#retracted + 1] = { after = front, to = before }
 elseif act == 'resume' then
   say(nil, '')

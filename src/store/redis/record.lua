@@ -165,7 +165,8 @@ end
 -- older state, and may have forgotten a holder and decisions up to now.
 local function fall_back(answered, largest, lease, leapt, expect)
   local shown = shown_at_most()
-  local known = math.max(decided_mark(shown), opened_again(shown))
+  local opened = opened_again(shown)
+  local known = math.max(decided_mark(shown, opened), opened)
   local went_back = answered and answered > known and answered <= shown --[[protection: mark-reset, off: false]]
   if not went_back then return end
   wait_for_forgotten(largest, lease)
