@@ -21,7 +21,9 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    const ALL: [Self; 6] = [Self::State, Self::Lock, Self::Runs, Self::Jobs, Self::Nodes, Self::Notices];
+    /// All of them.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::State, Self::Lock, Self::Runs, Self::Jobs, Self::Nodes, Self::Notices];
 
     const fn as_str(self) -> &'static str {
         match self {

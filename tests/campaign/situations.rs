@@ -208,6 +208,21 @@ fn a_lock_whose_record_was_deleted_with_the_set_of_jobs_is_not_given_to_a_replic
 }
 
 #[test]
+fn jobs_run_within_a_lease_after_any_two_keys_were_deleted_at_once() {
+    play(&prompt_jobs(), Kind::DelPair, |world| {
+        let_them_run(world);
+        let jobs: Vec<String> = world.jobs.iter().map(|job| job.name.clone()).collect();
+        for (nth, first) in Key::ALL.iter().enumerate() {
+            for second in &Key::ALL[nth + 1..] {
+                let keys = [first, second].map(|key| key.names(&jobs)).concat();
+                assert!(world.delete(&keys), "the server is up");
+                runs_again(world);
+            }
+        }
+    });
+}
+
+#[test]
 fn a_tick_does_not_run_again_where_the_store_goes_back_within_its_life() {
     let Setup { jobs, replicas, .. } = quick_jobs();
     play(&Setup { jobs, replicas, ..Setup::default() }, Kind::SwapDb, |world| {

@@ -25,6 +25,8 @@ pub(super) enum Fault {
     StoreAhead,
     /// The store's clock is as far behind.
     StoreBehind,
+    /// A follower takes over whose clock is as far behind.
+    FailoverBehind,
     /// The clock of one replica's machine is.
     ReplicaAhead,
     /// The same, behind.
@@ -62,7 +64,7 @@ impl Fault {
     pub(super) const USUAL: &'static [Self] = Self::ALL.split_at(15).0;
 
     /// Everything that can go wrong, the usual first.
-    pub(super) const ALL: [Self; 32] = [
+    pub(super) const ALL: [Self; 33] = [
         Self::Rough,
         Self::Cut,
         Self::Crash,
@@ -80,6 +82,7 @@ impl Fault {
         Self::Lies,
         Self::StoreAhead,
         Self::StoreBehind,
+        Self::FailoverBehind,
         Self::ReplicaAhead,
         Self::ReplicaBehind,
         Self::BothAhead,
@@ -121,6 +124,7 @@ impl Fault {
             Self::StoreStep,
             Self::StoreAhead,
             Self::StoreBehind,
+            Self::FailoverBehind,
             Self::StoreSlewed,
             Self::Failover,
             Self::StoreFrozen,

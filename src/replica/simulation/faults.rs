@@ -44,6 +44,7 @@ impl World {
             | Fault::ReplicaBehind
             | Fault::BothAhead
             | Fault::BothBehind => self.step_far(fault, seat),
+            Fault::FailoverBehind => self.fail_over_behind(),
             // It was when everything began.
             Fault::WrongStart => false,
             Fault::StoreSlewed => self.slew(store),

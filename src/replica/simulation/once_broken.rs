@@ -6,6 +6,8 @@
 //!   the store is emptied while its clock is ahead, as README says;
 //! - `StoreBehind`, `BothBehind`, `NodesLost` and `RecordAndNodesLost` together with the usual faults: of 300 seeds four lead to a
 //!   tick without an entry, and one to a second run;
+//! - `FailoverBehind`, where a replica lives on the follower's machine and has its clock, together with `Failover`, `Crash` and
+//!   `Restart`: of 300 seeds one leads to a tick without an entry, and one to a second run;
 //! - all faults at once: of 300 seeds on Redis 36 lead to a tick that does not run, a job that stands still, a tick without an entry
 //!   or, one of them, to a fence that falls; on the embedded store ten, five of them to a second run: a record is lost, and then or
 //!   later the clock is wrong.

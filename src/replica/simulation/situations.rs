@@ -42,6 +42,12 @@ fn clocks_that_are_up_to_years_behind_for_a_minute_cost_nothing_after_it() {
 }
 
 #[test]
+fn a_follower_whose_clock_is_behind_runs_nothing_again_and_tells_of_everything_once() {
+    let menu = &[Fault::FailoverBehind, Fault::Failover, Fault::Crash, Fault::Restart];
+    holds("a_follower_whose_clock_is_behind", Memory::Forgetful, menu);
+}
+
+#[test]
 fn a_replica_whose_clock_alone_is_ahead_keeps_nobody_from_running() {
     let menu = &[Fault::ReplicaAhead, Fault::Crash, Fault::Failover];
     holds("a_replica_whose_clock_alone_is_ahead", Memory::Forgetful, menu);

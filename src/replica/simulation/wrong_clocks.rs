@@ -57,6 +57,17 @@ impl World {
         true
     }
 
+    /// A follower takes over whose clock is behind by minutes, hours or years, and right again within a minute.
+    pub(super) fn fail_over_behind(&mut self) -> bool {
+        let store = self.scenario.store_clock();
+        if self.is_wrong_already(store) || !self.forget(Fault::Failover) {
+            return false;
+        }
+        let by = self.far();
+        self.step_for(&[store], -by, 1_000);
+        true
+    }
+
     /// Everything starts for the first time while clocks are wrong: the store's, or all of them.
     pub(super) fn begin(&mut self) {
         if !self.menu.contains(&Fault::WrongStart) || self.dice.percent(40) {
