@@ -36,7 +36,7 @@ pub struct BadFolder {
 }
 
 /// What other users may do to it: nothing, where its owner is this process's user or root, and nobody else may write it.
-/// A group that has the number of its owner is its owner's own.
+/// A group that has the number of its owner is its owner's own, but for root's: others are in that, and so an access list shows.
 pub fn flaw_of(found: &Metadata) -> Option<Flaw> {
     owner_flaw(found).or_else(|| mode_flaw(found))
 }
@@ -50,7 +50,8 @@ pub fn owner_flaw(found: &Metadata) -> Option<Flaw> {
 
 /// Whether others than its owner may write it.
 pub fn mode_flaw(found: &Metadata) -> Option<Flaw> {
-    let by_group = found.mode() & S_IWGRP != 0 && found.gid() != found.uid();
+    let is_owners = found.gid() == found.uid() && found.uid() != 0;
+    let by_group = found.mode() & S_IWGRP != 0 && !is_owners;
     let by_others = found.mode() & S_IWOTH != 0;
     (by_group || by_others).then(|| Flaw::Open(found.mode() & 0o7777))
 }
@@ -90,6 +91,27 @@ fn check_each(path: &Path, shared_from: usize) -> Result<(), BadFolder> {
         let flaw = if passes { owner_flaw(&found) } else { flaw_of(&found) };
         if let Some(flaw) = flaw {
             return Err(BadFolder { path: folder.to_owned(), flaw });
+        }
+    }
+    Ok(())
+}
+
+/// Fails where another user may change what lies on the path of a file that was opened, and it is not theirs: they may have led this
+/// process to it.
+pub fn check_way(path: &Path, found: &Metadata) -> Result<(), BadFolder> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let steps = path.ancestors().chain(real.ancestors());
+    for step in steps {
+        let Ok(on_way) = step.symlink_metadata() else { continue };
+        if on_way.is_file() {
+            continue;
+        }
+        // Nobody replaces what is another's in a folder such as /tmp, and the mode of a link says nothing.
+        let is_owners_alone = on_way.is_symlink() || is_shared(on_way.mode());
+        let flaw = if is_owners_alone { owner_flaw(&on_way) } else { flaw_of(&on_way) };
+        let is_theirs = |flaw: &Flaw| matches!(flaw, Flaw::Foreign(_)) && on_way.uid() == found.uid();
+        if let Some(flaw) = flaw.filter(|flaw| !is_theirs(flaw)) {
+            return Err(BadFolder { path: step.to_owned(), flaw });
         }
     }
     Ok(())
@@ -178,6 +200,8 @@ mod tests {
             return;
         }
         chown(&file, Some(0), Some(7)).unwrap();
+        assert_eq!(mode_flaw(&with_mode(&file, 0o664)), Some(Flaw::Open(0o664)));
+        chown(&file, Some(0), Some(0)).unwrap();
         assert_eq!(mode_flaw(&with_mode(&file, 0o664)), Some(Flaw::Open(0o664)));
         chown(&file, Some(7), Some(7)).unwrap();
         assert_eq!(mode_flaw(&with_mode(&file, 0o664)), None);

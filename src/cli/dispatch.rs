@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use nix::sys::prctl::set_dumpable;
 use tokio::runtime::Runtime;
 
 use crate::clock::{Clock, SystemClock};
@@ -17,18 +18,32 @@ use super::{exec, init, kill, pause, reading, reload, run, trigger, unlock};
 
 /// Runs the command. Errors are printed here, and nowhere else.
 pub fn main(cli: &Cli) -> ExitCode {
-    let result = match &cli.command {
+    let result = hide_memory(&cli.command).and_then(|()| run_command(cli));
+    result.unwrap_or_else(|failure| {
+        print(&failure);
+        failure.exit.into()
+    })
+}
+
+/// Memory and environment hold the store's password, which jobs of the same user and core files are not to have; of PID 1 of a
+/// container, too. What `exec` runs is a job of whoever called it, and looks for the lock in the environment of its parents.
+fn hide_memory(command: &Command) -> Result<(), Failure> {
+    if matches!(command, Command::Lock(_)) {
+        return Ok(());
+    }
+    set_dumpable(false)
+        .map_err(|errno| Failure::new(Exit::Failed, format!("cannot keep others from its memory: {errno}")))
+}
+
+fn run_command(cli: &Cli) -> Result<ExitCode, Failure> {
+    match &cli.command {
         Command::Run(_) if init::is_first() => init::run().map(ExitCode::from),
         Command::Run(args) => run::run(args, &cli.global).map(ExitCode::from),
         Command::Reload => reload(&cli.global).map(ExitCode::from),
         Command::Read(command) => read(command, &cli.global).map(ExitCode::from),
         Command::Operate(command) => operate(command, &cli.global).map(ExitCode::from),
         Command::Lock(Locking::Exec(args)) => exec::run(args, &cli.global).map(ExitCode::from),
-    };
-    result.unwrap_or_else(|failure| {
-        print(&failure);
-        failure.exit.into()
-    })
+    }
 }
 
 fn reload(global: &GlobalArgs) -> Result<Exit, Failure> {

@@ -16,6 +16,8 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
+use crate::config::{LONGEST, read_regular};
+
 use super::reloader::Order;
 
 /// A file is another one once it has been the same for this long: an editor may be writing it.
@@ -175,8 +177,11 @@ fn folder_of(path: PathBuf) -> PathBuf {
     }
 }
 
+/// What lies there, if it is a file that can be a jobs.toml.
 async fn read(path: &Path) -> Option<Vec<u8>> {
-    tokio::fs::read(path).await.ok()
+    let path = path.to_owned();
+    let read = tokio::task::spawn_blocking(move || read_regular(&path, LONGEST));
+    read.await.ok()?.ok().map(|(_, bytes)| bytes)
 }
 
 #[cfg(test)]

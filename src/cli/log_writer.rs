@@ -3,8 +3,8 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,8 +12,11 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::escapes::tame_json;
 
-/// Lines that wait for a slow reader: minutes of a busy replica, and a few megabytes.
+/// Lines that wait for a slow reader: minutes of a busy replica.
 const WAITING_LINES: usize = 16_384;
+
+/// And so many bytes: lines of a job's output are long.
+const WAITING_BYTES: usize = 8 << 20;
 
 /// At the end, a reader that does not read is waited for this long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -31,18 +34,36 @@ enum Item {
 #[derive(Clone)]
 pub(crate) struct LogWriter {
     queue: SyncSender<Item>,
-    dropped: Arc<AtomicU64>,
+    count: Arc<Count>,
+}
+
+/// What waits, and what found no place.
+#[derive(Debug, Default)]
+struct Count {
+    waiting_bytes: AtomicUsize,
+    dropped: AtomicU64,
 }
 
 impl LogWriter {
     /// Starts the thread. To be called once.
     pub(crate) fn start() -> Self {
         let (queue, items) = sync_channel(WAITING_LINES);
-        let dropped = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&dropped);
+        let count = Arc::<Count>::default();
+        let counted = Arc::clone(&count);
         std::thread::spawn(move || write_all(&items, &counted));
         let _ = QUEUE.set(queue.clone());
-        Self { queue, dropped }
+        Self { queue, count }
+    }
+
+    fn send(&self, line: Vec<u8>) {
+        let Count { waiting_bytes, dropped } = &*self.count;
+        let bytes = line.len();
+        let waiting = waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let is_taken = waiting <= WAITING_BYTES && self.queue.try_send(Item::Line(line)).is_ok();
+        if !is_taken {
+            waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            dropped.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -55,18 +76,21 @@ pub(crate) fn flush() {
     }
 }
 
-fn write_all(items: &Receiver<Item>, dropped: &AtomicU64) {
+fn write_all(items: &Receiver<Item>, count: &Count) {
     let mut out = io::stdout();
     for item in items {
         // When nobody reads any more, the replica goes on all the same.
         let _ = match item {
-            Item::Line(line) => out.write_all(&line),
+            Item::Line(line) => {
+                count.waiting_bytes.fetch_sub(line.len(), Ordering::Relaxed);
+                out.write_all(&line)
+            }
             Item::Flush(written) => {
                 let _ = written.try_send(());
                 Ok(())
             }
         };
-        let missing = dropped.swap(0, Ordering::Relaxed);
+        let missing = count.dropped.swap(0, Ordering::Relaxed);
         if missing > 0 {
             let _ = writeln!(
                 out,
@@ -109,9 +133,7 @@ impl Drop for OneLine<'_> {
         {
             line = tamed.into_bytes();
         }
-        if let Err(TrySendError::Full(_)) = self.log.queue.try_send(Item::Line(line)) {
-            self.log.dropped.fetch_add(1, Ordering::Relaxed);
-        }
+        self.log.send(line);
     }
 }
 
@@ -122,16 +144,28 @@ mod tests {
     #[test]
     fn a_full_queue_blocks_nobody_and_counts_what_it_drops() {
         let (queue, items) = sync_channel(2);
-        let log = LogWriter { queue, dropped: Arc::default() };
+        let log = LogWriter { queue, count: Arc::default() };
         for line in ["a\n", "b\n", "c\n", "d\n"] {
             log.make_writer().write_all(line.as_bytes()).expect("it never fails");
         }
-        assert_eq!(log.dropped.load(Ordering::Relaxed), 2);
+        assert_eq!(log.count.dropped.load(Ordering::Relaxed), 2);
         drop(log);
         let kept: Vec<Vec<u8>> = items
             .iter()
             .filter_map(|item| if let Item::Line(line) = item { Some(line) } else { None })
             .collect();
         assert_eq!(kept, [b"a\n", b"b\n"]);
+    }
+    #[test]
+    fn long_lines_fill_no_more_memory_than_short_ones() {
+        let (queue, items) = sync_channel(WAITING_LINES);
+        let log = LogWriter { queue, count: Arc::default() };
+        let lines = 3 * WAITING_BYTES / 65_536;
+        for _ in 0..lines {
+            log.make_writer().write_all(&[b'x'; 65_536]).expect("it never fails");
+        }
+        assert_eq!(log.count.dropped.load(Ordering::Relaxed), 2 * lines as u64 / 3);
+        drop(log);
+        assert_eq!(items.iter().count(), lines / 3);
     }
 }

@@ -31,8 +31,9 @@ const COLOURS: [AnsiColor; 6] = [
     AnsiColor::BrightRed,
 ];
 
-/// Lines that wait to be printed; a terminal that stops reading holds up the replicas' logs, and nothing else.
-const WAITING_LINES: usize = 1_024;
+/// Lines that wait to be printed, each of up to a hundred kilobytes of a job's output; a terminal that stops reading holds up the
+/// replicas' logs, and nothing else.
+const WAITING_LINES: usize = 64;
 
 /// At the end, a terminal that does not read is waited for this long.
 const LAST_WORDS: Duration = Duration::from_secs(1);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{Config, resolve_env};
+use crate::config::{Config, read_secret, resolve_env};
 use crate::job::JobName;
 use crate::replica::Job;
 use crate::run::LogRetention;
@@ -15,7 +15,7 @@ pub(crate) fn resolve_jobs(config: &Config) -> Result<BTreeMap<JobName, Job>, Ve
     let (mut jobs, mut problems) = (BTreeMap::new(), Vec::new());
     let withheld = Arc::new(config.referred.clone());
     for (name, spec) in &config.jobs {
-        match resolve_env(spec, &env, &|path| std::fs::read_to_string(path)) {
+        match resolve_env(spec, &env, &read_secret) {
             Ok(env) => {
                 jobs.insert(
                     name.clone(),

@@ -38,10 +38,6 @@ const PINGS_PER_WATCHDOG: u32 = 3;
 
 /// Runs a replica, or several.
 pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
-    // Its memory and environment hold secrets, which neither jobs of the same user nor core files are to have.
-    nix::sys::prctl::set_dumpable(false).map_err(|errno| {
-        Failure::new(Exit::Failed, format!("cannot keep others from its memory: {errno}"))
-    })?;
     let session = Session::to_run(global, args.overrides())?;
     let node = node_name(args.node.as_ref())?;
     if let Some(count) = args.replicas {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::findings::Findings;
+use super::foreign_file::read_secret;
 use super::logs::{self, LogRetention};
 use super::problem::{Problem, Problems};
 use super::replica::{self, ReplicaSettings};
@@ -67,7 +68,7 @@ pub fn load(
 ) -> Result<(Config, Vec<Problem>), Problems> {
     let (table, mut findings) = document::parse(&source.text);
     let root = table.get_ref();
-    let lookup = Lookup { env, read_file: &|path| std::fs::read_to_string(path) };
+    let lookup = Lookup { env, read_file: &read_secret };
     Section::new("jobs.toml", table.span(), root).refuse_unknown(keys::ROOT, &mut findings);
     let cluster = Section::top(root, "cluster", &mut findings);
     let cluster = cluster::read(&cluster, overrides.store, lookup, &mut findings);

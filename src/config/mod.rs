@@ -11,6 +11,7 @@ mod file;
 #[cfg(test)]
 mod file_tests;
 mod findings;
+mod foreign_file;
 mod job;
 mod keys;
 mod logs;
@@ -37,6 +38,7 @@ mod warnings;
 
 pub use cluster::local_cluster;
 pub use file::{Config, Overrides, load};
+pub use foreign_file::{read_regular, read_secret};
 pub use logs::LogRetention;
 pub use problem::{Problem, Problems, Severity};
 pub use redis_url::{CertificateFiles, RedisUrl};
@@ -44,7 +46,7 @@ pub use replica::ReplicaSettings;
 pub use report::{draw, place, render};
 pub use resolve::{EnvError, resolve_env};
 pub use shared::MIN_LEASE;
-pub use source::{Purpose, Source, SourceError, find, find_again};
+pub use source::{LONGEST, Purpose, Source, SourceError, find, find_again};
 pub use store::store_of_flag;
 pub use store_url::{StoreUrl, StoreUrlError};
 pub use substitute::ReadFile;

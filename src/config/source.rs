@@ -1,22 +1,21 @@
 //! Finds jobs.toml and reads it as text. When there is none, the message says where it was looked for.
 
 use std::fmt;
-use std::fs::{Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use nix::libc;
 use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
 use nix::unistd::geteuid;
 
+use super::foreign_file;
 use crate::trust::{self, BadFolder, Flaw};
 
 /// Where jobs.toml is looked for when nobody says where it is, in this order.
 const PLACES: &[&str] = &["jobs.toml", "/etc/solocron/jobs.toml"];
 
 /// No jobs.toml has more bytes.
-const LONGEST: u64 = 64 << 20;
+pub const LONGEST: u64 = 64 << 20;
 
 /// The text of a file, and where it came from.
 #[derive(Clone, PartialEq, Eq)]
@@ -153,10 +152,12 @@ pub fn find(explicit: Option<&Path>, purpose: Purpose) -> Result<Source, SourceE
     }
 }
 
-/// Reads the file of a running replica again. Where it has become another user's since, it is not obeyed.
+/// Reads the file of a running replica again. Where it has become another user's since, it is not obeyed; nor is a pipe, which would
+/// keep the replica waiting.
 pub fn find_again(first: &Source) -> Result<Source, SourceError> {
     let path = &first.path;
-    let source = first_of(&[path], Purpose::Run, first.is_named)?;
+    let source = source_of(path, read(path, false), Purpose::Run, first.is_named)?;
+    let source = source.ok_or_else(|| SourceError::Missing { looked_at: vec![path.clone()] })?;
     match source.doubt {
         Some(flaw) if first.doubt.as_ref() != Some(&flaw) => {
             Err(SourceError::NewOwner { path: path.clone(), flaw })
@@ -193,15 +194,12 @@ fn doubt(
     Ok(None)
 }
 
-/// What was found, and its bytes: none where it is no file to be read.
-fn read(path: &Path, is_named: bool) -> io::Result<(Metadata, Option<Vec<u8>>)> {
-    // Opening a pipe that nobody writes to would take for ever.
-    let flags = if is_named { 0 } else { libc::O_NONBLOCK };
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let found = file.metadata()?;
+/// What was found, and its bytes: none where it is no file to be read. A pipe is one for who waits for its writer.
+fn read(path: &Path, waits: bool) -> io::Result<(Metadata, Option<Vec<u8>>)> {
+    let (file, found) = if waits { open_and_wait(path)? } else { foreign_file::open(path)? };
     // What the kernel makes up of a process is root's, whoever decides what it says.
     let is_made_up = fstatfs(&file).is_ok_and(|system| system.filesystem_type() == PROC_SUPER_MAGIC);
-    if is_made_up || !(is_named || found.is_file() || found.is_dir()) {
+    if is_made_up || !(waits || found.is_file() || found.is_dir()) {
         return Ok((found, None));
     }
     let mut bytes = Vec::new();
@@ -209,27 +207,41 @@ fn read(path: &Path, is_named: bool) -> io::Result<(Metadata, Option<Vec<u8>>)> 
     Ok((found, Some(bytes)))
 }
 
+fn open_and_wait(path: &Path) -> io::Result<(File, Metadata)> {
+    let file = File::open(path)?;
+    let found = file.metadata()?;
+    Ok((file, found))
+}
+
 /// A file that is there but unreadable is an error: falling back to another could run other jobs than meant.
 fn first_of(places: &[&Path], purpose: Purpose, is_named: bool) -> Result<Source, SourceError> {
     for place in places {
-        let path = || place.to_path_buf();
-        match read(place, is_named) {
-            Ok((_, None)) => return Err(SourceError::Odd { path: path() }),
-            Ok((_, Some(bytes))) if bytes.len() as u64 > LONGEST => {
-                return Err(SourceError::TooLong { path: path() });
-            }
-            Ok((found, Some(bytes))) => {
-                let doubt = doubt(place, &found, purpose, is_named)?;
-                return Ok(Source { doubt, is_named, ..decoded(place, bytes)? });
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
-                return Err(SourceError::Directory { path: path() });
-            }
-            Err(source) => return Err(SourceError::Unreadable { path: path(), source }),
+        if let Some(source) = source_of(place, read(place, is_named), purpose, is_named)? {
+            return Ok(source);
         }
     }
     Err(SourceError::Missing { looked_at: places.iter().map(|place| place.to_path_buf()).collect() })
+}
+
+/// The source that was read there; none where there is no file.
+fn source_of(
+    place: &Path,
+    read: io::Result<(Metadata, Option<Vec<u8>>)>,
+    purpose: Purpose,
+    is_named: bool,
+) -> Result<Option<Source>, SourceError> {
+    let path = place.to_path_buf();
+    match read {
+        Ok((_, None)) => Err(SourceError::Odd { path }),
+        Ok((_, Some(bytes))) if bytes.len() as u64 > LONGEST => Err(SourceError::TooLong { path }),
+        Ok((found, Some(bytes))) => {
+            let doubt = doubt(place, &found, purpose, is_named)?;
+            Ok(Some(Source { doubt, is_named, ..decoded(place, bytes)? }))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::IsADirectory => Err(SourceError::Directory { path }),
+        Err(source) => Err(SourceError::Unreadable { path, source }),
+    }
 }
 
 fn decoded(place: &Path, bytes: Vec<u8>) -> Result<Source, SourceError> {

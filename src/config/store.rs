@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::findings::Findings;
+use super::foreign_file::read_secret;
 use super::keys;
 use super::mask;
 use super::problem::Problem;
@@ -52,7 +53,7 @@ pub(super) fn read(
 
 /// Reads `--store` where there is no file that it could beat.
 pub fn store_of_flag(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<StoreUrl, Vec<Problem>> {
-    resolved(text, None, Lookup { env, read_file: &|path| std::fs::read_to_string(path) })
+    resolved(text, None, Lookup { env, read_file: &read_secret })
 }
 
 fn report(problems: Vec<Problem>, findings: &mut Findings) {

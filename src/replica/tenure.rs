@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::libc;
 use tokio::time::{Instant, sleep};
 
 use crate::run::{Disk, Site};
@@ -59,6 +60,8 @@ impl Tenure {
         DirBuilder::new().recursive(true).mode(0o750).create(folder)?;
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o640);
+        // A planted link would lead to another file.
+        let options = options.custom_flags(libc::O_NOFOLLOW);
         let mut lock = options.open(path_in(folder))?;
         match lock.try_lock() {
             Err(TryLockError::WouldBlock) => return Ok(None),

@@ -24,6 +24,17 @@ fn a_job_of_the_replicas_own_user_reads_neither_its_environment_nor_that_of_its_
 }
 
 #[test]
+fn a_job_in_a_container_reads_no_environment_of_pid_1() {
+    if !geteuid().is_root() {
+        return;
+    }
+    let script = "(cat /proc/1/environ) 2> /dev/null | wc -c; echo over";
+    let scene = Scene::new(&file("", &format!("shell = '{script}'")));
+    let around = ["unshare", "-pf", "--mount-proc", "--kill-child"];
+    assert_eq!(printed(&mut start_as("9", &scene, &around, &[])), ["0"]);
+}
+
+#[test]
 fn guards_and_their_maker_have_no_secret_of_their_replica_in_their_environment() {
     // A new one can be read for a moment, before it has closed itself.
     let parent_of = "cut -d\" \" -f4";

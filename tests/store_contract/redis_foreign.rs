@@ -31,7 +31,10 @@ async fn a_field_that_is_none_of_ours_costs_no_heartbeat_and_goes_with_the_next(
     let world = World::redis();
     let (replica, keys) = (world.replica().await, keys());
     let (nodes, notices) = (keys.nodes(), keys.notices());
+    // Every replica would be sent it with each heartbeat.
+    let long = format!("{} {}", replica.now().await.0, "x".repeat(70_000));
     for (key, field, value) in [
+        (&nodes, "zz", &*long),
         (&notices, "zz", "abc"),
         (&notices, "zz", "inf"),
         (&notices, "zz", "-1"),

@@ -10,6 +10,8 @@ local MARKER = '-marker'
 local NEVER_OLD = '253370764800000 '
 -- Microseconds since the epoch have no more digits, and no count has.
 local DIGITS = 16
+-- No heartbeat is longer, and no node's name; no field that no replica has written may be.
+local LONGEST, LONGEST_NAME = 65536, 256
 -- As many foreign fields are told of; all are removed.
 local TOLD = 20
 
@@ -62,7 +64,8 @@ for i = 1, #notices, 2 do
 end
 for i = 1, #known, 2 do
   local node, said = known[i], known[i + 1]
-  local at = tonumber(string.match(said, '^(%d+) '))
+  local is_long = #said > LONGEST or #node > LONGEST_NAME
+  local at = not is_long and tonumber(string.match(said, '^(%d+) '))
   -- What follows on the newest has a digit more at most.
   if node == ARGV[1] then own = count_of(said, DIGITS) end
   newest = math.max(newest, count_of(said, DIGITS - 1) or 0)
