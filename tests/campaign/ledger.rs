@@ -198,13 +198,13 @@ fn taken_back<'a>(before: &'a [Recorded], present: &'a [Recorded]) -> impl Itera
     before.iter().filter(move |_| !is_lost).filter(is_gone)
 }
 
-/// Whether both say what became of a tick, and it was not a run that was cut short and its rerun.
+/// Whether both say what became of a run, or of a tick, and it was not a run that was cut short and its rerun.
 fn contradicts(one: &Recorded, other: &Recorded) -> bool {
     let share_a_tick = one.begins_after().max(other.begins_after()) < one.tick_ms.min(other.tick_ms);
     let is_schedules = one.cause != "manual" && other.cause != "manual";
     let is_rerun = (one.cause == "rerun") != (other.cause == "rerun");
     let is_same_run = one.run.is_some() && one.run == other.run;
-    share_a_tick && is_schedules && one.is_definite() && other.is_definite() && !is_rerun && !is_same_run
+    is_same_run || share_a_tick && is_schedules && one.is_definite() && other.is_definite() && !is_rerun
 }
 
 fn contradictions(present: &[Recorded]) -> Vec<[Recorded; 2]> {
@@ -245,6 +245,13 @@ mod tests {
 
     fn taken_back_ids(before: &[Recorded], present: &[Recorded]) -> Vec<String> {
         taken_back(before, present).map(|entry| entry.id.clone()).collect()
+    }
+
+    #[test]
+    fn a_run_that_has_two_entries_in_one_store_is_a_contradiction() {
+        let again = Recorded { id: "9-0".into(), ..entry(1, true) };
+        assert_eq!(contradictions(&[entry(1, true), entry(2, true), again]).len(), 1);
+        assert!(contradictions(&[entry(1, true), entry(2, true)]).is_empty());
     }
 
     #[test]

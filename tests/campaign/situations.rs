@@ -215,6 +215,7 @@ fn jobs_run_within_a_lease_after_any_two_keys_were_deleted_at_once() {
         for (nth, first) in Key::ALL.iter().enumerate() {
             for second in &Key::ALL[nth + 1..] {
                 let keys = [first, second].map(|key| key.names(&jobs)).concat();
+                world.about_to_forget();
                 assert!(world.delete(&keys), "the server is up");
                 runs_again(world);
             }
