@@ -2,6 +2,7 @@
 # make campaign DURATION=1h SEED=7   everything done to real replicas and servers, as long as wanted
 # make switches  ten times for each protection: without it, scripted faults make the checker of the campaign fail
 # make check   formatting, lints, documentation, dependencies
+# make advisories   known faults of what this depends on, by the database of RustSec, which it fetches
 # make model   the model checker further than make test goes: STEPS=1 more steps of time (each about ten times as many
 #              worlds), FAULTS=0 more faults of every kind; see tests/model
 # make simulate  more simulated clusters than make test: SEEDS=10000 of each store, or SEED=7 only
@@ -44,7 +45,7 @@ CONTAINER_TOOLS := buildah:buildah debootstrap:debootstrap systemd-nspawn:system
 
 FUZZ_TARGETS := jobs_toml cron store_url answer hint record guard
 
-.PHONY: test campaign switches check model simulate weeks random rolling fuzz image unit run bench tools container-tools fmt clippy doc deny
+.PHONY: test campaign switches check model simulate weeks random rolling fuzz image unit run bench tools container-tools fmt clippy doc deny advisories
 
 # A commit that has passed passes again: chance is for `make random`.
 test: export PROPTEST_RNG_SEED = 1
@@ -144,3 +145,7 @@ deny:
 		echo "cargo-deny is not installed: bans, licences and sources are not checked" \
 			"(cargo install cargo-deny --locked)"; \
 	fi
+
+advisories:
+	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked
+	$(CARGO) deny check advisories

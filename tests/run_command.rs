@@ -208,7 +208,7 @@ fn a_tick_that_does_not_run_says_why() {
     let scene = Scene::new(WAITING);
     make_fifo(&scene.path("go"));
     let mut replica = scene.run(&[]);
-    let skipped = replica.wait_for_event_of("tick does not run", |event| event["reason"] == "overlap");
+    let skipped = replica.wait_for_event_of("tick skipped", |event| event["reason"] == "overlap");
     let said = ["level", "job", "node", "outcome", "reason"].map(|field| text(&skipped, field));
     assert_eq!(said, ["INFO", "waiting", "n", "skipped", "overlap"]);
     assert!(skipped["tick"].is_string(), "{skipped}");

@@ -18,6 +18,7 @@ use crate::job::quoted_within;
 use super::args::LogFormat;
 use super::escapes::tame_text;
 use super::log_writer::LogWriter;
+use super::pretty;
 
 /// The format that was asked for, or what fits stdout.
 pub(crate) fn format_or_default(asked: Option<LogFormat>) -> LogFormat {
@@ -57,7 +58,8 @@ pub(crate) fn start(format: LogFormat, level: Level) {
     }
 }
 
-/// `12:00:05.003 INFO  heartbeat  run ended: succeeded  tick=… run=…`
+/// `12:00:05.003 CET INFO  heartbeat: run ended: succeeded tick=12:00:05 run=01a214b2-5d10 took=3ms`: for people at a terminal of this
+/// machine, whose clock shows its local time. What every line or most lines would have is left out; JSON has it.
 struct Pretty;
 
 impl<S, N> FormatEvent<S, N> for Pretty
@@ -70,21 +72,28 @@ where
         event.record(&mut fields);
         let paint = Paint(to.has_ansi_escapes());
         let level = *event.metadata().level();
-        let time = SystemClock.utc().to_string();
-        write!(to, "{} {} ", paint.dim(time.get(11..23).unwrap_or(&time)), paint.level(level))?;
+        let now = SystemClock.utc();
+        write!(to, "{} {} ", paint.dim(&pretty::local(now)), paint.level(level))?;
         if let Some(job) = fields.take("job") {
-            write!(to, "{} ", paint.bold(&job))?;
+            write!(to, "{}: ", paint.bold(&job))?;
         }
         if let Some(line) = fields.take("line") {
-            return writeln!(to, "{} {}", paint.dim("|"), tame_text(&line));
+            return writeln!(to, "{}", tame_text(&line));
         }
         write!(to, "{}", shown(&fields.message))?;
         if let Some(outcome) = fields.take("outcome") {
-            let reason = fields.take("reason").map(|reason| format!(" ({reason})")).unwrap_or_default();
-            write!(to, ": {}", paint.outcome(&outcome, &format!("{outcome}{reason}")))?;
+            let reason = fields.take("reason").map(|reason| format!("({reason})"));
+            let is_said = fields.message.ends_with(&outcome);
+            let word = Some(outcome.clone()).filter(|_| !is_said);
+            let verdict: Vec<String> = word.into_iter().chain(reason).collect();
+            let colon = if is_said { "" } else { ":" };
+            write!(to, "{colon} {}", paint.outcome(&outcome, &verdict.join(" ")))?;
         }
-        for (name, value) in &fields.others {
-            write!(to, " {}{}", paint.dim(&format!("{name}=")), shown(value))?;
+        for (name, value) in
+            fields.others.iter().filter(|(name, value)| !pretty::goes_without_saying(name, value))
+        {
+            let (name, value) = pretty::short(name, value, now);
+            write!(to, " {}{}", paint.dim(&format!("{name}=")), quoted_value(&shown(&value)))?;
         }
         writeln!(to)
     }
@@ -93,6 +102,15 @@ where
 /// A value is a part of its line, whoever wrote it.
 fn shown(value: &str) -> String {
     quoted_within(value, usize::MAX)
+}
+
+/// One of several words is in quotes, so that it is seen where it ends.
+fn quoted_value(value: &str) -> String {
+    if value.contains([' ', '"', '=']) {
+        format!("\"{}\"", value.replace('"', "\\\""))
+    } else {
+        value.to_owned()
+    }
 }
 
 #[derive(Default)]
@@ -163,11 +181,13 @@ impl Paint {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{quoted_value, shown};
 
     #[test]
     fn a_value_forges_no_line() {
         assert_eq!(shown("ann\n12:00:00.000 INFO\u{1b}[2J"), "ann\\n12:00:00.000 INFO\\u{1b}[2J");
+        assert_eq!(quoted_value("a \"b\""), "\"a \\\"b\\\"\"");
+        assert_eq!(quoted_value("one"), "one");
         assert_eq!(shown("it's \"fine\": ünï"), "it's \"fine\": ünï");
     }
 }

@@ -27,6 +27,7 @@ mod outage;
 mod past;
 mod pause;
 mod place;
+mod pretty;
 mod probe;
 mod reading;
 mod reentry;

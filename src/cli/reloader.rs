@@ -221,7 +221,7 @@ impl Reloader {
             self.log(problem, source);
         }
         let said = format!("{} is bad, and the jobs stay as they were", source.path.display());
-        error!(node = %self.node, file = %source.path.display(), "jobs file is bad: the jobs stay as they were");
+        error!(node = %self.node, file = %source.path.display(), "invalid jobs.toml: keeping the current jobs");
         Answer { problems: config::render(problems, source, false), ..self.answer(End::BadFile, said) }
     }
 

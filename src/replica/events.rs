@@ -19,6 +19,13 @@ const BACKLOG: usize = 4_096;
 /// Of many jobs as many are named in one line.
 const LISTED: usize = 20;
 
+/// A line that somebody should look at, if that is so, or one that only tells.
+macro_rules! warn_if {
+    ($is_bad:expr, $($line:tt)*) => {
+        if $is_bad { warn!($($line)*) } else { info!($($line)*) }
+    };
+}
+
 /// Where a replica tells what happens.
 #[derive(Debug, Clone)]
 pub struct Events {
@@ -87,7 +94,11 @@ impl Events {
             }
             Event::TickConsumed { job, tick, verdict } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
-                info!(%job, %tick, node, outcome, reason, "tick does not run");
+                match verdict.outcome {
+                    Outcome::Skipped => info!(%job, %tick, node, outcome, reason, "tick skipped"),
+                    Outcome::Missed => warn!(%job, %tick, node, outcome, reason, "tick missed"),
+                    _ => warn!(%job, %tick, node, outcome, reason, "tick may have run"),
+                }
             }
             Event::TickHeld { job, tick, holder } => {
                 debug!(%job, %tick, node, holder = holder.as_ref().map(display), "tick waits for the lock");
@@ -119,13 +130,11 @@ impl Events {
                 }
             }
             Event::KillHeard { job, run, by } => {
-                info!(%job, %run, node, by, "operator wants the run stopped");
-            }
-            Event::ClaimAbandoned { job, run, reason: reason @ (Reason::Shutdown | Reason::Edited) } => {
-                info!(%job, %run, node, %reason, "claim is given back, and nothing was started");
+                info!(%job, %run, node, by, "operator stops the run");
             }
             Event::ClaimAbandoned { job, run, reason } => {
-                warn!(%job, %run, node, %reason, "claim is given back, and nothing was started");
+                let is_bad = !matches!(reason, Reason::Shutdown | Reason::Edited);
+                warn_if!(is_bad, %job, %run, node, %reason, "lock given back: nothing was started");
             }
             _ => {}
         }
@@ -136,32 +145,29 @@ impl Events {
         match event {
             Event::RunStarted { run: r, late, sent } => {
                 let (late_ms, sent_boot_ms) = (millis(*late), millis(sent.0));
-                debug!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, cause = %r.cause, late_ms,
-                    sent_boot_ms, "run started");
+                debug!(job = %r.job, tick = %r.tick, run = %r.run, node, sent_boot_ms, "lock granted");
+                info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, cause = %r.cause, late_ms,
+                    "run started");
             }
             Event::AttemptFailed { run: r, attempt, verdict, exit_code, signal, error, again_in } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 let (again_in_ms, error) = (millis(*again_in), error.as_deref());
-                warn!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, attempt, cause = %r.cause,
+                info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, attempt, cause = %r.cause,
                     outcome, reason, exit_code, signal, again_in_ms, error, "attempt failed, trying again");
             }
             Event::RunEnded { run: r, attempt, verdict, exit_code, signal, took, error } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 let (took_ms, error) = (millis(*took), error.as_deref());
-                if verdict.outcome == Outcome::Unknown {
-                    warn!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, attempt, cause = %r.cause,
-                        outcome, reason, exit_code, signal, took_ms, error, "run ended");
-                    return;
-                }
-                info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, attempt, cause = %r.cause,
-                    outcome, reason, exit_code, signal, took_ms, error, "run ended");
+                let is_bad = verdict.outcome != Outcome::Succeeded;
+                warn_if!(is_bad, job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, attempt,
+                    cause = %r.cause, outcome, reason, exit_code, signal, took_ms, error, "run ended");
             }
             Event::RunRecorded { run: r } => {
                 debug!(job = %r.job, tick = %r.tick, run = %r.run, node, "run recorded")
             }
             Event::RunRecalled { run: r } => {
                 info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence,
-                    "end of the run recorded after all");
+                    "run result recorded, late");
             }
             Event::Renewed { run: r, sent } => {
                 let sent_boot_ms = millis(sent.0);
@@ -176,7 +182,7 @@ impl Events {
             }
             Event::FinishDelayed { run: r, error } => {
                 warn!(job = %r.job, tick = %r.tick, run = %r.run, node, error,
-                    "end of the run not recorded yet, trying again");
+                    "run result not recorded yet, trying again");
             }
             _ => {}
         }

@@ -120,7 +120,7 @@ impl RunLogs {
         let entry = entry.ended(attempt, ended);
         let (job, run) = (&entry.job, entry.run);
         if let Err(error) = self.journal.append(&entry).await {
-            tracing::warn!(%job, %run, %error, "run cannot be noted in the journal now");
+            tracing::warn!(%job, %run, %error, "cannot write runs.jsonl");
         }
         self.take_down(job, run, marker).await;
     }
@@ -168,7 +168,7 @@ impl RunLogs {
             Err(error) => Err(RunError::file(&self.state_dir, error).into()),
         };
         if let Err(error) = noted {
-            tracing::warn!(%job, %run, %error, "run cannot be noted in the journal now");
+            tracing::warn!(%job, %run, %error, "cannot write runs.jsonl");
         }
         let sign = run_files::path(&self.state_dir, (job, run), "running");
         if let Err(error) = self.disk.work(END_PATIENCE, move || fs::remove_file(sign), drop).await {

@@ -33,7 +33,7 @@ fn decided(redis: &RedisServer, period_ms: usize) -> BTreeMap<i64, Vec<String>> 
 }
 
 fn is_missed(event: &Value, reason: &str) -> bool {
-    event["message"] == "tick does not run" && event["outcome"] == "missed" && event["reason"] == reason
+    event["message"] == "tick missed" && event["outcome"] == "missed" && event["reason"] == reason
 }
 
 #[test]

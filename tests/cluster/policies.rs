@@ -58,8 +58,7 @@ fn with_wait_a_tick_that_waits_longer_than_its_start_deadline_is_missed_with_one
     let keys = "overlap = \"wait\"\nstart_deadline = \"3s\"\nlease = \"5s\"";
     let plan = Plan { schedule: "*/2 * * * * *", keys, run_ms: 4_500, skews_ms: THREE, ..Plan::on("local") };
     let mut cluster = Cluster::start(&plan);
-    let missed =
-        cluster.wait_for("a tick that waited too long", |event| event["message"] == "tick does not run");
+    let missed = cluster.wait_for("a tick that waited too long", |event| event["message"] == "tick missed");
     assert_eq!(ending(&missed), "missed (late)");
     let later = cluster.wait_for("a later tick", |event| {
         event["message"] == "run ended" && event["tick"].as_str() > missed["tick"].as_str()

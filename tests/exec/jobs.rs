@@ -7,7 +7,7 @@ use crate::stage::Stage;
 pub(crate) fn a_job_and_the_lock_of_its_name_exclude_each_other(stage: &Stage) {
     let holder = stage.hold("busy", &["--lease", "30s"], ":");
     let mut replica = stage.replica();
-    let skipped = replica.wait_for_event("tick does not run");
+    let skipped = replica.wait_for_event("tick skipped");
     assert_eq!((&skipped["job"], &skipped["reason"]), (&"busy".into(), &"overlap".into()));
     let status = stage.asked(&["status", "--format", "json"]);
     assert!(!status.contains("holder_lost"), "it is heard by its renewals: {status}");

@@ -80,7 +80,7 @@ fn what_cannot_be_killed_keeps_its_lock_until_it_ends() {
     assert!(is_alive(escape.escaped));
     escape.let_it_end();
     let ended = escape.replica.wait_for_event("run ended");
-    assert_eq!((&ended["outcome"], &ended["level"]), (&"timed_out".into(), &"INFO".into()), "{ended}");
+    assert_eq!((&ended["outcome"], &ended["level"]), (&"timed_out".into(), &"WARN".into()), "{ended}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) fn a_paused_job_skips_its_ticks_until_it_is_resumed(place: Place) {
     for number in [1, 2] {
         let heard = stage.n(number).wait_for_event("job paused: its ticks are skipped");
         assert_eq!(heard["why"], "month end", "{heard}");
-        stage.n(number).wait_for_event_of("tick does not run", |event| event["reason"] == "paused");
+        stage.n(number).wait_for_event_of("tick skipped", |event| event["reason"] == "paused");
     }
     let status = stage.ask(&["status"]);
     let paused = &status["jobs"][0]["paused"];
@@ -25,7 +25,7 @@ pub(crate) fn a_paused_job_skips_its_ticks_until_it_is_resumed(place: Place) {
     if let Place::Redis(server) = &stage.place {
         server.cli(&["FLUSHALL"]);
         stage.n(1).wait_for_event("store changed");
-        stage.n(1).wait_for_event_of("tick does not run", |event| event["reason"] == "paused");
+        stage.n(1).wait_for_event_of("tick skipped", |event| event["reason"] == "paused");
     }
 
     stage.give(&["resume", "tidy"]).expect_code(0);

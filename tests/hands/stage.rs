@@ -104,7 +104,7 @@ impl Stage {
                 event["holder"].is_string() && event["holder"] != event["node"]
             }
             // Who was granted one and held up gives it back: the next may be another's.
-            Some("tick decided elsewhere" | "tick does not run") => true,
+            Some("tick decided elsewhere" | "tick skipped") => true,
             _ => false,
         };
         for number in [1, 2].into_iter().cycle().take(40) {

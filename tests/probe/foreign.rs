@@ -82,7 +82,7 @@ fn a_history_of_another_type_stops_its_own_job_alone_and_loses_no_entry() {
     wait_for_run(&mut replica, "a");
     server.cli(&["SET", key, "abc"]);
 
-    let delayed = replica.wait_for_event("end of the run not recorded yet, trying again");
+    let delayed = replica.wait_for_event("run result not recorded yet, trying again");
     assert_eq!(delayed["job"], "a");
     assert!(has(&delayed["error"], &[key, "DEL or RENAME it"]), "{delayed}");
     let status = wrong(&scene, &server.url(), "`a` cannot be read");

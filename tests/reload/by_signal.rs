@@ -246,7 +246,7 @@ fn another_max_running_counts_at_once_also_for_what_runs_already() {
 
     load(&scene, &mut replica, &limited(1, &both));
     let is_full = |event: &Value| event["job"] == "short" && event["reason"] == "capacity";
-    let missed = replica.wait_for_event_of("tick does not run", is_full);
+    let missed = replica.wait_for_event_of("tick missed", is_full);
     let loaded = said_at(&load(&scene, &mut replica, &limited(2, &both)));
     let started = replica.wait_for_event_of("run started", |event| event["job"] == "short");
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 const LOADED: &str = "jobs file loaded again";
 
 /// What it says when the file is bad, after its problems.
-const BAD: &str = "jobs file is bad: the jobs stay as they were";
+const BAD: &str = "invalid jobs.toml: keeping the current jobs";
 
 /// A file of the cluster `test` with these jobs, each by its name and its keys.
 fn file(jobs: &[(&str, &str)]) -> String {

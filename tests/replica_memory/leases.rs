@@ -23,7 +23,7 @@ fn start(scene: &Scene, store: &str, node: &str) -> Program {
 
 /// A replica leaves a line about each tick of the job, whether it runs it or not.
 fn wait_for_tick(replica: &mut Program) {
-    let said = ["run started", "tick decided elsewhere", "tick does not run", "tick waits for the lock"];
+    let said = ["run started", "tick decided elsewhere", "tick skipped", "tick waits for the lock"];
     replica.wait_for("about a tick", |line| said.iter().any(|said| line.contains(said)));
 }
 

@@ -59,7 +59,7 @@ fn kill_in_mid_run_and_start_again(store: &str, jobs: &str) {
     let scene = Stage::new(jobs);
     let mut former = start(&scene, store, &[]);
     let run = run_of(&former.wait_for_event("run started"));
-    former.wait_for("of a run that has begun", |line| line.contains("tick does not run"));
+    former.wait_for("of a run that has begun", |line| line.contains("tick skipped"));
     assert!(!alive(run).is_empty());
     former.signal(Signal::SIGKILL);
     drop(former);
@@ -110,7 +110,7 @@ fn a_former_run_of_a_job_that_is_gone_from_the_file_is_ended_and_forgotten() {
     std::fs::write(scene.path("jobs.toml"), LONG.replace("jobs.long", "jobs.other")).expect("our own file");
 
     let mut replica = start(&scene, &server.url(), &[]);
-    assert_eq!(run_of(&replica.wait_for_event("end of the run recorded after all")), run);
+    assert_eq!(run_of(&replica.wait_for_event("run result recorded, late")), run);
     stop(replica);
 
     assert_eq!(alive(run), []);
@@ -148,7 +148,7 @@ fn the_end_of_a_run_is_told_again_to_a_store_that_forgot_it() {
 
     server.cli(&["FLUSHALL"]);
 
-    let told = run_of(&replica.wait_for_event("end of the run recorded after all"));
+    let told = run_of(&replica.wait_for_event("run result recorded, late"));
     // One more run may have ended before the store forgot.
     assert!(told >= run);
     let entries = history(&scene, &server.url(), told);
@@ -170,7 +170,7 @@ fn so_it_is_by_a_replica_that_was_started_again_meanwhile() {
 
     let mut replica = start(&scene, &server.url(), &[]);
 
-    let told = replica.wait_for_event("end of the run recorded after all");
+    let told = replica.wait_for_event("run result recorded, late");
     // One more run may have ended before the kill.
     assert!(run_of(&told) >= run);
     assert_eq!(history(&scene, &server.url(), run_of(&told)).len(), 1);

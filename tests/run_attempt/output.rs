@@ -209,7 +209,7 @@ async fn a_state_directory_that_cannot_be_written_does_not_stop_a_job() {
     let ended = bench.run(&launch).await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.tail.as_str()), ("succeeded", "fine\n"));
     let said = said::about(launch.identity.run);
-    for part in ["run log cannot be written", "run cannot be noted in the journal"] {
+    for part in ["run log cannot be written", "cannot write runs.jsonl"] {
         assert_eq!(said.matches(part).count(), 1, "{said}");
     }
 }
