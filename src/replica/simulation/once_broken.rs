@@ -8,9 +8,10 @@
 //!   tick without an entry, and one to a second run;
 //! - `FailoverBehind`, where a replica lives on the follower's machine and has its clock, together with `Failover`, `Crash` and
 //!   `Restart`: of 300 seeds one leads to a tick without an entry, and one to a second run;
-//! - all faults at once: of 300 seeds on Redis 36 lead to a tick that does not run, a job that stands still, a tick without an entry
-//!   or, one of them, to a fence that falls; on the embedded store ten, five of them to a second run: a record is lost, and then or
-//!   later the clock is wrong.
+//! - `BothBehind`, `RecordLost`, `Crash` and `Restart` on the embedded store, whose replicas all have its clock: of 300 seeds eleven
+//!   lead to a second run, and eleven to a tick without an entry, one that does not run, or a fence that falls;
+//! - all faults at once: of 300 seeds on Redis 30 lead to a tick that does not run, a job that stands still, a tick without an entry
+//!   or, two of them, to a fence that falls; on the embedded store seven, to the first or the third of these.
 
 use crate::lease::Memory;
 
