@@ -11,7 +11,7 @@ use std::io::Read;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use process::{Program, Scene, make_fifo, say_to};
+use process::{Program, Scene, descendants, make_fifo, say_to};
 use redis_server::RedisServer;
 use serde_json::Value;
 
@@ -239,20 +239,40 @@ fn the_output_of_jobs_goes_where_it_is_wanted() {
 fn one_sigint_to_the_parent_stops_all_replicas() {
     let scene = Scene::new(CHATTY);
     let mut replicas = scene.run(&["--replicas", "2", "--log-level", "debug"]);
-    for prefix in ["n-1 | ", "n-2 | "] {
-        replicas.wait_for(&format!("of {prefix}"), |line| line.starts_with(prefix));
+    for name in ["n-1", "n-2"] {
+        replicas.wait_for_event_of("replica started", |event| event["node"] == name);
     }
     // One of them ran it, and the other says so.
     let is_told = |line: &str| line.contains("tick decided elsewhere") && line.contains("\"holder\":\"");
     let line = replicas.wait_for("of the other", is_told);
-    let (prefix, event) = line.split_once(" | ").expect("every line has a prefix");
-    let event: Value = serde_json::from_str(event).expect("JSON");
-    let mut nodes = [text(&event, "holder"), prefix];
+    let event: Value = serde_json::from_str(&line).expect("JSON");
+    let mut nodes = [text(&event, "holder"), text(&event, "node")];
     nodes.sort_unstable();
     assert_eq!(nodes, ["n-1", "n-2"], "{line}");
     replicas.signal(Signal::SIGINT);
     let ended = replicas.wait().expect_code(0);
     assert_eq!(ended.log.matches("replica stopped").count(), 2, "{}", ended.log);
+    assert!(ended.log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{}", ended.log);
+}
+
+#[test]
+fn a_replica_that_dies_is_started_again_by_its_parent_and_every_line_is_json() {
+    let scene = Scene::new(CHATTY);
+    let mut replicas = scene.run(&["--replicas", "2"]);
+    for _ in 0..2 {
+        replicas.wait_for_event("replica started");
+    }
+    let children = descendants(replicas.pid());
+    let is_replica = |pid: &&Pid| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.windows(4).any(|word| word == b"n-2\0")
+    };
+    kill(*children.iter().find(is_replica).expect("the second one"), Signal::SIGKILL).expect("it runs");
+    let died = replicas.wait_for_event("replica n-2 ended: signal: 9 (SIGKILL); it is started again in 1s");
+    assert_eq!((&died["level"], &died["node"]), (&"ERROR".into(), &"n-2".into()), "{died}");
+    replicas.wait_for_event_of("replica started", |event| event["node"] == "n-2");
+    replicas.signal(Signal::SIGTERM);
+    replicas.wait().expect_code(0);
 }
 
 #[test]

@@ -24,7 +24,6 @@ use super::operating::Operating;
         the lock while it runs, and stops the job in good time when the lock is lost. The others skip.",
     after_help = "Exit codes: 0 done, 1 failed, 2 usage or unknown job, 69 store unreachable, 70 lock lost, \
         75 skipped or held by another, 78 bad jobs.toml.",
-    disable_help_subcommand = true,
     max_term_width = 100
 )]
 pub struct Cli {
@@ -56,7 +55,7 @@ pub struct GlobalArgs {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Be a replica, in the foreground
+    /// Run a replica in the foreground
     Run(RunArgs),
     /// Tell the replicas of this state folder to load the jobs file again, and wait
     #[command(
@@ -81,7 +80,7 @@ pub enum Reading {
     /// Validate the jobs file; with --probe, the store too
     #[command(
         after_help = "Exit codes: 0 no errors, 1 the probe found errors, 69 store unreachable, 78 a bad file. \
-        Warnings refuse nothing."
+        Warnings do not affect the exit code."
     )]
     Check(CheckArgs),
     /// Show the coming ticks
@@ -96,7 +95,7 @@ pub enum Reading {
     Status(StatusArgs),
     /// Show past ticks and how they ended, over all replicas
     #[command(
-        after_help = "Oldest first; runs that still go on come last. The store keeps the newest 200 ticks of each job.\n\n\
+        after_help = "Oldest first; running ones come last. The store keeps the newest 200 ticks of each job.\n\n\
         Examples:\n  \
         solocron history backup -n 5\n  \
         solocron history --failed --since 2d"
@@ -233,7 +232,7 @@ pub struct NextArgs {
     /// Ticks after this instant, RFC 3339 [default: now]
     #[arg(long, value_name = "TIME")]
     pub after: Option<jiff::Timestamp>,
-    /// An expression outside the file
+    /// Evaluate this expression instead of the file's jobs
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub expr: Option<String>,
     /// The time zone of `--expr`, an IANA name [default: UTC]

@@ -73,6 +73,10 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
 }
 
 fn print(failure: &Failure) {
+    if failure.exit == Exit::Conflict(0) {
+        // Whoever asks for success then wants no mail from cron.
+        return;
+    }
     if failure.drawn {
         let _ = write!(anstream::stderr(), "{}", tame_text(&failure.message));
     } else {

@@ -101,7 +101,7 @@ fn table(past: &[PastTick], is_one_job: bool, now: UtcMillis) -> String {
         ]);
     }
     let folded = past.iter().any(|tick| tick.after.is_some());
-    let legend = if folded { "×N: as many ticks in a row, the last of which is shown\n" } else { "" };
+    let legend = if folded { "×N: N consecutive ticks, newest shown\n" } else { "" };
     table.render() + &Tone::Quiet.paint(legend)
 }
 

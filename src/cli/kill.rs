@@ -30,7 +30,7 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     let operator = Operator::at_work(&args.job, global).await?;
     let Answer::Held { by: Some(holder), .. } = operator.act(&Act::Kill { run: None }).await? else {
-        return Err(Failure::new(Exit::Failed, format!("no run of job `{}` goes on", args.job)));
+        return Err(Failure::new(Exit::Failed, format!("job `{}` is not running", args.job)));
     };
     screen.say(&format!("stopping run {} on {}\n", holder.run, holder.node));
     let how = end_of(&operator, &holder, screen).await;

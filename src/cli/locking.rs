@@ -19,8 +19,8 @@ pub enum Locking {
         The command has this terminal's input and output, and sees SOLOCRON_FENCE and the other variables of a job. The lock \
         is renewed while it runs. When it is lost, the command is stopped with everything that it started, before anybody \
         else may start. SIGTERM and SIGINT stop it in order (SIGTERM, after 10s SIGKILL).\n\n\
-        Without --wait, a lock that somebody holds ends it at once. What a holder left behind that vanished is waited for, \
-        for one lease at the most, until it is sure that nobody holds it; the first use of a name takes two seconds.\n\n\
+        Without --wait, exec exits at once where the lock is taken. If the last holder crashed, exec waits up to one lease until \
+        the lock is certainly free; the first use of a name takes two seconds.\n\n\
         Within a job, or another `exec`, that holds the same lock, the command runs at once under that.\n\n\
         Exit codes: as the command (128+n for signal n; 127 not found, 126 cannot be started), 2 usage, 69 store \
         unreachable, 70 lock lost, 75 held by another, 78 bad jobs.toml.\n\n\
@@ -41,7 +41,7 @@ pub struct ExecArgs {
     /// How long the lock holds without renewal; longer than your Redis failover takes
     #[arg(long, value_name = "DURATION", value_parser = lease, default_value = "30s")]
     pub lease: Duration,
-    /// Exit with this code when the lock is held by another
+    /// Exit with this code when the lock is held by another; with 0, print nothing then
     #[arg(long, value_name = "N", default_value_t = 75)]
     pub conflict_exit_code: u8,
     /// The cluster; with --store, no file is read [default: the file's `name`]

@@ -32,7 +32,7 @@ pub struct LogsArgs {
     /// This run instead of the last one
     #[arg(long, value_name = "ID")]
     pub run: Option<RunId>,
-    /// Go on printing while the run goes on
+    /// Keep printing until the run ends
     #[arg(long, short = 'f')]
     pub follow: bool,
     /// Only the last N lines

@@ -33,6 +33,7 @@ mod reading;
 mod reentry;
 mod reload;
 mod reloader;
+mod replica_lines;
 mod replicas;
 mod resolve;
 mod run;

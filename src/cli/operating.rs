@@ -32,7 +32,7 @@ pub enum Operating {
     /// Run a job by hand, once, on whichever replica takes it first
     #[command(
         after_help = "Takes the job's own lock, and decides no tick. Prints the run's id on stdout once a replica \
-        has taken it. While another run goes on, the job's `overlap` decides: `skip` skips it, `wait` waits for up to \
+        has taken it. During another run, the job's `overlap` decides: `skip` skips it, `wait` waits for up to \
         `start_deadline`, `replace` stops the other first. A paused job runs by hand all the same.\n\n\
         With --follow the command waits for the end, prints the end of the output (at most 4 KiB), and exits as the run \
         did (128+n for signal n).\n\n\
@@ -40,11 +40,11 @@ pub enum Operating {
         skipped, 78 bad jobs.toml."
     )]
     Trigger(TriggerArgs),
-    /// Remove the lock of a silent holder, or set back a mark
+    /// Release the lock of a dead holder, or set back a mark
     #[command(
         after_help = "For jobs with a long lease, where waiting for its end takes too long. Refused while the \
-        holder is heard. Asks first, because a holder that is only cut off may still run the job until the lease ends. \
-        Where nobody is known to hold the lock, and the store waits for a holder that it forgot, that wait ends.\n\n\
+        holder sends heartbeats. Asks first, because a holder that is only cut off may still run the job until the lease ends. \
+        Where no holder is known, and the store waits for one that it forgot, that wait ends.\n\n\
         With --mark no lock is touched. A clock that was ahead has decided ticks that have not come yet: they do not run \
         again when they come. --mark lets them run, also those that ran then. A mark that this \
         machine's clock has passed stays: there the store's clock is behind.\n\n\
@@ -55,7 +55,7 @@ pub enum Operating {
     #[command(
         after_help = "The run gets SIGTERM, and SIGKILL after its kill_grace; it is recorded as `killed \
         (operator)`. The command waits for that. Later ticks run as always: see `pause`.\n\n\
-        Exit codes: 0 it has ended, 1 no run goes on, or it has not ended in time, 2 unknown job, 69 store unreachable, \
+        Exit codes: 0 stopped, 1 nothing to stop, or not stopped in time, 2 unknown job, 69 store unreachable, \
         78 bad jobs.toml."
     )]
     Kill(KillArgs),

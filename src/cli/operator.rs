@@ -112,12 +112,15 @@ impl Operator {
 
     fn unopened(&self) -> Failure {
         let job = &self.spec.name;
-        let why = if self.spec.enabled {
-            "start one with `solocron run`, or try again in a few seconds if the store has just lost its memory"
+        let message = if self.spec.enabled {
+            format!(
+                "no replica has registered job `{job}` yet\n  help: start one with `solocron run`, or try again in a few \
+                 seconds if the store was just reset"
+            )
         } else {
-            "it is not enabled in the file"
+            format!("job `{job}` is disabled (enabled = false)\n  help: enable it in the file")
         };
-        Failure::new(Exit::Failed, format!("no replica has told the store of job `{job}` yet\n  help: {why}"))
+        Failure::new(Exit::Failed, message)
     }
 
     fn newer(&self, schema: u32) -> Failure {

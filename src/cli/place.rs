@@ -52,7 +52,7 @@ impl Place {
             Some(cluster) => cluster.clone(),
             None if store.is_local() => config::local_cluster(),
             None => {
-                let message = "whose lock is it? A store alone does not tell the cluster\n  help: give --cluster NAME or \
+                let message = "--cluster is required when no jobs file is used\n  help: give --cluster NAME or \
                                SOLOCRON_CLUSTER, the same on every machine: the file's `name`, where there is one; or \
                                --config FILE";
                 return Err(Failure::new(Exit::Usage, message));

@@ -251,7 +251,7 @@ fn worded(changes: &Changes) -> String {
     let parts = parts.into_iter().zip(counts);
     let parts: Vec<String> =
         parts.filter_map(|((how, names), count)| Some(format!("{count} {how} ({})", names?))).collect();
-    if parts.is_empty() { "no job is different".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { "no job has changed".to_owned() } else { parts.join(", ") }
 }
 
 fn load(source: Source, store: Option<&str>, args: &RunArgs) -> Result<Loaded, Bad> {

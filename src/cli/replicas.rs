@@ -1,39 +1,32 @@
-//! `run --replicas N`: N replica processes on this machine, their lines prefixed with their names. One signal to this
-//! process stops them all.
+//! `run --replicas N`: N replica processes on this machine. Lines for people are prefixed with their names; JSON stays JSON, and has the
+//! name in it. A process that dies is started again. One signal to this process stops them all.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use anstyle::{AnsiColor, Style};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 
 use crate::job::NodeName;
 
 use super::args::{GlobalArgs, LogFormat, OutputArg, RunArgs};
 use super::exit::{Exit, Failure};
 use super::logging;
-
-/// One colour per replica, again from the first after the last.
-const COLOURS: [AnsiColor; 6] = [
-    AnsiColor::Cyan,
-    AnsiColor::Magenta,
-    AnsiColor::Yellow,
-    AnsiColor::Blue,
-    AnsiColor::Green,
-    AnsiColor::BrightRed,
-];
+use super::replica_lines::{Style, pass_lines, print};
 
 /// Lines that wait to be printed, each of up to a hundred kilobytes of a job's output; a terminal that stops reading holds up the
 /// replicas' logs, and nothing else.
 const WAITING_LINES: usize = 64;
+
+/// How long it is waited before a replica that died is started again, at first and at most: the latter also, how long one must have lived
+/// to be waited for as at first.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// At the end, a terminal that does not read is waited for this long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -60,35 +53,54 @@ async fn supervise(
         print(to_print);
         let _ = printed.send(());
     });
-    let mut ends = JoinSet::new();
-    let mut pids = BTreeMap::new();
+    let format = logging::format_or_default(args.log_format);
+    let mut seats = BTreeMap::new();
+    let mut news = JoinSet::new();
     for number in 1..=count {
         let name = NodeName::parse(&format!("{node}-{number}"))
             .map_err(|error| Failure::new(Exit::Usage, format!("{error}; use a shorter --node NAME")))?;
-        let child = command(args, global, &name)?
-            .spawn()
-            .map_err(|error| failed("cannot start a replica", &error))?;
-        let pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
-        pids.extend(pid.map(|pid| (name.clone(), pid)));
-        let prefix = prefix(&name, usize::from(number));
-        ends.spawn(follow(child, name, prefix, lines.clone()));
+        let style = Style::of(format, &name, usize::from(number));
+        seats.insert(name, Seat { style, pid: None, began: Instant::now(), pause: PAUSES.0 });
     }
-    let mut worst = Exit::Done;
-    while !ends.is_empty() {
+    let start = |name: &NodeName, seat: &mut Seat, news: &mut JoinSet<News>| -> Result<(), Failure> {
+        let child =
+            command(args, global, name)?.spawn().map_err(|error| failed("cannot start a replica", &error))?;
+        seat.pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+        seat.began = Instant::now();
+        news.spawn(follow(child, name.clone(), seat.style.clone(), lines.clone()));
+        Ok(())
+    };
+    for (name, seat) in &mut seats {
+        start(name, seat, &mut news)?;
+    }
+    let (mut worst, mut is_stopping) = (Exit::Done, false);
+    while !news.is_empty() {
         tokio::select! {
             // Replicas have process groups of their own: a signal of the terminal reaches them through here alone.
-            Some(()) = term.recv() => pass_on(&pids, Signal::SIGTERM),
-            Some(()) = int.recv() => pass_on(&pids, Signal::SIGTERM),
-            Some(()) = hup.recv() => pass_on(&pids, Signal::SIGHUP),
-            Some(end) = ends.join_next() => {
-                let (name, status) = end.expect("following neither panics nor is aborted");
-                // Its id may soon be another process's.
-                pids.remove(&name);
-                worst = worse(worst, status);
-                if !status.is_some_and(|status| status.success()) {
-                    let status = status.map_or_else(|| "lost".to_owned(), |status| status.to_string());
-                    // Whoever reads the lines reads this as well; a closed terminal needs no word.
-                    let _ = lines.send(format!("replica {name} ended: {status}\n").into_bytes()).await;
+            Some(()) = term.recv() => { is_stopping = true; pass_on(&seats, Signal::SIGTERM) }
+            Some(()) = int.recv() => { is_stopping = true; pass_on(&seats, Signal::SIGTERM) }
+            Some(()) = hup.recv() => pass_on(&seats, Signal::SIGHUP),
+            Some(of) = news.join_next() => match of.expect("following neither panics nor is aborted") {
+                News::Due(name) => {
+                    let seat = seats.get_mut(&name).expect("it has its seat");
+                    if !is_stopping {
+                        start(&name, seat, &mut news)?;
+                    }
+                }
+                News::Ended(name, status) => {
+                    let seat = seats.get_mut(&name).expect("it has its seat");
+                    // Its id may soon be another process's.
+                    seat.pid = None;
+                    let again = seat.pause_after(status).filter(|_| !is_stopping);
+                    if !status.is_some_and(|status| status.success()) {
+                        let line = seat.style.ended(&name, status, again);
+                        // Whoever reads the lines reads this as well; a closed terminal needs no word.
+                        let _ = lines.send(line).await;
+                    }
+                    match again {
+                        Some(pause) => drop(news.spawn(async move { sleep(pause).await; News::Due(name) })),
+                        None => worst = worse(worst, status),
+                    }
                 }
             }
         }
@@ -103,10 +115,43 @@ fn failed(what: &str, error: &std::io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("{what}: {error}"))
 }
 
-fn pass_on(pids: &BTreeMap<NodeName, Pid>, signal: Signal) {
-    for pid in pids.values() {
+fn pass_on(seats: &BTreeMap<NodeName, Seat>, signal: Signal) {
+    for pid in seats.values().filter_map(|seat| seat.pid) {
         // It may have ended already.
-        let _ = kill(*pid, signal);
+        let _ = kill(pid, signal);
+    }
+}
+
+/// What happens to a replica's process.
+enum News {
+    /// It ended.
+    Ended(NodeName, Option<ExitStatus>),
+    /// It is to be started again.
+    Due(NodeName),
+}
+
+/// One of the replicas.
+struct Seat {
+    style: Style,
+    pid: Option<Pid>,
+    began: Instant,
+    /// How long it is waited before it is started again, should it die soon.
+    pause: Duration,
+}
+
+impl Seat {
+    /// How long to wait before it is started again; not at all after what a new start changes nothing of.
+    fn pause_after(&mut self, status: Option<ExitStatus>) -> Option<Duration> {
+        let code = status.and_then(|status| status.code());
+        if matches!(code, Some(0 | 2 | 78)) {
+            return None;
+        }
+        if self.began.elapsed() > PAUSES.1 {
+            self.pause = PAUSES.0;
+        }
+        let pause = self.pause;
+        self.pause = (pause * 2).min(PAUSES.1);
+        Some(pause)
     }
 }
 
@@ -166,21 +211,10 @@ fn command(args: &RunArgs, global: &GlobalArgs, name: &NodeName) -> Result<Comma
     Ok(command)
 }
 
-fn prefix(name: &NodeName, number: usize) -> Vec<u8> {
-    let style =
-        if logging::coloured() { COLOURS[(number - 1) % COLOURS.len()].on_default() } else { Style::new() };
-    format!("{style}{name} |{style:#} ").into_bytes()
-}
-
 /// Passes on a replica's lines until it has ended.
-async fn follow(
-    mut child: Child,
-    name: NodeName,
-    prefix: Vec<u8>,
-    lines: mpsc::Sender<Vec<u8>>,
-) -> (NodeName, Option<ExitStatus>) {
-    let out = child.stdout.take().map(|out| pass_lines(out, prefix.clone(), lines.clone()));
-    let err = child.stderr.take().map(|err| pass_lines(err, prefix, lines));
+async fn follow(mut child: Child, name: NodeName, style: Style, lines: mpsc::Sender<Vec<u8>>) -> News {
+    let out = child.stdout.take().map(|out| pass_lines(out, style.clone(), lines.clone()));
+    let err = child.stderr.take().map(|err| pass_lines(err, style, lines));
     let reading = async {
         let out = async {
             if let Some(out) = out {
@@ -195,30 +229,5 @@ async fn follow(
         tokio::join!(out, err);
     };
     let ((), status) = tokio::join!(reading, child.wait());
-    (name, status.ok())
-}
-
-async fn pass_lines(from: impl AsyncRead + Unpin, prefix: Vec<u8>, to: mpsc::Sender<Vec<u8>>) {
-    let mut from = BufReader::new(from);
-    loop {
-        let mut line = prefix.clone();
-        match from.read_until(b'\n', &mut line).await {
-            Ok(0) | Err(_) => return,
-            Ok(_) => {}
-        }
-        if !line.ends_with(b"\n") {
-            line.push(b'\n');
-        }
-        if to.send(line).await.is_err() {
-            return;
-        }
-    }
-}
-
-fn print(mut lines: mpsc::Receiver<Vec<u8>>) {
-    let mut readable = true;
-    while let Some(line) = lines.blocking_recv() {
-        // When nobody reads any more, the replicas go on all the same.
-        readable = readable && std::io::stdout().write_all(&line).is_ok();
-    }
+    News::Ended(name, status.ok())
 }

@@ -40,7 +40,7 @@ pub(crate) async fn run(
     let run = give(&operator, (order, tick), screen).await;
     let run = run.map_err(|failure| failure.noting_unheard(&may_run))?;
     screen.print(&format!("{run}\n"))?;
-    let runs = format!("a replica has taken the order: `solocron history {job}` shows how run {run} ends");
+    let runs = format!("a replica has picked this up: `solocron history {job}` shows how run {run} ends");
     let exit = what_became(&operator, run, args.follow, screen).await;
     exit.map_err(|failure| failure.noting_unheard(&runs))
 }
@@ -115,7 +115,7 @@ async fn taken(operator: &Operator, order: RunId, screen: &mut Screen<'_>) -> Re
 
 fn gone(job: &JobName) -> Failure {
     let message = format!(
-        "the order is gone from the record of `{job}`: another trigger took its place, or the store lost its memory\n  \
+        "the order is gone from the record of `{job}`: another trigger took its place, or the store was reset\n  \
          help: `solocron history {job}` shows what ran"
     );
     Failure::new(Exit::Failed, message)
@@ -135,7 +135,7 @@ fn waiting(record: &Record, overlap: Overlap) -> String {
     let on = record.owner.as_ref().map_or(String::new(), |node| format!(" on {node}"));
     let how = match overlap {
         Overlap::Replace => "is stopped first (overlap = \"replace\")",
-        Overlap::Skip | Overlap::Wait => "goes on, and is waited for (overlap = \"wait\")",
+        Overlap::Skip | Overlap::Wait => "is running; waiting for its end (overlap = \"wait\")",
     };
     format!("run{run}{on} {how}\n")
 }
@@ -151,7 +151,7 @@ async fn taken_back(operator: &Operator, order: RunId) -> Result<Option<RunId>, 
 /// Nobody took the order in time: it is taken back, unless somebody just did.
 async fn withdraw(operator: &Operator, order: RunId, limit: Duration) -> Result<RunId, Failure> {
     let message = format!(
-        "no replica has taken the order within {}, and it is withdrawn: nothing ran\n  help: `solocron status` shows \
+        "no replica picked this up within {}; cancelled, nothing ran\n  help: `solocron status` shows \
          which replicas are live, and who holds the lock",
         span(limit)
     );

@@ -158,7 +158,7 @@ fn no_scheme(text: &str) -> StoreUrlError {
         None if text.contains([':', '.']) => "write the scheme first: `redis://host:6379/0`".to_owned(),
         None => known_stores(),
     };
-    StoreUrlError::new("is none that is known", help)
+    StoreUrlError::new("is not a known kind of store", help)
 }
 
 fn known_stores() -> String {

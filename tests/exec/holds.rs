@@ -13,6 +13,8 @@ pub(crate) fn a_lock_that_is_held_ends_it_at_once_and_tells_whose_it_is(stage: &
     assert!(said.contains("lock `a` is held by here, since 20"), "{said}");
     assert!(said.contains(&holder.run) && said.contains("--wait") && !said.contains("it ran"), "{said}");
     stage.call("a", &["--conflict-exit-code", "5"], "echo it ran").expect_code(5);
+    let silent = stage.call("a", &["--conflict-exit-code", "0"], "echo it ran").expect_code(0).log;
+    assert_eq!(silent, "", "cron mails what is printed");
     stage.call("another", &[], "exit 9").expect_code(9);
     holder.let_go().expect_code(0);
     let said = stage.call("a", &[], "exit 4").expect_code(4).log;

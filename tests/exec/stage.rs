@@ -86,7 +86,7 @@ impl Stage {
         loop {
             let said = Program::start(&mut self.command(&["trigger", job, "--follow"])).wait();
             // Until the replica has opened it.
-            if !said.log.contains("no replica has told the store of job") {
+            if !said.log.contains("no replica has registered job") {
                 return said;
             }
         }

@@ -34,7 +34,7 @@ pub(crate) fn a_run_is_killed_in_order_wherever_it_is(place: Place) {
     // The next tick may have run before the pause was there.
     stage.give(&["kill", "long"]);
     let nothing = stage.give(&["kill", "long"]).expect_code(1).log;
-    assert!(nothing.contains("no run of job `long` goes on"), "{nothing}");
+    assert!(nothing.contains("job `long` is not running"), "{nothing}");
     stage.stop();
 }
 

@@ -19,7 +19,7 @@ fn a_good_file_is_in_effect_when_the_command_returns() {
     assert!(said.starts_with("n: jobs.toml loaded ("), "{said}");
     replica.wait_for_event(LOADED);
     let again = reload(&scene).expect_code(0).log;
-    assert!(again.contains("no job is different"), "{again}");
+    assert!(again.contains("no job has changed"), "{again}");
     replica.signal(Signal::SIGTERM);
     replica.wait().expect_code(0);
 }

@@ -223,11 +223,9 @@ fn a_parent_passes_sighup_on_to_all_its_replicas() {
     replicas.signal(Signal::SIGHUP);
     let mut nodes = Vec::new();
     for _ in 0..2 {
-        let line = replicas.wait_for("of a file", |line| line.contains(LOADED));
-        let (node, event) = line.split_once(" | ").expect("every line has a prefix");
-        nodes.push(node.to_owned());
-        let event: Value = serde_json::from_str(event).expect("JSON");
-        assert!(said_at(&event).duration_since(before) < AT_ONCE, "{line}");
+        let event = replicas.wait_for_event(LOADED);
+        nodes.push(event["node"].as_str().expect("a name").to_owned());
+        assert!(said_at(&event).duration_since(before) < AT_ONCE, "{event}");
     }
     nodes.sort();
     assert_eq!(nodes, ["n-1", "n-2"]);

@@ -52,9 +52,7 @@ fn jobs_at(instant: Timestamp, jobs: u64, store: &str) -> String {
 fn wait_until_recorded(replicas: &mut Program, jobs: u64) -> (BTreeMap<String, u64>, Duration) {
     let seen = RefCell::new((BTreeMap::<String, u64>::new(), SystemClock.boot()));
     replicas.wait_for("of the last run's record", |line| {
-        // Each line is headed by its replica's name.
-        let event = line.split_once('{').map(|(_, event)| format!("{{{event}")).unwrap_or_default();
-        let event: Value = serde_json::from_str(&event).unwrap_or_default();
+        let event: Value = serde_json::from_str(line).unwrap_or_default();
         let (recorded, begun) = &mut *seen.borrow_mut();
         if event["message"] == "run recorded" {
             if recorded.is_empty() {

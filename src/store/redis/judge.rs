@@ -111,7 +111,7 @@ fn eviction(settings: &Settings) -> Option<Concern> {
     } else {
         "lock keys may be evicted; nothing depends on them, but people see no holder in them any more"
     };
-    Some(Concern::warning(what, found).help("set `maxmemory-policy noeviction`, or take a server of its own"))
+    Some(Concern::warning(what, found).help("set `maxmemory-policy noeviction`, or use a dedicated Redis"))
 }
 
 fn fullness(settings: &Settings) -> Option<Concern> {
