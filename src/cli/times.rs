@@ -26,8 +26,13 @@ impl Serialize for Rfc3339 {
     }
 }
 
-/// `350ms`, `1.2s`, `45s`, `3m 10s`, `3h 12m`, `2d 3h`: the two largest units, rounded down.
+/// `350ms`, `1.3s`, `45s`, `3m 10s`, `3h 12m`, `2d 3h`: the two largest units; seconds and their tenths are rounded.
 pub(crate) fn span(of: Duration) -> String {
+    let of = match of {
+        _ if of < Duration::from_secs(1) => of,
+        _ if of < TENTHS_BELOW => rounded(of, 100),
+        _ => rounded(of, 1_000),
+    };
     let seconds = of.as_secs();
     let pair = |large: u64, small: u64, names: (&str, &str)| {
         let (whole, rest) = (seconds / large, seconds % large / small);
@@ -47,6 +52,11 @@ pub(crate) fn span(of: Duration) -> String {
     }
 }
 
+fn rounded(of: Duration, to_ms: u64) -> Duration {
+    let ms = u64::try_from(of.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(ms.saturating_add(to_ms / 2) / to_ms * to_ms)
+}
+
 /// `3m 10s ago`, `in 4m`, or `now` within a second.
 pub(crate) fn from_now(at: UtcMillis, now: UtcMillis) -> String {
     let (past, coming) = (now.since(at), at.since(now));
@@ -55,7 +65,7 @@ pub(crate) fn from_now(at: UtcMillis, now: UtcMillis) -> String {
     } else if coming.is_zero() {
         format!("{} ago", span(Duration::from_secs(past.as_secs())))
     } else {
-        format!("in {}", span(Duration::from_secs(coming.as_secs())))
+        format!("in {}", span(rounded(coming, 1_000)))
     }
 }
 
@@ -99,8 +109,10 @@ mod tests {
             (0, "0ms"),
             (999, "999ms"),
             (1_000, "1s"),
-            (1_290, "1.2s"),
-            (10_900, "10s"),
+            (1_290, "1.3s"),
+            (9_960, "10s"),
+            (10_900, "11s"),
+            (14_990, "15s"),
             (60_000, "1m"),
             (190_000, "3m 10s"),
             (11_520_000, "3h 12m"),
@@ -116,6 +128,7 @@ mod tests {
         let now = UtcMillis(1_000_000);
         assert_eq!(from_now(UtcMillis(1_000_500), now), "now");
         assert_eq!(from_now(UtcMillis(1_240_000), now), "in 4m");
+        assert_eq!(from_now(UtcMillis(1_000_000 + 7_199_950), now), "in 2h");
         assert_eq!(from_now(UtcMillis(998_500), now), "1s ago");
     }
 

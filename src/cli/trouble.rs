@@ -124,21 +124,23 @@ fn too_few(survey: &Survey, config: &Config, taking: usize) -> Option<Trouble> {
         return None;
     }
     let gone = survey.peers.iter().filter(|peer| !survey.is_live(peer)).max_by_key(|peer| peer.at);
-    let heard = gone.map_or("none was heard within the last hour".to_owned(), |peer| {
-        format!("{} was heard last, {}", peer.beat.node, from_now(peer.at, survey.now))
-    });
+    let last =
+        gone.map(|peer| format!("{}, last heartbeat {}", peer.beat.node, from_now(peer.at, survey.now)));
     let draining = survey.peers.iter().filter(|peer| survey.is_live(peer) && peer.beat.draining).count();
     let (kind, message) = if taking > 0 {
-        let others = gone.map_or(String::new(), |_| format!("; {heard}"));
-        (Kind::TooFewReplicas, format!("{taking} of {expected} replicas take ticks{others}"))
+        let (down, who) = (expected - taking, last.map_or(String::new(), |last| format!(": {last}")));
+        let are = match (down, draining) {
+            (1, 0) => "is down",
+            (_, 0) => "are down",
+            _ => "are down or draining",
+        };
+        (Kind::TooFewReplicas, format!("{down} of {expected} replicas {are}{who}"))
     } else if draining > 0 {
         let message = "every live replica is draining: no new tick is taken until one is started".to_owned();
         (Kind::NoReplica, message)
     } else {
-        (
-            Kind::NoReplica,
-            format!("no replica is live, and so no job runs: {heard}; start one with `solocron run`"),
-        )
+        let last = last.unwrap_or("no heartbeat within the last hour".to_owned());
+        (Kind::NoReplica, format!("no live replica, no job runs: {last}; start one with `solocron run`"))
     };
     let since = gone.filter(|_| draining == 0).map(|peer| Rfc3339(peer.at));
     Some(Trouble { since, ..Trouble::of_cluster(kind, message) })
@@ -260,10 +262,17 @@ fn last_outcome(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     let ends_within = job.entries.len() < DEPTH || ran().count() > streak.len();
     let known = ends_within && streak.iter().all(|tick| tick.after.is_none() || tick.count.is_some());
     let count: u64 = streak.iter().map(|tick| tick.count.unwrap_or(1)).sum();
-    let message = format!("{}{}", worded(newest, now), in_a_row(oldest, (count, known), now));
+    // Of ticks that share an entry, the first.
+    let first = oldest
+        .after
+        .and_then(|after| job.spec.schedule.next_after(after.0))
+        .map(|tick| Rfc3339(tick.instant()));
+    let since = first.or(oldest.finished);
+    let row = in_a_row(since.map_or(oldest.ended(), |since| since.0), (count, known), now);
+    let message = format!("{}{row}", worded(newest, now));
     Some(Trouble {
         node: newest.node.clone(),
-        since: oldest.finished,
+        since,
         count: known.then_some(count),
         ..Trouble::of_job(job, Kind::LastOutcome, message)
     })
@@ -283,12 +292,12 @@ fn worded(tick: &PastTick, now: UtcMillis) -> String {
 }
 
 /// `; 5 ticks in a row since 2026-11-20 10:00:00 UTC`, for more than one.
-fn in_a_row(oldest: &PastTick, (count, known): (u64, bool), now: UtcMillis) -> String {
+fn in_a_row(since: UtcMillis, (count, known): (u64, bool), now: UtcMillis) -> String {
     if count < 2 {
         return String::new();
     }
     let least = if known { "" } else { "at least " };
-    let (since, ago) = (utc(oldest.ended()), from_now(oldest.ended(), now));
+    let (since, ago) = (utc(since), from_now(since, now));
     format!("; {least}{count} ticks in a row since {since} UTC ({ago})")
 }
 

@@ -204,7 +204,7 @@ async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_never_overstated() 
         vec![entry(0, Outcome::Succeeded, None), folded, entry(65, Outcome::Failed, None)];
     let trouble = troubles(&survey, &bench.config).remove(0);
     assert_eq!(trouble.count, Some(13));
-    assert!(trouble.message.contains("; 13 ticks in a row since 2026-11-20 13:00:00 UTC"), "{trouble:?}");
+    assert!(trouble.message.contains("; 13 ticks in a row since 2026-11-20 12:05:00 UTC"), "{trouble:?}");
 
     survey.jobs[0].entries = (0..DEPTH).map(|_| entry(65, Outcome::Failed, None)).collect();
     let trouble = troubles(&survey, &bench.config).remove(0);
