@@ -146,6 +146,8 @@ fn secrets_of_url(url: &str, store: bool) -> Vec<Range<usize>> {
     let mut cuts = Vec::new();
     if let Some(at) = rest.rfind('@') {
         match rest[..at].find(':') {
+            // Of an empty password what is before it may be meant.
+            Some(colon) if colon + 1 == at => cuts.push(start..start + colon),
             Some(colon) => cuts.push(start + colon + 1..start + at),
             None if store => cuts.push(start..start + at),
             None => {}
@@ -153,23 +155,33 @@ fn secrets_of_url(url: &str, store: bool) -> Vec<Range<usize>> {
     } else if store && !url.starts_with("local") {
         // `redis://:secret` with the host forgotten: what stands for the port is the password.
         let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
-        let port = authority.rfind(':').map(|colon| colon + 1..authority.len());
-        let odd =
-            |port: &Range<usize>| !authority[port.clone()].bytes().all(|b| b.is_ascii_digit() || b == b']');
-        cuts.extend(port.filter(odd).map(|port| start + port.start..start + port.end));
+        if authority.split(',').any(has_odd_port) {
+            cuts.extend(authority.find(':').map(|colon| start + colon + 1..start + authority.len()));
+        }
     }
     // What is given by options is a secret, whatever it is called, but a number.
     let floor = cuts.last().map_or(start, |cut| cut.end);
-    for (at, _) in url[floor..].match_indices(['?', '&']).filter(|_| store) {
-        let option = floor + at + 1
-            ..url[floor + at + 1..].find(['?', '&']).map_or(url.len(), |end| floor + at + 1 + end);
-        let Some(equals) = url[option.clone()].find('=') else { continue };
-        let value = option.start + equals + 1..option.end;
+    let is_local = url.starts_with("local");
+    let begins = |letter: char| matches!(letter, '?' | '&') || !is_local && matches!(letter, ';' | '#');
+    for (at, _) in url[floor..].match_indices(begins).filter(|_| store) {
+        let option =
+            floor + at + 1..url[floor + at + 1..].find(begins).map_or(url.len(), |end| floor + at + 1 + end);
+        let name = url[option.clone()].find(['=', ':']).map_or(0, |end| end + 1);
+        let value = option.start + name..option.end;
         let is_number = url[value.clone()].bytes().all(|b| b.is_ascii_digit());
-        cuts.extend(Some(value).filter(|_| !(is_number && url[option.clone()].starts_with("db="))));
+        let is_known = is_number && url[option.clone()].starts_with("db=") || url[option] == *"insecure";
+        cuts.extend(Some(value).filter(|_| !is_known));
     }
     cuts.retain(|cut| !cut.is_empty() && !is_reference(&url[cut.clone()]));
     cuts
+}
+
+/// Whether what stands for the port of a host may be a password.
+fn has_odd_port(host: &str) -> bool {
+    let after_address = host.rfind(']').map_or(host, |end| &host[end + 1..]);
+    let Some((name, port)) = after_address.split_once(':') else { return false };
+    let is_nameless = name.is_empty() && after_address.len() == host.len();
+    is_nameless || !port.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// `${NAME}` tells nothing, and helps to find the mistake; also when its end was forgotten.
@@ -195,6 +207,23 @@ mod tests {
             (r#"store = "redis://:pa\"ss@h""#, r#"store = "redis://:***@h""#),
             (r#"store = "redis://hunter2@h""#, r#"store = "redis://***@h""#),
             (r#"store = "redis://:hunter2""#, r#"store = "redis://:***""#),
+            (r#"store = "redis://u:hunter2:6379/0""#, r#"store = "redis://u:***/0""#),
+            (r#"store = "redis://:17:6379/0""#, r#"store = "redis://:***/0""#),
+            (r#"store = "redis://:17/0""#, r#"store = "redis://:***/0""#),
+            (r#"store = "redis://u:hunter2 h:6379""#, r#"store = "redis://u:***""#),
+            (r#"store = "redis://hunter2:@h:6379""#, r#"store = "redis://***:@h:6379""#),
+            ("redis+unix:///x;pass=hunter2", "redis+unix:///x;pass=***"),
+            ("redis+unix:///x?hunter2", "redis+unix:///x?***"),
+            ("redis+unix:///x?pass:hunter2", "redis+unix:///x?pass:***"),
+            ("redis://h:6379/0#hunter2", "redis://h:6379/0#***"),
+            (r#"stroe = "redis:/u:hunter2@h""#, r#"stroe = "redis:***@h""#),
+            (r#"url = "u:hunter2@h""#, r#"url = "u:***@h""#),
+            (r#"environment = { DB = "hunter2" }"#, r#"environment = { DB = "***" }"#),
+            (r#"envs = { DB = "hunter2" }"#, r#"envs = { DB = "***" }"#),
+            (r#""e\u006ev" = { A = "hunter2", B = 5 }"#, r#""e\u006ev" = { A = "***", B = 5 }"#),
+            (r#"variables = ["hunter2", "x"]"#, r#"variables = ["***", "***"]"#),
+            (r#"store = { host = "h", auth = "hunter2" }"#, r#"store = { host = "***", auth = "***" }"#),
+            (r#"bearer = "hunter2""#, r#"bearer = "***""#),
             (r#"store = "user:hunter2@h:6379""#, r#"store = "user:***@h:6379""#),
             (r#""store"="redis//:hunter2@h""#, r#""store"="redis//:***@h""#),
             (r#"store = "redis://:hunter2@h"#, r#"store = "redis://:***@h"#),
@@ -229,7 +258,9 @@ mod tests {
             r#"store = "redis://:${REDIS_PASSWORD@h:6379/0""#,
             r#"store = "redis://h:6379/0""#,
             r#"store = "redis://[::1]:6379""#,
-            r#"store = "local:state/store.db""#,
+            r#"store = "local:state/store;1#2.db""#,
+            r#"comand = ["ls", "-l"]"#,
+            r#"jobs.pay = { shedule = "@daily" }"#,
             r#"shell = "curl http://h:8080/x | ssh user@host""#,
             r#"command = ["git", "clone", "ssh://git@h/x"]"#,
             "# restore = never",
@@ -240,7 +271,7 @@ mod tests {
 
     #[test]
     fn places_move_with_the_text() {
-        let text = "a = \"redis://:0123456789@h\"\nb";
+        let text = "cwd = \"redis://:0123456789@h\"\nb";
         let masked = Masked::new(text);
         let at = |text: &str, what: &str| text.find(what).expect("is there");
         assert_eq!(masked.place_of(at(text, "@h")), at(&masked.text, "@h"));

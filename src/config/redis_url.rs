@@ -144,10 +144,10 @@ fn unix(rest: &str) -> Result<String, StoreUrlError> {
         let help = "write the path of the socket after three slashes: `redis+unix:///run/redis.sock`";
         return Err(StoreUrlError::new("has no absolute path", help));
     }
-    if path.contains(['#', '&', '@']) || !decodes(path) {
+    if path.contains(['#', '&', '@', ';']) || !decodes(path) {
         return Err(StoreUrlError::new(
             "has a path that is not understood",
-            "write `%` as `%25`, `#` as `%23`, `&` as `%26`, `@` as `%40` and a space as `%20`; a password goes last, as `?pass=…`",
+            "write `%` as `%25`, `#` as `%23`, `&` as `%26`, `;` as `%3B`, `@` as `%40` and a space as `%20`; a password goes last, as `?pass=…`",
         ));
     }
     let mut shown = Vec::new();

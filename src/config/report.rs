@@ -104,13 +104,13 @@ mod tests {
 
     #[test]
     fn the_column_is_that_of_the_real_file_also_behind_a_masked_password() {
-        let text = "abc = { é = \"redis://:hunter2@h\", B = 1 }";
+        let text = "é = { cwd = \"redis://:hunter2@h\", B = 1 }";
         let at = text.find("1 }").expect("is there");
         let drawn = render(&[Problem::error("odd").at(at..at + 1)], &source(text), false);
         assert!(drawn.contains("jobs.toml:1:39"), "{drawn}");
-        assert!(drawn.contains("abc = { é = \"redis://:***@h\", B = 1 }"), "{drawn}");
+        assert!(drawn.contains("é = { cwd = \"redis://:***@h\", B = 1 }"), "{drawn}");
         let underline = drawn.lines().find(|line| line.contains('^')).expect("is underlined");
-        let shown = drawn.lines().find(|line| line.contains("abc")).expect("is shown");
+        let shown = drawn.lines().find(|line| line.contains("cwd")).expect("is shown");
         let column = |line: &str, what: char| line.chars().position(|c| c == what);
         assert_eq!(column(underline, '^'), column(shown, '}').map(|brace| brace - 2), "{drawn}");
     }

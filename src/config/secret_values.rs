@@ -1,9 +1,10 @@
-//! Finds the values in the text of a jobs.toml that may be secrets: those of `env`, those of keys that are named like a secret, and
-//! what is given as a store. The text may be broken, or a line of it within a message.
+//! Finds the values in the text of a jobs.toml that may be secrets: those of `env`, those of keys that are named like a secret or that
+//! nobody knows, and what is given as a store. The text may be broken, or a line of it within a message.
 
 use std::ops::Range;
 
 use super::mask::moved;
+use super::{keys, suggest};
 
 /// Parts of the names of keys whose values are secrets.
 const SECRET_NAMES: [&str; 6] = ["pass", "pwd", "secret", "token", "key", "credential"];
@@ -139,6 +140,8 @@ impl<'t> Scanner<'t> {
         let secrecy = self.secrecy_of_key();
         self.keys.clear();
         match self.text[self.at..].chars().next() {
+            // A store is no table: what is in it may be anything.
+            Some('{') if secrecy == Secrecy::Store => self.enter('{', Secrecy::Hidden),
             Some(bracket @ ('[' | '{')) => self.enter(bracket, secrecy),
             Some('"' | '\'') => {
                 let content = self.string();
@@ -168,6 +171,14 @@ impl<'t> Scanner<'t> {
         match self.secrecy_here() {
             _ if self.keys.contains(&"env") || is_secret(name) => Secrecy::Hidden,
             Secrecy::Shown if name == "store" => Secrecy::Store,
+            Secrecy::Shown if !self.is_comment && !name.is_empty() => match meant(name) {
+                Some("env") => Secrecy::Hidden,
+                Some("store") => Secrecy::Store,
+                Some(_) => Secrecy::Shown,
+                // Nobody knows what it is. A table has keys of its own, of which that is asked again; what has no quotes may be prose.
+                None if self.text[self.at..].starts_with(['"', '\'', '[']) => Secrecy::Hidden,
+                None => Secrecy::Shown,
+            },
             around => around,
         }
     }
@@ -221,6 +232,12 @@ impl<'t> Scanner<'t> {
         }
         self.line_end
     }
+}
+
+/// The key that was meant by this one, if there is one like it.
+fn meant(name: &str) -> Option<&'static str> {
+    let known = [keys::ROOT, keys::CLUSTER, keys::REPLICA, keys::LOGS, keys::OWN, keys::SHARED].concat();
+    known.iter().find(|known| **known == name).copied().or_else(|| suggest::nearest(name, &known))
 }
 
 #[cfg(test)]
