@@ -27,8 +27,9 @@ pub struct Decision {
     pub follows: Option<Tick>,
     /// Entries of ticks in these leaps that did not run are taken back: they were made by a clock that was ahead.
     pub retracted: Vec<Leap>,
-    /// This run may have its entry already: the store forgot its end, and not that. No second one is appended.
-    pub told_again: Option<RunId>,
+    /// This run is told of for the first time. Others may have their entry already: the store forgot their end, or went back, and the
+    /// history is kept apart. No second one is appended.
+    pub ends: Option<RunId>,
     /// The answer.
     pub reply: Reply,
 }
@@ -51,10 +52,14 @@ impl Decision {
         entry.run.is_none() && self.retracted.iter().any(is_in)
     }
 
+    /// Whether the run of the entry may have one already.
+    pub fn may_repeat(&self, entry: &Entry) -> bool {
+        entry.run.is_some() && entry.run != self.ends
+    }
+
     /// Whether the entry is that of a run which has one in the history.
     pub fn repeats(&self, entry: &Entry, history: &[Entry]) -> bool {
-        let is_it = self.told_again.is_some() && entry.run == self.told_again;
-        is_it && history.iter().any(|other| other.run == entry.run)
+        self.may_repeat(entry) && history.iter().any(|other| other.run == entry.run)
     }
 
     /// Appends the entries to a history.
@@ -78,7 +83,7 @@ pub(super) struct Draft<'a> {
     pub(super) entries: Vec<Entry>,
     pub(super) follows: Option<Tick>,
     pub(super) retracted: Vec<Leap>,
-    pub(super) told_again: Option<RunId>,
+    pub(super) ends: Option<RunId>,
     /// No clock that is right shows more: the store's and the caller's. The latest instant of all where that is of no matter.
     pub(super) front: UtcMillis,
     pub(super) server: &'a Server,
@@ -88,7 +93,7 @@ impl<'a> Draft<'a> {
     pub(super) fn of(record: Option<&Record>, server: &'a Server) -> Self {
         let (record, front) = (record.cloned(), UtcMillis(i64::MAX));
         let (entries, retracted) = (Vec::new(), Vec::new());
-        Self { record, entries, follows: None, retracted, told_again: None, front, server }
+        Self { record, entries, follows: None, retracted, ends: None, front, server }
     }
 
     pub(super) fn answer(self, answer: Answer) -> Decision {
@@ -96,8 +101,8 @@ impl<'a> Draft<'a> {
         let lease = self.record.as_ref().map(|record| record.lease);
         let rerun = self.record.as_ref().and_then(|record| record.rerun(self.server.lease_now));
         let reply = Reply { now: self.server.now, mark, lease, rerun, answer };
-        let Self { record, entries, follows, retracted, told_again, .. } = self;
-        Decision { record, entries, follows, retracted, told_again, reply }
+        let Self { record, entries, follows, retracted, ends, .. } = self;
+        Decision { record, entries, follows, retracted, ends, reply }
     }
 
     pub(super) fn new_era(self) -> Decision {

@@ -74,7 +74,7 @@ pub(super) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
     let now = draft.server.now;
     let mut ended = finish.ended.min(now).max(holding.started);
     let standing = standing(draft.record.as_ref(), holding);
-    draft.told_again = Some(holding.run).filter(|_| !matches!(standing, Standing::Mine));
+    draft.ends = Some(holding.run).filter(|_| matches!(standing, Standing::Mine));
     match standing {
         Standing::Mine => {
             // After a loss of memory the wait goes on: a later holder may have been forgotten. Where the record is of the life

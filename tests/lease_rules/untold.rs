@@ -274,3 +274,18 @@ fn a_run_whose_entry_outlived_the_record_has_no_second_one() {
         assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded))]);
     }
 }
+
+#[test]
+fn a_run_that_ended_has_no_second_entry_where_a_record_that_went_back_shows_it_to_go_on() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let run = book.win(tick(0.0));
+        let running = book.record.clone();
+        book.finish(&run, |_| {});
+        book.record = running;
+        book.pass(secs(60));
+        // Whoever comes next finds that the run's lease is over.
+        assert!(is_won(&book.claim(tick(60.0), |_| {})));
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded))]);
+    }
+}

@@ -79,9 +79,9 @@ impl Tables<'_> {
         if gives_way {
             self.remove_newest(job)?;
         }
-        let history = match decision.told_again {
-            Some(_) => self.entries(job, KEPT_ENTRIES)?,
-            None => Vec::new(),
+        let history = match entries.iter().any(|entry| decision.may_repeat(entry)) {
+            true => self.entries(job, KEPT_ENTRIES)?,
+            false => Vec::new(),
         };
         for entry in entries.iter().filter(|entry| !decision.repeats(entry, &history)) {
             self.append(job, entry)?;

@@ -54,8 +54,11 @@ local function retract()
   end
 end
 
--- Whether a run has its entry.
-local function is_in_history(run)
+-- Whether the entry is that of a run which has one. Of a run that is told of for the first time that is not asked: what a server forgot,
+-- or of which it went back, may have its entry all the same, as they are keys of their own.
+local function is_repeated(entry)
+  local run = value_of(entry, 'run')
+  if not run or run == ends then return false end
   for _, row in ipairs(given(KEYS[3], redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', KEPT_ENTRIES))) do
     if value_of(row[2], 'run') == run then return true end
   end
@@ -64,7 +67,9 @@ end
 
 local function append()
   for _, entry in ipairs(entries) do
-    given(KEYS[3], redis.pcall('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry)))
+    if not is_repeated(entry) then
+      given(KEYS[3], redis.pcall('XADD', KEYS[3], 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry)))
+    end
   end
 end
 

@@ -31,6 +31,8 @@ local KEYS, ARGV, stored, record
 local changed, entries
 -- Where the first of them only goes on: with the ticks right after this one.
 local follows
+-- The run that is told of for the first time, by its holder.
+local ends
 -- Where a tick is decided, or is open again: on which channel that is told of which job, as which answer, with what besides.
 local hint
 -- Whether there may be a mirror of the lock.
@@ -42,7 +44,7 @@ local retracted
 
 local function read_record()
   local read, flat, is_there, foreign = {}, given(KEYS[1], redis.pcall('HGETALL', KEYS[1])), false, nil
-  stored, record, changed, entries, follows, hint, is_mirrored = {}, nil, false, {}, nil, nil, true
+  stored, record, changed, entries, follows, hint, is_mirrored, ends = {}, nil, false, {}, nil, nil, true, nil
   front, retracted = MAX, {}
   for i = 1, #flat, 2 do
     local name, value = flat[i], flat[i + 1]
