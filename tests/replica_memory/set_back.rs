@@ -5,6 +5,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use solocron::clock::{Clock, SystemClock};
 
+use crate::process::Program;
 use crate::redis_server::RedisServer;
 use crate::stage::{Stage, start, stop, wait_until};
 
@@ -16,21 +17,32 @@ fn put_the_mark_ahead(server: &RedisServer) {
     server.cli(&["HSET", "solocron:{test/pay}:state", "mark", "4000000000000"]);
 }
 
-#[test]
-fn jobs_run_again_once_an_operator_has_set_their_marks_back() {
+/// A replica whose job stands still for a mark that lies ahead.
+fn stalled() -> (RedisServer, Stage, Program) {
     let server = RedisServer::start();
     let scene = Stage::new(JOBS);
     let mut replica = start(&scene, &server.url(), &[]);
     replica.wait_for_event("run ended");
     put_the_mark_ahead(&server);
     replica.wait_for_event("tick decided elsewhere");
+    (server, scene, replica)
+}
+
+/// An operator sets all marks back.
+fn set_back(server: &RedisServer, scene: &Stage) {
+    let mut unlock = scene.command(&["--store", &server.url(), "unlock", "--mark", "--all", "--force"]);
+    assert!(unlock.status().expect("a program").success());
+}
+
+#[test]
+fn jobs_run_again_once_an_operator_has_set_their_marks_back() {
+    let (server, scene, mut replica) = stalled();
     let status = scene.command(&["--store", &server.url(), "status", "--check"]).output().expect("a program");
     let said = String::from_utf8_lossy(&status.stdout);
     assert_eq!(status.status.code(), Some(1), "{said}");
     assert!(said.contains("unlock --mark"), "{said}");
 
-    let mut unlock = scene.command(&["--store", &server.url(), "unlock", "--mark", "--all", "--force"]);
-    assert!(unlock.status().expect("a program").success());
+    set_back(&server, &scene);
     let ended = replica.wait_for_event("run ended");
     assert_eq!(ended["outcome"], "succeeded", "{ended}");
     stop(replica);
@@ -38,16 +50,10 @@ fn jobs_run_again_once_an_operator_has_set_their_marks_back() {
 
 #[test]
 fn a_replica_that_was_away_while_an_operator_set_a_mark_back_runs_its_jobs_again() {
-    let server = RedisServer::start();
-    let scene = Stage::new(JOBS);
-    let mut replica = start(&scene, &server.url(), &[]);
-    replica.wait_for_event("run ended");
-    put_the_mark_ahead(&server);
-    replica.wait_for_event("tick decided elsewhere");
+    let (server, scene, mut replica) = stalled();
     replica.signal(Signal::SIGSTOP);
 
-    let mut unlock = scene.command(&["--store", &server.url(), "unlock", "--mark", "--all", "--force"]);
-    assert!(unlock.status().expect("a program").success());
+    set_back(&server, &scene);
     // After a minute no notice tells of it any more.
     server.cli(&["DEL", "solocron:{test}:notices"]);
     // Longer than a heartbeat may be missing.
