@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::job::{JobName, JobSpec, NodeName, Outcome, Tick, UtcMillis, quoted};
+use crate::job::{JobName, JobSpec, NodeName, Outcome, Tick, UtcMillis};
 use crate::lease::SCHEMA;
 use crate::store::Peer;
 
@@ -13,11 +13,13 @@ use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, from_now, span, utc};
 
 mod clocks;
+mod replicas;
 mod standstill;
 mod unopened;
 
 use clocks::{clock_differs, clock_slewed};
-use standstill::{mark_ahead, untold, waits_for_lease};
+use replicas::{mixed, too_few};
+use standstill::{mark_ahead, store_reset, untold, waits_for_lease};
 use unopened::{blocked, no_record, runs_otherwise, unfit, unreadable};
 
 /// How many entries of a job are looked through for the beginning of its troubles.
@@ -47,6 +49,8 @@ pub(crate) enum Kind {
     NewerSchema,
     /// A job's mark lies in the future: a clock was ahead, and ticks that it decided do not run.
     MarkAhead,
+    /// The store was reset, or lost records: their jobs wait one lease.
+    StoreReset,
     /// A job waits for a long lease that nobody is known to hold.
     LeaseAwaited,
     /// A job has no record, and so cannot run.
@@ -100,6 +104,7 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
     all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
     all.extend(clock_slewed(&live, survey.now));
     all.extend(survey.concerns.iter().map(unfit));
+    all.extend(store_reset(&survey.jobs, survey.now));
     for job in &survey.jobs {
         all.extend(newer_schema(job));
         all.extend(mark_ahead(job, survey.now));
@@ -116,54 +121,6 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
         all.extend(last_outcome(job, survey.now));
     }
     all
-}
-
-fn too_few(survey: &Survey, config: &Config, taking: usize) -> Option<Trouble> {
-    let expected = config.expected_replicas.unwrap_or(1) as usize;
-    if taking >= expected.max(1) {
-        return None;
-    }
-    let gone = survey.peers.iter().filter(|peer| !survey.is_live(peer)).max_by_key(|peer| peer.at);
-    let last =
-        gone.map(|peer| format!("{}, last heartbeat {}", peer.beat.node, from_now(peer.at, survey.now)));
-    let draining = survey.peers.iter().filter(|peer| survey.is_live(peer) && peer.beat.draining).count();
-    let (kind, message) = if taking > 0 {
-        let (down, who) = (expected - taking, last.map_or(String::new(), |last| format!(": {last}")));
-        let are = match (down, draining) {
-            (1, 0) => "is down",
-            (_, 0) => "are down",
-            _ => "are down or draining",
-        };
-        (Kind::TooFewReplicas, format!("{down} of {expected} replicas {are}{who}"))
-    } else if draining > 0 {
-        let message = "every live replica is draining: no new tick is taken until one is started".to_owned();
-        (Kind::NoReplica, message)
-    } else {
-        let last = last.unwrap_or("no heartbeat within the last hour".to_owned());
-        (Kind::NoReplica, format!("no live replica, no job runs: {last}; start one with `solocron run`"))
-    };
-    let since = gone.filter(|_| draining == 0).map(|peer| Rfc3339(peer.at));
-    Some(Trouble { since, ..Trouble::of_cluster(kind, message) })
-}
-
-/// Live replicas that differ in something they should agree on, and the way out.
-fn mixed(
-    live: &[&Peer],
-    kind: Kind,
-    (how, cure): (&str, &str),
-    what: impl Fn(&Peer) -> &String,
-) -> Option<Trouble> {
-    let mut groups: std::collections::BTreeMap<&str, Vec<&str>> = std::collections::BTreeMap::new();
-    for peer in live {
-        groups.entry(what(peer)).or_default().push(peer.beat.node.as_str());
-    }
-    if groups.len() < 2 {
-        return None;
-    }
-    let groups: Vec<String> =
-        groups.iter().map(|(value, nodes)| format!("{} ({})", nodes.join(", "), quoted(value))).collect();
-    let message = format!("live replicas {how}: {}; {cure} those that are behind", groups.join(" and "));
-    Some(Trouble::of_cluster(kind, message))
 }
 
 fn newer_schema(job: &JobState) -> Option<Trouble> {

@@ -41,8 +41,8 @@ const STANDS_STILL: [&str; 9] = [
 ];
 
 /// What keeps every job from running, or may: a clock that is off now.
-const ALL_STAND_STILL: [&str; 5] =
-    ["no_replica", "store_unfit", "store_blocked", "clock_differs", "clock_slewed"];
+const ALL_STAND_STILL: [&str; 6] =
+    ["no_replica", "store_unfit", "store_blocked", "store_reset", "clock_differs", "clock_slewed"];
 
 /// One thing that is wrong, by `status`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]

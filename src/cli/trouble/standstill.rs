@@ -37,6 +37,31 @@ pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<Trouble>
     Some(Trouble::of_job(job, Kind::LeaseAwaited, message))
 }
 
+/// Jobs that wait one lease, because the store was restarted, or lost what it knew of them: somebody may hold their locks.
+pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<Trouble> {
+    let wait = |job: &JobState| {
+        let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
+        let until = UtcMillis(record.until.0);
+        // A first start waits two seconds, and a longer wait than the job's own is named by itself.
+        let is_usual = record.lease >= job.spec.lease && until.since(now) <= job.spec.lease;
+        (is_usual && job.spec.enabled).then_some(until)
+    };
+    let waits: Vec<(&JobState, UtcMillis)> = jobs.iter().filter_map(|job| Some((job, wait(job)?))).collect();
+    let last = waits.iter().map(|(_, until)| *until).max()?;
+    let who = match waits[..] {
+        [(one, _)] => format!("`{}` does not start", one.spec.name),
+        [(one, _), (other, _)] => format!("`{}` and `{}` do not start", one.spec.name, other.spec.name),
+        [(one, _), ..] => format!("`{}` and {} more jobs do not start", one.spec.name, waits.len() - 1),
+        [] => return None,
+    };
+    let message = format!(
+        "the store was restarted or lost records: {who} before {} UTC ({}), as a holder may still run",
+        utc(last),
+        from_now(last, now)
+    );
+    Some(Trouble::of_cluster(Kind::StoreReset, message))
+}
+
 /// A tick that may have run, of which the store forgot that, and that has no entry before the next tick is claimed. A run of a later
 /// one that ended well says that the job is.
 pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<Trouble> {

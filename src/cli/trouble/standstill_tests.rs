@@ -32,7 +32,29 @@ async fn a_wait_for_a_longer_lease_than_the_files_that_nobody_is_known_to_hold_i
     let names = |said: &str| said.contains("for a lease of 10m") && said.contains("solocron unlock");
     assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
     survey.jobs[0].record.as_mut().expect("it was opened").until = LeaseInstant(now.plus(own).0);
-    assert_eq!(messages(&survey, &bench), [""; 0], "it is soon over");
+    let said = messages(&survey, &bench);
+    assert!(
+        matches!(&said[..], [one] if one.contains("the store was restarted")),
+        "it is soon over: {said:?}"
+    );
+}
+
+#[tokio::test]
+async fn while_jobs_wait_a_lease_after_a_reset_of_the_store_one_line_says_so() {
+    let (bench, mut survey) = healthy(FILE).await;
+    let now = survey.now;
+    for job in &mut survey.jobs {
+        let lease = job.spec.lease;
+        let Some(record) = job.record.as_mut() else { continue };
+        (record.until, record.lease) = (LeaseInstant(now.plus(lease / 2).0), lease);
+    }
+    let said = messages(&survey, &bench);
+    let names = |said: &str| said.contains("do not start before") && said.contains("(in 15s)");
+    assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
+    let record = survey.jobs[0].record.as_mut().expect("it was opened");
+    (record.until, record.lease) = (LeaseInstant(now.plus(Duration::from_secs(2)).0), Duration::from_secs(2));
+    survey.jobs.truncate(1);
+    assert_eq!(messages(&survey, &bench), [""; 0], "a first start");
 }
 
 fn payout(survey: &mut Survey) -> &mut JobState {

@@ -1,0 +1,58 @@
+//! Replicas that are missing, or differ.
+
+use crate::config::Config;
+use crate::job::quoted;
+use crate::store::Peer;
+
+use super::super::survey::Survey;
+use super::super::times::{Rfc3339, from_now};
+use super::{Kind, Trouble};
+
+/// Fewer replicas take ticks than there should be.
+pub(super) fn too_few(survey: &Survey, config: &Config, taking: usize) -> Option<Trouble> {
+    let expected = config.expected_replicas.unwrap_or(1) as usize;
+    if taking >= expected.max(1) {
+        return None;
+    }
+    let gone = survey.peers.iter().filter(|peer| !survey.is_live(peer)).max_by_key(|peer| peer.at);
+    let last =
+        gone.map(|peer| format!("{}, last heartbeat {}", peer.beat.node, from_now(peer.at, survey.now)));
+    let draining = survey.peers.iter().filter(|peer| survey.is_live(peer) && peer.beat.draining).count();
+    let (kind, message) = if taking > 0 {
+        let (down, who) = (expected - taking, last.map_or(String::new(), |last| format!(": {last}")));
+        let are = match (down, draining) {
+            (1, 0) => "is down",
+            (_, 0) => "are down",
+            _ => "are down or draining",
+        };
+        (Kind::TooFewReplicas, format!("{down} of {expected} replicas {are}{who}"))
+    } else if draining > 0 {
+        let message = "every live replica is draining: no new tick is taken until one is started".to_owned();
+        (Kind::NoReplica, message)
+    } else {
+        let last = last.unwrap_or("no heartbeat within the last hour".to_owned());
+        (Kind::NoReplica, format!("no live replica, no job runs: {last}; start one with `solocron run`"))
+    };
+    let since = gone.filter(|_| draining == 0).map(|peer| Rfc3339(peer.at));
+    Some(Trouble { since, ..Trouble::of_cluster(kind, message) })
+}
+
+/// Live replicas that differ in something they should agree on, and the way out.
+pub(super) fn mixed(
+    live: &[&Peer],
+    kind: Kind,
+    (how, cure): (&str, &str),
+    what: impl Fn(&Peer) -> &String,
+) -> Option<Trouble> {
+    let mut groups: std::collections::BTreeMap<&str, Vec<&str>> = std::collections::BTreeMap::new();
+    for peer in live {
+        groups.entry(what(peer)).or_default().push(peer.beat.node.as_str());
+    }
+    if groups.len() < 2 {
+        return None;
+    }
+    let groups: Vec<String> =
+        groups.iter().map(|(value, nodes)| format!("{} ({})", nodes.join(", "), quoted(value))).collect();
+    let message = format!("live replicas {how}: {}; {cure} those that are behind", groups.join(" and "));
+    Some(Trouble::of_cluster(kind, message))
+}
