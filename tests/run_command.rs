@@ -239,8 +239,9 @@ fn the_output_of_jobs_goes_where_it_is_wanted() {
 fn one_sigint_to_the_parent_stops_all_replicas() {
     let scene = Scene::new(CHATTY);
     let mut replicas = scene.run(&["--replicas", "2", "--log-level", "debug"]);
-    for name in ["n-1", "n-2"] {
-        replicas.wait_for_event_of("replica started", |event| event["node"] == name);
+    // In whichever order.
+    for _ in 0..2 {
+        replicas.wait_for_event("replica started");
     }
     // One of them ran it, and the other says so.
     let is_told = |line: &str| line.contains("tick decided elsewhere") && line.contains("\"holder\":\"");
