@@ -217,22 +217,27 @@ fn a_run_counts_as_told_from_when_it_was_asked_for() {
 
 #[test]
 fn a_run_is_missed_only_by_who_was_not_told_of_it_by_a_store_that_went_back_a_moment_ago() {
-    let missed = |ended_ms: i64| {
+    let written = |id: String, ended_ms: i64| {
         found(|evidence| {
             let ran = evidence.entries[2].clone();
             let (after_ms, missed) =
                 (Some(evidence.entries[1].tick_ms), no_run(ran.tick_ms, "missed", "late"));
-            let missed = Recorded { after_ms, id: "1-1".into(), ..missed };
+            let missed = Recorded { after_ms, id, ..missed };
             let ended_ms = ran.tick_ms + ended_ms;
             evidence.faults.push(Fault { ended_ms, ..fault(Kind::SwapDb, evidence) });
             evidence.contradictions.push([ran, missed.clone()]);
             evidence.entries.push(missed);
         })
     };
+    let missed = |ended_ms| written("1-1".into(), ended_ms);
     // The next tick, five seconds later, may be claimed for three seconds more.
     assert_eq!(missed(8_100), Vec::<&str>::new());
     assert_eq!(missed(8_300), ["covered twice", "untrue", "trouble"]);
     assert_eq!(missed(-1_000), ["covered twice", "untrue", "trouble"], "the run was asked for after it");
+    let tick_ms = good().entries[2].tick_ms;
+    let late = |ended_ms| written(format!("{}-0", tick_ms + 20_000), ended_ms);
+    assert_eq!(late(19_900), Vec::<&str>::new(), "no lock was granted for a while");
+    assert_eq!(late(20_300), ["covered twice", "untrue", "trouble"]);
 }
 
 #[test]

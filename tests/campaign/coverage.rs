@@ -133,9 +133,11 @@ impl<'a> Book<'a> {
             || self.evidence.forgot_tick(self.evidence.read_ms(not_run), (started_ms, started_ms))
     }
 
-    /// From when to when a tick that did not run may have been found so: by its own claim, or by the next tick's.
+    /// From when to when a tick that did not run may have been found so: by its own claim, by the next tick's, or later where no
+    /// lock was granted meanwhile. Its entry was written by then.
     fn claimed_at(&self, entry: &Recorded) -> Option<(i64, i64)> {
-        let last_ms = entry.tick_ms + self.job.period_ms + self.job.start_deadline_ms;
+        let usual_ms = entry.tick_ms + self.job.period_ms + self.job.start_deadline_ms;
+        let last_ms = usual_ms.max(entry.written_ms().min(self.evidence.read_ms(entry)));
         (entry.outcome == "missed" && entry.run.is_none()).then_some((entry.tick_ms, last_ms))
     }
 

@@ -60,6 +60,11 @@ impl Recorded {
         (ms.parse().expect("milliseconds"), number.parse().expect("a number"))
     }
 
+    /// When it was written, by the store's clock.
+    pub(crate) fn written_ms(&self) -> i64 {
+        i64::try_from(self.at().0).expect("milliseconds")
+    }
+
     /// What tells it from all others of one store.
     pub(crate) fn name(&self) -> (String, String) {
         (self.job.clone(), self.id.clone())
