@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{UtcMillis, quoted};
 
-use super::status_view::{JobView, LockView, PausedView, ReplicaView, StatusView};
+use super::status_view::{JobView, LockView, PausedView, ReplicaView, RunView, StatusView};
 use super::table::{Cell, Table};
 use super::times::{Rfc3339, from_now, span, utc};
 use super::tone::Tone;
@@ -66,7 +66,10 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
         let hash: String = replica.file.chars().take(SHOWN_HASH).collect();
         let (file, file_tone) =
             if replica.same_file { (hash, Tone::Plain) } else { (format!("{hash} ≠"), Tone::Odd) };
-        let running: Vec<&str> = replica.running.iter().map(|run| run.job.as_str()).collect();
+        let jobs = |runs: &[RunView]| runs.iter().map(|run| run.job.as_str()).collect::<Vec<_>>().join(" ");
+        let (was, running) = (jobs(&replica.was_running), jobs(&replica.running));
+        let running =
+            if was.is_empty() { Cell::plain(running) } else { Cell::new(format!("was {was}"), Tone::Bad) };
         let labels: Vec<&str> = replica.labels.iter().map(|label| label.as_str()).collect();
         table.row(vec![
             Cell::plain(&replica.node),
@@ -77,7 +80,7 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
             Cell::new(file, file_tone),
             Cell::plain(labels.join(" ")),
             Cell::maybe(late(replica)),
-            Cell::plain(running.join(" ")),
+            running,
         ]);
     }
     table.render()
@@ -136,6 +139,6 @@ fn lock(lock: &LockView, now: UtcMillis) -> Cell {
     let node = lock.node.as_ref().map_or("?".to_owned(), ToString::to_string);
     let held = lock.since.map_or(String::new(), |Rfc3339(since)| format!(" for {}", span(now.since(since))));
     let run = lock.run.map_or(String::new(), |run| format!(", run {run}"));
-    let (lost, tone) = if lock.live { ("", Tone::Calm) } else { (" (not heard from)", Tone::Bad) };
+    let (lost, tone) = if lock.live { ("", Tone::Calm) } else { (" (no heartbeat)", Tone::Bad) };
     Cell::new(format!("{node}{held}{lost}{run}"), tone)
 }

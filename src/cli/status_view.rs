@@ -40,7 +40,10 @@ pub(crate) struct ReplicaView {
     /// Whether that is the file at hand.
     pub(crate) same_file: bool,
     pub(crate) labels: Vec<Label>,
+    /// What it is running, while it is live.
     pub(crate) running: Vec<RunView>,
+    /// What it was running with its last heartbeat, and is not recorded yet, while it is not live.
+    pub(crate) was_running: Vec<RunView>,
     /// How long it takes to start what it was granted, stage by stage; `late` is all of them together.
     pub(crate) stages: Vec<StageTimes>,
 }
@@ -110,9 +113,11 @@ impl StatusView {
 
 fn replica(peer: &Peer, survey: &Survey, config: &Config) -> ReplicaView {
     let beat = &peer.beat;
+    let live = survey.is_live(peer);
+    let runs = || beat.running.iter().map(|run| RunView { job: run.job.clone(), run: run.run });
     ReplicaView {
         node: beat.node.clone(),
-        live: survey.is_live(peer),
+        live,
         draining: beat.draining,
         full: beat.full,
         started: Rfc3339(beat.started),
@@ -121,7 +126,8 @@ fn replica(peer: &Peer, survey: &Survey, config: &Config) -> ReplicaView {
         file: beat.file.clone(),
         same_file: beat.file == config.fingerprint,
         labels: beat.labels.clone(),
-        running: beat.running.iter().map(|run| RunView { job: run.job.clone(), run: run.run }).collect(),
+        running: runs().filter(|_| live).collect(),
+        was_running: runs().filter(|run| !live && survey.is_open(run.run)).collect(),
         stages: beat.stages.clone(),
     }
 }

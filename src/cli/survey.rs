@@ -134,6 +134,12 @@ impl Survey {
         self.now.since(peer.at) <= LIVE_FOR
     }
 
+    /// Whether the end of this run is not recorded yet, as far as the jobs tell that were asked for.
+    pub(crate) fn is_open(&self, run: RunId) -> bool {
+        let mut records = self.jobs.iter().filter_map(|job| job.record.as_ref());
+        records.any(|record| record.is_running() && record.run == Some(run))
+    }
+
     /// Whether the holder of a job's lock was heard a moment ago: by its heartbeat, or where it has none that tells of
     /// this run, as with `exec`, by its renewals.
     pub(crate) fn hears_holder(&self, record: &Record) -> bool {

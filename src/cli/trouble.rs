@@ -61,7 +61,7 @@ pub(crate) enum Kind {
     StoreUnfit,
     /// A tick should have been decided by now.
     Overdue,
-    /// The holder of a lock is not heard from.
+    /// The holder of a lock sends no heartbeats.
     HolderLost,
     /// The last tick of a job did not end well.
     LastOutcome,
@@ -180,20 +180,22 @@ fn is_late(spec: &JobSpec, tick: Tick, now: UtcMillis) -> bool {
 }
 
 fn holder_lost(job: &JobState, survey: &Survey) -> Option<Trouble> {
-    let running = job.running()?;
+    let (running, record) = (job.running()?, job.record.as_ref()?);
     let node = running.node?;
-    if survey.hears_holder(job.record.as_ref()?) {
+    if survey.hears_holder(record) {
         return None;
     }
     let heard = survey.peers.iter().find(|peer| peer.beat.node == node).map(|peer| peer.at);
-    let silence = heard.map_or("not been heard within the last hour".to_owned(), |at| {
-        format!("been silent for {}", span(survey.now.since(at)))
+    let silence = heard.map_or("no heartbeat within the last hour".to_owned(), |at| {
+        format!("last heartbeat {}", from_now(at, survey.now))
     });
-    let lease = span(job.record.as_ref().map_or(job.spec.lease, |record| record.lease));
-    let message = format!(
-        "`{}` is held by {node}, which has {silence}; its lock frees itself after {lease} without renewal",
-        job.spec.name
-    );
+    let left = record.lock_left(survey.now);
+    let lock = if left.is_zero() {
+        "its lock is over; a live replica records the run as interrupted".to_owned()
+    } else {
+        format!("its lock is over in {} unless it is renewed", span(left))
+    };
+    let message = format!("`{}` was running on {node}, {silence}; {lock}", job.spec.name);
     let since = heard.map(Rfc3339);
     Some(Trouble { node: Some(node), since, ..Trouble::of_job(job, Kind::HolderLost, message) })
 }

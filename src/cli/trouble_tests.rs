@@ -149,7 +149,7 @@ async fn a_holder_that_is_silent_is_named_with_how_long_its_lock_lasts() {
     let held = all.iter().find(|trouble| trouble.kind == Kind::HolderLost).expect("it is silent");
     assert_eq!(
         held.message,
-        "`backup` is held by n2, which has been silent for 12s; its lock frees itself after 30s without renewal"
+        "`backup` was running on n2, last heartbeat 12s ago; its lock is over in 18s unless it is renewed"
     );
     assert_eq!((held.node.as_ref(), held.since), (Some(&node("n2")), Some(Rfc3339(UtcMillis(NOON)))));
 }

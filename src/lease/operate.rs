@@ -133,7 +133,12 @@ impl Record {
 
     /// Whether the holder of the lock has not renewed it for as long as it holds.
     pub fn has_lapsed(&self, now: UtcMillis) -> bool {
-        self.is_running() && now.since(self.last_alive(now)) >= self.lease
+        self.is_running() && self.lock_left(now).is_zero()
+    }
+
+    /// How long until the lock is over if its holder does not renew it, by the holder's last sign of life.
+    pub fn lock_left(&self, now: UtcMillis) -> Duration {
+        self.lease.saturating_sub(now.since(self.last_alive(now)))
     }
 }
 

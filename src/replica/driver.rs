@@ -27,6 +27,7 @@ use super::heartbeat::{Exchange, Heartbeat};
 use super::inspection::Inspection;
 use super::keeper::Kept;
 use super::line::Line;
+use super::lost_runs::LostRuns;
 use super::member::{Alive, Job, Reload, Replica, Stop};
 use super::notices::Notices;
 use super::patience::{Impatience, Patience};
@@ -63,6 +64,7 @@ pub(super) struct Driver {
     pub(super) opening: HashMap<JobName, Option<BootInstant>>,
     pub(super) past: Past,
     pub(super) notices: Notices,
+    pub(super) lost: LostRuns,
     pub(super) keepers: JoinSet<Kept>,
     pub(super) dues: Dues,
     pub(super) lines: HashMap<RunId, (JobName, Line)>,
@@ -127,6 +129,7 @@ impl Driver {
             opening: HashMap::new(),
             past: Past::default(),
             notices: Notices::default(),
+            lost: LostRuns::default(),
             keepers: JoinSet::new(),
             dues: Dues::default(),
             lines: HashMap::new(),

@@ -8,7 +8,7 @@ use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use tracing::warn;
 
 use crate::job::{JobName, RunId};
-use crate::lease::{BootInstant, Claim, Finish, Manual, Open, Record, Reply, Request};
+use crate::lease::{BootInstant, Claim, Entry, Finish, Manual, Open, Record, Reply, Request};
 use crate::store::{Concern, Marked, Replied, StoreError};
 
 use super::action::Doubt;
@@ -46,6 +46,10 @@ pub(super) enum Done {
     Looked { job: JobName, record: Result<Option<Box<Record>>, StoreError> },
     /// The marks of jobs were read, or not.
     Marked { jobs: Vec<JobName>, marks: Vec<Option<Marked>> },
+    /// Records were read, to find the runs of a replica that is down; or the store did not answer.
+    Searched(Option<Vec<(JobName, Record)>>),
+    /// The store was asked to end a run whose replica is down, and what it has recorded of it was read.
+    Settled { run: RunRef, replied: Replied, entry: Option<Entry> },
     /// What was noted of a job is not noted any more.
     Forgotten,
     /// A lock was given back, as far as possible.
@@ -64,6 +68,12 @@ pub(super) type Claims = FuturesUnordered<BoxFuture<'static, (JobName, Replied)>
 /// Records that are opened by one exchange, and exchanges that are under way: over a slow line, so many in each round trip.
 const OPENED_TOGETHER: usize = 32;
 const OPENING_AT_A_TIME: usize = 8;
+
+/// So many records are read at a time where each is read by itself.
+const SEARCHED_AT_A_TIME: usize = 64;
+
+/// A run that has just ended is among these.
+const NEWEST_ENTRIES: usize = 20;
 
 /// Claims for all these jobs at the same time.
 pub(super) async fn claim(shop: Arc<Shop>, claims: Vec<(JobName, Claim)>) -> Done {
@@ -233,6 +243,46 @@ pub(super) async fn look(shop: Arc<Shop>, job: JobName, turn: Duration) -> Done 
 pub(super) async fn read_marks(shop: Arc<Shop>, jobs: Vec<JobName>) -> Done {
     let marks = shop.store.marks(&jobs).await.unwrap_or_default();
     Done::Marked { jobs, marks }
+}
+
+/// Reads the records of these jobs that say that a run is going on. One that cannot be read hides no other.
+pub(super) async fn search(shop: Arc<Shop>, jobs: Vec<JobName>) -> Done {
+    let look = |job: JobName| {
+        let shop = Arc::clone(&shop);
+        async move {
+            let read = shop.store.records(std::slice::from_ref(&job)).await;
+            (job, read)
+        }
+    };
+    let mut looks = stream::iter(jobs).map(look).buffer_unordered(SEARCHED_AT_A_TIME);
+    let mut running = Vec::new();
+    while let Some((job, read)) = looks.next().await {
+        match read {
+            Ok(records) => {
+                let records = records.into_iter().flatten().filter(Record::is_running);
+                running.extend(records.map(|record| (job.clone(), record)));
+            }
+            Err(StoreError::Refused(_)) => {}
+            Err(StoreError::NotSent(_) | StoreError::Unknown(_)) => return Done::Searched(None),
+        }
+    }
+    Done::Searched(Some(running))
+}
+
+/// Asks the store to end a run whose replica is down, and reads what it has recorded of it.
+pub(super) async fn settle(shop: Arc<Shop>, run: RunRef, manual: Manual) -> Done {
+    let job = run.job.clone();
+    let replied = shop.store.submit(&job, &Request::Manual(manual)).await;
+    let entry = match &replied {
+        Ok(_) => {
+            let history =
+                shop.store.history(std::slice::from_ref(&job), NEWEST_ENTRIES).await.unwrap_or_default();
+            let entries = history.into_iter().flat_map(|(_, entries)| entries);
+            entries.into_iter().find(|entry| entry.run == Some(run.run))
+        }
+        Err(_) => None,
+    };
+    Done::Settled { run, replied, entry }
 }
 
 /// Looks at how the store is set up.

@@ -9,6 +9,7 @@ use crate::store::Concern;
 pub use super::awaited::LeaseAwaited;
 use super::changes::Changes;
 pub use super::marks_ahead::MarksAhead;
+pub use super::peer_event::PeerEvent;
 pub use super::run_ref::RunRef;
 
 /// Something that happened on a replica.
@@ -239,15 +240,8 @@ pub enum Event {
     ClockAgrees,
     /// Something is unsafe about how the store is set up, or could not be found out.
     StoreConcern(Concern),
-    /// Another replica goes by this replica's name.
-    NameTaken,
-    /// Fewer replicas are up than the file expects.
-    TooFewReplicas {
-        /// How many are up.
-        live: usize,
-        /// How many there should be.
-        expected: u32,
-    },
+    /// Something about other replicas.
+    Peer(PeerEvent),
     /// Other replicas have had another jobs.toml for a while.
     FilesDiffer {
         /// Hash of this replica's.

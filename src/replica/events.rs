@@ -220,12 +220,7 @@ impl Events {
             }
             Event::ClockAgrees => info!(node, "wall clock agrees with the store's again"),
             Event::StoreConcern(concern) => self.log_concern(concern),
-            Event::NameTaken => {
-                error!(node, "another replica has the same name: give each its own with --node");
-            }
-            Event::TooFewReplicas { live, expected } => {
-                warn!(node, live, expected, "fewer replicas are up than expected");
-            }
+            Event::Peer(event) => event.log(&self.node),
             Event::FilesDiffer { file, others } => {
                 warn!(node, file, others, "replicas have different jobs files: reload those that are behind");
             }
@@ -267,12 +262,12 @@ impl Events {
 }
 
 /// `a b c and 7 more`
-fn listed(names: &[impl ToString]) -> String {
+pub(super) fn listed(names: &[impl ToString]) -> String {
     let shown: Vec<String> = names.iter().take(LISTED).map(ToString::to_string).collect();
     let more = names.len() - shown.len();
     if more == 0 { shown.join(" ") } else { format!("{} and {more} more", shown.join(" ")) }
 }
 
-fn millis(of: Duration) -> u64 {
+pub(super) fn millis(of: Duration) -> u64 {
     u64::try_from(of.as_millis()).unwrap_or(u64::MAX)
 }

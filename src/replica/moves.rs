@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::job::{JobName, OnInterrupt, Tick, UtcMillis};
+use crate::job::{JobName, Tick, UtcMillis};
 use crate::lease::{Answer, BootInstant, Deadline, Pace, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
@@ -110,6 +110,8 @@ impl Driver {
             Done::Obeyed { job, run, sent, result } => self.obeyed(&job, run, sent, result),
             Done::Looked { job, record } => self.looked(&job, record),
             Done::Marked { jobs, marks } => self.marked(&jobs, &marks),
+            Done::Searched(records) => self.searched(records),
+            Done::Settled { run, replied, entry } => self.settled_lost(&run, &replied, entry),
             Done::Abandoned | Done::Announced | Done::Forgotten => {}
             Done::Inspected(found) => self.inspected(found),
             Done::Proven(job) => {
@@ -268,11 +270,6 @@ impl Driver {
         }
         self.look_at(&kept.job, self.shop.now());
         self.vacate(&kept.job);
-    }
-
-    /// Whether a run of the job that was cut short is to run once more.
-    pub(super) fn reruns(&self, job: &JobName) -> bool {
-        self.jobs.get(job).is_some_and(|job| job.spec.enabled && job.spec.on_interrupt == OnInterrupt::Rerun)
     }
 
     /// Deletes logs that are kept no longer, off the loop.

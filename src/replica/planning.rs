@@ -131,6 +131,7 @@ impl Driver {
         }
         let Ok(pulse) = exchange.result else { return };
         self.look_for_vacancies();
+        self.look_after_lost_runs(&pulse);
         if upshot == Upshot::Reopen {
             self.contests.values_mut().for_each(Contest::close);
             self.opening.values_mut().for_each(|begun| *begun = None);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use crate::job::{Fence, JobName};
+use crate::job::{Fence, JobName, OnInterrupt};
 use crate::lease::{Answer, Finish, Open, Protection, Rerun};
 use crate::store::Replied;
 
@@ -181,6 +181,11 @@ impl Driver {
         if is_outdated {
             self.open_records();
         }
+    }
+
+    /// Whether a run of the job that was cut short is to run once more.
+    pub(super) fn reruns(&self, job: &JobName) -> bool {
+        self.jobs.get(job).is_some_and(|job| job.spec.enabled && job.spec.on_interrupt == OnInterrupt::Rerun)
     }
 
     /// A run of a former life was cut short: others take it up, or this replica does.

@@ -146,10 +146,16 @@ impl Roster {
         if is_fit { Standing::Full(reason) } else { Standing::Watches(reason) }
     }
 
+    /// Whether it falls to this replica, of all that are live, to do what one alone does: the same one on each of them.
+    pub fn leads(&self, what: &str, tick: Tick) -> bool {
+        let place = |mate: &Mate| (weight(what, tick, &mate.node), mate.node.clone());
+        self.others.iter().all(|other| place(other) < place(&self.me))
+    }
+
     /// How long after the others this replica asks for the tick. Those that may run it ask first, and of them those with
     /// room.
     pub fn stagger(&self, spec: &JobSpec, tick: Tick) -> Duration {
-        let weight = |mate: &Mate| weight(&spec.name, tick, &mate.node);
+        let weight = |mate: &Mate| weight(spec.name.as_str(), tick, &mate.node);
         let place = |mate: &Mate| (mate.is_fit_for(spec), !mate.full, weight(mate), mate.node.clone());
         let mine = place(&self.me);
         let ahead = |other: &&Mate| place(other) > mine;
@@ -164,9 +170,9 @@ fn step(crowd: u32) -> Duration {
 }
 
 /// Highest random weight: the same on every replica and release (FNV-1a, then mixed so that every bit counts).
-fn weight(job: &JobName, tick: Tick, node: &NodeName) -> u64 {
+fn weight(what: &str, tick: Tick, node: &NodeName) -> u64 {
     let instant = tick.as_millis().to_le_bytes();
-    let bytes = job.as_str().bytes().chain([0]).chain(instant).chain([0]).chain(node.as_str().bytes());
+    let bytes = what.bytes().chain([0]).chain(instant).chain([0]).chain(node.as_str().bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

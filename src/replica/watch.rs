@@ -6,7 +6,7 @@ use crate::job::{NodeName, RunId};
 use crate::lease::BootInstant;
 use crate::store::{Marker, Pulse};
 
-use super::event::Event;
+use super::event::{Event, PeerEvent};
 use super::events::Events;
 use super::files::Files;
 use super::heartbeat::Exchange;
@@ -173,7 +173,8 @@ impl Watch {
         let since = *self.too_few_since.get_or_insert(now);
         if now.since(since) >= TOO_FEW_AFTER {
             self.too_few_since = Some(now);
-            self.events.tell(Event::TooFewReplicas { live: self.roster.live(), expected });
+            let live = self.roster.live();
+            self.events.tell(Event::Peer(PeerEvent::TooFew { live, expected }));
         }
     }
 
@@ -188,7 +189,7 @@ impl Watch {
     fn say_taken(&mut self, now: BootInstant) {
         if self.taken_said.is_none_or(|said| now.since(said) >= SAY_TAKEN_AGAIN) {
             self.taken_said = Some(now);
-            self.events.tell(Event::NameTaken);
+            self.events.tell(Event::Peer(PeerEvent::NameTaken));
         }
     }
 }

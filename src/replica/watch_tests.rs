@@ -38,12 +38,12 @@ fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
         let others: &[&str] = if second < 10 || second == 200 { &["b", "c"] } else { &["b"] };
         watch.take_in(&exchange(second, others), &mut memory);
         while let Ok(event) = heard.try_recv() {
-            if matches!(*event, Event::TooFewReplicas { .. }) {
+            if matches!(*event, Event::Peer(PeerEvent::TooFew { .. })) {
                 said.push((second, Arc::unwrap_or_clone(event)));
             }
         }
     }
-    let too_few = Event::TooFewReplicas { live: 2, expected: 3 };
+    let too_few = Event::Peer(PeerEvent::TooFew { live: 2, expected: 3 });
     let times = [70, 130, 190, 261, 321, 381];
     assert_eq!(said, times.map(|second| (second, too_few.clone())));
 }

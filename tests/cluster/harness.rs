@@ -180,6 +180,17 @@ impl Cluster {
         }
     }
 
+    /// Orders a run by hand, and waits until a replica has started it.
+    pub(crate) fn trigger(&mut self, job: &str) -> Value {
+        let folder = self.folder.path();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
+        command.args(["trigger", job, "--config"]).arg(folder.join("jobs.toml"));
+        command.arg("--state-dir").arg(folder.join("state"));
+        let output = command.stdin(Stdio::null()).output().expect("the program was built");
+        assert!(output.status.success(), "{output:?}");
+        self.wait_for_message("run started").1
+    }
+
     /// How ticks ended, oldest first, as `history` tells now.
     fn told(&self) -> Vec<Value> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));

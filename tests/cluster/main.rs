@@ -7,6 +7,7 @@ mod c_program;
 mod faults;
 mod harness;
 mod labels;
+mod lost_runs;
 mod plan;
 mod policies;
 #[expect(dead_code, reason = "what the tests of the program need besides")]

@@ -1,0 +1,175 @@
+//! Which other replicas send no heartbeats any more: they may have died in mid-run, and then survivors see to it that their runs
+//! are recorded. Measured by the replica's own clock, so that a step of the store's silences nobody. Pure.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::job::{JobName, NodeName, UtcMillis};
+use crate::lease::BootInstant;
+use crate::store::Peer;
+
+use super::roster::LIVE_FOR;
+
+/// A replica that has not exchanged heartbeats with the store for longer does not know what others told meanwhile.
+const WATCHED_WITHIN: Duration = Duration::from_secs(3);
+
+/// A replica as it was heard.
+#[derive(Debug)]
+struct Heard {
+    /// Its newest heartbeat, by the store's clock.
+    at: UtcMillis,
+    /// When this replica learnt of that one.
+    learnt: BootInstant,
+    /// Whether an older heartbeat of it was heard before: it has lived beside this replica.
+    is_witnessed: bool,
+    is_down: bool,
+}
+
+/// A replica that is down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Down {
+    pub(super) peer: NodeName,
+    /// Since its newest heartbeat was heard.
+    pub(super) silent: Duration,
+    /// What it was running then.
+    pub(super) jobs: Vec<JobName>,
+    /// Whether it was alive beside this replica, and is no remnant of before.
+    pub(super) is_news: bool,
+}
+
+/// What is new.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct News {
+    pub(super) down: Vec<Down>,
+    pub(super) back: Vec<NodeName>,
+}
+
+/// The other replicas, as they were heard.
+#[derive(Debug, Default)]
+pub(super) struct Silence {
+    peers: BTreeMap<NodeName, Heard>,
+    /// When heartbeats were exchanged last.
+    watched: Option<BootInstant>,
+}
+
+impl Silence {
+    /// Takes in an exchange of heartbeats.
+    pub(super) fn learn(&mut self, me: &NodeName, peers: &[Peer], now: BootInstant) -> News {
+        let before = self.watched.replace(now);
+        let was_away = before.is_none_or(|before| now.since(before) > WATCHED_WITHIN);
+        let mut news = News::default();
+        let others: Vec<&Peer> =
+            peers.iter().filter(|peer| peer.beat.node != *me && !has_left(peer)).collect();
+        self.peers.retain(|node, _| others.iter().any(|peer| peer.beat.node == *node));
+        for peer in others {
+            let node = &peer.beat.node;
+            let first = Heard { at: peer.at, learnt: now, is_witnessed: false, is_down: false };
+            let heard = self.peers.entry(node.clone()).or_insert(first);
+            if heard.at != peer.at {
+                let is_back = std::mem::replace(&mut heard.is_down, false);
+                news.back.extend(Some(node.clone()).filter(|_| is_back && heard.is_witnessed));
+                (heard.at, heard.learnt, heard.is_witnessed) = (peer.at, now, true);
+            } else if was_away && !heard.is_down {
+                heard.learnt = now;
+            }
+            let silent = now.since(heard.learnt);
+            if silent > LIVE_FOR && !heard.is_down {
+                heard.is_down = true;
+                let jobs = peer.beat.running.iter().map(|run| run.job.clone()).collect();
+                news.down.push(Down { peer: node.clone(), silent, jobs, is_news: heard.is_witnessed });
+            }
+        }
+        news
+    }
+
+    /// Whether the replica sends no heartbeats any more, as far as is known.
+    pub(super) fn is_down(&self, node: &NodeName) -> bool {
+        self.peers.get(node).is_some_and(|heard| heard.is_down)
+    }
+}
+
+/// Whether its newest heartbeat was the last word of a replica that has drained.
+fn has_left(peer: &Peer) -> bool {
+    peer.beat.draining && peer.beat.running.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::RunId;
+    use crate::store::{Beat, BeatRun};
+
+    fn node(name: &str) -> NodeName {
+        NodeName::parse(name).expect("a name")
+    }
+
+    fn peer(name: &str, at: i64) -> Peer {
+        Peer { at: UtcMillis(at), beat: Beat::of(node(name), RunId::new(), "f".into(), UtcMillis(0)) }
+    }
+
+    fn running(peer: Peer) -> Peer {
+        let job = JobName::parse("nightly").expect("a name");
+        let running = vec![BeatRun { job, run: RunId::new(), lease_ms: 30_000 }];
+        Peer { beat: Beat { running, ..peer.beat }, ..peer }
+    }
+
+    fn at(seconds: u64) -> BootInstant {
+        BootInstant(Duration::from_secs(1_000 + seconds))
+    }
+
+    /// The seconds at which replica `b` was found to be down, and back; its heartbeats of each second are given.
+    fn told(beat: impl Fn(u64) -> Peer, watches: impl Fn(u64) -> bool) -> (Vec<u64>, Vec<u64>) {
+        let mut silence = Silence::default();
+        let (mut down, mut back) = (Vec::new(), Vec::new());
+        for second in (0..30).filter(|second| watches(*second)) {
+            let news = silence.learn(&node("a"), &[peer("a", 1), beat(second)], at(second));
+            down.extend(news.down.iter().map(|_| second));
+            back.extend(news.back.iter().map(|_| second));
+        }
+        (down, back)
+    }
+
+    #[test]
+    fn a_replica_without_heartbeats_is_down_once_and_back_once() {
+        let beats = |second: u64| peer("b", if second < 5 || second >= 20 { second as i64 } else { 4 });
+        assert_eq!(told(beats, |_| true), (vec![9], vec![20]));
+    }
+
+    #[test]
+    fn a_step_of_the_stores_clock_silences_nobody() {
+        let beats = |second: u64| peer("b", second as i64 + if second < 10 { 0 } else { 3_600_000 });
+        assert_eq!(told(beats, |_| true), (vec![], vec![]));
+    }
+
+    #[test]
+    fn who_was_away_from_the_store_waits_anew_for_the_others() {
+        let beats = |second: u64| peer("b", second.min(4) as i64);
+        assert_eq!(told(beats, |second| second < 5 || second > 12).0, [18]);
+        let beats = |second: u64| peer("b", if second > 13 { second as i64 } else { second.min(4) as i64 });
+        assert_eq!(told(beats, |second| second < 5 || second > 12), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_replica_that_has_drained_is_not_down_and_one_that_died_in_its_drain_is() {
+        let last = |second: u64, peer: Peer| match second {
+            0..5 => Peer { at: UtcMillis(second as i64), ..peer },
+            _ => Peer { at: UtcMillis(4), beat: Beat { draining: true, ..peer.beat } },
+        };
+        assert_eq!(told(|second| last(second, peer("b", 4)), |_| true).0, [0_u64; 0]);
+        assert_eq!(told(|second| last(second, running(peer("b", 4))), |_| true).0, [9]);
+    }
+
+    #[test]
+    fn what_was_down_before_this_replica_came_is_no_news() {
+        let mut silence = Silence::default();
+        let mut down = (0..9).flat_map(|second| {
+            let news = silence.learn(&node("a"), &[running(peer("b", 4))], at(second));
+            news.down
+        });
+        let found = down.next().expect("it is down");
+        assert!(!found.is_news && found.jobs.len() == 1, "{found:?}");
+        assert_eq!(down.next(), None);
+        drop(down);
+        assert!(silence.is_down(&node("b")));
+    }
+}
