@@ -132,11 +132,18 @@ fn identity(path: &Path) -> Identity {
 
 /// The file, its log and its index.
 fn beside(path: &Path) -> [PathBuf; 3] {
-    ["", "-wal", "-shm"].map(|suffix| {
-        let mut file = path.as_os_str().to_owned();
-        file.push(suffix);
-        file.into()
-    })
+    ["", "-wal", "-shm"].map(|suffix| with_suffix(path, suffix))
+}
+
+/// What SQLite plays back into the file where it finds it, whoever has put it there.
+fn journal(path: &Path) -> PathBuf {
+    with_suffix(path, "-journal")
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut file = path.as_os_str().to_owned();
+    file.push(suffix);
+    file.into()
 }
 
 fn connect(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
@@ -178,18 +185,21 @@ fn secure(path: &Path, folder: &Path) -> Result<(), StoreError> {
     if geteuid().is_root() {
         trust::check_folder(folder).map_err(|bad| refused(&bad.path, &bad.flaw))?;
     }
-    // Nobody has this file open yet: closing it would end the locks that this process has on it.
-    let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path);
-    match made {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-            return Err(StoreError::NotSent(format!(
-                "local store {}: cannot be made: {error}",
-                path.display()
-            )));
-        }
-        _ => {}
+    // Nobody has these files open yet: closing one would end the locks that this process has on it.
+    let make = |file: &Path| {
+        let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(file);
+        made.map(drop).or_else(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Ok(()),
+            _ => Err(StoreError::NotSent(format!("local store {}: cannot be made: {error}", file.display()))),
+        })
+    };
+    make(path)?;
+    let others = [journal(path)].into_iter().chain(beside(path));
+    if folder.metadata().is_ok_and(|found| trust::mode_flaw(&found).is_some()) {
+        // In a folder such as /tmp another user could be the first to make them. SQLite takes empty ones for new.
+        others.clone().try_for_each(|file| make(&file))?;
     }
-    for file in beside(path) {
+    for file in others {
         match trust::file_flaw(&file) {
             Ok(Some(flaw)) => return Err(refused(&file, &flaw)),
             // As earlier releases made it. Who may not change that may not write it either.
@@ -226,5 +236,53 @@ pub(super) fn refuse_remote(folder: &Path) -> Result<(), StoreError> {
              use a folder on a local disk, or a Redis store",
             folder.display()
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::chown;
+
+    use super::*;
+
+    #[test]
+    fn a_journal_that_another_user_has_put_beside_the_file_is_not_played_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("store");
+        drop(File::open(&path, Patience::OF_PEOPLE).expect("a new file"));
+        let journal = journal(&path);
+        std::fs::write(&journal, "").expect("a writable folder");
+        File::open(&path, Patience::OF_PEOPLE).expect("its own is no harm");
+        std::fs::write(&journal, "").expect("a writable folder");
+        set_permissions(&journal, Permissions::from_mode(0o666)).expect("its own");
+        let refused = File::open(&path, Patience::OF_PEOPLE).err().expect("others may write it").to_string();
+        assert!(refused.contains("store-journal may be written by other users"), "{refused}");
+        if geteuid().is_root() {
+            set_permissions(&journal, Permissions::from_mode(0o600)).expect("its own");
+            chown(&journal, Some(7), Some(7)).expect("root may");
+            let refused = File::open(&path, Patience::OF_PEOPLE).err().expect("it is another's").to_string();
+            assert!(refused.contains("store-journal belongs to"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn in_a_folder_for_everybody_the_files_beside_are_made_before_another_user_can() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let shared = folder.path().join("shared");
+        std::fs::create_dir(&shared).expect("a writable folder");
+        set_permissions(&shared, Permissions::from_mode(0o1777)).expect("its own");
+        let path = shared.join("store");
+        if geteuid().is_root() {
+            let refused = secure(&path, &shared).expect_err("root takes no such folder").to_string();
+            assert!(refused.contains("may be written by other users (mode 1777)"), "{refused}");
+            return;
+        }
+        secure(&path, &shared).expect("its own files");
+        let files = [journal(&path)].into_iter().chain(beside(&path));
+        assert!(
+            files
+                .into_iter()
+                .all(|file| file.metadata().is_ok_and(|found| found.mode() & 0o777 == FILE_MODE))
+        );
     }
 }
