@@ -10,6 +10,8 @@ use super::item::{item_values, items};
 use super::piece::Piece;
 use super::slot::Slots;
 
+mod words;
+
 /// Both day fields.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Days {

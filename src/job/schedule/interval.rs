@@ -1,6 +1,8 @@
 //! `@every`: ticks at the multiples of a duration since the Unix epoch.
 //! They are the same on every replica and after every restart, because nothing is counted from a start.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::error::Problem;
@@ -27,6 +29,11 @@ impl Interval {
             let message = format!("interval `{}` is longer than any calendar", duration.text);
             duration.problem(message, "write a shorter one")
         })
+    }
+
+    /// The distance.
+    pub(super) fn period(self) -> Duration {
+        Duration::from_secs(self.seconds.unsigned_abs())
     }
 
     /// The first multiple at or after an instant in whole seconds; `None` beyond jiff's calendar.

@@ -18,6 +18,7 @@ mod piece;
 #[expect(clippy::module_inception, reason = "the noun of this folder is the schedule")]
 mod schedule;
 mod slot;
+mod words;
 mod zone;
 
 pub use error::ScheduleError;

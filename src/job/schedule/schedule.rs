@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::error::ScheduleError;
 use super::expression::Expression;
 use super::slot::Slots;
+use super::words;
 use super::zone::{EARLIEST, Zone};
 use crate::job::{Tick, UtcMillis};
 
@@ -95,6 +96,11 @@ impl Schedule {
     /// The expressions as written, with single spaces.
     pub fn expressions(&self) -> impl Iterator<Item = &str> {
         self.0.texts.iter().map(String::as_str)
+    }
+
+    /// The expressions in words, without the zone: `at 02:30 every day`.
+    pub fn words(&self) -> String {
+        self.0.expressions.iter().map(words::of).collect::<Vec<_>>().join("; ")
     }
 
     /// The tick in the job's zone, RFC 3339 with offset and milliseconds: `2026-03-29T03:00:00.000+02:00`.
