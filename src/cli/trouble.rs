@@ -190,10 +190,12 @@ fn holder_lost(job: &JobState, survey: &Survey) -> Option<Trouble> {
         format!("last heartbeat {}", from_now(at, survey.now))
     });
     let left = record.lock_left(survey.now);
-    let lock = if left.is_zero() {
-        "its lock is over; a live replica records the run as interrupted".to_owned()
-    } else {
-        format!("its lock is over in {} unless it is renewed", span(left))
+    let lock = match left.is_zero() {
+        true if survey.peers.iter().any(|peer| survey.is_live(peer)) => {
+            "its lock is over; a live replica records the run as interrupted".to_owned()
+        }
+        true => "its lock is over; the run is recorded once a replica is up".to_owned(),
+        false => format!("its lock is over in {} unless it is renewed", span(left)),
     };
     let message = format!("`{}` was running on {node}, {silence}; {lock}", job.spec.name);
     let since = heard.map(Rfc3339);

@@ -8,13 +8,14 @@ use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use tracing::warn;
 
 use crate::job::{JobName, RunId};
-use crate::lease::{BootInstant, Claim, Entry, Finish, Manual, Open, Record, Reply, Request};
+use crate::lease::{BootInstant, Claim, Finish, Manual, Open, Record, Reply, Request};
 use crate::store::{Concern, Marked, Replied, StoreError};
 
 use super::action::Doubt;
 use super::event::RunRef;
 use super::former::{Former, formers};
 use super::line::Line;
+use super::lost_runs::Settled;
 use super::shop::Shop;
 
 /// A lock that cannot be given back is left to its time limit after this many tries.
@@ -46,10 +47,10 @@ pub(super) enum Done {
     Looked { job: JobName, record: Result<Option<Box<Record>>, StoreError> },
     /// The marks of jobs were read, or not.
     Marked { jobs: Vec<JobName>, marks: Vec<Option<Marked>> },
-    /// Records were read, to find the runs of a replica that is down; or the store did not answer.
-    Searched(Option<Vec<(JobName, Record)>>),
-    /// The store was asked to end a run whose replica is down, and what it has recorded of it was read.
-    Settled { run: RunRef, replied: Replied, entry: Option<Entry> },
+    /// Records were read, to find runs without their replicas: those of jobs that are running, and which were not read.
+    Searched { running: Vec<(JobName, Record)>, unread: Vec<JobName> },
+    /// The store was asked about a run without its replica.
+    Settled { run: RunRef, settled: Settled },
     /// What was noted of a job is not noted any more.
     Forgotten,
     /// A lock was given back, as far as possible.
@@ -73,7 +74,7 @@ const OPENING_AT_A_TIME: usize = 8;
 const SEARCHED_AT_A_TIME: usize = 64;
 
 /// A run that has just ended is among these.
-const NEWEST_ENTRIES: usize = 20;
+const NEWEST_ENTRIES: usize = 4;
 
 /// Claims for all these jobs at the same time.
 pub(super) async fn claim(shop: Arc<Shop>, claims: Vec<(JobName, Claim)>) -> Done {
@@ -245,7 +246,8 @@ pub(super) async fn read_marks(shop: Arc<Shop>, jobs: Vec<JobName>) -> Done {
     Done::Marked { jobs, marks }
 }
 
-/// Reads the records of these jobs that say that a run is going on. One that cannot be read hides no other.
+/// Reads the records of these jobs that say that a run is going on. One that cannot be read hides no other; those that the store did
+/// not answer about are left to be read.
 pub(super) async fn search(shop: Arc<Shop>, jobs: Vec<JobName>) -> Done {
     let look = |job: JobName| {
         let shop = Arc::clone(&shop);
@@ -255,7 +257,7 @@ pub(super) async fn search(shop: Arc<Shop>, jobs: Vec<JobName>) -> Done {
         }
     };
     let mut looks = stream::iter(jobs).map(look).buffer_unordered(SEARCHED_AT_A_TIME);
-    let mut running = Vec::new();
+    let (mut running, mut unread) = (Vec::new(), Vec::new());
     while let Some((job, read)) = looks.next().await {
         match read {
             Ok(records) => {
@@ -263,26 +265,39 @@ pub(super) async fn search(shop: Arc<Shop>, jobs: Vec<JobName>) -> Done {
                 running.extend(records.map(|record| (job.clone(), record)));
             }
             Err(StoreError::Refused(_)) => {}
-            Err(StoreError::NotSent(_) | StoreError::Unknown(_)) => return Done::Searched(None),
+            Err(StoreError::NotSent(_) | StoreError::Unknown(_)) => unread.push(job),
         }
     }
-    Done::Searched(Some(running))
+    Done::Searched { running, unread }
 }
 
-/// Asks the store to end a run whose replica is down, and reads what it has recorded of it.
+/// Makes the store end a run whose lock is over, unless it has ended, and reads what is recorded of it.
 pub(super) async fn settle(shop: Arc<Shop>, run: RunRef, manual: Manual) -> Done {
-    let job = run.job.clone();
-    let replied = shop.store.submit(&job, &Request::Manual(manual)).await;
-    let entry = match &replied {
-        Ok(_) => {
-            let history =
-                shop.store.history(std::slice::from_ref(&job), NEWEST_ENTRIES).await.unwrap_or_default();
-            let entries = history.into_iter().flat_map(|(_, entries)| entries);
-            entries.into_iter().find(|entry| entry.run == Some(run.run))
-        }
-        Err(_) => None,
+    let settled = settle_run(&shop, &run, manual).await.unwrap_or(Settled::InVain);
+    Done::Settled { run, settled }
+}
+
+async fn settle_run(shop: &Shop, run: &RunRef, manual: Manual) -> Result<Settled, StoreError> {
+    let job = std::slice::from_ref(&run.job);
+    let going_on = |records: Vec<Option<Record>>| {
+        let goes_on = |record: &Record| record.is_running() && record.run == Some(run.run);
+        records.into_iter().flatten().find(goes_on)
     };
-    Done::Settled { run, replied, entry }
+    let before = going_on(shop.store.records(job).await?);
+    if let Some(record) = &before {
+        let left = record.lock_left(shop.store_time());
+        if !left.is_zero() {
+            return Ok(Settled::Held(left));
+        }
+        let reply = shop.store.submit(&run.job, &Request::Manual(manual)).await?;
+        shop.hear(&reply);
+        if going_on(shop.store.records(job).await?).is_some() {
+            return Ok(Settled::InVain);
+        }
+    }
+    let history = shop.store.history(job, NEWEST_ENTRIES).await?;
+    let entry = history.into_iter().flat_map(|(_, entries)| entries).find(|entry| entry.run == Some(run.run));
+    Ok(Settled::Over { here: before.is_some(), entry: entry.map(Box::new) })
 }
 
 /// Looks at how the store is set up.

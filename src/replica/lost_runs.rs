@@ -1,41 +1,75 @@
 //! Runs of replicas that are down: survivors record that they were interrupted once their locks are over, whatever the policies of
-//! their jobs, and one of them tells it. Nothing rests on it: the next claim of such a job would do the same, however late.
+//! their jobs, and one of them logs it. Nothing rests on it: the next claim of such a job does the same, however late.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{JobName, NodeName, Outcome, RunId, Tick, UtcMillis};
-use crate::lease::{Answer, BootInstant, Entry, Manual, Record};
-use crate::store::{Pulse, Replied};
+use crate::job::{JobName, NodeName, Outcome, Reason, RunId, Tick, UtcMillis};
+use crate::lease::{BootInstant, Entry, Manual, Record};
+use crate::store::Pulse;
 
-use super::contest::Contest;
 use super::driver::Driver;
 use super::errand;
 use super::event::{Event, PeerEvent};
 use super::run_ref::RunRef;
 use super::silence::{Down, Silence};
 
-/// Of all survivors one looks after a run. The others forget it after this long: should that one die as well, they search anew.
-const LOOKED_AFTER: Duration = Duration::from_secs(15);
+/// All records are read this often, whatever happened: a holder may have died unseen.
+const SEARCH_EVERY: Duration = Duration::from_secs(600);
 
-/// A run whose replica is down.
+/// So many records are read before others are: a drain need not wait for all of them.
+const SEARCHED_TOGETHER: usize = 512;
+
+/// So many runs are asked about at a time.
+const ASKED_AT_A_TIME: usize = 64;
+
+/// Survivors ask one after the other, so far apart, and all of them after this many: the first may lack the job, be of an earlier
+/// release, or not have watched the store for long enough.
+const TURN: Duration = Duration::from_secs(1);
+const TURNS: u32 = 3;
+
+/// What could not be settled is asked about again after this long.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// That a replica is down is logged by the survivor to which that falls within this time: those that die together may count on each
+/// other at first.
+const TELL_WITHIN: Duration = Duration::from_secs(6);
+
+/// A run that may be without its replica.
 #[derive(Debug, Clone)]
-pub(super) struct LostRun {
-    pub(super) run: RunRef,
-    pub(super) node: NodeName,
-    /// When its lock is over.
+struct LostRun {
+    run: RunRef,
+    node: NodeName,
+    /// When its lock is over, as far as is known.
     due: BootInstant,
     is_asked: bool,
+    /// Whether this replica has asked in vain: then the one that ends the run logs it.
+    was_in_vain: bool,
 }
 
 /// What is known of them.
 #[derive(Debug, Default)]
 pub(super) struct LostRuns {
     silence: Silence,
-    /// Whether a replica is down whose runs have not been searched for.
-    is_search_due: bool,
+    /// Replicas that are down, and since when that has not been logged.
+    untold: Vec<(Down, BootInstant)>,
+    /// Jobs whose records have still to be read.
+    unread: Vec<JobName>,
+    is_searching: bool,
+    searched: Option<BootInstant>,
     runs: BTreeMap<RunId, LostRun>,
+}
+
+/// What came of asking about a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Settled {
+    /// Its lock holds for so long.
+    Held(Duration),
+    /// The store did not answer, or did not end it.
+    InVain,
+    /// It has ended: this replica has made the store end it, or somebody else. With its entry, if that is among the newest.
+    Over { here: bool, entry: Option<Box<Entry>> },
 }
 
 impl LostRun {
@@ -48,67 +82,109 @@ impl LostRun {
             fence: record.fence,
             cause: record.cause?,
         };
-        let left = record.lock_left(store_now);
         let node = record.owner.clone().filter(|_| record.is_running())?;
-        Some(Self { run, node, due: now.plus(left), is_asked: false })
-    }
-
-    /// Whether it is over, by what the store answered.
-    fn is_over(&self, replied: &Replied) -> Option<bool> {
-        match replied.as_ref().ok()?.answer {
-            Answer::Decided { ref by, how } => {
-                let goes_on = how.is_some_and(|how| how.outcome == Outcome::Running);
-                Some(!(goes_on && by.as_ref() == Some(&self.node)))
-            }
-            Answer::NewerSchema(_) => Some(true),
-            _ => None,
-        }
+        let due = now.plus(record.lock_left(store_now));
+        Some(Self { run, node, due, is_asked: false, was_in_vain: false })
     }
 }
 
 impl Driver {
-    /// Heartbeats were exchanged: who is down is told, and what it was running is looked after.
+    /// Heartbeats were exchanged: who is down is logged, and what it was running is looked after.
     pub(super) fn look_after_lost_runs(&mut self, pulse: &Pulse) {
         let now = self.shop.clock.boot();
         let news = self.lost.silence.learn(&self.shop.node, &pulse.peers, now);
-        self.lost.is_search_due |= !news.down.is_empty();
-        for Down { peer, silent, jobs, is_news } in news.down {
-            if is_news && self.watch.roster.leads(peer.as_str(), Tick::at_millis(0)) {
-                self.shop.events.tell(Event::Peer(PeerEvent::Down { peer, silent, jobs }));
-            }
+        let is_due = self.lost.searched.is_none_or(|before| now.since(before) >= SEARCH_EVERY);
+        if is_due || news.lives_ended {
+            self.lost.searched = Some(now);
+            self.lost.unread = self.contests.keys().cloned().collect();
         }
+        self.lost.untold.extend(news.down.into_iter().filter(|down| down.is_news).map(|down| (down, now)));
+        self.tell_who_is_down(now);
         for peer in news.back {
-            if self.watch.roster.leads(peer.as_str(), Tick::at_millis(0)) {
+            self.lost.untold.retain(|(down, _)| down.peer != peer);
+            if self.turn(peer.as_str(), Tick::at_millis(0), Some(&peer)) == 0 && !self.draining {
                 self.shop.events.tell(Event::Peer(PeerEvent::Back { peer }));
             }
         }
-        if self.lost.is_search_due && !self.draining && self.watch.joining.is_over() {
-            self.lost.is_search_due = false;
-            let jobs = self.contests.keys().cloned().collect();
-            self.errands.spawn(errand::search(Arc::clone(&self.shop), jobs));
+        let fresh = pulse.peers.iter().filter(|peer| !self.lost.silence.is_down(&peer.beat.node));
+        let running = fresh.flat_map(|peer| &peer.beat.running).map(|running| &running.run);
+        for run in running.chain(self.lines.keys()) {
+            self.lost.runs.remove(run);
         }
-        let is_alive = |lost: &LostRun| {
-            let mut peers = pulse.peers.iter().filter(|peer| !self.lost.silence.is_down(&peer.beat.node));
-            peers.any(|peer| peer.beat.running.iter().any(|running| running.run == lost.run.run))
-        };
-        let is_left = |lost: &LostRun| now.since(lost.due) <= LOOKED_AFTER || lost.is_asked;
-        let kept: BTreeMap<RunId, LostRun> = std::mem::take(&mut self.lost.runs)
-            .into_iter()
-            .filter(|(_, lost)| is_left(lost) && !is_alive(lost))
-            .collect();
-        self.lost.runs = kept;
-        self.ask_for_lost_runs(now);
+        self.search_on();
+        self.ask_about_lost_runs();
     }
 
-    fn ask_for_lost_runs(&mut self, now: BootInstant) {
-        if self.draining {
+    fn tell_who_is_down(&mut self, now: BootInstant) {
+        let untold = std::mem::take(&mut self.lost.untold);
+        for (down, since) in untold {
+            if self.draining || now.since(since) > TELL_WITHIN {
+                continue;
+            }
+            if self.turn(down.peer.as_str(), Tick::at_millis(0), Some(&down.peer)) > 0 {
+                self.lost.untold.push((down, since));
+                continue;
+            }
+            let Down { peer, silent, jobs, .. } = down;
+            let silent = silent + now.since(since);
+            self.shop.events.tell(Event::Peer(PeerEvent::Down { peer, silent, jobs }));
+        }
+    }
+
+    /// How many of those that are up come before this replica in what one of them is to do; `but` this one, which it is about.
+    fn turn(&self, what: &str, tick: Tick, but: Option<&NodeName>) -> usize {
+        let is_out = |node: &NodeName| Some(node) == but || self.lost.silence.is_down(node);
+        self.watch.roster.turn(what, tick, is_out)
+    }
+
+    /// Reads the next records.
+    fn search_on(&mut self) {
+        if self.lost.is_searching
+            || self.lost.unread.is_empty()
+            || self.draining
+            || !self.watch.joining.is_over()
+        {
             return;
         }
-        for lost in self.lost.runs.values_mut().filter(|lost| !lost.is_asked && lost.due <= now) {
-            let job = &lost.run.job;
+        let rest = self.lost.unread.len().saturating_sub(SEARCHED_TOGETHER);
+        let jobs = self.lost.unread.split_off(rest);
+        self.lost.is_searching = true;
+        self.errands.spawn(errand::search(Arc::clone(&self.shop), jobs));
+    }
+
+    /// Records were read, but for those of these jobs: they are read after the next heartbeat.
+    pub(super) fn searched(&mut self, records: &[(JobName, Record)], unread: Vec<JobName>) {
+        self.lost.is_searching = false;
+        let (now, store_now) = (self.shop.clock.boot(), self.shop.store_time());
+        for lost in records.iter().filter_map(|(job, record)| LostRun::of(job, record, store_now, now)) {
+            if !self.lines.contains_key(&lost.run.run) {
+                self.lost.runs.entry(lost.run.run).or_insert(lost);
+            }
+        }
+        let is_through = unread.is_empty();
+        self.lost.unread.extend(unread);
+        if is_through {
+            self.search_on();
+        }
+    }
+
+    fn ask_about_lost_runs(&mut self) {
+        let now = self.shop.clock.boot();
+        let mut left =
+            ASKED_AT_A_TIME.saturating_sub(self.lost.runs.values().filter(|lost| lost.is_asked).count());
+        let due: Vec<RunId> =
+            self.lost.runs.iter().filter(|(_, lost)| lost.due <= now).map(|(id, _)| *id).collect();
+        for id in due {
+            let lost = &self.lost.runs[&id];
+            let (job, tick) = (&lost.run.job, lost.run.tick);
+            let turn = u32::try_from(self.turn(job.as_str(), tick, None)).unwrap_or(TURNS).min(TURNS);
             let open = self.contests.get(job).filter(|contest| !contest.is_unopened());
-            let leads = self.watch.roster.leads(job.as_str(), lost.run.tick);
-            let Some(contest) = open.filter(|_| leads) else { continue };
+            let Some(contest) = open.filter(|_| !lost.is_asked && !self.draining && left > 0) else {
+                continue;
+            };
+            if now < lost.due.plus(TURN * turn) {
+                continue;
+            }
             let caller = {
                 let memory = self.shop.memory.borrow();
                 let Some(memory) = memory.as_ref() else { return };
@@ -118,55 +194,50 @@ impl Driver {
             let settle = Manual {
                 caller,
                 run: RunId::new(),
-                tick: lost.run.tick,
+                tick,
                 asked: self.shop.store_time(),
                 order: Some(RunId::new()),
                 lease: contest.spec().lease,
                 overlap: contest.spec().overlap,
                 reruns_within: None,
             };
-            lost.is_asked = true;
+            left -= 1;
             self.errands.spawn(errand::settle(Arc::clone(&self.shop), lost.run.clone(), settle));
+            self.lost.runs.get_mut(&id).expect("it is due").is_asked = true;
         }
     }
 
-    /// Records were read, after a replica fell silent, or not: then they are read after the next heartbeat.
-    pub(super) fn searched(&mut self, records: Option<Vec<(JobName, Record)>>) {
-        let Some(records) = records else {
-            self.lost.is_search_due = true;
-            return;
-        };
-        let (now, store_now) = (self.shop.clock.boot(), self.shop.store_time());
-        let found = records.iter().filter_map(|(job, record)| LostRun::of(job, record, store_now, now));
-        for lost in found.filter(|lost| self.lost.silence.is_down(&lost.node)) {
-            self.lost.runs.entry(lost.run.run).or_insert(lost);
-        }
-    }
-
-    /// The store was asked to end a lost run, and what it has recorded of it was read; or it did not answer.
-    pub(super) fn settled_lost(&mut self, run: &RunRef, replied: &Replied, entry: Option<Entry>) {
+    /// The store was asked about a lost run.
+    pub(super) fn settled_lost(&mut self, run: &RunRef, settled: Settled) {
         let now = self.shop.clock.boot();
-        self.hear_answer(&run.job, replied);
         let Some(lost) = self.lost.runs.get_mut(&run.run) else { return };
         lost.is_asked = false;
-        if lost.is_over(replied) != Some(true) {
-            // Its holder renewed the lock later than was known, or this replica has not watched the store for long enough.
-            lost.due = lost.due.max(now);
-            return;
+        match settled {
+            Settled::Held(left) => lost.due = now.plus(left),
+            Settled::InVain => {
+                lost.due = now.plus(AGAIN);
+                lost.was_in_vain = true;
+            }
+            Settled::Over { here, entry } => {
+                let LostRun { node: peer, was_in_vain, .. } = lost.clone();
+                self.lost.runs.remove(&run.run);
+                let is_down = self.lost.silence.is_down(&peer);
+                let falls_here = !was_in_vain && is_down && self.turn(run.job.as_str(), run.tick, None) == 0;
+                let node_lost = |entry: &Entry| {
+                    (entry.outcome, entry.reason) == (Outcome::Interrupted, Some(Reason::NodeLost))
+                };
+                if let Some(entry) = entry.filter(|entry| node_lost(entry) && (here || falls_here)) {
+                    let took = entry.started.map(|started| entry.finished.since(started)).unwrap_or_default();
+                    let (run, verdict) = (run.clone(), entry.verdict());
+                    self.shop.events.tell(Event::Peer(PeerEvent::RunInterrupted {
+                        run,
+                        peer,
+                        verdict,
+                        took,
+                    }));
+                }
+            }
         }
-        let peer = lost.node.clone();
-        self.lost.runs.remove(&run.run);
-        if let Some(entry) = entry.filter(|entry| entry.outcome == Outcome::Interrupted) {
-            let took = entry.started.map(|started| entry.finished.since(started)).unwrap_or_default();
-            let (run, verdict) = (run.clone(), entry.verdict());
-            self.shop.events.tell(Event::Peer(PeerEvent::RunInterrupted { run, peer, verdict, took }));
-        }
-        let rerun = replied.as_ref().ok().and_then(|reply| reply.rerun.as_ref());
-        let looks = self.shop.now();
-        if let Some(contest) = self.contests.get_mut(&run.job).filter(|contest| !Contest::is_retired(contest))
-        {
-            contest.hear_of_rerun(rerun, looks);
-            self.look_at(&run.job, looks);
-        }
+        self.ask_about_lost_runs();
     }
 }

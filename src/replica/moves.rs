@@ -110,8 +110,8 @@ impl Driver {
             Done::Obeyed { job, run, sent, result } => self.obeyed(&job, run, sent, result),
             Done::Looked { job, record } => self.looked(&job, record),
             Done::Marked { jobs, marks } => self.marked(&jobs, &marks),
-            Done::Searched(records) => self.searched(records),
-            Done::Settled { run, replied, entry } => self.settled_lost(&run, &replied, entry),
+            Done::Searched { running, unread } => self.searched(&running, unread),
+            Done::Settled { run, settled } => self.settled_lost(&run, settled),
             Done::Abandoned | Done::Announced | Done::Forgotten => {}
             Done::Inspected(found) => self.inspected(found),
             Done::Proven(job) => {

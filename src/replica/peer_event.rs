@@ -69,7 +69,7 @@ impl PeerEvent {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 let took_ms = millis(*took);
                 warn!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, cause = %r.cause, outcome,
-                    reason, holder = %peer, took_ms, "run interrupted: its replica is down");
+                    reason, holder = %peer, took_ms, "run interrupted: its replica was lost");
             }
         }
     }

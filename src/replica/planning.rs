@@ -131,7 +131,6 @@ impl Driver {
         }
         let Ok(pulse) = exchange.result else { return };
         self.look_for_vacancies();
-        self.look_after_lost_runs(&pulse);
         if upshot == Upshot::Reopen {
             self.contests.values_mut().for_each(Contest::close);
             self.opening.values_mut().for_each(|begun| *begun = None);
@@ -144,6 +143,8 @@ impl Driver {
         self.hear_of_runs(&pulse.peers);
         self.look_at_locks();
         self.open_records();
+        // Not before records of another life of the store are known to be unopened.
+        self.look_after_lost_runs(&pulse);
         self.heed(pulse.notices);
         self.ask_for_orders();
         if self.ahead().abs_diff(was_ahead) > REPLAN {

@@ -4,20 +4,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::job::{JobName, NodeName, UtcMillis};
+use crate::job::{JobName, NodeName, RunId, UtcMillis};
 use crate::lease::BootInstant;
 use crate::store::Peer;
 
-use super::roster::LIVE_FOR;
+/// Without a heartbeat for longer, a replica is down. One that is lost, or late, is no reason to say so.
+const DOWN_AFTER: Duration = Duration::from_secs(5);
 
 /// A replica that has not exchanged heartbeats with the store for longer does not know what others told meanwhile.
-const WATCHED_WITHIN: Duration = Duration::from_secs(3);
+const WATCHED_WITHIN: Duration = Duration::from_secs(2);
 
 /// A replica as it was heard.
 #[derive(Debug)]
 struct Heard {
     /// Its newest heartbeat, by the store's clock.
     at: UtcMillis,
+    /// The life of the replica that sent it.
+    life: RunId,
     /// When this replica learnt of that one.
     learnt: BootInstant,
     /// Whether an older heartbeat of it was heard before: it has lived beside this replica.
@@ -42,6 +45,8 @@ pub(super) struct Down {
 pub(super) struct News {
     pub(super) down: Vec<Down>,
     pub(super) back: Vec<NodeName>,
+    /// Whether a life of some replica ended, or may have: it is down, or was started again.
+    pub(super) lives_ended: bool,
 }
 
 /// The other replicas, as they were heard.
@@ -63,8 +68,10 @@ impl Silence {
         self.peers.retain(|node, _| others.iter().any(|peer| peer.beat.node == *node));
         for peer in others {
             let node = &peer.beat.node;
-            let first = Heard { at: peer.at, learnt: now, is_witnessed: false, is_down: false };
+            let life = peer.beat.life;
+            let first = Heard { at: peer.at, life, learnt: now, is_witnessed: false, is_down: false };
             let heard = self.peers.entry(node.clone()).or_insert(first);
+            news.lives_ended |= std::mem::replace(&mut heard.life, life) != life;
             if heard.at != peer.at {
                 let is_back = std::mem::replace(&mut heard.is_down, false);
                 news.back.extend(Some(node.clone()).filter(|_| is_back && heard.is_witnessed));
@@ -73,8 +80,9 @@ impl Silence {
                 heard.learnt = now;
             }
             let silent = now.since(heard.learnt);
-            if silent > LIVE_FOR && !heard.is_down {
+            if silent > DOWN_AFTER && !heard.is_down {
                 heard.is_down = true;
+                news.lives_ended = true;
                 let jobs = peer.beat.running.iter().map(|run| run.job.clone()).collect();
                 news.down.push(Down { peer: node.clone(), silent, jobs, is_news: heard.is_witnessed });
             }
@@ -96,7 +104,6 @@ fn has_left(peer: &Peer) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::RunId;
     use crate::store::{Beat, BeatRun};
 
     fn node(name: &str) -> NodeName {
@@ -104,7 +111,8 @@ mod tests {
     }
 
     fn peer(name: &str, at: i64) -> Peer {
-        Peer { at: UtcMillis(at), beat: Beat::of(node(name), RunId::new(), "f".into(), UtcMillis(0)) }
+        let life = "01890a5d-ac96-774b-bcce-b302099a8057".parse().expect("an id");
+        Peer { at: UtcMillis(at), beat: Beat::of(node(name), life, "f".into(), UtcMillis(0)) }
     }
 
     fn running(peer: Peer) -> Peer {
@@ -132,7 +140,7 @@ mod tests {
     #[test]
     fn a_replica_without_heartbeats_is_down_once_and_back_once() {
         let beats = |second: u64| peer("b", if second < 5 || second >= 20 { second as i64 } else { 4 });
-        assert_eq!(told(beats, |_| true), (vec![9], vec![20]));
+        assert_eq!(told(beats, |_| true), (vec![10], vec![20]));
     }
 
     #[test]
@@ -144,7 +152,7 @@ mod tests {
     #[test]
     fn who_was_away_from_the_store_waits_anew_for_the_others() {
         let beats = |second: u64| peer("b", second.min(4) as i64);
-        assert_eq!(told(beats, |second| second < 5 || second > 12).0, [18]);
+        assert_eq!(told(beats, |second| second < 5 || second > 12).0, [19]);
         let beats = |second: u64| peer("b", if second > 13 { second as i64 } else { second.min(4) as i64 });
         assert_eq!(told(beats, |second| second < 5 || second > 12), (vec![], vec![]));
     }
@@ -156,13 +164,25 @@ mod tests {
             _ => Peer { at: UtcMillis(4), beat: Beat { draining: true, ..peer.beat } },
         };
         assert_eq!(told(|second| last(second, peer("b", 4)), |_| true).0, [0_u64; 0]);
-        assert_eq!(told(|second| last(second, running(peer("b", 4))), |_| true).0, [9]);
+        assert_eq!(told(|second| last(second, running(peer("b", 4))), |_| true).0, [10]);
+    }
+
+    #[test]
+    fn a_replica_that_was_started_again_at_once_has_another_life() {
+        let mut silence = Silence::default();
+        let again =
+            |second| Peer { beat: Beat { life: RunId::new(), ..peer("b", 0).beat }, ..peer("b", second) };
+        let mut ended = |beat: Peer, second| silence.learn(&node("a"), &[beat], at(second)).lives_ended;
+        assert!(!ended(peer("b", 1), 1) && !ended(peer("b", 2), 2));
+        let anew = again(3);
+        assert!(ended(anew.clone(), 3));
+        assert!(!ended(anew, 4));
     }
 
     #[test]
     fn what_was_down_before_this_replica_came_is_no_news() {
         let mut silence = Silence::default();
-        let mut down = (0..9).flat_map(|second| {
+        let mut down = (0..10).flat_map(|second| {
             let news = silence.learn(&node("a"), &[running(peer("b", 4))], at(second));
             news.down
         });

@@ -15,6 +15,10 @@ pub(crate) const JOB_MARK: &str = "CAMPAIGN_FOLDER";
 /// What a guard calls itself.
 const GUARD: &str = "lease-guard";
 
+/// Where the scheduling policy is among the fields of `/proc/PID/stat` that follow the name, and the lowest.
+const POLICY: usize = 38;
+const SCHED_IDLE: &str = "5";
+
 /// A process.
 #[derive(Debug, Clone)]
 pub(crate) struct Process {
@@ -36,6 +40,15 @@ pub(crate) fn of_campaign(folder: &Path) -> Vec<Process> {
 }
 
 fn read(pid: i32, folder: &Path) -> Option<Process> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (head, rest) = stat.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split(' ').collect();
+    let (state, parent) = (*fields.first()?, fields.get(1)?.parse().ok()?);
+    // Nothing here has the lowest priority: who reads the environment of something else that has it may wait for it, while every core is
+    // busy.
+    if state == "Z" || fields.get(POLICY) == Some(&SCHED_IDLE) {
+        return None;
+    }
     let environ = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
     let env: BTreeMap<String, String> = environ
         .split(|byte| *byte == 0)
@@ -44,13 +57,6 @@ fn read(pid: i32, folder: &Path) -> Option<Process> {
         .collect();
     let is_marked = [MARK, JOB_MARK].iter().any(|mark| env.get(*mark).map(Path::new) == Some(folder));
     if !is_marked {
-        return None;
-    }
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (head, rest) = stat.rsplit_once(") ")?;
-    let mut fields = rest.split(' ');
-    let (state, parent) = (fields.next()?, fields.next()?.parse().ok()?);
-    if state == "Z" {
         return None;
     }
     Some(Process {

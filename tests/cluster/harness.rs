@@ -210,6 +210,20 @@ impl Cluster {
         replica.wait().expect("the replica is our child");
     }
 
+    /// Kills a replica, and starts it again at once by the same name as if on another machine: it knows nothing of its former life.
+    pub(crate) fn kill_and_start_elsewhere(&mut self, node: &str) {
+        let number = number_of(node);
+        let mut replica = self.replicas.remove(&number).expect("it was not killed before");
+        replica.child.kill().expect("the replica is our child");
+        replica.child.wait().expect("the replica is our child");
+        let state = self.folder.path().join("state");
+        for folder in [state.join("leases/test").join(node), state.join("runs")] {
+            std::fs::remove_dir_all(folder).expect("it has run something");
+        }
+        replica.child = spawn(&mut replica.command, self.heard.as_ref().expect("it is not the end yet"));
+        self.replicas.insert(number, replica);
+    }
+
     /// Kills a replica and its guards.
     pub(crate) fn kill_with_guards(&mut self, node: &str) {
         let id = i32::try_from(self.replicas[&number_of(node)].child.id()).expect("process ids are small");

@@ -45,7 +45,7 @@ fn assert_recorded_by_a_survivor(store: &str) {
 
     let (_, down) = cluster.wait_for_message("replica is down: no heartbeat");
     assert_eq!((&down["peer"], &down["level"]), (&run["node"], &"WARN".into()), "{down}");
-    let (at, told) = cluster.wait_for_message("run interrupted: its replica is down");
+    let (at, told) = cluster.wait_for_message("run interrupted: its replica was lost");
     let took = at.duration_since(killed);
     assert!(took < LEASE + PROMPTLY, "{took}");
     for field in ["job", "tick", "run", "fence", "cause"] {
@@ -59,7 +59,7 @@ fn assert_recorded_by_a_survivor(store: &str) {
     let of_run: Vec<_> = history.iter().filter(|entry| entry["run"] == run["run"]).collect();
     assert_eq!(of_run.len(), 1, "{history:#?}");
     assert_eq!((&of_run[0]["outcome"], &of_run[0]["reason"]), (&told["outcome"], &told["reason"]));
-    for message in ["replica is down: no heartbeat", "run interrupted: its replica is down"] {
+    for message in ["replica is down: no heartbeat", "run interrupted: its replica was lost"] {
         assert_eq!(logged(&cluster, message).count(), 1, "one survivor logs it: {message}");
     }
     cluster.stop();
@@ -78,6 +78,24 @@ fn the_run_of_a_replica_that_was_killed_is_recorded_once_its_lock_is_over_and_on
 }
 
 #[test]
+fn the_run_of_a_replica_that_comes_back_at_once_and_knows_nothing_of_it_is_recorded_too() {
+    let redis = RedisServer::start();
+    let (url, schedule) = (redis.url(), once_a_year());
+    let keys = "lease = \"5s\"";
+    let plan = Plan { schedule: &schedule, keys, run_ms: 600_000, skews_ms: &[0; 2], ..Plan::on(&url) };
+    let mut cluster = Cluster::start(&plan);
+    let (_, run) = cluster.wait_for_message("run started");
+    let killed: Timestamp = SystemClock.utc().timestamp();
+    cluster.kill_and_start_elsewhere(run["node"].as_str().expect("a run has its node"));
+    let (at, told) = cluster.wait_for_message("run interrupted: its replica was lost");
+    assert_eq!((&told["run"], &told["holder"]), (&run["run"], &run["node"]), "{told}");
+    let took = at.duration_since(killed);
+    assert!(took < LEASE + PROMPTLY, "{took}");
+    assert_eq!(logged(&cluster, "replica is down: no heartbeat").count(), 0, "it was not for long");
+    cluster.stop();
+}
+
+#[test]
 fn a_run_by_hand_of_a_replica_that_was_killed_is_recorded_too() {
     let redis = RedisServer::start();
     let url = redis.url();
@@ -88,7 +106,7 @@ fn a_run_by_hand_of_a_replica_that_was_killed_is_recorded_too() {
     let run = cluster.trigger("job0");
     let holder = run["node"].as_str().expect("a run has its node").to_owned();
     cluster.kill(&holder);
-    let (_, told) = cluster.wait_for_message("run interrupted: its replica is down");
+    let (_, told) = cluster.wait_for_message("run interrupted: its replica was lost");
     assert_eq!((&told["run"], &told["cause"]), (&run["run"], &"manual".into()), "{told}");
     cluster.stop();
 }
