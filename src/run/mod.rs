@@ -17,6 +17,7 @@ mod ask;
 mod attempt;
 mod blows;
 mod cgroup;
+mod complaints;
 mod course;
 mod disk;
 mod drive;
