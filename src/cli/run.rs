@@ -74,6 +74,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             Err(error) => warn!(%node, %error, "`solocron reload` cannot reach this replica: use SIGHUP"),
         }
         let replica = build(args, &session, guards, (node, jobs))?;
+        session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
         replica.ledger.take_over().await.map_err(|taken| Failure::new(Exit::Failed, taken.to_string()))?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);
