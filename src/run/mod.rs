@@ -49,6 +49,7 @@ mod system;
 mod tail;
 mod tree;
 
+pub use account::has_user;
 pub use attempt::{Birth, Ended, attempt};
 pub(crate) use disk::Disk;
 pub use enclosing::{Enclosing, enclosing_runs, is_descendant};
