@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    solocron::run::guards_main().unwrap_or_else(|| solocron::cli::main(&solocron::cli::Cli::parse()))
+    solocron::run::guards_main().unwrap_or_else(|| solocron::cli::main(&solocron::cli::Cli::of_process()))
 }

@@ -160,6 +160,11 @@ pub fn user_of(pid: Pid) -> Option<Uid> {
     ids.all(|id| id == Some(first)).then(|| Uid::from_raw(first))
 }
 
+/// The owner of a file or a folder, as people know it, where it can be looked at.
+pub fn owner_of(path: &Path) -> Option<String> {
+    path.metadata().ok().map(|found| named(Uid::from_raw(found.uid())))
+}
+
 /// A user as people know it.
 fn named(user: Uid) -> String {
     match User::from_uid(user) {

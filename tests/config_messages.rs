@@ -1,7 +1,9 @@
 //! Every message about jobs.toml as a user sees it, one snapshot each. A message names the thing, the value and the
 //! way out, and never a password.
 
-use solocron::config::{Overrides, Source, load, render};
+use std::path::Path;
+
+use solocron::config::{Machine, Overrides, Source, load, render};
 
 /// What no message may ever show: the password in every store of this file, and of every variable.
 const SECRET: &str = "hunter2";
@@ -97,6 +99,7 @@ files! {
     a_line_without_a_value: "[cluster]\nstore\nname = \"x\"\n";
     a_key_twice: "[cluster]\nstore = \"local\"\nstore = \"redis://h\"\n";
     a_table_twice: "[cluster]\nstore = \"local\"\n[jobs.a]\ncommand = [\"x\"]\n[jobs.a]\nshell = \"y\"\n";
+    a_table_twice_with_the_same_keys: "[cluster]\nstore = \"local\"\n[jobs.a]\nschedule = \"@daily\"\ncommand = [\"x\"]\n[jobs.b]\nschedule = \"@daily\"\ncommand = [\"x\"]\n\n[ jobs.\"a\" ] # again\nschedule = \"@daily\"\ncommand = [\"y\"]\n";
     a_bad_escape: "[cluster]\nstore = \"local:C:\\data\"\n";
 }
 
@@ -169,6 +172,42 @@ fn a_program_whose_processes_cannot_be_killed() {
     assert_message("a_program_whose_processes_cannot_be_killed", text, &overrides);
 }
 
+#[test]
+fn what_a_job_needs_and_this_machine_does_not_have() {
+    let machine = Machine { has_user: |name| name == "app", has_folder: |path| path == Path::new("/srv") };
+    let overrides = Overrides { machine: Some(machine), ..Overrides::default() };
+    let job = |name: &str, lines: &str| {
+        format!("[jobs.{name}]\nschedule = \"@daily\"\ncommand = [\"x\"]\n{lines}\n\n")
+    };
+    let jobs = [
+        job("good", "user = \"app\"\ncwd = \"/srv\""),
+        job("bad", "user = \"nobdy\"\ncwd = \"/srv/none\""),
+        job("elsewhere", "user = \"nobdy\"\nonly_on = [\"gpu\"]"),
+    ];
+    let text = format!("[cluster]\nstore = \"local\"\n\n[defaults]\nuser = \"bckup\"\n\n{}", jobs.concat());
+    assert_message("what_a_job_needs_and_this_machine_does_not_have", &text, &overrides);
+}
+
+#[test]
+fn an_unknown_table_is_headed_with_the_name_of_its_file() {
+    let source = Source::new("/etc/cron/unknown.toml", "[cluster]\nstore = \"local\"\n[job.a]\n");
+    let problems = load(&source, &Overrides::default(), &|_| None).expect_err("an unknown table");
+    let shown = render(problems.as_slice(), &source, false);
+    assert!(shown.starts_with("error: /etc/cron/unknown.toml: unknown table `job`\n"), "{shown}");
+}
+
+#[test]
+fn of_many_problems_fifty_are_shown_and_how_many_more_there_are() {
+    let jobs: String =
+        (0..10_000).map(|n| format!("[jobs.j{n}]\nschedule = \"@daily\"\ncomand = [\"x\"]\n")).collect();
+    let shown = messages(&format!("[cluster]\nstore = \"local\"\n{jobs}"), &Overrides::default());
+    assert_eq!(shown.matches("unknown key `comand`").count(), 50);
+    assert!(
+        shown.ends_with("\n\n… and 9950 more, which are not shown\n\njobs.toml: 10000 errors\n"),
+        "{shown}"
+    );
+}
+
 // [jobs.NAME]
 jobs! {
     no_new_privileges_that_are_no_flag: "no_new_privileges = \"yes\"";
@@ -190,6 +229,8 @@ jobs! {
     a_catch_up_that_is_a_boolean: "catch_up = true";
     an_on_interrupt_that_nobody_knows: "on_interrupt = \"retry\"";
     retries_below_zero: "retries = -1";
+    retries_beyond_all_bounds: "retries = 99999999999\nmax_processes = 99999999999999999999";
+    a_relative_cwd: "cwd = \"data/app\"";
     success_codes_out_of_range: "success_codes = [0, 256, \"1\"]";
     no_success_codes: "success_codes = []";
     success_codes_that_are_no_list: "success_codes = 0";
@@ -204,6 +245,9 @@ jobs! {
     an_env_that_is_a_list: "env = [\"A=B\"]";
     a_job_key_below_the_env_header: "[jobs.backup.env]\nPGHOST = \"db\"\ntimeout = \"1h\"";
     dollars_in_argv: "[jobs.b]\nschedule = \"@daily\"\ncommand = [\"cp\", \"$SRC/a\", \"${DST}\"]";
+    a_step_that_is_uneven: "[jobs.b]\nschedule = [\"0 3 * * *\", \"10,*/7 * * * *\"]\ncommand = [\"x\"]";
+    a_password_in_argv: "[jobs.b]\nschedule = \"@daily\"\ncommand = [\"dump\", \"--db-password=hunter2\", \"postgres://app:hunter2@db/x\"]";
+    a_password_in_a_shell_line: "[jobs.b]\nschedule = \"@daily\"\nshell = \"dump --token='hunter2 hunter2' --password=$PW\"";
     a_pipe_without_pipefail: "[jobs.b]\nschedule = \"@daily\"\nshell = \"pg_dump app | gzip > /backups/app.gz\"";
     work_in_a_container: "[jobs.b]\nschedule = \"@daily\"\ncommand = [\"docker\", \"run\", \"--rm\", \"report\"]";
     work_on_another_machine: "[jobs.b]\nschedule = \"@daily\"\nshell = \"ssh db1 vacuum\"";

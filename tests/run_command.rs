@@ -66,6 +66,21 @@ fn a_bad_file_exits_78_with_all_its_problems() {
 }
 
 #[test]
+fn a_variable_that_is_not_set_is_shown_with_its_place_and_once_for_all_replicas() {
+    let scene = Scene::new(&CHATTY.replace("shell =", "env = { WORD = \"a ${MYSECRET}\" }\nshell ="));
+    for words in [["run", "--node", "n"].as_slice(), &["run", "--node", "n", "--replicas", "3"]] {
+        let said = Program::start(&mut scene.command(words)).wait().expect_code(78).log;
+        assert_eq!(
+            said.trim_end(),
+            "error: job `chatty`: variable `WORD` in `env` refers to the variable `MYSECRET`, which is not set\n \
+             --> jobs.toml:5:19\n  |\n5 | env = { WORD = \"***${MYSECRET}\" }\n  |                    ^^^^^^^^^^^\n  |\n  \
+             = help: set `MYSECRET` in the environment of solocron, or write `$${` for a literal `${`\n\n\
+             jobs.toml: 1 error"
+        );
+    }
+}
+
+#[test]
 fn a_file_that_is_not_there_exits_78_and_says_where_it_was_looked_for() {
     let scene = Scene::new("");
     let ended = scene.run(&["--config", "other.toml"]).wait().expect_code(78);

@@ -216,7 +216,8 @@ impl RunArgs {
     /// What beats the file.
     pub(crate) fn overrides(&self) -> Overrides<'_> {
         let Self { drain, max_running, .. } = *self;
-        Overrides { store: None, drain, labels: self.labels.as_deref(), max_running, escapes: Some(escapes) }
+        let labels = self.labels.as_deref();
+        Overrides { drain, labels, max_running, escapes: Some(escapes), ..Overrides::default() }
     }
 }
 

@@ -1,11 +1,14 @@
 //! `check`: everything that is wrong with jobs.toml, or that nothing is; with `--probe` the same of the store. Nothing
 //! is changed, and no job started.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
 use serde::Serialize;
 
-use crate::config::{self, Config, Overrides, Problem, Purpose, Severity, Source};
+use crate::config::{self, Config, Machine, Overrides, Places, Problem, Purpose, Severity, Source};
 
-use crate::run::escapes;
+use crate::run::{escapes, has_user};
 
 use super::args::{CheckArgs, Format, GlobalArgs};
 use super::exit::{Exit, Failure};
@@ -59,12 +62,17 @@ pub(crate) async fn run(
         }
         Err(error) => return Err(Failure::new(Exit::BadConfig, error.to_string())),
     };
-    let overrides =
-        Overrides { store: global.store.as_deref(), escapes: Some(escapes), ..Overrides::default() };
+    let overrides = Overrides {
+        store: global.store.as_deref(),
+        escapes: Some(escapes),
+        machine: Some(Machine { has_user, has_folder }),
+        ..Overrides::default()
+    };
     let (config, warnings) = match config::load(&source, &overrides, &env) {
         Ok(loaded) => loaded,
         Err(problems) if is_json => {
-            let problems = problems.as_slice().iter().map(|problem| found(problem, Some(&source))).collect();
+            let places = Places::of(&source);
+            let problems = problems.as_slice().iter().map(|problem| found(problem, Some(&places))).collect();
             screen.print_json(&Report::refusal(Some(source.path.display().to_string()), problems))?;
             return Ok(Exit::BadConfig);
         }
@@ -94,17 +102,18 @@ async fn report(args: &CheckArgs, session: Session, screen: &mut Screen<'_>) -> 
     let probe = if args.probe { Some(Probe::of(&session).await?) } else { None };
     let exit = probe.as_ref().map_or(Exit::Done, Probe::exit);
     let Session { source, warnings, .. } = &session;
+    let places = Places::of(source);
     screen.print_json(&Report {
         file: Some(source.path.display().to_string()),
         ok: exit == Exit::Done,
-        problems: warnings.iter().map(|problem| found(problem, Some(source))).collect(),
+        problems: warnings.iter().map(|problem| found(problem, Some(&places))).collect(),
         probe,
     })?;
     Ok(exit)
 }
 
-fn found(problem: &Problem, source: Option<&Source>) -> Found {
-    let place = source.and_then(|source| config::place(problem, source));
+fn found(problem: &Problem, places: Option<&Places<'_>>) -> Found {
+    let place = places.and_then(|places| places.of_problem(problem));
     let severity = match problem.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -116,6 +125,11 @@ fn found(problem: &Problem, source: Option<&Source>) -> Found {
         column: place.map(|(_, column)| column),
         help: problem.help.clone(),
     }
+}
+
+/// Whether there is such a folder; what this user may not look at may be one.
+fn has_folder(path: &Path) -> bool {
+    path.metadata().map_or_else(|error| error.kind() != ErrorKind::NotFound, |found| found.is_dir())
 }
 
 /// `jobs.toml: 5 jobs (1 of them not enabled), no errors, 1 warning`

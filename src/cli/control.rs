@@ -50,28 +50,24 @@ pub(crate) struct Control {
 
 impl Control {
     /// Listens. Sockets that replicas left behind when they were killed are cleared away. Needs a running runtime.
-    pub(crate) fn open(state_dir: &Path, node: &NodeName) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o750).create(state_dir)?;
+    pub(crate) fn open(state_dir: &Path, node: &NodeName) -> Result<Self, SocketError> {
         let folder = folder_of(state_dir);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o750)
+            .create(state_dir)
+            .map_err(SocketError::at(state_dir))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(SocketError::at(&folder))?;
         for left in sockets(&folder)? {
-            if is_left_behind(&left)? {
+            if is_left_behind(&left).map_err(SocketError::at(&left))? {
                 // Another replica may have been faster.
                 let _ = fs::remove_file(&left);
             }
         }
         let id = std::process::id();
         let (making, path) = (folder.join(format!(".{id}")), folder.join(format!("{node}.{id}.sock")));
-        // A killed process may have had the same id.
-        fs::remove_file(&making).or_else(|error| match error.kind() {
-            ErrorKind::NotFound => Ok(()),
-            _ => Err(error),
-        })?;
-        let listener = at(&making, |making| std::os::unix::net::UnixListener::bind(making))?;
-        listener.set_nonblocking(true)?;
-        // Nobody finds a socket that does not listen yet, and takes it for one that was left behind.
-        fs::rename(&making, &path)?;
-        Ok(Self { path, listener: UnixListener::from_std(listener)? })
+        let listener = listen(&making, &path).map_err(SocketError::at(&path))?;
+        Ok(Self { path, listener })
     }
 
     /// Answers whoever connects, until it is dropped. Orders go to the channel.
@@ -87,6 +83,34 @@ impl Control {
                 Some(_) = callers.join_next() => {}
             }
         }
+    }
+}
+
+/// A socket at this path that listens from the moment on at which it is found there.
+fn listen(making: &Path, path: &Path) -> io::Result<UnixListener> {
+    // A killed process may have had the same id.
+    fs::remove_file(making).or_else(|error| match error.kind() {
+        ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })?;
+    let listener = at(making, |making| std::os::unix::net::UnixListener::bind(making))?;
+    listener.set_nonblocking(true)?;
+    // Nobody finds a socket that does not listen yet, and takes it for one that was left behind.
+    fs::rename(making, path)?;
+    UnixListener::from_std(listener)
+}
+
+/// A socket, or its folder, that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {error}", .path.display())]
+pub(crate) struct SocketError {
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl SocketError {
+    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        |error| Self { path: path.to_owned(), error }
     }
 }
 
@@ -124,18 +148,22 @@ pub(crate) struct Listening {
 }
 
 /// Every replica of this state folder that listens. Needs a running runtime.
-pub(crate) fn listening(state_dir: &Path) -> io::Result<Vec<Listening>> {
+pub(crate) fn listening(state_dir: &Path) -> Result<Vec<Listening>, SocketError> {
     let mut found = Vec::new();
     for path in sockets(&folder_of(state_dir))? {
-        let stream = match at(&path, |path| std::os::unix::net::UnixStream::connect(path)) {
-            Ok(stream) => stream,
-            Err(error) if is_nobody(&error) => continue,
-            Err(error) => return Err(error),
-        };
-        stream.set_nonblocking(true)?;
-        found.push(Listening { name: name_of(&path), stream: UnixStream::from_std(stream)? });
+        match connect(&path) {
+            Ok(stream) => found.push(Listening { name: name_of(&path), stream }),
+            Err(error) if is_nobody(&error) => {}
+            Err(error) => return Err(SocketError::at(&path)(error)),
+        }
     }
     Ok(found)
+}
+
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let stream = at(path, |path| std::os::unix::net::UnixStream::connect(path))?;
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
 }
 
 impl Listening {
@@ -153,12 +181,14 @@ impl Listening {
 }
 
 /// The sockets in the folder, by name.
-fn sockets(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn sockets(folder: &Path) -> Result<Vec<PathBuf>, SocketError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
+        entries => entries,
     };
-    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
+    let paths =
+        entries.and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>());
+    let paths = paths.map_err(SocketError::at(folder))?;
     let mut sockets: Vec<_> = paths
         .into_iter()
         .filter(|path| path.extension().is_some_and(|extension| extension == "sock"))

@@ -14,7 +14,7 @@ use crate::job::{NodeName, Reason};
 use crate::lease::Holder;
 use crate::replica::{Events, Guest, Stop, Visit};
 use crate::run::{Ended, Guards, RunError};
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 
 use super::args::GlobalArgs;
 use super::dispatch::runtime;
@@ -111,7 +111,7 @@ async fn under_lock(
     let exit = match visit {
         Visit::Ran(ended) => how_it_ended(args, &ended, by_signal),
         Visit::Held(holder) => Err(conflict(args, holder.as_ref())),
-        Visit::Unreachable(why) => Err(Failure::store(&label, &StoreError::NotSent(why))),
+        Visit::Unreachable(error) => Err(Failure::store(&label, &error)),
         Visit::NewerSchema(schema) => Err(newer(args, schema)),
         Visit::Stopped => Ok(by_signal.unwrap_or(Exit::Failed)),
     };

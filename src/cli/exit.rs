@@ -4,6 +4,9 @@ use std::process::ExitCode;
 
 use crate::store::StoreError;
 
+/// The way out where nobody knows why a store does not answer.
+pub(super) const UNREACHABLE: &str = "check that it is up and that this machine may connect, or name another one with --store or SOLOCRON_STORE";
+
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
@@ -68,17 +71,16 @@ impl Failure {
     /// The store cannot be reached, or refused.
     pub fn store(label: &str, error: &StoreError) -> Self {
         let said = error.to_string();
-        // Some errors name the store already.
-        let named = if said.contains(label) { said } else { format!("store {label}: {said}") };
-        let help = match error {
+        // Some errors name the store already, those of a local one all.
+        let is_named = said.contains(label) || label.starts_with("local");
+        let named = if is_named { said } else { format!("store {label}: {said}") };
+        let usual = match error {
             StoreError::Refused(_) => {
                 "it answers, and refuses: `solocron check --probe` tells how it is set up"
             }
-            StoreError::NotSent(_) | StoreError::Unknown(_) => {
-                "check that it is up and that this machine may connect, or name another one with --store or \
-                 SOLOCRON_STORE"
-            }
+            StoreError::NotSent(_) | StoreError::Unknown(_) => UNREACHABLE,
         };
+        let help = error.help().unwrap_or(usual);
         Self::new(Exit::StoreUnreachable, format!("{named}\n  help: {help}"))
     }
 

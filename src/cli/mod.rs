@@ -53,6 +53,7 @@ mod tone;
 mod trigger;
 mod trouble;
 mod unlock;
+mod usage;
 mod witness;
 
 pub use args::{Cli, Command, GlobalArgs, Reading};

@@ -9,9 +9,9 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Problem, Source, StoreUrl};
 use crate::job::JobName;
 use crate::lease::{Record, SCHEMA};
-use crate::store::{Concern, Grade, Store, StoreError};
+use crate::store::{Cause, Concern, Grade, Store, StoreError};
 
-use super::exit::{Exit, Failure};
+use super::exit::{Exit, Failure, UNREACHABLE};
 use super::screen::counted;
 use super::session::Session;
 use super::times::span;
@@ -101,9 +101,11 @@ fn has_errors(concerns: &[Concern]) -> bool {
 }
 
 fn unreachable(error: &StoreError) -> Concern {
-    Concern::error("the store cannot be reached", error.to_string()).help(
-        "check that it is up and that this machine may connect, or name another one with --store or SOLOCRON_STORE",
-    )
+    let what = match error.cause() {
+        Some(_) => "the store cannot be used",
+        None => "the store cannot be reached",
+    };
+    Concern::error(what, error.to_string()).help(error.help().unwrap_or(UNREACHABLE))
 }
 
 async fn look(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, StoreError> {
@@ -137,7 +139,9 @@ async fn clock(store: &dyn Store) -> Result<Vec<Concern>, StoreError> {
         let (sent, at) = (SystemClock.boot(), SystemClock.utc());
         let pulse = match store.pulse(None).await {
             Ok(pulse) => pulse,
-            Err(StoreError::Refused(why)) => return Ok(vec![Concern::unchecked("the store's clock", why)]),
+            Err(StoreError::Refused(why)) => {
+                return Ok(vec![Concern::unchecked("the store's clock", why.to_string())]);
+            }
             Err(error) => return Err(error),
         };
         let took = SystemClock.boot().since(sent);
@@ -171,10 +175,11 @@ async fn records(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, S
     let records = match store.records(&jobs).await {
         Ok(records) => records,
         // Rights have a finding of their own.
-        Err(StoreError::Refused(why)) if why.starts_with("NOPERM") => return Ok(Vec::new()),
+        Err(error) if error.cause() == Some(&Cause::NoRight) => return Ok(Vec::new()),
         Err(StoreError::Refused(why)) => {
             let help = "update this release, or see what wrote to the store's keys besides solocron";
-            return Ok(vec![Concern::error("records in the store cannot be read", why).help(help)]);
+            let what = "records in the store cannot be read";
+            return Ok(vec![Concern::error(what, why.to_string()).help(help)]);
         }
         Err(error) => return Err(error),
     };

@@ -1,12 +1,11 @@
 //! `reload`: tells every replica of this state folder to load jobs.toml again, waits, and says how it went.
 
-use std::io;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use super::args::GlobalArgs;
-use super::control::{Listening, listening};
+use super::control::{Listening, SocketError, listening};
 use super::exit::{Exit, Failure};
 use super::reloader::{Answer, End};
 use super::screen::Screen;
@@ -21,10 +20,9 @@ type Heard = (String, Result<Answer, String>);
 /// Reloads all replicas of the state folder.
 pub(crate) async fn run(global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
     let state_dir = session::state_dir(global.state_dir.as_deref())?;
-    let failed = |error: io::Error| {
-        let folder = state_dir.display();
+    let failed = |error: SocketError| {
         let help = "run this as the user that runs the replica, or name its folder with --state-dir";
-        Failure::new(Exit::Failed, format!("replicas of {folder} cannot be reached: {error}\n  help: {help}"))
+        Failure::new(Exit::Failed, format!("replicas cannot be reached: {error}\n  help: {help}"))
     };
     let found = listening(&state_dir).map_err(failed)?;
     if found.is_empty() {

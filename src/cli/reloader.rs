@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, warn};
 
-use crate::config::{self, Config, Overrides, Problem, Severity, Source, StoreUrl};
+use crate::config::{self, Config, MOST_DRAWN, Overrides, Places, Problem, Severity, Source, StoreUrl};
 use crate::job::{ClusterName, JobName, NodeName};
 use crate::replica::{Changes, Job, Reload};
 
@@ -162,9 +162,7 @@ impl Reloader {
             error!(node = %self.node, file = %source.path.display(), "{other}");
             return self.answer(End::Refused, other);
         }
-        for problem in &warnings {
-            self.log(problem, &source);
-        }
+        self.log(&warnings, &source);
         let (hash, retention) = (config.fingerprint.clone(), retention(&config));
         let (done, is_done) = oneshot::channel();
         let reload = Reload {
@@ -217,24 +215,26 @@ impl Reloader {
 
     fn refuse(&self, bad: &Bad) -> Answer {
         let Bad { problems, source } = bad;
-        for problem in problems {
-            self.log(problem, source);
-        }
+        self.log(problems, source);
         let said = format!("{} is bad, and the jobs stay as they were", source.path.display());
-        error!(node = %self.node, file = %source.path.display(), "invalid jobs.toml: keeping the current jobs");
+        let (file, problems_found) = (source.path.display(), problems.len());
+        error!(node = %self.node, %file, problems = problems_found, "invalid jobs.toml: keeping the current jobs");
         Answer { problems: config::render(problems, source, false), ..self.answer(End::BadFile, said) }
     }
 
-    fn log(&self, problem: &Problem, source: &Source) {
-        let path = source.path.display();
-        let file = match config::place(problem, source) {
-            Some((line, column)) => format!("{path}:{line}:{column}"),
-            None => path.to_string(),
-        };
-        let (node, help) = (&self.node, problem.help.as_deref());
-        match problem.severity {
-            Severity::Error => error!(%node, file, help, "{}", problem.message),
-            Severity::Warning => warn!(%node, file, help, "{}", problem.message),
+    /// As many problems as are drawn.
+    fn log(&self, problems: &[Problem], source: &Source) {
+        let (path, places, node) = (source.path.display(), Places::of(source), &self.node);
+        for problem in problems.iter().take(MOST_DRAWN) {
+            let file = match places.of_problem(problem) {
+                Some((line, column)) => format!("{path}:{line}:{column}"),
+                None => path.to_string(),
+            };
+            let help = problem.help.as_deref();
+            match problem.severity {
+                Severity::Error => error!(%node, file, help, "{}", problem.message),
+                Severity::Warning => warn!(%node, file, help, "{}", problem.message),
+            }
         }
     }
 
@@ -260,12 +260,9 @@ fn load(source: Source, store: Option<&str>, args: &RunArgs) -> Result<Loaded, B
         Ok(loaded) => loaded,
         Err(problems) => return Err(Bad { problems: problems.as_slice().to_vec(), source }),
     };
-    match resolve_jobs(&config) {
+    match resolve_jobs(&config, &source) {
         Ok(jobs) => Ok(Loaded { config, jobs, warnings, source }),
-        Err(problems) => {
-            let problems = problems.into_iter().map(Problem::error);
-            Err(Bad { problems: warnings.into_iter().chain(problems).collect(), source })
-        }
+        Err(problems) => Err(Bad { problems: [warnings, problems].concat(), source }),
     }
 }
 

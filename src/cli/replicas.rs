@@ -143,7 +143,7 @@ impl Seat {
     /// How long to wait before it is started again; not at all after what a new start changes nothing of.
     fn pause_after(&mut self, status: Option<ExitStatus>) -> Option<Duration> {
         let code = status.and_then(|status| status.code());
-        if matches!(code, Some(0 | 2 | 78)) {
+        if matches!(code, Some(0 | 2 | 69 | 78)) {
             return None;
         }
         if self.began.elapsed() > PAUSES.1 {
@@ -158,6 +158,7 @@ impl Seat {
 fn worse(worst: Exit, status: Option<ExitStatus>) -> Exit {
     match status.and_then(|status| status.code()) {
         Some(0) => worst,
+        Some(69) => Exit::StoreUnreachable,
         Some(78) => Exit::BadConfig,
         _ => Exit::Failed,
     }

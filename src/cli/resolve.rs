@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{Config, read_secret, resolve_env};
+use crate::config::{Config, EnvError, Problem, Source, read_secret, resolve_env};
 use crate::job::JobName;
 use crate::replica::Job;
 use crate::run::LogRetention;
 
 use super::session::env;
 
-/// Every job with its variables, or every problem with them.
-pub(crate) fn resolve_jobs(config: &Config) -> Result<BTreeMap<JobName, Job>, Vec<String>> {
-    let (mut jobs, mut problems) = (BTreeMap::new(), Vec::new());
+/// Every job with its variables, or every problem with them, each with its place in the file.
+pub(crate) fn resolve_jobs(config: &Config, source: &Source) -> Result<BTreeMap<JobName, Job>, Vec<Problem>> {
+    let (mut jobs, mut errors) = (BTreeMap::new(), Vec::new());
     let withheld = Arc::new(config.referred.clone());
     for (name, spec) in &config.jobs {
         match resolve_env(spec, &env, &read_secret) {
@@ -22,10 +22,10 @@ pub(crate) fn resolve_jobs(config: &Config) -> Result<BTreeMap<JobName, Job>, Ve
                     Job { spec: Arc::clone(spec), env, withheld: Arc::clone(&withheld) },
                 );
             }
-            Err(error) => problems.push(error.to_string()),
+            Err(error) => errors.push(error),
         }
     }
-    if problems.is_empty() { Ok(jobs) } else { Err(problems) }
+    if errors.is_empty() { Ok(jobs) } else { Err(EnvError::problems(&errors, source)) }
 }
 
 /// How much of the logs is kept.

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tracing::warn;
 
 use crate::clock::{Clock, SystemClock};
+use crate::config;
 use crate::job::{JobName, NodeName};
 use crate::replica::{Alive, Events, Job, Ledger, Replica, Stop};
 use crate::run::{Guards, JobOutput, RunLogs, raise_file_limit};
@@ -23,7 +24,7 @@ use super::exit::{Exit, Failure};
 use super::file_watch::FileWatch;
 use super::reloader::{Order, Reloader};
 use super::resolve::{resolve_jobs, retention};
-use super::session::Session;
+use super::session::{self, Session};
 use super::signals::obey;
 use super::{log_writer, logging, replicas};
 
@@ -40,6 +41,8 @@ const PINGS_PER_WATCHDOG: u32 = 3;
 pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
     let session = Session::to_run(global, args.overrides())?;
     let node = node_name(args.node.as_ref())?;
+    let jobs = resolve_jobs(&session.config, &session.source)
+        .map_err(|problems| Failure::drawn(config::render(&problems, &session.source, session::colour())))?;
     if let Some(count) = args.replicas {
         return replicas::run(args, global, &node, count);
     }
@@ -49,8 +52,6 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             Failure::new(Exit::Failed, format!("cannot be tied to the process that started it: {errno}"))
         })?;
     }
-    let jobs = resolve_jobs(&session.config)
-        .map_err(|problems| Failure::new(Exit::BadConfig, problems.join("\nerror: ")))?;
     logging::start(logging::format_or_default(args.log_format), args.log_level);
     for warning in &session.warnings {
         warn!(file = %session.source.path.display(), help = warning.help, "{}", warning.message);
@@ -74,6 +75,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
             Err(error) => warn!(%node, %error, "`solocron reload` cannot reach this replica: use SIGHUP"),
         }
         let replica = build(args, &session, guards, (node, jobs))?;
+        session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
         replica.ledger.take_over().await.map_err(|taken| Failure::new(Exit::Failed, taken.to_string()))?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);

@@ -7,7 +7,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nix::unistd::geteuid;
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, eaccess, geteuid};
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, Overrides, Problem, Purpose, Source, StoreUrl};
@@ -26,6 +27,9 @@ const STATE_DEPTH: u32 = 4;
 
 /// What is in the state folder begins so; the rest of it is somebody else's.
 const STATE_NAMES: [&str; 4] = ["leases", "replica", "runs", LOCAL_STORE_FILE];
+
+/// The folders and the files that a replica writes in the state folder.
+const WRITTEN: [&str; 5] = ["leases", "replicas", "runs", "runs.jsonl", "runs.lock"];
 
 /// The embedded store's file in the state folder.
 const LOCAL_STORE_FILE: &str = "store.sqlite3";
@@ -55,6 +59,7 @@ impl Session {
     pub(crate) fn to_run(global: &GlobalArgs, flags: Overrides<'_>) -> Result<Self, Failure> {
         let (source, config, warnings) = load_file(global, flags, Purpose::Run)?;
         let session = Self::of(source, config, warnings, global)?;
+        make_writable(&session.state_dir)?;
         Ok(if geteuid().is_root() {
             Self { state_dir: own_folder(session.state_dir)?, ..session }
         } else {
@@ -78,24 +83,31 @@ impl Session {
         open_store(&self.config.store, &self.config.cluster, &self.state_dir, LocalStore::start)
     }
 
-    /// Fails where the store is a file that nobody has made yet.
+    /// Fails where the store is a file that nobody has made yet, or that this user may not look at.
     pub(crate) fn expect_store_file(&self) -> Result<(), Failure> {
-        let path = match &self.config.store {
-            StoreUrl::Local => self.state_dir.join(LOCAL_STORE_FILE),
-            StoreUrl::LocalPath(path) => path.clone(),
-            StoreUrl::Redis(_) => return Ok(()),
-        };
-        if path.exists() {
+        let Some(path) = self.store_file() else { return Ok(()) };
+        LocalStore::expect(&path).map_err(|error| Failure::store(&self.config.store.to_string(), &error))
+    }
+
+    /// Fails where the store is a file that cannot be used until somebody acts. One that is locked, or on a busy disk, may be
+    /// used later.
+    pub(crate) async fn refuse_unusable_file(&self, store: &dyn Store) -> Result<(), Failure> {
+        if self.store_file().is_none() {
             return Ok(());
         }
-        Err(Failure::new(
-            Exit::StoreUnreachable,
-            format!(
-                "local store {} is not there: no replica has run with it on this machine\n  help: start one with \
-                 `solocron run`, or name the replica's folder with --state-dir",
-                path.display()
-            ),
-        ))
+        match store.ready().await {
+            Err(error) if error.needs_hands() => Err(Failure::store(&store.label(), &error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The file of an embedded store.
+    fn store_file(&self) -> Option<PathBuf> {
+        match &self.config.store {
+            StoreUrl::Local => Some(self.state_dir.join(LOCAL_STORE_FILE)),
+            StoreUrl::LocalPath(path) => Some(path.clone()),
+            StoreUrl::Redis(_) => None,
+        }
     }
 
     /// Connects to the store, and waits until it answers. A local store is not made where there is none: whoever only
@@ -109,7 +121,34 @@ impl Session {
     }
 }
 
-/// The folder, made where it is missing, by the path that no link is on: nobody else can change it, or what is in it.
+/// Makes the folder where it is missing, and fails where this user cannot write it, or what a replica keeps in it.
+fn make_writable(folder: &Path) -> Result<(), Failure> {
+    let (shown, uid) = (folder.display(), geteuid());
+    let denied = |what: &Path, errno: Errno| {
+        let place = if what == folder { String::new() } else { format!("{}: ", what.display()) };
+        let help = match errno {
+            Errno::EACCES | Errno::EPERM => {
+                format!("`chown -R {uid} {shown}`, or name another folder with --state-dir")
+            }
+            _ => "name another folder with --state-dir".to_owned(),
+        };
+        let what = format!("cannot write to STATE_DIR {shown} (uid {uid}): {place}{}", errno.desc());
+        Failure::new(Exit::Failed, format!("{what}\n  help: {help}"))
+    };
+    let made = DirBuilder::new().recursive(true).mode(0o750).create(folder);
+    made.map_err(|error| denied(folder, Errno::from_raw(error.raw_os_error().unwrap_or_default())))?;
+    eaccess(folder, AccessFlags::W_OK | AccessFlags::X_OK).map_err(|errno| denied(folder, errno))?;
+    for path in WRITTEN.map(|name| folder.join(name)) {
+        let enters = if path.is_dir() { AccessFlags::X_OK } else { AccessFlags::empty() };
+        match eaccess(&path, AccessFlags::W_OK | enters) {
+            Ok(()) | Err(Errno::ENOENT) => {}
+            Err(errno) => return Err(denied(&path, errno)),
+        }
+    }
+    Ok(())
+}
+
+/// The folder, by the path that no link is on: nobody else can change it, or what is in it.
 fn own_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
     let failed = |error: io::Error| {
         let message = format!(
@@ -118,7 +157,6 @@ fn own_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
         );
         Failure::new(Exit::Failed, message)
     };
-    DirBuilder::new().recursive(true).mode(0o750).create(&folder).map_err(failed)?;
     let real = folder.canonicalize().map_err(failed)?;
     let found = real.metadata().map_err(failed)?;
     if found.uid() == geteuid().as_raw() && mode_flaw(&found).is_some() && !is_shared(found.mode()) {
@@ -218,7 +256,7 @@ pub(crate) fn state_dir(flag: Option<&Path>) -> Result<PathBuf, Failure> {
         return Ok(folders.split(':').next().unwrap_or_default().into());
     }
     let system = Path::new(SYSTEM_STATE_DIR);
-    if nix::unistd::access(system, nix::unistd::AccessFlags::W_OK).is_ok() {
+    if nix::unistd::access(system, AccessFlags::W_OK).is_ok() {
         return Ok(system.to_owned());
     }
     let absolute = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::job::{JobName, JobSpec, RunId, UtcMillis};
 use crate::lease::{Entry, Record};
 use crate::replica::LIVE_FOR;
-use crate::store::{Concern, Grade, JobEntries, Peer, Store, StoreError};
+use crate::store::{Cause, Concern, Grade, JobEntries, Peer, Store, StoreError};
 
 use super::exit::Failure;
 use super::past::{PastTick, count};
@@ -59,11 +59,10 @@ async fn read_each<'a, T, F>(
 where
     F: Future<Output = Result<Vec<T>, StoreError>> + 'a,
 {
-    let is_of = |why: &str, job: &JobName| why.contains(&format!("job `{job}`"));
     match read(jobs).await {
         Ok(all) => return Ok(all.into_iter().map(Ok).collect()),
         // What is refused of every job is no matter of one.
-        Err(StoreError::Refused(why)) if jobs.iter().any(|job| is_of(&why, job)) => {}
+        Err(error) if matches!(error.cause(), Some(Cause::DamagedJob(_))) => {}
         Err(error) => return Err(error),
     }
     let one = |job: &'a JobName| {
@@ -71,7 +70,9 @@ where
         async move {
             match reading.await {
                 Ok(one) => Ok(Ok(one.into_iter().next().expect("one was asked for"))),
-                Err(StoreError::Refused(why)) if is_of(&why, job) => Ok(Err(why)),
+                Err(error) if matches!(error.cause(), Some(Cause::DamagedJob(of)) if of == job) => {
+                    Ok(Err(error.to_string()))
+                }
                 Err(error) => Err(error),
             }
         }

@@ -8,6 +8,10 @@ use toml::de::DeTable;
 
 use super::findings::Findings;
 use super::problem::Problem;
+use super::report::MOST_DRAWN;
+
+/// So begins what the parser says of a key or a table that is there twice.
+const DOUBLE: &str = "duplicate key";
 
 /// Reads as much of the text as can be read.
 pub(super) fn parse(text: &str) -> (Spanned<DeTable<'_>>, Findings) {
@@ -17,15 +21,21 @@ pub(super) fn parse(text: &str) -> (Spanned<DeTable<'_>>, Findings) {
     for error in errors {
         let span = within(text, error.span().unwrap_or(text.len()..text.len()));
         let line = unreadable(text, span.start);
+        let is_double = error.message().starts_with(DOUBLE);
+        // The keys of a table that is there twice are no second mistake.
+        let follows = is_double && broken.iter().any(|table| table.contains(&span.start));
         // One slip often upsets the parser more than once: the first complaint about a line is the useful one.
-        if !broken.contains(&line) {
+        if !follows && !broken.contains(&line) {
             let message =
                 format!("not TOML: {}", error.message().trim_end_matches(", expected literal string"));
-            problems.push(Problem::error(message).at(span.clone()).help(way_out(
-                text,
-                &span,
-                error.message(),
-            )));
+            let problem =
+                Problem::error(message).at(span.clone()).help(way_out(text, &span, error.message()));
+            // What is looked for through the whole text is not looked for where nobody sees it.
+            let is_shown = is_double && problems.len() < MOST_DRAWN;
+            problems.push(match is_shown.then(|| first_of(text, span.start)).flatten() {
+                Some(first) => problem.also(first, "first here"),
+                None => problem,
+            });
             broken.push(line);
         }
     }
@@ -51,6 +61,33 @@ fn line_of(text: &str, at: usize) -> Range<usize> {
     start..text[at..].find('\n').map_or(text.len(), |newline| at + newline)
 }
 
+/// Where the key or the table in the line of this byte is written for the first time: above it, and of a key, in the same table.
+fn first_of(text: &str, at: usize) -> Option<Range<usize>> {
+    let written = |line: &str| {
+        let line = line.trim();
+        let end = if line.starts_with('[') { line.find('#') } else { line.find('=') };
+        line[..end.unwrap_or(line.len())].split_whitespace().collect::<String>().replace(['"', '\''], "")
+    };
+    let line = line_of(text, at);
+    let name = written(&text[line.clone()]);
+    let is_table = name.starts_with('[');
+    let mut end = line.start.checked_sub(1)?;
+    let mut first = None;
+    loop {
+        let above = line_of(text, end);
+        let shown = &text[above.clone()];
+        if written(shown) == name {
+            let start = above.start + shown.len() - shown.trim_start().len();
+            first = Some(start..start + shown.trim().len());
+        }
+        let is_over = !is_table && shown.trim_start().starts_with('[');
+        match above.start.checked_sub(1).filter(|_| !is_over) {
+            Some(before) => end = before,
+            None => return first,
+        }
+    }
+}
+
 /// What a syntax error makes unreadable: its line, and if that is the header of a table, the table.
 fn unreadable(text: &str, at: usize) -> Range<usize> {
     let line = line_of(text, at);
@@ -64,7 +101,7 @@ fn unreadable(text: &str, at: usize) -> Range<usize> {
 /// What to do about the commonest slips.
 fn way_out(text: &str, span: &Range<usize>, message: &str) -> String {
     let line = &text[line_of(text, span.start)];
-    if message.starts_with("duplicate key") {
+    if message.starts_with(DOUBLE) {
         return "keep one of the two: a key or table may be written only once".into();
     }
     if message.contains("must be quoted") {

@@ -6,6 +6,7 @@ use super::keys;
 use super::placed::Placed;
 use super::problem::Problem;
 use super::section::Section;
+use super::uneven;
 use super::value::{self, Raw, Reading, Refusal};
 use crate::job::{Schedule, ScheduleError};
 
@@ -43,7 +44,11 @@ pub(super) fn schedule(
     let expressions = section.read("schedule", findings, expressions)?;
     let texts: Vec<&str> = expressions.value.iter().map(|expression| expression.value.as_str()).collect();
     match parse(hash_key, &texts, zone.unwrap_or(DEFAULT_ZONE)) {
-        Ok(schedule) => Some(schedule),
+        Ok(schedule) => {
+            let uneven = expressions.value.iter().flat_map(|one| uneven::of_expression(&section.title, one));
+            uneven.for_each(|warning| findings.add(warning));
+            Some(schedule)
+        }
         Err(errors) => {
             for error in errors {
                 findings.add(problem(&section.title, error, &expressions));

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::findings::Findings;
 use super::foreign_file::read_secret;
 use super::logs::{self, LogRetention};
+use super::machine::Machine;
 use super::problem::{Problem, Problems};
 use super::replica::{self, ReplicaSettings};
 use super::section::Section;
@@ -58,6 +59,8 @@ pub struct Overrides<'a> {
     /// Whether processes that a program makes may be beyond what the replica can kill; where they are asked after, such
     /// jobs are warned of.
     pub escapes: Option<fn(&str) -> bool>,
+    /// What there is on this machine; where it is asked, jobs that could not run here are warned of.
+    pub machine: Option<Machine>,
 }
 
 /// Reads and checks the whole file; gives back its warnings with it, or every problem when there is an error.
@@ -69,14 +72,15 @@ pub fn load(
     let (table, mut findings) = document::parse(&source.text);
     let root = table.get_ref();
     let lookup = Lookup { env, read_file: &read_secret };
-    Section::new("jobs.toml", table.span(), root).refuse_unknown(keys::ROOT, &mut findings);
+    let name = source.path.display().to_string();
+    Section::new(name, table.span(), root).refuse_unknown(keys::ROOT, &mut findings);
     let cluster = Section::top(root, "cluster", &mut findings);
     let cluster = cluster::read(&cluster, overrides.store, lookup, &mut findings);
     let replica = Section::top(root, "replica", &mut findings);
     let replica = replica::read(&replica, overrides, &mut findings);
     let logs = Section::top(root, "logs", &mut findings);
     let logs = logs::read(&logs, &mut findings);
-    let jobs = jobs(root, overrides.escapes, &mut findings);
+    let jobs = jobs(root, overrides, &mut findings);
 
     let mut warnings = Problems::unless_harmless(findings.in_order())?;
     if let Some(flaw) = &source.doubt {
@@ -102,16 +106,16 @@ pub fn load(
 
 fn jobs(
     root: &toml::de::DeTable<'_>,
-    escapes: Option<fn(&str) -> bool>,
+    overrides: &Overrides<'_>,
     findings: &mut Findings,
 ) -> BTreeMap<JobName, Arc<JobSpec>> {
     let defaults = Section::top(root, "defaults", findings);
-    let defaults = job::defaults(&defaults, findings);
+    let defaults = job::defaults(&defaults, overrides, findings);
     let section = Section::top(root, "jobs", findings);
     if section.entries().next().is_none() {
         warnings::of_no_jobs(findings);
     }
-    section.entries().filter_map(|entry| job::read(entry, &defaults, escapes, findings)).collect()
+    section.entries().filter_map(|entry| job::read(entry, &defaults, overrides, findings)).collect()
 }
 
 /// The variables that stores and jobs refer to: most of them are secrets, and those that every process has are none.

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::file::Overrides;
 use super::findings::Findings;
 use super::problem::Problem;
 use super::section::Section;
 use super::shared::Shared;
 use super::value::{self, Raw};
-use super::{cluster, command, expressions, keys, warnings};
+use super::{cluster, command, expressions, keys, machine, warnings};
 use crate::job::{Command, JobName, JobSpec, Schedule};
 
 const DEFAULT_LEASE: Duration = Duration::from_secs(30);
@@ -18,7 +19,7 @@ const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(10);
 const DEFAULT_MAX_OUTPUT: u64 = 64 << 20;
 
 /// Reads `[defaults]`.
-pub(super) fn defaults(section: &Section<'_>, findings: &mut Findings) -> Shared {
+pub(super) fn defaults(section: &Section<'_>, overrides: &Overrides<'_>, findings: &mut Findings) -> Shared {
     for key in keys::OWN {
         if let Some(span) = section.place_of(key) {
             let message = format!("[defaults]: `{key}` cannot be a default");
@@ -27,14 +28,16 @@ pub(super) fn defaults(section: &Section<'_>, findings: &mut Findings) -> Shared
         }
     }
     section.refuse_unknown(&keys::job(), findings);
-    Shared::read(section, findings)
+    let shared = Shared::read(section, findings);
+    machine::warn(section, &shared, overrides.machine, findings);
+    shared
 }
 
 /// Reads one job: its key, its table, over the defaults. `None` after a problem has been reported.
 pub(super) fn read(
     (key, span, raw): (&str, std::ops::Range<usize>, &Raw<'_>),
     defaults: &Shared,
-    escapes: Option<fn(&str) -> bool>,
+    overrides: &Overrides<'_>,
     findings: &mut Findings,
 ) -> Option<(JobName, Arc<JobSpec>)> {
     let name = JobName::parse(key).map_err(|error| {
@@ -49,8 +52,10 @@ pub(super) fn read(
         return None;
     };
     let section = Section::new(title, raw.span(), table);
-    let spec = spec(&section, key, name.ok(), defaults, findings)?;
-    if let Some(escapes) = escapes {
+    let own = Shared::read(&section, findings);
+    machine::warn(&section, &own, overrides.machine, findings);
+    let spec = spec(&section, (key, name.ok()), Layers { own: &own, defaults }, findings)?;
+    if let Some(escapes) = overrides.escapes {
         warnings::of_privileges(&section, &spec, escapes, findings);
     }
     Some((spec.name.clone(), Arc::new(spec)))
@@ -58,27 +63,26 @@ pub(super) fn read(
 
 fn spec(
     section: &Section<'_>,
-    key: &str,
-    name: Option<JobName>,
-    defaults: &Shared,
+    (key, name): (&str, Option<JobName>),
+    keys: Layers<'_>,
     findings: &mut Findings,
 ) -> Option<JobSpec> {
     section.refuse_unknown(&keys::job(), findings);
-    let own = Shared::read(section, findings);
+    let Layers { own, defaults } = keys;
     let zone = own.timezone.as_ref().or(defaults.timezone.as_ref()).map(|zone| zone.value.as_str());
     let schedule = expressions::schedule(section, key, zone, findings);
     let program = command::read(section, findings);
     if let Some(program) = &program {
         warnings::of_program(section, program, findings);
     }
-    let keys = Layers { own: &own, defaults };
     let spec = keys.spec(name?, schedule?, program?.into_command());
-    warnings::of_deadline(section, &own, &spec, findings);
-    warnings::of_processes(section, &own, &spec, findings);
+    warnings::of_deadline(section, own, &spec, findings);
+    warnings::of_processes(section, own, &spec, findings);
     Some(spec)
 }
 
 /// A job's own keys over the defaults.
+#[derive(Clone, Copy)]
 struct Layers<'a> {
     own: &'a Shared,
     defaults: &'a Shared,

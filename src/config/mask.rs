@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use super::secret_options;
 use super::secret_values::{self, Secrecy};
 
 /// What is shown in place of a secret; its length tells nothing.
@@ -47,6 +48,12 @@ impl Masked {
 /// Text without its secrets.
 pub(super) fn mask(text: &str) -> String {
     Masked::new(text).text
+}
+
+/// A word without the secret of the URL in it, if there is one.
+pub(super) fn mask_url(word: &str) -> Option<String> {
+    let cuts: Vec<_> = secrets_of_line(word).collect();
+    (!cuts.is_empty()).then(|| without(word, &cuts))
 }
 
 /// A store's URL without its secrets, whatever is wrong with it.
@@ -100,7 +107,7 @@ fn literals_of(value: &str) -> Vec<Range<usize>> {
 }
 
 fn secrets_of_line(line: &str) -> impl Iterator<Item = Range<usize>> + use<> {
-    let mut cuts = Vec::new();
+    let mut cuts = secret_options::of_line(line);
     let mut from = 0;
     while let Some(url) = next_url(line, from) {
         from = url.end;

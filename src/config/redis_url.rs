@@ -193,7 +193,7 @@ fn host_and_port(address: &str) -> Result<(&str, u16), StoreUrlError> {
     };
     if address.contains(',') {
         let help =
-            "for several servers write `redis+sentinel://h1,h2,h3/MASTER/db` or `redis+cluster://h1,h2`";
+            "name one: `redis://host:6379/0`; Sentinel, Cluster and several servers are not supported yet";
         return Err(StoreUrlError::new("names more than one host", help));
     }
     if host.is_empty() {

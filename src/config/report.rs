@@ -7,8 +7,12 @@ use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Origin, Rend
 
 use super::document;
 use super::mask::Masked;
+use super::places::Places;
 use super::problem::{Problem, Severity, tally};
 use super::source::Source;
+
+/// So many are drawn; nobody reads more, and each takes time.
+pub const MOST_DRAWN: usize = 50;
 
 /// All problems, each with its place in the file, and their number at the end.
 pub fn render(problems: &[Problem], source: &Source, colour: bool) -> String {
@@ -19,16 +23,16 @@ pub fn render(problems: &[Problem], source: &Source, colour: bool) -> String {
     drawn
 }
 
-/// All problems, each with its place in the text and an empty line after it.
+/// The first [`MOST_DRAWN`] problems, each with its place in the text and an empty line after it, and how many more there are.
 pub fn draw(problems: &[Problem], source: &Source, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let page = Page { source, path: source.path.display().to_string(), masked: Masked::new(&source.text) };
-    problems.iter().map(|problem| page.draw(problem, &renderer) + "\n\n").collect()
-}
-
-/// Line and column of a problem, counted from 1, columns in characters; `None` where it is about no place.
-pub fn place(problem: &Problem, source: &Source) -> Option<(usize, usize)> {
-    problem.span.as_ref().map(|span| line_and_column(&source.text, span.start))
+    let shown = problems.iter().take(MOST_DRAWN);
+    let drawn: String = shown.map(|problem| page.draw(problem, &renderer) + "\n\n").collect();
+    match problems.len().saturating_sub(MOST_DRAWN) {
+        0 => drawn,
+        more => format!("{drawn}… and {more} more, which are not shown\n\n"),
+    }
 }
 
 /// The file as it is shown.
@@ -77,21 +81,14 @@ impl<'p> Page<'p> {
 
     /// What was masked earlier on a line has moved the rest of it, but editors jump to places of the real file.
     fn with_real_column(&self, drawn: String, at: usize) -> String {
-        let (line, real) = line_and_column(&self.source.text, at);
-        let (_, shown) = line_and_column(&self.masked.text, self.masked.place_of(at));
+        let (line, real) = Places::of(self.source).at(at);
+        let (_, shown) = Places::of_text(&self.masked.text).at(self.masked.place_of(at));
         if real == shown {
             return drawn;
         }
         let place = |column: usize| format!("{}:{line}:{column}", self.path);
         drawn.replacen(&place(shown), &place(real), 1)
     }
-}
-
-/// Counted from 1, columns in characters.
-fn line_and_column(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..document::within(text, at..at).start];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Reads single values of the file: each function takes one TOML value and says what is wrong with it.
 //! Bounds of numbers and durations are checked here, so that what comes out needs no second look.
 
+use std::num::IntErrorKind;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
@@ -132,18 +133,25 @@ pub(super) fn flag(raw: &Raw<'_>) -> Reading<bool> {
 
 /// A whole number within bounds.
 pub(super) fn number(raw: &Raw<'_>, within: RangeInclusive<u64>) -> Reading<u64> {
-    let expected = match (*within.start(), *within.end()) {
-        (least, most) if most >= u64::from(u32::MAX) => format!("a whole number of at least {least}"),
-        (least, most) => format!("a whole number from {least} to {most}"),
+    let (least, most) = (*within.start(), *within.end());
+    // A limit that nobody comes near is named to who has exceeded it.
+    let is_far = most >= u64::from(u32::MAX);
+    let expected = match is_far {
+        true => format!("a whole number of at least {least}"),
+        false => format!("a whole number from {least} to {most}"),
     };
     let DeValue::Integer(integer) = raw.get_ref() else {
         let help = format!("write {expected}, without quotes");
         return Refusal::new(format!("is {}, expected {expected}", kind(raw)), help).alone();
     };
-    match u64::from_str_radix(integer.as_str().trim_start_matches('+'), integer.radix()) {
-        Ok(number) if within.contains(&number) => Ok(number),
-        _ => Refusal::new(format!("is {integer}, expected {expected}"), format!("write {expected}")).alone(),
-    }
+    let number = u64::from_str_radix(integer.as_str().trim_start_matches('+'), integer.radix());
+    let is_above = match &number {
+        Ok(number) if within.contains(number) => return Ok(*number),
+        Ok(number) => *number > most,
+        Err(error) => *error.kind() == IntErrorKind::PosOverflow,
+    };
+    let expected = if is_far && is_above { format!("a whole number of at most {most}") } else { expected };
+    Refusal::new(format!("is {integer}, expected {expected}"), format!("write {expected}")).alone()
 }
 
 /// A whole number within bounds, of 32 bits at most.

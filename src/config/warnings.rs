@@ -10,7 +10,7 @@ use super::problem::Problem;
 use super::section::Section;
 use super::shared::Shared;
 use super::store_url::StoreUrl;
-use super::{elsewhere, shell};
+use super::{elsewhere, mask, secret_options, shell};
 use crate::job::{Command, JobSpec, Schedule, UtcMillis, format_duration};
 
 /// The longest default of `start_deadline`.
@@ -18,10 +18,30 @@ const MAX_DEFAULT_DEADLINE: Duration = Duration::from_secs(60 * 60);
 
 /// Of the program that a job runs.
 pub(super) fn of_program(section: &Section<'_>, program: &Program, findings: &mut Findings) {
+    let title = &section.title;
     match program {
-        Program::Argv(argv) => of_argv(&section.title, argv, findings),
-        Program::Shell(line) => of_shell(&section.title, line, findings),
+        Program::Argv(argv) => {
+            argv.iter().for_each(|word| of_secret(title, ("command", &word.value), word, findings));
+            of_argv(title, argv, findings);
+        }
+        Program::Shell(line) => {
+            let words = line.value.split_whitespace();
+            words.for_each(|word| of_secret(title, ("shell", word), line, findings));
+            of_shell(title, line, findings);
+        }
     }
+}
+
+/// Of a secret among the words of a command.
+fn of_secret(title: &str, (key, word): (&str, &str), place: &Placed<String>, findings: &mut Findings) {
+    let Some(shown) = secret_options::name_of(word).map(str::to_owned).or_else(|| mask::mask_url(word))
+    else {
+        return;
+    };
+    let message =
+        format!("{title}: every user of the machine sees the secret of `{shown}` in `{key}` with `ps`");
+    let help = "give it to the program by a variable, `env = { NAME = \"${file:/run/secrets/name}\" }`, or by a file";
+    findings.add(Problem::warning(message).at(place.span.clone()).help(help.to_owned()));
 }
 
 fn of_argv(title: &str, argv: &[Placed<String>], findings: &mut Findings) {

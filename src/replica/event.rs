@@ -31,6 +31,8 @@ pub enum Event {
     StoreLost {
         /// Why.
         error: String,
+        /// The way out, where the cause is known.
+        help: Option<String>,
     },
     /// A tick was decided by another replica, or earlier.
     TickDecided {

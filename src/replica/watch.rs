@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{NodeName, RunId};
 use crate::lease::BootInstant;
-use crate::store::{Marker, Pulse};
+use crate::store::{Cause, Marker, Pulse, StoreError};
 
 use super::event::{Event, PeerEvent};
 use super::events::Events;
@@ -48,6 +48,8 @@ pub(super) struct Watch {
     pub(super) files: Files,
     /// Why the store did not answer last time, or nothing if it did; unknown before the first time.
     outage: Option<Option<String>>,
+    /// What was known to be wrong with the store since it last answered, each told once.
+    causes: Vec<Cause>,
     /// Whether the store's clock is being slewed.
     slewed: bool,
     /// Whether the store has taken a heartbeat of this life, and by which marker it is known since.
@@ -78,6 +80,7 @@ impl Watch {
             expected,
             files: Files::of(file),
             outage: None,
+            causes: Vec::new(),
             slewed: false,
             marker: None,
             too_few_since: None,
@@ -99,14 +102,11 @@ impl Watch {
         let pulse = match &exchange.result {
             Ok(pulse) => pulse,
             Err(error) => {
-                let error = error.to_string();
-                if self.outage().is_none() {
-                    self.events.tell(Event::StoreLost { error: error.clone() });
-                }
-                self.outage = Some(Some(error));
+                self.lose_store(error);
                 return Upshot::Same;
             }
         };
+        self.causes.clear();
         if self.outage.replace(None) != Some(None) {
             self.events.tell(Event::StoreReached { store: self.store.clone() });
         }
@@ -149,6 +149,17 @@ impl Watch {
         let is_slewed = memory.as_ref().is_some_and(|memory| memory.slewed(now).is_some());
         let was_slewed = std::mem::replace(&mut self.slewed, is_slewed);
         self.upshot(learned, forgot, was_slewed, was_away)
+    }
+
+    /// Tells once that the store does not answer, and of each cause once.
+    fn lose_store(&mut self, error: &StoreError) {
+        let cause = error.diagnosis().certain_cause().filter(|cause| !self.causes.contains(cause));
+        if cause.is_some() || self.outage().is_none() {
+            let (error, help) = (error.to_string(), error.help().map(str::to_owned));
+            self.events.tell(Event::StoreLost { error, help });
+        }
+        self.causes.extend(cause.cloned());
+        self.outage = Some(Some(error.to_string()));
     }
 
     fn upshot(&mut self, learned: Learned, forgot: bool, was_slewed: bool, was_away: bool) -> Upshot {

@@ -4,7 +4,7 @@ use super::*;
 use crate::job::UtcMillis;
 use crate::lease::Era;
 use crate::replica::roster::tests::peer;
-use crate::store::Pulse;
+use crate::store::{Diagnosis, Pulse};
 
 fn node(name: &str) -> NodeName {
     NodeName::parse(name).expect("name")
@@ -82,4 +82,25 @@ fn a_new_life_that_forgot_this_replica_and_has_another_clock_says_nothing_of_wha
     pulse.now = pulse.now.plus(Duration::from_secs(60));
     assert_eq!(watch.take_in(&next, &mut memory), Upshot::Reopen);
     assert_eq!(memory.expect("it was heard").heard(), last_heard);
+}
+
+#[test]
+fn each_cause_of_an_outage_is_told_once() {
+    let events = Events::of(node("a"));
+    let mut heard = events.listen();
+    let me = (node("a"), RunId::new());
+    let (mut watch, mut memory) = (Watch::new(events, "store".into(), me, (None, String::new())), None);
+    let refused = || StoreError::NotSent("Connection refused".into());
+    let password = || StoreError::Refused(Diagnosis::of(Cause::PasswordMissing, "a password is missing"));
+    let mut told = |error: Option<StoreError>| {
+        let answered = exchange(1, &[]);
+        let result = error.map_or(answered.result.clone(), Err);
+        watch.take_in(&Exchange { result, ..answered }, &mut memory);
+        let events = std::iter::from_fn(|| heard.try_recv().ok());
+        events.filter(|event| matches!(**event, Event::StoreLost { .. })).count()
+    };
+    // A store that comes up, and then requires a password, after which it is restarted.
+    let outage = [refused(), refused(), password(), password(), refused(), password()];
+    assert_eq!(outage.map(|error| told(Some(error))), [1, 0, 1, 0, 0, 0]);
+    assert_eq!([told(None), told(Some(password()))], [0, 1]);
 }

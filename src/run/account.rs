@@ -39,6 +39,11 @@ pub(super) struct Switch {
     pub(super) groups: Option<Vec<Gid>>,
 }
 
+/// Whether the system knows a user of this name, or cannot tell. May ask the network (LDAP).
+pub fn has_user(name: &str) -> bool {
+    !matches!(User::from_name(name), Ok(None))
+}
+
 impl Account {
     /// Looks up the launch's user and group. May ask the network (LDAP): call it off the runtime.
     pub(super) fn of(launch: &Launch) -> Result<Self, RunError> {

@@ -17,6 +17,7 @@ mod ask;
 mod attempt;
 mod blows;
 mod cgroup;
+mod complaints;
 mod course;
 mod disk;
 mod drive;
@@ -48,6 +49,7 @@ mod system;
 mod tail;
 mod tree;
 
+pub use account::has_user;
 pub use attempt::{Birth, Ended, attempt};
 pub(crate) use disk::Disk;
 pub use enclosing::{Enclosing, enclosing_runs, is_descendant};

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::complaints::Complaints;
 use super::disk::Disk;
 use super::entry::RunEntry;
 use super::marker::Marker;
@@ -20,6 +21,7 @@ pub struct RunLog {
     disk: Disk,
     marker: Option<Marker>,
     broken: AtomicBool,
+    complaints: Complaints,
 }
 
 impl fmt::Debug for RunLog {
@@ -34,14 +36,14 @@ impl RunLog {
     pub(super) fn new(
         entry: RunEntry,
         (disk, path): (Disk, PathBuf),
-        now: WallClock,
+        (now, complaints): (WallClock, Complaints),
         sign: io::Result<Marker>,
     ) -> Self {
         let (marker, error) = match sign {
             Ok(marker) => (Some(marker), None),
             Err(error) => (None, Some(error)),
         };
-        let log = Self { entry, now, path, disk, marker, broken: AtomicBool::new(false) };
+        let log = Self { entry, now, path, disk, marker, broken: AtomicBool::new(false), complaints };
         if let Some(error) = error {
             log.broke(&error);
         }
@@ -51,7 +53,7 @@ impl RunLog {
     /// The log of a run of which no file is kept.
     pub(super) fn unkept(entry: RunEntry, now: WallClock) -> Self {
         let (path, disk, broken) = (PathBuf::new(), Disk::default(), AtomicBool::new(true));
-        Self { entry, now, path, disk, marker: None, broken }
+        Self { entry, now, path, disk, marker: None, broken, complaints: Complaints::default() }
     }
 
     /// The file that holds the output, once there is some.
@@ -89,11 +91,10 @@ impl RunLog {
         self.broken.load(Ordering::Relaxed)
     }
 
-    /// Output cannot be written: it is dropped from here on, which is said once.
+    /// Output cannot be written: it is dropped from here on, of which there is one warning at the most.
     pub(super) fn broke(&self, error: &io::Error) {
         if !self.broken.swap(true, Ordering::Relaxed) {
-            let (job, run, file) = (self.job(), self.run(), self.path.display());
-            tracing::warn!(%job, %run, %file, %error, "run log cannot be written, output is dropped");
+            self.complaints.run_log(self.job(), self.run(), (&self.path, error));
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::attempt::Ended;
+use super::complaints::Complaints;
 use super::disk::Disk;
 use super::entry::RunEntry;
 use super::error::RunError;
@@ -39,6 +40,7 @@ pub struct RunLogs {
     disk: Disk,
     now: WallClock,
     journal: Journal,
+    complaints: Complaints,
     /// Whether anything is kept at all.
     is_kept: bool,
     pruned: Mutex<Option<UtcMillis>>,
@@ -63,6 +65,7 @@ impl RunLogs {
             disk,
             now,
             journal,
+            complaints: Complaints::default(),
             is_kept: true,
             pruned: Mutex::default(),
             folders: Mutex::default(),
@@ -90,7 +93,7 @@ impl RunLogs {
         // Of a sign that comes too late nobody would know when it is over.
         let late = |sign: Marker| drop(sign.take_down());
         let sign = self.disk.work(START_PATIENCE, put_up, late).await;
-        RunLog::new(entry, (self.disk.clone(), path), Arc::clone(&self.now), sign)
+        RunLog::new(entry, (self.disk.clone(), path), (Arc::clone(&self.now), self.complaints.clone()), sign)
     }
 
     /// Has the folders ready of jobs whose runs are about to begin, so that these need not wait for them. Whatever goes wrong
@@ -120,7 +123,7 @@ impl RunLogs {
         let entry = entry.ended(attempt, ended);
         let (job, run) = (&entry.job, entry.run);
         if let Err(error) = self.journal.append(&entry).await {
-            tracing::warn!(%job, %run, %error, "cannot write runs.jsonl");
+            self.complaints.journal(job, run, &error);
         }
         self.take_down(job, run, marker).await;
     }
@@ -143,7 +146,7 @@ impl RunLogs {
     async fn take_down(&self, job: &JobName, run: RunId, marker: Option<Marker>) {
         let Some(marker) = marker else { return };
         if let Err(error) = self.disk.work(END_PATIENCE, move || marker.take_down(), drop).await {
-            tracing::warn!(%job, %run, %error, "sign of a running run cannot be removed");
+            self.complaints.sign(job, run, &error);
         }
     }
 
@@ -168,11 +171,11 @@ impl RunLogs {
             Err(error) => Err(RunError::file(&self.state_dir, error).into()),
         };
         if let Err(error) = noted {
-            tracing::warn!(%job, %run, %error, "cannot write runs.jsonl");
+            self.complaints.journal(job, run, &error);
         }
         let sign = run_files::path(&self.state_dir, (job, run), "running");
         if let Err(error) = self.disk.work(END_PATIENCE, move || fs::remove_file(sign), drop).await {
-            tracing::warn!(%job, %run, %error, "sign of a running run cannot be removed");
+            self.complaints.sign(job, run, &error);
         }
     }
 

@@ -11,7 +11,7 @@ mod trait_;
 
 pub use beat::{Beat, BeatRun, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};
 pub use concern::{Concern, Grade};
-pub use error::StoreError;
+pub use error::{Cause, Diagnosis, StoreError};
 pub use hint::{Hint, Marked};
 pub use local::LocalStore;
 #[cfg(feature = "test-switches")]

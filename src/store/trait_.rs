@@ -31,7 +31,7 @@ pub type Replied = Result<Reply, StoreError>;
 /// The replies to the rest of `all` requests, where a batch of `asked` failed: what follows it is not sent.
 pub(super) fn fail_from(replies: &mut Vec<Replied>, asked: usize, all: usize, error: &StoreError) {
     replies.extend(std::iter::repeat_n(Err(error.clone()), asked));
-    replies.resize(all, Err(StoreError::NotSent(error.to_string())));
+    replies.resize(all, Err(StoreError::NotSent(error.diagnosis().clone())));
 }
 
 /// A store: one cluster's records, history and heartbeats. Every call ends within a few seconds.

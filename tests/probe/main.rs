@@ -1,6 +1,7 @@
 //! What `check --probe` and a replica say of how their store is set up, on real servers with real settings.
 
 mod blocked;
+mod diagnoses;
 mod foreign;
 #[path = "../support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
@@ -9,6 +10,9 @@ mod process;
 #[expect(dead_code, reason = "other tests use more of it")]
 mod redis_server;
 mod said;
+mod state_folder;
+#[path = "../support/tls.rs"]
+mod tls;
 mod warnings;
 
 use std::process::Command;

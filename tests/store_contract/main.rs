@@ -18,6 +18,8 @@ mod rollback;
 mod support;
 #[cfg(feature = "test-switches")]
 mod switch;
+#[path = "../support/tls.rs"]
+mod tls;
 mod unfit;
 mod world;
 

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::support::redis_server::RedisServer;
 use crate::support::sample::{self, LEASE};
+use crate::tls;
 use crate::world::{Replica, cluster, job};
 
 /// All that solocron needs of a Redis user, quoted by the README; the name and the password are an example.
@@ -154,36 +155,12 @@ async fn a_password_that_is_missing_is_asked_for() {
     assert!(error.to_string().contains("NOAUTH"), "{error:?}");
 }
 
-/// A CA and a certificate of `localhost` signed by it.
-fn certificates(folder: &Path) {
-    let script = "set -e
-        openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.crt -days 2 -subj /CN=test-ca
-        openssl req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost
-        printf 'subjectAltName=DNS:localhost,IP:127.0.0.1\\n' > ext
-        openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.crt
-        openssl req -newkey rsa:2048 -nodes -keyout client.key -out client.csr -subj /CN=replica
-        openssl x509 -req -in client.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out client.crt";
-    let output = Command::new("sh").args(["-c", script]).current_dir(folder).output().expect("a shell");
-    assert!(output.status.success(), "openssl: {}", String::from_utf8_lossy(&output.stderr));
-}
-
 /// The server's address, for a process of this test's own.
 const TLS_URL: &str = "SOLOCRON_TEST_TLS_URL";
 
 fn tls_server(folder: &Path, asks_clients: &str) -> RedisServer {
-    let path = |name: &str| folder.join(name).display().to_string();
-    RedisServer::start_with(&[
-        "--tls-port",
-        "{port}",
-        "--tls-auth-clients",
-        asks_clients,
-        "--tls-cert-file",
-        &path("server.crt"),
-        "--tls-key-file",
-        &path("server.key"),
-        "--tls-ca-cert-file",
-        &path("ca.crt"),
-    ])
+    let args = tls::server_args(folder, asks_clients);
+    RedisServer::start_with(&args.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 #[tokio::test]
@@ -193,7 +170,7 @@ async fn tls_is_spoken_to_a_server_whose_ca_is_trusted() {
         return speak_tls(&url).await;
     }
     let folder = TempDir::new().expect("a folder for temporary files");
-    certificates(folder.path());
+    tls::certificates(folder.path());
     let server = tls_server(folder.path(), "no");
 
     // The trusted CAs are read from the environment, which only a new process can be given safely.
@@ -216,7 +193,7 @@ async fn tls_is_spoken_to_a_server_whose_ca_is_trusted() {
 #[tokio::test]
 async fn a_server_that_asks_its_clients_for_a_certificate_is_shown_one() {
     let folder = TempDir::new().expect("a folder for temporary files");
-    certificates(folder.path());
+    tls::certificates(folder.path());
     let server = tls_server(folder.path(), "yes");
     let path = |name: &str| folder.path().join(name).display().to_string();
     let url = format!("rediss://localhost:{}/0?cacert={}", server.port(), path("ca.crt"));

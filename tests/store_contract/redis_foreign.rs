@@ -21,7 +21,7 @@ fn spoil(server: &RedisServer, key: &str) {
 /// Why a request about the job was refused.
 async fn refusal(replica: &Replica, job: &JobName, request: &Request) -> String {
     match replica.store.submit(job, request).await {
-        Err(StoreError::Refused(why)) => why,
+        Err(StoreError::Refused(why)) => why.to_string(),
         other => panic!("not refused: {other:?}"),
     }
 }

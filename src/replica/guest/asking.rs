@@ -70,7 +70,7 @@ pub(super) enum Refusal {
     /// Somebody holds it, or may do so.
     Held(Held),
     /// The store does not answer, or not in time.
-    Unreachable(String),
+    Unreachable(StoreError),
     /// The record was written by a newer release.
     NewerSchema(u32),
 }
@@ -132,7 +132,7 @@ impl Asking {
             }
             Answer::Unsynced | Answer::NewEra(_) if misses >= MISSES && now >= self.until => {
                 let why = "it took over a second to get each request, or began another life";
-                Next::Leave(Refusal::Unreachable(why.to_owned()))
+                Next::Leave(Refusal::Unreachable(StoreError::NotSent(why.into())))
             }
             Answer::Unsynced | Answer::NewEra(_) => {
                 self.misses = misses + 1;
@@ -141,7 +141,10 @@ impl Asking {
             Answer::NewerSchema(schema) => Next::Leave(Refusal::NewerSchema(*schema)),
             // A grant that nobody heard of is over: this run can never have the lock again.
             Answer::Decided { .. } => self.begin_anew(now),
-            other => Next::Leave(Refusal::Unreachable(format!("it answered {}", other.name()))),
+            other => {
+                let why = format!("it answered {}", other.name());
+                Next::Leave(Refusal::Unreachable(StoreError::NotSent(why.into())))
+            }
         }
     }
 
@@ -169,7 +172,7 @@ impl Asking {
         let since = *self.failing_since.get_or_insert(now);
         let limit = since.plus(OUTAGE).max(self.until);
         if now >= limit {
-            return Next::Leave(Refusal::Unreachable(error.to_string()));
+            return Next::Leave(Refusal::Unreachable(StoreError::NotSent(error.diagnosis().clone())));
         }
         Next::LearnAt(now.plus(PAUSE.1).min(limit))
     }

@@ -102,7 +102,7 @@ fn a_request_that_was_surely_not_applied_leaves_no_doubt() {
 #[test]
 fn a_store_that_is_down_is_given_a_few_seconds_or_as_long_as_the_guest_waits() {
     let down = StoreError::NotSent("down".into());
-    let leaves = Next::Leave(Refusal::Unreachable("down".into()));
+    let leaves = Next::Leave(Refusal::Unreachable(StoreError::NotSent("down".into())));
     let mut asking = Asking::begin(at(0));
     assert_eq!(asking.failed(&down, at(100)), Next::LearnAt(at(400)));
     assert_eq!(asking.failed(&down, at(5_100)), leaves);

@@ -10,7 +10,7 @@ use crate::lease::Holder;
 use crate::replica::events::Events;
 use crate::replica::member::Stop;
 use crate::run::{Ended, Guards};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 
 use super::asking::{Held, Refusal};
 use super::stay::Stay;
@@ -50,7 +50,7 @@ pub enum Visit {
     /// Somebody holds the lock, or may do so.
     Held(Option<Holder>),
     /// The store does not answer: why.
-    Unreachable(String),
+    Unreachable(StoreError),
     /// The record was written by a newer release: its schema.
     NewerSchema(u32),
     /// It was told to stop before it had its lock.

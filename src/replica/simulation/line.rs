@@ -103,7 +103,7 @@ impl Node {
             && let Some((job, claim, sent)) = self.line.waiting.pop_front()
         {
             if Protection::FreshClaims.is_on() && self.reads.boot.since(sent) > WORTH_FOR {
-                let busy = StoreError::NotSent("the line was busy".to_owned());
+                let busy = StoreError::NotSent("the line was busy".into());
                 self.claimed(job, sent, Err(busy));
                 continue;
             }

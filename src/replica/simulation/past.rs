@@ -102,7 +102,7 @@ impl Node {
                 self.opening.remove(job);
                 self.outdated.remove(job);
             });
-            let lost = || Err(StoreError::Unknown("no answer".to_owned()));
+            let lost = || Err(StoreError::Unknown("no answer".into()));
             return ends.iter().for_each(|(job, _)| self.told(*job, lost()));
         };
         for ((job, mut open), known) in opens.into_iter().zip(known) {

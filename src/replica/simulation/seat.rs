@@ -209,8 +209,8 @@ impl World {
             self.at(after, Event::Arrive { seat, life, letter: letter.clone(), back: back.take() });
         }
         let (after, error) = match fate.refused {
-            Some(after) => (after, StoreError::NotSent("not connected".to_owned())),
-            None => (patience, StoreError::Unknown("no answer in time".to_owned())),
+            Some(after) => (after, StoreError::NotSent("not connected".into())),
+            None => (patience, StoreError::Unknown("no answer in time".into())),
         };
         let what = Box::new(Happening::Answered(id, Err(error)));
         self.at(after, Event::To { seat, life, what });

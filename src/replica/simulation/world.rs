@@ -250,7 +250,7 @@ impl World {
             return;
         }
         let answered = if self.server.service == Service::Down {
-            Err(StoreError::NotSent("connection refused".to_owned()))
+            Err(StoreError::NotSent("connection refused".into()))
         } else {
             let (name, reads) = (&self.scenario.names[seat], self.store_reads());
             let told = self.server.answer(name, &letter.ask, reads, &mut self.tally);

@@ -12,8 +12,9 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
 use crate::job::format_duration;
 use crate::store::StoreError;
-use crate::trust::{self, Flaw};
+use crate::trust;
 
+use super::access::{exposed, no_database, or_here, unusable};
 use super::blocker::Blocker;
 
 /// How long a process waits for others and for the disk.
@@ -93,7 +94,7 @@ impl File {
             tracing::warn!(%blocker, "everybody waited for a process to end its write: it is continued");
         }
         begin(patience.transaction.saturating_sub(LOOK_AFTER)).map_err(|error| match is_busy(&error) {
-            true => StoreError::Refused(format!("local store: {}", busy(&self.path, patience))),
+            true => StoreError::Refused(format!("local store: {}", busy(&self.path, patience)).into()),
             false => refused(error),
         })
     }
@@ -107,7 +108,7 @@ impl File {
 
 /// The store did not perform a request.
 pub(super) fn refused(error: rusqlite::Error) -> StoreError {
-    StoreError::Refused(format!("local store: {error}"))
+    StoreError::Refused(format!("local store: {error}").into())
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {
@@ -147,16 +148,18 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 fn connect(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
-    let shown = path.display();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder).map_err(|error| {
-        StoreError::NotSent(format!("local store {shown}: cannot make its folder: {error}"))
-    })?;
+    let folder = path.parent().map_or(Path::new("."), or_here);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(FOLDER_MODE)
+        .create(folder)
+        .map_err(|error| unusable(path, &format!("cannot make its folder: {error}")))?;
     refuse_remote(folder)?;
     secure(path, folder)?;
-    let failed = |error: rusqlite::Error| {
-        let why = if is_busy(&error) { busy(path, patience) } else { error.to_string() };
-        StoreError::NotSent(format!("local store {shown}: {why}"))
+    let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => no_database(path, &error),
+        _ if is_busy(&error) => unusable(path, &busy(path, patience)),
+        _ => unusable(path, &error.to_string()),
     };
     let connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(patience.transaction).map_err(failed)?;
@@ -170,27 +173,15 @@ fn connect(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
 /// Makes the file where it is missing, for its owner alone, and refuses one that other users could have written, or that is a
 /// link. SQLite gives the files beside it the same mode.
 fn secure(path: &Path, folder: &Path) -> Result<(), StoreError> {
-    let refused = |what: &Path, flaw: &Flaw| {
-        let what = what.display();
-        let help = match flaw {
-            Flaw::Foreign(_) => "run this as its owner, or".to_owned(),
-            Flaw::Open(_) => format!("take it from others (`chmod go-w {what}`) if it is yours, or"),
-            Flaw::Link | Flaw::NoFile => "see who has put it there, and".to_owned(),
-        };
-        StoreError::NotSent(format!(
-            "local store: {what} {flaw}, so that other users could stop every job, or let two run: {help} name another file, in a \
-             folder of your own"
-        ))
-    };
     if geteuid().is_root() {
-        trust::check_folder(folder).map_err(|bad| refused(&bad.path, &bad.flaw))?;
+        trust::check_folder(folder).map_err(|bad| exposed(&bad.path, &bad.flaw))?;
     }
     // Nobody has these files open yet: closing one would end the locks that this process has on it.
     let make = |file: &Path| {
         let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(file);
         made.map(drop).or_else(|error| match error.kind() {
             ErrorKind::AlreadyExists => Ok(()),
-            _ => Err(StoreError::NotSent(format!("local store {}: cannot be made: {error}", file.display()))),
+            _ => Err(unusable(path, &format!("cannot be made: {error}"))),
         })
     };
     make(path)?;
@@ -201,7 +192,7 @@ fn secure(path: &Path, folder: &Path) -> Result<(), StoreError> {
     }
     for file in others {
         match trust::file_flaw(&file) {
-            Ok(Some(flaw)) => return Err(refused(&file, &flaw)),
+            Ok(Some(flaw)) => return Err(exposed(&file, &flaw)),
             // As earlier releases made it. Who may not change that may not write it either.
             Ok(None) => drop(set_permissions(&file, Permissions::from_mode(FILE_MODE))),
             // There is none.
@@ -231,11 +222,14 @@ pub(super) fn refuse_remote(folder: &Path) -> Result<(), StoreError> {
     let Ok(found) = statfs::statfs(folder) else { return Ok(()) };
     match REMOTE.iter().find(|(kind, _)| *kind == found.filesystem_type()) {
         None => Ok(()),
-        Some((_, name)) => Err(StoreError::NotSent(format!(
-            "local store: {} is on a network file system ({name}), where its locks do not hold; \
+        Some((_, name)) => Err(StoreError::NotSent(
+            format!(
+                "local store: {} is on a network file system ({name}), where its locks do not hold; \
              use a folder on a local disk, or a Redis store",
-            folder.display()
-        ))),
+                folder.display()
+            )
+            .into(),
+        )),
     }
 }
 

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
-use nix::unistd::{AccessFlags, access};
 
 use crate::store::Concern;
 use crate::store::concern::shown_bytes;
 
+use super::access::{self, or_here};
 use super::blocker::Blocker;
 use super::file::refuse_remote;
 
@@ -17,7 +17,8 @@ const LITTLE_SPACE: u64 = 64 << 20;
 /// Everything there is to say.
 pub(super) fn inspect(path: &Path) -> Vec<Concern> {
     let mut concerns = vec![Concern::note("file", path.display().to_string())];
-    if !path.exists() {
+    let is_missing = |error: std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+    if path.metadata().is_err_and(is_missing) {
         concerns.push(Concern::note("state", "not there yet: the first replica makes it"));
     }
     let Some(folder) = path.ancestors().skip(1).map(or_here).find(|folder| folder.exists()) else {
@@ -28,7 +29,11 @@ pub(super) fn inspect(path: &Path) -> Vec<Concern> {
             .err()
             .map(|error| Concern::error("the file is not on a disk of this machine", error.to_string())),
     );
-    concerns.extend(writable(path, folder));
+    // SQLite keeps a log and an index beside the file, and so must be able to write in the folder too.
+    concerns.extend(access::check(path).err().map(|error| {
+        let concern = Concern::error("the store cannot be used", error.to_string());
+        concern.help(error.help().unwrap_or_default())
+    }));
     let stopped = Blocker::of(path).filter(Blocker::is_stopped);
     concerns.extend(
         stopped.map(|blocker| {
@@ -36,27 +41,6 @@ pub(super) fn inspect(path: &Path) -> Vec<Concern> {
         }),
     );
     concerns.push(space(folder));
-    concerns
-}
-
-/// A relative path's folder may be the one at hand.
-fn or_here(folder: &Path) -> &Path {
-    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
-}
-
-/// SQLite keeps a log and an index beside the file, and so must be able to write in the folder too.
-fn writable(path: &Path, folder: &Path) -> Vec<Concern> {
-    let denied = |what: &Path, flags| access(what, flags).is_err();
-    let mut concerns = Vec::new();
-    let help = "make it writable for the user that runs solocron, or name another folder with --state-dir";
-    if path.exists() && denied(path, AccessFlags::R_OK | AccessFlags::W_OK) {
-        let what = "the file cannot be written by this user, and so no job runs";
-        concerns.push(Concern::error(what, path.display().to_string()).help(help));
-    }
-    if denied(folder, AccessFlags::W_OK | AccessFlags::X_OK) {
-        let what = "the folder cannot be written by this user, and so no job runs";
-        concerns.push(Concern::error(what, folder.display().to_string()).help(help));
-    }
     concerns
 }
 

@@ -1,5 +1,6 @@
 //! The embedded store: one SQLite file for the replicas of one machine, written by one thread per process.
 
+mod access;
 mod blocker;
 mod file;
 mod inspect;

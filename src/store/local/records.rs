@@ -13,6 +13,7 @@ use crate::store::{
     Answered, Beat, Concern, Hint, JobEntries, Marker, Pulse, Replied, Store, StoreError, fail_from,
 };
 
+use super::access;
 use super::blocker::Blocker;
 use super::file::Patience;
 use super::inspect::inspect;
@@ -49,14 +50,20 @@ impl LocalStore {
         Self::start_with(Patience::OF_PEOPLE, path, cluster, clock)
     }
 
+    /// Fails where nobody has made the file yet, or where this user may not look at it.
+    pub fn expect(path: &Path) -> Result<(), StoreError> {
+        access::expect(path)
+    }
+
     fn start_with(
         patience: Patience,
         path: &Path,
         cluster: ClusterName,
         clock: Box<dyn Clock>,
     ) -> Result<Self, StoreError> {
-        let failed =
-            |what: &str, error: std::io::Error| StoreError::NotSent(format!("local store: {what}: {error}"));
+        let failed = |what: &str, error: std::io::Error| {
+            StoreError::NotSent(format!("local store: {what}: {error}").into())
+        };
         let era = Era(boot_id().map_err(|error| failed("no boot id", error))?);
         let lead =
             boot_clock_lead().map_err(|error| failed("the machine's boot clock is not known", error))?;
@@ -70,7 +77,9 @@ impl LocalStore {
     fn look<T: Send + 'static>(&self, look: impl FnOnce(&Path) -> T + Send + 'static) -> Answered<'_, T> {
         let path = self.path.clone();
         let looked = tokio::task::spawn_blocking(move || look(&path));
-        Box::pin(async { looked.await.map_err(|error| StoreError::NotSent(format!("local store: {error}"))) })
+        Box::pin(async {
+            looked.await.map_err(|error| StoreError::NotSent(format!("local store: {error}").into()))
+        })
     }
 }
 

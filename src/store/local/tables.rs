@@ -7,7 +7,8 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::job::{ClusterName, JobName, UtcMillis};
 use crate::lease::{Decision, Entry, FieldError, Record, Reply, Request, Server, decide};
 use crate::store::{
-    Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, KEPT_ENTRIES, Marker, Notice, Peer, Replied, StoreError,
+    Beat, Cause, Diagnosis, FORGET_NODES_MS, FORGET_NOTICES_MS, KEPT_ENTRIES, Marker, Notice, Peer, Replied,
+    StoreError,
 };
 
 /// No cluster has had more heartbeats: a larger number was written by another hand.
@@ -22,6 +23,18 @@ pub(super) enum TableError {
     Field(JobName, FieldError),
     #[error("job `{0}`: stored text is no JSON: {1}")]
     Json(JobName, serde_json::Error),
+}
+
+impl From<TableError> for StoreError {
+    fn from(error: TableError) -> Self {
+        let sentence = format!("local store: {error}");
+        Self::Refused(match error {
+            TableError::Sql(_) => sentence.into(),
+            TableError::Field(job, _) | TableError::Json(job, _) => {
+                Diagnosis::of(Cause::DamagedJob(job), sentence)
+            }
+        })
+    }
 }
 
 type Fields = BTreeMap<String, String>;
@@ -98,7 +111,7 @@ impl Tables<'_> {
         let decided = requests.iter().map(|(job, request)| match self.decide(job, request, server) {
             Ok(reply) => Ok(Ok(reply)),
             Err(error @ TableError::Sql(_)) => Err(error),
-            Err(error) => Ok(Err(StoreError::Refused(format!("local store: {error}")))),
+            Err(error) => Ok(Err(error.into())),
         });
         decided.collect()
     }

@@ -80,7 +80,7 @@ where
         self.result = Some(match perform(tables, server) {
             Ok(value) => Ok(value),
             Err(TableError::Sql(error)) => return Err(error),
-            Err(error) => Err(StoreError::Refused(format!("local store: {error}"))),
+            Err(error) => Err(error.into()),
         });
         Ok(())
     }
@@ -88,9 +88,7 @@ where
     fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
         let result = match (committed, self.result) {
             (Ok(()), Some(result)) => result,
-            (Ok(()), None) => {
-                Err(StoreError::NotSent("local store: the request was not performed".to_owned()))
-            }
+            (Ok(()), None) => Err(StoreError::NotSent("local store: the request was not performed".into())),
             (Err(error), _) => Err(error),
         };
         // Whoever asked may have given up meanwhile.
@@ -106,7 +104,9 @@ impl Worker {
         std::thread::Builder::new()
             .name("local-store".to_owned())
             .spawn(move || serve(&desk, &inbox))
-            .map_err(|error| StoreError::NotSent(format!("local store: cannot start its thread: {error}")))?;
+            .map_err(|error| {
+                StoreError::NotSent(format!("local store: cannot start its thread: {error}").into())
+            })?;
         Ok(Self { asks, patience })
     }
 
@@ -140,17 +140,20 @@ impl Worker {
         F: FnOnce(&Tables<'_>, &Server) -> Result<T, TableError> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let gone = || StoreError::NotSent("local store: its thread has ended".to_owned());
+        let gone = || StoreError::NotSent("local store: its thread has ended".into());
         self.asks
             .send(Box::new(Question { access, perform: Some(perform), result: None, reply }))
             .map_err(|_| gone())?;
         match timeout(limit, answer).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(StoreError::Unknown("local store: its thread has ended".to_owned())),
-            Err(_) => Err(StoreError::Unknown(format!(
-                "local store: no answer within {}; is the disk stuck, or another process in the file?",
-                format_duration(limit)
-            ))),
+            Ok(Err(_)) => Err(StoreError::Unknown("local store: its thread has ended".into())),
+            Err(_) => Err(StoreError::Unknown(
+                format!(
+                    "local store: no answer within {}; is the disk stuck, or another process in the file?",
+                    format_duration(limit)
+                )
+                .into(),
+            )),
         }
     }
 }
@@ -196,7 +199,7 @@ fn transact(desk: &Desk, file: &File, access: Access, asks: &mut [Box<dyn Ask>])
         // An error drops the transaction, which rolls it back.
         ask.perform(&tables, &server).map_err(refused)?;
     }
-    transaction.commit().map_err(|error| StoreError::Unknown(format!("local store: commit: {error}")))
+    transaction.commit().map_err(|error| StoreError::Unknown(format!("local store: commit: {error}").into()))
 }
 
 impl Desk {

@@ -30,7 +30,7 @@ pub(super) async fn decide(
     let answers = run(connector, script, (&keys, &args), limit).await?;
     if answers.len() != asked {
         let why = format!("the store gave {} answers to {asked} requests", answers.len());
-        return Err(StoreError::Unknown(why));
+        return Err(StoreError::Unknown(why.into()));
     }
     let read = |answer: Result<Value, CallError>| Ok(answer?).and_then(reply::read);
     Ok(answers.into_iter().map(read).collect())

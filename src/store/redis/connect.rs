@@ -9,19 +9,23 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Cmd, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
 use crate::job::format_duration;
-use crate::store::StoreError;
+use crate::store::{Diagnosis, StoreError};
 
 use super::scripts::lessons;
-use super::server::{Server, Untaken};
-use super::wording::shown;
+use super::server::Server;
+use super::stream::Untaken;
 
 /// A connection attempt, with its greeting, takes at most this long.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A connection is waited for a little longer than one attempt takes, so that it is known why that failed.
+const READY_TIMEOUT: Duration = Duration::from_millis(2_250);
 
 /// A server that has not answered for this long is given up: less than the renewal interval of the usual lease.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -34,7 +38,7 @@ const LONGEST_ANSWER: usize = 64 << 20;
 
 #[derive(Clone)]
 enum State {
-    Down { why: String, tried: bool },
+    Down { why: Diagnosis, tried: bool },
     Up(Line),
 }
 
@@ -52,6 +56,7 @@ struct Line {
 
 /// One connection, kept up by a task of its own until this is dropped.
 pub(super) struct Connector {
+    server: Server,
     state: Arc<watch::Sender<State>>,
     keeper: JoinHandle<()>,
     /// Over which connection the server was last sent the scripts that decide requests.
@@ -70,17 +75,19 @@ impl Connector {
         let state =
             Arc::new(watch::Sender::new(State::Down { why: "not connected yet".into(), tried: false }));
         let keeper = tokio::spawn(keep_up(server.clone(), label.to_owned(), Arc::clone(&state)));
-        Self { state, keeper, taught: Mutex::default() }
+        Self { server: server.clone(), state, keeper, taught: Mutex::default() }
     }
 
-    /// Waits until the connection is up, at most one connection attempt long.
+    /// Waits until the connection is up, or it is known that another attempt would fail as well; at most one attempt long.
     pub(super) async fn ready(&self) -> Result<(), StoreError> {
         let mut states = self.state.subscribe();
-        let up = states.wait_for(|state| matches!(state, State::Up(_)));
-        match timeout(CONNECT_TIMEOUT, up).await {
-            Ok(_) => Ok(()),
-            Err(_) => Err(self.why_down()),
-        }
+        let is_settled = |state: &State| match state {
+            State::Up(_) => true,
+            State::Down { why, .. } => why.certain_cause().is_some(),
+        };
+        // Whatever came of it is the state that is left.
+        let _ = timeout(READY_TIMEOUT, states.wait_for(is_settled)).await;
+        self.line().map(|_| ()).map_err(StoreError::from)
     }
 
     /// Whether the connection that was just dropped is up again: by the first try to connect anew, and within this limit.
@@ -88,13 +95,6 @@ impl Connector {
         let mut states = self.state.subscribe();
         let outcome = states.wait_for(|state| !matches!(state, State::Down { tried: false, .. }));
         timeout(limit, outcome).await.is_ok_and(|state| matches!(state.as_deref(), Ok(State::Up(_))))
-    }
-
-    fn why_down(&self) -> StoreError {
-        match &*self.state.borrow() {
-            State::Down { why, .. } => StoreError::NotSent(why.clone()),
-            State::Up(_) => StoreError::NotSent("the connection has just come up: ask again".to_owned()),
-        }
     }
 
     /// Sends one command and waits for its answer, no longer than `limit`.
@@ -124,7 +124,7 @@ impl Connector {
 
     /// Makes sure that the server was sent the scripts over this connection: each once, with nothing to decide.
     pub(super) async fn teach(&self, limit: Duration) -> Result<(), CallError> {
-        let busy = |_| StoreError::NotSent("the server is being sent the scripts: ask again".to_owned());
+        let busy = |_| StoreError::NotSent("the server is being sent the scripts: ask again".into());
         let mut taught = timeout(limit, self.taught.lock()).await.map_err(busy).map_err(CallError::Store)?;
         let line = self.line()?;
         if *taught != Some(line.number) {
@@ -160,7 +160,7 @@ impl Connector {
                 result.map_err(|error| self.judge(&error, line.number))
             }
             Err(_) => {
-                let why = format!("no answer within {}", format_duration(limit));
+                let why = Diagnosis::from(format!("no answer within {}", format_duration(limit)));
                 // A server that answered others meanwhile is slow, and a new connection would not make it quicker.
                 if limit >= RESPONSE_TIMEOUT || line.heard.load(Ordering::Relaxed) == before {
                     self.drop_connection(line.number, &why);
@@ -172,7 +172,7 @@ impl Connector {
 
     /// What an error means for the request, and whether the server can still be trusted.
     fn judge(&self, error: &RedisError, number: u64) -> CallError {
-        let said = shown(error);
+        let why = self.server.diagnose(error);
         match error.kind() {
             redis::ErrorKind::Server(ServerErrorKind::NoScript) => CallError::NoScript,
             redis::ErrorKind::Server(
@@ -181,31 +181,25 @@ impl Connector {
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ClusterDown,
             ) => {
-                self.drop_connection(number, &said);
-                CallError::Store(StoreError::Refused(said))
+                self.drop_connection(number, &why);
+                CallError::Store(StoreError::Refused(why))
             }
             redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
                 // By Redis 6.2, not as an error of its own kind.
-                if said.contains("READONLY") {
-                    self.drop_connection(number, &said);
+                if why.contains("READONLY") {
+                    self.drop_connection(number, &why);
                 }
-                CallError::Store(StoreError::Refused(said))
+                CallError::Store(StoreError::Refused(why))
             }
             _ => {
-                self.drop_connection(number, &said);
-                CallError::Store(StoreError::Unknown(said))
+                self.drop_connection(number, &why);
+                CallError::Store(StoreError::Unknown(why))
             }
         }
     }
 
-    fn drop_connection(&self, doubted: u64, why: &str) {
-        self.state.send_if_modified(|state| {
-            let is_it = matches!(state, State::Up(line) if line.number == doubted);
-            if is_it {
-                *state = State::Down { why: why.to_owned(), tried: false };
-            }
-            is_it
-        });
+    fn drop_connection(&self, doubted: u64, why: &Diagnosis) {
+        drop_line(&self.state, doubted, why);
     }
 }
 
@@ -224,11 +218,19 @@ impl From<CallError> for StoreError {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Store(error) => error,
-            CallError::NoScript => {
-                Self::Refused("the server does not know a script that it was sent".to_owned())
-            }
+            CallError::NoScript => Self::Refused("the server does not know a script that it was sent".into()),
         }
     }
+}
+
+fn drop_line(state: &watch::Sender<State>, doubted: u64, why: &Diagnosis) {
+    state.send_if_modified(|state| {
+        let is_it = matches!(state, State::Up(line) if line.number == doubted);
+        if is_it {
+            *state = State::Down { why: why.clone(), tried: false };
+        }
+        is_it
+    });
 }
 
 async fn keep_up(server: Server, label: String, state: Arc<watch::Sender<State>>) {
@@ -242,8 +244,14 @@ async fn keep_up(server: Server, label: String, state: Arc<watch::Sender<State>>
         let attempt = server.connect(config.clone(), &untaken);
         let why = match timeout(CONNECT_TIMEOUT, attempt).await {
             Ok(Ok((connection, driver))) => {
-                number += 1;
+                (number, pause) = (number + 1, RETRY_PAUSES.0);
                 debug!(store = %label, "connected");
+                let (since, is_over) = (Instant::now(), CancellationToken::new());
+                let over = is_over.clone().drop_guard();
+                let driver = async move {
+                    driver.await;
+                    drop(over);
+                };
                 let _driver = Arc::new(AbortOnDropHandle::new(tokio::spawn(driver)));
                 state.send_replace(State::Up(Line {
                     connection,
@@ -252,18 +260,26 @@ async fn keep_up(server: Server, label: String, state: Arc<watch::Sender<State>>
                     untaken,
                     _driver,
                 }));
-                if states.wait_for(|state| matches!(state, State::Down { .. })).await.is_err() {
-                    return;
+                // A connection that ends while nobody uses it is made anew as well: who needs it next finds it up.
+                tokio::select! {
+                    doubted = states.wait_for(|state| matches!(state, State::Down { .. })) => {
+                        if doubted.is_err() {
+                            return;
+                        }
+                    }
+                    () = is_over.cancelled() => drop_line(&state, number, &"the server closed the connection".into()),
                 }
-                pause = RETRY_PAUSES.0;
                 debug!(store = %label, "connection dropped");
+                if since.elapsed() < RETRY_PAUSES.1 {
+                    sleep(pause).await;
+                }
                 continue;
             }
-            Ok(Err(error)) => shown(&error),
-            Err(_) => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()),
+            Ok(Err(error)) => server.diagnose(&error),
+            Err(_) => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()).into(),
         };
         state.send_replace(State::Down { why, tried: true });
-        tokio::time::sleep(pause).await;
+        sleep(pause).await;
         pause = (pause * 2).min(RETRY_PAUSES.1);
     }
 }

@@ -8,17 +8,19 @@ use redis::{Cmd, Value, cmd};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 
 use crate::config::RedisUrl;
 use crate::store::StoreError;
 
 use super::connect::{CallError, Connector};
-use super::server::{Server, Untaken};
+use super::server::Server;
+use super::stream::Untaken;
 
 /// A call that is not waited for longer than this is no call that the whole connection is judged by.
 const SHORT: Duration = Duration::from_millis(1_500);
 
-/// Answers everything with OK: `SLOW` after a tenth of a short wait, `HANG` never, and `FLOOD` without end; so it does once
+/// Answers everything with OK, `QUIT` as its last: `SLOW` after a tenth of a short wait, `HANG` never, and `FLOOD` without end; so it does once
 /// somebody has subscribed.
 async fn serve(client: TcpStream) {
     let (from, mut to) = client.into_split();
@@ -32,6 +34,11 @@ async fn serve(client: TcpStream) {
         }
         match words[0].as_str() {
             "HANG" => continue,
+            "QUIT" => {
+                // The client waits for nothing but the end.
+                let _ = to.write_all(b"+OK\r\n").await;
+                return;
+            }
             "FLOOD" => return flood(&mut to).await,
             "SUBSCRIBE" => {
                 // An error says that nobody reads it any more.
@@ -55,20 +62,31 @@ async fn flood(to: &mut OwnedWriteHalf) {
     }
 }
 
-async fn started() -> Server {
+/// A server, and how many connections it has accepted.
+async fn counting() -> (Server, watch::Receiver<u32>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("the loopback has a free port");
     let address = listener.local_addr().expect("it is bound");
+    let (count, accepted) = watch::channel(0);
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
+            count.send_modify(|count| *count += 1);
             tokio::spawn(serve(client));
         }
     });
     let url = RedisUrl::parse(&format!("redis://{address}/0")).expect("a good url");
-    Server::at(&url).expect("a good url")
+    (Server::at(&url).expect("a good url"), accepted)
+}
+
+async fn started() -> Server {
+    counting().await.0
 }
 
 async fn connected() -> Connector {
-    let connector = Connector::start(&started().await, "a server");
+    connected_to(&started().await).await
+}
+
+async fn connected_to(server: &Server) -> Connector {
+    let connector = Connector::start(server, "a server");
     connector.ready().await.expect("a server");
     connector
 }
@@ -78,7 +96,7 @@ async fn call(connector: &Connector, command: &Cmd) -> Result<Value, StoreError>
 }
 
 fn is_unknown(answer: &Result<Value, StoreError>) -> bool {
-    matches!(answer, Err(StoreError::Unknown(why)) if why == "no answer within 1s500ms")
+    matches!(answer, Err(StoreError::Unknown(why)) if &**why == "no answer within 1s500ms")
 }
 
 #[tokio::test]
@@ -105,6 +123,19 @@ async fn a_connection_over_which_others_are_answered_meanwhile_is_kept() {
     // It is sent, by the same connection; what comes back is taken for the answer that is still missing.
     let next = call(&connector, &cmd("PING")).await;
     assert!(is_unknown(&next), "{next:?}");
+}
+
+#[tokio::test]
+async fn a_connection_that_ended_while_nobody_used_it_fails_no_call() {
+    let (server, mut accepted) = counting().await;
+    let connector = connected_to(&server).await;
+    assert_eq!(call(&connector, &cmd("QUIT")).await, Ok(Value::Okay));
+
+    let anew = accepted.wait_for(|count| *count == 2);
+    tokio::time::timeout(Duration::from_secs(60), anew).await.expect("it connects anew").expect("a server");
+
+    connector.ready().await.expect("a server");
+    assert_eq!(call(&connector, &cmd("PING")).await, Ok(Value::Okay));
 }
 
 #[tokio::test]

@@ -75,8 +75,10 @@ impl Gatherer {
         let _ = self.waiting.send(Waiting { call, since: Instant::now(), asker });
         match timeout(PATIENCE, answer).await {
             Ok(Ok(replied)) => replied,
-            Ok(Err(_)) => Err(StoreError::Unknown("the runtime is being shut down".to_owned())),
-            Err(_) => Err(StoreError::Unknown(format!("no answer within {}", format_duration(PATIENCE)))),
+            Ok(Err(_)) => Err(StoreError::Unknown("the runtime is being shut down".into())),
+            Err(_) => {
+                Err(StoreError::Unknown(format!("no answer within {}", format_duration(PATIENCE)).into()))
+            }
         }
     }
 }
@@ -127,7 +129,7 @@ impl Habit {
         };
         let why = format!("the line to the server was busy for {}", format_duration(limit));
         // Who has gone meanwhile does not wait for it.
-        let _ = waiting.asker.send(Err(StoreError::NotSent(why)));
+        let _ = waiting.asker.send(Err(StoreError::NotSent(why.into())));
         None
     }
 }

@@ -12,13 +12,13 @@ use tracing::{debug, warn};
 
 use crate::job::JobName;
 use crate::lease::Era;
-use crate::store::Hint;
+use crate::store::{Cause, Hint, StoreError};
 
 use super::batch::MOST;
 use super::connect::CONNECT_TIMEOUT;
 use super::reply::{self, Texts};
-use super::server::{Server, Untaken};
-use super::wording::shown;
+use super::server::Server;
+use super::stream::Untaken;
 
 /// Hints that wait to be taken in. One that finds no place among them is dropped, and its tick asked for.
 const WAITING: usize = 8_192;
@@ -43,12 +43,12 @@ pub(super) fn listen(server: Server, channel: String, label: String) -> mpsc::Re
         while !tell.is_closed() {
             let mut pause = RETRIES.0;
             if let Err(error) = hear(&server, &channel, &tell).await {
-                let error = shown(&error);
+                let error = StoreError::NotSent(server.diagnose(&error));
                 // That the server cannot be reached, others say.
                 if is_denied(&error) {
                     pause = RETRIES.1;
                     if !std::mem::replace(&mut is_said, true) {
-                        warn!(store = %label, %channel, %error,
+                        warn!(store = %label, %channel, %error, help = error.help(),
                             "what other replicas decide is not heard: each tick costs some more requests");
                     }
                 }
@@ -64,13 +64,13 @@ pub(super) fn listen(server: Server, channel: String, label: String) -> mpsc::Re
 }
 
 /// Why the server does not let this user listen to the channel, if that is so.
-pub(super) async fn refusal(server: &Server, channel: &str) -> Option<String> {
+pub(super) async fn refusal(server: &Server, channel: &str) -> Option<StoreError> {
     let error = subscribe(server, channel, &Untaken::up_to(UNTAKEN)).await.err()??;
-    Some(shown(&error)).filter(|said| is_denied(said))
+    Some(StoreError::Refused(server.diagnose(&error))).filter(is_denied)
 }
 
-fn is_denied(error: &str) -> bool {
-    error.starts_with("NOPERM")
+fn is_denied(error: &StoreError) -> bool {
+    error.cause() == Some(&Cause::NoRight)
 }
 
 /// A connection that listens; no error where none came up in time.

@@ -4,7 +4,7 @@ use redis::{ConnectionInfo, IntoConnectionInfo};
 
 use crate::config::RedisUrl;
 use crate::job::quoted;
-use crate::store::{Concern, StoreError};
+use crate::store::{Cause, Concern, StoreError};
 
 use super::hints;
 use super::judge;
@@ -41,8 +41,10 @@ impl RedisStore {
             }
             Ok(info) => info,
             // A missing right is found with the others.
-            Err(StoreError::Refused(why)) if why.starts_with("NOPERM") => String::new(),
-            Err(StoreError::Refused(why)) => return Ok(vec![no_info(why)]),
+            Err(error) if error.cause() == Some(&Cause::NoRight) => String::new(),
+            // It answers nothing else either.
+            Err(error) if error.cause() == Some(&Cause::PasswordMissing) => return Err(error),
+            Err(StoreError::Refused(why)) => return Ok(vec![no_info(why.to_string())]),
             Err(error) => return Err(error),
         };
         let settings = Settings::of(&info, self.configuration().await?);
@@ -85,7 +87,7 @@ impl RedisStore {
             tries.push((trial, found));
         }
         let refusal = hints::refusal(&self.server, &self.keys.cluster_probe()).await;
-        tries.push(rights::listening(cluster, refusal.as_deref()));
+        tries.push(rights::listening(cluster, refusal.as_ref()));
         let may_delete = tries.iter().all(|(trial, found)| trial.right != "del" || *found == Try::Granted);
         if may_delete {
             let (trial, undo) = rights::writing_trial(&keys, cluster);
@@ -99,7 +101,7 @@ impl RedisStore {
     async fn attempt(&self, trial: &Trial) -> Result<Try, StoreError> {
         match self.read::<redis::Value>(&trial.call).await {
             Ok(_) => Ok(Try::Granted),
-            Err(StoreError::Refused(why)) => Ok(Try::of(&why)),
+            Err(error @ StoreError::Refused(_)) => Ok(Try::of(&error)),
             Err(error) => Err(error),
         }
     }

@@ -20,6 +20,7 @@ mod rights;
 mod scripts;
 mod server;
 mod settings;
+mod stream;
 mod wording;
 
 pub use keys::RedisKeys;

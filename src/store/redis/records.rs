@@ -13,7 +13,9 @@ use tokio::time::Instant;
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, UtcMillis, quoted};
 use crate::lease::{Entry, Record, Reply, Request, SCHEMA};
-use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Marked, Pulse, Replied, Store, StoreError};
+use crate::store::{
+    Answered, Beat, Cause, Concern, Diagnosis, Hint, JobEntries, Marked, Pulse, Replied, Store, StoreError,
+};
 
 use super::RedisKeys;
 use super::batch;
@@ -25,12 +27,6 @@ use super::inspect::Login;
 use super::reply::Texts;
 use super::scripts::{self, Call, LeaseScript};
 use super::server::Server;
-
-/// With this the server refuses what does not fit the type of a key.
-const WRONG_TYPE: &str = "WRONGTYPE";
-
-/// So an answer is called that is not of the kind that was asked for.
-const UNEXPECTED: &str = "unexpected answer";
 
 /// A heartbeat that fails because the connection was dropped is repeated once, if both take no longer than this: a single
 /// connection that breaks is no outage.
@@ -98,8 +94,10 @@ impl RedisStore {
     /// Sends one command, and reads its answer.
     pub(super) async fn read<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
         let value = self.rest.call(command, RESPONSE_TIMEOUT).await?;
-        T::from_redis_value(value)
-            .map_err(|error| StoreError::Refused(format!("{UNEXPECTED}: {}", quoted(&error.to_string()))))
+        T::from_redis_value(value).map_err(|error| {
+            let sentence = format!("unexpected answer: {}", quoted(&error.to_string()));
+            StoreError::Refused(Diagnosis::of(Cause::WrongType, sentence))
+        })
     }
 
     async fn record(&self, job: &JobName) -> Result<Option<Record>, StoreError> {
@@ -112,7 +110,7 @@ impl RedisStore {
         let record = Record::from_fields(&fields);
         record.map(Some).map_err(|error| {
             let help = format!("update this release, or DEL `{key}` if something else wrote it");
-            StoreError::Refused(format!("record of job `{job}`: {error}: {help}"))
+            damaged(job, format!("record of job `{job}`: {error}: {help}"))
         })
     }
 
@@ -125,7 +123,7 @@ impl RedisStore {
         let entry = |(id, fields): &(String, BTreeMap<String, String>)| {
             Entry::from_fields(fields).map_err(|error| {
                 let help = format!("update this release, or XDEL `{key}` {id} if something else wrote it");
-                StoreError::Refused(format!("history of job `{job}`: {error}: {help}"))
+                damaged(job, format!("history of job `{job}`: {error}: {help}"))
             })
         };
         rows.iter().rev().map(entry).collect()
@@ -134,16 +132,16 @@ impl RedisStore {
 
 /// A refusal with the key that it is about, which the server does not name.
 fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
-    match error {
-        StoreError::Refused(why) if why.contains(WRONG_TYPE) => StoreError::Refused(format!(
-            "job `{job}`: {WRONG_TYPE} `{key}` was replaced by something that solocron did not write: DEL or RENAME it"
-        )),
-        // A value that is no text.
-        StoreError::Refused(why) if why.starts_with(UNEXPECTED) => {
-            StoreError::Refused(format!("job `{job}`: `{key}`: {why}: DEL or RENAME it"))
-        }
-        error => error,
+    if error.cause() != Some(&Cause::WrongType) {
+        return error;
     }
+    let what = format!("`{key}` was replaced by something that solocron did not write ({error})");
+    damaged(job, format!("job `{job}`: {what}: DEL or RENAME it"))
+}
+
+/// What the store holds of one job cannot be read.
+fn damaged(job: &JobName, sentence: String) -> StoreError {
+    StoreError::Refused(Diagnosis::of(Cause::DamagedJob(job.clone()), sentence))
 }
 
 /// What a record tells of its schema, mark and lease; nothing, where there is none, or this release did not write it.
@@ -207,7 +205,7 @@ impl Store for RedisStore {
             let known = self.read(redis::cmd("SMISMEMBER").arg(self.keys.jobs()).arg(names)).await;
             match known {
                 // What the key held of ours is lost: each of them may be known, and waits accordingly.
-                Err(StoreError::Refused(why)) if why.contains(WRONG_TYPE) => {
+                Err(error) if error.cause() == Some(&Cause::WrongType) => {
                     let found = (self.keys.jobs(), String::new());
                     self.foreign.found(&self.label, BTreeSet::from([found]));
                     Ok(vec![true; jobs.len()])

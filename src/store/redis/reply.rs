@@ -18,7 +18,9 @@ impl Texts {
     /// Reads an array of texts.
     pub(super) fn of(value: Value) -> Result<Self, StoreError> {
         let texts = Vec::<Vec<u8>>::from_redis_value(value).map_err(|error| {
-            StoreError::Unknown(format!("the store's answer cannot be read: {}", quoted(&error.to_string())))
+            StoreError::Unknown(
+                format!("the store's answer cannot be read: {}", quoted(&error.to_string())).into(),
+            )
         })?;
         // What is no text is none of ours, and is found to be no name and no number.
         let texts: Vec<String> =
@@ -47,14 +49,16 @@ impl Texts {
             Ok(value) => Ok(Some(value)),
             Err(_) => {
                 let text = quoted(&text);
-                Err(StoreError::Unknown(format!("the store's answer holds `{text}`, which cannot be read")))
+                Err(StoreError::Unknown(
+                    format!("the store's answer holds `{text}`, which cannot be read").into(),
+                ))
             }
         }
     }
 
     /// The next value.
     pub(super) fn value<T: FromStr>(&mut self) -> Result<T, StoreError> {
-        self.optional()?.ok_or_else(|| StoreError::Unknown("the store's answer is too short".to_owned()))
+        self.optional()?.ok_or_else(|| StoreError::Unknown("the store's answer is too short".into()))
     }
 
     /// The texts that were not read yet.
@@ -94,8 +98,7 @@ pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
         "held" => held(&mut texts)?,
         "decided" => Answer::Decided { by: texts.optional()?, how: verdict(&mut texts)? },
         "consumed" => Answer::Consumed(
-            verdict(&mut texts)?
-                .ok_or_else(|| StoreError::Unknown("the answer names no outcome".to_owned()))?,
+            verdict(&mut texts)?.ok_or_else(|| StoreError::Unknown("the answer names no outcome".into()))?,
         ),
         "renewed" => Answer::Renewed { stop: texts.optional()? },
         "lost" => Answer::Lost,
@@ -106,7 +109,9 @@ pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
         "no_record" => Answer::NoRecord,
         other => {
             let other = quoted(other);
-            return Err(StoreError::Unknown(format!("the store answered `{other}`, which is no answer")));
+            return Err(StoreError::Unknown(
+                format!("the store answered `{other}`, which is no answer").into(),
+            ));
         }
     };
     Ok(Reply { now, mark, lease, rerun, answer })

@@ -3,7 +3,7 @@
 
 use redis::Cmd;
 
-use crate::store::Concern;
+use crate::store::{Cause, Concern, StoreError};
 
 /// No script has this hash: the server says so, after it has checked the right.
 const NO_HASH: &str = "0000000000000000000000000000000000000000";
@@ -31,10 +31,10 @@ pub(super) enum Try {
 
 impl Try {
     /// What the server's refusal means for the right; whatever else it refuses for comes later.
-    pub(super) fn of(refusal: &str) -> Self {
-        if !refusal.starts_with("NOPERM") {
+    pub(super) fn of(refusal: &StoreError) -> Self {
+        if refusal.cause() != Some(&Cause::NoRight) {
             Self::Granted
-        } else if refusal.contains("to access") {
+        } else if refusal.diagnosis().contains("to access") {
             Self::NoKey
         } else {
             Self::NoCommand
@@ -49,7 +49,7 @@ pub(super) struct ProbeKeys {
 }
 
 /// How a server was asked whether the user may listen to a channel, which takes a connection of its own.
-pub(super) fn listening(cluster: &str, refusal: Option<&str>) -> (Trial, Try) {
+pub(super) fn listening(cluster: &str, refusal: Option<&StoreError>) -> (Trial, Try) {
     let found = refusal.map_or(Try::Granted, Try::of);
     (trial("subscribe", Some(channel_pattern(cluster)), &["SUBSCRIBE"]), found)
 }
@@ -175,7 +175,7 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Grade;
+    use crate::store::{Diagnosis, Grade};
 
     #[test]
     fn refusals_for_other_reasons_show_that_the_right_is_there() {
@@ -192,7 +192,9 @@ mod tests {
             ("ERR wrong number of arguments for 'hset' command", Try::Granted),
             ("OOM command not allowed when used memory > 'maxmemory'.", Try::Granted),
         ] {
-            assert_eq!(Try::of(refusal), found, "{refusal}");
+            let is_right = refusal.starts_with("NOPERM");
+            let why = if is_right { Diagnosis::of(Cause::NoRight, refusal) } else { refusal.into() };
+            assert_eq!(Try::of(&StoreError::Refused(why)), found, "{refusal}");
         }
     }
 

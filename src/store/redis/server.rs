@@ -1,35 +1,40 @@
-//! How connections to a server are made: over TCP, TLS or a Unix socket. Each ends where the server sends more than its answers
-//! can be.
+//! How connections to a server are made: over TCP, TLS or a Unix socket.
 
 use std::future::Future;
 use std::io;
 use std::path::Path;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures_util::future::select_ok;
 use redis::aio::{MultiplexedConnection, PubSub};
-use redis::{AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisResult};
+use redis::{
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult,
+};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use crate::config::{CertificateFiles, RedisUrl};
-use crate::store::StoreError;
+use crate::store::{Diagnosis, StoreError};
+
+use super::stream::{Bounded, Misfit, Stream, Untaken};
+use super::wording::diagnose;
 
 /// Probe an idle connection this often, so that a vanished server is noticed between ticks.
 const KEEPALIVE: Duration = Duration::from_secs(5);
 
 /// Give up on data that the server has not acknowledged for this long.
 const USER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A handshake of TLS takes no longer: less than a connection may take, so that it is known what is missing. A plain Redis
+/// waits for the rest of what it takes for a command.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// What connections to a server are made by.
 #[derive(Clone)]
@@ -42,7 +47,7 @@ impl Server {
     /// The server at this address. Certificates are read now: those of the system, or those that the address names.
     pub(super) fn at(url: &RedisUrl) -> Result<Self, StoreError> {
         let info = url.reveal().into_connection_info();
-        let info = info.map_err(|error| StoreError::NotSent(format!("{url}: {error}")))?;
+        let info = info.map_err(|error| StoreError::NotSent(format!("{url}: {error}").into()))?;
         let is_tls = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
         let roots = if is_tls { roots(url)? } else { RootCertStore::empty() };
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -56,7 +61,9 @@ impl Server {
                 let secret =
                     PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(url, key, error))?;
                 config.with_client_auth_cert(chain, secret).map_err(|error| {
-                    StoreError::NotSent(format!("{url}: {} and {}: {error}", cert.display(), key.display()))
+                    StoreError::NotSent(
+                        format!("{url}: {} and {}: {error}", cert.display(), key.display()).into(),
+                    )
                 })?
             }
         };
@@ -82,13 +89,20 @@ impl Server {
         let stream: Box<dyn Stream> = match self.info.addr() {
             ConnectionAddr::TcpTls { host, port, .. } => {
                 let name = ServerName::try_from(host.as_str())?.to_owned();
-                Box::new(self.tls.connect(name, tcp(host, *port).await?).await?)
+                let stream = tcp(host, *port).await?;
+                let handshake = timeout(HANDSHAKE_TIMEOUT, self.tls.connect(name, stream)).await;
+                Box::new(handshake.map_err(|_| io::Error::from(Misfit::NoHandshake))??)
             }
             ConnectionAddr::Unix(path) => Box::new(UnixStream::connect(path).await?),
             ConnectionAddr::Tcp(host, port) => Box::new(tcp(host, *port).await?),
             other => return Err(io::Error::other(format!("no way to connect to {other}")).into()),
         };
-        Ok(Bounded { stream, untaken: Arc::clone(untaken) })
+        Ok(Bounded::new(stream, untaken))
+    }
+
+    /// What an error of this server means.
+    pub(super) fn diagnose(&self, error: &RedisError) -> Diagnosis {
+        diagnose(error, &self.info)
     }
 }
 
@@ -116,13 +130,17 @@ fn roots(url: &RedisUrl) -> Result<RootCertStore, StoreError> {
         None => {
             let mut found = rustls_native_certs::load_native_certs();
             if let Some(error) = found.errors.pop() {
-                return Err(StoreError::NotSent(format!("{url}: certificates of this machine: {error}")));
+                return Err(StoreError::NotSent(
+                    format!("{url}: certificates of this machine: {error}").into(),
+                ));
             }
             (found.certs, "certificates of this machine".to_owned())
         }
     };
     for certificate in found {
-        roots.add(certificate).map_err(|error| StoreError::NotSent(format!("{url}: {whose}: {error}")))?;
+        roots
+            .add(certificate)
+            .map_err(|error| StoreError::NotSent(format!("{url}: {whose}: {error}").into()))?;
     }
     Ok(roots)
 }
@@ -137,66 +155,5 @@ fn unreadable(url: &RedisUrl, path: &Path, error: pem::Error) -> StoreError {
         pem::Error::Io(error) => error.to_string(),
         error => error.to_string(),
     };
-    StoreError::NotSent(format!("{url}: {} cannot be read: {why}", path.display()))
-}
-
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
-
-/// How many bytes a server has sent since an answer of its was last taken, and how many it may send.
-#[derive(Debug)]
-pub(super) struct Untaken {
-    bytes: AtomicUsize,
-    most: usize,
-}
-
-impl Untaken {
-    /// No more than so many bytes.
-    pub(super) fn up_to(most: usize) -> Arc<Self> {
-        Arc::new(Self { bytes: AtomicUsize::new(0), most })
-    }
-
-    /// An answer was taken.
-    pub(super) fn take(&self) {
-        self.bytes.store(0, Ordering::Relaxed);
-    }
-}
-
-/// A stream that ends where the server sends too much: it would all be kept in memory until it is a whole answer.
-struct Bounded {
-    stream: Box<dyn Stream>,
-    untaken: Arc<Untaken>,
-}
-
-impl AsyncRead for Bounded {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, into))?;
-        let read = into.filled().len() - before;
-        let Untaken { bytes, most } = &*self.untaken;
-        if bytes.fetch_add(read, Ordering::Relaxed) + read > *most {
-            let message = format!("the server sent more than {} MiB, and no end of an answer", most >> 20);
-            return Poll::Ready(Err(io::Error::other(message)));
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Bounded {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
+    StoreError::NotSent(format!("{url}: {} cannot be read: {why}", path.display()).into())
 }

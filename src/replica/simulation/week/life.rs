@@ -129,7 +129,7 @@ impl World {
     pub(super) fn beat(&mut self, seat: usize, life: &mut Life) {
         let was_out = life.watch.outage().is_some();
         if self.store.is_down {
-            let result = Err(StoreError::NotSent("no answer".to_owned()));
+            let result = Err(StoreError::NotSent("no answer".into()));
             let exchange = Exchange { sent: life.boot, received: life.boot, wall: life.wall, result };
             life.watch.take_in(&exchange, &mut life.memory);
             return;

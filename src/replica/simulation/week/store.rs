@@ -41,7 +41,11 @@ impl Store {
     ) -> Result<Reply, StoreError> {
         if self.is_down {
             let why = "no answer".to_owned();
-            return Err(if dice.percent(50) { StoreError::NotSent(why) } else { StoreError::Unknown(why) });
+            return Err(if dice.percent(50) {
+                StoreError::NotSent(why.into())
+            } else {
+                StoreError::Unknown(why.into())
+            });
         }
         let server =
             Server { now, lease_now: LeaseInstant(now.0), era: self.era(), memory: Memory::Forgetful };
@@ -55,7 +59,7 @@ impl Store {
                 self.unheard.insert(claim.run);
             }
             self.lost.entry(job.clone()).or_default().push(now);
-            return Err(StoreError::Unknown("answer lost".to_owned()));
+            return Err(StoreError::Unknown("answer lost".into()));
         }
         Ok(decision.reply)
     }
