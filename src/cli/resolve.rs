@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::config::{Config, read_secret, resolve_env};
-use crate::job::JobName;
+use crate::config::{Config, EnvError, read_secret, resolve_env};
+use crate::job::{JobName, JobSpec};
 use crate::replica::Job;
 use crate::run::LogRetention;
 
@@ -13,19 +13,21 @@ use super::session::env;
 /// Every job with its variables, or every problem with them.
 pub(crate) fn resolve_jobs(config: &Config) -> Result<BTreeMap<JobName, Job>, Vec<String>> {
     let (mut jobs, mut problems) = (BTreeMap::new(), Vec::new());
-    let withheld = Arc::new(config.referred.clone());
     for (name, spec) in &config.jobs {
-        match resolve_env(spec, &env, &read_secret) {
-            Ok(env) => {
-                jobs.insert(
-                    name.clone(),
-                    Job { spec: Arc::clone(spec), env, withheld: Arc::clone(&withheld) },
-                );
+        match resolve_job(config, spec) {
+            Ok(job) => {
+                jobs.insert(name.clone(), job);
             }
             Err(error) => problems.push(error.to_string()),
         }
     }
     if problems.is_empty() { Ok(jobs) } else { Err(problems) }
+}
+
+/// A job of the file with its variables.
+pub(crate) fn resolve_job(config: &Config, spec: &Arc<JobSpec>) -> Result<Job, EnvError> {
+    let env = resolve_env(spec, &env, &read_secret)?;
+    Ok(Job { spec: Arc::clone(spec), env, withheld: Arc::new(config.referred.clone()) })
 }
 
 /// How much of the logs is kept.
