@@ -9,6 +9,7 @@ use crate::config::Overrides;
 use crate::job::{JobName, Label, NodeName, parse_duration};
 use crate::run::escapes;
 
+use super::import::Import;
 use super::locking::Locking;
 use super::logs::LogsArgs;
 use super::operating::Operating;
@@ -107,6 +108,9 @@ pub enum Reading {
         Exit codes: 0 shown, 1 a newer run is on another node (its kept end is shown), or there is no run."
     )]
     Logs(LogsArgs),
+    /// Print a jobs.toml made from the file of another program
+    #[command(subcommand)]
+    Import(Import),
     /// Print shell completions
     #[command(after_help = "Example: solocron completions bash > /etc/bash_completion.d/solocron")]
     Completions {
