@@ -5,5 +5,6 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    solocron::run::guards_main().unwrap_or_else(|| solocron::cli::main(&solocron::cli::Cli::parse()))
+    let special = solocron::run::guards_main().or_else(solocron::cli::complete);
+    special.unwrap_or_else(|| solocron::cli::main(&solocron::cli::Cli::parse()))
 }

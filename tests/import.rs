@@ -1,4 +1,4 @@
-//! `import crontab` as it is called.
+//! `import crontab` and completions as they are called.
 
 #[path = "support/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
@@ -66,4 +66,44 @@ fn without_a_single_job_nothing_is_printed_and_it_fails() {
     let made = output(&mut scene.command(&["import", "crontab", "missing"]), "");
     assert_eq!(made.status.code(), Some(1));
     assert!(texts(&made).1.contains("missing cannot be read (No such file"), "{:?}", texts(&made));
+}
+
+const JOBS: &str = "[cluster]\nstore = \"redis://127.0.0.1:1/0\"\nname = \"${UNSET}\"\n[jobs.backup]\n[jobs.bill]\n[jobs.other]\n";
+
+/// The answers to a shell in which these words were typed.
+fn completed(scene: &Scene, words: &[&str]) -> Vec<String> {
+    let mut command = scene.command(&[&["--", "solocron"], words].concat());
+    command.env("SOLOCRON_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+    command.env("_CLAP_COMPLETE_COMP_TYPE", "9").env("_CLAP_COMPLETE_SPACE", "true").env("_CLAP_IFS", "\n");
+    let (out, err) = texts(&output(&mut command, ""));
+    assert_eq!(err, "");
+    out.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn names_of_jobs_are_completed_from_the_file_in_reach_without_its_store() {
+    let scene = Scene::new(JOBS);
+    for command in ["trigger", "pause", "resume", "kill", "unlock", "history", "logs", "next"] {
+        assert_eq!(completed(&scene, &[command, "b"]), ["backup", "bill"], "{command}");
+    }
+    assert_eq!(completed(&scene, &["exec", "--job", "o"]), ["other"]);
+    assert_eq!(completed(&scene, &["exec", "--lock", "o"]), ["other"]);
+    assert_eq!(completed(&scene, &["his"]), ["history"]);
+    std::fs::write(scene.path("b.toml"), "[jobs.elsewhere]\n").expect("a writable folder");
+    let named = scene.path("b.toml").display().to_string();
+    assert_eq!(completed(&scene, &["--config", &named, "kill", "e"]), ["elsewhere"]);
+    std::fs::remove_file(scene.path("jobs.toml")).expect("it is there");
+    assert_eq!(completed(&scene, &["kill", "b"]), Vec::<String>::new());
+}
+
+#[test]
+fn each_shell_gets_a_script_that_asks_the_program() {
+    let scene = Scene::new("");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (script, said) = texts(&output(&mut scene.command(&["completions", shell]), ""));
+        assert!(
+            script.contains("SOLOCRON_COMPLETE") && script.contains("solocron"),
+            "{shell}: {script}{said}"
+        );
+    }
 }

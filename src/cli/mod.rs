@@ -61,6 +61,7 @@ mod unlock;
 mod witness;
 
 pub use args::{Cli, Command, GlobalArgs, Reading};
+pub use completions::complete;
 pub use dispatch::main;
 pub use exit::{Exit, Failure};
 pub use locking::Locking;
