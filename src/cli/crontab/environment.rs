@@ -19,7 +19,7 @@ pub(super) struct Environment {
 /// What became of a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// It is in the environment.
+    /// Nothing of it is lost.
     Over,
     /// It is not carried over: why, and what to do instead.
     LeftOut(String),
