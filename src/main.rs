@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    solocron::run::guards_main().unwrap_or_else(|| solocron::cli::main(&solocron::cli::Cli::of_process()))
+    let special = solocron::run::guards_main().or_else(solocron::cli::complete);
+    special.unwrap_or_else(|| solocron::cli::main(&solocron::cli::Cli::of_process()))
 }

@@ -9,6 +9,7 @@ use crate::config::Overrides;
 use crate::job::{JobName, Label, NodeName, parse_duration};
 use crate::run::escapes;
 
+use super::import::Import;
 use super::locking::Locking;
 use super::logs::LogsArgs;
 use super::operating::Operating;
@@ -47,7 +48,7 @@ pub struct GlobalArgs {
     /// Where replicas meet, instead of the file's `store`: `local`, `local:PATH`, `redis://HOST:PORT/DB`
     #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "URL", env = "SOLOCRON_STORE", hide_env_values = true)]
     pub store: Option<String>,
-    /// Run logs and the local store [default: $STATE_DIRECTORY, /var/lib/solocron, or the user's state folder]
+    /// The folder of run logs and of the local store [default: $STATE_DIRECTORY, /var/lib/solocron, or the user's state folder]
     #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "DIR", env = "SOLOCRON_STATE_DIR")]
     pub state_dir: Option<PathBuf>,
 }
@@ -95,7 +96,7 @@ pub enum Reading {
     Status(StatusArgs),
     /// Show past ticks and how they ended, over all replicas
     #[command(
-        after_help = "Oldest first; running ones come last. The store keeps the newest 200 ticks of each job.\n\n\
+        after_help = "Oldest first; runs that have not ended come last. The store keeps the newest 200 ticks of each job.\n\n\
         Examples:\n  \
         solocron history backup -n 5\n  \
         solocron history --failed --since 2d"
@@ -107,6 +108,9 @@ pub enum Reading {
         Exit codes: 0 shown, 1 a newer run is on another node (its kept end is shown), or there is no run."
     )]
     Logs(LogsArgs),
+    /// Print a jobs.toml made from the file of another program
+    #[command(subcommand)]
+    Import(Import),
     /// Print shell completions
     #[command(after_help = "Example: solocron completions bash > /etc/bash_completion.d/solocron")]
     Completions {
@@ -138,7 +142,7 @@ pub struct FormatArgs {
 /// Flags of `check`.
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Also reach the store, and say what is unsafe about its settings; changes nothing
+    /// Also connect to the store, and report unsafe settings; changes nothing
     #[arg(long)]
     pub probe: bool,
     /// How to print.
@@ -176,10 +180,10 @@ pub struct RunArgs {
     /// Let runs finish for this long after SIGTERM [default: the file's `drain`, else 20s]
     #[arg(long, value_name = "DURATION", value_parser = duration, env = "SOLOCRON_DRAIN")]
     pub drain: Option<Duration>,
-    /// Take part in the jobs that are `only_on` this label; repeated, or with commas [default: the file's `labels`]
+    /// Run jobs that are `only_on` this label, too; may be repeated, or be a list with commas [default: the file's `labels`]
     #[arg(long = "label", value_name = "LABEL", value_delimiter = ',', env = "SOLOCRON_LABELS")]
     pub labels: Option<Vec<Label>>,
-    /// Run at most N jobs at once; others take what comes meanwhile [default: the file's `max_running`, else any number]
+    /// Run at most N jobs at once; other replicas run the rest [default: the file's `max_running`, else any number]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), env = "SOLOCRON_MAX_RUNNING")]
     pub max_running: Option<u32>,
     /// Pretty lines or JSON [default: pretty on a terminal, else json]
@@ -233,7 +237,7 @@ pub struct NextArgs {
     /// Ticks after this instant, RFC 3339 [default: now]
     #[arg(long, value_name = "TIME")]
     pub after: Option<jiff::Timestamp>,
-    /// Evaluate this expression instead of the file's jobs
+    /// Evaluate this expression instead of the jobs of the file
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub expr: Option<String>,
     /// The time zone of `--expr`, an IANA name [default: UTC]

@@ -26,9 +26,9 @@ pub fn main(cli: &Cli) -> ExitCode {
 }
 
 /// Memory and environment hold the store's password, which jobs of the same user and core files are not to have; of PID 1 of a
-/// container, too. What `exec` runs is a job of whoever called it, and looks for the lock in the environment of its parents.
+/// container, too. What `exec --lock` runs is a command of its caller's, and looks for the lock in the environment of its parents.
 fn hide_memory(command: &Command) -> Result<(), Failure> {
-    if matches!(command, Command::Lock(_)) {
+    if matches!(command, Command::Lock(Locking::Exec(args)) if args.job.is_none()) {
         return Ok(());
     }
     set_dumpable(false)

@@ -1,8 +1,7 @@
-//! `exec`: runs one command under a lock, and exits as it did. It says nothing as long as all goes well: what it says,
-//! a crontab mails.
+//! `exec`: runs one command under a lock, or a job of the file under its own, and exits as it did. It says nothing as long as
+//! all goes well: what it says, a crontab mails.
 
-use std::ffi::OsStr;
-use std::io;
+use std::ffi::OsString;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,26 +9,30 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 
 use crate::clock::SystemClock;
-use crate::job::{NodeName, Reason};
-use crate::lease::Holder;
-use crate::replica::{Events, Guest, Stop, Visit};
-use crate::run::{Ended, Guards, RunError};
+use crate::job::{JobName, NodeName};
+use crate::replica::{Events, Guest, Stop, Visit, Work};
+use crate::run::Guards;
 use crate::store::Store;
 
 use super::args::GlobalArgs;
 use super::dispatch::runtime;
+use super::exec_end::{by_signal, cannot_start, conflict, how_it_ended, newer};
+use super::exec_job;
 use super::exit::{Exit, Failure};
-use super::locking::ExecArgs;
+use super::locking::{ExecArgs, Target};
 use super::place::Place;
 use super::reentry::{become_command, holder_around};
+use super::relay::Relay;
 use super::run::node_name;
 use super::signals::{Signals, is_ignored, obey};
 use super::terminal::{Terminal, pass_interrupt_on};
-use super::times::{span, utc};
 use super::witness::Witness;
 
-/// Between SIGTERM and SIGKILL of the command, as a job has it by default.
+/// Between SIGTERM and SIGKILL of a command, as a job has it by default.
 const KILL_GRACE: Duration = Duration::from_secs(10);
+
+/// How long the lock of a command holds without renewal, as a job's does by default.
+const LEASE: Duration = Duration::from_secs(30);
 
 /// At the end, threads that hang in the system are waited for this long.
 const LAST_WAIT: Duration = Duration::from_secs(2);
@@ -37,23 +40,60 @@ const LAST_WAIT: Duration = Duration::from_secs(2);
 /// What Ctrl-C sends.
 const INTERRUPT: i32 = Signal::SIGINT as i32;
 
-/// What a shell says of a command that it does not find, and of one that it cannot execute.
-const NOT_FOUND: u8 = 127;
-const CANNOT_EXECUTE: u8 = 126;
+/// What is run, and under which lock.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) place: Place,
+    pub(super) node: NodeName,
+    pub(super) lock: JobName,
+    /// What is started.
+    pub(super) program: OsString,
+    pub(super) lease: Duration,
+    pub(super) kill_grace: Duration,
+    /// The timeout of a job that has one.
+    pub(super) timeout: Option<Duration>,
+}
 
-/// Runs the command.
+/// How to exit, and whether that is as one who was interrupted at the terminal.
+pub(super) type Over = Result<(Exit, bool), Failure>;
+
+/// Runs the command, or the job.
 pub(crate) fn run(args: &ExecArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
-    let place = Place::of_lock(&args.lock, args.cluster.as_ref(), global)?;
-    let node = node_name(args.node.as_ref())?;
-    let runtime = runtime()?;
-    let result = runtime.block_on(async {
-        let store = place.open(global)?;
-        let around = holder_around(&*store, &args.lock).await;
+    match args.target() {
+        Target::Command(lock, words) => run_command(args, lock, words, global),
+        Target::Job(name) => exec_job::run(args, name, global),
+    }
+}
+
+fn run_command(
+    args: &ExecArgs,
+    lock: &JobName,
+    words: &[OsString],
+    global: &GlobalArgs,
+) -> Result<Exit, Failure> {
+    let task = Task {
+        place: Place::of_lock(lock, args.cluster.as_ref(), global)?,
+        node: node_name(args.node.as_ref())?,
+        lock: lock.clone(),
+        program: words[0].clone(),
+        lease: args.lease.unwrap_or(LEASE),
+        kill_grace: KILL_GRACE,
+        timeout: None,
+    };
+    block_on(async {
+        let store = task.place.open(global)?;
+        let around = holder_around(&*store, lock).await;
         match around.map_err(|error| Failure::store(&store.label(), &error))? {
-            Some(within) => Err(cannot_start(&args.command[0], &become_command(&within, &args.command))),
-            None => under_lock(args, &place, node, store).await,
+            Some(within) => Err(cannot_start(&words[0], &become_command(&within, words))),
+            None => under_lock(args, &task, Work::Command(words.to_vec()), None, store).await,
         }
-    });
+    })
+}
+
+/// Runs it to its end, and what the runtime still has to do as well.
+pub(super) fn block_on(running: impl Future<Output = Over>) -> Result<Exit, Failure> {
+    let runtime = runtime()?;
+    let result = runtime.block_on(running);
     runtime.shutdown_timeout(LAST_WAIT);
     let (exit, is_interrupted) = result?;
     if is_interrupted {
@@ -62,24 +102,26 @@ pub(crate) fn run(args: &ExecArgs, global: &GlobalArgs) -> Result<Exit, Failure>
     Ok(exit)
 }
 
-/// How to exit, and whether that is as one who was interrupted at the terminal.
-async fn under_lock(
+/// Takes the lock, and runs what is to be run under it. What a job prints comes by the relay.
+pub(super) async fn under_lock(
     args: &ExecArgs,
-    place: &Place,
-    node: NodeName,
+    task: &Task,
+    work: Work,
+    relay: Option<Relay>,
     store: Arc<dyn Store>,
-) -> Result<(Exit, bool), Failure> {
+) -> Over {
     let mut signals = Signals::listen()?;
-    let terminal = Terminal::of_process();
-    let (label, events) = (store.label(), Events::of(node.clone()));
-    let (mut heard, mut witness) = (events.listen(), Witness::new(args.lock.clone(), args.lease));
+    // A job has a session of its own, and the terminal stays here.
+    let terminal = relay.is_none().then(Terminal::of_process);
+    let (label, events) = (store.label(), Events::of(task.node.clone()));
+    let (mut heard, mut witness) = (events.listen(), Witness::new(task.lock.clone(), task.lease));
     let guest = Guest {
-        node,
-        lock: args.lock.clone(),
-        job: place.job.clone(),
-        command: args.command.clone(),
-        lease: args.lease,
-        kill_grace: KILL_GRACE,
+        node: task.node.clone(),
+        lock: task.lock.clone(),
+        job: task.place.job.clone(),
+        work,
+        lease: task.lease,
+        kill_grace: task.kill_grace,
         patience: args.wait.unwrap_or_default(),
         store,
         clock: Arc::new(SystemClock),
@@ -101,7 +143,14 @@ async fn under_lock(
             }
         }
     };
-    let had_terminal = terminal.take_back();
+    let had_terminal = terminal.is_some_and(Terminal::take_back);
+    if let Some(relay) = relay {
+        // Whoever reads slowly is waited for, and may be interrupted.
+        tokio::select! {
+            () = relay.finish() => {}
+            _ = signals.next() => {}
+        }
+    }
     while let Ok(event) = heard.try_recv() {
         witness.hear(&event);
     }
@@ -109,10 +158,10 @@ async fn under_lock(
     let by_signal = signalled.map(by_signal);
     let is_interrupted = had_terminal && by_signal.is_none() && ended_by_interrupt(&visit);
     let exit = match visit {
-        Visit::Ran(ended) => how_it_ended(args, &ended, by_signal),
-        Visit::Held(holder) => Err(conflict(args, holder.as_ref())),
+        Visit::Ran(ended) => how_it_ended(task, &ended, by_signal),
+        Visit::Held(holder) => Err(conflict(args, &task.lock, holder.as_ref())),
         Visit::Unreachable(error) => Err(Failure::store(&label, &error)),
-        Visit::NewerSchema(schema) => Err(newer(args, schema)),
+        Visit::NewerSchema(schema) => Err(newer(&task.lock, schema)),
         Visit::Stopped => Ok(by_signal.unwrap_or(Exit::Failed)),
     };
     Ok((exit?, is_interrupted))
@@ -122,68 +171,4 @@ async fn under_lock(
 fn ended_by_interrupt(visit: &Visit) -> bool {
     let Visit::Ran(ended) = visit else { return false };
     ended.verdict.reason.is_none() && ended.signal == Some(INTERRUPT) && !is_ignored(INTERRUPT)
-}
-
-fn by_signal(number: i32) -> Exit {
-    Exit::AsCommand(u8::try_from(128 + number).unwrap_or(u8::MAX))
-}
-
-/// As the command did, unless it was stopped for a reason of ours.
-fn how_it_ended(args: &ExecArgs, ended: &Ended, signalled: Option<Exit>) -> Result<Exit, Failure> {
-    match (ended.verdict.reason, &ended.error) {
-        (Some(Reason::LockLost), _) => return Ok(Exit::LockLost),
-        (Some(Reason::Shutdown), _) if signalled.is_some() => return Ok(signalled.unwrap_or(Exit::Failed)),
-        (_, Some(RunError::Start { source, .. })) => return Err(cannot_start(&args.command[0], source)),
-        (_, Some(error)) => return Err(Failure::new(Exit::Failed, error.to_string())),
-        _ => {}
-    }
-    match (ended.exit_code.map(u8::try_from), ended.signal) {
-        (Some(Ok(code)), _) => Ok(Exit::AsCommand(code)),
-        (_, Some(signal)) => Ok(by_signal(signal)),
-        _ => {
-            let message = format!("the command was stopped: {}", ended.verdict);
-            Err(Failure::new(Exit::Failed, message))
-        }
-    }
-}
-
-fn cannot_start(program: &OsStr, error: &io::Error) -> Failure {
-    let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_EXECUTE };
-    let program = program.to_string_lossy();
-    let help = match (code, program.contains('/')) {
-        (NOT_FOUND, false) => "it is not in PATH, which is short in a crontab: give its full path",
-        (NOT_FOUND, true) => "check the path, and the interpreter in the file's first line",
-        _ => "make it executable for this user",
-    };
-    Failure::new(Exit::AsCommand(code), format!("cannot start `{program}`: {error}\n  help: {help}"))
-}
-
-fn conflict(args: &ExecArgs, holder: Option<&Holder>) -> Failure {
-    let lock = &args.lock;
-    let waited = args.wait.filter(|wait| !wait.is_zero());
-    let (still, after) = match waited {
-        Some(wait) => (" still", format!(" after {}", span(wait))),
-        None => ("", String::new()),
-    };
-    let message = match holder {
-        Some(Holder { node, run, since }) => {
-            format!("lock `{lock}` is{still} held by {node}{after}, since {} UTC (run {run})", utc(*since))
-        }
-        None => format!(
-            "lock `{lock}` is{still} not sure to be free{after}: its last holder may have been cut off"
-        ),
-    };
-    let help = match waited {
-        None => "\n  help: `--wait 10m` waits for it",
-        Some(_) => "",
-    };
-    Failure::new(Exit::Conflict(args.conflict_exit_code), message + help)
-}
-
-fn newer(args: &ExecArgs, schema: u32) -> Failure {
-    let message = format!(
-        "the record of lock `{}` was written by a newer release (schema {schema})\n  help: use that release's solocron",
-        args.lock
-    );
-    Failure::new(Exit::Failed, message)
 }

@@ -29,19 +29,19 @@ pub struct LogsArgs {
     /// The job
     #[arg(value_name = "JOB")]
     pub job: JobName,
-    /// This run instead of the last one
+    /// Show this run instead of the last one
     #[arg(long, value_name = "ID")]
     pub run: Option<RunId>,
     /// Keep printing until the run ends
     #[arg(long, short = 'f')]
     pub follow: bool,
-    /// Only the last N lines
+    /// Print only the last N lines
     #[arg(long, value_name = "N")]
     pub tail: Option<usize>,
-    /// Do not ask the store whether a newer run is elsewhere
+    /// Look on this node alone; do not ask the store for a newer run
     #[arg(long)]
     pub local: bool,
-    /// Leave escapes as they are, which a terminal obeys
+    /// Print escape sequences as they are; a terminal obeys them
     #[arg(long)]
     pub raw: bool,
 }

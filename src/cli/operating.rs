@@ -16,7 +16,7 @@ const MAX_REASON: usize = 200;
 pub enum Operating {
     /// Skip a job's ticks, on every replica, for a time or until it is resumed
     #[command(
-        after_help = "Each tick is recorded as `skipped (paused)`. A run that goes on is not stopped. `status` \
+        after_help = "Each tick is recorded as `skipped (paused)`. A run that is running is not stopped. `status` \
         shows who paused what, since when, until when and why.\n\n\
         Exit codes: 0 paused, 1 no replica knows the job yet, 2 unknown job, 69 store unreachable, \
         78 bad jobs.toml.\n\n\
@@ -70,7 +70,7 @@ pub struct PauseArgs {
     /// End the pause by itself after this long [default: until `resume`]
     #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
     pub lasts: Option<Duration>,
-    /// Why, for whoever looks at `status`
+    /// Why; `status` shows it
     #[arg(long, value_name = "TEXT", value_parser = reason)]
     pub reason: Option<String>,
 }
@@ -101,7 +101,7 @@ pub struct UnlockArgs {
     /// Every job of the file
     #[arg(long, requires = "mark")]
     pub all: bool,
-    /// Do not ask
+    /// Do it without asking
     #[arg(long)]
     pub force: bool,
 }

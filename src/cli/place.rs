@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::config::{self, Overrides, Problem, Purpose, SourceError, StoreUrl};
+use crate::config::{self, Config, Overrides, Problem, Purpose, SourceError, StoreUrl};
 use crate::job::{ClusterName, JobName, JobSpec};
 use crate::store::{LocalStore, Store};
 
@@ -44,6 +44,11 @@ impl Place {
         let cluster = cluster.cloned().unwrap_or_else(|| config.cluster.clone());
         let job = config.jobs.get(lock).filter(|_| cluster == config.cluster).cloned();
         Ok(Self { cluster, store: config.store, job })
+    }
+
+    /// The place of a job's own lock.
+    pub(crate) fn of_job(config: &Config, job: Arc<JobSpec>) -> Self {
+        Self { cluster: config.cluster.clone(), store: config.store.clone(), job: Some(job) }
     }
 
     fn of_store(store: &str, cluster: Option<&ClusterName>) -> Result<Self, Failure> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::{Config, EnvError, Problem, Source, read_secret, resolve_env};
-use crate::job::JobName;
+use crate::job::{JobName, JobSpec};
 use crate::replica::Job;
 use crate::run::LogRetention;
 
@@ -13,19 +13,21 @@ use super::session::env;
 /// Every job with its variables, or every problem with them, each with its place in the file.
 pub(crate) fn resolve_jobs(config: &Config, source: &Source) -> Result<BTreeMap<JobName, Job>, Vec<Problem>> {
     let (mut jobs, mut errors) = (BTreeMap::new(), Vec::new());
-    let withheld = Arc::new(config.referred.clone());
     for (name, spec) in &config.jobs {
-        match resolve_env(spec, &env, &read_secret) {
-            Ok(env) => {
-                jobs.insert(
-                    name.clone(),
-                    Job { spec: Arc::clone(spec), env, withheld: Arc::clone(&withheld) },
-                );
+        match resolve_job(config, spec) {
+            Ok(job) => {
+                jobs.insert(name.clone(), job);
             }
             Err(error) => errors.push(error),
         }
     }
     if errors.is_empty() { Ok(jobs) } else { Err(EnvError::problems(&errors, source)) }
+}
+
+/// A job of the file with its variables.
+pub(crate) fn resolve_job(config: &Config, spec: &Arc<JobSpec>) -> Result<Job, EnvError> {
+    let env = resolve_env(spec, &env, &read_secret)?;
+    Ok(Job { spec: Arc::clone(spec), env, withheld: Arc::new(config.referred.clone()) })
 }
 
 /// How much of the logs is kept.

@@ -104,6 +104,13 @@ pub fn load(
     Ok((config, warnings))
 }
 
+/// The names of the jobs that a file has, also of a file that is not right otherwise.
+pub fn job_names(text: &str) -> Vec<JobName> {
+    let (table, _) = document::parse(text);
+    let section = Section::top(table.get_ref(), "jobs", &mut Findings::default());
+    section.entries().filter_map(|(name, ..)| JobName::parse(name).ok()).collect()
+}
+
 fn jobs(
     root: &toml::de::DeTable<'_>,
     overrides: &Overrides<'_>,

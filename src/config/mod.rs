@@ -41,7 +41,7 @@ mod value;
 mod warnings;
 
 pub use cluster::local_cluster;
-pub use file::{Config, Overrides, load};
+pub use file::{Config, Overrides, job_names, load};
 pub use foreign_file::{read_regular, read_secret};
 pub use logs::LogRetention;
 pub use machine::Machine;

@@ -87,7 +87,7 @@ pub use clockwork::ClockworkError;
 pub use contest::Contest;
 pub use event::{Event, LeaseAwaited, MarksAhead, PeerEvent, RunRef};
 pub use events::Events;
-pub use guest::{Guest, Visit};
+pub use guest::{Guest, Visit, Work};
 pub use ledger::Ledger;
 pub use member::{Alive, Job, Reload, Replica, Stop};
 pub use memory::{Known, Learned, Memory, Reading};

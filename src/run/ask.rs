@@ -81,7 +81,7 @@ fn ask_by(
     let account = Account::of(launch)?;
     let is_switched = account.switch.is_some();
     let start_failed = |source: io::Error| start_error(launch, is_switched, source);
-    let streams = streams(launch.streams).map_err(start_failed)?;
+    let streams = streams(&launch.streams).map_err(start_failed)?;
     let mut request = request(launch, account).map_err(start_failed)?;
     if let Some(order) = *reins.stops.borrow() {
         return Ok(Asked::Ordered(order));
@@ -108,8 +108,13 @@ struct Ends {
     pipes: Option<Pipes>,
 }
 
-fn streams(streams: Streams) -> io::Result<Ends> {
-    if streams == Streams::Inherited {
+fn streams(streams: &Streams) -> io::Result<Ends> {
+    if let Streams::Handed(output) = streams {
+        let [out, err] = &**output;
+        let (out, err) = (out.try_clone()?, err.try_clone()?);
+        return Ok(Ends { kind: Input::Nothing, input: None, out, err, pipes: None });
+    }
+    if streams.are_the_callers() {
         let (input, out, err) = (io::stdin(), io::stdout(), io::stderr());
         let kind = match input.is_terminal() {
             false => Input::Handed,
@@ -169,7 +174,7 @@ fn request(launch: &Launch, account: Account) -> io::Result<Request> {
         env,
         folder,
         // A command of `exec` shares the terminal with its caller.
-        own_session: launch.streams == Streams::Kept,
+        own_session: !launch.streams.are_the_callers(),
         switch: account.switch,
         no_new_privileges: launch.no_new_privileges,
         input: Input::Nothing,

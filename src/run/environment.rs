@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use super::account::Account;
-use super::launch::{Identity, Launch, Streams};
+use super::launch::{Identity, Launch};
 
 /// Where another user's commands are looked for: what systemd gives a service.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -55,7 +55,7 @@ fn is_kept_back(name: &OsStr, launch: &Launch) -> bool {
         || name == "CREDENTIALS_DIRECTORY"
         || name == "TRACEPARENT"
         || launch.withheld.contains(name.as_ref());
-    is_of_supervisor || is_of_replica && launch.streams != Streams::Inherited
+    is_of_supervisor || is_of_replica && !launch.streams.are_the_callers()
 }
 
 /// Whether a variable says in which language, and for which place, programs speak.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::job::{Cause, Fence, JobName, NodeName, RunId, Tick};
 use crate::run::account::Person;
+use crate::run::launch::Streams;
 
 /// What a replica may have been started with, besides what every process has.
 const OF_THE_REPLICA: [(&str, &str); 13] = [

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -46,13 +47,22 @@ pub struct Launch {
 }
 
 /// Where the standard streams of a command lead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub enum Streams {
     /// There is nothing to read, and what it prints is kept.
     #[default]
     Kept,
+    /// There is nothing to read, and what it prints goes into these: stdout and stderr.
+    Handed(Arc<[OwnedFd; 2]>),
     /// They are those of the process that has it started, its terminal included.
     Inherited,
+}
+
+impl Streams {
+    /// Whether the command shares them with its caller, as it then does its session and environment.
+    pub(super) fn are_the_callers(&self) -> bool {
+        matches!(self, Self::Inherited)
+    }
 }
 
 /// Which attempt of which run of which tick; the job sees it as `SOLOCRON_*`.

@@ -1,6 +1,7 @@
 //! `exec` as crontabs and scripts use it, on both stores: who gets the lock, how it ends, and what becomes of the command.
 
 mod ends;
+mod here;
 mod holds;
 mod jobs;
 mod losses;
@@ -51,4 +52,8 @@ on_both_stores! {
     a_job_and_the_lock_of_its_name_exclude_each_other in jobs,
     within_a_job_its_own_lock_is_lent in jobs,
     an_operator_kills_it_as_any_run in jobs,
+    a_job_of_the_file_runs_here_as_a_replica_would_start_it in here,
+    a_job_that_runs_here_runs_nowhere_else in here,
+    a_job_that_runs_here_is_stopped_in_order_and_by_its_timeout in here,
+    a_job_runs_here_as_its_user_or_not_at_all in here,
 }

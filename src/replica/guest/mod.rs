@@ -8,5 +8,7 @@ mod ear;
 mod stay;
 mod steering;
 mod visit;
+mod work;
 
 pub use visit::{Guest, Visit};
+pub use work::Work;

@@ -1,6 +1,5 @@
 //! A guest at its store: takes the lock, as `asking` decides, and keeps it while the command runs, by a replica's keeper.
 
-use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,13 +22,14 @@ use crate::replica::line::Line;
 use crate::replica::member::Stop;
 use crate::replica::memory::Known;
 use crate::replica::shop::{Shop, Traffic};
-use crate::run::{Ended, Identity, JobOutput, Launch, RunLogs, Streams};
+use crate::run::{Ended, Identity, JobOutput, RunLogs};
 use crate::store::StoreError;
 
 use super::asking::{Asking, Held, Next, Refusal};
 use super::ear::Ear;
 use super::steering::steer;
 use super::visit::Guest;
+use super::work::Work;
 
 /// Giving back what may have been granted is worth this long; after that the lock frees itself.
 const GIVE_BACK_LIMIT: Duration = Duration::from_secs(5);
@@ -43,7 +43,7 @@ pub(super) struct Stay {
     asking: Asking,
     lock: JobName,
     job: Option<Arc<JobSpec>>,
-    command: Vec<std::ffi::OsString>,
+    work: Work,
     pace: Pace,
     lease: Duration,
     kill_grace: Duration,
@@ -57,7 +57,7 @@ pub(super) struct Stay {
 
 impl Stay {
     pub(super) fn begin(guest: Guest) -> Self {
-        let Guest { node, lock, job, command, lease, kill_grace, patience, store, clock, guards, events } =
+        let Guest { node, lock, job, work, lease, kill_grace, patience, store, clock, guards, events } =
             guest;
         let asking = Asking::begin(clock.boot().plus(patience));
         let wall = Arc::clone(&clock);
@@ -76,22 +76,7 @@ impl Stay {
         let ear = Arc::new(Ear::new(Arc::clone(&shop), lock.clone()));
         let pace = Pace::new(lease, kill_grace);
         let (line, tasks, tick, era, has_told) = (Line::new(kill_grace), JoinSet::new(), None, None, false);
-        Self {
-            shop,
-            ear,
-            line,
-            tasks,
-            asking,
-            lock,
-            job,
-            command,
-            pace,
-            lease,
-            kill_grace,
-            tick,
-            era,
-            has_told,
-        }
+        Self { shop, ear, line, tasks, asking, lock, job, work, pace, lease, kill_grace, tick, era, has_told }
     }
 
     /// Asks for the lock until it is this guest's, or there is nothing more to wait for. When this is dropped, something
@@ -198,23 +183,8 @@ impl Stay {
     fn grant(&self, holding: Holding, deadline: Deadline, (sent, era): (BootInstant, Era)) -> Grant {
         let (job, tick) = (self.job.as_ref(), holding.tick);
         let local = job.map_or_else(|| tick.to_string(), |job| job.schedule.local_text(tick));
-        let launch = Launch {
-            command: self.command.clone(),
-            env: BTreeMap::new(),
-            withheld: Arc::default(),
-            cwd: None,
-            user: None,
-            group: None,
-            no_new_privileges: false,
-            max_processes: None,
-            max_output: 0,
-            success_codes: vec![0],
-            timeout: None,
-            kill_grace: self.kill_grace,
-            loss_grace: self.pace.loss_grace(),
-            streams: Streams::Inherited,
-            identity: Identity::of(&self.lock, &holding, local),
-        };
+        let identity = Identity::of(&self.lock, &holding, local);
+        let launch = self.work.launch(identity, self.kill_grace, self.pace.loss_grace());
         Grant { launch, retries: Retries::default(), holding, deadline, sent, due: Due::default(), era }
     }
 

@@ -1,6 +1,5 @@
 //! A guest as others build it, and what became of its visit.
 
-use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use crate::store::{Store, StoreError};
 
 use super::asking::{Held, Refusal};
 use super::stay::Stay;
+use super::work::Work;
 
 /// Everything a guest is made of.
 #[derive(Debug)]
@@ -24,8 +24,8 @@ pub struct Guest {
     pub lock: JobName,
     /// The job that has it, if there is one.
     pub job: Option<Arc<JobSpec>>,
-    /// The program and its arguments; never empty.
-    pub command: Vec<OsString>,
+    /// What it runs.
+    pub work: Work,
     /// How long the lock holds without renewal; at least 5 s.
     pub lease: Duration,
     /// Between SIGTERM and SIGKILL of the whole tree.
