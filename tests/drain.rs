@@ -83,3 +83,35 @@ fn a_run_that_ignores_the_end_of_the_drain_keeps_its_lock_until_it_is_dead() {
     second.signal(Signal::SIGTERM);
     second.wait().expect_code(0);
 }
+
+#[test]
+fn a_replica_is_drained_by_a_command_that_waits_for_its_end_and_the_others_stay() {
+    let redis = RedisServer::start();
+    let jobs = "[cluster]\nname = \"test\"\nstore = \"STORE\"\n[jobs.slow]\nschedule = \"* * * * * *\"\nshell = \"sleep 2\"\n";
+    let scene = Scene::new(&jobs.replace("STORE", &redis.url()));
+    let run = |node: &str| {
+        let args = ["run", "--log-format", "json", "--drain", "20s", "--node", node];
+        Program::start(&mut scene.command(&args))
+    };
+    let mut first = run("a");
+    first.wait_for_event("run started");
+    let mut second = run("b");
+    second.wait_for_event("replica started");
+
+    let drain = |args: &[&str]| Program::start(&mut scene.command(&[&["drain"], args].concat())).wait();
+    let unknown = drain(&["c"]).expect_code(2).log;
+    assert!(unknown.contains("no replica `c` runs here\n  help: those that do: a, b"), "{unknown}");
+    let said = drain(&["a"]).expect_code(0).log;
+    assert!(said.contains("draining a: ") && said.trim_end().ends_with("a: ended"), "{said}");
+    let log = first.wait().expect_code(0).log;
+    let ended: Vec<Value> = log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let of = |message: &str| ended.iter().filter(|event| event["message"] == message).collect::<Vec<_>>();
+    assert!(of("run ended").iter().all(|run| run["outcome"] == "succeeded"), "{log}");
+    assert_eq!((of("draining: taking no new ticks").len(), of("replica stopped").len()), (1, 1), "{log}");
+    second.wait_for_event("run ended");
+
+    drain(&[]).expect_code(0);
+    second.wait().expect_code(0);
+    let nobody = drain(&[]).expect_code(1).log;
+    assert!(nobody.starts_with("error: no replica runs here"), "{nobody}");
+}

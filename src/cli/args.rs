@@ -9,6 +9,7 @@ use crate::config::Overrides;
 use crate::job::{JobName, Label, NodeName, parse_duration};
 use crate::run::escapes;
 
+use super::drain::DrainArgs;
 use super::import::Import;
 use super::locking::Locking;
 use super::logs::LogsArgs;
@@ -64,6 +65,14 @@ pub enum Command {
         Exit codes: 0 loaded by every replica, 1 no replica runs here or one did not load it, 78 a bad file."
     )]
     Reload,
+    /// Drain the replicas of this state folder, and wait until they have ended
+    #[command(
+        after_help = "A replica that drains takes no new ticks. What it runs may finish within the replica's `drain` time, and \
+        is stopped then. Other replicas take the ticks meanwhile. A supervisor such as systemd may start the replica again: \
+        there, `systemctl stop solocron` drains it for good.\n\n\
+        Exit codes: 0 all of them have ended, 1 no replica runs here or one has not ended in time, 2 no replica of this name."
+    )]
+    Drain(DrainArgs),
     /// Commands that change nothing.
     #[command(flatten)]
     Read(Reading),

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::job::NodeName;
 
-use super::reloader::{Answer, Order};
+use super::reloader::Order;
 
 /// Paths of sockets are at most 107 bytes long, or are named through their open folder.
 const MAX_PATH: usize = 100;
@@ -34,10 +34,13 @@ const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 const MAX_WORD: u64 = 16;
 
 /// Load jobs.toml again.
-const RELOAD: &str = "reload";
+pub(super) const RELOAD: &str = "reload";
+
+/// Drain, and end.
+pub(super) const DRAIN: &str = "drain";
 
 /// The folder of the sockets.
-fn folder_of(state_dir: &Path) -> PathBuf {
+pub(super) fn folder_of(state_dir: &Path) -> PathBuf {
     state_dir.join("replicas")
 }
 
@@ -70,13 +73,13 @@ impl Control {
         Ok(Self { path, listener })
     }
 
-    /// Answers whoever connects, until it is dropped. Orders go to the channel.
-    pub(crate) async fn serve(self, orders: mpsc::Sender<Order>) {
+    /// Answers whoever connects, until it is dropped. Orders to load go to the channel; `drain` starts to drain.
+    pub(crate) async fn serve<D: Fn() + Clone + Send + 'static>(self, orders: mpsc::Sender<Order>, drain: D) {
         let mut callers = JoinSet::new();
         loop {
             tokio::select! {
                 accepted = self.listener.accept(), if callers.len() < MOST_CALLERS => match accepted {
-                    Ok((stream, _)) => drop(callers.spawn(answer(stream, orders.clone()))),
+                    Ok((stream, _)) => drop(callers.spawn(answer(stream, orders.clone(), drain.clone()))),
                     // Out of descriptors, most likely: the caller waits, too.
                     Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
                 },
@@ -109,7 +112,7 @@ pub(crate) struct SocketError {
 }
 
 impl SocketError {
-    fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         |error| Self { path: path.to_owned(), error }
     }
 }
@@ -121,14 +124,21 @@ impl Drop for Control {
 }
 
 /// A caller that says nothing, or does not read, is left alone.
-async fn answer(stream: UnixStream, orders: mpsc::Sender<Order>) -> io::Result<()> {
+async fn answer(stream: UnixStream, orders: mpsc::Sender<Order>, drain: impl Fn()) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut word = String::new();
     let mut limited = (&mut stream).take(MAX_WORD);
     let read = limited.read_line(&mut word);
     tokio::time::timeout(WORD_WITHIN, read).await.map_err(io::Error::from).and_then(|read| read)?;
-    if word.trim_end() != RELOAD {
-        return Ok(());
+    match word.trim_end() {
+        RELOAD => {}
+        DRAIN => {
+            drain();
+            stream.write_all(b"draining\n").await?;
+            // The connection ends with this replica.
+            return std::future::pending().await;
+        }
+        _ => return Ok(()),
     }
     let (asker, answered) = oneshot::channel();
     let gone = |_| io::Error::from(ErrorKind::BrokenPipe);
@@ -139,49 +149,8 @@ async fn answer(stream: UnixStream, orders: mpsc::Sender<Order>) -> io::Result<(
     stream.write_all(&line).await
 }
 
-/// A replica that listens.
-#[derive(Debug)]
-pub(crate) struct Listening {
-    /// Its name, as far as the socket tells it.
-    pub(crate) name: String,
-    stream: UnixStream,
-}
-
-/// Every replica of this state folder that listens. Needs a running runtime.
-pub(crate) fn listening(state_dir: &Path) -> Result<Vec<Listening>, SocketError> {
-    let mut found = Vec::new();
-    for path in sockets(&folder_of(state_dir))? {
-        match connect(&path) {
-            Ok(stream) => found.push(Listening { name: name_of(&path), stream }),
-            Err(error) if is_nobody(&error) => {}
-            Err(error) => return Err(SocketError::at(&path)(error)),
-        }
-    }
-    Ok(found)
-}
-
-fn connect(path: &Path) -> io::Result<UnixStream> {
-    let stream = at(path, |path| std::os::unix::net::UnixStream::connect(path))?;
-    stream.set_nonblocking(true)?;
-    UnixStream::from_std(stream)
-}
-
-impl Listening {
-    /// Tells the replica to load jobs.toml again, and waits for its answer.
-    pub(crate) async fn reload(self) -> io::Result<Answer> {
-        let mut stream = BufReader::new(self.stream);
-        stream.write_all(format!("{RELOAD}\n").as_bytes()).await?;
-        let mut line = String::new();
-        stream.read_line(&mut line).await?;
-        if line.is_empty() {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ended meanwhile"));
-        }
-        Ok(serde_json::from_str(&line)?)
-    }
-}
-
 /// The sockets in the folder, by name.
-fn sockets(folder: &Path) -> Result<Vec<PathBuf>, SocketError> {
+pub(super) fn sockets(folder: &Path) -> Result<Vec<PathBuf>, SocketError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries,
@@ -198,7 +167,7 @@ fn sockets(folder: &Path) -> Result<Vec<PathBuf>, SocketError> {
 }
 
 /// `n-1` of `n-1.4711.sock`.
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     stem.rsplit_once('.').map_or(stem.clone(), |(name, _)| name.to_owned())
 }
@@ -210,12 +179,12 @@ fn is_left_behind(path: &Path) -> io::Result<bool> {
     }
 }
 
-fn is_nobody(error: &io::Error) -> bool {
+pub(super) fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
 }
 
 /// Does something with the path of a socket, however long it is.
-fn at<T>(path: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+pub(super) fn at<T>(path: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return act(path) };
     if path.as_os_str().as_bytes().len() <= MAX_PATH {
         return act(path);
@@ -226,7 +195,8 @@ fn at<T>(path: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T>
 
 #[cfg(test)]
 mod tests {
-    use super::super::reloader::End;
+    use super::super::calling::{Listening, listening};
+    use super::super::reloader::{Answer, End};
     use super::*;
 
     fn node() -> NodeName {
@@ -252,7 +222,7 @@ mod tests {
 
         let (orders, to_obey) = mpsc::channel(1);
         let serving =
-            tokio::spawn(Control::open(&state_dir, &node()).expect("a writable folder").serve(orders));
+            tokio::spawn(Control::open(&state_dir, &node()).expect("a writable folder").serve(orders, || {}));
         tokio::spawn(obey(to_obey));
         let left = folder_of(&state_dir).join("killed.1.sock");
         drop(

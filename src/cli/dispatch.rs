@@ -14,7 +14,7 @@ use super::exit::{Exit, Failure};
 use super::locking::Locking;
 use super::operating::Operating;
 use super::screen::Screen;
-use super::{exec, init, kill, pause, reading, reload, run, trigger, unlock};
+use super::{drain, exec, init, kill, pause, reading, reload, run, trigger, unlock};
 
 /// Runs the command. Errors are printed here, and nowhere else.
 pub fn main(cli: &Cli) -> ExitCode {
@@ -40,6 +40,9 @@ fn run_command(cli: &Cli) -> Result<ExitCode, Failure> {
         Command::Run(_) if init::is_first() => init::run().map(ExitCode::from),
         Command::Run(args) => run::run(args, &cli.global).map(ExitCode::from),
         Command::Reload => reload(&cli.global).map(ExitCode::from),
+        Command::Drain(args) => {
+            runtime()?.block_on(drain::run(args, &cli.global, &mut Screen::of_process())).map(ExitCode::from)
+        }
         Command::Read(command) => read(command, &cli.global).map(ExitCode::from),
         Command::Operate(command) => operate(command, &cli.global).map(ExitCode::from),
         Command::Lock(Locking::Exec(args)) => exec::run(args, &cli.global).map(ExitCode::from),

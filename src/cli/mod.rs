@@ -1,11 +1,13 @@
 //! The command line: what people and scripts see of solocron.
 
 mod args;
+mod calling;
 mod check;
 mod completions;
 mod control;
 mod crontab;
 mod dispatch;
+mod drain;
 mod escapes;
 mod exec;
 mod exec_end;

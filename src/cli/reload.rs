@@ -1,11 +1,13 @@
 //! `reload`: tells every replica of this state folder to load jobs.toml again, waits, and says how it went.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 
 use super::args::GlobalArgs;
-use super::control::{Listening, SocketError, listening};
+use super::calling::{Listening, listening};
+use super::control::SocketError;
 use super::exit::{Exit, Failure};
 use super::reloader::{Answer, End};
 use super::screen::Screen;
@@ -20,20 +22,9 @@ type Heard = (String, Result<Answer, String>);
 /// Reloads all replicas of the state folder.
 pub(crate) async fn run(global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
     let state_dir = session::state_dir(global.state_dir.as_deref())?;
-    let failed = |error: SocketError| {
-        let help = "run this as the user that runs the replica, or name its folder with --state-dir";
-        Failure::new(Exit::Failed, format!("replicas cannot be reached: {error}\n  help: {help}"))
-    };
-    let found = listening(&state_dir).map_err(failed)?;
+    let found = listening(&state_dir).map_err(|error| unreachable_replicas(&error))?;
     if found.is_empty() {
-        let folder = state_dir.display();
-        return Err(Failure::new(
-            Exit::Failed,
-            format!(
-                "no replica runs here: none listens in {folder}/replicas\n  help: start one with `solocron run`, or name the \
-                 folder of one that runs with --state-dir or SOLOCRON_STATE_DIR"
-            ),
-        ));
+        return Err(no_replica(&state_dir));
     }
     let heard = ask(found).await;
     for (name, answer) in &heard {
@@ -47,6 +38,24 @@ pub(crate) async fn run(global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<
         screen.say(problems);
     }
     Ok(exit(&heard))
+}
+
+/// The sockets of the replicas cannot be used.
+pub(super) fn unreachable_replicas(error: &SocketError) -> Failure {
+    let help = "run this as the user that runs the replica, or name its folder with --state-dir";
+    Failure::new(Exit::Failed, format!("replicas cannot be reached: {error}\n  help: {help}"))
+}
+
+/// There are none.
+pub(super) fn no_replica(state_dir: &Path) -> Failure {
+    let folder = state_dir.display();
+    Failure::new(
+        Exit::Failed,
+        format!(
+            "no replica runs here: none listens in {folder}/replicas\n  help: start one with `solocron run`, or name the \
+             folder of one that runs with --state-dir or SOLOCRON_STATE_DIR"
+        ),
+    )
 }
 
 /// Asks all at once; their answers by name.

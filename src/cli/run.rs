@@ -71,7 +71,10 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, orders.clone()).run());
         tasks.spawn(reloader.run(to_load));
         match Control::open(&session.state_dir, &node) {
-            Ok(control) => drop(tasks.spawn(control.serve(orders))),
+            Ok(control) => {
+                let stop = stop.clone();
+                tasks.spawn(control.serve(orders, move || start_to_drain(&stop)));
+            }
             Err(error) => warn!(%node, %error, "`solocron reload` cannot reach this replica: use SIGHUP"),
         }
         let replica = build(args, &session, guards, (node, jobs))?;
@@ -171,13 +174,22 @@ fn listen(stop: Stop, orders: mpsc::Sender<Order>, tasks: &mut JoinSet<()>) -> R
                     continue;
                 }
             }
-            if !stop.drain.is_cancelled() {
-                tell_systemd(&[sd_notify::NotifyState::Stopping]);
+            if stop.drain.is_cancelled() {
+                obey(&stop);
+            } else {
+                start_to_drain(&stop);
             }
-            obey(&stop);
         }
     });
     Ok(())
+}
+
+/// No new ticks; what runs may finish, and then the replica ends.
+fn start_to_drain(stop: &Stop) {
+    if !stop.drain.is_cancelled() {
+        tell_systemd(&[sd_notify::NotifyState::Stopping]);
+        stop.drain.cancel();
+    }
 }
 
 /// systemd may not be there, or not listen: then nobody needs to hear.

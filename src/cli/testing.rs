@@ -88,7 +88,7 @@ pub(crate) fn reading(line: &str) -> Reading {
     let words = std::iter::once("solocron").chain(line.split_whitespace());
     match Cli::try_parse_from(words).expect("a good command line").command {
         Command::Read(reading) => reading,
-        Command::Run(_) | Command::Reload | Command::Operate(_) | Command::Lock(_) => {
+        Command::Run(_) | Command::Reload | Command::Drain(_) | Command::Operate(_) | Command::Lock(_) => {
             panic!("`{line}` changes something")
         }
     }

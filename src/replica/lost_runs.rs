@@ -10,9 +10,9 @@ use crate::lease::{BootInstant, Entry, Manual, Record};
 use crate::store::Pulse;
 
 use super::driver::Driver;
-use super::errand;
 use super::event::{Event, PeerEvent};
 use super::run_ref::RunRef;
+use super::settling;
 use super::silence::{Down, Silence};
 
 /// All records are read this often, whatever happened: a holder may have died unseen.
@@ -149,7 +149,7 @@ impl Driver {
         let rest = self.lost.unread.len().saturating_sub(SEARCHED_TOGETHER);
         let jobs = self.lost.unread.split_off(rest);
         self.lost.is_searching = true;
-        self.errands.spawn(errand::search(Arc::clone(&self.shop), jobs));
+        self.errands.spawn(settling::search(Arc::clone(&self.shop), jobs));
     }
 
     /// Records were read, but for those of these jobs: they are read after the next heartbeat.
@@ -202,7 +202,7 @@ impl Driver {
                 reruns_within: None,
             };
             left -= 1;
-            self.errands.spawn(errand::settle(Arc::clone(&self.shop), lost.run.clone(), settle));
+            self.errands.spawn(settling::settle(Arc::clone(&self.shop), lost.run.clone(), settle));
             self.lost.runs.get_mut(&id).expect("it is due").is_asked = true;
         }
     }

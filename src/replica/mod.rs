@@ -66,6 +66,7 @@ mod room;
 mod roster;
 mod run_ref;
 mod rush;
+mod settling;
 mod shop;
 mod silence;
 #[cfg(test)]

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_replica_without_heartbeats_is_down_once_and_back_once() {
-        let beats = |second: u64| peer("b", if second < 5 || second >= 20 { second as i64 } else { 4 });
+        let beats = |second: u64| peer("b", if !(5..20).contains(&second) { second as i64 } else { 4 });
         assert_eq!(told(beats, |_| true), (vec![10], vec![20]));
     }
 
@@ -152,9 +152,9 @@ mod tests {
     #[test]
     fn who_was_away_from_the_store_waits_anew_for_the_others() {
         let beats = |second: u64| peer("b", second.min(4) as i64);
-        assert_eq!(told(beats, |second| second < 5 || second > 12).0, [19]);
+        assert_eq!(told(beats, |second| !(5..=12).contains(&second)).0, [19]);
         let beats = |second: u64| peer("b", if second > 13 { second as i64 } else { second.min(4) as i64 });
-        assert_eq!(told(beats, |second| second < 5 || second > 12), (vec![], vec![]));
+        assert_eq!(told(beats, |second| !(5..=12).contains(&second)), (vec![], vec![]));
     }
 
     #[test]

@@ -1,0 +1,78 @@
+//! How the commands of this machine talk with its replicas, which listen as `control` says.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+use super::control::{DRAIN, RELOAD, SocketError, at, folder_of, is_nobody, name_of, sockets};
+use super::reloader::Answer;
+
+/// A replica that listens.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    /// Its name, as far as the socket tells it.
+    pub(crate) name: String,
+    stream: UnixStream,
+}
+
+/// Every replica of this state folder that listens. Needs a running runtime.
+pub(crate) fn listening(state_dir: &Path) -> Result<Vec<Listening>, SocketError> {
+    let mut found = Vec::new();
+    for path in sockets(&folder_of(state_dir))? {
+        match connect(&path) {
+            Ok(stream) => found.push(Listening { name: name_of(&path), stream }),
+            Err(error) if is_nobody(&error) => {}
+            Err(error) => return Err(SocketError::at(&path)(error)),
+        }
+    }
+    Ok(found)
+}
+
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let stream = at(path, |path| std::os::unix::net::UnixStream::connect(path))?;
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+impl Listening {
+    /// Tells the replica to load jobs.toml again, and waits for its answer.
+    pub(crate) async fn reload(self) -> io::Result<Answer> {
+        let mut stream = BufReader::new(self.stream);
+        stream.write_all(format!("{RELOAD}\n").as_bytes()).await?;
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        if line.is_empty() {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ended meanwhile"));
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+/// A replica that drains.
+#[derive(Debug)]
+pub(crate) struct Draining(BufReader<UnixStream>);
+
+impl Listening {
+    /// Tells the replica to drain.
+    pub(crate) async fn drain(self) -> io::Result<Draining> {
+        let mut stream = BufReader::new(self.stream);
+        stream.write_all(format!("{DRAIN}\n").as_bytes()).await?;
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        if line.is_empty() {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ended, or is of an earlier release"));
+        }
+        Ok(Draining(stream))
+    }
+}
+
+impl Draining {
+    /// Waits until the replica has ended.
+    pub(crate) async fn ended(mut self) {
+        let mut more = String::new();
+        // Anything but a line tells that nobody is there.
+        while self.0.read_line(&mut more).await.is_ok_and(|read| read > 0) {}
+    }
+}
