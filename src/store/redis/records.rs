@@ -102,6 +102,12 @@ impl RedisStore {
             .map_err(|error| StoreError::Refused(format!("{UNEXPECTED}: {}", quoted(&error.to_string()))))
     }
 
+    /// Another hand has put something else in the place of the set of jobs.
+    fn jobs_are_lost(&self) {
+        let found = (self.keys.jobs(), String::new());
+        self.foreign.found(&self.label, BTreeSet::from([found]));
+    }
+
     async fn record(&self, job: &JobName) -> Result<Option<Record>, StoreError> {
         let key = self.keys.state(job);
         let fields: BTreeMap<String, String> =
@@ -208,11 +214,24 @@ impl Store for RedisStore {
             match known {
                 // What the key held of ours is lost: each of them may be known, and waits accordingly.
                 Err(StoreError::Refused(why)) if why.contains(WRONG_TYPE) => {
-                    let found = (self.keys.jobs(), String::new());
-                    self.foreign.found(&self.label, BTreeSet::from([found]));
+                    self.jobs_are_lost();
                     Ok(vec![true; jobs.len()])
                 }
                 known => known,
+            }
+        })
+    }
+
+    fn jobs(&self) -> Answered<'_, Vec<JobName>> {
+        Box::pin(async move {
+            let names = self.read::<BTreeSet<String>>(redis::cmd("SMEMBERS").arg(self.keys.jobs())).await;
+            match names {
+                Ok(names) => Ok(names.iter().filter_map(|name| JobName::parse(name).ok()).collect()),
+                Err(StoreError::Refused(why)) if why.contains(WRONG_TYPE) => {
+                    self.jobs_are_lost();
+                    Ok(Vec::new())
+                }
+                Err(error) => Err(error),
             }
         })
     }
