@@ -23,6 +23,7 @@ use super::locking::ExecArgs;
 use super::place::Place;
 use super::reentry::{become_command, holder_around};
 use super::run::node_name;
+use super::screen::Screen;
 use super::signals::{Signals, is_ignored, obey};
 use super::terminal::{Terminal, pass_interrupt_on};
 use super::times::{span, utc};
@@ -43,7 +44,7 @@ const CANNOT_EXECUTE: u8 = 126;
 
 /// Runs the command.
 pub(crate) fn run(args: &ExecArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
-    let place = Place::of_lock(&args.lock, args.cluster.as_ref(), global)?;
+    let place = Place::of_lock(&args.place, global, &mut Screen::of_process())?;
     let node = node_name(args.node.as_ref())?;
     let runtime = runtime()?;
     let result = runtime.block_on(async {
@@ -76,7 +77,7 @@ async fn under_lock(
     let guest = Guest {
         node,
         lock: args.lock.clone(),
-        job: place.job.clone(),
+        job: place.job(&args.lock).definition.spec().cloned(),
         command: args.command.clone(),
         lease: args.lease,
         kill_grace: KILL_GRACE,

@@ -44,14 +44,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Finds and loads the file, and the state folder; the command's own flags beat the file. All problems of the file are in the failure's message.
-    pub(crate) fn load(global: &GlobalArgs, flags: Overrides<'_>) -> Result<Self, Failure> {
-        let (source, config, warnings) = load_file(global, flags, Purpose::Read)?;
-        Self::of(source, config, warnings, global)
-    }
-
-    /// The same for a replica, which runs what the file says. Where it is root's, nobody else may be able to change its state
-    /// folder.
+    /// Finds and loads the file, and the state folder, for a replica; its flags beat the file. All problems of the file are in the
+    /// failure's message. Where the replica is root's, nobody else may be able to change its state folder.
     pub(crate) fn to_run(global: &GlobalArgs, flags: Overrides<'_>) -> Result<Self, Failure> {
         let (source, config, warnings) = load_file(global, flags, Purpose::Run)?;
         let session = Self::of(source, config, warnings, global)?;
@@ -77,36 +71,26 @@ impl Session {
     pub(crate) fn open_store(&self) -> Result<Arc<dyn Store>, Failure> {
         open_store(&self.config.store, &self.config.cluster, &self.state_dir, LocalStore::start)
     }
+}
 
-    /// Fails where the store is a file that nobody has made yet.
-    pub(crate) fn expect_store_file(&self) -> Result<(), Failure> {
-        let path = match &self.config.store {
-            StoreUrl::Local => self.state_dir.join(LOCAL_STORE_FILE),
-            StoreUrl::LocalPath(path) => path.clone(),
-            StoreUrl::Redis(_) => return Ok(()),
-        };
-        if path.exists() {
-            return Ok(());
-        }
-        Err(Failure::new(
-            Exit::StoreUnreachable,
-            format!(
-                "local store {} is not there: no replica has run with it on this machine\n  help: start one with \
-                 `solocron run`, or name the replica's folder with --state-dir",
-                path.display()
-            ),
-        ))
+/// Fails where the store is a file that nobody has made yet.
+pub(crate) fn expect_store_file(store: &StoreUrl, state_dir: &Path) -> Result<(), Failure> {
+    let path = match store {
+        StoreUrl::Local => state_dir.join(LOCAL_STORE_FILE),
+        StoreUrl::LocalPath(path) => path.clone(),
+        StoreUrl::Redis(_) => return Ok(()),
+    };
+    if path.exists() {
+        return Ok(());
     }
-
-    /// Connects to the store, and waits until it answers. A local store is not made where there is none: whoever only
-    /// reads would own its file, and learn nothing.
-    pub(crate) async fn reach_store(&self) -> Result<Arc<dyn Store>, Failure> {
-        self.expect_store_file()?;
-        let start = LocalStore::start_patient;
-        let store = open_store(&self.config.store, &self.config.cluster, &self.state_dir, start)?;
-        store.ready().await.map_err(|error| Failure::store(&store.label(), &error))?;
-        Ok(store)
-    }
+    Err(Failure::new(
+        Exit::StoreUnreachable,
+        format!(
+            "local store {} is not there: no replica has run with it on this machine\n  help: start one with \
+             `solocron run`, or name the replica's folder with --state-dir",
+            path.display()
+        ),
+    ))
 }
 
 /// The folder, made where it is missing, by the path that no link is on: nobody else can change it, or what is in it.
