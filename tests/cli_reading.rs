@@ -137,7 +137,7 @@ async fn an_unknown_job_is_refused_with_the_one_that_was_meant() {
         assert_eq!(
             shown.err,
             "there is no job `bakcup` in FOLDER/jobs.toml\n  help: did you mean `backup`?\n  \
-             note: its jobs: backup, heartbeat, report, retired"
+             note: known jobs: backup, heartbeat, report, retired"
         );
     }
 }
@@ -211,4 +211,55 @@ async fn the_man_page_names_every_command() {
     for command in ["run", "check", "next", "status", "history", "logs", "exec", "import crontab"] {
         assert!(shown.out.contains(command), "{command} is missing");
     }
+}
+
+#[test]
+fn arguments_are_checked_before_anything_is_asked_and_refused_in_plain_words() {
+    for (words, said) in [
+        (&["history", "--since", "tomorrow"][..], "it is neither a duration nor a time: write `2h`"),
+        (&["history", "--outcome", "failled"], "failed"),
+        (&["history", "--node", "a b"], "contains ` `"),
+        (&["trigger", "a", "--tick", "yesterday"], "expected a time such as `2026-11-23 02:30`"),
+        (&["next", "--after", "yesterday"], "expected a time such as `2026-11-23 02:30`"),
+        (&["logs", "a", "--run", "xyz"], "it is neither the id of a run nor the beginning of one"),
+        (&["pause", "a", "--for", "0s"], "a pause of no time does nothing"),
+        (&["pause"], "<JOB>"),
+        (&["pause", "a", "--all"], "cannot be used with"),
+        (&["resume"], "<JOB>"),
+    ] {
+        let error = Cli::try_parse_from(["solocron"].iter().chain(words)).expect_err("a bad argument");
+        assert_eq!(error.exit_code(), 2, "{words:?}");
+        assert!(error.to_string().contains(said), "{words:?}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_whose_cluster_cannot_be_told_is_refused_with_the_way_round() {
+    for file in [
+        GOOD.replace("[cluster]", "[cluster"),
+        GOOD.replace("store = ", "store == "),
+        GOOD.replace("name = ", "nmae = "),
+        "nonsense".to_owned(),
+    ] {
+        let folder = Folder::with(&file);
+        for command in [&["status"][..], &["history"], &["logs", "backup"]] {
+            let shown = folder.run(command).await;
+            assert_eq!((shown.exit, shown.out.as_str()), (Exit::BadConfig, ""), "{}", shown.err);
+            let help = "error: the cluster cannot be told from FOLDER/jobs.toml\n  help: run `solocron check`, or do without a \
+                        file: --cluster NAME --store URL (SOLOCRON_CLUSTER, SOLOCRON_STORE)\n";
+            assert!(shown.err.ends_with(help), "{}", shown.err);
+        }
+        let place = ["--cluster", "billing", "--store", "redis://127.0.0.1:1/0"];
+        let shown = folder.run(&[&["status"][..], &place].concat()).await;
+        assert_eq!(shown.exit, Exit::StoreUnreachable, "the file is not needed: {}", shown.err);
+        assert!(shown.err.starts_with("warning: FOLDER/jobs.toml is invalid ("), "{}", shown.err);
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_in_the_file_is_noted_where_the_store_cannot_be_asked() {
+    let shown = Folder::with(GOOD).run(&["history", "bakcup", "--store", "redis://127.0.0.1:1/0"]).await;
+    assert_eq!(shown.exit, Exit::StoreUnreachable);
+    let note = "note: there is no job `bakcup` in FOLDER/jobs.toml; did you mean `backup`?";
+    assert!(shown.err.ends_with(note), "{}", shown.err);
 }

@@ -150,6 +150,10 @@ impl Store for SleptThrough {
         self.store.known(jobs)
     }
 
+    fn jobs(&self) -> Answered<'_, Vec<JobName>> {
+        self.store.jobs()
+    }
+
     fn enroll<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, ()> {
         self.store.enroll(jobs)
     }

@@ -10,10 +10,13 @@ use crate::job::{JobName, Label, NodeName, parse_duration};
 use crate::run::escapes;
 
 use super::drain::DrainArgs;
+use super::history::HistoryArgs;
 use super::import::Import;
 use super::locking::Locking;
 use super::logs::LogsArgs;
+use super::moment::Moment;
 use super::operating::Operating;
+use super::place::PlaceArgs;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -101,7 +104,7 @@ pub enum Reading {
     Next(NextArgs),
     /// Show what is wrong, the replicas, and every job's lock and last outcome
     #[command(after_help = "What is wrong comes first. Times are the store's.\n\n\
-        Exit codes: 0 (1 with --check, when anything is wrong), 69 store unreachable, 78 bad jobs.toml.")]
+        Exit codes: 0 (1 with --check, when anything is wrong), 2 unknown job, 69 store unreachable, 78 no usable [cluster].")]
     Status(StatusArgs),
     /// Show past ticks and how they ended, over all replicas
     #[command(
@@ -243,9 +246,9 @@ pub struct NextArgs {
     /// How many ticks
     #[arg(short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub count: u32,
-    /// Ticks after this instant, RFC 3339 [default: now]
+    /// Ticks after this time, in UTC or with its offset [default: now]
     #[arg(long, value_name = "TIME")]
-    pub after: Option<jiff::Timestamp>,
+    pub after: Option<Moment>,
     /// Evaluate this expression instead of the jobs of the file
     #[arg(long, value_name = "EXPR", allow_hyphen_values = true)]
     pub expr: Option<String>,
@@ -260,29 +263,15 @@ pub struct NextArgs {
 /// Flags of `status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Exit 1 when anything is wrong
-    #[arg(long)]
-    pub check: bool,
-    /// How to print.
-    #[command(flatten)]
-    pub format: FormatArgs,
-}
-
-/// Flags of `history`.
-#[derive(Debug, Args)]
-pub struct HistoryArgs {
     /// Only this job
     #[arg(value_name = "JOB")]
     pub job: Option<JobName>,
-    /// The newest N ticks
-    #[arg(short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub count: u32,
-    /// Only ticks that ended, and did not succeed
+    /// Exit 1 when anything is wrong
     #[arg(long)]
-    pub failed: bool,
-    /// Only ticks that ended since then: RFC 3339, or a duration such as `2h` before now
-    #[arg(long, value_name = "TIME")]
-    pub since: Option<String>,
+    pub check: bool,
+    /// Without a file.
+    #[command(flatten)]
+    pub place: PlaceArgs,
     /// How to print.
     #[command(flatten)]
     pub format: FormatArgs,

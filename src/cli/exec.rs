@@ -24,6 +24,7 @@ use super::place::Place;
 use super::reentry::{become_command, holder_around};
 use super::relay::Relay;
 use super::run::node_name;
+use super::screen::Screen;
 use super::signals::{Signals, is_ignored, obey};
 use super::terminal::{Terminal, pass_interrupt_on};
 use super::witness::Witness;
@@ -72,7 +73,7 @@ fn run_command(
     global: &GlobalArgs,
 ) -> Result<Exit, Failure> {
     let task = Task {
-        place: Place::of_lock(lock, args.cluster.as_ref(), global)?,
+        place: Place::of_lock(&args.place, global, &mut Screen::of_process())?,
         node: node_name(args.node.as_ref())?,
         lock: lock.clone(),
         program: words[0].clone(),
@@ -118,7 +119,7 @@ pub(super) async fn under_lock(
     let guest = Guest {
         node: task.node.clone(),
         lock: task.lock.clone(),
-        job: task.place.job.clone(),
+        job: task.place.job(&task.lock).definition.spec().cloned(),
         work,
         lease: task.lease,
         kill_grace: task.kill_grace,

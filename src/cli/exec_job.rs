@@ -14,7 +14,7 @@ use super::args::GlobalArgs;
 use super::exec::{Task, block_on, under_lock};
 use super::exit::{Exit, Failure};
 use super::locking::ExecArgs;
-use super::named::find_job;
+use super::named::find_jobs;
 use super::place::Place;
 use super::relay::Relay;
 use super::resolve::resolve_job;
@@ -29,7 +29,7 @@ const WIDTH: usize = 80;
 /// Runs the job once.
 pub(super) fn run(args: &ExecArgs, name: &JobName, global: &GlobalArgs) -> Result<Exit, Failure> {
     let (source, config, _) = load_file(global, Overrides::default(), Purpose::Run)?;
-    if let Some(other) = args.cluster.as_ref().filter(|cluster| **cluster != config.cluster) {
+    if let Some(other) = args.place.cluster.as_ref().filter(|cluster| **cluster != config.cluster) {
         let (own, path) = (&config.cluster, source.path.display());
         let message = format!(
             "cluster `{other}` is not the one of {path}, which is `{own}`\n  help: leave out --cluster (SOLOCRON_CLUSTER): \
@@ -37,8 +37,9 @@ pub(super) fn run(args: &ExecArgs, name: &JobName, global: &GlobalArgs) -> Resul
         );
         return Err(Failure::new(Exit::Usage, message));
     }
-    let spec = find_job(&config, &source, name)?;
-    let job = resolve_job(&config, spec).map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))?;
+    let spec = find_jobs(&config, &source, Some(name))?.remove(0);
+    let job =
+        resolve_job(&config, &spec).map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))?;
     let node = node_name(args.node.as_ref())?;
     if args.dry_run {
         return show(&job, node, &mut Screen::of_process());
@@ -50,7 +51,7 @@ pub(super) fn run(args: &ExecArgs, name: &JobName, global: &GlobalArgs) -> Resul
         lease: spec.lease,
         kill_grace: spec.kill_grace,
         timeout: spec.timeout,
-        place: Place::of_job(&config, Arc::clone(spec)),
+        place: Place::of_config(&source, &config),
     };
     block_on(async {
         let store = task.place.open(global)?;

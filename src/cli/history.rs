@@ -1,22 +1,73 @@
 //! `history`: past ticks and how they ended, over all replicas, oldest first; runs that go on come last. Times are the
 //! store's.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use crate::config::Overrides;
-use crate::job::{Cause, JobSpec, Outcome, UtcMillis};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::job::{Cause, JobName, NodeName, Outcome, UtcMillis};
 use crate::store::{KEPT_ENTRIES, Store};
 
-use super::args::{Format, GlobalArgs, HistoryArgs};
+use super::args::{Format, FormatArgs, GlobalArgs};
 use super::exit::{Exit, Failure};
-use super::named::find_jobs;
+use super::known_job::{Definition, KnownJob, NOT_IN_FILE, all_jobs, reach_jobs};
+use super::moment::Since;
 use super::past::PastTick;
+use super::place::{Place, PlaceArgs};
 use super::screen::Screen;
-use super::session::Session;
 use super::survey::Survey;
 use super::table::{Cell, Table};
-use super::times::{Rfc3339, since, span, utc};
+use super::times::{Rfc3339, span, utc};
 use super::tone::Tone;
+
+/// Flags of `history`.
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// Only this job
+    #[arg(value_name = "JOB")]
+    pub job: Option<JobName>,
+    /// The newest N ticks
+    #[arg(short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub count: u32,
+    /// Only ticks that ended, and did not succeed
+    #[arg(long)]
+    pub failed: bool,
+    /// Only ticks with this outcome; repeated, or with commas
+    #[arg(long = "outcome", value_name = "OUTCOME", value_delimiter = ',', value_parser = outcome())]
+    pub outcomes: Vec<Outcome>,
+    /// Only runs on this replica
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<NodeName>,
+    /// Only ticks that ended since then: a duration before now, such as `2h`; a date; or a time, in UTC or with its offset
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<Since>,
+    /// Without a file.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// How to print.
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+fn outcome() -> impl TypedValueParser<Value = Outcome> {
+    let words = Outcome::ALL.iter().map(|outcome| outcome.as_str());
+    PossibleValuesParser::new(words).map(|word| word.parse().expect("only their own words are accepted"))
+}
+
+impl HistoryArgs {
+    /// Whether ticks are left out, which then must not count.
+    const fn is_filtered(&self) -> bool {
+        self.failed || !self.outcomes.is_empty() || self.node.is_some() || self.since.is_some()
+    }
+
+    fn wants(&self, tick: &PastTick, now: UtcMillis) -> bool {
+        self.since.is_none_or(|since| tick.ended() >= since.before(now))
+            && !(self.failed && is_well(tick.outcome))
+            && (self.outcomes.is_empty() || self.outcomes.contains(&tick.outcome))
+            && (self.node.is_none() || self.node == tick.node)
+    }
+}
 
 /// Shows past ticks.
 pub(crate) async fn run(
@@ -24,33 +75,34 @@ pub(crate) async fn run(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let session = Session::load(global, Overrides::default())?;
-    let jobs = find_jobs(&session.config, &session.source, args.job.as_ref())?;
-    let store = session.reach_store().await?;
-    show(args, jobs, store.as_ref(), screen).await
+    let place = Place::find(&args.place, global, screen)?;
+    let (store, jobs) = match &args.job {
+        Some(job) => reach_jobs(std::slice::from_ref(job), (&place, global), screen).await?,
+        None => {
+            let store = place.reach(global).await?;
+            let jobs = all_jobs(&place, &*store, screen).await?;
+            (store, jobs)
+        }
+    };
+    show(args, jobs, &*store, screen).await
 }
 
 async fn show(
     args: &HistoryArgs,
-    jobs: Vec<Arc<JobSpec>>,
+    jobs: Vec<KnownJob>,
     store: &dyn Store,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let count = usize::try_from(args.count).unwrap_or(usize::MAX);
-    // What is left out must not count.
-    let is_filtered = args.failed || args.since.is_some();
-    let newest = if is_filtered { KEPT_ENTRIES } else { count.min(KEPT_ENTRIES) };
+    let newest = if args.is_filtered() { KEPT_ENTRIES } else { count.min(KEPT_ENTRIES) };
     let survey = Survey::take(store, jobs, newest).await?;
-    let from = args.since.as_deref().map(|text| since(text, survey.now)).transpose()?;
-    let mut past = merged(&survey, |tick| {
-        from.is_none_or(|from| tick.ended() >= from) && !(args.failed && is_well(tick.outcome))
-    });
+    let mut past = merged(&survey, |tick| args.wants(tick, survey.now));
     past.drain(..past.len().saturating_sub(count));
     match args.format.format {
         Format::Json => screen.print_json(&past)?,
-        Format::Table if past.is_empty() && is_filtered => screen.print("no such ticks\n")?,
+        Format::Table if past.is_empty() && args.is_filtered() => screen.print("no such ticks\n")?,
         Format::Table if past.is_empty() => screen.print("no tick has been decided yet\n")?,
-        Format::Table => screen.print(&table(&past, args.job.is_some(), survey.now))?,
+        Format::Table => screen.print(&table(&past, args.job.is_some(), &survey))?,
     };
     let unread: Vec<&String> = survey.jobs.iter().filter_map(|job| job.unread.as_ref()).collect();
     unread.iter().for_each(|why| screen.say(&format!("note: {why}\n")));
@@ -70,7 +122,13 @@ fn merged(survey: &Survey, is_wanted: impl Fn(&PastTick) -> bool) -> Vec<PastTic
 }
 
 /// With its run's id where one job alone is shown: `logs JOB --run ID` asks for it.
-fn table(past: &[PastTick], is_one_job: bool, now: UtcMillis) -> String {
+fn table(past: &[PastTick], is_one_job: bool, survey: &Survey) -> String {
+    let absent = survey.jobs.iter().filter(|job| matches!(job.definition, Definition::Absent));
+    let absent: BTreeSet<&JobName> = absent.map(|job| &job.name).collect();
+    let job = |name: &JobName| match absent.contains(name) {
+        true => format!("{name} ({NOT_IN_FILE})"),
+        false => name.to_string(),
+    };
     let mut table = Table::new(&[
         "TICK (UTC)",
         "JOB",
@@ -85,11 +143,11 @@ fn table(past: &[PastTick], is_one_job: bool, now: UtcMillis) -> String {
     ]);
     for tick in past {
         let Rfc3339(at) = tick.tick;
-        let took = tick.took(now).map(span);
+        let took = tick.took(survey.now).map(span);
         let took = if tick.outcome == Outcome::Running { took.map(|took| took + " so far") } else { took };
         table.row(vec![
             Cell::plain(utc(at)),
-            Cell::maybe((!is_one_job).then_some(&tick.job)),
+            Cell::maybe((!is_one_job).then(|| job(&tick.job))),
             Cell::new(tick.verdict(), Tone::of(tick.outcome)),
             Cell::maybe(tick.cause.filter(|&cause| cause != Cause::Schedule)),
             Cell::maybe(tick.node.as_ref()),

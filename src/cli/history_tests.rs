@@ -1,5 +1,7 @@
 //! What `history` shows of a cluster's past.
 
+use std::sync::Arc;
+
 use super::super::args::Reading;
 use super::super::testing::{Bench, FILE, printed, reading};
 use super::*;
@@ -27,8 +29,8 @@ async fn eventful() -> Bench {
 async fn shown(bench: &Bench, line: &str) -> String {
     let Reading::History(args) = reading(line) else { panic!("`{line}`") };
     let jobs = match &args.job {
-        Some(job) => vec![Arc::clone(&bench.config.jobs[job])],
-        None => bench.config.jobs.values().cloned().collect(),
+        Some(job) => vec![KnownJob::from(Arc::clone(&bench.config.jobs[job]))],
+        None => bench.jobs(),
     };
     let (exit, out, err) = printed(async |screen| show(&args, jobs, &bench.store, screen).await).await;
     assert_eq!((exit.expect("shown"), err.as_str()), (Exit::Done, ""));
@@ -65,6 +67,35 @@ async fn the_newest_are_kept_after_what_is_not_wanted_is_left_out() {
 }
 
 #[tokio::test]
+async fn outcomes_and_nodes_are_chosen_and_what_is_left_out_does_not_count() {
+    let bench = eventful().await;
+    let rows = async |line: &str| {
+        let said = shown(&bench, line).await;
+        said.lines().skip(1).filter(|line| line.starts_with("2026")).count()
+    };
+    assert_eq!(rows("history --outcome failed").await, 1);
+    assert_eq!(rows("history --outcome failed,succeeded --outcome running").await, 3);
+    assert_eq!(rows("history --outcome timed_out").await, 0);
+    assert_eq!(rows("history --node n2").await, 2);
+    assert_eq!(rows("history --node n2 --outcome running -n 1").await, 1);
+    assert_eq!(rows("history --node n1 --outcome running").await, 0);
+}
+
+#[tokio::test]
+async fn a_job_that_the_file_does_not_name_is_marked() {
+    let bench = eventful().await;
+    let Reading::History(args) = reading("history") else { panic!("it is one") };
+    let absent = |job: KnownJob| match job.name.as_str() {
+        "payout" => KnownJob { definition: Definition::Absent, ..job },
+        _ => job,
+    };
+    let jobs = bench.jobs().into_iter().map(absent).collect();
+    let (_, out, _) = printed(async |screen| show(&args, jobs, &bench.store, screen).await).await;
+    assert_eq!(out.matches("payout (not in jobs.toml)").count(), 1, "{out}");
+    assert!(!out.contains("backup ("), "{out}");
+}
+
+#[tokio::test]
 async fn a_job_without_a_past_says_so() {
     let bench = Bench::new(FILE).await;
     assert_eq!(shown(&bench, "history").await, "no tick has been decided yet\n");
@@ -75,7 +106,7 @@ async fn a_job_without_a_past_says_so() {
 async fn folded_ticks_are_not_counted_by_a_schedule_that_was_edited() {
     let bench = eventful().await;
     let edited = Bench::new(&FILE.replace("*/5", "*/7")).await;
-    let jobs = vec![Arc::clone(edited.spec("backup"))];
+    let jobs = vec![KnownJob::from(Arc::clone(edited.spec("backup")))];
     let survey = Survey::take(&bench.store, jobs, 10).await.expect("answers");
     let folded = merged(&survey, |tick| tick.after.is_some());
     assert_eq!((folded.len(), folded[0].count), (1, None));

@@ -13,11 +13,15 @@ use super::exit::{Exit, Failure};
 use super::operating::KillArgs;
 use super::operator::{LOOK_EVERY, Operator, how_it_ended};
 use super::outage::Outage;
+use super::place::Place;
 use super::screen::Screen;
 use super::times::span;
 
 /// What a run may take to end beyond its `kill_grace`: its holder hears of the order within a second or two.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The `kill_grace` of a job that the file does not tell is taken to be so long: few have a longer one.
+const UNKNOWN_GRACE: Duration = Duration::from_secs(60);
 
 /// The order is given again this often, as it, or the notice of it, may have been lost.
 const LOOKS_PER_ORDER: u32 = 5;
@@ -28,7 +32,8 @@ pub(crate) async fn run(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let operator = Operator::at_work(&args.job, global).await?;
+    let place = Place::find(&args.place, global, screen)?;
+    let operator = Operator::at_work(&args.job, (&place, global), screen).await?;
     let Answer::Held { by: Some(holder), .. } = operator.act(&Act::Kill { run: None }).await? else {
         return Err(Failure::new(Exit::Failed, format!("job `{}` is not running", args.job)));
     };
@@ -42,7 +47,8 @@ pub(crate) async fn run(
 
 /// Waits for the end of a run that was told to stop; how it ended.
 async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -> Result<String, Failure> {
-    let (limit, mut outage) = (operator.spec.kill_grace + PATIENCE, Outage::default());
+    let grace = operator.spec().map_or(UNKNOWN_GRACE, |spec| spec.kill_grace);
+    let (limit, mut outage) = (grace + PATIENCE, Outage::default());
     if !has_ended(operator, holder.run, (limit, &mut outage), screen).await? {
         return Err(still_there(operator, holder, limit).await?);
     }

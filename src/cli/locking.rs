@@ -6,9 +6,10 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 
 use crate::config::MIN_LEASE;
-use crate::job::{ClusterName, JobName, NodeName, format_duration};
+use crate::job::{JobName, NodeName, format_duration};
 
 use super::args::duration;
+use super::place::PlaceArgs;
 
 /// Commands of scripts.
 #[derive(Debug, Subcommand)]
@@ -30,7 +31,7 @@ pub enum Locking {
         the lock is certainly free; the first use of a name takes two seconds.\n\n\
         Within a job, or another `exec`, that holds the same lock, a command runs at once under that.\n\n\
         Exit codes: as the command (128+n for signal n; 127 not found, 126 cannot be started), 1 another error, 2 usage or \
-        unknown job, 69 store unreachable, 70 lock lost, 75 held by another, 78 bad jobs.toml.\n\n\
+        unknown job, 69 store unreachable, 70 lock lost, 75 held by another, 78 no usable [cluster].\n\n\
         Examples:\n  \
         solocron exec --lock backup --wait 10m -- /usr/local/bin/backup\n  \
         solocron exec --job nightly-backup --dry-run"
@@ -59,9 +60,9 @@ pub struct ExecArgs {
     /// Exit with this code when the lock is held by another; with 0, print nothing then
     #[arg(long, value_name = "N", default_value_t = 75)]
     pub conflict_exit_code: u8,
-    /// The cluster; with --store, no file is read [default: the file's `name`]
-    #[arg(long, value_name = "NAME", env = "SOLOCRON_CLUSTER")]
-    pub cluster: Option<ClusterName>,
+    /// Without a file.
+    #[command(flatten)]
+    pub place: PlaceArgs,
     /// What `status` and `history` call this machine [default: host name]
     #[arg(long, value_name = "NAME", env = "SOLOCRON_NODE")]
     pub node: Option<NodeName>,

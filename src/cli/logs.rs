@@ -7,18 +7,19 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::config::Overrides;
-use crate::job::{JobName, JobSpec, Outcome, RunId, UtcMillis};
+use crate::job::{JobName, Outcome, UtcMillis};
 use crate::run::{RunEntry, RunError, RunLogs};
 use crate::store::{KEPT_ENTRIES, Store};
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
+use super::known_job::{Definition, KnownJob, reach_jobs, unknown_to_all};
 use super::log_text::LogText;
-use super::named::find_job;
 use super::past::PastTick;
+use super::place::{Place, PlaceArgs};
+use super::run_prefix::RunPrefix;
 use super::screen::{Reader, Screen};
-use super::session::Session;
+use super::session::state_dir;
 use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, span, utc};
 use super::tone::Tone;
@@ -29,9 +30,9 @@ pub struct LogsArgs {
     /// The job
     #[arg(value_name = "JOB")]
     pub job: JobName,
-    /// Show this run instead of the last one
+    /// Show this run instead of the last one: its id, or the beginning of it
     #[arg(long, value_name = "ID")]
-    pub run: Option<RunId>,
+    pub run: Option<RunPrefix>,
     /// Keep printing until the run ends
     #[arg(long, short = 'f')]
     pub follow: bool,
@@ -44,6 +45,9 @@ pub struct LogsArgs {
     /// Print escape sequences as they are; a terminal obeys them
     #[arg(long)]
     pub raw: bool,
+    /// Without a file.
+    #[command(flatten)]
+    pub place: PlaceArgs,
 }
 
 /// A log that is followed is looked at this often: people take it for at once.
@@ -56,15 +60,20 @@ pub(crate) async fn run(
     now: UtcMillis,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let session = Session::load(global, Overrides::default())?;
-    let spec = find_job(&session.config, &session.source, &args.job)?;
-    let logs = RunLogs::new(&session.state_dir, Arc::new(move || now));
+    let place = Place::find(&args.place, global, screen)?;
+    let state_dir = state_dir(global.state_dir.as_deref())?;
+    let logs = RunLogs::new(&state_dir, Arc::new(move || now));
     let here = find_here(args, &logs)?;
-    // A run that was asked for by its id, and is here, is the right one wherever newer ones are.
-    if !args.local && (args.run.is_none() || here.is_none()) {
-        match session.reach_store().await {
-            Ok(store) => {
-                if let Some(newer) = find_elsewhere(args, spec, here.as_ref(), store.as_ref()).await? {
+    // A run that was asked for by its whole id, and is here, is the right one wherever newer ones are.
+    let is_sure = here.is_some() && args.run.as_ref().is_some_and(RunPrefix::is_whole);
+    let job = place.job(&args.job);
+    if args.local && here.is_none() && matches!(job.definition, Definition::Absent) {
+        return Err(unknown_to_all(&args.job, &place, &[]));
+    }
+    if !args.local && !is_sure {
+        match reach(job, here.as_ref(), (&place, global), screen).await {
+            Ok((store, job)) => {
+                if let Some(newer) = find_elsewhere(args, job, here.as_ref(), store.as_ref()).await? {
                     return show_elsewhere(args, &newer, here.as_ref(), screen);
                 }
             }
@@ -77,41 +86,65 @@ pub(crate) async fn run(
     }
     match here {
         Some(entry) => show_here(args, &entry, (&logs, now), screen).await,
-        None => Err(nothing(args, &session.state_dir)),
+        None => Err(nothing(args, &state_dir)),
     }
+}
+
+/// Reaches the store. A job that is neither in the file nor there is known all the same where this node has run it.
+async fn reach(
+    job: KnownJob,
+    here: Option<&RunEntry>,
+    (place, global): (&Place, &GlobalArgs),
+    screen: &mut Screen<'_>,
+) -> Result<(Arc<dyn Store>, KnownJob), Failure> {
+    if here.is_some() {
+        job.note_absence(screen);
+        return Ok((place.reach(global).await?, job));
+    }
+    let (store, _) = reach_jobs(std::slice::from_ref(&job.name), (place, global), screen).await?;
+    Ok((store, job))
 }
 
 /// The run that this node knows, if it does.
 fn find_here(args: &LogsArgs, logs: &RunLogs) -> Result<Option<RunEntry>, Failure> {
     let failed = |error: RunError| Failure::new(Exit::Failed, error.to_string());
-    let Some(run) = args.run else { return logs.last_run(&args.job).map_err(failed) };
-    match logs.find(run).map_err(failed)? {
-        Some(entry) if entry.job != args.job => {
-            Err(Failure::new(Exit::Usage, format!("run {run} is of job `{}`, not `{}`", entry.job, args.job)))
+    let Some(run) = &args.run else { return logs.last_run(&args.job).map_err(failed) };
+    let (of_job, of_others): (Vec<RunEntry>, Vec<RunEntry>) = logs
+        .find_all(|found| run.begins(found))
+        .map_err(failed)?
+        .into_iter()
+        .partition(|entry| entry.job == args.job);
+    run.expect_one(of_job.iter().map(|entry| entry.run), &args.job)?;
+    match (of_job.into_iter().next(), of_others.first()) {
+        (None, Some(other)) if run.is_whole() => {
+            Err(Failure::new(Exit::Usage, format!("run {run} is of job `{}`, not `{}`", other.job, args.job)))
         }
-        found => Ok(found),
+        (found, _) => Ok(found),
     }
 }
 
 /// The run that was asked for, if the store knows a newer one than this node. Clocks of nodes differ, fences do not.
 async fn find_elsewhere(
     args: &LogsArgs,
-    spec: &Arc<JobSpec>,
+    job: KnownJob,
     here: Option<&RunEntry>,
     store: &dyn Store,
 ) -> Result<Option<PastTick>, Failure> {
-    let survey = Survey::take(store, vec![Arc::clone(spec)], KEPT_ENTRIES).await?;
+    let survey = Survey::take(store, vec![job], KEPT_ENTRIES).await?;
     if let Some(why) = survey.jobs.iter().find_map(|job| job.unread.as_ref()) {
         return Err(Failure::new(Exit::Failed, why.clone()));
     }
     let of_job = |job: &JobState| job.decided().chain(job.running()).collect::<Vec<_>>();
     let runs = survey.jobs.iter().flat_map(of_job).filter(|tick| tick.run.is_some());
-    Ok(match (args.run, here) {
-        (Some(run), _) => runs.filter(|tick| tick.run == Some(run)).last(),
-        (None, here) => runs
+    let Some(run) = &args.run else {
+        return Ok(runs
             .filter(|tick| here.is_none_or(|here| tick.fence > Some(here.fence)))
-            .max_by_key(|tick| (tick.fence, tick.ended())),
-    })
+            .max_by_key(|tick| (tick.fence, tick.ended())));
+    };
+    let found: Vec<PastTick> = runs.filter(|tick| tick.run.is_some_and(|found| run.begins(found))).collect();
+    let all = found.iter().filter_map(|tick| tick.run).chain(here.map(|here| here.run));
+    run.expect_one(all, &args.job)?;
+    Ok(found.into_iter().next_back().filter(|_| here.is_none()))
 }
 
 fn show_elsewhere(
@@ -229,7 +262,7 @@ fn head(tick: &PastTick, now: Option<UtcMillis>) -> String {
 }
 
 fn nothing(args: &LogsArgs, state_dir: &Path) -> Failure {
-    let what = match args.run {
+    let what = match &args.run {
         Some(run) => format!("no run {run} of job `{}`", args.job),
         None => format!("no run of job `{}`", args.job),
     };

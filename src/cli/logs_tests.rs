@@ -181,6 +181,57 @@ async fn a_store_that_cannot_be_reached_hides_no_log_of_this_node() {
     assert!(err.contains("a newer run may be on another node"), "{err}");
 }
 
+#[tokio::test]
+async fn a_run_is_found_by_the_beginning_of_its_id_unless_another_begins_so() {
+    let bench = bench().await;
+    ran(&bench, 1, (OUTPUT, "")).await;
+    bench.open("backup").await;
+    let (whole, all_but_the_last) = (run_id(1).to_string(), &run_id(1).to_string()[..35]);
+    for run in [&whole, all_but_the_last, "01939d2c-0"] {
+        let (exit, out, err) = shown(&bench, &format!("backup --run {run}")).await;
+        assert_eq!((exit, err.as_str()), (Exit::Done, ""), "{run}");
+        assert!(out.ends_with(OUTPUT), "{out}");
+    }
+    bench.at(600);
+    let holding = bench.win("backup", "n2", 12, 600).await;
+    bench.at(610);
+    bench.finish("backup", holding, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    let (exit, out, message) = shown(&bench, "backup --run 01939d2c-0").await;
+    assert_eq!((exit, out.as_str()), (Exit::Usage, ""));
+    assert_eq!(
+        message,
+        format!(
+            "2 runs of job `backup` begin with `01939d2c-0`: {}, {}\n  help: write more of the id",
+            run_id(1),
+            run_id(12)
+        )
+    );
+    let (exit, out, _) = shown(&bench, &format!("backup --run {}", &run_id(12).to_string()[..35])).await;
+    assert_eq!(exit, Exit::Failed);
+    assert!(out.contains("on n2"), "{out}");
+    let (exit, _, message) = shown(&bench, "backup --run 02").await;
+    assert_eq!(exit, Exit::Failed);
+    assert!(message.starts_with("no run 02 of job `backup` in"), "{message}");
+}
+
+#[tokio::test]
+async fn the_log_of_a_job_that_was_taken_out_of_the_file_is_shown() {
+    let bench = bench().await;
+    ran(&bench, 1, (OUTPUT, "")).await;
+    let file = FILE.replace("[jobs.backup]", "[jobs.renamed]");
+    std::fs::write(bench.folder.path().join("jobs.toml"), file).expect("written");
+    let (exit, out, err) = shown(&bench, "backup").await;
+    assert_eq!((exit, err.as_str()), (Exit::Done, "note: `backup` is not in jobs.toml\n"));
+    assert!(out.ends_with(OUTPUT), "{out}");
+    let (exit, out, _) = shown(&bench, "backup --local").await;
+    assert_eq!((exit, out.ends_with(OUTPUT)), (Exit::Done, true));
+    for line in ["bakup", "bakup --local"] {
+        let (exit, _, message) = shown(&bench, line).await;
+        assert_eq!(exit, Exit::Usage, "{message}");
+        assert!(message.starts_with("there is no job `bakup` in FOLDER/jobs.toml"), "{message}");
+    }
+}
+
 /// Hands on what is written to it.
 struct Wire(mpsc::UnboundedSender<String>);
 

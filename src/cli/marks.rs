@@ -8,6 +8,7 @@ use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
 use super::operating::UnlockArgs;
 use super::operator::Operator;
+use super::place::Place;
 use super::screen::Screen;
 use super::times::{from_now, span, utc};
 use super::unlock::ask;
@@ -19,7 +20,8 @@ pub(super) async fn set_back(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let (mut ahead, mut is_refused) = (Vec::new(), false);
-    for operator in Operator::all_at_work(&args.jobs, global).await? {
+    let place = Place::find(&args.place, global, screen)?;
+    for operator in Operator::all_at_work(&args.jobs, (&place, global), screen).await? {
         let (now, wall) = (operator.pulse().await?.now, SystemClock.utc());
         let record = operator.known_record().await?.filter(|record| record.lies_ahead(now));
         match record {
@@ -29,7 +31,7 @@ pub(super) async fn set_back(
                 screen.say(&store_is_behind(&operator, record.mark, (now, wall)));
             }
             None if args.all => {}
-            None => screen.say(&format!("`{}`: its mark does not lie in the future\n", operator.spec.name)),
+            None => screen.say(&format!("`{}`: its mark does not lie in the future\n", operator.job.name)),
         }
     }
     if ahead.is_empty() && !is_refused {
@@ -44,7 +46,7 @@ pub(super) async fn set_back(
             Answer::Noted => format!("its mark of {} UTC is set back to now", utc(*mark)),
             _ => "its mark does not lie in the future any more".to_owned(),
         };
-        screen.print(&format!("`{}`: {said}\n", operator.spec.name))?;
+        screen.print(&format!("`{}`: {said}\n", operator.job.name))?;
     }
     if is_refused {
         return Err(Failure::new(Exit::Failed, "not every mark was set back: the store's clock is behind"));
@@ -57,7 +59,7 @@ fn store_is_behind(operator: &Operator, mark: UtcMillis, (now, wall): (UtcMillis
     format!(
         "`{}`: its mark of {} UTC stays: it lies in the future by the store's clock alone, which is {} behind this machine's, \
          and its ticks would run twice\n  help: set the clocks right (NTP), then try again\n",
-        operator.spec.name,
+        operator.job.name,
         utc(mark),
         span(wall.since(now)),
     )
@@ -65,7 +67,7 @@ fn store_is_behind(operator: &Operator, mark: UtcMillis, (now, wall): (UtcMillis
 
 fn question(ahead: &[(Operator, UtcMillis, UtcMillis)]) -> String {
     let line = |(operator, mark, now): &(Operator, UtcMillis, UtcMillis)| {
-        format!("`{}`: ticks up to {} UTC ({})\n", operator.spec.name, utc(*mark), from_now(*mark, *now))
+        format!("`{}`: ticks up to {} UTC ({})\n", operator.job.name, utc(*mark), from_now(*mark, *now))
     };
     let lines: String = ahead.iter().map(line).collect();
     format!(

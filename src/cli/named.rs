@@ -1,4 +1,4 @@
-//! Finds the jobs that a command line names. An unknown one is refused with the one that was probably meant.
+//! Finds the jobs of a file that a command line names. An unknown one is refused with the one that was probably meant.
 
 use std::sync::Arc;
 
@@ -10,40 +10,31 @@ use super::exit::{Exit, Failure};
 /// A list longer than this is no help any more.
 const MAX_LISTED: usize = 20;
 
-/// The job of this name.
-pub(crate) fn find_job<'c>(
-    config: &'c Config,
-    source: &Source,
-    name: &JobName,
-) -> Result<&'c Arc<JobSpec>, Failure> {
-    config.jobs.get(name).ok_or_else(|| unknown(config, source, name))
-}
-
 /// The job of this name, or all of them.
 pub(crate) fn find_jobs(
     config: &Config,
     source: &Source,
     name: Option<&JobName>,
 ) -> Result<Vec<Arc<JobSpec>>, Failure> {
-    match name {
-        Some(name) => Ok(vec![Arc::clone(find_job(config, source, name)?)]),
-        None => Ok(config.jobs.values().cloned().collect()),
-    }
+    let Some(name) = name else { return Ok(config.jobs.values().cloned().collect()) };
+    let names: Vec<&JobName> = config.jobs.keys().collect();
+    let job = config.jobs.get(name).cloned();
+    Ok(vec![job.ok_or_else(|| unknown(name, &source.path.display().to_string(), &names))?])
 }
 
-fn unknown(config: &Config, source: &Source, name: &JobName) -> Failure {
-    let names: Vec<&str> = config.jobs.keys().map(JobName::as_str).collect();
-    let mut message = format!("there is no job `{name}` in {}", source.path.display());
-    if let Some(meant) = nearest(name.as_str(), names.iter().copied()) {
+/// There is no such job in what is called `whence`; these are there.
+pub(crate) fn unknown(name: &JobName, whence: &str, names: &[&JobName]) -> Failure {
+    let mut message = format!("there is no job `{name}` in {whence}");
+    if let Some(meant) = nearest(name.as_str(), names.iter().map(|name| name.as_str())) {
         message.push_str(&format!("\n  help: did you mean `{meant}`?"));
     }
-    let listed = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
+    let listed = names.iter().take(MAX_LISTED).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
     let more = match names.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     let list =
-        if names.is_empty() { "it has no jobs".to_owned() } else { format!("its jobs: {listed}{more}") };
+        if names.is_empty() { "there are no jobs".to_owned() } else { format!("known jobs: {listed}{more}") };
     message.push_str(&format!("\n  note: {list}"));
     Failure::new(Exit::Usage, message)
 }

@@ -10,6 +10,7 @@ use crate::replica::{Agenda, Coming};
 
 use super::args::{Format, GlobalArgs, NextArgs};
 use super::exit::{Exit, Failure};
+use super::moment::Moment;
 use super::named::find_jobs;
 use super::screen::Screen;
 use super::session::load_file;
@@ -45,7 +46,7 @@ pub(crate) fn run(
     now: UtcMillis,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let after = args.after.map_or(now, UtcMillis::from_timestamp);
+    let after = args.after.map_or(now, Moment::in_utc);
     let count = usize::try_from(args.count).unwrap_or(usize::MAX);
     let planned = match &args.expr {
         Some(expression) => {

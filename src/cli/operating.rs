@@ -7,6 +7,8 @@ use clap::{Args, Subcommand};
 use crate::job::JobName;
 
 use super::args::duration;
+use super::moment::Moment;
+use super::place::PlaceArgs;
 
 /// Longer reasons belong elsewhere: they lie in the job's record, and `status` shows them in one line.
 const MAX_REASON: usize = 200;
@@ -14,19 +16,21 @@ const MAX_REASON: usize = 200;
 /// The commands that change something in the cluster.
 #[derive(Debug, Subcommand)]
 pub enum Operating {
-    /// Skip a job's ticks, on every replica, for a time or until it is resumed
+    /// Skip the ticks of jobs, on every replica, for a time or until it is resumed
     #[command(
         after_help = "Each tick is recorded as `skipped (paused)`. A run that is running is not stopped. `status` \
         shows who paused what, since when, until when and why.\n\n\
         Exit codes: 0 paused, 1 no replica knows the job yet, 2 unknown job, 69 store unreachable, \
-        78 bad jobs.toml.\n\n\
-        Example: solocron pause backup --for 2h --reason 'database moves'"
+        78 no usable [cluster].\n\n\
+        Examples:\n  \
+        solocron pause backup payout --for 2h --reason 'database moves'\n  \
+        solocron pause --all"
     )]
     Pause(PauseArgs),
-    /// End a job's pause
+    /// End the pause of jobs
     #[command(
         after_help = "Exit codes: 0 not paused any more, 1 no replica knows the job yet, 2 unknown job, 69 store \
-        unreachable, 78 bad jobs.toml."
+        unreachable, 78 no usable [cluster]."
     )]
     Resume(ResumeArgs),
     /// Run a job by hand, once, on whichever replica takes it first
@@ -37,7 +41,7 @@ pub enum Operating {
         With --follow the command waits for the end, prints the end of the output (at most 4 KiB), and exits as the run \
         did (128+n for signal n).\n\n\
         Exit codes: 0 a replica runs it, 1 no replica took it in time, 2 unknown job, 69 store unreachable, 75 \
-        skipped, 78 bad jobs.toml."
+        skipped, 78 no usable [cluster]."
     )]
     Trigger(TriggerArgs),
     /// Release the lock of a dead holder, or set back a mark
@@ -48,7 +52,7 @@ pub enum Operating {
         With --mark no lock is touched. A clock that was ahead has decided ticks that have not come yet: they do not run \
         again when they come. --mark lets them run, also those that ran then. A mark that this \
         machine's clock has passed stays: there the store's clock is behind.\n\n\
-        Exit codes: 0 done, 1 nothing was changed, 2 unknown job, 69 store unreachable, 78 bad jobs.toml."
+        Exit codes: 0 done, 1 nothing was changed, 2 unknown job, 69 store unreachable, 78 no usable [cluster]."
     )]
     Unlock(UnlockArgs),
     /// Stop a job's run, wherever it is
@@ -56,7 +60,7 @@ pub enum Operating {
         after_help = "The run gets SIGTERM, and SIGKILL after its kill_grace; it is recorded as `killed \
         (operator)`. The command waits for that. Later ticks run as always: see `pause`.\n\n\
         Exit codes: 0 stopped, 1 nothing to stop, or not stopped in time, 2 unknown job, 69 store unreachable, \
-        78 bad jobs.toml."
+        78 no usable [cluster]."
     )]
     Kill(KillArgs),
 }
@@ -64,15 +68,21 @@ pub enum Operating {
 /// Flags of `pause`.
 #[derive(Debug, Args)]
 pub struct PauseArgs {
-    /// The job
-    #[arg(value_name = "JOB")]
-    pub job: JobName,
+    /// The jobs
+    #[arg(value_name = "JOB", required_unless_present = "all", conflicts_with = "all")]
+    pub jobs: Vec<JobName>,
+    /// Every job
+    #[arg(long)]
+    pub all: bool,
     /// End the pause by itself after this long [default: until `resume`]
-    #[arg(long = "for", value_name = "DURATION", value_parser = duration)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = pause_length)]
     pub lasts: Option<Duration>,
     /// Why; `status` shows it
     #[arg(long, value_name = "TEXT", value_parser = reason)]
     pub reason: Option<String>,
+    /// Without a file.
+    #[command(flatten)]
+    pub place: PlaceArgs,
 }
 
 /// Flags of `trigger`.
@@ -81,12 +91,15 @@ pub struct TriggerArgs {
     /// The job
     #[arg(value_name = "JOB")]
     pub job: JobName,
-    /// Run it for this tick, RFC 3339 [default: now]
+    /// Run it for this tick, in the job's time zone or with its offset [default: now]
     #[arg(long, value_name = "TIME")]
-    pub tick: Option<jiff::Timestamp>,
+    pub tick: Option<Moment>,
     /// Wait for its end, show its output, and exit as it did
     #[arg(long, short = 'f')]
     pub follow: bool,
+    /// Without a file.
+    #[command(flatten)]
+    pub place: PlaceArgs,
 }
 
 /// Flags of `unlock`.
@@ -98,12 +111,15 @@ pub struct UnlockArgs {
     /// Set back marks that lie in the future
     #[arg(long)]
     pub mark: bool,
-    /// Every job of the file
+    /// Every job
     #[arg(long, requires = "mark")]
     pub all: bool,
     /// Do it without asking
     #[arg(long)]
     pub force: bool,
+    /// Without a file.
+    #[command(flatten)]
+    pub place: PlaceArgs,
 }
 
 /// Flags of `kill`.
@@ -112,14 +128,32 @@ pub struct KillArgs {
     /// The job
     #[arg(value_name = "JOB")]
     pub job: JobName,
+    /// Without a file.
+    #[command(flatten)]
+    pub place: PlaceArgs,
 }
 
 /// Flags of `resume`.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
-    /// The job
-    #[arg(value_name = "JOB")]
-    pub job: JobName,
+    /// The jobs
+    #[arg(value_name = "JOB", required_unless_present = "all", conflicts_with = "all")]
+    pub jobs: Vec<JobName>,
+    /// Every job
+    #[arg(long)]
+    pub all: bool,
+    /// Without a file.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+fn pause_length(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => {
+            Err("a pause of no time does nothing: write for example `2h`, or leave --for out".to_owned())
+        }
+        lasts => Ok(lasts),
+    }
 }
 
 fn reason(text: &str) -> Result<String, String> {

@@ -1,19 +1,20 @@
-//! An operator at work: one job of the file, the store it lies in, and how requests about it are made.
+//! An operator at work: one job of the file or of the store, and how requests about it are made.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::{Uid, User, gethostname};
 
-use crate::config::Overrides;
 use crate::job::{JobName, JobSpec, RunId};
 use crate::lease::{Act, Answer, Entry, Operate, Record, Request};
+use crate::replica::LIVE_FOR;
 use crate::store::{KEPT_ENTRIES, Pulse, Store, StoreError};
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
-use super::named::find_job;
-use super::session::Session;
+use super::known_job::{Definition, KnownJob, all_jobs, reach_jobs};
+use super::place::Place;
+use super::screen::Screen;
 
 /// A request that came too late is made again with the store's time of now; each time takes as long as an answer.
 const TRIES: u32 = 5;
@@ -31,30 +32,56 @@ pub(crate) fn how_it_ended(entry: &Entry) -> String {
 #[derive(Debug)]
 pub(crate) struct Operator {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) spec: Arc<JobSpec>,
+    pub(crate) job: KnownJob,
     /// Who that is, for people: `ann@db1`.
     pub(crate) name: String,
 }
 
 impl Operator {
-    /// Finds the job in the file, and reaches the store.
-    pub(crate) async fn at_work(job: &JobName, global: &GlobalArgs) -> Result<Self, Failure> {
-        let session = Session::load(global, Overrides::default())?;
-        let spec = Arc::clone(find_job(&session.config, &session.source, job)?);
-        let store = session.reach_store().await?;
-        Ok(Self { store, spec, name: name() })
+    /// Finds the job in the file or in the store, and reaches the store.
+    pub(crate) async fn at_work(
+        job: &JobName,
+        at: (&Place, &GlobalArgs),
+        screen: &mut Screen<'_>,
+    ) -> Result<Self, Failure> {
+        let of_one = Self::all_at_work(std::slice::from_ref(job), at, screen).await?;
+        Ok(of_one.into_iter().next().expect("one was asked for"))
     }
 
-    /// The same for several jobs of the file, or for all of them if none is named.
-    pub(crate) async fn all_at_work(jobs: &[JobName], global: &GlobalArgs) -> Result<Vec<Self>, Failure> {
-        let session = Session::load(global, Overrides::default())?;
-        let named = jobs.iter().map(|job| Ok(Arc::clone(find_job(&session.config, &session.source, job)?)));
-        let mut specs = named.collect::<Result<Vec<_>, Failure>>()?;
-        if jobs.is_empty() {
-            specs = session.config.jobs.values().cloned().collect();
+    /// The same for several jobs, or if none is named for all of them: those of the file, and where some live replica may have
+    /// another one, those that the store alone knows.
+    pub(crate) async fn all_at_work(
+        jobs: &[JobName],
+        (place, global): (&Place, &GlobalArgs),
+        screen: &mut Screen<'_>,
+    ) -> Result<Vec<Self>, Failure> {
+        let (store, jobs) = if jobs.is_empty() {
+            let store = place.reach(global).await?;
+            let is_loaded = is_loaded_by_all(place, &*store).await?;
+            let jobs = if is_loaded { place.jobs() } else { all_jobs(place, &*store, screen).await? };
+            (store, jobs)
+        } else {
+            reach_jobs(jobs, (place, global), screen).await?
+        };
+        Ok(jobs.into_iter().map(|job| Self { store: Arc::clone(&store), job, name: name() }).collect())
+    }
+
+    /// The whole job, where the file says it.
+    pub(crate) fn spec(&self) -> Option<&Arc<JobSpec>> {
+        self.job.definition.spec()
+    }
+
+    /// Fails where no live replica can know the job: each of them has loaded the file, which does not name it.
+    pub(crate) async fn expect_known_to_replicas(&self, place: &Place) -> Result<(), Failure> {
+        if matches!(self.job.definition, Definition::Absent) && is_loaded_by_all(place, &*self.store).await? {
+            let message = format!(
+                "no live replica knows job `{}`: all of them have loaded this jobs.toml, which does not name it\n  help: \
+                 write it into the file",
+                self.job.name
+            );
+            return Err(Failure::new(Exit::Failed, message));
         }
-        let store = session.reach_store().await?;
-        Ok(specs.into_iter().map(|spec| Self { store: Arc::clone(&store), spec, name: name() }).collect())
+        Ok(())
     }
 
     /// Does it, and lets the replicas know.
@@ -62,7 +89,7 @@ impl Operator {
         for _ in 0..TRIES {
             let expect = self.pulse().await?.now;
             let operate = Operate { expect, by: self.name.clone(), act: act.clone() };
-            let reply = self.store.submit(&self.spec.name, &Request::Operate(operate)).await;
+            let reply = self.store.submit(&self.job.name, &Request::Operate(operate)).await;
             match reply.map_err(|error| self.failed(&error))?.answer {
                 Answer::Unsynced => {}
                 Answer::NoRecord => return Err(self.unopened()),
@@ -79,7 +106,7 @@ impl Operator {
 
     /// Lets the replicas know that there is something to look at. Without that they find out later.
     pub(crate) async fn announce(&self) {
-        let _ = self.store.announce(&self.spec.name).await;
+        let _ = self.store.announce(&self.job.name).await;
     }
 
     /// Who is there, and the store's time.
@@ -94,14 +121,14 @@ impl Operator {
 
     /// The job's record, if it has one.
     pub(crate) async fn known_record(&self) -> Result<Option<Record>, Failure> {
-        let records = self.store.records(std::slice::from_ref(&self.spec.name)).await;
+        let records = self.store.records(std::slice::from_ref(&self.job.name)).await;
         let records = records.map_err(|error| self.failed(&error))?;
         Ok(records.into_iter().next().flatten())
     }
 
     /// The newest entry of a run, once it has ended.
     pub(crate) async fn entry(&self, run: RunId) -> Result<Option<Entry>, Failure> {
-        let entries = self.store.history(std::slice::from_ref(&self.spec.name), KEPT_ENTRIES).await;
+        let entries = self.store.history(std::slice::from_ref(&self.job.name), KEPT_ENTRIES).await;
         let entries = entries.map_err(|error| self.failed(&error))?;
         Ok(entries.into_iter().flat_map(|(_, of_job)| of_job).rfind(|entry| entry.run == Some(run)))
     }
@@ -111,8 +138,8 @@ impl Operator {
     }
 
     fn unopened(&self) -> Failure {
-        let job = &self.spec.name;
-        let message = if self.spec.enabled {
+        let job = &self.job.name;
+        let message = if self.job.definition.spec().is_none_or(|spec| spec.enabled) {
             format!(
                 "no replica has registered job `{job}` yet\n  help: start one with `solocron run`, or try again in a few \
                  seconds if the store was just reset"
@@ -124,10 +151,18 @@ impl Operator {
     }
 
     fn newer(&self, schema: u32) -> Failure {
-        let job = &self.spec.name;
+        let job = &self.job.name;
         let message = format!("the record of job `{job}` was written by a newer release (schema {schema})");
         Failure::new(Exit::Failed, format!("{message}\n  help: use that release's solocron"))
     }
+}
+
+/// Whether there are live replicas, and each of them has loaded the file at hand.
+async fn is_loaded_by_all(place: &Place, store: &dyn Store) -> Result<bool, Failure> {
+    let pulse = store.pulse(None).await.map_err(|error| Failure::store(&store.label(), &error))?;
+    let mut live = pulse.peers.iter().filter(|peer| pulse.now.since(peer.at) <= LIVE_FOR).peekable();
+    let Some(file) = place.expected().valid_file() else { return Ok(false) };
+    Ok(live.peek().is_some() && live.all(|peer| peer.beat.file == file))
 }
 
 /// `ann@db1`: who asks, as this machine tells. Behind sudo it is who called it.

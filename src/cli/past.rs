@@ -152,12 +152,13 @@ impl PastTick {
     }
 }
 
-/// For how many ticks an entry stands that says none: counted by the schedule, if that is still the same.
-pub(crate) fn count(entry: &Entry, schedule: &Schedule, record: Option<&Record>) -> Option<u64> {
+/// For how many ticks an entry stands that says none: counted by the schedule, if that is known, and still the same.
+pub(crate) fn count(entry: &Entry, schedule: Option<&Schedule>, record: Option<&Record>) -> Option<u64> {
     let after = entry.after?;
+    let Some(schedule) = schedule.filter(|_| entry.count.is_none()) else { return entry.count };
     let is_of = |record: &Record| record.sched.0 == schedule.fingerprint() && record.since <= after;
-    if entry.count.is_some() || !record.is_some_and(is_of) {
-        return entry.count;
+    if !record.is_some_and(is_of) {
+        return None;
     }
     let ticks = std::iter::successors(schedule.next_after(after), |tick| schedule.next_after(tick.instant()));
     let count = ticks.take_while(|tick| *tick <= entry.tick).take(MAX_COUNTED + 1).count();

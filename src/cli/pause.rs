@@ -1,4 +1,4 @@
-//! `pause` and `resume`: for the whole cluster, in the job's record.
+//! `pause` and `resume`: for the whole cluster, in the records of the jobs.
 
 use crate::lease::{Act, Answer, Pausing};
 
@@ -6,40 +6,88 @@ use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
 use super::operating::{PauseArgs, ResumeArgs};
 use super::operator::Operator;
+use super::place::Place;
 use super::screen::Screen;
 use super::times::{from_now, utc};
 
-/// Pauses a job.
+/// Pauses jobs.
 pub(crate) async fn pause(
     args: &PauseArgs,
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let operator = Operator::at_work(&args.job, global).await?;
+    let place = Place::find(&args.place, global, screen)?;
+    let operators = Operator::all_at_work(&args.jobs, (&place, global), screen).await?;
+    let mut failed = Vec::new();
+    for operator in &operators {
+        if !(args.all && has_no_ticks(operator).await?) {
+            failed.extend(refusal(pause_one(args, operator, screen).await)?);
+        }
+    }
+    summed_up(&failed)
+}
+
+async fn pause_one(args: &PauseArgs, operator: &Operator, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    let job = &operator.job.name;
     operator.act(&Act::Pause { lasts: args.lasts, why: args.reason.clone() }).await?;
     let (record, now) = (operator.record().await?, operator.pulse().await?.now);
     let until = record.paused.filter(|until| *until < Pausing::UNTIL_RESUMED);
-    let until = until.map_or(format!("until `solocron resume {}`", args.job), |until| {
+    let until = until.map_or(format!("until `solocron resume {job}`"), |until| {
         format!("until {} UTC ({})", utc(until), from_now(until, now))
     });
-    screen.print(&format!("`{}` is paused {until}\n", args.job))?;
+    screen.print(&format!("`{job}` is paused {until}\n"))?;
     if record.is_running() {
-        screen.say("note: its run that goes on is not stopped\n");
+        screen.say(&format!("note: the run of `{job}` is not stopped\n"));
     }
-    Ok(Exit::Done)
+    Ok(())
 }
 
-/// Ends a pause.
+/// Ends pauses.
 pub(crate) async fn resume(
     args: &ResumeArgs,
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let operator = Operator::at_work(&args.job, global).await?;
-    let said = match operator.act(&Act::Resume).await? {
-        Answer::AlreadyDecided => "was not paused",
-        _ => "is not paused any more",
-    };
-    screen.print(&format!("`{}` {said}\n", args.job))?;
-    Ok(Exit::Done)
+    let place = Place::find(&args.place, global, screen)?;
+    let operators = Operator::all_at_work(&args.jobs, (&place, global), screen).await?;
+    let (mut failed, mut is_resumed) = (Vec::new(), false);
+    for operator in &operators {
+        if args.all && has_no_ticks(operator).await? {
+            continue;
+        }
+        let job = &operator.job.name;
+        let said = match operator.act(&Act::Resume).await {
+            Ok(Answer::AlreadyDecided) if args.all => continue,
+            Ok(Answer::AlreadyDecided) => "was not paused",
+            Ok(_) => "is not paused any more",
+            Err(failure) => {
+                failed.extend(refusal(Err(failure))?);
+                continue;
+            }
+        };
+        is_resumed = true;
+        screen.print(&format!("`{job}` {said}\n"))?;
+    }
+    if args.all && !is_resumed {
+        screen.print("no job was paused\n")?;
+    }
+    summed_up(&failed)
+}
+
+/// Whether the job is not scheduled, and has no record either.
+async fn has_no_ticks(operator: &Operator) -> Result<bool, Failure> {
+    Ok(!operator.job.definition.may_run() && operator.known_record().await?.is_none())
+}
+
+/// Why it was refused of one job, which says nothing of the others; any other failure ends the command.
+fn refusal(done: Result<(), Failure>) -> Result<Option<String>, Failure> {
+    match done {
+        Ok(()) => Ok(None),
+        Err(failure) if failure.exit == Exit::Failed => Ok(Some(failure.message)),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn summed_up(failed: &[String]) -> Result<Exit, Failure> {
+    if failed.is_empty() { Ok(Exit::Done) } else { Err(Failure::new(Exit::Failed, failed.join("\nerror: "))) }
 }

@@ -13,7 +13,7 @@ use crate::store::{Cause, Concern, Grade, Store, StoreError};
 
 use super::exit::{Exit, Failure, UNREACHABLE};
 use super::screen::counted;
-use super::session::Session;
+use super::session::{Session, expect_store_file};
 use super::times::span;
 
 /// The quickest of so many answers tells the clock best.
@@ -113,7 +113,7 @@ async fn look(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, Stor
     if is_file {
         let concerns = store.inspect().await?;
         // One that nobody has made yet is not made here, and holds nothing to be read.
-        if has_errors(&concerns) || session.expect_store_file().is_err() {
+        if has_errors(&concerns) || expect_store_file(&session.config.store, &session.state_dir).is_err() {
             return Ok(concerns);
         }
         store.ready().await?;

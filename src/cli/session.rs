@@ -48,14 +48,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Finds and loads the file, and the state folder; the command's own flags beat the file. All problems of the file are in the failure's message.
-    pub(crate) fn load(global: &GlobalArgs, flags: Overrides<'_>) -> Result<Self, Failure> {
-        let (source, config, warnings) = load_file(global, flags, Purpose::Read)?;
-        Self::of(source, config, warnings, global)
-    }
-
-    /// The same for a replica, which runs what the file says. Where it is root's, nobody else may be able to change its state
-    /// folder.
+    /// Finds and loads the file, and the state folder, for a replica; its flags beat the file. All problems of the file are in the
+    /// failure's message. Where the replica is root's, nobody else may be able to change its state folder.
     pub(crate) fn to_run(global: &GlobalArgs, flags: Overrides<'_>) -> Result<Self, Failure> {
         let (source, config, warnings) = load_file(global, flags, Purpose::Run)?;
         let session = Self::of(source, config, warnings, global)?;
@@ -83,16 +77,10 @@ impl Session {
         open_store(&self.config.store, &self.config.cluster, &self.state_dir, LocalStore::start)
     }
 
-    /// Fails where the store is a file that nobody has made yet, or that this user may not look at.
-    pub(crate) fn expect_store_file(&self) -> Result<(), Failure> {
-        let Some(path) = self.store_file() else { return Ok(()) };
-        LocalStore::expect(&path).map_err(|error| Failure::store(&self.config.store.to_string(), &error))
-    }
-
     /// Fails where the store is a file that cannot be used until somebody acts. One that is locked, or on a busy disk, may be
     /// used later.
     pub(crate) async fn refuse_unusable_file(&self, store: &dyn Store) -> Result<(), Failure> {
-        if self.store_file().is_none() {
+        if store_file(&self.config.store, &self.state_dir).is_none() {
             return Ok(());
         }
         match store.ready().await {
@@ -100,24 +88,20 @@ impl Session {
             _ => Ok(()),
         }
     }
+}
 
-    /// The file of an embedded store.
-    fn store_file(&self) -> Option<PathBuf> {
-        match &self.config.store {
-            StoreUrl::Local => Some(self.state_dir.join(LOCAL_STORE_FILE)),
-            StoreUrl::LocalPath(path) => Some(path.clone()),
-            StoreUrl::Redis(_) => None,
-        }
-    }
+/// Fails where the store is a file that nobody has made yet, or that this user may not look at.
+pub(crate) fn expect_store_file(store: &StoreUrl, state_dir: &Path) -> Result<(), Failure> {
+    let Some(path) = store_file(store, state_dir) else { return Ok(()) };
+    LocalStore::expect(&path).map_err(|error| Failure::store(&store.to_string(), &error))
+}
 
-    /// Connects to the store, and waits until it answers. A local store is not made where there is none: whoever only
-    /// reads would own its file, and learn nothing.
-    pub(crate) async fn reach_store(&self) -> Result<Arc<dyn Store>, Failure> {
-        self.expect_store_file()?;
-        let start = LocalStore::start_patient;
-        let store = open_store(&self.config.store, &self.config.cluster, &self.state_dir, start)?;
-        store.ready().await.map_err(|error| Failure::store(&store.label(), &error))?;
-        Ok(store)
+/// The file of an embedded store.
+fn store_file(store: &StoreUrl, state_dir: &Path) -> Option<PathBuf> {
+    match store {
+        StoreUrl::Local => Some(state_dir.join(LOCAL_STORE_FILE)),
+        StoreUrl::LocalPath(path) => Some(path.clone()),
+        StoreUrl::Redis(_) => None,
     }
 }
 

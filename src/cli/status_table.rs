@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::job::{UtcMillis, quoted};
 
+use super::known_job::NOT_IN_FILE;
 use super::status_view::{JobView, LockView, PausedView, ReplicaView, RunView, StatusView};
 use super::table::{Cell, Table};
 use super::times::{Rfc3339, from_now, span, utc};
@@ -22,7 +23,7 @@ pub(crate) fn text(view: &StatusView, now: UtcMillis) -> String {
         text.push('\n');
         text.push_str(&replicas(&view.replicas, now));
     }
-    if view.replicas.iter().any(|replica| replica.live && !replica.same_file) {
+    if view.replicas.iter().any(|replica| replica.live && replica.same_file == Some(false)) {
         text.push_str(&Tone::Quiet.paint("≠: not the jobs.toml that this command has read\n"));
     }
     if !view.jobs.is_empty() {
@@ -64,8 +65,11 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
             (false, false) => ("gone", Tone::Bad),
         };
         let hash: String = replica.file.chars().take(SHOWN_HASH).collect();
-        let (file, file_tone) =
-            if replica.same_file { (hash, Tone::Plain) } else { (format!("{hash} ≠"), Tone::Odd) };
+        let (file, file_tone) = if replica.same_file == Some(false) {
+            (format!("{hash} ≠"), Tone::Odd)
+        } else {
+            (hash, Tone::Plain)
+        };
         let jobs = |runs: &[RunView]| runs.iter().map(|run| run.job.as_str()).collect::<Vec<_>>().join(" ");
         let (was, running) = (jobs(&replica.was_running), jobs(&replica.running));
         let running =
@@ -111,13 +115,13 @@ fn jobs(jobs: &[JobView], now: UtcMillis) -> String {
 
 fn next(job: &JobView, now: UtcMillis) -> Cell {
     match (&job.next, job.paused_until) {
-        _ if !job.enabled => Cell::new("not enabled", Tone::Quiet),
-        (None, _) => Cell::new("never again", Tone::Odd),
-        (Some(_), Some(Rfc3339(until))) => {
-            Cell::new(format!("paused, ends {}", from_now(until, now)), Tone::Odd)
-        }
-        (Some(_), None) if job.paused.is_some() => Cell::new("paused", Tone::Odd),
+        _ if job.in_file == Some(false) => Cell::new(NOT_IN_FILE, Tone::Quiet),
+        _ if job.enabled == Some(false) => Cell::new("not enabled", Tone::Quiet),
+        (None, _) if job.enabled.is_some() => Cell::new("never again", Tone::Odd),
+        (_, Some(Rfc3339(until))) => Cell::new(format!("paused, ends {}", from_now(until, now)), Tone::Odd),
+        (_, None) if job.paused.is_some() => Cell::new("paused", Tone::Odd),
         (Some(Rfc3339(at)), None) => Cell::plain(from_now(*at, now)),
+        (None, None) => Cell::new("?", Tone::Quiet),
     }
 }
 

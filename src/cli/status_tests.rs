@@ -9,7 +9,8 @@ use crate::store::Beat;
 async fn shown(bench: &Bench, line: &str) -> (Exit, String) {
     let Reading::Status(args) = reading(line) else { panic!("`{line}`") };
     let (exit, out, err) =
-        printed(async |screen| show(&args, &bench.config, &bench.store, screen).await).await;
+        printed(async |screen| show(&args, bench.jobs(), (bench.expected(), &bench.store), screen).await)
+            .await;
     assert_eq!(err, "");
     (exit.expect("shown"), out)
 }
@@ -100,4 +101,52 @@ async fn replicas_that_drain_take_no_ticks() {
     }
     let (_, out) = shown(&bench, "status").await;
     assert!(out.contains("every live replica is draining"), "{out}");
+}
+
+/// What is shown where the file says this of `backup`.
+async fn shown_with(bench: &Bench, line: &str, definition: Definition) -> String {
+    let Reading::Status(args) = reading(line) else { panic!("`{line}`") };
+    let mut jobs = bench.jobs();
+    jobs[0].definition = definition;
+    printed(async |screen| show(&args, jobs, (bench.expected(), &bench.store), screen).await).await.1
+}
+
+/// The line of a job.
+fn line_of<'o>(out: &'o str, job: &str) -> Option<&'o str> {
+    out.lines().find(|line| line.starts_with(job))
+}
+
+#[tokio::test]
+async fn a_job_that_is_not_in_the_file_is_shown_as_long_as_it_runs_or_has_lately_and_is_no_trouble() {
+    let bench = ill().await;
+    let out = shown_with(&bench, "status", Definition::Absent).await;
+    let line = line_of(&out, "backup").expect("it runs");
+    assert!(line.contains("not in jobs.toml") && line.contains("n2 for"), "{out}");
+    assert!(!out.contains("`backup`"), "nothing is expected of it: {out}");
+    let out = shown_with(&bench, "status --format json", Definition::Absent).await;
+    assert!(out.contains("\"in_file\": false"), "{out}");
+
+    let bench = Bench::new(FILE).await;
+    bench.open("backup").await;
+    bench.at(300);
+    let run = bench.win("backup", "n1", 1, 300).await;
+    bench.at(305);
+    bench.finish("backup", run, Verdict::plain(Outcome::Failed), Some(3)).await;
+    let day = 24 * 60 * 60;
+    bench.at(305 + day);
+    assert!(line_of(&shown_with(&bench, "status", Definition::Absent).await, "backup").is_some());
+    bench.at(306 + day);
+    assert!(line_of(&shown_with(&bench, "status", Definition::Absent).await, "backup").is_none());
+    let named = shown_with(&bench, "status backup", Definition::Absent).await;
+    assert!(line_of(&named, "backup").is_some_and(|line| line.contains("failed")), "{named}");
+    assert!(line_of(&shown_with(&bench, "status", Definition::Invalid).await, "backup").is_some());
+}
+
+#[tokio::test]
+async fn a_job_whose_table_is_invalid_is_judged_by_what_the_store_knows() {
+    let bench = ill().await;
+    let out = shown_with(&bench, "status", Definition::Invalid).await;
+    assert!(out.contains("`backup` is held by n2, which has "), "{out}");
+    assert!(!out.contains("`backup` is overdue") && out.contains("`payout`"), "{out}");
+    assert!(line_of(&out, "backup").is_some_and(|line| line.contains(" ? ")), "{out}");
 }

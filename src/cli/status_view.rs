@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use crate::config::Config;
 use crate::job::{Cause, Fence, JobName, Label, NodeName, RunId, Tick};
-use crate::lease::{Pausing, Record, ScheduleHash};
+use crate::lease::{Pausing, Record};
 use crate::store::{Peer, StageTimes};
 
+use super::expected::Expected;
 use super::past::PastTick;
 use super::survey::{JobState, Survey};
 use super::times::Rfc3339;
@@ -37,8 +37,8 @@ pub(crate) struct ReplicaView {
     pub(crate) version: String,
     /// Hash of the file it loaded.
     pub(crate) file: String,
-    /// Whether that is the file at hand.
-    pub(crate) same_file: bool,
+    /// Whether that is the file at hand, if there is one.
+    pub(crate) same_file: Option<bool>,
     pub(crate) labels: Vec<Label>,
     /// What it is running, while it is live.
     pub(crate) running: Vec<RunView>,
@@ -59,7 +59,10 @@ pub(crate) struct RunView {
 #[derive(Debug, Serialize)]
 pub(crate) struct JobView {
     pub(crate) job: JobName,
-    pub(crate) enabled: bool,
+    /// Whether the file at hand names it, if that is known.
+    pub(crate) in_file: Option<bool>,
+    /// What the file at hand says of it; null where that is not known.
+    pub(crate) enabled: Option<bool>,
     /// The labels that a replica must carry to run it.
     pub(crate) only_on: Vec<Label>,
     pub(crate) next: Option<Rfc3339>,
@@ -69,8 +72,8 @@ pub(crate) struct JobView {
     pub(crate) paused: Option<PausedView>,
     /// Whether the store has a record of it.
     pub(crate) known: bool,
-    /// Whether the cluster decides ticks by the schedule of the file at hand.
-    pub(crate) same_schedule: bool,
+    /// Whether the cluster decides ticks by the schedule of the file at hand, if that is known.
+    pub(crate) same_schedule: Option<bool>,
     /// The newest decided tick, as in `history`, without its output.
     pub(crate) last: Option<PastTick>,
     pub(crate) lock: Option<LockView>,
@@ -99,19 +102,19 @@ pub(crate) struct LockView {
 }
 
 impl StatusView {
-    /// The view of a survey of all jobs of the file.
-    pub(crate) fn of(survey: &Survey, config: &Config) -> Self {
-        let problems = troubles(survey, config);
+    /// The view of a survey.
+    pub(crate) fn of(survey: &Survey, expected: Expected<'_>) -> Self {
+        let problems = troubles(survey, expected);
         Self {
             ok: problems.is_empty(),
             problems,
-            replicas: survey.peers.iter().map(|peer| replica(peer, survey, config)).collect(),
+            replicas: survey.peers.iter().map(|peer| replica(peer, survey, expected)).collect(),
             jobs: survey.jobs.iter().map(|job| self::job(job, survey)).collect(),
         }
     }
 }
 
-fn replica(peer: &Peer, survey: &Survey, config: &Config) -> ReplicaView {
+fn replica(peer: &Peer, survey: &Survey, expected: Expected<'_>) -> ReplicaView {
     let beat = &peer.beat;
     let live = survey.is_live(peer);
     let runs = || beat.running.iter().map(|run| RunView { job: run.job.clone(), run: run.run });
@@ -124,7 +127,7 @@ fn replica(peer: &Peer, survey: &Survey, config: &Config) -> ReplicaView {
         heard: Rfc3339(peer.at),
         version: beat.version.clone(),
         file: beat.file.clone(),
-        same_file: beat.file == config.fingerprint,
+        same_file: expected.file.map(|file| file == beat.file),
         labels: beat.labels.clone(),
         running: runs().filter(|_| live).collect(),
         was_running: runs().filter(|run| !live && survey.is_open(run.run)).collect(),
@@ -133,14 +136,16 @@ fn replica(peer: &Peer, survey: &Survey, config: &Config) -> ReplicaView {
 }
 
 fn job(job: &JobState, survey: &Survey) -> JobView {
-    let (spec, record) = (&job.spec, job.record.as_ref());
-    let next = spec.schedule.next_after(survey.now).filter(|_| spec.enabled);
+    let (spec, record) = (job.spec(), job.record.as_ref());
+    let scheduled = spec.filter(|spec| spec.enabled);
+    let next = scheduled.and_then(|spec| spec.schedule.next_after(survey.now));
     let paused = record.and_then(|record| record.paused.filter(|until| *until > survey.now));
-    let here = ScheduleHash(spec.schedule.fingerprint().to_owned());
+    let is_same = |record: &Record| job.by_this_schedule(record).is_some();
     JobView {
-        job: spec.name.clone(),
-        enabled: spec.enabled,
-        only_on: spec.only_on.clone(),
+        job: job.name.clone(),
+        in_file: job.definition.is_in_file(),
+        enabled: spec.map(|spec| spec.enabled),
+        only_on: spec.map(|spec| spec.only_on.clone()).unwrap_or_default(),
         next: next.map(|tick| Rfc3339(tick.instant())),
         next_ms: next,
         paused_until: paused.filter(|until| *until < Pausing::UNTIL_RESUMED).map(Rfc3339),
@@ -150,7 +155,7 @@ fn job(job: &JobState, survey: &Survey) -> JobView {
             reason: record.paused_why.clone(),
         }),
         known: record.is_some(),
-        same_schedule: !spec.enabled || record.is_none_or(|record| record.sched == here),
+        same_schedule: spec.map(|spec| !spec.enabled || record.is_none_or(is_same)),
         last: job.decided().next_back().map(|last| PastTick { tail: None, ..last }),
         lock: job.running().zip(record).map(|(running, record)| lock(running, record, survey)),
     }

@@ -12,6 +12,7 @@ use crate::replica::LIVE_FOR;
 use crate::store::{Cause, Concern, Grade, JobEntries, Peer, Store, StoreError};
 
 use super::exit::Failure;
+use super::known_job::{Definition, KnownJob};
 use super::past::{PastTick, count};
 
 /// Replicas and jobs as the store knows them.
@@ -32,8 +33,10 @@ pub(crate) struct Survey {
 /// One job.
 #[derive(Debug)]
 pub(crate) struct JobState {
-    /// What jobs.toml says.
-    pub(crate) spec: Arc<JobSpec>,
+    /// Its name.
+    pub(crate) name: JobName,
+    /// What jobs.toml says of it.
+    pub(crate) definition: Definition,
     /// Its record, once there is one.
     pub(crate) record: Option<Record>,
     /// Its newest entries, oldest first.
@@ -82,11 +85,7 @@ where
 
 impl Survey {
     /// Asks the store, for at most the `newest` entries of each job.
-    pub(crate) async fn take(
-        store: &dyn Store,
-        jobs: Vec<Arc<JobSpec>>,
-        newest: usize,
-    ) -> Result<Self, Failure> {
+    pub(crate) async fn take(store: &dyn Store, jobs: Vec<KnownJob>, newest: usize) -> Result<Self, Failure> {
         let failed = |error| Failure::store(&store.label(), &error);
         let names: Vec<JobName> = jobs.iter().map(|job| job.name.clone()).collect();
         // Records first: a run that ends meanwhile is then found in both, and never in neither.
@@ -94,7 +93,7 @@ impl Survey {
         let entries = read_each(&names, |names| store.history(names, newest)).await.map_err(failed)?;
         let pulse = store.pulse(None).await.map_err(failed)?;
         let states = jobs.into_iter().zip(records).zip(entries);
-        let jobs = states.map(|((spec, record), entries)| JobState::of(spec, record, entries)).collect();
+        let jobs = states.map(|((job, record), entries)| JobState::of(job, record, entries)).collect();
         // Where that cannot be told, the rest can.
         let blocked = store.blocked().await.unwrap_or_default();
         Ok(Self { now: pulse.now, peers: pulse.peers, jobs, concerns: Vec::new(), blocked })
@@ -118,7 +117,7 @@ impl Survey {
         wanted: impl Fn(&JobState) -> bool,
     ) -> Result<(), Failure> {
         let mut wanted: Vec<&mut JobState> = self.jobs.iter_mut().filter(|job| wanted(job)).collect();
-        let names: Vec<JobName> = wanted.iter().map(|job| job.spec.name.clone()).collect();
+        let names: Vec<JobName> = wanted.iter().map(|job| job.name.clone()).collect();
         let entries = read_each(&names, |names| store.history(names, newest)).await;
         let entries = entries.map_err(|error| Failure::store(&store.label(), &error))?;
         for (job, entries) in wanted.iter_mut().zip(entries) {
@@ -152,25 +151,32 @@ impl Survey {
 }
 
 impl JobState {
-    fn of(spec: Arc<JobSpec>, record: Read<Option<Record>>, entries: Read<JobEntries>) -> Self {
+    fn of(job: KnownJob, record: Read<Option<Record>>, entries: Read<JobEntries>) -> Self {
         let unread = record.as_ref().err().or(entries.as_ref().err()).cloned();
         let entries = entries.map(|(_, entries)| entries).unwrap_or_default();
-        Self { spec, record: record.unwrap_or_default(), entries, unread }
+        let KnownJob { name, definition } = job;
+        Self { name, definition, record: record.unwrap_or_default(), entries, unread }
+    }
+
+    /// The whole job, where the file says it.
+    pub(crate) fn spec(&self) -> Option<&Arc<JobSpec>> {
+        self.definition.spec()
     }
 
     /// Whether it has no record, though replicas open one for every job that is enabled.
     pub(crate) fn lacks_record(&self) -> bool {
-        self.spec.enabled && self.record.is_none() && self.unread.is_none()
+        self.spec().is_some_and(|spec| spec.enabled) && self.record.is_none() && self.unread.is_none()
     }
 
-    /// Whether it is scheduled, and the replicas go by the schedule that jobs.toml says here.
-    pub(crate) fn goes_by_this_schedule(&self, record: &Record) -> bool {
-        self.spec.enabled && record.sched.0 == self.spec.schedule.fingerprint()
+    /// The job, where it is scheduled, and the replicas go by the schedule that jobs.toml says here.
+    pub(crate) fn by_this_schedule(&self, record: &Record) -> Option<&JobSpec> {
+        let spec = self.spec()?;
+        (spec.enabled && record.sched.0 == spec.schedule.fingerprint()).then_some(spec)
     }
 
     /// The run that goes on, as far as the store knows.
     pub(crate) fn running(&self) -> Option<PastTick> {
-        let running = PastTick::running(&self.spec.name, self.record.as_ref()?)?;
+        let running = PastTick::running(&self.name, self.record.as_ref()?)?;
         let has_ended = |run: RunId| self.entries.iter().any(|entry| entry.run == Some(run));
         (!running.run.is_some_and(has_ended)).then_some(running)
     }
@@ -178,8 +184,8 @@ impl JobState {
     /// The ticks that were decided, oldest first.
     pub(crate) fn decided(&self) -> impl DoubleEndedIterator<Item = PastTick> {
         self.entries.iter().map(move |entry| PastTick {
-            count: count(entry, &self.spec.schedule, self.record.as_ref()),
-            ..PastTick::decided(&self.spec.name, entry)
+            count: count(entry, self.spec().map(|spec| &spec.schedule), self.record.as_ref()),
+            ..PastTick::decided(&self.name, entry)
         })
     }
 }

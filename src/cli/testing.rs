@@ -17,6 +17,8 @@ use crate::lease::{Answer, BootInstant, Caller, Claim, Finish, Holding, Open, Re
 use crate::store::{Beat, BeatRun, LocalStore, StageTimes, Store};
 
 use super::args::{Cli, Command, Reading};
+use super::expected::Expected;
+use super::known_job::KnownJob;
 use super::screen::Screen;
 
 /// 2026-11-20T12:00:00Z, a Friday.
@@ -125,6 +127,17 @@ impl Bench {
     /// Moves the clock to this many seconds after noon.
     pub(crate) fn at(&self, seconds: i64) {
         self.clock.0.store(NOON + seconds * 1_000, Ordering::Relaxed);
+    }
+
+    /// The jobs of the file, as commands find them.
+    pub(crate) fn jobs(&self) -> Vec<KnownJob> {
+        self.config.jobs.values().cloned().map(KnownJob::from).collect()
+    }
+
+    /// What the file leads to expect.
+    pub(crate) fn expected(&self) -> Expected<'_> {
+        let Config { expected_replicas, fingerprint, .. } = &self.config;
+        Expected { replicas: *expected_replicas, file: Some(fingerprint), flaw: None }
     }
 
     pub(crate) fn spec(&self, job: &str) -> &Arc<JobSpec> {

@@ -6,9 +6,7 @@ use std::time::Duration;
 use jiff::civil::DateTime;
 use serde::{Serialize, Serializer};
 
-use crate::job::{Schedule, Tick, UtcMillis, parse_duration};
-
-use super::exit::{Exit, Failure};
+use crate::job::{Schedule, Tick, UtcMillis};
 
 /// Below this, tenths of a second matter.
 const TENTHS_BELOW: Duration = Duration::from_secs(10);
@@ -81,24 +79,6 @@ pub(crate) fn local(schedule: &Schedule, tick: Tick) -> String {
     format!("{} {}", civil.strftime("%a %Y-%m-%d %H:%M:%S"), &text[OFFSET_AT..])
 }
 
-/// Reads `--since`: an instant, or a duration before `now`.
-pub(crate) fn since(text: &str, now: UtcMillis) -> Result<UtcMillis, Failure> {
-    if let Ok(at) = text.parse::<jiff::Timestamp>() {
-        return Ok(UtcMillis::from_timestamp(at));
-    }
-    let back = parse_duration(text).map_err(|error| {
-        let help = "write an instant such as `2026-11-20T12:00:00Z`, or a duration such as `2h` or `1d12h`";
-        // What has letters in front is no duration at all, and what has dashes an instant gone wrong.
-        let why =
-            if text.contains(['-', ':', 'T']) { String::new() } else { format!(" ({})", error.message) };
-        Failure::new(
-            Exit::Usage,
-            format!("--since `{text}` is neither an instant nor a duration{why}\n  help: {help}"),
-        )
-    })?;
-    Ok(now.minus(back))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,17 +120,5 @@ mod tests {
         let second = Tick(first.instant().plus(Duration::from_secs(3_600)));
         assert_eq!(local(&schedule, first), "Sun 2026-10-25 02:30:00 +02:00");
         assert_eq!(local(&schedule, second), "Sun 2026-10-25 02:30:00 +01:00");
-    }
-
-    #[test]
-    fn since_takes_instants_and_durations_and_says_what_else_is_wrong() {
-        let now = UtcMillis(1_700_000_000_000);
-        assert_eq!(since("2h", now).ok(), Some(UtcMillis(1_699_992_800_000)));
-        assert_eq!(since("2023-11-14T22:13:20Z", now).ok(), Some(now));
-        let failure = since("2023-11-14", now).expect_err("no instant");
-        assert_eq!(failure.exit, Exit::Usage);
-        assert!(failure.message.contains("`2026-11-20T12:00:00Z`"), "{failure}");
-        let failure = since("2hours", now).expect_err("no duration");
-        assert!(failure.message.contains("unknown unit `hours`"), "{failure}");
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::job::{JobName, Outcome, Overlap, RunId, Tick, UtcMillis};
+use crate::job::{JobName, Outcome, Overlap, RunId, Tick};
 use crate::lease::{Act, Answer, Entry, Record};
 use crate::replica::order_waits;
 
@@ -13,6 +13,7 @@ use super::exit::{Exit, Failure};
 use super::operating::TriggerArgs;
 use super::operator::{LOOK_EVERY, Operator, how_it_ended};
 use super::outage::Outage;
+use super::place::Place;
 use super::screen::Screen;
 use super::times::span;
 
@@ -31,10 +32,13 @@ pub(crate) async fn run(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let operator = Operator::at_work(&args.job, global).await?;
+    let (job, place) = (&args.job, Place::find(&args.place, global, screen)?);
+    let known = place.job(job);
+    let schedule = known.definition.spec().map(|spec| &spec.schedule);
+    let tick = args.tick.map(|tick| tick.in_zone_of(job, schedule)).transpose()?.map(Tick);
+    let operator = Operator::at_work(job, (&place, global), screen).await?;
+    operator.expect_known_to_replicas(&place).await?;
     let order = RunId::new();
-    let tick = args.tick.map(|tick| Tick(UtcMillis::from_timestamp(tick)));
-    let job = &args.job;
     let may_run =
         format!("the order may stay in the job's record: `solocron history {job}` shows whether it ran");
     let run = give(&operator, (order, tick), screen).await;
@@ -72,7 +76,7 @@ async fn what_became(
     };
     match entry {
         Some(entry) if entry.outcome == Outcome::Skipped => {
-            screen.say(&format!("{}: another run of `{}` goes on\n", entry.verdict(), operator.spec.name));
+            screen.say(&format!("{}: another run of `{}` goes on\n", entry.verdict(), operator.job.name));
             Ok(Exit::Skipped)
         }
         Some(entry) if follow => {
@@ -86,20 +90,22 @@ async fn what_became(
 
 /// Waits until a replica has taken the order; its run comes back.
 async fn taken(operator: &Operator, order: RunId, screen: &mut Screen<'_>) -> Result<RunId, Failure> {
-    let (spec, began, mut outage) = (&operator.spec, Instant::now(), Outage::default());
-    let (mut limit, mut said, mut looks) = (PATIENCE.max(spec.lease * 2), false, 0_u32);
+    let (spec, began, mut outage) = (operator.spec(), Instant::now(), Outage::default());
+    let overlap = spec.map_or(Overlap::Skip, |spec| spec.overlap);
+    let two_leases = spec.map_or(PATIENCE, |spec| spec.lease * 2);
+    let (mut limit, mut said, mut looks) = (PATIENCE.max(two_leases), false, 0_u32);
     loop {
         if let Some(record) = outage.wait_out(operator.record().await, screen)? {
             if let Some(run) = run_of(order, &record) {
                 return Ok(run);
             }
             if record.order != Some(order) {
-                return Err(gone(&spec.name));
+                return Err(gone(&operator.job.name));
             }
-            if !said && waits(&record, spec.overlap) {
+            if !said && waits(&record, overlap) {
                 said = true;
-                limit = limit.max(order_waits(spec));
-                screen.say(&waiting(&record, spec.overlap));
+                limit = limit.max(spec.map_or(limit, |spec| order_waits(spec)));
+                screen.say(&waiting(&record, overlap));
             }
         }
         if began.elapsed() > limit + outage.lasted() {
@@ -179,7 +185,7 @@ async fn ended(operator: &Operator, run: RunId, screen: &mut Screen<'_>) -> Resu
             let message = format!(
                 "run {run} is over, and the store does not know how it ended\n  help: its log is on the replica that ran \
                  it: `solocron logs {} --run {run}`",
-                operator.spec.name
+                operator.job.name
             );
             return Err(Failure::new(Exit::Failed, message));
         }

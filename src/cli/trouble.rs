@@ -3,11 +3,12 @@
 
 use serde::Serialize;
 
-use crate::config::Config;
 use crate::job::{JobName, JobSpec, NodeName, Outcome, Tick, UtcMillis};
 use crate::lease::SCHEMA;
 use crate::store::Peer;
 
+use super::expected::Expected;
+use super::known_job::Definition;
 use super::past::PastTick;
 use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, from_now, span, utc};
@@ -29,6 +30,8 @@ pub(crate) const DEPTH: usize = 50;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
+    /// The jobs.toml at hand is invalid.
+    BadFile,
     /// A process does not end its write, and nobody else can write.
     StoreBlocked,
     /// No live replica takes ticks.
@@ -86,17 +89,18 @@ impl Trouble {
     }
 
     fn of_job(job: &JobState, kind: Kind, message: String) -> Self {
-        Self { job: Some(job.spec.name.clone()), ..Self::of_cluster(kind, message) }
+        Self { job: Some(job.name.clone()), ..Self::of_cluster(kind, message) }
     }
 }
 
 /// Everything that is wrong.
-pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
+pub(crate) fn troubles(survey: &Survey, expected: Expected<'_>) -> Vec<Trouble> {
     let live: Vec<&Peer> = survey.peers.iter().filter(|peer| survey.is_live(peer)).collect();
     let taking = live.iter().filter(|peer| !peer.beat.draining).count();
     let mut all = Vec::new();
+    all.extend(expected.flaw.map(|flaw| Trouble::of_cluster(Kind::BadFile, flaw.to_owned())));
     all.extend(survey.blocked.as_deref().map(blocked));
-    all.extend(too_few(survey, config, taking));
+    all.extend(too_few(survey, expected.replicas, taking));
     let files = ("loaded different files", "reload");
     all.extend(mixed(&live, Kind::MixedFiles, files, |peer| &peer.beat.file));
     let releases = ("are of different releases", "restart");
@@ -105,13 +109,15 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
     all.extend(clock_slewed(&live, survey.now));
     all.extend(survey.concerns.iter().map(unfit));
     all.extend(store_reset(&survey.jobs, survey.now));
-    for job in &survey.jobs {
+    // Of a job that the file does not name, nothing is expected.
+    let named = |job: &&JobState| !matches!(job.definition, Definition::Absent);
+    for job in survey.jobs.iter().filter(named) {
         all.extend(newer_schema(job));
         all.extend(mark_ahead(job, survey.now));
         all.extend(waits_for_lease(job, survey.now));
         all.extend(unreadable(job));
-        all.extend(no_record(job, survey, config));
-        all.extend(runs_otherwise(job, &live, config));
+        all.extend(no_record(job, survey, expected));
+        all.extend(runs_otherwise(job, &live, expected));
         // Without replicas, every job is overdue, and saying so of each would hide why.
         all.extend((taking > 0).then(|| no_replica_fits(job, &live)).flatten());
         all.extend(
@@ -126,7 +132,7 @@ pub(crate) fn troubles(survey: &Survey, config: &Config) -> Vec<Trouble> {
 fn newer_schema(job: &JobState) -> Option<Trouble> {
     let schema = job.record.as_ref()?.schema;
     (schema > SCHEMA).then(|| {
-        let name = &job.spec.name;
+        let name = &job.name;
         let message = format!(
             "`{name}` has a record of schema {schema}, and this release knows up to {SCHEMA}: replicas of this \
              release do not run it; update them"
@@ -137,7 +143,7 @@ fn newer_schema(job: &JobState) -> Option<Trouble> {
 
 /// A job that none of the live replicas may run.
 fn no_replica_fits(job: &JobState, live: &[&Peer]) -> Option<Trouble> {
-    let spec = &job.spec;
+    let spec = job.spec()?;
     let has_all = |peer: &&Peer| spec.only_on.iter().all(|label| peer.beat.labels.contains(label));
     if !spec.enabled || live.iter().filter(|peer| !peer.beat.draining).any(has_all) {
         return None;
@@ -155,11 +161,9 @@ fn no_replica_fits(job: &JobState, live: &[&Peer]) -> Option<Trouble> {
 
 /// The oldest tick that should have been decided by now, and is not.
 fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
-    let (spec, record) = (&job.spec, job.record.as_ref()?);
+    let record = job.record.as_ref()?;
     // By another schedule than the replicas', nothing can be said.
-    if !job.goes_by_this_schedule(record) {
-        return None;
-    }
+    let spec = job.by_this_schedule(record)?;
     // A mark that a clock which was ahead has set decides nothing where its ticks are open again.
     let decided = record.decided_by(now).max(record.since.min(now));
     let tick: Tick = spec.schedule.next_after(decided)?;
@@ -197,7 +201,7 @@ fn holder_lost(job: &JobState, survey: &Survey) -> Option<Trouble> {
         true => "its lock is over; the run is recorded once a replica is up".to_owned(),
         false => format!("its lock is over in {} unless it is renewed", span(left)),
     };
-    let message = format!("`{}` was running on {node}, {silence}; {lock}", job.spec.name);
+    let message = format!("`{}` was running on {node}, {silence}; {lock}", job.name);
     let since = heard.map(Rfc3339);
     Some(Trouble { node: Some(node), since, ..Trouble::of_job(job, Kind::HolderLost, message) })
 }
@@ -214,7 +218,7 @@ pub(crate) fn needs_depth(job: &JobState) -> bool {
 
 /// The last tick that was to run did not end well. Skipped ones say nothing of that.
 fn last_outcome(job: &JobState, now: UtcMillis) -> Option<Trouble> {
-    if !job.spec.enabled {
+    if !job.definition.may_run() {
         return None;
     }
     let ran = || job.decided().rev().filter(|tick| tick.outcome != Outcome::Skipped);
@@ -226,7 +230,7 @@ fn last_outcome(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     // Of ticks that share an entry, the first.
     let first = oldest
         .after
-        .and_then(|after| job.spec.schedule.next_after(after.0))
+        .and_then(|after| job.spec()?.schedule.next_after(after.0))
         .map(|tick| Rfc3339(tick.instant()));
     let since = first.or(oldest.finished);
     let row = in_a_row(since.map_or(oldest.ended(), |since| since.0), (count, known), now);

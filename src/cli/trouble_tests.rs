@@ -18,9 +18,9 @@ pub(super) async fn healthy(file: &str) -> (Bench, Survey) {
     let fingerprint = bench.config.fingerprint.clone();
     bench.beat("n1", &fingerprint, &[]).await;
     bench.beat("n2", &fingerprint, &[]).await;
-    let jobs = bench.config.jobs.values().cloned().collect();
+    let jobs = bench.jobs();
     let survey = Survey::take(&bench.store, jobs, DEPTH).await.expect("answers");
-    assert!(troubles(&survey, &bench.config).is_empty());
+    assert!(troubles(&survey, bench.expected()).is_empty());
     (bench, survey)
 }
 
@@ -33,7 +33,7 @@ fn pass(survey: &mut Survey, time: Duration) {
 }
 
 pub(super) fn messages(survey: &Survey, bench: &Bench) -> Vec<String> {
-    troubles(survey, &bench.config).into_iter().map(|trouble| trouble.message).collect()
+    troubles(survey, bench.expected()).into_iter().map(|trouble| trouble.message).collect()
 }
 
 /// An entry of the tick this many minutes after noon, decided at its instant.
@@ -56,7 +56,7 @@ async fn replicas_with_different_files_or_releases_are_named_with_what_they_have
         "live replicas are of different releases: n1 (0.1.0) and n2 (0.2.0); restart those that are behind"
     );
     survey.peers[1].at = UtcMillis(0);
-    let kinds: Vec<Kind> = troubles(&survey, &bench.config).iter().map(|trouble| trouble.kind).collect();
+    let kinds: Vec<Kind> = troubles(&survey, bench.expected()).iter().map(|trouble| trouble.kind).collect();
     assert_eq!(kinds, [Kind::TooFewReplicas], "what a dead replica had does not matter");
 }
 
@@ -82,7 +82,7 @@ async fn a_slewed_clock_of_the_store_is_said_once_for_all_live_replicas_that_see
         |second: i64, faster_ppm| Some(Slewed { since: UtcMillis(NOON + second * 1_000), faster_ppm });
     survey.peers[0].beat.slewed = slewed(12, 83_310);
     survey.peers[1].beat.slewed = slewed(10, 83_290);
-    let found = troubles(&survey, &bench.config);
+    let found = troubles(&survey, bench.expected());
     assert_eq!((found.len(), found[0].kind), (1, Kind::ClockSlewed));
     assert_eq!(found[0].since, Some(Rfc3339(UtcMillis(NOON + 10_000))));
     assert_eq!(
@@ -96,7 +96,7 @@ async fn a_slewed_clock_of_the_store_is_said_once_for_all_live_replicas_that_see
     assert!(one[0].starts_with("the store's clock, or that of n2, is slewed: as n2"), "{one:?}");
     // Whoever writes to the store may claim anything.
     survey.peers[1].beat.slewed = Some(Slewed { since: UtcMillis(i64::MIN), faster_ppm: i64::MIN });
-    let found = troubles(&survey, &bench.config);
+    let found = troubles(&survey, bench.expected());
     assert!(found[0].since.is_none() && found[0].message.contains("% too slow. Until"), "{found:?}");
     survey.peers[1].at = UtcMillis(0);
     assert!(!messages(&survey, &bench).iter().any(|said| said.contains("slewed")), "only the living count");
@@ -118,7 +118,7 @@ async fn a_record_of_a_newer_release_is_said() {
 async fn a_tick_is_overdue_only_after_its_start_deadline_and_one_lease() {
     let file = FILE.replace("[\"payout\"]", "[\"payout\"]\nstart_deadline = \"10m\"");
     let (bench, mut survey) = healthy(&file).await;
-    survey.jobs.retain(|job| job.spec.name.as_str() == "payout");
+    survey.jobs.retain(|job| job.name.as_str() == "payout");
     pass(&mut survey, Duration::from_secs(3_600 + 600 + 30));
     assert!(messages(&survey, &bench).is_empty());
     pass(&mut survey, Duration::from_millis(1));
@@ -145,7 +145,7 @@ async fn a_holder_that_is_silent_is_named_with_how_long_its_lock_lasts() {
     record.owner = Some(node("n2"));
     record.lease = Duration::from_secs(30);
     record.ended = Some(UtcMillis(NOON));
-    let all = troubles(&survey, &bench.config);
+    let all = troubles(&survey, bench.expected());
     let held = all.iter().find(|trouble| trouble.kind == Kind::HolderLost).expect("it is silent");
     assert_eq!(
         held.message,
@@ -168,7 +168,7 @@ async fn a_holder_that_is_no_replica_is_heard_by_its_renewals() {
     // Renewed every five seconds, and four more are allowed.
     record.ended = Some(now.minus(Duration::from_secs(9)));
     let is_lost = |survey: &Survey| {
-        troubles(survey, &bench.config).iter().any(|trouble| trouble.kind == Kind::HolderLost)
+        troubles(survey, bench.expected()).iter().any(|trouble| trouble.kind == Kind::HolderLost)
     };
     assert!(!is_lost(&survey));
     pass(&mut survey, Duration::from_millis(1));
@@ -202,12 +202,12 @@ async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_never_overstated() 
     };
     survey.jobs[0].entries =
         vec![entry(0, Outcome::Succeeded, None), folded, entry(65, Outcome::Failed, None)];
-    let trouble = troubles(&survey, &bench.config).remove(0);
+    let trouble = troubles(&survey, bench.expected()).remove(0);
     assert_eq!(trouble.count, Some(13));
     assert!(trouble.message.contains("; 13 ticks in a row since 2026-11-20 12:05:00 UTC"), "{trouble:?}");
 
     survey.jobs[0].entries = (0..DEPTH).map(|_| entry(65, Outcome::Failed, None)).collect();
-    let trouble = troubles(&survey, &bench.config).remove(0);
+    let trouble = troubles(&survey, bench.expected()).remove(0);
     assert_eq!(trouble.count, None, "more may lie further back");
     assert!(trouble.message.contains("at least 50 ticks in a row"), "{trouble:?}");
 }
@@ -216,9 +216,9 @@ async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_never_overstated() 
 async fn a_job_that_no_live_replica_has_the_labels_of_is_trouble() {
     let (bench, mut survey) = healthy(FILE).await;
     let label = |label: &str| Label::parse(label).expect("a label");
-    let payout = survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout").expect("it is there");
-    payout.spec =
-        Arc::new(JobSpec { only_on: vec![label("eu"), label("gpu")], ..JobSpec::clone(&payout.spec) });
+    let payout = survey.jobs.iter_mut().find(|job| job.name.as_str() == "payout").expect("it is there");
+    let spec = JobSpec { only_on: vec![label("eu"), label("gpu")], ..JobSpec::clone(bench.spec("payout")) };
+    payout.definition = Definition::Known(Arc::new(spec));
     survey.peers[1].beat.labels = vec![label("gpu")];
     assert_eq!(
         messages(&survey, &bench),
@@ -234,7 +234,7 @@ async fn a_job_that_no_live_replica_has_the_labels_of_is_trouble() {
 #[tokio::test]
 async fn a_job_that_is_not_enabled_troubles_nobody() {
     let (bench, mut survey) = healthy(FILE).await;
-    let retired = survey.jobs.iter_mut().find(|job| !job.spec.enabled).expect("one is not");
+    let retired = survey.jobs.iter_mut().find(|job| !job.definition.may_run()).expect("one is not");
     retired.entries = vec![entry(0, Outcome::Failed, None)];
     assert!(messages(&survey, &bench).is_empty());
 }
@@ -253,12 +253,13 @@ async fn a_job_that_no_replica_could_open_is_trouble_once_one_had_the_time() {
         peer.beat.ahead_ms = Some(60_000);
     }
     let has_no_record = |survey: &Survey| {
-        troubles(survey, &bench.config).iter().any(|trouble| trouble.kind == Kind::NoRecord)
+        troubles(survey, bench.expected()).iter().any(|trouble| trouble.kind == Kind::NoRecord)
     };
     assert!(!has_no_record(&survey), "both have just started");
     pass(&mut survey, Duration::from_millis(1));
     assert!(has_no_record(&survey));
-    survey.jobs[0].spec = Arc::new(JobSpec { enabled: false, ..JobSpec::clone(&survey.jobs[0].spec) });
+    let disabled = JobSpec { enabled: false, ..JobSpec::clone(bench.spec("backup")) };
+    survey.jobs[0].definition = Definition::Known(Arc::new(disabled));
     assert!(!has_no_record(&survey), "it needs none");
 }
 
@@ -283,7 +284,7 @@ async fn what_cannot_be_read_of_one_job_is_its_own_trouble() {
     let file = rusqlite::Connection::open(bench.folder.path().join("store.sqlite3")).expect("a store");
     file.execute("UPDATE records SET fields = '{\"schema\": \"x\\u001b[2J\"}' WHERE job = 'payout'", [])
         .expect("its row");
-    let jobs = bench.config.jobs.values().cloned().collect();
+    let jobs = bench.jobs();
     let spoilt = Survey::take(&bench.store, jobs, DEPTH).await.expect("the others can be read");
     assert_eq!(
         messages(&spoilt, &bench),

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::job::{JobName, JobSpec, OnInterrupt, RunId, UtcMillis};
+use crate::job::{JobName, OnInterrupt, RunId, UtcMillis};
 use crate::lease::{Act, Answer, LeaseInstant, Record};
 use crate::replica::LIVE_FOR;
 use crate::store::Pulse;
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
+use super::known_job::KnownJob;
 use super::marks;
 use super::operating::UnlockArgs;
 use super::operator::Operator;
+use super::place::Place;
 use super::screen::Screen;
 use super::times::{from_now, span, utc};
 
@@ -36,22 +38,22 @@ pub(crate) async fn run(
     if args.mark {
         return marks::set_back(args, global, screen).await;
     }
-    for job in &args.jobs {
-        remove(&Lock { job, force: args.force }, global, screen).await?;
+    let place = Place::find(&args.place, global, screen)?;
+    for operator in Operator::all_at_work(&args.jobs, (&place, global), screen).await? {
+        remove(&Lock { job: &operator.job.name, force: args.force }, &operator, screen).await?;
     }
     Ok(Exit::Done)
 }
 
-async fn remove(args: &Lock<'_>, global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
-    let operator = Operator::at_work(args.job, global).await?;
+async fn remove(args: &Lock<'_>, operator: &Operator, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
     let (record, pulse) = (operator.record().await?, operator.pulse().await?);
     let Some(run) = record.run.filter(|_| record.is_running()) else {
-        return end_wait(args, &operator, &record, pulse.now, screen).await;
+        return end_wait(args, operator, &record, pulse.now, screen).await;
     };
     let silence = silence(args, &record, &pulse)?;
     let first_look = Instant::now();
     if !args.force {
-        ask(&question(&operator.spec, &record, run, &pulse, &silence), screen)?;
+        ask(&question(&operator.job, &record, run, &pulse, &silence), screen)?;
     }
     // The store's clock may have been stepped: whoever lives is heard again by then.
     sleep_until(first_look + TWO_HEARTBEATS).await;
@@ -140,18 +142,20 @@ fn heard(args: &Lock<'_>, why: &str) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-fn question(spec: &JobSpec, record: &Record, run: RunId, pulse: &Pulse, silence: &str) -> String {
+fn question(job: &KnownJob, record: &Record, run: RunId, pulse: &Pulse, silence: &str) -> String {
     let frees = record.ended.map_or(String::new(), |alive| {
         format!(" Its lock would free itself {}.", from_now(alive.plus(record.lease), pulse.now))
     });
-    let next = match spec.on_interrupt {
-        OnInterrupt::Rerun => "the same tick would be run once more beside it (on_interrupt = \"rerun\")",
-        OnInterrupt::Skip => "the next run would start beside it",
+    let next = match job.definition.spec().map(|spec| spec.on_interrupt) {
+        Some(OnInterrupt::Rerun) => {
+            "the same tick would be run once more beside it (on_interrupt = \"rerun\")"
+        }
+        Some(OnInterrupt::Skip) | None => "the next run would start beside it",
     };
     format!(
         "`{}` is locked by run {run}, and {silence}.{frees}\nIf that machine is only cut off, its run may go on until \
          then, and {next}.\nremove the lock? [y/N] ",
-        spec.name
+        job.name
     )
 }
 

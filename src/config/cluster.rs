@@ -16,10 +16,13 @@ const LOCAL_NAME: &str = "local";
 
 /// What `[cluster]` says, checked.
 #[derive(Debug)]
-pub(super) struct Cluster {
-    pub(super) name: ClusterName,
-    pub(super) store: StoreUrl,
-    pub(super) replicas: Option<u32>,
+pub struct Cluster {
+    /// Replicas with the same name and store cooperate.
+    pub name: ClusterName,
+    /// Where they meet.
+    pub store: StoreUrl,
+    /// How many replicas there should be.
+    pub replicas: Option<u32>,
 }
 
 /// Reads `[cluster]`; `None` after a problem has been reported.

@@ -91,11 +91,21 @@ fn first_of(text: &str, at: usize) -> Option<Range<usize>> {
 /// What a syntax error makes unreadable: its line, and if that is the header of a table, the table.
 fn unreadable(text: &str, at: usize) -> Range<usize> {
     let line = line_of(text, at);
-    if !text[line.clone()].trim_start().starts_with('[') {
-        return line;
-    }
+    if text[line.clone()].trim_start().starts_with('[') { table_around(text, at) } else { line }
+}
+
+/// The lines of the table whose header, or one of whose keys, is here: from this line to the next header.
+pub(super) fn table_around(text: &str, at: usize) -> Range<usize> {
+    let line = line_of(text, at);
     let next_header = text[line.end..].find("\n[").map_or(text.len(), |at| line.end + at);
     line.start..next_header
+}
+
+/// Whether the line here is a header that names this table.
+pub(super) fn is_header_of(text: &str, at: usize, name: &str) -> bool {
+    let line = text[line_of(text, at)].trim_start();
+    let mut words = line.split(['[', ']', '.', '"', '\'', ' ', '\t']);
+    line.starts_with('[') && (words.any(|word| word == name) || name.contains('.') && line.contains(name))
 }
 
 /// What to do about the commonest slips.

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
+use super::cluster::Cluster;
+use super::file_jobs::FileJobs;
 use super::findings::Findings;
 use super::foreign_file::read_secret;
 use super::logs::{self, LogRetention};
@@ -17,7 +19,7 @@ use super::section::Section;
 use super::source::Source;
 use super::store_url::StoreUrl;
 use super::substitute::{Lookup, Template};
-use super::{cluster, document, job, keys, warnings};
+use super::{cluster, document, file_jobs, keys};
 use crate::job::{ClusterName, JobName, JobSpec, Label};
 
 /// Variables that every process has: a job that refers to one of them takes it from no other.
@@ -69,19 +71,8 @@ pub fn load(
     overrides: &Overrides<'_>,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(Config, Vec<Problem>), Problems> {
-    let (table, mut findings) = document::parse(&source.text);
-    let root = table.get_ref();
-    let lookup = Lookup { env, read_file: &read_secret };
-    let name = source.path.display().to_string();
-    Section::new(name, table.span(), root).refuse_unknown(keys::ROOT, &mut findings);
-    let cluster = Section::top(root, "cluster", &mut findings);
-    let cluster = cluster::read(&cluster, overrides.store, lookup, &mut findings);
-    let replica = Section::top(root, "replica", &mut findings);
-    let replica = replica::read(&replica, overrides, &mut findings);
-    let logs = Section::top(root, "logs", &mut findings);
-    let logs = logs::read(&logs, &mut findings);
-    let jobs = jobs(root, overrides, &mut findings);
-
+    let Parts { cluster, replica, logs, jobs, file_store, findings, .. } =
+        Parts::read(source, overrides, env);
     let mut warnings = Problems::unless_harmless(findings.in_order())?;
     if let Some(flaw) = &source.doubt {
         let message = format!("{} {flaw}, who decides what is run here", source.path.display());
@@ -89,8 +80,8 @@ pub fn load(
             .push(Problem::warning(message).help("`chown` it to root or to the replica's user".to_owned()));
     }
     let cluster = cluster.expect("a cluster that cannot be read was reported as an error");
-    let of_file = root.get("cluster").and_then(|cluster| cluster.get_ref().get("store")?.get_ref().as_str());
-    let referred = referred(of_file.into_iter().chain(overrides.store), &jobs);
+    let jobs = jobs.right;
+    let referred = referred(file_store.as_deref().into_iter().chain(overrides.store), &jobs);
     let config = Config {
         cluster: cluster.name,
         store: cluster.store,
@@ -111,18 +102,53 @@ pub fn job_names(text: &str) -> Vec<JobName> {
     section.entries().filter_map(|(name, ..)| JobName::parse(name).ok()).collect()
 }
 
-fn jobs(
-    root: &toml::de::DeTable<'_>,
-    overrides: &Overrides<'_>,
-    findings: &mut Findings,
-) -> BTreeMap<JobName, Arc<JobSpec>> {
-    let defaults = Section::top(root, "defaults", findings);
-    let defaults = job::defaults(&defaults, overrides, findings);
-    let section = Section::top(root, "jobs", findings);
-    if section.entries().next().is_none() {
-        warnings::of_no_jobs(findings);
+/// What the tables of a file say, as far as they can be read, and all that is wrong with them.
+pub(super) struct Parts {
+    /// `[cluster]`, where it can be relied on.
+    pub(super) cluster: Option<Cluster>,
+    /// What is wrong with `[cluster]` itself.
+    pub(super) cluster_problems: Vec<Problem>,
+    replica: ReplicaSettings,
+    logs: LogRetention,
+    pub(super) jobs: FileJobs,
+    /// The file's own `store`, as it is written.
+    file_store: Option<String>,
+    pub(super) findings: Findings,
+}
+
+impl Parts {
+    /// Reads every table.
+    pub(super) fn read(
+        source: &Source,
+        overrides: &Overrides<'_>,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        let (table, mut findings) = document::parse(&source.text);
+        let root = table.get_ref();
+        let name = source.path.display().to_string();
+        Section::new(name, table.span(), root).refuse_unknown(keys::ROOT, &mut findings);
+        let before = findings.errors();
+        let section = Section::top(root, "cluster", &mut findings);
+        let lookup = Lookup { env, read_file: &read_secret };
+        let cluster = cluster::read(&section, overrides.store, lookup, &mut findings);
+        let is_touched = section.is_touched("cluster", &source.text, &findings);
+        let cluster_problems = findings.errors_after(before);
+        let is_sure = !is_touched && (cluster_problems.is_empty() || section.has("name"));
+        let replica = Section::top(root, "replica", &mut findings);
+        let replica = replica::read(&replica, overrides, &mut findings);
+        let logs = Section::top(root, "logs", &mut findings);
+        let logs = logs::read(&logs, &mut findings);
+        let jobs = file_jobs::read(&source.text, root, overrides, &mut findings);
+        Self {
+            cluster: cluster.filter(|_| is_sure),
+            cluster_problems,
+            replica,
+            logs,
+            jobs,
+            file_store: section.raw("store").and_then(|raw| raw.get_ref().as_str()).map(str::to_owned),
+            findings,
+        }
     }
-    section.entries().filter_map(|entry| job::read(entry, &defaults, overrides, findings)).collect()
 }
 
 /// The variables that stores and jobs refer to: most of them are secrets, and those that every process has are none.
@@ -137,6 +163,6 @@ fn referred<'a>(
 }
 
 /// 16 hexadecimal digits of the text's SHA-256.
-fn fingerprint(text: &str) -> String {
+pub(super) fn fingerprint(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

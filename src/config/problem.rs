@@ -99,6 +99,11 @@ impl Problems {
         }
     }
 
+    /// Those that refuse the file, in the order of the file.
+    pub fn errors(&self) -> impl Iterator<Item = &Problem> {
+        self.0.iter().filter(|problem| problem.severity == Severity::Error)
+    }
+
     /// In the order of the file, problems without a place first.
     pub fn as_slice(&self) -> &[Problem] {
         &self.0
@@ -118,7 +123,7 @@ pub(super) fn tally(problems: &[Problem]) -> String {
 impl fmt::Display for Problems {
     /// For logs, on one line: how many there are, and the first error.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let first = self.0.iter().find(|problem| problem.severity == Severity::Error);
+        let first = self.errors().next();
         write!(f, "{}", tally(&self.0))?;
         first.map_or(Ok(()), |problem| write!(f, ": {}", problem.message))
     }

@@ -51,6 +51,19 @@ impl<'d> Section<'d> {
         }
     }
 
+    /// Whether it may be there in the wrong shape.
+    pub(super) fn is_garbled(&self) -> bool {
+        self.garbled
+    }
+
+    /// Whether mistakes may have changed this table of that name, or hide it.
+    pub(super) fn is_touched(&self, name: &str, text: &str, findings: &Findings) -> bool {
+        match &self.span {
+            Some(span) => findings.touch(text, name, span),
+            None => self.garbled || findings.may_hide(text, name),
+        }
+    }
+
     /// Whether the key is written there at all, right or wrong.
     pub(super) fn has(&self, key: &str) -> bool {
         self.place_of(key).is_some()

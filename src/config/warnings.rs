@@ -215,7 +215,7 @@ pub(super) fn of_local_store(store: &StoreUrl, replicas: &Placed<u32>, findings:
 
 /// Of a file without jobs. Where there are errors, one of them is likely to be the reason.
 pub(super) fn of_no_jobs(findings: &mut Findings) {
-    if !findings.has_errors() {
+    if findings.errors() == 0 {
         findings.add(
             Problem::warning("there are no jobs, so nothing will ever run")
                 .help("add one: `[jobs.NAME]` with `schedule` and `command`".to_owned()),

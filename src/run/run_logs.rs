@@ -1,7 +1,7 @@
 //! What this node keeps of its runs, under the state directory. A run can be found from its first moment to its deletion,
 //! and no error of a file stops a job: it is said, and costs what the file would have held.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -189,9 +189,16 @@ impl RunLogs {
 
     /// A run on this node, running or ended. Blocks on files.
     pub fn find(&self, run: RunId) -> Result<Option<RunEntry>, RunError> {
+        Ok(self.find_all(|found| found == run)?.pop())
+    }
+
+    /// The runs on this node with such ids, running or ended, each once. Blocks on files.
+    pub fn find_all(&self, is_wanted: impl Fn(RunId) -> bool) -> Result<Vec<RunEntry>, RunError> {
         let running = self.signs(&run_files::jobs(&self.state_dir)).into_iter().map(|sign| sign.entry);
         let ended = self.journal.entries()?;
-        Ok(running.chain(ended).filter(|entry| entry.run == run).last())
+        let found = running.chain(ended).filter(|entry| is_wanted(entry.run));
+        // Of equals the last wins: the journal knows better than a sign how a run ended.
+        Ok(found.map(|entry| (entry.run, entry)).collect::<BTreeMap<_, _>>().into_values().collect())
     }
 
     /// Whether a replica of this machine is at the run. Asks for one lock: cheap enough to be asked again and again.

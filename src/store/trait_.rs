@@ -59,6 +59,9 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Which of these jobs the cluster has ever known, in their order.
     fn known<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<bool>>;
 
+    /// Every job that the cluster has ever known, by name.
+    fn jobs(&self) -> Answered<'_, Vec<JobName>>;
+
     /// Remembers that the cluster knows these jobs.
     fn enroll<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, ()>;
 

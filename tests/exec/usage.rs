@@ -38,7 +38,7 @@ fn a_bad_command_line_is_refused_with_what_is_wrong() {
 #[test]
 fn without_a_file_it_needs_a_store_and_on_several_machines_the_clusters_name() {
     let log = refused(&["--lock", "a", "--", "true"], 78);
-    assert!(log.contains("there is no jobs.toml") && log.contains("--store URL and --cluster NAME"), "{log}");
+    assert!(log.contains("there is no jobs.toml") && log.contains("--cluster NAME --store URL"), "{log}");
     let log = refused(&["--lock", "a", "--store", "redis://127.0.0.1:1/0", "--", "true"], 2);
     assert!(log.contains("--cluster NAME or SOLOCRON_CLUSTER"), "{log}");
 }

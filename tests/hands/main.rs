@@ -1,5 +1,6 @@
 //! An operator's commands against real replicas, on both stores: each is acted upon at once, wherever it is given.
 
+mod file;
 mod kill;
 mod pause;
 #[path = "../support/process.rs"]
@@ -38,4 +39,8 @@ on_both_stores! {
     the_lock_of_a_replica_that_is_gone_is_removed_and_of_a_living_one_not in unlock,
     a_wait_for_a_holder_that_the_store_forgot_is_ended in unlock,
     a_job_that_is_not_in_the_file_is_refused_with_the_near_one in pause,
+    with_an_invalid_file_commands_say_so_in_one_line_and_do_their_work in file,
+    a_job_that_was_renamed_while_it_ran_stays_in_reach in file,
+    cluster_and_store_are_enough_without_a_file in file,
+    several_jobs_are_paused_and_resumed_at_once in file,
 }

@@ -25,6 +25,11 @@ impl Place {
     }
 }
 
+/// A file of these jobs.
+pub(crate) fn file_of(jobs: &str) -> String {
+    format!("[cluster]\nname = \"test\"\nstore = \"local\"\n{jobs}")
+}
+
 /// Replicas n1 and n2.
 pub(crate) struct Stage {
     pub(crate) place: Place,
@@ -36,7 +41,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// Starts two replicas of this file.
     pub(crate) fn start(place: Place, jobs: &str) -> Self {
-        let scene = Scene::new(&format!("[cluster]\nname = \"test\"\nstore = \"local\"\n{jobs}"));
+        let scene = Scene::new(&file_of(jobs));
         let store = match &place {
             Place::Local => format!("local:{}", scene.path("store.sqlite3").display()),
             Place::Redis(server) => server.url(),
@@ -78,6 +83,19 @@ impl Stage {
         let elsewhere = self.scene.path("elsewhere").display().to_string();
         let place = ["--store", &self.store, "--state-dir", &elsewhere];
         Program::start(&mut self.scene.command(&[args, &place].concat()))
+    }
+
+    /// The same in a folder without a file, by the cluster's name.
+    pub(crate) fn give_without_file(&self, args: &[&str]) -> Ended {
+        let place = ["--cluster", "test", "--store", &self.store];
+        Program::start(self.scene.command(&[args, &place].concat()).current_dir("/")).wait()
+    }
+
+    /// Puts these jobs into the file, as an editor does.
+    pub(crate) fn edit(&self, jobs: &str) {
+        let new = self.scene.path("jobs.toml.new");
+        std::fs::write(&new, file_of(jobs)).expect("a writable folder");
+        std::fs::rename(new, self.scene.path("jobs.toml")).expect("the same folder");
     }
 
     /// Takes the server away for as long as it takes the command to notice.

@@ -253,6 +253,7 @@ pub(crate) async fn a_job_is_known_once_it_was_enrolled(world: &World) {
 
     assert_eq!(replica.store.known(&names).await, Ok(vec![true, false, true]));
     assert_eq!(replica.store.known(&[]).await, Ok(vec![]));
+    assert_eq!(replica.store.jobs().await, Ok(vec![names[0].clone(), names[2].clone()]));
     replica.store.enroll(&[]).await.expect("nothing to do");
 }
 

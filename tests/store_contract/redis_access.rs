@@ -17,7 +17,8 @@ use crate::world::{Replica, cluster, job};
 /// All that solocron needs of a Redis user, quoted by the README; the name and the password are an example.
 pub(crate) const LEAST_PRIVILEGE: &str = "ACL SETUSER solocron on >s3cret resetkeys ~solocron:* resetchannels \
     &solocron:* -@all +publish +subscribe \
-    +evalsha +eval +time +info +hset +hgetall +hmget +hdel +set +del +pexpire +xadd +xdel +xrevrange +smismember +sadd";
+    +evalsha +eval +time +info +hset +hgetall +hmget +hdel +set +del +pexpire +xadd +xdel +xrevrange \
+    +smismember +smembers +sadd";
 
 const PASSWORD: &str = "s3cret";
 
@@ -47,6 +48,7 @@ async fn use_everything(server: &RedisServer, replica: &Replica) {
     replica.store.pulse(Some(&crate::cases::beat("a"))).await.expect("a pulse");
     replica.store.enroll(&[job()]).await.expect("enrolled");
     replica.store.known(&[job()]).await.expect("known");
+    replica.store.jobs().await.expect("listed");
     replica.ask(Request::Open(sample::open(replica.caller().await))).await;
     let state = solocron::store::RedisKeys::of(cluster()).state(&job());
     server.cli(&["HSET", &state, "until", "0", "settled", "0", "mark", "1"]);

@@ -1,6 +1,5 @@
 //! Replicas that are missing, or differ.
 
-use crate::config::Config;
 use crate::job::quoted;
 use crate::store::Peer;
 
@@ -9,8 +8,8 @@ use super::super::times::{Rfc3339, from_now};
 use super::{Kind, Trouble};
 
 /// Fewer replicas take ticks than there should be.
-pub(super) fn too_few(survey: &Survey, config: &Config, taking: usize) -> Option<Trouble> {
-    let expected = config.expected_replicas.unwrap_or(1) as usize;
+pub(super) fn too_few(survey: &Survey, expected: Option<u32>, taking: usize) -> Option<Trouble> {
+    let expected = expected.unwrap_or(1) as usize;
     if taking >= expected.max(1) {
         return None;
     }

@@ -10,7 +10,7 @@ use super::{Kind, Trouble, is_late, is_well};
 /// Ticks that have not come yet were decided, and ran, by a clock that was ahead.
 pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     // A mark below which all of these are open again takes none away: it is no trouble, and the replicas log none.
-    let (name, mark) = (&job.spec.name, job.record.as_ref()?.closed_after(now)?);
+    let (name, mark) = (&job.name, job.record.as_ref()?.closed_after(now)?);
     let message = format!(
         "a clock was ahead: ticks of `{name}` up to {} UTC ({}) are decided, and those that ran then do not run again; \
          `solocron unlock --mark {name}` lets them",
@@ -23,7 +23,7 @@ pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<Trouble> {
 /// A job waits for a longer lease than its own, and nobody is known to hold one: the store forgot, and some replica remembers it.
 /// An embedded store measures leases by another clock, and waits only for what was lost with its file.
 pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<Trouble> {
-    let (name, lease) = (&job.spec.name, job.spec.lease);
+    let (name, lease) = (&job.name, job.spec()?.lease);
     let waits = |until: UtcMillis| until.since(now) > lease;
     let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
     let until = Some(UtcMillis(record.until.0)).filter(|until| record.lease > lease && waits(*until))?;
@@ -41,17 +41,17 @@ pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<Trouble>
 pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<Trouble> {
     let wait = |job: &JobState| {
         let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
-        let until = UtcMillis(record.until.0);
+        let (until, spec) = (UtcMillis(record.until.0), job.spec()?);
         // A first start waits two seconds, and a longer wait than the job's own is named by itself.
-        let is_usual = record.lease >= job.spec.lease && until.since(now) <= job.spec.lease;
-        (is_usual && job.spec.enabled).then_some(until)
+        let is_usual = record.lease >= spec.lease && until.since(now) <= spec.lease;
+        (is_usual && spec.enabled).then_some(until)
     };
     let waits: Vec<(&JobState, UtcMillis)> = jobs.iter().filter_map(|job| Some((job, wait(job)?))).collect();
     let last = waits.iter().map(|(_, until)| *until).max()?;
     let who = match waits[..] {
-        [(one, _)] => format!("`{}` does not start", one.spec.name),
-        [(one, _), (other, _)] => format!("`{}` and `{}` do not start", one.spec.name, other.spec.name),
-        [(one, _), ..] => format!("`{}` and {} more jobs do not start", one.spec.name, waits.len() - 1),
+        [(one, _)] => format!("`{}` does not start", one.name),
+        [(one, _), (other, _)] => format!("`{}` and `{}` do not start", one.name, other.name),
+        [(one, _), ..] => format!("`{}` and {} more jobs do not start", one.name, waits.len() - 1),
         [] => return None,
     };
     let message = format!(
@@ -65,10 +65,8 @@ pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<Trouble> 
 /// A tick that may have run, of which the store forgot that, and that has no entry before the next tick is claimed. A run of a later
 /// one that ended well says that the job is.
 pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<Trouble> {
-    let (spec, record) = (&job.spec, job.record.as_ref()?);
-    if !job.goes_by_this_schedule(record) {
-        return None;
-    }
+    let record = job.record.as_ref()?;
+    let spec = job.by_this_schedule(record)?;
     let tick = record.first_untold(|after| spec.schedule.next_after(after))?;
     let has_come_since = |entry: &Entry| entry.tick > tick && entry.tick.instant() <= now;
     let is_over = job.entries.iter().any(|entry| has_come_since(entry) && is_well(entry.outcome));

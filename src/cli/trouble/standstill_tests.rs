@@ -23,7 +23,7 @@ async fn a_mark_in_the_future_is_trouble_only_where_ticks_do_not_run_when_they_c
 async fn a_wait_for_a_longer_lease_than_the_files_that_nobody_is_known_to_hold_is_named() {
     let (bench, mut survey) = healthy(FILE).await;
     let (now, until) = (survey.now, survey.now.plus(Duration::from_secs(600)));
-    let own = survey.jobs[0].spec.lease;
+    let own = bench.spec("backup").lease;
     let record = survey.jobs[0].record.as_mut().expect("it was opened");
     (record.until, record.lease) = (LeaseInstant(until.0), own);
     assert_eq!(messages(&survey, &bench), [""; 0], "its own lease is no matter");
@@ -44,7 +44,7 @@ async fn while_jobs_wait_a_lease_after_a_reset_of_the_store_one_line_says_so() {
     let (bench, mut survey) = healthy(FILE).await;
     let now = survey.now;
     for job in &mut survey.jobs {
-        let lease = job.spec.lease;
+        let lease = job.spec().expect("the file says it").lease;
         let Some(record) = job.record.as_mut() else { continue };
         (record.until, record.lease) = (LeaseInstant(now.plus(lease / 2).0), lease);
     }
@@ -58,7 +58,7 @@ async fn while_jobs_wait_a_lease_after_a_reset_of_the_store_one_line_says_so() {
 }
 
 fn payout(survey: &mut Survey) -> &mut JobState {
-    let job = survey.jobs.iter_mut().find(|job| job.spec.name.as_str() == "payout");
+    let job = survey.jobs.iter_mut().find(|job| job.name.as_str() == "payout");
     job.expect("it is in the file")
 }
 
@@ -67,7 +67,8 @@ async fn a_tick_that_the_store_forgot_is_named_until_a_later_one_has_run() {
     let (bench, mut survey) = healthy(FILE).await;
     let (hour, now) = (Duration::from_secs(3_600), survey.now);
     let job = payout(&mut survey);
-    let forgotten = job.spec.schedule.next_after(now.minus(3 * hour)).expect("it runs every hour");
+    let forgotten =
+        bench.spec("payout").schedule.next_after(now.minus(3 * hour)).expect("it runs every hour");
     let before = forgotten.instant().minus(hour);
     let record = job.record.as_mut().expect("it was opened");
     (record.mark, record.since, record.lost) = (now, before, Some(before));

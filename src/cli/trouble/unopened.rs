@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::config::Config;
 use crate::job::UtcMillis;
 use crate::store::{Concern, Peer};
 
+use super::super::expected::Expected;
 use super::super::survey::{JobState, Survey};
 use super::{Kind, Trouble};
 
@@ -27,17 +27,17 @@ pub(super) fn blocked(who: &str) -> Trouble {
 
 /// A job of which what the store holds is not what replicas write.
 pub(super) fn unreadable(job: &JobState) -> Option<Trouble> {
-    let (name, why) = (&job.spec.name, job.unread.as_ref()?);
+    let (name, why) = (&job.name, job.unread.as_ref()?);
     let message = format!("what the store holds of `{name}` cannot be read, and it may not run: {why}");
     Some(Trouble::of_job(job, Kind::Unreadable, message))
 }
 
 /// A job that all live replicas know by another file alone: it runs by another schedule than this one's, or not at all.
-pub(super) fn runs_otherwise(job: &JobState, live: &[&Peer], config: &Config) -> Option<Trouble> {
-    let (spec, record) = (&job.spec, job.record.as_ref()?);
+pub(super) fn runs_otherwise(job: &JobState, live: &[&Peer], expected: Expected<'_>) -> Option<Trouble> {
+    let (spec, record, file) = (job.spec()?, job.record.as_ref()?, expected.valid_file()?);
     let takes_ticks = || live.iter().filter(|peer| !peer.beat.draining);
-    let is_loaded = takes_ticks().any(|peer| peer.beat.file == config.fingerprint);
-    let is_other = spec.enabled && !job.goes_by_this_schedule(record);
+    let is_loaded = takes_ticks().any(|peer| peer.beat.file == file);
+    let is_other = spec.enabled && job.by_this_schedule(record).is_none();
     (is_other && !is_loaded && takes_ticks().next().is_some()).then(|| {
         let message = format!(
             "`{}` runs by another schedule than here, or not at all: no live replica has loaded this jobs.toml; reload them",
@@ -48,7 +48,8 @@ pub(super) fn runs_otherwise(job: &JobState, live: &[&Peer], config: &Config) ->
 }
 
 /// A job that no replica could open, or that none has heard of.
-pub(super) fn no_record(job: &JobState, survey: &Survey, config: &Config) -> Option<Trouble> {
+pub(super) fn no_record(job: &JobState, survey: &Survey, expected: Expected<'_>) -> Option<Trouble> {
+    let file = expected.valid_file()?;
     let could_open = |peer: &&Peer| {
         let started = UtcMillis(peer.beat.started.0.saturating_sub(peer.beat.ahead_ms.unwrap_or(0)));
         survey.is_live(peer) && !peer.beat.draining && survey.now.since(started) >= TO_OPEN
@@ -57,12 +58,12 @@ pub(super) fn no_record(job: &JobState, survey: &Survey, config: &Config) -> Opt
     if !job.lacks_record() || able.peek().is_none() {
         return None;
     }
-    let why = if able.any(|peer| peer.beat.file == config.fingerprint) {
+    let why = if able.any(|peer| peer.beat.file == file) {
         "no replica could open it; see the replicas' logs, and `solocron check --probe`"
     } else {
         "no live replica has loaded this jobs.toml; reload them"
     };
-    let message = format!("`{}` does not run: it has no record in the store, as {why}", job.spec.name);
+    let message = format!("`{}` does not run: it has no record in the store, as {why}", job.name);
     Some(Trouble::of_job(job, Kind::NoRecord, message))
 }
 

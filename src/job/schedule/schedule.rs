@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::DateTime;
 use sha2::{Digest, Sha256};
 
 use super::error::ScheduleError;
@@ -107,6 +108,11 @@ impl Schedule {
     pub fn local_text(&self, tick: Tick) -> String {
         let at = tick.instant().timestamp();
         format!("{:.3}", at.display_with_offset(self.0.zone.offset(at)))
+    }
+
+    /// The instants at which clocks in the job's zone show this time, oldest first: none in a spring gap, two in an autumn overlap.
+    pub fn instants_of(&self, civil: DateTime) -> Vec<UtcMillis> {
+        self.0.zone.instants(civil).into_iter().map(UtcMillis::from_timestamp).collect()
     }
 
     /// The shortest distance between the next few ticks after an instant, for warnings. [`Duration::MAX`] when fewer than

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
-use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 
 use super::error::Problem;
 use super::piece::Piece;
@@ -50,6 +50,16 @@ impl Zone {
     /// Its offset at an instant.
     pub(super) fn offset(&self, at: Timestamp) -> Offset {
         self.time_zone.to_offset(at)
+    }
+
+    /// The instants at which its clocks show this time, oldest first.
+    pub(super) fn instants(&self, civil: DateTime) -> Vec<Timestamp> {
+        let offsets = match self.time_zone.to_ambiguous_timestamp(civil).offset() {
+            AmbiguousOffset::Unambiguous { offset } => vec![offset],
+            AmbiguousOffset::Gap { .. } => Vec::new(),
+            AmbiguousOffset::Fold { before, after } => vec![before, after],
+        };
+        offsets.into_iter().filter_map(|offset| offset.to_timestamp(civil).ok()).collect()
     }
 
     /// The segment that an instant in whole seconds lies in.

@@ -152,6 +152,10 @@ impl Store for LocalStore {
         Box::pin(self.worker.read(move |tables, _| jobs.iter().map(|job| tables.knows(job)).collect()))
     }
 
+    fn jobs(&self) -> Answered<'_, Vec<JobName>> {
+        Box::pin(self.worker.read(|tables, _| tables.jobs()))
+    }
+
     fn enroll<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, ()> {
         let jobs = jobs.to_vec();
         Box::pin(self.worker.write(move |tables, _| jobs.iter().try_for_each(|job| tables.enroll(job))))

@@ -278,6 +278,18 @@ impl Tables<'_> {
             .exists(params![self.cluster.as_str(), job.as_str()])?)
     }
 
+    /// Every job that the cluster has ever known, by name.
+    pub(super) fn jobs(&self) -> Result<Vec<JobName>, TableError> {
+        let names = self
+            .connection
+            .prepare_cached(
+                "SELECT job FROM jobs WHERE cluster = ?1 UNION SELECT job FROM records WHERE cluster = ?1 ORDER BY job",
+            )?
+            .query_map([self.cluster.as_str()], |row| row.get::<_, String>(0))?
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(names.iter().filter_map(|name| JobName::parse(name).ok()).collect())
+    }
+
     /// Remembers that the cluster knows the job.
     pub(super) fn enroll(&self, job: &JobName) -> Result<(), TableError> {
         self.connection

@@ -100,6 +100,12 @@ impl RedisStore {
         })
     }
 
+    /// Another hand has put something else in the place of the set of jobs.
+    fn jobs_are_lost(&self) {
+        let found = (self.keys.jobs(), String::new());
+        self.foreign.found(&self.label, BTreeSet::from([found]));
+    }
+
     async fn record(&self, job: &JobName) -> Result<Option<Record>, StoreError> {
         let key = self.keys.state(job);
         let fields: BTreeMap<String, String> =
@@ -206,11 +212,24 @@ impl Store for RedisStore {
             match known {
                 // What the key held of ours is lost: each of them may be known, and waits accordingly.
                 Err(error) if error.cause() == Some(&Cause::WrongType) => {
-                    let found = (self.keys.jobs(), String::new());
-                    self.foreign.found(&self.label, BTreeSet::from([found]));
+                    self.jobs_are_lost();
                     Ok(vec![true; jobs.len()])
                 }
                 known => known,
+            }
+        })
+    }
+
+    fn jobs(&self) -> Answered<'_, Vec<JobName>> {
+        Box::pin(async move {
+            let names = self.read::<BTreeSet<String>>(redis::cmd("SMEMBERS").arg(self.keys.jobs())).await;
+            match names {
+                Ok(names) => Ok(names.iter().filter_map(|name| JobName::parse(name).ok()).collect()),
+                Err(error) if error.cause() == Some(&Cause::WrongType) => {
+                    self.jobs_are_lost();
+                    Ok(Vec::new())
+                }
+                Err(error) => Err(error),
             }
         })
     }

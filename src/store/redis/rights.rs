@@ -15,6 +15,9 @@ const SPARE: [&str; 2] = ["ping", "select"];
 /// Rights without which each tick costs the server more.
 const SAVING: [&str; 3] = ["hmget", "publish", "subscribe"];
 
+/// The right without which jobs that the file does not name are in no list.
+const LISTING: [&str; 1] = ["smembers"];
+
 /// The only right that no harmless call shows.
 const WRITING: &str = "sadd";
 
@@ -98,6 +101,7 @@ pub(super) fn trials(keys: &ProbeKeys, cluster: &str) -> Vec<Trial> {
         nodes("hset", &["HSET", "KEY", "f", "v", "g"]),
         nodes("hdel", &["HDEL", "KEY", "f"]),
         nodes("smismember", &["SMISMEMBER", "KEY", "m"]),
+        nodes("smembers", &["SMEMBERS", "KEY"]),
         // Nobody listens to this channel.
         trial("publish", Some(channel_pattern(cluster)), &["PUBLISH", &keys.of_cluster, ""]),
         trial("ping", None, &["PING"]),
@@ -140,6 +144,8 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
     let is_one_of = |rights: &[&str], right: &str| rights.contains(&&right[1..]);
     let (spare, commands): (Vec<String>, Vec<String>) =
         commands.into_iter().partition(|right| is_one_of(&SPARE, right));
+    let (listing, commands): (Vec<String>, Vec<String>) =
+        commands.into_iter().partition(|right| is_one_of(&LISTING, right));
     let (mut saving, needed): (Vec<String>, Vec<String>) =
         commands.into_iter().partition(|right| is_one_of(&SAVING, right));
     let (channels, keys): (Vec<String>, Vec<String>) = names(Try::NoKey, &|trial| trial.pattern.clone())
@@ -160,6 +166,11 @@ pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
         let what = format!("user `{user}` lacks rights that spare the server work");
         let detail = format!("missing {}: each tick costs it more", saving.join(" "));
         concerns.push(Concern::warning(what, detail).help(grant(&saving)));
+    }
+    if !listing.is_empty() {
+        let what = format!("user `{user}` may not list the cluster's jobs");
+        let detail = format!("missing {}: jobs that are not in jobs.toml are in no list", listing.join(" "));
+        concerns.push(Concern::warning(what, detail).help(grant(&listing)));
     }
     if !spare.is_empty() {
         let what = format!("user `{user}` lacks rights that other releases may need");

@@ -1,0 +1,163 @@
+//! The jobs that a command may be about: those of jobs.toml, and those that the store alone knows, because they were removed or
+//! renamed, or are locks of `exec`. A name that neither knows is refused.
+
+use std::sync::Arc;
+
+use crate::job::{JobName, JobSpec, nearest};
+use crate::store::{Store, StoreError};
+
+use super::args::GlobalArgs;
+use super::exit::{Exit, Failure};
+use super::named::unknown;
+use super::place::Place;
+use super::screen::Screen;
+
+/// How commands mark a job of the store that the file does not name.
+pub(crate) const NOT_IN_FILE: &str = "not in jobs.toml";
+
+/// What jobs.toml says of a job.
+#[derive(Debug, Clone)]
+pub(crate) enum Definition {
+    /// All of it.
+    Known(Arc<JobSpec>),
+    /// Its table is invalid.
+    Invalid,
+    /// The file does not name it.
+    Absent,
+    /// There is no file, or its part that may name the job cannot be read.
+    Unknown,
+}
+
+/// A job, and what the file says of it.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownJob {
+    pub(crate) name: JobName,
+    pub(crate) definition: Definition,
+}
+
+impl Definition {
+    /// The whole job, where the file says it.
+    pub(crate) fn spec(&self) -> Option<&Arc<JobSpec>> {
+        match self {
+            Self::Known(spec) => Some(spec),
+            Self::Invalid | Self::Absent | Self::Unknown => None,
+        }
+    }
+
+    /// Whether replicas may run the job, as far as the file says.
+    pub(crate) fn may_run(&self) -> bool {
+        match self {
+            Self::Known(spec) => spec.enabled,
+            Self::Invalid | Self::Unknown => true,
+            Self::Absent => false,
+        }
+    }
+
+    /// Whether the file names the job; none where that is not known.
+    pub(crate) fn is_in_file(&self) -> Option<bool> {
+        match self {
+            Self::Known(_) | Self::Invalid => Some(true),
+            Self::Absent => Some(false),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl From<Arc<JobSpec>> for KnownJob {
+    fn from(spec: Arc<JobSpec>) -> Self {
+        Self { name: spec.name.clone(), definition: Definition::Known(spec) }
+    }
+}
+
+impl KnownJob {
+    /// Notes on stderr that the file does not name the job, where that is so.
+    pub(crate) fn note_absence(&self, screen: &mut Screen<'_>) {
+        if matches!(self.definition, Definition::Absent) {
+            screen.say(&format!("note: `{}` is {NOT_IN_FILE}\n", self.name));
+        }
+    }
+}
+
+/// Reaches the store, and finds these jobs in the file or there. A note on stderr tells which of them the file lacks.
+pub(crate) async fn reach_jobs(
+    names: &[JobName],
+    (place, global): (&Place, &GlobalArgs),
+    screen: &mut Screen<'_>,
+) -> Result<(Arc<dyn Store>, Vec<KnownJob>), Failure> {
+    let jobs: Vec<KnownJob> = names.iter().map(|name| place.job(name)).collect();
+    let is_open = |job: &&KnownJob| matches!(job.definition, Definition::Absent | Definition::Unknown);
+    let open: Vec<JobName> = jobs.iter().filter(is_open).map(|job| job.name.clone()).collect();
+    let absent = jobs.iter().find(|job| matches!(job.definition, Definition::Absent));
+    if let Some(KnownJob { name, .. }) = absent
+        && place.expect_store_file(global).is_err()
+    {
+        return Err(unknown_to_all(name, place, &[]));
+    }
+    let store = place.reach(global).await.map_err(|failure| noting(failure, place, &open))?;
+    if let Some(name) = first_unknown(&open, &*store).await? {
+        // Where the names cannot be listed, those of the file are what is left to compare it with.
+        let names = store.jobs().await.unwrap_or_default();
+        return Err(unknown_to_all(name, place, &names));
+    }
+    jobs.iter().for_each(|job| job.note_absence(screen));
+    Ok((store, jobs))
+}
+
+/// Every job of the file, and those that the store alone knows.
+pub(crate) async fn all_jobs(
+    place: &Place,
+    store: &dyn Store,
+    screen: &mut Screen<'_>,
+) -> Result<Vec<KnownJob>, Failure> {
+    let mut jobs = place.jobs();
+    match store.jobs().await {
+        Ok(names) => jobs.extend(names.iter().map(|name| place.job(name))),
+        Err(StoreError::Refused(why)) if !jobs.is_empty() => {
+            screen.say(&format!("note: jobs that are {NOT_IN_FILE} cannot be listed: {why}\n"));
+        }
+        Err(error) => return Err(Failure::store(&store.label(), &error)),
+    }
+    jobs.sort_by(|one, other| one.name.cmp(&other.name));
+    jobs.dedup_by(|one, other| one.name == other.name);
+    Ok(jobs)
+}
+
+/// The first of these names that the store does not know.
+async fn first_unknown<'n>(names: &'n [JobName], store: &dyn Store) -> Result<Option<&'n JobName>, Failure> {
+    let failed = |error| Failure::store(&store.label(), &error);
+    let known = store.known(names).await.map_err(failed)?;
+    for (name, _) in names.iter().zip(known).filter(|(_, is_known)| !is_known) {
+        match store.records(std::slice::from_ref(name)).await {
+            Ok(records) if records.iter().all(Option::is_none) => return Ok(Some(name)),
+            // What cannot be read is there.
+            Ok(_) | Err(StoreError::Refused(_)) => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(None)
+}
+
+/// The name is not in the file, nor among those that the store knows.
+pub(crate) fn unknown_to_all(name: &JobName, place: &Place, stored: &[JobName]) -> Failure {
+    let jobs = place.jobs();
+    let mut names: Vec<&JobName> = jobs.iter().map(|job| &job.name).chain(stored).collect();
+    names.sort();
+    names.dedup();
+    let whence = match place.file_path() {
+        Some(path) if stored.is_empty() => path,
+        Some(path) => format!("{path} or the store"),
+        None => "the store".to_owned(),
+    };
+    unknown(name, &whence, &names)
+}
+
+/// The failure to reach the store, with the name that is not in the file, and the one that was probably meant.
+fn noting(failure: Failure, place: &Place, open: &[JobName]) -> Failure {
+    let absent = open.iter().find(|name| matches!(place.job(name).definition, Definition::Absent));
+    let (Some(absent), Some(path)) = (absent, place.file_path()) else { return failure };
+    let jobs = place.jobs();
+    let meant = nearest(absent.as_str(), jobs.iter().map(|job| job.name.as_str()));
+    let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
+    let message = format!("{}\n  note: there is no job `{absent}` in {path}{meant}", failure.message);
+    Failure::new(Exit::StoreUnreachable, message)
+}
