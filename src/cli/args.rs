@@ -17,6 +17,7 @@ use super::logs::LogsArgs;
 use super::moment::Moment;
 use super::operating::Operating;
 use super::place::PlaceArgs;
+use super::why::WhyArgs;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -114,6 +115,15 @@ pub enum Reading {
         solocron history --failed --since 2d"
     )]
     History(HistoryArgs),
+    /// Tell what became of one tick of a job, and why
+    #[command(
+        after_help = "From the job's record and history, over all replicas: whether it ran, was skipped or missed, and for which \
+        reason; what a tick waits for; the ticks around a time that has none.\n\n\
+        Examples:\n  \
+        solocron why backup 02:30                the last 02:30 in the job's time zone\n  \
+        solocron why backup 2026-11-23 02:30"
+    )]
+    Why(WhyArgs),
     /// Show the output of a job's last run on this node
     #[command(
         after_help = "On a terminal stderr lines are red; in a pipe each line is as stored: time (UTC), out or err, text.\n\n\

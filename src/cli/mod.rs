@@ -14,6 +14,7 @@ mod exec_end;
 mod exec_job;
 mod exit;
 mod expected;
+mod explanation;
 mod file_watch;
 mod history;
 mod import;
@@ -65,6 +66,7 @@ mod trigger;
 mod trouble;
 mod unlock;
 mod usage;
+mod why;
 mod witness;
 
 pub use args::{Cli, Command, GlobalArgs, Reading};

@@ -47,13 +47,23 @@ impl Moment {
         }
     }
 
-    /// The instant at which clocks in the job's zone show it: there must be one, and no second one.
+    /// The instant at which clocks in the job's zone show it, for `--tick`.
     pub(crate) fn in_zone_of(self, job: &JobName, schedule: Option<&Schedule>) -> Result<UtcMillis, Failure> {
+        self.in_zone("--tick ", job, schedule)
+    }
+
+    /// The instant at which clocks in the job's zone show it: there must be one, and no second one. `what` is it that has this time.
+    pub(crate) fn in_zone(
+        self,
+        what: &str,
+        job: &JobName,
+        schedule: Option<&Schedule>,
+    ) -> Result<UtcMillis, Failure> {
         let civil = match self {
             Self::Instant(at) => return Ok(at),
             Self::Local(civil) => civil,
         };
-        let refused = |why: String| Failure::new(Exit::Usage, format!("--tick `{}` {why}", shown(civil)));
+        let refused = |why: String| Failure::new(Exit::Usage, format!("{what}`{}` {why}", shown(civil)));
         let Some(schedule) = schedule else {
             let why = format!(
                 "has no offset, and the time zone of `{job}` is not known\n  help: write it in UTC: `{civil}Z`"

@@ -10,16 +10,26 @@ use super::exit::{Exit, Failure};
 /// A list longer than this is no help any more.
 const MAX_LISTED: usize = 20;
 
+/// The job of this name.
+pub(crate) fn find_job<'c>(
+    config: &'c Config,
+    source: &Source,
+    name: &JobName,
+) -> Result<&'c Arc<JobSpec>, Failure> {
+    let names = || config.jobs.keys().collect::<Vec<_>>();
+    config.jobs.get(name).ok_or_else(|| unknown(name, &source.path.display().to_string(), &names()))
+}
+
 /// The job of this name, or all of them.
 pub(crate) fn find_jobs(
     config: &Config,
     source: &Source,
     name: Option<&JobName>,
 ) -> Result<Vec<Arc<JobSpec>>, Failure> {
-    let Some(name) = name else { return Ok(config.jobs.values().cloned().collect()) };
-    let names: Vec<&JobName> = config.jobs.keys().collect();
-    let job = config.jobs.get(name).cloned();
-    Ok(vec![job.ok_or_else(|| unknown(name, &source.path.display().to_string(), &names))?])
+    match name {
+        Some(name) => Ok(vec![Arc::clone(find_job(config, source, name)?)]),
+        None => Ok(config.jobs.values().cloned().collect()),
+    }
 }
 
 /// There is no such job in what is called `whence`; these are there.

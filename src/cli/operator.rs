@@ -48,8 +48,7 @@ impl Operator {
         Ok(of_one.into_iter().next().expect("one was asked for"))
     }
 
-    /// The same for several jobs, or if none is named for all of them: those of the file, and where some live replica may have
-    /// another one, those that the store alone knows.
+    /// The same for several jobs, or if none is named for all of the file and of the store.
     pub(crate) async fn all_at_work(
         jobs: &[JobName],
         (place, global): (&Place, &GlobalArgs),
@@ -57,8 +56,7 @@ impl Operator {
     ) -> Result<Vec<Self>, Failure> {
         let (store, jobs) = if jobs.is_empty() {
             let store = place.reach(global).await?;
-            let is_loaded = is_loaded_by_all(place, &*store).await?;
-            let jobs = if is_loaded { place.jobs() } else { all_jobs(place, &*store, screen).await? };
+            let jobs = all_jobs(place, &*store, screen).await?;
             (store, jobs)
         } else {
             reach_jobs(jobs, (place, global), screen).await?
@@ -71,17 +69,23 @@ impl Operator {
         self.job.definition.spec()
     }
 
-    /// Fails where no live replica can know the job: each of them has loaded the file, which does not name it.
+    /// Whether no live replica can know the job: each of them has loaded the file, which does not name it.
+    pub(crate) async fn is_unknown_to_replicas(&self, place: &Place) -> Result<bool, Failure> {
+        let is_absent = matches!(self.job.definition, Definition::Absent);
+        Ok(is_absent && is_loaded_by_all(place, &*self.store).await?)
+    }
+
+    /// Fails where no live replica can know the job.
     pub(crate) async fn expect_known_to_replicas(&self, place: &Place) -> Result<(), Failure> {
-        if matches!(self.job.definition, Definition::Absent) && is_loaded_by_all(place, &*self.store).await? {
-            let message = format!(
-                "no live replica knows job `{}`: all of them have loaded this jobs.toml, which does not name it\n  help: \
-                 write it into the file",
-                self.job.name
-            );
-            return Err(Failure::new(Exit::Failed, message));
+        if !self.is_unknown_to_replicas(place).await? {
+            return Ok(());
         }
-        Ok(())
+        let message = format!(
+            "no live replica knows job `{}`: all of them have loaded this jobs.toml, which does not name it\n  help: write it \
+             into the file",
+            self.job.name
+        );
+        Err(Failure::new(Exit::Failed, message))
     }
 
     /// Does it, and lets the replicas know.

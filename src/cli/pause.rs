@@ -20,7 +20,7 @@ pub(crate) async fn pause(
     let operators = Operator::all_at_work(&args.jobs, (&place, global), screen).await?;
     let mut failed = Vec::new();
     for operator in &operators {
-        if !(args.all && has_no_ticks(operator).await?) {
+        if !(args.all && has_no_ticks(operator, &place).await?) {
             failed.extend(refusal(pause_one(args, operator, screen).await)?);
         }
     }
@@ -52,7 +52,7 @@ pub(crate) async fn resume(
     let operators = Operator::all_at_work(&args.jobs, (&place, global), screen).await?;
     let (mut failed, mut is_resumed) = (Vec::new(), false);
     for operator in &operators {
-        if args.all && has_no_ticks(operator).await? {
+        if args.all && operator.known_record().await?.is_none() {
             continue;
         }
         let job = &operator.job.name;
@@ -74,9 +74,12 @@ pub(crate) async fn resume(
     summed_up(&failed)
 }
 
-/// Whether the job is not scheduled, and has no record either.
-async fn has_no_ticks(operator: &Operator) -> Result<bool, Failure> {
-    Ok(!operator.job.definition.may_run() && operator.known_record().await?.is_none())
+/// Whether there are no ticks to skip: no replica can know the job, or it is disabled, and has no record.
+async fn has_no_ticks(operator: &Operator, place: &Place) -> Result<bool, Failure> {
+    if operator.job.definition.may_run() {
+        return Ok(false);
+    }
+    Ok(operator.is_unknown_to_replicas(place).await? || operator.known_record().await?.is_none())
 }
 
 /// Why it was refused of one job, which says nothing of the others; any other failure ends the command.

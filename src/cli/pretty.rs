@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use crate::job::{UtcMillis, format_duration};
 
 /// As much of a run's id tells it from others: the millisecond in which it was made. Commands take the beginning of an id.
-const RUN_ID: usize = 13;
+pub(super) const RUN_ID: usize = 13;
 
 /// The time of day here, with the zone.
 pub(super) fn local(at: UtcMillis) -> String {

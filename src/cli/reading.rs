@@ -6,7 +6,7 @@ use super::args::{GlobalArgs, Reading};
 use super::exit::{Exit, Failure};
 use super::import::Import;
 use super::screen::Screen;
-use super::{check, completions, history, import, logs, man, next, status};
+use super::{check, completions, history, import, logs, man, next, status, why};
 
 /// Runs the command. What it has to show goes to the screen; why it could not is the caller's to print.
 pub async fn read(
@@ -20,6 +20,7 @@ pub async fn read(
         Reading::Next(args) => next::run(args, global, now, screen),
         Reading::Status(args) => status::run(args, global, screen).await,
         Reading::History(args) => history::run(args, global, screen).await,
+        Reading::Why(args) => why::run(args, global, screen).await,
         Reading::Logs(args) => logs::run(args, global, now, screen).await,
         Reading::Import(Import::Crontab(args)) => import::run(args, screen),
         Reading::Completions { shell } => completions::run(*shell, screen),

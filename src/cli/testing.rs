@@ -13,7 +13,7 @@ use crate::config::{Config, Overrides, Source, load};
 use crate::job::{
     Cause, Fence, JobName, JobSpec, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, UtcMillis, Verdict,
 };
-use crate::lease::{Answer, BootInstant, Caller, Claim, Finish, Holding, Open, Request, ScheduleHash};
+use crate::lease::{Answer, BootInstant, Caller, Claim, Finish, Holding, Open, Renew, Request, ScheduleHash};
 use crate::store::{Beat, BeatRun, LocalStore, StageTimes, Store};
 
 use super::args::{Cli, Command, Reading};
@@ -218,6 +218,13 @@ impl Bench {
             mark: UtcMillis(NOON + tick * 1_000),
             prev: None,
         }
+    }
+
+    /// The run goes on.
+    pub(crate) async fn renew(&self, job: &str, holding: &Holding) {
+        let renew = Renew { holding: holding.clone(), expect: self.now(), leapt: None };
+        let answer = self.submit(job, Request::Renew(renew)).await;
+        assert!(matches!(answer, Answer::Renewed { .. }), "{answer:?}");
     }
 
     /// The run ends so.

@@ -13,6 +13,19 @@ use super::section::Section;
 use super::substitute::Template;
 use super::value::{self, Raw};
 
+/// The variables that tell a job about its run. Other settings of this program are a job's own matter, for an `exec` in it.
+const OF_THE_RUN: [&str; 9] = [
+    "SOLOCRON_JOB",
+    "SOLOCRON_TICK",
+    "SOLOCRON_TICK_MS",
+    "SOLOCRON_TICK_LOCAL",
+    "SOLOCRON_FENCE",
+    "SOLOCRON_RUN",
+    "SOLOCRON_ATTEMPT",
+    "SOLOCRON_CAUSE",
+    "SOLOCRON_NODE",
+];
+
 /// Reads `env` of a job or of `[defaults]`.
 pub(super) fn read(section: &Section<'_>, findings: &mut Findings) -> BTreeMap<String, String> {
     let Some(raw) = section.raw("env") else { return BTreeMap::new() };
@@ -43,11 +56,8 @@ fn check_name(title: &str, name: &str, span: Range<usize>, findings: &mut Findin
         ("has a `=` in its name", "take it out: it separates name and value in every environment")
     } else if name.contains('\0') {
         ("has a NUL character in its name", "take out the `\\u0000`: no environment could hold it")
-    } else if name.starts_with("SOLOCRON_") {
-        (
-            "has a reserved name",
-            "choose another name: those that start with `SOLOCRON_` tell the job about its run",
-        )
+    } else if OF_THE_RUN.contains(&name) {
+        ("has a reserved name", "choose another name: this one tells the job about its run")
     } else {
         if keys::job().contains(&name) {
             findings.add(misplaced(title, name, span));

@@ -252,3 +252,17 @@ proptest! {
         prop_assert!(!render(&problems, &source, false).contains("hunter2"));
     }
 }
+
+#[test]
+fn a_job_may_name_the_store_for_a_command_of_its_own_and_not_change_what_tells_it_about_its_run() {
+    let file = |name: &str| {
+        format!(
+            "cluster.store = \"local\"\n[jobs.a]\nschedule = \"@daily\"\nshell = \"x\"\nenv = {{ {name} = \"${{X}}\" }}\n"
+        )
+    };
+    let load = |name: &str| load(&Source::new("jobs.toml", file(name)), &Overrides::default(), &|_| None);
+    for name in ["SOLOCRON_STORE", "SOLOCRON_CLUSTER", "SOLOCRON_CONFIG", "SOLOCRON_STATE_DIR"] {
+        assert!(load(name).is_ok(), "{name}");
+    }
+    assert!(load("SOLOCRON_FENCE").is_err());
+}

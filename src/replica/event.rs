@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{JobName, Label, NodeName, Reason, RunId, Tick, Verdict};
 use crate::lease::{BootInstant, Pausing};
-use crate::store::Concern;
+use crate::store::{Concern, StoreError};
 
 pub use super::awaited::LeaseAwaited;
 use super::changes::Changes;
@@ -27,13 +27,8 @@ pub enum Event {
         /// The store for people.
         store: String,
     },
-    /// The store does not answer any more.
-    StoreLost {
-        /// Why.
-        error: String,
-        /// The way out, where the cause is known.
-        help: Option<String>,
-    },
+    /// The store does not answer any more: why.
+    StoreLost(StoreError),
     /// A tick was decided by another replica, or earlier.
     TickDecided {
         /// The job.

@@ -193,8 +193,8 @@ impl Events {
         match event {
             Event::Started { jobs, store } => info!(node, jobs, store, "replica started"),
             Event::StoreReached { store } => info!(node, store, "store reached"),
-            Event::StoreLost { error, help } => {
-                error!(node, error, help, "store does not answer: no job starts until it does");
+            Event::StoreLost(error) => {
+                error!(node, %error, help = error.help(), "store does not answer: no job starts until it does");
             }
             Event::ClockStepped => warn!(node, "wall clock was stepped: planning anew"),
             Event::StoreChanged { what } => warn!(node, what, "store changed"),

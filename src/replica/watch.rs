@@ -155,8 +155,7 @@ impl Watch {
     fn lose_store(&mut self, error: &StoreError) {
         let cause = error.diagnosis().certain_cause().filter(|cause| !self.causes.contains(cause));
         if cause.is_some() || self.outage().is_none() {
-            let (error, help) = (error.to_string(), error.help().map(str::to_owned));
-            self.events.tell(Event::StoreLost { error, help });
+            self.events.tell(Event::StoreLost(error.clone()));
         }
         self.causes.extend(cause.cloned());
         self.outage = Some(Some(error.to_string()));

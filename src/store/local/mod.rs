@@ -1,6 +1,7 @@
 //! The embedded store: one SQLite file for the replicas of one machine, written by one thread per process.
 
 mod access;
+mod beats;
 mod blocker;
 mod file;
 mod inspect;
