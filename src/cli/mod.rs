@@ -12,6 +12,7 @@ mod file_watch;
 mod history;
 mod init;
 mod kill;
+mod loads;
 mod locking;
 mod log_text;
 mod log_writer;
