@@ -1,5 +1,5 @@
-//! `exec`: runs one command under a lock, and exits as it did. It says nothing as long as all goes well: what it says,
-//! a crontab mails.
+//! `exec`: runs one command under a lock, and exits as it did. It prints nothing as long as all goes well, and waits for nothing:
+//! what it prints, a crontab mails.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tokio::time::sleep;
 
 use crate::clock::SystemClock;
 use crate::job::{NodeName, Reason};
@@ -23,9 +24,11 @@ use super::locking::ExecArgs;
 use super::place::Place;
 use super::reentry::{become_command, holder_around};
 use super::run::node_name;
+use super::screen::Screen;
 use super::signals::{Signals, is_ignored, obey};
 use super::terminal::{Terminal, pass_interrupt_on};
 use super::times::{span, utc};
+use super::wait_line::LOOK_EVERY;
 use super::witness::Witness;
 
 /// Between SIGTERM and SIGKILL of the command, as a job has it by default.
@@ -72,7 +75,8 @@ async fn under_lock(
     let mut signals = Signals::listen()?;
     let terminal = Terminal::of_process();
     let (label, events) = (store.label(), Events::of(node.clone()));
-    let (mut heard, mut witness) = (events.listen(), Witness::new(args.lock.clone(), args.lease));
+    let (mut heard, mut witness, mut screen) = (events.listen(), Witness::of(args), Screen::of_process());
+    witness.tell_wait(&mut screen);
     let guest = Guest {
         node,
         lock: args.lock.clone(),
@@ -92,21 +96,23 @@ async fn under_lock(
         loop {
             tokio::select! {
                 biased;
-                Ok(event) = heard.recv() => witness.hear(&event),
+                Ok(event) = heard.recv() => witness.hear(&event, &mut screen),
                 number = signals.next() => {
                     signalled.get_or_insert(number);
                     obey(&stop);
                 }
                 visit = &mut visiting => break visit,
+                () = sleep(LOOK_EVERY), if witness.waits() => witness.tell_wait(&mut screen),
             }
         }
     };
     let had_terminal = terminal.take_back();
     while let Ok(event) = heard.try_recv() {
-        witness.hear(&event);
+        witness.hear(&event, &mut screen);
     }
-    witness.sum_up();
-    let by_signal = signalled.map(by_signal);
+    screen.end_wait();
+    witness.sum_up(&mut screen);
+    let by_signal = signalled.map(Exit::by_signal);
     let is_interrupted = had_terminal && by_signal.is_none() && ended_by_interrupt(&visit);
     let exit = match visit {
         Visit::Ran(ended) => how_it_ended(args, &ended, by_signal),
@@ -124,10 +130,6 @@ fn ended_by_interrupt(visit: &Visit) -> bool {
     ended.verdict.reason.is_none() && ended.signal == Some(INTERRUPT) && !is_ignored(INTERRUPT)
 }
 
-fn by_signal(number: i32) -> Exit {
-    Exit::AsCommand(u8::try_from(128 + number).unwrap_or(u8::MAX))
-}
-
 /// As the command did, unless it was stopped for a reason of ours.
 fn how_it_ended(args: &ExecArgs, ended: &Ended, signalled: Option<Exit>) -> Result<Exit, Failure> {
     match (ended.verdict.reason, &ended.error) {
@@ -139,7 +141,7 @@ fn how_it_ended(args: &ExecArgs, ended: &Ended, signalled: Option<Exit>) -> Resu
     }
     match (ended.exit_code.map(u8::try_from), ended.signal) {
         (Some(Ok(code)), _) => Ok(Exit::AsCommand(code)),
-        (_, Some(signal)) => Ok(by_signal(signal)),
+        (_, Some(signal)) => Ok(Exit::by_signal(signal)),
         _ => {
             let message = format!("the command was stopped: {}", ended.verdict);
             Err(Failure::new(Exit::Failed, message))

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::job::RunId;
 use crate::lease::{Act, Answer, Holder};
 use crate::replica::LIVE_FOR;
 
@@ -15,6 +14,7 @@ use super::operator::{LOOK_EVERY, Operator, how_it_ended};
 use super::outage::Outage;
 use super::screen::Screen;
 use super::times::span;
+use super::wait_line::FOR_STORE;
 
 /// What a run may take to end beyond its `kill_grace`: its holder hears of the order within a second or two.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -28,12 +28,14 @@ pub(crate) async fn run(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let operator = Operator::at_work(&args.job, global).await?;
-    let Answer::Held { by: Some(holder), .. } = operator.act(&Act::Kill { run: None }).await? else {
+    let operator = screen.during(FOR_STORE, Operator::at_work(&args.job, global)).await?;
+    let killed = screen.during(FOR_STORE, operator.act(&Act::Kill { run: None })).await?;
+    let Answer::Held { by: Some(holder), .. } = killed else {
         return Err(Failure::new(Exit::Failed, format!("job `{}` is not running", args.job)));
     };
     screen.say(&format!("stopping run {} on {}\n", holder.run, holder.node));
     let how = end_of(&operator, &holder, screen).await;
+    screen.end_wait();
     let stays = format!("the order to stop run {} stays in the job's record", holder.run);
     let how = how.map_err(|failure| failure.noting_unheard(&stays))?;
     screen.print(&format!("`{}`: run {}: {how}\n", args.job, holder.run))?;
@@ -43,7 +45,7 @@ pub(crate) async fn run(
 /// Waits for the end of a run that was told to stop; how it ended.
 async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -> Result<String, Failure> {
     let (limit, mut outage) = (operator.spec.kill_grace + PATIENCE, Outage::default());
-    if !has_ended(operator, holder.run, (limit, &mut outage), screen).await? {
+    if !has_ended(operator, holder, (limit, &mut outage), screen).await? {
         return Err(still_there(operator, holder, limit).await?);
     }
     let entry = outage.ask(screen, || operator.entry(holder.run)).await?;
@@ -53,12 +55,14 @@ async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -
 /// Gives the order again and again until the run has ended; false when it has not within `limit`, outages apart.
 async fn has_ended(
     operator: &Operator,
-    run: RunId,
+    holder: &Holder,
     (limit, outage): (Duration, &mut Outage),
     screen: &mut Screen<'_>,
 ) -> Result<bool, Failure> {
-    let (began, mut looks) = (Instant::now(), 0_u32);
+    let (began, mut looks, run) = (Instant::now(), 0_u32, holder.run);
+    let what = waited_for(operator, holder, limit);
     loop {
+        outage.wait_for(&what, screen);
         let record = outage.wait_out(operator.record().await, screen)?;
         if record.is_some_and(|record| !record.is_running() || record.run != Some(run)) {
             return Ok(true);
@@ -72,6 +76,13 @@ async fn has_ended(
         }
         sleep(LOOK_EVERY).await;
     }
+}
+
+fn waited_for(operator: &Operator, holder: &Holder, limit: Duration) -> String {
+    let (node, grace, limit) = (&holder.node, span(operator.spec.kill_grace), span(limit));
+    format!(
+        "waiting for the end of the run on {node}: SIGKILL {grace} after SIGTERM (kill_grace), {limit} at most"
+    )
 }
 
 async fn still_there(operator: &Operator, holder: &Holder, limit: Duration) -> Result<Failure, Failure> {

@@ -20,7 +20,8 @@ pub enum Locking {
         is renewed while it runs. When it is lost, the command is stopped with everything that it started, before anybody \
         else may start. SIGTERM and SIGINT stop it in order (SIGTERM, after 10s SIGKILL).\n\n\
         Without --wait, exec exits at once where the lock is taken. If the last holder crashed, exec waits up to one lease until \
-        the lock is certainly free; the first use of a name takes two seconds.\n\n\
+        the lock is certainly free; the first use of a name takes two seconds. What takes longer than a second is told on stderr, \
+        unless --conflict-exit-code is 0. A store that does not answer is given two seconds, or as long as --wait says.\n\n\
         Within a job, or another `exec`, that holds the same lock, the command runs at once under that.\n\n\
         Exit codes: as the command (128+n for signal n; 127 not found, 126 cannot be started), 2 usage, 69 store \
         unreachable, 70 lock lost, 75 held by another, 78 bad jobs.toml.\n\n\

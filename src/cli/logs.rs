@@ -22,6 +22,7 @@ use super::session::Session;
 use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, span, utc};
 use super::tone::Tone;
+use super::wait_line::FOR_STORE;
 
 /// Flags of `logs`.
 #[derive(Debug, Args)]
@@ -62,9 +63,10 @@ pub(crate) async fn run(
     let here = find_here(args, &logs)?;
     // A run that was asked for by its id, and is here, is the right one wherever newer ones are.
     if !args.local && (args.run.is_none() || here.is_none()) {
-        match session.reach_store().await {
+        match screen.during(FOR_STORE, session.reach_store()).await {
             Ok(store) => {
-                if let Some(newer) = find_elsewhere(args, spec, here.as_ref(), store.as_ref()).await? {
+                let asked = find_elsewhere(args, spec, here.as_ref(), store.as_ref());
+                if let Some(newer) = screen.during(FOR_STORE, asked).await? {
                     return show_elsewhere(args, &newer, here.as_ref(), screen);
                 }
             }
@@ -242,7 +244,7 @@ fn nothing(args: &LogsArgs, state_dir: &Path) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let help = "make it readable for you, or use the replica's user";
     Failure::new(Exit::Failed, format!("{} cannot be read: {error}\n  help: {help}", path.display()))
 }

@@ -11,6 +11,7 @@ use super::operator::Operator;
 use super::screen::Screen;
 use super::times::{from_now, span, utc};
 use super::unlock::ask;
+use super::wait_line::FOR_STORE;
 
 /// Sets the marks back, once it is sure that this is meant. A mark that does not lie in the future stays as it is.
 pub(super) async fn set_back(
@@ -19,7 +20,7 @@ pub(super) async fn set_back(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let (mut ahead, mut is_refused) = (Vec::new(), false);
-    for operator in Operator::all_at_work(&args.jobs, global).await? {
+    for operator in screen.during(FOR_STORE, Operator::all_at_work(&args.jobs, global)).await? {
         let (now, wall) = (operator.pulse().await?.now, SystemClock.utc());
         let record = operator.known_record().await?.filter(|record| record.lies_ahead(now));
         match record {

@@ -54,6 +54,7 @@ mod tone;
 mod trigger;
 mod trouble;
 mod unlock;
+mod wait_line;
 mod witness;
 
 pub use args::{Cli, Command, GlobalArgs, Reading};

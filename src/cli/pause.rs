@@ -8,6 +8,7 @@ use super::operating::{PauseArgs, ResumeArgs};
 use super::operator::Operator;
 use super::screen::Screen;
 use super::times::{from_now, utc};
+use super::wait_line::FOR_STORE;
 
 /// Pauses a job.
 pub(crate) async fn pause(
@@ -15,8 +16,9 @@ pub(crate) async fn pause(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let operator = Operator::at_work(&args.job, global).await?;
-    operator.act(&Act::Pause { lasts: args.lasts, why: args.reason.clone() }).await?;
+    let operator = screen.during(FOR_STORE, Operator::at_work(&args.job, global)).await?;
+    let act = Act::Pause { lasts: args.lasts, why: args.reason.clone() };
+    screen.during(FOR_STORE, operator.act(&act)).await?;
     let (record, now) = (operator.record().await?, operator.pulse().await?.now);
     let until = record.paused.filter(|until| *until < Pausing::UNTIL_RESUMED);
     let until = until.map_or(format!("until `solocron resume {}`", args.job), |until| {
@@ -35,8 +37,8 @@ pub(crate) async fn resume(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let operator = Operator::at_work(&args.job, global).await?;
-    let said = match operator.act(&Act::Resume).await? {
+    let operator = screen.during(FOR_STORE, Operator::at_work(&args.job, global)).await?;
+    let said = match screen.during(FOR_STORE, operator.act(&Act::Resume)).await? {
         Answer::AlreadyDecided => "was not paused",
         _ => "is not paused any more",
     };

@@ -11,6 +11,7 @@ use super::status_table;
 use super::status_view::StatusView;
 use super::survey::Survey;
 use super::trouble::{DEPTH, needs_depth};
+use super::wait_line::FOR_STORE;
 
 /// Shows the state of the cluster.
 pub(crate) async fn run(
@@ -19,7 +20,7 @@ pub(crate) async fn run(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let session = Session::load(global, Overrides::default())?;
-    let store = session.reach_store().await?;
+    let store = screen.during(FOR_STORE, session.reach_store()).await?;
     show(args, &session.config, store.as_ref(), screen).await
 }
 
@@ -31,9 +32,13 @@ async fn show(
 ) -> Result<Exit, Failure> {
     let jobs = config.jobs.values().cloned().collect();
     // One entry tells how a job fares; the others, with their output, are fetched only where it fares badly.
-    let mut survey = Survey::take(store, jobs, 1).await?;
-    survey.deepen(store, DEPTH, needs_depth).await?;
-    survey.ask_why(store).await;
+    let surveying = async {
+        let mut survey = Survey::take(store, jobs, 1).await?;
+        survey.deepen(store, DEPTH, needs_depth).await?;
+        survey.ask_why(store).await;
+        Ok::<_, Failure>(survey)
+    };
+    let survey = screen.during(FOR_STORE, surveying).await?;
     let view = StatusView::of(&survey, config);
     match args.format.format {
         Format::Json => screen.print_json(&view)?,

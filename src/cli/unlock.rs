@@ -17,6 +17,7 @@ use super::operating::UnlockArgs;
 use super::operator::Operator;
 use super::screen::Screen;
 use super::times::{from_now, span, utc};
+use super::wait_line::FOR_STORE;
 
 /// Replicas are heard every second.
 const TWO_HEARTBEATS: Duration = Duration::from_secs(2);
@@ -43,8 +44,12 @@ pub(crate) async fn run(
 }
 
 async fn remove(args: &Lock<'_>, global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
-    let operator = Operator::at_work(args.job, global).await?;
-    let (record, pulse) = (operator.record().await?, operator.pulse().await?);
+    let looking = async {
+        let operator = Operator::at_work(args.job, global).await?;
+        let (record, pulse) = (operator.record().await?, operator.pulse().await?);
+        Ok::<_, Failure>((operator, record, pulse))
+    };
+    let (operator, record, pulse) = screen.during(FOR_STORE, looking).await?;
     let Some(run) = record.run.filter(|_| record.is_running()) else {
         return end_wait(args, &operator, &record, pulse.now, screen).await;
     };
@@ -54,7 +59,9 @@ async fn remove(args: &Lock<'_>, global: &GlobalArgs, screen: &mut Screen<'_>) -
         ask(&question(&operator.spec, &record, run, &pulse, &silence), screen)?;
     }
     // The store's clock may have been stepped: whoever lives is heard again by then.
-    sleep_until(first_look + TWO_HEARTBEATS).await;
+    let holder = record.owner.as_ref().map_or("its holder".to_owned(), ToString::to_string);
+    let what = format!("waiting for a heartbeat of {holder}, {} at most", span(TWO_HEARTBEATS));
+    screen.during(&what, sleep_until(first_look + TWO_HEARTBEATS)).await;
     stays_silent(args, &record, [&pulse, &operator.pulse().await?])?;
     match operator.act(&Act::Unlock { run: Some(run) }).await? {
         Answer::Noted => {
@@ -87,7 +94,8 @@ async fn end_wait(
         ask(&question_of_wait(args.job, record, now), screen)?;
     }
     // A holder that lives and reaches the store takes its lock back by then.
-    sleep_until(first_look + TWO_HEARTBEATS).await;
+    let what = format!("waiting for a holder that takes its lock back, {} at most", span(TWO_HEARTBEATS));
+    screen.during(&what, sleep_until(first_look + TWO_HEARTBEATS)).await;
     match operator.act(&Act::Unlock { run: None }).await? {
         Answer::Noted => {
             screen.print(&format!("`{}`: its lock is free; the wait for it is over\n", args.job))?;
