@@ -200,7 +200,16 @@ impl Stay {
             streams: Streams::Inherited,
             identity: Identity::of(&self.lock, &holding, local),
         };
-        Grant { launch, retries: Retries::default(), holding, deadline, sent, due: Due::default(), era }
+        Grant {
+            launch,
+            retries: Retries::default(),
+            holding,
+            deadline,
+            sent,
+            due: Due::default(),
+            era,
+            waited: false,
+        }
     }
 
     /// Whose the lock is that is held. Asked only where that decides whether it is waited for.
