@@ -9,6 +9,7 @@ mod escapes;
 mod exec;
 mod exit;
 mod file_watch;
+mod follow;
 mod history;
 mod init;
 mod kill;
