@@ -11,6 +11,7 @@ mod exit;
 mod file_watch;
 mod follow;
 mod history;
+mod history_table;
 mod init;
 mod kill;
 mod loads;
