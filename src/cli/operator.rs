@@ -15,6 +15,7 @@ use super::exit::{Exit, Failure};
 use super::known_job::{Definition, KnownJob, all_jobs, reach_jobs};
 use super::place::Place;
 use super::screen::Screen;
+use super::wait_line::FOR_STORE;
 
 /// A request that came too late is made again with the store's time of now; each time takes as long as an answer.
 const TRIES: u32 = 5;
@@ -56,8 +57,8 @@ impl Operator {
         screen: &mut Screen<'_>,
     ) -> Result<Vec<Self>, Failure> {
         let (store, jobs) = if jobs.is_empty() {
-            let store = place.reach(global).await?;
-            let is_loaded = is_loaded_by_all(place, &*store).await?;
+            let store = screen.during(FOR_STORE, place.reach(global)).await?;
+            let is_loaded = screen.during(FOR_STORE, is_loaded_by_all(place, &*store)).await?;
             let jobs = if is_loaded { place.jobs() } else { all_jobs(place, &*store, screen).await? };
             (store, jobs)
         } else {
