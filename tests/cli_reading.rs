@@ -83,9 +83,19 @@ async fn run(words: &[&str]) -> Shown {
 
 #[tokio::test]
 async fn the_coming_ticks_of_all_jobs_are_in_order_of_time_with_local_time_and_distance() {
-    let shown = Folder::with(GOOD).run(&["next", "-n", "6"]).await;
+    let shown = Folder::with(GOOD).run(&["next", "-n", "2"]).await;
     assert_eq!((shown.exit, shown.err.as_str()), (Exit::Done, ""));
     insta::assert_snapshot!(shown.out);
+}
+
+#[tokio::test]
+async fn without_a_job_the_next_tick_of_each_is_shown() {
+    let shown = Folder::with(GOOD).run(&["next"]).await;
+    let jobs: Vec<&str> =
+        shown.out.lines().skip(1).map(|line| line.split(' ').next().unwrap_or("")).collect();
+    assert_eq!(jobs, ["report", "heartbeat", "backup"], "{}", shown.out);
+    let shown = Folder::with(GOOD).run(&["next", "backup"]).await;
+    assert_eq!(shown.out.lines().count(), 11, "{}", shown.out);
 }
 
 #[tokio::test]

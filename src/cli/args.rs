@@ -99,7 +99,7 @@ pub enum Reading {
     Check(CheckArgs),
     /// Show the coming ticks
     #[command(after_help = "Examples:\n  \
-        solocron next                      the next 10 ticks of all jobs\n  \
+        solocron next                      the next tick of each job\n  \
         solocron next backup -n 3\n  \
         solocron next --expr '30 2 * * 1-5' --timezone Europe/Berlin")]
     Next(NextArgs),
@@ -253,9 +253,9 @@ pub struct NextArgs {
     /// Only this job
     #[arg(value_name = "JOB", conflicts_with = "expr")]
     pub job: Option<JobName>,
-    /// How many ticks
-    #[arg(short = 'n', value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub count: u32,
+    /// The next N ticks, without JOB of each job [default: 1, with JOB or --expr 10]
+    #[arg(short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub count: Option<u32>,
     /// Ticks after this time, in UTC or with its offset [default: now]
     #[arg(long, value_name = "TIME")]
     pub after: Option<Moment>,

@@ -1,5 +1,5 @@
-//! `exec`: runs one command under a lock, or a job of the file under its own, and exits as it did. It says nothing as long as
-//! all goes well: what it says, a crontab mails.
+//! `exec`: runs one command under a lock, or a job of the file under its own, and exits as it did. It prints nothing as long as
+//! all goes well, and waits for nothing: what it prints, a crontab mails.
 
 use std::ffi::OsString;
 use std::pin::pin;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tokio::time::sleep;
 
 use crate::clock::SystemClock;
 use crate::job::{JobName, NodeName};
@@ -16,7 +17,7 @@ use crate::store::Store;
 
 use super::args::GlobalArgs;
 use super::dispatch::runtime;
-use super::exec_end::{by_signal, cannot_start, conflict, how_it_ended, newer};
+use super::exec_end::{cannot_start, conflict, how_it_ended, newer};
 use super::exec_job;
 use super::exit::{Exit, Failure};
 use super::locking::{ExecArgs, Target};
@@ -27,6 +28,7 @@ use super::run::node_name;
 use super::screen::Screen;
 use super::signals::{Signals, is_ignored, obey};
 use super::terminal::{Terminal, pass_interrupt_on};
+use super::wait_line::LOOK_EVERY;
 use super::witness::Witness;
 
 /// Between SIGTERM and SIGKILL of a command, as a job has it by default.
@@ -115,7 +117,9 @@ pub(super) async fn under_lock(
     // A job has a session of its own, and the terminal stays here.
     let terminal = relay.is_none().then(Terminal::of_process);
     let (label, events) = (store.label(), Events::of(task.node.clone()));
-    let (mut heard, mut witness) = (events.listen(), Witness::new(task.lock.clone(), task.lease));
+    let (mut heard, mut witness, mut screen) =
+        (events.listen(), Witness::of(args, task), Screen::of_process());
+    witness.tell_wait(&mut screen);
     let guest = Guest {
         node: task.node.clone(),
         lock: task.lock.clone(),
@@ -135,12 +139,13 @@ pub(super) async fn under_lock(
         loop {
             tokio::select! {
                 biased;
-                Ok(event) = heard.recv() => witness.hear(&event),
+                Ok(event) = heard.recv() => witness.hear(&event, &mut screen),
                 number = signals.next() => {
                     signalled.get_or_insert(number);
                     obey(&stop);
                 }
                 visit = &mut visiting => break visit,
+                () = sleep(LOOK_EVERY), if witness.waits() => witness.tell_wait(&mut screen),
             }
         }
     };
@@ -153,10 +158,11 @@ pub(super) async fn under_lock(
         }
     }
     while let Ok(event) = heard.try_recv() {
-        witness.hear(&event);
+        witness.hear(&event, &mut screen);
     }
-    witness.sum_up();
-    let by_signal = signalled.map(by_signal);
+    screen.end_wait();
+    witness.sum_up(&mut screen);
+    let by_signal = signalled.map(Exit::by_signal);
     let is_interrupted = had_terminal && by_signal.is_none() && ended_by_interrupt(&visit);
     let exit = match visit {
         Visit::Ran(ended) => how_it_ended(task, &ended, by_signal),

@@ -16,11 +16,6 @@ use super::times::{span, utc};
 const NOT_FOUND: u8 = 127;
 const CANNOT_EXECUTE: u8 = 126;
 
-/// As a shell exits when its command died of a signal.
-pub(super) fn by_signal(number: i32) -> Exit {
-    Exit::AsCommand(u8::try_from(128 + number).unwrap_or(u8::MAX))
-}
-
 /// As the command did, unless it was stopped for a reason of ours.
 pub(super) fn how_it_ended(task: &Task, ended: &Ended, signalled: Option<Exit>) -> Result<Exit, Failure> {
     match (ended.verdict.reason, &ended.error) {
@@ -36,11 +31,11 @@ pub(super) fn how_it_ended(task: &Task, ended: &Ended, signalled: Option<Exit>) 
             task.lock,
             span(timeout)
         );
-        return Err(Failure::new(ended.signal.map_or(Exit::Failed, by_signal), message));
+        return Err(Failure::new(ended.signal.map_or(Exit::Failed, Exit::by_signal), message));
     }
     match (ended.exit_code.map(u8::try_from), ended.signal) {
         (Some(Ok(code)), _) => Ok(Exit::AsCommand(code)),
-        (_, Some(signal)) => Ok(by_signal(signal)),
+        (_, Some(signal)) => Ok(Exit::by_signal(signal)),
         _ => {
             let message = format!("the command was stopped: {}", ended.verdict);
             Err(Failure::new(Exit::Failed, message))

@@ -30,6 +30,13 @@ pub enum Exit {
     BadConfig,
 }
 
+impl Exit {
+    /// As a shell says of a command that this signal ended.
+    pub(crate) fn by_signal(number: i32) -> Self {
+        Self::AsCommand(u8::try_from(128 + number).unwrap_or(u8::MAX))
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(match exit {

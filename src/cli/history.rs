@@ -1,25 +1,22 @@
 //! `history`: past ticks and how they ended, over all replicas, oldest first; runs that go on come last. Times are the
 //! store's.
 
-use std::collections::BTreeSet;
-
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::job::{Cause, JobName, NodeName, Outcome, UtcMillis};
+use crate::job::{JobName, NodeName, Outcome, UtcMillis};
 use crate::store::{KEPT_ENTRIES, Store};
 
 use super::args::{Format, FormatArgs, GlobalArgs};
 use super::exit::{Exit, Failure};
-use super::known_job::{Definition, KnownJob, NOT_IN_FILE, all_jobs, reach_jobs};
+use super::history_table;
+use super::known_job::{KnownJob, all_jobs, reach_jobs};
 use super::moment::Since;
 use super::past::PastTick;
 use super::place::{Place, PlaceArgs};
 use super::screen::Screen;
 use super::survey::Survey;
-use super::table::{Cell, Table};
-use super::times::{Rfc3339, span, utc};
-use super::tone::Tone;
+use super::wait_line::FOR_STORE;
 
 /// Flags of `history`.
 #[derive(Debug, Args)]
@@ -79,7 +76,7 @@ pub(crate) async fn run(
     let (store, jobs) = match &args.job {
         Some(job) => reach_jobs(std::slice::from_ref(job), (&place, global), screen).await?,
         None => {
-            let store = place.reach(global).await?;
+            let store = screen.during(FOR_STORE, place.reach(global)).await?;
             let jobs = all_jobs(&place, &*store, screen).await?;
             (store, jobs)
         }
@@ -95,14 +92,17 @@ async fn show(
 ) -> Result<Exit, Failure> {
     let count = usize::try_from(args.count).unwrap_or(usize::MAX);
     let newest = if args.is_filtered() { KEPT_ENTRIES } else { count.min(KEPT_ENTRIES) };
-    let survey = Survey::take(store, jobs, newest).await?;
+    let survey = screen.during(FOR_STORE, Survey::take(store, jobs, newest)).await?;
     let mut past = merged(&survey, |tick| args.wants(tick, survey.now));
     past.drain(..past.len().saturating_sub(count));
     match args.format.format {
         Format::Json => screen.print_json(&past)?,
         Format::Table if past.is_empty() && args.is_filtered() => screen.print("no such ticks\n")?,
         Format::Table if past.is_empty() => screen.print("no tick has been decided yet\n")?,
-        Format::Table => screen.print(&table(&past, args.job.is_some(), &survey))?,
+        Format::Table => {
+            let text = history_table::text(&past, args.job.is_some(), &survey, screen.columns);
+            screen.print(&text)?
+        }
     };
     let unread: Vec<&String> = survey.jobs.iter().filter_map(|job| job.unread.as_ref()).collect();
     unread.iter().for_each(|why| screen.say(&format!("note: {why}\n")));
@@ -119,48 +119,6 @@ fn merged(survey: &Survey, is_wanted: impl Fn(&PastTick) -> bool) -> Vec<PastTic
     let mut past: Vec<PastTick> = of_job.filter(is_wanted).collect();
     past.sort_by_key(|tick| (tick.ended(), tick.started));
     past
-}
-
-/// With its run's id where one job alone is shown: `logs JOB --run ID` asks for it.
-fn table(past: &[PastTick], is_one_job: bool, survey: &Survey) -> String {
-    let absent = survey.jobs.iter().filter(|job| matches!(job.definition, Definition::Absent));
-    let absent: BTreeSet<&JobName> = absent.map(|job| &job.name).collect();
-    let job = |name: &JobName| match absent.contains(name) {
-        true => format!("{name} ({NOT_IN_FILE})"),
-        false => name.to_string(),
-    };
-    let mut table = Table::new(&[
-        "TICK (UTC)",
-        "JOB",
-        "OUTCOME",
-        "CAUSE",
-        "NODE",
-        "ATTEMPT",
-        "LATE",
-        "TOOK",
-        "EXIT",
-        "RUN",
-    ]);
-    for tick in past {
-        let Rfc3339(at) = tick.tick;
-        let took = tick.took(survey.now).map(span);
-        let took = if tick.outcome == Outcome::Running { took.map(|took| took + " so far") } else { took };
-        table.row(vec![
-            Cell::plain(utc(at)),
-            Cell::maybe((!is_one_job).then(|| job(&tick.job))),
-            Cell::new(tick.verdict(), Tone::of(tick.outcome)),
-            Cell::maybe(tick.cause.filter(|&cause| cause != Cause::Schedule)),
-            Cell::maybe(tick.node.as_ref()),
-            Cell::maybe(tick.attempt),
-            Cell::maybe(tick.late().map(span)),
-            Cell::maybe(took),
-            Cell::maybe(tick.exit()),
-            Cell::maybe(tick.run.filter(|_| is_one_job)),
-        ]);
-    }
-    let folded = past.iter().any(|tick| tick.after.is_some());
-    let legend = if folded { "×N: N consecutive ticks, newest shown\n" } else { "" };
-    table.render() + &Tone::Quiet.paint(legend)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::super::args::Reading;
+use super::super::known_job::Definition;
 use super::super::testing::{Bench, FILE, printed, reading};
 use super::*;
 use crate::job::{Reason, Verdict};
@@ -45,6 +46,30 @@ async fn the_past_of_all_jobs_is_one_list_with_the_oldest_first_and_what_runs_la
 #[tokio::test]
 async fn one_jobs_past_has_its_run_ids() {
     insta::assert_snapshot!(shown(&eventful().await, "history backup").await);
+}
+
+/// The width of the widest line.
+fn width(text: &str) -> usize {
+    let text = anstream::adapter::strip_str(text).to_string();
+    text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn a_usual_terminal_holds_each_line_and_rows_are_in_the_order_of_a_column() {
+    let bench = eventful().await;
+    let survey = Survey::take(&bench.store, vec![KnownJob::from(Arc::clone(bench.spec("backup")))], 10)
+        .await
+        .expect("answers");
+    let mut past = merged(&survey, |_| true);
+    past[0].attempt = Some(3);
+    past[1].reason = Some(Reason::StoreUnreachable);
+    for is_one_job in [true, false] {
+        let text = history_table::text(&past, is_one_job, &survey, Some(80));
+        assert!(width(&text) <= 80, "{text}");
+        assert!(text.contains("failed (exit 3, attempt 3)") && text.contains("12:05:05"), "{text}");
+    }
+    let ended: Vec<_> = past.iter().map(PastTick::ended).collect();
+    assert!(ended.is_sorted(), "{ended:?}");
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::job::RunId;
 use crate::lease::{Act, Answer, Holder};
 use crate::replica::LIVE_FOR;
 
@@ -16,6 +15,7 @@ use super::outage::Outage;
 use super::place::Place;
 use super::screen::Screen;
 use super::times::span;
+use super::wait_line::FOR_STORE;
 
 /// What a run may take to end beyond its `kill_grace`: its holder hears of the order within a second or two.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -34,11 +34,13 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     let place = Place::find(&args.place, global, screen)?;
     let operator = Operator::at_work(&args.job, (&place, global), screen).await?;
-    let Answer::Held { by: Some(holder), .. } = operator.act(&Act::Kill { run: None }).await? else {
+    let killed = screen.during(FOR_STORE, operator.act(&Act::Kill { run: None })).await?;
+    let Answer::Held { by: Some(holder), .. } = killed else {
         return Err(Failure::new(Exit::Failed, format!("job `{}` is not running", args.job)));
     };
     screen.say(&format!("stopping run {} on {}\n", holder.run, holder.node));
     let how = end_of(&operator, &holder, screen).await;
+    screen.end_wait();
     let stays = format!("the order to stop run {} stays in the job's record", holder.run);
     let how = how.map_err(|failure| failure.noting_unheard(&stays))?;
     screen.print(&format!("`{}`: run {}: {how}\n", args.job, holder.run))?;
@@ -49,7 +51,7 @@ pub(crate) async fn run(
 async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -> Result<String, Failure> {
     let grace = operator.spec().map_or(UNKNOWN_GRACE, |spec| spec.kill_grace);
     let (limit, mut outage) = (grace + PATIENCE, Outage::default());
-    if !has_ended(operator, holder.run, (limit, &mut outage), screen).await? {
+    if !has_ended(operator, holder, (limit, &mut outage), screen).await? {
         return Err(still_there(operator, holder, limit).await?);
     }
     let entry = outage.ask(screen, || operator.entry(holder.run)).await?;
@@ -59,12 +61,14 @@ async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -
 /// Gives the order again and again until the run has ended; false when it has not within `limit`, outages apart.
 async fn has_ended(
     operator: &Operator,
-    run: RunId,
+    holder: &Holder,
     (limit, outage): (Duration, &mut Outage),
     screen: &mut Screen<'_>,
 ) -> Result<bool, Failure> {
-    let (began, mut looks) = (Instant::now(), 0_u32);
+    let (began, mut looks, run) = (Instant::now(), 0_u32, holder.run);
+    let what = waited_for(operator, holder, limit);
     loop {
+        outage.wait_for(&what, screen);
         let record = outage.wait_out(operator.record().await, screen)?;
         if record.is_some_and(|record| !record.is_running() || record.run != Some(run)) {
             return Ok(true);
@@ -78,6 +82,14 @@ async fn has_ended(
         }
         sleep(LOOK_EVERY).await;
     }
+}
+
+fn waited_for(operator: &Operator, holder: &Holder, limit: Duration) -> String {
+    let (node, limit) = (&holder.node, span(limit));
+    let killing = operator.spec().map_or(String::new(), |spec| {
+        format!(" SIGKILL {} after SIGTERM (kill_grace),", span(spec.kill_grace))
+    });
+    format!("waiting for the end of the run on {node}:{killing} {limit} at most")
 }
 
 async fn still_there(operator: &Operator, holder: &Holder, limit: Duration) -> Result<Failure, Failure> {

@@ -11,6 +11,7 @@ use super::exit::{Exit, Failure};
 use super::named::unknown;
 use super::place::Place;
 use super::screen::Screen;
+use super::wait_line::FOR_STORE;
 
 /// How commands mark a job of the store that the file does not name.
 pub(crate) const NOT_IN_FILE: &str = "not in jobs.toml";
@@ -93,8 +94,9 @@ pub(crate) async fn reach_jobs(
     {
         return Err(unknown_to_all(name, place, &[]));
     }
-    let store = place.reach(global).await.map_err(|failure| noting(failure, place, &open))?;
-    if let Some(name) = first_unknown(&open, &*store).await? {
+    let store = screen.during(FOR_STORE, place.reach(global)).await;
+    let store = store.map_err(|failure| noting(failure, place, &open))?;
+    if let Some(name) = screen.during(FOR_STORE, first_unknown(&open, &*store)).await? {
         // Where the names cannot be listed, those of the file are what is left to compare it with.
         let names = store.jobs().await.unwrap_or_default();
         return Err(unknown_to_all(name, place, &names));
@@ -110,7 +112,7 @@ pub(crate) async fn all_jobs(
     screen: &mut Screen<'_>,
 ) -> Result<Vec<KnownJob>, Failure> {
     let mut jobs = place.jobs();
-    match store.jobs().await {
+    match screen.during(FOR_STORE, store.jobs()).await {
         Ok(names) => jobs.extend(names.iter().map(|name| place.job(name))),
         Err(StoreError::Refused(why)) if !jobs.is_empty() => {
             screen.say(&format!("note: jobs that are {NOT_IN_FILE} cannot be listed: {why}\n"));

@@ -23,6 +23,7 @@ use super::session::state_dir;
 use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, span, utc};
 use super::tone::Tone;
+use super::wait_line::FOR_STORE;
 
 /// Flags of `logs`.
 #[derive(Debug, Args)]
@@ -73,7 +74,8 @@ pub(crate) async fn run(
     if !args.local && !is_sure {
         match reach(job, here.as_ref(), (&place, global), screen).await {
             Ok((store, job)) => {
-                if let Some(newer) = find_elsewhere(args, job, here.as_ref(), store.as_ref()).await? {
+                let asked = find_elsewhere(args, job, here.as_ref(), store.as_ref());
+                if let Some(newer) = screen.during(FOR_STORE, asked).await? {
                     return show_elsewhere(args, &newer, here.as_ref(), screen);
                 }
             }
@@ -99,7 +101,7 @@ async fn reach(
 ) -> Result<(Arc<dyn Store>, KnownJob), Failure> {
     if here.is_some() {
         job.note_absence(screen);
-        return Ok((place.reach(global).await?, job));
+        return Ok((screen.during(FOR_STORE, place.reach(global)).await?, job));
     }
     let (store, _) = reach_jobs(std::slice::from_ref(&job.name), (place, global), screen).await?;
     Ok((store, job))
@@ -275,7 +277,7 @@ fn nothing(args: &LogsArgs, state_dir: &Path) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let help = "make it readable for you, or use the replica's user";
     Failure::new(Exit::Failed, format!("{} cannot be read: {error}\n  help: {help}", path.display()))
 }

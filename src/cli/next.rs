@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::config::{self, Overrides, Problem, Purpose, Source};
 use crate::job::{JobName, JobSpec, Schedule, ScheduleError, Tick, UtcMillis};
-use crate::replica::{Agenda, Coming};
 
 use super::args::{Format, GlobalArgs, NextArgs};
 use super::exit::{Exit, Failure};
@@ -20,6 +19,12 @@ use super::tone::Tone;
 
 /// The zone of an expression for which none is given, as in jobs.toml.
 const DEFAULT_ZONE: &str = "UTC";
+
+/// So many ticks of one job, or expression, are shown by default.
+const OF_ONE: u32 = 10;
+
+/// So many ticks fit in memory easily.
+const MOST: usize = 1_000_000;
 
 /// A coming tick with what is needed to show it.
 #[derive(Debug)]
@@ -47,11 +52,13 @@ pub(crate) fn run(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let after = args.after.map_or(now, Moment::in_utc);
-    let count = usize::try_from(args.count).unwrap_or(usize::MAX);
+    let is_one = args.job.is_some() || args.expr.is_some();
+    let count = args.count.unwrap_or(if is_one { OF_ONE } else { 1 });
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
     let planned = match &args.expr {
         Some(expression) => {
             let zone = args.timezone.as_deref().unwrap_or(DEFAULT_ZONE);
-            of_expression(expression, zone, screen)?.ticks(after).take(count).collect()
+            ticks(of_expression(expression, zone, screen)?, None, after).take(count).collect()
         }
         None => {
             let (source, config, _) = load_file(global, Overrides::default(), Purpose::Read)?;
@@ -62,7 +69,7 @@ pub(crate) fn run(
                     none_enabled(args.job.as_ref(), &source)
                 ));
             }
-            of_jobs(jobs, after, count)
+            of_jobs(&jobs, after, count)?
         }
     };
     match args.format.format {
@@ -80,40 +87,36 @@ fn none_enabled(job: Option<&JobName>, source: &Source) -> String {
     }
 }
 
-/// The first `count` ticks of these jobs, in order of time.
-fn of_jobs(jobs: Vec<Arc<JobSpec>>, after: UtcMillis, count: usize) -> Vec<Planned> {
-    let schedules: std::collections::BTreeMap<JobName, Schedule> =
-        jobs.iter().map(|job| (job.name.clone(), job.schedule.clone())).collect();
-    let mut agenda = Agenda::default();
-    agenda.plan(jobs, after);
-    let mut planned = Vec::new();
-    while planned.len() < count
-        && let Some(earliest) = agenda.earliest()
-    {
-        planned.extend(agenda.take_until(earliest).into_iter().map(|Coming { tick, job }| Planned {
-            schedule: schedules[&job].clone(),
-            job: Some(job),
-            tick,
-        }));
+/// The first `count` ticks of each of these jobs, in order of time.
+fn of_jobs(jobs: &[Arc<JobSpec>], after: UtcMillis, count: usize) -> Result<Vec<Planned>, Failure> {
+    let enabled: Vec<&Arc<JobSpec>> = jobs.iter().filter(|job| job.enabled).collect();
+    if enabled.len().saturating_mul(count) > MOST {
+        let message = format!(
+            "{count} ticks of each of {} jobs are more than {MOST}\n  help: give a smaller -n, or a JOB",
+            enabled.len()
+        );
+        return Err(Failure::new(Exit::Usage, message));
     }
-    planned.truncate(count);
-    planned
+    let of_job = |job: &&Arc<JobSpec>| {
+        let name = job.name.clone();
+        ticks(job.schedule.clone(), Some(name), after).take(count)
+    };
+    let mut planned: Vec<Planned> = enabled.iter().flat_map(of_job).collect();
+    planned.sort_by(|one, other| (one.tick, &one.job).cmp(&(other.tick, &other.job)));
+    Ok(planned)
 }
 
-/// An expression outside the file.
-struct Expression(Schedule);
-
-impl Expression {
-    fn ticks(self, after: UtcMillis) -> impl Iterator<Item = Planned> {
-        let schedule = self.0.clone();
-        let ticks = std::iter::successors(schedule.next_after(after), move |tick| {
-            schedule.next_after(tick.instant())
-        });
-        ticks.map(move |tick| Planned { job: None, schedule: self.0.clone(), tick })
-    }
+/// The ticks of a schedule.
+fn ticks(schedule: Schedule, job: Option<JobName>, after: UtcMillis) -> impl Iterator<Item = Planned> {
+    let mut next = schedule.next_after(after);
+    std::iter::from_fn(move || {
+        let tick = next?;
+        next = schedule.next_after(tick.instant());
+        Some(Planned { job: job.clone(), schedule: schedule.clone(), tick })
+    })
 }
 
-fn of_expression(expression: &str, zone: &str, screen: &mut Screen<'_>) -> Result<Expression, Failure> {
+fn of_expression(expression: &str, zone: &str, screen: &mut Screen<'_>) -> Result<Schedule, Failure> {
     let parse = |job| Schedule::parse(job, &[expression], zone);
     let schedule = parse("").map_err(|errors| Failure {
         exit: Exit::Usage,
@@ -124,7 +127,7 @@ fn of_expression(expression: &str, zone: &str, screen: &mut Screen<'_>) -> Resul
     if parse("x").is_ok_and(|other| other.fingerprint() != schedule.fingerprint()) {
         screen.say("note: `H` is a slot that each job's own name chooses; these are the ticks of a job without a name\n");
     }
-    Ok(Expression(schedule))
+    Ok(schedule)
 }
 
 /// One problem of the expression or the zone, drawn as one of jobs.toml would be.

@@ -38,9 +38,10 @@ pub enum Operating {
         after_help = "Takes the job's own lock, and decides no tick. Prints the run's id on stdout once a replica \
         has taken it. During another run, the job's `overlap` decides: `skip` skips it, `wait` waits for up to \
         `start_deadline`, `replace` stops the other first. A paused job runs by hand all the same.\n\n\
-        With --follow the command waits for the end, prints the end of the output (at most 4 KiB), and exits as the run \
-        did (128+n for signal n).\n\n\
-        Exit codes: 0 a replica runs it, 1 no replica took it in time, 2 unknown job, 69 store unreachable, 75 \
+        With --follow the output of all attempts is printed as it comes where the run is on this machine (its log is in this \
+        state folder); of a run elsewhere its end (4 KiB) is printed once it has ended. The command exits as the run did \
+        (128+n for signal n). Ctrl-C leaves the run alone: `kill` stops it.\n\n\
+        Exit codes: 0 a replica runs it, 1 no replica can take it, or took it in time, 2 unknown job, 69 store unreachable, 75 \
         skipped, 78 no usable [cluster]."
     )]
     Trigger(TriggerArgs),
@@ -94,7 +95,7 @@ pub struct TriggerArgs {
     /// Run it for this tick, in the job's time zone or with its offset [default: now]
     #[arg(long, value_name = "TIME")]
     pub tick: Option<Moment>,
-    /// Wait for its end, show its output, and exit as it did
+    /// Print its output, wait for its end, and exit as it did
     #[arg(long, short = 'f')]
     pub follow: bool,
     /// Without a file.

@@ -15,6 +15,7 @@ use super::exit::{Exit, Failure};
 use super::known_job::{Definition, KnownJob, all_jobs, reach_jobs};
 use super::place::Place;
 use super::screen::Screen;
+use super::wait_line::FOR_STORE;
 
 /// A request that came too late is made again with the store's time of now; each time takes as long as an answer.
 const TRIES: u32 = 5;
@@ -55,7 +56,7 @@ impl Operator {
         screen: &mut Screen<'_>,
     ) -> Result<Vec<Self>, Failure> {
         let (store, jobs) = if jobs.is_empty() {
-            let store = place.reach(global).await?;
+            let store = screen.during(FOR_STORE, place.reach(global)).await?;
             let jobs = all_jobs(place, &*store, screen).await?;
             (store, jobs)
         } else {

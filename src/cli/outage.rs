@@ -1,4 +1,4 @@
-//! Waiting for what becomes of an order that the store has: an outage of the store meanwhile is said, and waited out.
+//! Waiting for what becomes of an order that the store has: an outage of the store meanwhile is told, and waited out.
 
 use std::time::Duration;
 
@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep};
 use super::exit::{Exit, Failure};
 use super::operator::LOOK_EVERY;
 use super::screen::Screen;
+use super::times::span;
 
 /// A failover, or a restart, takes less.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -23,6 +24,13 @@ impl Outage {
     /// For how long the store has been away, all in all: whoever waits for a replica waits so much longer.
     pub(crate) fn lasted(&self) -> Duration {
         self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
+    /// The command waits for this; during an outage it waits for the store.
+    pub(crate) fn wait_for(&self, what: &str, screen: &mut Screen<'_>) {
+        if self.since.is_none() {
+            screen.wait(what);
+        }
     }
 
     /// Asks until there is an answer, as `wait_out` does.
@@ -49,7 +57,9 @@ impl Outage {
         let failure = match answer {
             Ok(answer) => {
                 self.before = self.lasted();
-                self.since = None;
+                if self.since.take().is_some() {
+                    screen.end_wait();
+                }
                 return Ok(Some(answer));
             }
             Err(failure) => failure,
@@ -57,10 +67,9 @@ impl Outage {
         match self.since {
             _ if failure.exit != Exit::StoreUnreachable => Err(failure),
             Some(since) if since.elapsed() > LONGEST => Err(failure),
-            Some(_) => Ok(None),
-            None => {
-                self.since = Some(Instant::now());
-                screen.say("the store does not answer: still waiting\n");
+            _ => {
+                self.since.get_or_insert_with(Instant::now);
+                screen.wait(&format!("the store does not answer: waiting for it, {} at most", span(LONGEST)));
                 Ok(None)
             }
         }
@@ -76,7 +85,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_outage_is_said_once_and_waited_out_for_a_minute() {
+    async fn an_outage_is_told_once_and_waited_out_for_a_minute() {
         let mut said = Vec::new();
         let mut screen = Screen::plain(std::io::sink(), &mut said);
         let mut outage = Outage::default();
@@ -90,12 +99,14 @@ mod tests {
             tokio::time::advance(LONGEST).await;
         }
         assert_eq!(outage.lasted(), LONGEST * 2);
-        assert!(outage.wait_out(failed::<u8>(Exit::StoreUnreachable), &mut screen).is_ok());
-        tokio::time::advance(LONGEST + Duration::from_millis(1)).await;
+        for _ in 0..2 {
+            assert!(outage.wait_out(failed::<u8>(Exit::StoreUnreachable), &mut screen).is_ok());
+            tokio::time::advance(LONGEST / 2 + Duration::from_millis(1)).await;
+        }
         assert!(outage.wait_out(failed::<u8>(Exit::StoreUnreachable), &mut screen).is_err());
         drop(screen);
         let said = String::from_utf8(said).expect("text");
-        assert_eq!(said, "the store does not answer: still waiting\n".repeat(3));
+        assert_eq!(said, "the store does not answer: waiting for it, 1m at most\n".repeat(3));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::operator::Operator;
 use super::place::Place;
 use super::screen::Screen;
 use super::times::{from_now, utc};
+use super::wait_line::FOR_STORE;
 
 /// Pauses jobs.
 pub(crate) async fn pause(
@@ -29,7 +30,8 @@ pub(crate) async fn pause(
 
 async fn pause_one(args: &PauseArgs, operator: &Operator, screen: &mut Screen<'_>) -> Result<(), Failure> {
     let job = &operator.job.name;
-    operator.act(&Act::Pause { lasts: args.lasts, why: args.reason.clone() }).await?;
+    let act = Act::Pause { lasts: args.lasts, why: args.reason.clone() };
+    screen.during(FOR_STORE, operator.act(&act)).await?;
     let (record, now) = (operator.record().await?, operator.pulse().await?.now);
     let until = record.paused.filter(|until| *until < Pausing::UNTIL_RESUMED);
     let until = until.map_or(format!("until `solocron resume {job}`"), |until| {
@@ -56,7 +58,7 @@ pub(crate) async fn resume(
             continue;
         }
         let job = &operator.job.name;
-        let said = match operator.act(&Act::Resume).await {
+        let said = match screen.during(FOR_STORE, operator.act(&Act::Resume)).await {
             Ok(Answer::AlreadyDecided) if args.all => continue,
             Ok(Answer::AlreadyDecided) => "was not paused",
             Ok(_) => "is not paused any more",

@@ -1,4 +1,4 @@
-//! What fields of the log look like for people: short, and in local time.
+//! What ids, hashes and fields of the log look like for people: short, and times in local time.
 
 use std::time::Duration;
 
@@ -9,6 +9,19 @@ use crate::job::{UtcMillis, format_duration};
 
 /// As much of a run's id tells it from others: the millisecond in which it was made. Commands take the beginning of an id.
 pub(super) const RUN_ID: usize = 13;
+
+/// The beginning of a run's id, by which commands find it.
+pub(super) fn short_id(id: &str) -> &str {
+    id.get(..RUN_ID).unwrap_or(id)
+}
+
+/// As much of a file's hash as is needed to tell two apart.
+const HASH: usize = 8;
+
+/// The beginning of a file's hash.
+pub(super) fn short_hash(hash: &str) -> &str {
+    hash.get(..HASH).unwrap_or(hash)
+}
 
 /// The time of day here, with the zone.
 pub(super) fn local(at: UtcMillis) -> String {
@@ -29,7 +42,7 @@ pub(super) fn goes_without_saying(name: &str, value: &str) -> bool {
 /// The same field in fewer letters.
 pub(super) fn short(name: &str, value: &str, now: UtcMillis) -> (String, String) {
     match name {
-        "run" => (name.to_owned(), value.get(..RUN_ID).unwrap_or(value).to_owned()),
+        "run" => (name.to_owned(), short_id(value).to_owned()),
         "tick" => (name.to_owned(), tick(value, now).unwrap_or_else(|| value.to_owned())),
         _ => match (name.strip_suffix("_ms"), value.parse()) {
             (Some(what), Ok(ms)) => (what.to_owned(), format_duration(Duration::from_millis(ms))),

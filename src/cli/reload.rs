@@ -10,8 +10,9 @@ use super::calling::{Listening, listening};
 use super::control::SocketError;
 use super::exit::{Exit, Failure};
 use super::reloader::{Answer, End};
-use super::screen::Screen;
+use super::screen::{Screen, counted};
 use super::session;
+use super::times::span;
 
 /// A replica that has not answered by then hangs.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
@@ -26,7 +27,9 @@ pub(crate) async fn run(global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<
     if found.is_empty() {
         return Err(no_replica(&state_dir));
     }
-    let heard = ask(found).await;
+    let replicas = counted(found.len(), "replica");
+    let what = format!("waiting for {replicas} to load jobs.toml, {} at most", span(ANSWER_WITHIN));
+    let heard = screen.during(&what, ask(found)).await;
     for (name, answer) in &heard {
         let said = match answer {
             Ok(answer) => &answer.said,

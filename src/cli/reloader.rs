@@ -12,9 +12,10 @@ use tracing::{error, warn};
 
 use crate::config::{self, Config, MOST_DRAWN, Overrides, Places, Problem, Severity, Source, StoreUrl};
 use crate::job::{ClusterName, JobName, NodeName};
-use crate::replica::{Changes, Job, Reload};
+use crate::replica::{Job, Reload};
 
 use super::args::{GlobalArgs, RunArgs};
+use super::loads::Loads;
 use super::resolve::{resolve_jobs, retention};
 use super::session::{Session, env};
 
@@ -73,6 +74,7 @@ pub(crate) struct Reloader {
     store: StoreUrl,
     /// What the file was when it was last looked at, good or bad; or why it could not be read.
     seen: Result<String, String>,
+    loads: Loads,
     replica: mpsc::Sender<Reload>,
 }
 
@@ -107,6 +109,7 @@ impl Reloader {
             cluster: session.config.cluster.clone(),
             store: session.config.store.clone(),
             seen: Ok(session.source.text.clone()),
+            loads: Loads::default(),
             replica,
         };
         (reloader, reloads)
@@ -125,7 +128,7 @@ impl Reloader {
     /// Carries out orders until nobody gives any more.
     pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
         while let Some(order) = orders.recv().await {
-            let answer = self.carry_out(matches!(order, Order::Noticed)).await;
+            let answer = self.carry_out(&order).await;
             if let (Order::Asked(asker), Some(answer)) = (order, answer) {
                 // It may have gone.
                 let _ = asker.send(answer);
@@ -134,11 +137,11 @@ impl Reloader {
     }
 
     /// Loads the file; one that was only noticed, unless it is the one that was looked at last.
-    async fn carry_out(&mut self, unless_seen: bool) -> Option<Answer> {
+    async fn carry_out(&mut self, order: &Order) -> Option<Answer> {
         let first = Arc::clone(&self.first);
         let found = off_the_loop(move || config::find_again(&first)).await;
         let seen = found.as_ref().map(|source| source.text.clone()).map_err(ToString::to_string);
-        if std::mem::replace(&mut self.seen, seen) == self.seen && unless_seen {
+        if std::mem::replace(&mut self.seen, seen) == self.seen && matches!(order, Order::Noticed) {
             return None;
         }
         let (store, args) = (self.store_flag.clone(), self.args.clone());
@@ -150,13 +153,13 @@ impl Reloader {
             }
         };
         Some(match loading {
-            Ok(loaded) => self.hand_over(loaded).await,
+            Ok(loaded) => self.hand_over(loaded, order).await,
             Err(bad) => self.refuse(&bad),
         })
     }
 
     /// Gives the file to the replica, if it is one that it can take.
-    async fn hand_over(&self, loaded: Loaded) -> Answer {
+    async fn hand_over(&mut self, loaded: Loaded, order: &Order) -> Answer {
         let Loaded { config, jobs, warnings, source } = loaded;
         if let Some(other) = self.of_another_cluster(&config) {
             error!(node = %self.node, file = %source.path.display(), "{other}");
@@ -181,10 +184,10 @@ impl Reloader {
             is_done.await
         };
         match tokio::time::timeout(TAKEN_WITHIN, taken).await {
-            Ok(Ok(changes)) => self.answer(
-                End::Loaded,
-                format!("{} loaded ({hash}): {}", source.path.display(), worded(&changes)),
-            ),
+            Ok(Ok(changes)) => {
+                let what = self.loads.told(hash, &changes, matches!(order, Order::Asked(_)));
+                self.answer(End::Loaded, format!("{} loaded {what}", source.path.display()))
+            }
             Ok(Err(_)) => self.refused("the replica is stopping, and takes over no other jobs file"),
             Err(_) => self.refused("the replica did not take over the jobs file in time: see its log"),
         }
@@ -241,17 +244,6 @@ impl Reloader {
     fn answer(&self, end: End, said: String) -> Answer {
         Answer { node: self.node.clone(), end, said, problems: String::new() }
     }
-}
-
-/// `1 job added (a), 2 changed (b, c)`
-fn worded(changes: &Changes) -> String {
-    let [added, changed, removed] = changes.listed();
-    let counts = [changes.added.len(), changes.changed.len(), changes.removed.len()];
-    let parts = [("added", added), ("changed", changed), ("removed", removed)];
-    let parts = parts.into_iter().zip(counts);
-    let parts: Vec<String> =
-        parts.filter_map(|((how, names), count)| Some(format!("{count} {how} ({})", names?))).collect();
-    if parts.is_empty() { "no job has changed".to_owned() } else { parts.join(", ") }
 }
 
 fn load(source: Source, store: Option<&str>, args: &RunArgs) -> Result<Loaded, Bad> {

@@ -3,19 +3,25 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
+use std::pin::pin;
 
 use anstream::{AutoStream, ColorChoice};
+use tokio::time::{Instant, sleep};
 
-use super::escapes::{tame, tame_json};
+use super::escapes::{tame, tame_json, tame_text};
 use super::exit::{Exit, Failure};
+use super::terminal::{columns_of, rewritable_columns};
+use super::wait_line::{LOOK_EVERY, WaitLine};
 
 /// Stdout and stderr, or what stands for them.
 pub struct Screen<'a> {
     out: Box<dyn Write + 'a>,
     err: Box<dyn Write + 'a>,
-    /// Whether somebody's terminal is stdout.
-    is_terminal: bool,
+    /// The width of the terminal that is stdout, if it is one.
+    pub(crate) columns: Option<usize>,
+    /// What is waited for, on stderr.
+    waits: WaitLine,
     /// Whether stdout takes colours.
     pub(crate) out_colour: bool,
     /// Whether stderr takes colours.
@@ -41,7 +47,8 @@ impl Screen<'static> {
     /// The process's own. `NO_COLOR`, `CLICOLOR_FORCE` and pipes are heeded.
     pub fn of_process() -> Self {
         Self {
-            is_terminal: io::stdout().is_terminal(),
+            columns: columns_of(&io::stdout()),
+            waits: WaitLine::new(rewritable_columns()),
             out_colour: AutoStream::choice(&io::stdout()) != ColorChoice::Never,
             err_colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never,
             out: Box::new(io::stdout()),
@@ -56,7 +63,8 @@ impl<'a> Screen<'a> {
         Self {
             out: Box::new(out),
             err: Box::new(err),
-            is_terminal: false,
+            columns: None,
+            waits: WaitLine::default(),
             out_colour: false,
             err_colour: false,
         }
@@ -69,11 +77,13 @@ impl<'a> Screen<'a> {
 
     /// Prints what a job printed: to a terminal nothing but its letters and colours, to anything else as it is.
     pub(crate) fn print_output(&mut self, bytes: &[u8]) -> Result<Reader, Failure> {
-        if self.is_terminal { self.print_bytes(&tame(bytes)) } else { self.print_bytes(bytes) }
+        if self.columns.is_some() { self.print_bytes(&tame(bytes)) } else { self.print_bytes(bytes) }
     }
 
     /// Prints bytes to stdout as they are.
     pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> Result<Reader, Failure> {
+        let erased = self.waits.erase();
+        self.write_err(erased.unwrap_or_default().as_bytes());
         match self.out.write_all(bytes).and_then(|()| self.out.flush()) {
             Ok(()) => Ok(Reader::Here),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
@@ -92,7 +102,48 @@ impl<'a> Screen<'a> {
     /// Says something besides, on stderr. There is nobody to tell when that fails.
     pub(crate) fn say(&mut self, text: &str) {
         let text = shown(text, self.err_colour);
-        let _ = self.err.write_all(&text).and_then(|()| self.err.flush());
+        let erased = self.waits.erase();
+        self.write_err(&[erased.unwrap_or_default().as_bytes(), &text].concat());
+    }
+
+    /// The command waits for this: on stderr, once that takes longer than a moment. To be called again and again.
+    pub(crate) fn wait(&mut self, what: &str) {
+        let line = self.waits.look(&tame_text(what), Instant::now());
+        self.write_err(line.unwrap_or_default().as_bytes());
+    }
+
+    /// Nothing is waited for any more.
+    pub(crate) fn end_wait(&mut self) {
+        let erased = self.waits.end();
+        self.write_err(erased.unwrap_or_default().as_bytes());
+    }
+
+    /// Does the work, and tells meanwhile what it waits for.
+    pub(crate) async fn during<T>(&mut self, what: &str, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            self.wait(what);
+            tokio::select! {
+                biased;
+                done = &mut work => {
+                    self.end_wait();
+                    return done;
+                }
+                () = sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    fn write_err(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            let _ = self.err.write_all(bytes).and_then(|()| self.err.flush());
+        }
+    }
+}
+
+impl Drop for Screen<'_> {
+    fn drop(&mut self) {
+        self.end_wait();
     }
 }
 

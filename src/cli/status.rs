@@ -16,6 +16,7 @@ use super::status_table;
 use super::status_view::StatusView;
 use super::survey::{JobState, Survey};
 use super::trouble::{DEPTH, needs_depth};
+use super::wait_line::FOR_STORE;
 
 /// A job that the file does not name is shown for so long after its last tick: removed jobs, and locks of `exec`, stay in the store
 /// for ever.
@@ -31,7 +32,7 @@ pub(crate) async fn run(
     let (store, jobs) = match &args.job {
         Some(job) => reach_jobs(std::slice::from_ref(job), (&place, global), screen).await?,
         None => {
-            let store = place.reach(global).await?;
+            let store = screen.during(FOR_STORE, place.reach(global)).await?;
             let jobs = all_jobs(&place, &*store, screen).await?;
             (store, jobs)
         }
@@ -46,11 +47,15 @@ async fn show(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     // One entry tells how a job fares; the others, with their output, are fetched only where it fares badly.
-    let mut survey = Survey::take(store, jobs, 1).await?;
-    let now = survey.now;
-    survey.jobs.retain(|job| args.job.is_some() || is_of_now(job, now));
-    survey.deepen(store, DEPTH, needs_depth).await?;
-    survey.ask_why(store).await;
+    let surveying = async {
+        let mut survey = Survey::take(store, jobs, 1).await?;
+        let now = survey.now;
+        survey.jobs.retain(|job| args.job.is_some() || is_of_now(job, now));
+        survey.deepen(store, DEPTH, needs_depth).await?;
+        survey.ask_why(store).await;
+        Ok::<_, Failure>(survey)
+    };
+    let survey = screen.during(FOR_STORE, surveying).await?;
     let view = StatusView::of(&survey, expected);
     match args.format.format {
         Format::Json => screen.print_json(&view)?,

@@ -5,13 +5,11 @@ use std::time::Duration;
 use crate::job::{UtcMillis, quoted};
 
 use super::known_job::NOT_IN_FILE;
+use super::pretty::{short_hash, short_id};
 use super::status_view::{JobView, LockView, PausedView, ReplicaView, RunView, StatusView};
 use super::table::{Cell, Table};
 use super::times::{Rfc3339, from_now, span, utc};
 use super::tone::Tone;
-
-/// As much of a file's hash as is needed to tell two apart.
-const SHOWN_HASH: usize = 8;
 
 /// The whole text.
 pub(crate) fn text(view: &StatusView, now: UtcMillis) -> String {
@@ -52,8 +50,17 @@ fn counted(count: usize, noun: &str) -> String {
 }
 
 fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
-    let mut table =
-        Table::new(&["REPLICA", "STATE", "UP", "HEARD", "VERSION", "FILE", "LABELS", "LATE", "RUNNING"]);
+    let mut table = Table::new(&[
+        "REPLICA",
+        "STATE",
+        "UP",
+        "HEARD",
+        "VERSION",
+        "FILE",
+        "LABELS",
+        "LATE p50/p99",
+        "RUNNING",
+    ]);
     for replica in replicas {
         let Rfc3339(started) = replica.started;
         let Rfc3339(heard) = replica.heard;
@@ -64,7 +71,7 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
             (false, true) => ("stopped", Tone::Quiet),
             (false, false) => ("gone", Tone::Bad),
         };
-        let hash: String = replica.file.chars().take(SHOWN_HASH).collect();
+        let hash = short_hash(&replica.file).to_owned();
         let (file, file_tone) = if replica.same_file == Some(false) {
             (format!("{hash} ≠"), Tone::Odd)
         } else {
@@ -90,11 +97,11 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
     table.render()
 }
 
-/// `2ms, at worst 15ms`: half of its starts were no later than the first, all but one of a hundred no later than the second.
+/// `2ms/15ms`: half of its starts were no later than the first, all but one of a hundred no later than the second.
 fn late(replica: &ReplicaView) -> Option<String> {
     let late = replica.stages.iter().find(|times| times.stage == "late")?;
     let [usual, worst] = [late.p50_us, late.p99_us].map(|micros| span(Duration::from_micros(micros)));
-    Some(format!("{usual}, at worst {worst}"))
+    Some(format!("{usual}/{worst}"))
 }
 
 fn jobs(jobs: &[JobView], now: UtcMillis) -> String {
@@ -138,11 +145,11 @@ fn paused(job: &JobView, now: UtcMillis) -> Option<String> {
     Some(Tone::Odd.paint(&format!("`{}` is paused{by}{since} until {until}{why}", job.job)) + "\n")
 }
 
-/// `n1 for 3m 10s, run 0193…`
+/// `n1 for 3m 10s, run 01939d2c-0000`
 fn lock(lock: &LockView, now: UtcMillis) -> Cell {
     let node = lock.node.as_ref().map_or("?".to_owned(), ToString::to_string);
     let held = lock.since.map_or(String::new(), |Rfc3339(since)| format!(" for {}", span(now.since(since))));
-    let run = lock.run.map_or(String::new(), |run| format!(", run {run}"));
+    let run = lock.run.map_or(String::new(), |run| format!(", run {}", short_id(&run.to_string())));
     let (lost, tone) = if lock.live { ("", Tone::Calm) } else { (" (no heartbeat)", Tone::Bad) };
     Cell::new(format!("{node}{held}{lost}{run}"), tone)
 }

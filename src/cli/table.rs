@@ -49,6 +49,25 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// Leaves out columns by their headings, in this order, until the table fits a terminal of this width.
+    pub(crate) fn fit(&mut self, columns: Option<usize>, optional: &[&str]) {
+        let Some(most) = columns else { return };
+        self.drop_empty_columns();
+        for heading in optional {
+            let at = self.rows[0].iter().position(|cell| cell.text == *heading);
+            if let (Some(at), true) = (at, self.width() > most) {
+                self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+            }
+        }
+    }
+
+    /// How wide its lines are at most.
+    fn width(&self) -> usize {
+        let of_column = |column: usize| self.rows.iter().map(|row| row[column].text.chars().count()).max();
+        let widths = (0..self.rows[0].len()).filter_map(of_column);
+        widths.map(|width| width + usize::from(GAP)).sum::<usize>().saturating_sub(usize::from(GAP))
+    }
+
     /// The table as lines of text, each with its newline.
     pub(crate) fn render(mut self) -> String {
         self.drop_empty_columns();
@@ -111,6 +130,21 @@ mod tests {
             anstream::adapter::strip_str(&shown).to_string(),
             "JOB     OUTCOME     NODE\na       failed ×12  n1\nbackup  ok\n"
         );
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_no_column_that_it_can_do_without() {
+        let shown = |columns| {
+            let mut table = Table::new(&["JOB", "LATE", "EMPTY", "RUN"]);
+            table.row(["backup", "3s", "", "0193"].map(Cell::plain).into());
+            table.fit(columns, &["LATE", "RUN"]);
+            let shown = table.render();
+            anstream::adapter::strip_str(&shown).to_string()
+        };
+        let whole = "JOB     LATE  RUN\nbackup  3s    0193\n";
+        assert_eq!((shown(None).as_str(), shown(Some(18)).as_str()), (whole, whole));
+        assert_eq!(shown(Some(17)), "JOB     RUN\nbackup  0193\n");
+        assert_eq!(shown(Some(1)), "JOB\nbackup\n", "and no more than that");
     }
 
     #[test]

@@ -1,12 +1,28 @@
-//! The terminal that a command has while it runs in the foreground, and gives back at its end.
+//! What is known of the terminal; and how a command has it while it runs in the foreground, and gives it back at its end.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::{getpgid, getpgrp, tcgetpgrp, tcsetpgrp};
+use terminal_size::{Width, terminal_size_of};
 
 use crate::run::{end_by, is_descendant};
+
+/// The width of a terminal that does not tell it.
+const USUAL_COLUMNS: usize = 80;
+
+/// The width of the terminal that this is, if it is one.
+pub(super) fn columns_of(stream: &(impl AsFd + IsTerminal)) -> Option<usize> {
+    let told = || terminal_size_of(stream).map(|(Width(columns), _)| usize::from(columns));
+    stream.is_terminal().then(|| told().unwrap_or(USUAL_COLUMNS))
+}
+
+/// The width of stderr, where that is a terminal that can rewrite a line.
+pub(super) fn rewritable_columns() -> Option<usize> {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    columns_of(&io::stderr()).filter(|_| !is_dumb)
+}
 
 /// This process's terminal, if it was in its foreground.
 #[derive(Debug)]

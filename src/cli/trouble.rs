@@ -10,15 +10,18 @@ use crate::store::Peer;
 use super::expected::Expected;
 use super::known_job::Definition;
 use super::past::PastTick;
+use super::pretty::short_hash;
 use super::survey::{JobState, Survey};
 use super::times::{Rfc3339, from_now, span, utc};
 
 mod clocks;
+mod prospect;
 mod replicas;
 mod standstill;
 mod unopened;
 
 use clocks::{clock_differs, clock_slewed};
+pub(crate) use prospect::{Prospect, prospect};
 use replicas::{mixed, too_few};
 use standstill::{mark_ahead, store_reset, untold, waits_for_lease};
 use unopened::{blocked, no_record, runs_otherwise, unfit, unreadable};
@@ -102,7 +105,7 @@ pub(crate) fn troubles(survey: &Survey, expected: Expected<'_>) -> Vec<Trouble> 
     all.extend(survey.blocked.as_deref().map(blocked));
     all.extend(too_few(survey, expected.replicas, taking));
     let files = ("loaded different files", "reload");
-    all.extend(mixed(&live, Kind::MixedFiles, files, |peer| &peer.beat.file));
+    all.extend(mixed(&live, Kind::MixedFiles, files, |peer| short_hash(&peer.beat.file)));
     let releases = ("are of different releases", "restart");
     all.extend(mixed(&live, Kind::MixedVersions, releases, |peer| &peer.beat.version));
     all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
@@ -144,19 +147,30 @@ fn newer_schema(job: &JobState) -> Option<Trouble> {
 /// A job that none of the live replicas may run.
 fn no_replica_fits(job: &JobState, live: &[&Peer]) -> Option<Trouble> {
     let spec = job.spec()?;
-    let has_all = |peer: &&Peer| spec.only_on.iter().all(|label| peer.beat.labels.contains(label));
-    if !spec.enabled || live.iter().filter(|peer| !peer.beat.draining).any(has_all) {
-        return None;
-    }
+    let taking: Vec<&Peer> = live.iter().copied().filter(|peer| !peer.beat.draining).collect();
+    let missing = misses_labels(spec, &taking).filter(|_| spec.enabled)?;
     let labels: Vec<&str> = spec.only_on.iter().map(|label| label.as_str()).collect();
     let message = format!(
-        "`{}` does not run: no live replica has {} `{}`; start one with `solocron run --label {}`",
+        "`{}` does not run: {missing}; start one with `solocron run --label {}`",
         spec.name,
-        if labels.len() == 1 { "the label" } else { "all the labels" },
-        labels.join("`, `"),
         labels.join(",")
     );
     Some(Trouble::of_job(job, Kind::NoReplicaFits, message))
+}
+
+/// Whether the replica has all labels of the job.
+fn fits(spec: &JobSpec, peer: &Peer) -> bool {
+    spec.only_on.iter().all(|label| peer.beat.labels.contains(label))
+}
+
+/// That none of these replicas has the labels of the job, if so.
+fn misses_labels(spec: &JobSpec, peers: &[&Peer]) -> Option<String> {
+    if peers.iter().any(|peer| fits(spec, peer)) {
+        return None;
+    }
+    let labels: Vec<&str> = spec.only_on.iter().map(|label| label.as_str()).collect();
+    let what = if labels.len() == 1 { "the label" } else { "all the labels" };
+    Some(format!("no live replica has {what} `{}`", labels.join("`, `")))
 }
 
 /// The oldest tick that should have been decided by now, and is not.

@@ -19,6 +19,7 @@ use super::operator::Operator;
 use super::place::Place;
 use super::screen::Screen;
 use super::times::{from_now, span, utc};
+use super::wait_line::FOR_STORE;
 
 /// Replicas are heard every second.
 const TWO_HEARTBEATS: Duration = Duration::from_secs(2);
@@ -46,7 +47,8 @@ pub(crate) async fn run(
 }
 
 async fn remove(args: &Lock<'_>, operator: &Operator, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
-    let (record, pulse) = (operator.record().await?, operator.pulse().await?);
+    let looking = async { Ok::<_, Failure>((operator.record().await?, operator.pulse().await?)) };
+    let (record, pulse) = screen.during(FOR_STORE, looking).await?;
     let Some(run) = record.run.filter(|_| record.is_running()) else {
         return end_wait(args, operator, &record, pulse.now, screen).await;
     };
@@ -56,7 +58,9 @@ async fn remove(args: &Lock<'_>, operator: &Operator, screen: &mut Screen<'_>) -
         ask(&question(&operator.job, &record, run, &pulse, &silence), screen)?;
     }
     // The store's clock may have been stepped: whoever lives is heard again by then.
-    sleep_until(first_look + TWO_HEARTBEATS).await;
+    let holder = record.owner.as_ref().map_or("its holder".to_owned(), ToString::to_string);
+    let what = format!("waiting for a heartbeat of {holder}, {} at most", span(TWO_HEARTBEATS));
+    screen.during(&what, sleep_until(first_look + TWO_HEARTBEATS)).await;
     stays_silent(args, &record, [&pulse, &operator.pulse().await?])?;
     match operator.act(&Act::Unlock { run: Some(run) }).await? {
         Answer::Noted => {
@@ -89,7 +93,8 @@ async fn end_wait(
         ask(&question_of_wait(args.job, record, now), screen)?;
     }
     // A holder that lives and reaches the store takes its lock back by then.
-    sleep_until(first_look + TWO_HEARTBEATS).await;
+    let what = format!("waiting for a holder that takes its lock back, {} at most", span(TWO_HEARTBEATS));
+    screen.during(&what, sleep_until(first_look + TWO_HEARTBEATS)).await;
     match operator.act(&Act::Unlock { run: None }).await? {
         Answer::Noted => {
             screen.print(&format!("`{}`: its lock is free; the wait for it is over\n", args.job))?;

@@ -1,36 +1,68 @@
-//! What `exec` says on stderr while it goes on: that the lock is lost; who waits at a terminal also hears for what.
+//! What `exec` tells on stderr: what it waits for, and that the lock is lost.
 
-use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
 use crate::job::{JobName, Outcome, Reason};
 use crate::replica::Event;
 
-use super::escapes::tame_text;
+use super::exec::Task;
+use super::locking::ExecArgs;
+use super::screen::Screen;
 use super::times::span;
+
+/// A store that does not answer is given this long by a command that does not wait for its lock.
+const FOR_STORE: Duration = Duration::from_secs(2);
 
 /// Hears what happens to the run.
 #[derive(Debug)]
 pub(crate) struct Witness {
     lock: JobName,
     lease: Duration,
+    /// For how long a held lock is waited for.
+    patience: Duration,
+    /// Whether the wait is not told: what is told, cron mails.
+    is_silent: bool,
+    /// What is waited for, until the command starts.
+    waits_for: Option<String>,
     /// Whether the store did not take down the end of the run.
     is_unrecorded: bool,
 }
 
 impl Witness {
-    pub(crate) fn new(lock: JobName, lease: Duration) -> Self {
-        Self { lock, lease, is_unrecorded: false }
+    pub(crate) fn of(args: &ExecArgs, task: &Task) -> Self {
+        let mut witness = Self {
+            lock: task.lock.clone(),
+            lease: task.lease,
+            patience: args.wait.unwrap_or_default(),
+            is_silent: args.conflict_exit_code == 0,
+            waits_for: None,
+            is_unrecorded: false,
+        };
+        witness.waits_for = Some(witness.store_awaited());
+        witness
     }
 
-    /// Says what is worth saying of it.
-    pub(crate) fn hear(&mut self, event: &Event) {
-        let lock = &self.lock;
+    /// Tells what is worth telling of it.
+    pub(crate) fn hear(&mut self, event: &Event, screen: &mut Screen<'_>) {
+        let (lock, mut say) = (&self.lock, |text: &str| screen.say(&format!("{text}\n")));
         match event {
-            Event::TickHeld { holder, .. } if io::stderr().is_terminal() => match holder {
-                Some(node) => say(&format!("lock `{lock}` is held by {node}: waiting")),
-                None => say(&format!("waiting until lock `{lock}` is sure to be free")),
-            },
+            Event::TickHeld { holder, .. } => {
+                let patience = span(self.patience);
+                self.waits_for = Some(match holder {
+                    Some(node) => {
+                        format!("lock `{lock}` is held by {node}: waiting for it, {patience} at most")
+                    }
+                    None => format!(
+                        "waiting until lock `{lock}` is certainly free: 2s where the name is new, one lease at most where its \
+                         holder vanished"
+                    ),
+                });
+            }
+            Event::TickUndecided { .. } => self.waits_for = Some(self.store_awaited()),
+            Event::RunStarted { .. } => {
+                self.waits_for = None;
+                screen.end_wait();
+            }
             Event::LockLost { why, .. } => {
                 say(&format!("error: lock `{lock}` is lost ({why}): the command is stopped"));
             }
@@ -44,18 +76,29 @@ impl Witness {
         }
     }
 
+    /// Whether something is waited for, and told.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits_for.is_some() && !self.is_silent
+    }
+
+    /// Tells what is waited for, once that takes longer than a moment.
+    pub(crate) fn tell_wait(&self, screen: &mut Screen<'_>) {
+        if let Some(what) = self.waits_for.as_ref().filter(|_| !self.is_silent) {
+            screen.wait(what);
+        }
+    }
+
     /// All is over.
-    pub(crate) fn sum_up(&self) {
+    pub(crate) fn sum_up(&self, screen: &mut Screen<'_>) {
         if self.is_unrecorded {
             let (lock, lease) = (&self.lock, span(self.lease));
-            say(&format!(
-                "warning: the store did not hear of the command's end: lock `{lock}` frees itself within {lease}"
+            screen.say(&format!(
+                "warning: the store did not hear of the command's end: lock `{lock}` frees itself within {lease}\n"
             ));
         }
     }
-}
 
-fn say(text: &str) {
-    // There is nobody to tell when that fails.
-    let _ = writeln!(anstream::stderr(), "{}", tame_text(text));
+    fn store_awaited(&self) -> String {
+        format!("waiting for the store to answer, {} at most", span(self.patience.max(FOR_STORE)))
+    }
 }

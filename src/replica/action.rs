@@ -133,6 +133,8 @@ pub struct Won {
     pub era: Era,
     /// The job's mark with the grant.
     pub mark: UtcMillis,
+    /// Whether it waited for the end of another run.
+    pub waited: bool,
 }
 
 impl Won {

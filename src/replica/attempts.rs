@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::job::{JobSpec, Outcome};
 use crate::lease::BootInstant;
-use crate::run::{Ended, Launch, Reins, RunLog, StopOrder, StopReason, attempt};
+use crate::run::{Ended, Launch, Reins, RunLog, StopOrder, StopReason, attempt, tail_of_attempts};
 
 use super::event::{Event, RunRef};
 use super::line::Line;
@@ -71,7 +71,8 @@ impl Attempts {
             if !next.was_tried {
                 break;
             }
-            (count, ended) = (count + 1, next);
+            let tail = tail_of_attempts(&ended.tail, (first, self.launch.identity.attempt), &next.tail);
+            (count, ended) = (count + 1, Ended { tail, ..next });
         }
         (first.saturating_add(count - 1), Ended { birth, ..ended })
     }

@@ -225,6 +225,7 @@ impl Contest {
                     started: *started,
                     era: bid.era,
                     mark: reply.mark.unwrap_or(bid.tick.instant()),
+                    waited: bid.waited,
                 };
                 (None, Action::Start { won, sent })
             }

@@ -32,6 +32,19 @@ fn a_tick_that_waits_is_asked_for_in_its_turn_and_is_decided_as_missed_before_th
 }
 
 #[test]
+fn a_run_that_waited_for_another_is_told_apart_from_one_that_started_at_its_tick() {
+    let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"");
+    claimed(contest.wake(at(1_000), no_stagger));
+    let (_, action) = contest.answered(&won(), at(1_001), SENT, true);
+    assert!(matches!(action, Action::Start { won, .. } if !won.waited));
+    claimed(contest.wake(at(2_000), no_stagger));
+    contest.answered(&held(Duration::from_millis(300)), at(2_001), SENT, true);
+    claimed(contest.wake(at(2_301), no_stagger));
+    let (_, action) = contest.answered(&won(), at(2_302), SENT, true);
+    assert!(matches!(action, Action::Start { won, .. } if won.waited && won.tick == Tick(at(2_000))));
+}
+
+#[test]
 fn a_tick_that_waited_until_the_next_came_is_decided_first_and_not_asked_for_once_others_decided_it() {
     let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"");
     let long = held(Duration::from_secs(25));

@@ -165,7 +165,7 @@ pub enum Event {
         exit_code: Option<i32>,
         /// The signal, if one ended the command.
         signal: Option<i32>,
-        /// How long it took.
+        /// From the start of its first attempt to the end of its last, as its record tells.
         took: Duration,
         /// Why it could not be started.
         error: Option<String>,

@@ -146,27 +146,27 @@ impl Events {
             Event::RunStarted { run: r, late, sent } => {
                 let (late_ms, sent_boot_ms) = (millis(*late), millis(sent.0));
                 debug!(job = %r.job, tick = %r.tick, run = %r.run, node, sent_boot_ms, "lock granted");
-                info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, cause = %r.cause, late_ms,
+                info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0, cause = %r.cause, late_ms,
                     "run started");
             }
             Event::AttemptFailed { run: r, attempt, verdict, exit_code, signal, error, again_in } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 let (again_in_ms, error) = (millis(*again_in), error.as_deref());
-                info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, attempt, cause = %r.cause,
+                info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0, attempt, cause = %r.cause,
                     outcome, reason, exit_code, signal, again_in_ms, error, "attempt failed, trying again");
             }
             Event::RunEnded { run: r, attempt, verdict, exit_code, signal, took, error } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 let (took_ms, error) = (millis(*took), error.as_deref());
                 let is_bad = verdict.outcome != Outcome::Succeeded;
-                warn_if!(is_bad, job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, attempt,
+                warn_if!(is_bad, job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0, attempt,
                     cause = %r.cause, outcome, reason, exit_code, signal, took_ms, error, "run ended");
             }
             Event::RunRecorded { run: r } => {
                 debug!(job = %r.job, tick = %r.tick, run = %r.run, node, "run recorded")
             }
             Event::RunRecalled { run: r } => {
-                info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence,
+                info!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0,
                     "run result recorded, late");
             }
             Event::Renewed { run: r, sent } => {
@@ -177,7 +177,7 @@ impl Events {
                 warn!(job = %r.job, tick = %r.tick, run = %r.run, node, error, "lock not renewed, trying again");
             }
             Event::LockLost { run: r, why } => {
-                error!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, why,
+                error!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0, why,
                     "lock lost: stopping the run");
             }
             Event::FinishDelayed { run: r, error } => {

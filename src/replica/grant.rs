@@ -21,6 +21,8 @@ pub(super) struct Grant {
     pub(super) due: Due,
     /// The life of the store in which it was granted.
     pub(super) era: Era,
+    /// Whether it waited for the end of another run.
+    pub(super) waited: bool,
 }
 
 impl Grant {

@@ -94,7 +94,8 @@ impl Keeper {
             // Nobody can say whether all of it had ended when the lock was over.
             ended.verdict = Verdict::because(Outcome::Unknown, Reason::LeftBehind);
         }
-        if self.run.cause == Cause::Schedule {
+        // One that waited for another run tells nothing of how quickly this replica starts what is due.
+        if self.run.cause == Cause::Schedule && !self.grant.waited {
             let start = Start { instant, sent: self.grant.sent, granted, birth: ended.birth };
             self.shop.traffic.stages.count(&start);
         }

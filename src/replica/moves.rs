@@ -236,6 +236,7 @@ impl Driver {
             holding,
             deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),
             era: won.era,
+            waited: won.waited,
             sent,
             due: self.dues.of(won.cause, won.tick, spec.start_deadline_of(won.tick), &self.shop),
         };
@@ -260,9 +261,7 @@ impl Driver {
             self.errands.spawn(errand::announce(Arc::clone(&self.shop), kept.job.clone()));
         }
         if let Some(contest) = self.contests.get_mut(&kept.job) {
-            if let Some(tick) = kept.given_back {
-                contest.given_back(tick);
-            }
+            kept.given_back.into_iter().for_each(|tick| contest.given_back(tick));
             if let Some(tick) = kept.cut_short {
                 contest.cut_short_here(tick, Some(self.shop.node.clone()), self.shop.now());
             }

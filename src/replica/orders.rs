@@ -172,7 +172,8 @@ impl Driver {
             Answer::Won { fence, tries, started } => {
                 let Order { tick, era, spec, .. } = order.clone();
                 let mark = reply.mark.unwrap_or_default();
-                let won = Won { run, tick, fence, cause: Cause::Manual, tries, started, era, mark };
+                let won =
+                    Won { run, tick, fence, cause: Cause::Manual, tries, started, era, mark, waited: false };
                 self.take(job, spec.as_ref(), won, sent);
             }
             // One's own earlier request may have been granted still.

@@ -33,7 +33,8 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// Why it could not be started.
     pub error: Option<RunError>,
-    /// The end of its output, both streams as they were read: at most 4 KiB, lossy UTF-8.
+    /// The end of its output, both streams as they were read: at most 4 KiB, lossy UTF-8. Of the last attempt of a run, that of all
+    /// its attempts, each headed by its number.
     pub tail: String,
     /// Whether processes of it were found to outlive SIGKILL.
     pub was_stuck: bool,

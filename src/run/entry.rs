@@ -42,7 +42,7 @@ pub struct RunEntry {
     /// When it finished, RFC 3339 in JSON.
     #[serde(with = "optional_text")]
     pub finished: Option<UtcMillis>,
-    /// The end of the last attempt's output, at most 4 KiB.
+    /// The end of the output, at most 4 KiB: of several attempts, each headed by its number.
     pub tail: Option<String>,
     /// Its log, relative to the state directory; absent for a silent run.
     pub log: Option<PathBuf>,

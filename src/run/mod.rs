@@ -73,3 +73,4 @@ pub use site::Site;
 pub use stop::{Reins, StopOrder, StopReason};
 pub use sweep::{processes_of, sweep};
 pub use system::end_by;
+pub use tail::tail_of_attempts;

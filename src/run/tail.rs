@@ -3,6 +3,29 @@
 /// What records and the journal keep of an output, in bytes.
 const LENGTH: usize = 4 * 1024;
 
+/// The kept end of a run with several attempts, after one more of them: each is headed by its number. What is kept `before` is of
+/// all attempts up to `number - 1`, headed if these are several; `first` is the number of the first.
+pub fn tail_of_attempts(before: &str, (first, number): (u32, u32), tail: &str) -> String {
+    let headed = |number: u32, tail: &str| match tail {
+        "" => String::new(),
+        _ if tail.ends_with('\n') => format!("attempt {number}:\n{tail}"),
+        _ => format!("attempt {number}:\n{tail}\n"),
+    };
+    let before = if number == first.saturating_add(1) { headed(first, before) } else { before.to_owned() };
+    let mut text = before + &headed(number, tail);
+    cut_front(&mut text);
+    text
+}
+
+/// Leaves the last 4 KiB, or as much of it as begins with a whole character.
+fn cut_front(text: &mut String) {
+    let mut surplus = text.len().saturating_sub(LENGTH);
+    while !text.is_char_boundary(surplus) {
+        surplus += 1;
+    }
+    text.drain(..surplus);
+}
+
 /// The end of what was printed so far.
 #[derive(Debug, Default)]
 pub(super) struct Tail {
@@ -26,11 +49,7 @@ impl Tail {
             0
         };
         let mut text = String::from_utf8_lossy(&self.bytes[cut_in_character..]).into_owned();
-        let mut surplus = text.len().saturating_sub(LENGTH);
-        while !text.is_char_boundary(surplus) {
-            surplus += 1;
-        }
-        text.drain(..surplus);
+        cut_front(&mut text);
         text
     }
 }
@@ -60,6 +79,20 @@ mod tests {
         assert_eq!(tail(&[&long]), end);
         assert_eq!(tail(&long.chunks(7).collect::<Vec<_>>()), end);
         assert_eq!(tail(&long.chunks(LENGTH).collect::<Vec<_>>()), end);
+    }
+
+    #[test]
+    fn of_several_attempts_each_is_headed_and_the_last_ones_are_kept() {
+        let two = tail_of_attempts("one", (1, 2), "two\n");
+        assert_eq!(two, "attempt 1:\none\nattempt 2:\ntwo\n");
+        let three = tail_of_attempts(&two, (1, 3), "");
+        assert_eq!(three, two, "it printed nothing");
+        assert_eq!(tail_of_attempts("", (1, 2), ""), "");
+        let long = tail_of_attempts(&two, (1, 4), &"x".repeat(LENGTH - 30));
+        assert!(
+            long.len() == LENGTH && long.contains("two\nattempt 4:\nxxx") && !long.contains("one"),
+            "{long}"
+        );
     }
 
     #[test]

@@ -34,7 +34,7 @@ fn node(event: &Value) -> &str {
 
 /// What the job of this run has written down as soon as it lived.
 fn witnessed(cluster: &Cluster, started: &Value) -> Witnessed {
-    let fence: i64 = started["fence"].as_str().and_then(|fence| fence.parse().ok()).expect("it has a fence");
+    let fence = started["fence"].as_i64().expect("it has a fence");
     let deadline = SystemClock.boot().plus(Duration::from_secs(60));
     loop {
         if let Some(run) = cluster.witnessed().into_iter().find(|run| run.fence == fence) {

@@ -31,6 +31,17 @@ pub(crate) fn who_waits_too_long_leaves_with_the_same_answer(stage: &Stage) {
     holder.let_go().expect_code(0);
 }
 
+pub(crate) fn who_waits_is_told_for_what_and_until_when(stage: &Stage) {
+    let holder = stage.hold("a", &["--lease", "5m"], ":");
+    let silent = stage.call("a", &["--wait", "2s", "--conflict-exit-code", "0"], "echo it ran");
+    assert_eq!(silent.expect_code(0).log, "", "cron mails what is printed");
+    let mut waiter = Program::start(&mut stage.exec("a", &["--wait", "5m"], "exit 6"));
+    waiter
+        .wait_for("for what it waits", |line| line == "lock `a` is held by here: waiting for it, 5m at most");
+    holder.let_go().expect_code(0);
+    waiter.wait().expect_code(6);
+}
+
 pub(crate) fn who_waits_has_the_lock_soon_after_it_is_given_back(stage: &Stage) {
     // A lease so long that the lock does not free itself within the test.
     let holder = stage.hold("a", &["--lease", "5m"], ":");
@@ -45,8 +56,9 @@ pub(crate) fn many_who_wait_all_have_their_turn_and_never_two_at_once(stage: &St
     let marker = stage.scene.path("inside").display().to_string();
     // A folder can be made by one only.
     let line = format!("mkdir '{marker}' || exit 99; sleep 0.05; rmdir '{marker}'; echo done");
-    let waiters: Vec<Program> =
-        (0..5).map(|_| Program::start(&mut stage.exec("a", &["--wait", "50s"], &line))).collect();
+    // With 0, nothing is told of the wait.
+    let flags = ["--wait", "50s", "--conflict-exit-code", "0"];
+    let waiters: Vec<Program> = (0..5).map(|_| Program::start(&mut stage.exec("a", &flags, &line))).collect();
     for waiter in waiters {
         assert_eq!(waiter.wait().expect_code(0).log, "done");
     }

@@ -32,7 +32,8 @@ fn a_command_is_stopped_before_its_lock_ends_when_the_store_does_not_answer() {
     assert!(said.lines().any(|line| line == "told"), "in order: {said}");
     server.thaw();
     assert_eq!(said.matches("error: ").count(), 1, "{said}");
-    let said = stage.call("a", &["--lease", "5s", "--wait", "50s"], "echo it ran").expect_code(0).log;
+    let flags = ["--lease", "5s", "--wait", "50s", "--conflict-exit-code", "0"];
+    let said = stage.call("a", &flags, "echo it ran").expect_code(0).log;
     assert_eq!(said, "it ran");
 }
 
@@ -63,6 +64,10 @@ fn a_store_that_forgets_everything_is_told_of_the_lock_before_anybody_else_has_i
 fn a_store_that_is_not_there_is_said_and_nothing_runs() {
     let mut stage = Stage::redis();
     stage.server.as_mut().expect("a server").stop();
+    let began = SystemClock.boot();
     let said = stage.call("a", &[], "echo it ran").expect_code(69).log;
     assert!(said.contains(&stage.store) && !said.contains("it ran"), "{said}");
+    assert!(said.starts_with("waiting for the store to answer, 2s at most\n"), "{said}");
+    let took = SystemClock.boot().since(began);
+    assert!(took < Duration::from_secs(6), "no longer than another command: {took:?}");
 }

@@ -35,6 +35,7 @@ macro_rules! on_both_stores {
 on_both_stores! {
     a_lock_that_is_held_ends_it_at_once_and_tells_whose_it_is in holds,
     who_waits_too_long_leaves_with_the_same_answer in holds,
+    who_waits_is_told_for_what_and_until_when in holds,
     who_waits_has_the_lock_soon_after_it_is_given_back in holds,
     many_who_wait_all_have_their_turn_and_never_two_at_once in holds,
     a_holder_that_was_killed_is_not_taken_for_one_for_ever in holds,

@@ -19,7 +19,7 @@ pub(crate) fn the_lock_of_any_run_around_is_lent(stage: &Stage) {
         "echo outermost $SOLOCRON_JOB $SOLOCRON_FENCE; \"$SOLOCRON\" exec --lock b -- sh -c \"$INNER\"";
     let mut command = stage.exec("a", &[], line);
     let said = Program::start(command.env("INNER", inner)).wait().expect_code(0).log;
-    let fence = said.strip_prefix("outermost a ").and_then(|rest| rest.lines().next()).expect("its fence");
+    let fence = said.lines().find_map(|line| line.strip_prefix("outermost a ")).expect("its fence");
     assert!(said.ends_with(&format!("innermost a {fence}")), "by the fence of the lock that is lent: {said}");
 }
 

@@ -86,7 +86,8 @@ impl Stage {
         loop {
             let said = Program::start(&mut self.command(&["trigger", job, "--follow"])).wait();
             // Until the replica has opened it.
-            if !said.log.contains("no replica has registered job") {
+            let is_early = ["no replica has registered job", "no live replica"];
+            if !is_early.iter().any(|early| said.log.contains(early)) {
                 return said;
             }
         }

@@ -1,6 +1,7 @@
 //! An operator's commands against real replicas, on both stores: each is acted upon at once, wherever it is given.
 
 mod file;
+mod follow;
 mod kill;
 mod pause;
 #[path = "../support/process.rs"]
@@ -12,6 +13,7 @@ mod redis_server;
 mod stage;
 mod trigger;
 mod unlock;
+mod waits;
 
 macro_rules! on_both_stores {
     ($($case:ident in $file:ident),+ $(,)?) => {
@@ -36,6 +38,7 @@ on_both_stores! {
     a_run_that_waits_for_its_next_attempt_is_killed_too in kill,
     a_triggered_job_runs_once_and_is_followed_to_its_end in trigger,
     a_trigger_during_a_run_is_skipped_and_says_so in trigger,
+    a_run_that_nobody_can_take_is_refused_at_once in trigger,
     the_lock_of_a_replica_that_is_gone_is_removed_and_of_a_living_one_not in unlock,
     a_wait_for_a_holder_that_the_store_forgot_is_ended in unlock,
     a_job_that_is_not_in_the_file_is_refused_with_the_near_one in pause,

@@ -26,7 +26,9 @@ fn files_that_differ_for_a_minute_are_said_by_each_replica_and_shown_until_they_
     assert_eq!(text(&said, "others"), format!("n ({mine})"));
 
     let status = Program::start(&mut scene.command(&["status"])).wait().expect_code(0).log;
-    for shown in ["live replicas loaded different files", &others, &format!("n ({mine})")] {
+    let theirs = text(&said, "file");
+    let shown = [format!("m ({})", &theirs[..8]), format!("n ({})", &mine[..8])];
+    for shown in ["live replicas loaded different files", &shown[0], &shown[1]] {
         assert!(status.contains(shown), "{shown} is not in:\n{status}");
     }
     write(&scene, &file(&[("beat", &says("two"))]));

@@ -13,9 +13,7 @@ pub(super) fn too_few(survey: &Survey, expected: Option<u32>, taking: usize) -> 
     if taking >= expected.max(1) {
         return None;
     }
-    let gone = survey.peers.iter().filter(|peer| !survey.is_live(peer)).max_by_key(|peer| peer.at);
-    let last =
-        gone.map(|peer| format!("{}, last heartbeat {}", peer.beat.node, from_now(peer.at, survey.now)));
+    let (gone, last) = (gone_last(survey), last_heartbeat(survey));
     let draining = survey.peers.iter().filter(|peer| survey.is_live(peer) && peer.beat.draining).count();
     let (kind, message) = if taking > 0 {
         let (down, who) = (expected - taking, last.map_or(String::new(), |last| format!(": {last}")));
@@ -36,12 +34,23 @@ pub(super) fn too_few(survey: &Survey, expected: Option<u32>, taking: usize) -> 
     Some(Trouble { since, ..Trouble::of_cluster(kind, message) })
 }
 
+/// The replica that was heard last, of those that are gone.
+fn gone_last(survey: &Survey) -> Option<&Peer> {
+    survey.peers.iter().filter(|peer| !survey.is_live(peer)).max_by_key(|peer| peer.at)
+}
+
+/// `n1, last heartbeat 3m ago`, of the replica that was heard last, of those that are gone.
+pub(super) fn last_heartbeat(survey: &Survey) -> Option<String> {
+    let gone = gone_last(survey)?;
+    Some(format!("{}, last heartbeat {}", gone.beat.node, from_now(gone.at, survey.now)))
+}
+
 /// Live replicas that differ in something they should agree on, and the way out.
 pub(super) fn mixed(
     live: &[&Peer],
     kind: Kind,
     (how, cure): (&str, &str),
-    what: impl Fn(&Peer) -> &String,
+    what: impl Fn(&Peer) -> &str,
 ) -> Option<Trouble> {
     let mut groups: std::collections::BTreeMap<&str, Vec<&str>> = std::collections::BTreeMap::new();
     for peer in live {

@@ -1,5 +1,6 @@
 //! Whether a guest asks for its lock, waits, or goes home. Pure: a step takes an answer and the time.
 
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use crate::job::{Fence, RunId, UtcMillis};
@@ -10,9 +11,8 @@ use crate::store::StoreError;
 /// the same prospect of finding it free, and no two ask in step.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(300));
 
-/// A store that does not answer is given this long, also by who does not want to wait: connections come up, and servers
-/// take over from each other.
-const OUTAGE: Duration = Duration::from_secs(5);
+/// A store that does not answer is given this long where the caller does not wait, as by every other command.
+const OUTAGE: Duration = Duration::from_secs(2);
 
 /// What nobody is known to hold frees itself by an instant that the store tells; it may be asked for this much longer.
 const SLACK: Duration = Duration::from_secs(5);
@@ -33,7 +33,7 @@ pub(super) struct Asking {
     until: BootInstant,
     /// A lock that nobody is known to hold is waited for until then.
     settled_by: Option<BootInstant>,
-    /// When the store first did not answer, since it last did.
+    /// When the first request was made that the store did not answer, since it last did.
     failing_since: Option<BootInstant>,
     /// How many answers in a row said to ask again.
     misses: u32,
@@ -166,10 +166,10 @@ impl Asking {
         Next::AskAt(now.plus(pause).min(limit))
     }
 
-    /// The store did not answer.
-    pub(super) fn failed(&mut self, error: &StoreError, now: BootInstant) -> Next {
+    /// The store did not answer what it was asked at `asked`.
+    pub(super) fn failed(&mut self, error: &StoreError, asked: BootInstant, now: BootInstant) -> Next {
         self.unsure |= std::mem::take(&mut self.under_way) && error.may_have_been_applied();
-        let since = *self.failing_since.get_or_insert(now);
+        let since = *self.failing_since.get_or_insert(asked);
         let limit = since.plus(OUTAGE).max(self.until);
         if now >= limit {
             return Next::Leave(Refusal::Unreachable(StoreError::NotSent(error.diagnosis().clone())));
@@ -183,4 +183,10 @@ impl Asking {
         self.unsure = false;
         Next::AskAt(now)
     }
+}
+
+/// A number between 0 and 1 that nobody foresees.
+pub(super) fn chance() -> f64 {
+    let random = RandomState::new().hash_one(0_u8);
+    f64::from(u32::try_from(random >> 32).unwrap_or(0)) / f64::from(u32::MAX)
 }

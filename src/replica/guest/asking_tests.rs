@@ -79,7 +79,8 @@ fn a_claim_without_an_answer_is_asked_again_as_the_same_run_and_in_doubt_until_i
     let mut asking = Asking::begin(at(60_000));
     let run = asking.asks();
     assert_eq!(asking.doubt(), Some(run), "nobody knows what becomes of a request under way");
-    assert!(matches!(asking.failed(&StoreError::Unknown("gone".into()), at(0)), Next::LearnAt(_)));
+    let gone = asking.failed(&StoreError::Unknown("gone".into()), at(0), at(0));
+    assert!(matches!(gone, Next::LearnAt(_)));
     assert_eq!((asking.doubt(), asking.asks()), (Some(run), run));
     let next = asking.answered(&Answer::NewEra(Era("f".into())), || Held::Nobody, at(1), 0.0);
     assert_eq!((next, asking.doubt()), (Next::LearnAt(at(1)), Some(run)), "the answer is not about it");
@@ -95,20 +96,22 @@ fn a_claim_without_an_answer_is_asked_again_as_the_same_run_and_in_doubt_until_i
 fn a_request_that_was_surely_not_applied_leaves_no_doubt() {
     let mut asking = Asking::begin(at(0));
     asking.asks();
-    asking.failed(&StoreError::NotSent("down".into()), at(0));
+    asking.failed(&StoreError::NotSent("down".into()), at(0), at(0));
     assert_eq!(asking.doubt(), None);
 }
 
 #[test]
-fn a_store_that_is_down_is_given_a_few_seconds_or_as_long_as_the_guest_waits() {
+fn a_store_that_is_down_is_given_two_seconds_or_as_long_as_the_guest_waits() {
     let down = StoreError::NotSent("down".into());
     let leaves = Next::Leave(Refusal::Unreachable(StoreError::NotSent("down".into())));
     let mut asking = Asking::begin(at(0));
-    assert_eq!(asking.failed(&down, at(100)), Next::LearnAt(at(400)));
-    assert_eq!(asking.failed(&down, at(5_100)), leaves);
+    assert_eq!(asking.failed(&down, at(100), at(200)), Next::LearnAt(at(500)));
+    assert_eq!(asking.failed(&down, at(500), at(2_100)), leaves);
+    let mut slow = Asking::begin(at(0));
+    assert_eq!(slow.failed(&down, at(0), at(2_000)), leaves, "the request itself has taken as long");
     let mut patient = Asking::begin(at(60_000));
-    assert!(matches!(patient.failed(&down, at(30_000)), Next::LearnAt(_)));
-    assert_eq!(patient.failed(&down, at(60_000)), leaves);
+    assert!(matches!(patient.failed(&down, at(28_000), at(30_000)), Next::LearnAt(_)));
+    assert_eq!(patient.failed(&down, at(58_000), at(60_000)), leaves);
 }
 
 #[test]
@@ -118,12 +121,12 @@ fn a_record_that_opens_is_no_answer_to_who_asks_for_the_lock() {
     let mut asking = Asking::begin(at(0));
     let refuses = StoreError::Refused("out of memory".into());
     let mut now = 0;
-    while let Next::LearnAt(until) = asking.failed(&refuses, at(now)) {
+    while let Next::LearnAt(until) = asking.failed(&refuses, at(now), at(now)) {
         assert_eq!(asking.answered(&opened, || Held::Nobody, until, 0.0), Next::AskAt(until));
         asking.asks();
         now = u64::try_from(until.0.as_millis()).expect("a short time");
     }
-    assert_eq!(now, 5_000);
+    assert_eq!(now, 2_000);
     let mut late = 0;
     while let Next::LearnAt(until) = ask(&mut asking, &Answer::Unsynced, &Held::Nobody, now) {
         assert_eq!(asking.answered(&opened, || Held::Nobody, until, 0.0), Next::AskAt(until));

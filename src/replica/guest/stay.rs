@@ -1,12 +1,11 @@
 //! A guest at its store: takes the lock, as `asking` decides, and keeps it while the command runs, by a replica's keeper.
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use crate::job::{Cause, JobName, JobSpec, Overlap, RunId, Tick, UtcMillis};
+use crate::job::{Cause, JobName, JobSpec, NodeName, Overlap, RunId, Tick, UtcMillis};
 use crate::lease::{
     Answer, BootInstant, Caller, Deadline, Era, Holding, Manual, Open, Pace, Reply, Request, ScheduleHash,
 };
@@ -25,7 +24,7 @@ use crate::replica::shop::{Shop, Traffic};
 use crate::run::{Ended, Identity, JobOutput, RunLogs};
 use crate::store::StoreError;
 
-use super::asking::{Asking, Held, Next, Refusal};
+use super::asking::{Asking, Held, Next, Refusal, chance};
 use super::ear::Ear;
 use super::steering::steer;
 use super::visit::Guest;
@@ -51,8 +50,8 @@ pub(super) struct Stay {
     tick: Option<Tick>,
     /// The life of the store in which the run that is asked for was first asked for.
     era: Option<(RunId, Era)>,
-    /// Whether it was said that the lock is waited for.
-    has_told: bool,
+    /// What was told last of the wait for the lock: its holder, if one is known.
+    told: Option<Option<NodeName>>,
 }
 
 impl Stay {
@@ -75,8 +74,8 @@ impl Stay {
         });
         let ear = Arc::new(Ear::new(Arc::clone(&shop), lock.clone()));
         let pace = Pace::new(lease, kill_grace);
-        let (line, tasks, tick, era, has_told) = (Line::new(kill_grace), JoinSet::new(), None, None, false);
-        Self { shop, ear, line, tasks, asking, lock, job, work, pace, lease, kill_grace, tick, era, has_told }
+        let (line, tasks, tick, era, told) = (Line::new(kill_grace), JoinSet::new(), None, None, None);
+        Self { shop, ear, line, tasks, asking, lock, job, work, pace, lease, kill_grace, tick, era, told }
     }
 
     /// Asks for the lock until it is this guest's, or there is nothing more to wait for. When this is dropped, something
@@ -88,11 +87,12 @@ impl Stay {
             next = match next {
                 Next::LearnAt(at) => {
                     self.shop.clock.wait_until_boot(at).await;
+                    let asked = self.shop.clock.boot();
                     let opened = self.learn().await;
                     let now = self.shop.clock.boot();
                     match opened {
                         Ok(answer) => self.asking.answered(&answer, || Held::Nobody, now, 0.0),
-                        Err(error) => self.asking.failed(&error, now),
+                        Err(error) => self.failed(&error, asked),
                     }
                 }
                 Next::AskAt(at) => {
@@ -146,7 +146,7 @@ impl Stay {
         let sent = self.shop.clock.boot();
         let reply = match self.shop.store.submit(&self.lock, &Request::Manual(manual)).await {
             Ok(reply) => reply,
-            Err(error) => return Err(self.asking.failed(&error, self.shop.clock.boot())),
+            Err(error) => return Err(self.failed(&error, sent)),
         };
         self.shop.hear(&reply);
         let held = self.whose(&reply).await;
@@ -185,7 +185,8 @@ impl Stay {
         let local = job.map_or_else(|| tick.to_string(), |job| job.schedule.local_text(tick));
         let identity = Identity::of(&self.lock, &holding, local);
         let launch = self.work.launch(identity, self.kill_grace, self.pace.loss_grace());
-        Grant { launch, retries: Retries::default(), holding, deadline, sent, due: Due::default(), era }
+        let (retries, due) = (Retries::default(), Due::default());
+        Grant { launch, retries, holding, deadline, sent, due, era, waited: false }
     }
 
     /// Whose the lock is that is held. Asked only where that decides whether it is waited for.
@@ -254,17 +255,19 @@ impl Stay {
     }
 
     fn tell_wait(&mut self, answer: &Answer, tick: Tick) {
-        if let Answer::Held { by, .. } = answer
-            && !std::mem::replace(&mut self.has_told, true)
-        {
-            let (job, holder) = (self.lock.clone(), by.as_ref().map(|holder| holder.node.clone()));
-            self.shop.events.tell(Event::TickHeld { job, tick, holder });
+        if let Answer::Held { by, .. } = answer {
+            let holder = by.as_ref().map(|holder| holder.node.clone());
+            if self.told.replace(holder.clone()) != Some(holder.clone()) {
+                self.shop.events.tell(Event::TickHeld { job: self.lock.clone(), tick, holder });
+            }
         }
     }
-}
 
-/// A number between 0 and 1 that nobody foresees.
-fn chance() -> f64 {
-    let random = RandomState::new().hash_one(0_u8);
-    f64::from(u32::try_from(random >> 32).unwrap_or(0)) / f64::from(u32::MAX)
+    /// The store did not answer what it was asked at `asked`.
+    fn failed(&mut self, error: &StoreError, asked: BootInstant) -> Next {
+        self.told = None;
+        let (job, tick) = (self.lock.clone(), self.tick.unwrap_or(Tick(UtcMillis(0))));
+        self.shop.events.tell(Event::TickUndecided { job, tick, error: error.to_string() });
+        self.asking.failed(error, asked, self.shop.clock.boot())
+    }
 }

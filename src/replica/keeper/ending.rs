@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use crate::job::Reason;
+use crate::job::{Reason, UtcMillis};
 use crate::lease::{Abandon, Answer, Finish, Request};
 use crate::run::{Ended, RunLog};
 
@@ -19,8 +19,9 @@ const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duratio
 impl Keeper {
     /// Records how a run ended with its last attempt.
     pub(super) async fn finish(&self, log: RunLog, attempt: u32, ended: &Ended) {
-        self.tell_end(attempt, ended);
-        let finish = self.note_end(attempt, ended).await;
+        let at = self.shop.store_time().minus(ended.ago);
+        self.tell_end(attempt, ended, at);
+        let finish = self.note_end(attempt, ended, at).await;
         // The store first: until then the lock is held, and others wait for it.
         self.shop.traffic.rush.over().await;
         self.line.over.cancel();
@@ -41,26 +42,27 @@ impl Keeper {
         tokio::join!(unnoted, self.record(Request::Abandon(abandon)), self.shop.logs.forget(log));
     }
 
-    fn tell_end(&self, attempt: u32, ended: &Ended) {
+    /// Tells how the run ended at this time of the store, by which its record tells how long it took.
+    fn tell_end(&self, attempt: u32, ended: &Ended, at: UtcMillis) {
         self.tell(Event::RunEnded {
             run: self.run.clone(),
             attempt,
             verdict: ended.verdict,
             exit_code: ended.exit_code,
             signal: ended.signal,
-            took: ended.finished.since(ended.started),
+            took: at.since(self.grant.holding.started),
             error: ended.error.as_ref().map(ToString::to_string),
         });
     }
 
     /// Notes the end, and returns what the store is to be told of it.
-    async fn note_end(&self, attempt: u32, ended: &Ended) -> Finish {
+    async fn note_end(&self, attempt: u32, ended: &Ended, at: UtcMillis) -> Finish {
         let finish = Finish {
             holding: self.grant.holding.clone(),
             era: self.era.clone(),
             attempt,
             verdict: ended.verdict,
-            ended: self.shop.store_time().minus(ended.ago),
+            ended: at,
             exit_code: ended.exit_code,
             signal: ended.signal,
             tail: ended.tail.clone(),

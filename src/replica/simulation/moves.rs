@@ -94,7 +94,17 @@ impl Node {
                     Answer::Won { fence, tries, started } => {
                         let mark = reply.mark.unwrap_or(tick.instant());
                         let cause = cause_of(is_manual, tries);
-                        Some(Won { run, tick, fence, cause, tries, started, era: era.clone(), mark })
+                        Some(Won {
+                            run,
+                            tick,
+                            fence,
+                            cause,
+                            tries,
+                            started,
+                            era: era.clone(),
+                            mark,
+                            waited: false,
+                        })
                     }
                     _ => None,
                 };
