@@ -21,6 +21,8 @@ pub(super) enum Fault {
     Suspend,
     /// Somebody publishes hints that are not true.
     Lies,
+    /// For a while, no signal reaches what jobs start: it is another user's, as `sudo` makes it.
+    Unkillable,
     /// The store's clock is minutes, hours or years ahead for up to a minute.
     StoreAhead,
     /// The store's clock is as far behind.
@@ -63,8 +65,11 @@ impl Fault {
     /// What goes wrong in a usual simulation: the first of all.
     pub(super) const USUAL: &'static [Self] = Self::ALL.split_at(15).0;
 
+    /// The same, and jobs that cannot be killed.
+    pub(super) const USUAL_AND_UNKILLABLE: &'static [Self] = Self::ALL.split_at(16).0;
+
     /// Everything that can go wrong, the usual first.
-    pub(super) const ALL: [Self; 33] = [
+    pub(super) const ALL: [Self; 34] = [
         Self::Rough,
         Self::Cut,
         Self::Crash,
@@ -80,6 +85,7 @@ impl Fault {
         Self::StoreFrozen,
         Self::Suspend,
         Self::Lies,
+        Self::Unkillable,
         Self::StoreAhead,
         Self::StoreBehind,
         Self::FailoverBehind,

@@ -6,7 +6,7 @@ use crate::lease::Memory;
 
 use super::fault::Fault;
 use super::network::{Cut, Weather};
-use super::process::Guard;
+use super::process::{Guard, Process};
 use super::server::Service;
 use super::witness::Violation;
 use super::world::{Event, Mend, World};
@@ -64,6 +64,7 @@ impl World {
             Fault::StoreFrozen => self.freeze_store(),
             Fault::Suspend => self.suspend(seat),
             Fault::Lies => self.begin_to_lie(),
+            Fault::Unkillable => self.let_none_be_killed(),
         }
     }
 
@@ -79,6 +80,7 @@ impl World {
         let during = self.dice.ms(1_000, 40_000);
         self.note(|| format!("rough for {during:?}"));
         self.weather = Weather::Rough;
+        self.hinder(None, during);
         // What is under way arrives later still.
         self.trouble(during + Duration::from_secs(62));
         self.at(during, Event::Mend(Mend::Weather));
@@ -98,6 +100,7 @@ impl World {
         self.note(|| format!("seat {seat} is cut off for {during:?}: {cut:?}"));
         self.tally.count(&format!("cut {cut:?}"));
         self.seats[seat].cut = Some(cut);
+        self.hinder(Some(seat), during);
         self.trouble(during);
         self.at(during, Event::Mend(Mend::Connect(seat)));
     }
@@ -105,7 +108,11 @@ impl World {
     fn crash(&mut self, seat: usize) -> bool {
         let place = &self.seats[seat];
         // A frozen guard and no replica: nobody is left to stop the run. Out of the promise.
-        if self.is_delicate() || place.node.is_none() || place.frozen.is_some() || self.has_frozen_guard(seat)
+        if self.is_delicate()
+            || place.node.is_none()
+            || place.frozen.is_some()
+            || self.has_frozen_guard(seat)
+            || self.has_unseen(seat)
         {
             return false;
         }
@@ -153,6 +160,7 @@ impl World {
     pub(super) fn freeze_for(&mut self, seat: usize, during: Duration) {
         self.note(|| format!("seat {seat} is frozen for {during:?}"));
         self.seats[seat].frozen = Some(self.now.plus(during));
+        self.hinder(Some(seat), during);
         self.trouble(during);
         self.at(during, Event::Mend(Mend::Thaw(seat)));
     }
@@ -167,7 +175,12 @@ impl World {
 
     /// A guard is stopped while its replica moves, or is killed.
     fn harm_guard(&mut self, is_killed: bool) -> bool {
-        let all = self.witness.alive().filter(|(_, run)| run.guard == Guard::Well && self.is_up(run.seat));
+        let is_harmed = |run: &Process| {
+            // Its next life has nothing but the guard to tell it that such a run lives, as where a crash asks `has_unseen`.
+            let is_last_to_see = run.is_unkillable && !run.is_of((run.seat, self.seats[run.seat].life));
+            run.guard == Guard::Well && self.is_up(run.seat) && !(is_killed && is_last_to_see)
+        };
+        let all = self.witness.alive().filter(|(_, run)| is_harmed(run));
         let runs: Vec<usize> = all.map(|(at, _)| at).collect();
         if runs.is_empty() {
             return false;
@@ -179,6 +192,7 @@ impl World {
             if self.witness.runs[run].lose_guard(self.now, &mut self.dice) {
                 self.expect_end(run);
             }
+            self.expect_complaint(run, Duration::ZERO);
             return true;
         }
         let during = self.dice.ms(100, 60_000);
@@ -199,6 +213,7 @@ impl World {
         self.note(|| format!("store restarts, and is back in {down:?}"));
         self.server.service = Service::Down;
         self.server.begin_life(self.server.shelf.clone(), self.now.utc());
+        self.hinder(None, down);
         self.trouble(down + self.scenario.longest());
         self.at(down, Event::Mend(Mend::Service));
         true
@@ -211,6 +226,7 @@ impl World {
         let during = self.dice.ms_of_any_order(40_000);
         self.note(|| format!("store is frozen for {during:?}"));
         self.server.service = Service::Frozen(self.now.plus(during));
+        self.hinder(None, during);
         self.trouble(during + Duration::from_secs(3));
         self.at(during, Event::Mend(Mend::Service));
         true

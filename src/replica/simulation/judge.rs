@@ -13,6 +13,9 @@ use super::world::{FAULTS, QUIET, World};
 /// The store's clock is looked at once a second.
 const SLACK: Duration = Duration::from_secs(1);
 
+/// Of a tick that the store forgot, nobody knows whether it ran.
+const FORGOTTEN: Verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+
 /// No clock is ahead for longer.
 const AHEAD: Duration = Duration::from_secs(60);
 
@@ -23,6 +26,7 @@ impl World {
             self.has_run_again(job)?;
             self.is_told(job)?;
             self.is_known_to_have_run(job)?;
+            self.is_left_behind_rightly(job)?;
             self.is_foretold(job)?;
             self.runs_again(job)?;
         }
@@ -129,7 +133,7 @@ impl World {
             1 => return Ok(()),
             _ if has_forgotten => return Ok(()),
             // Passed by a store that had just been restarted, and once more by clocks that were behind after it.
-            _ if told.iter().any(|entry| entry.outcome == Outcome::Unknown) => return Ok(()),
+            _ if told.iter().any(|entry| entry.verdict() == FORGOTTEN) => return Ok(()),
             _ => Broken::ToldTwice,
         };
         Err(Violation::of(broken, format!("j{job}, tick {tick}: {told:#?}")))
@@ -138,9 +142,8 @@ impl World {
     /// Of no tick the same record tells how its run ended, and that nobody knows whether it ran. One record may, where another
     /// that was deleted or is lost has told the other; and where the run was over, and who knows of it told the record later.
     fn is_known_to_have_run(&self, job: usize) -> Result<(), Violation> {
-        let forgotten = Verdict::because(Outcome::Unknown, Reason::StoreReset);
         for life in self.server.lives(job) {
-            for (at, unknown) in life.iter().enumerate().filter(|(_, entry)| entry.verdict() == forgotten) {
+            for (at, unknown) in life.iter().enumerate().filter(|(_, entry)| entry.verdict() == FORGOTTEN) {
                 let is_same = |(told, entry): &(usize, &Entry)| {
                     let is_first = !matches!(entry.cause, Cause::Rerun | Cause::Manual);
                     let is_told_later = at < *told && entry.finished < unknown.finished;
@@ -153,6 +156,17 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Only of a run that cannot be killed is told that it was left behind.
+    fn is_left_behind_rightly(&self, job: usize) -> Result<(), Violation> {
+        let is_unkillable =
+            |entry: &Entry| self.runs(job).any(|run| run.is_unkillable && entry.run == Some(run.holding.run));
+        let told = |entry: &&Entry| entry.reason == Some(Reason::LeftBehind) && !is_unkillable(entry);
+        match self.server.told[job].iter().find(told) {
+            Some(entry) => Err(Violation::of(Broken::Unjust, format!("j{job}: {entry:#?}"))),
+            None => Ok(()),
+        }
     }
 
     /// Who skips a tick for overlap has proof that a run was alive at its instant. While clocks are wrong, nobody can
@@ -211,6 +225,7 @@ impl World {
             self.was_claimed(job, entry)
                 || match (entry.outcome, entry.reason) {
                     (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
+                    (Outcome::Unknown, Some(Reason::LeftBehind)) => entry.run.is_some() && entry.tick == tick,
                     // What came until the next claim shares the entry of what was forgotten; so does what waited for a run to end
                     // when the store began another life, in which nobody knows.
                     (Outcome::Unknown, _) => self.server.has_forgotten[job] || self.has_run_near(job, tick),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::job::{JobSpec, Outcome, RunId, Verdict};
+use crate::job::{JobSpec, Outcome, Reason, RunId, Verdict};
 use crate::lease::{
     Answer, BootInstant, Deadline, EARLY_TOLERANCE, Era, Finish, Holding, Pace, Protection, Renew, Reply,
     Request,
@@ -42,6 +42,8 @@ pub(super) struct Keep {
     pub(super) waits: Option<Ordered>,
     /// Nothing was started under it, and the store has yet to know.
     pub(super) is_given_back: bool,
+    /// Its run was found to outlive SIGKILL.
+    is_stuck: bool,
 }
 
 /// What a run that has not begun was ordered, if anything.
@@ -70,6 +72,7 @@ impl Keep {
             pause: FINISH_PAUSES.0,
             waits: None,
             is_given_back: false,
+            is_stuck: false,
         }
     }
 
@@ -191,7 +194,7 @@ impl Node {
                 keep.sent = from;
                 keep.era = era;
                 let proven = std::mem::take(&mut keep.proving);
-                let deadline = keep.deadline.at();
+                let deadline = Some(keep.deadline.at()).filter(|_| !keep.hold.is_lost());
                 self.deeds.push(Deed::Renewed { run, sent, deadline });
                 self.deeds
                     .extend(stop.and_then(|why| keep.stop(keep.kill_grace, StopReason::asked_for(why))));
@@ -212,12 +215,20 @@ impl Node {
         self.deeds.extend(stop);
     }
 
+    /// `Course::step_killing`: its processes outlive SIGKILL.
+    pub(super) fn found_stuck(&mut self, run: RunId) {
+        self.keeps.iter_mut().filter(|keep| keep.holding.run == run).for_each(|keep| keep.is_stuck = true);
+    }
+
     /// Nothing of the run is left: the end of `Keeper::keep`.
     pub(super) fn run_ended(&mut self, run: RunId, verdict: Verdict, reads: Reads) {
         self.reads = reads;
         let (ended, leapt) = (self.store_time(), self.leapt());
         let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == run) else { return };
         let proven = std::mem::take(&mut keep.proving);
+        let is_left_behind = keep.is_stuck && keep.hold.is_lost();
+        let left_behind = Verdict::because(Outcome::Unknown, Reason::LeftBehind);
+        let verdict = if is_left_behind { left_behind } else { verdict };
         let finish = Finish {
             holding: keep.holding.clone(),
             era: keep.era.clone(),

@@ -51,6 +51,9 @@ impl World {
 
     /// Whether a replica may be killed: others remember, and nobody frozen is left alone with its run.
     fn may_start_again(&self, seat: usize) -> bool {
-        self.now >= self.delicate && self.is_up(seat) && !self.has_frozen_guard(seat)
+        self.now >= self.delicate
+            && self.is_up(seat)
+            && !self.has_frozen_guard(seat)
+            && !self.has_unseen(seat)
     }
 }

@@ -143,7 +143,7 @@ impl World {
             }
             _ => nodes().any(knows),
         };
-        let mut going_on = self.witness.alive().map(|(_, run)| run).filter(|run| run.job == job);
+        let mut going_on = self.witness.holders().filter(|run| run.job == job);
         let is_kept = |run: RunId| nodes().any(|node| node.keeps.iter().any(|keep| keep.holding.run == run));
         is_past && is_known && going_on.all(|run| is_kept(run.holding.run))
     }
@@ -154,7 +154,7 @@ impl World {
         let (Some(now), Some(older)) = (self.server.shelf.records[job].as_ref(), older) else { return true };
         let lease_now = self.server.moments(self.store_reads()).lease_now;
         let lasts = older.until.since(lease_now) > TOLD_WITHIN;
-        let going_on = || self.witness.alive().map(|(_, run)| run).filter(|run| run.job == job);
+        let going_on = || self.witness.holders().filter(|run| run.job == job);
         let is_known = going_on().all(|run| older.is_running() && older.run == Some(run.holding.run));
         older.mark < now.mark && going_on().all(|run| run.holding.cause != Cause::Manual)
             || is_known && (lasts || !older.is_running())
@@ -240,7 +240,7 @@ impl World {
         if self.seats[seat].node.is_some() {
             return Ok(());
         }
-        let (reads, clock) = (self.reads(seat), self.scenario.clock_of(seat));
+        let reads = self.reads(seat);
         let is_long = self.now < self.long_until;
         let jobs = if is_long { &self.scenario.long_jobs } else { &self.scenario.jobs[seat] };
         let jobs = Rc::clone(jobs);
@@ -249,16 +249,7 @@ impl World {
         if let Some(slow) = &self.slow {
             (node.window, node.line) = (slow.end().window(), slow.end());
         }
-        for job in node.awaited.clone() {
-            // What goes on still is buried when it is over. What a reboot ended shows no sign, and keeps its lease.
-            let run = node.disk[&job].holding().run;
-            let its = self.witness.runs.iter().find(|process| process.holding.run == run);
-            if its.is_none_or(|process| process.is_over) {
-                let was_here =
-                    its.is_some_and(|process| process.started >= self.scenario.clocks[clock].booted());
-                node.buried(job, was_here, reads);
-            }
-        }
+        self.look_after_former_runs(seat, &mut node);
         node.wake(reads);
         self.note(|| format!("seat {seat} starts"));
         self.seats[seat].node = Some(node);

@@ -35,6 +35,7 @@ mod sweep;
 #[cfg(feature = "test-switches")]
 mod switched_off;
 mod tally;
+mod unkillable;
 mod week;
 mod witness;
 mod world;

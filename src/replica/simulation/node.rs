@@ -38,8 +38,9 @@ pub(super) enum Deed {
     Send(Box<Letter>),
     /// Start the command of the keep that was made last, under a guard that knows its deadline.
     Start(Box<Keep>),
-    /// Tell the guard of a run that its lock holds until this deadline, by a renewal sent then.
-    Renewed { run: RunId, sent: BootInstant, deadline: BootInstant },
+    /// The lock of a run was renewed by what was sent then. Its guard is told that it holds until this deadline; of one that has
+    /// to stop, the guard is told nothing.
+    Renewed { run: RunId, sent: BootInstant, deadline: Option<BootInstant> },
     /// Stop a run.
     Stop { run: RunId, grace: Duration, reason: StopReason },
     /// The end of a run is recorded.
@@ -67,9 +68,9 @@ pub(super) struct Node {
     pub(super) chores: Vec<(BootInstant, Chore)>,
     /// What is on disk, as in `ledger.rs`: what is known of each job's newest lock.
     pub(super) disk: BTreeMap<usize, Note>,
-    /// As in `recall.rs`: jobs with a former run that is not looked after yet, and jobs of which the store may not know
-    /// how the last run ended.
-    pub(super) awaited: BTreeSet<usize>,
+    /// As in `recall.rs`: former runs that are not looked after yet, and jobs of which the store may not know how the last
+    /// run ended.
+    pub(super) awaited: BTreeSet<(usize, RunId)>,
     pub(super) untold: BTreeSet<usize>,
     pub(super) deeds: Vec<Deed>,
     /// What it is there for, if it is a guest and no replica.
@@ -114,7 +115,7 @@ impl Node {
             awaited: disk
                 .iter()
                 .filter(|(_, note)| matches!(note, Note::Running { .. }))
-                .map(|(job, _)| *job)
+                .map(|(job, note)| (*job, note.holding().run))
                 .collect(),
             untold: disk.keys().copied().collect(),
             disk,

@@ -1,7 +1,7 @@
 //! What a simulated replica notes on disk, and tells a store that may not know it: the counterparts of `ledger.rs`,
 //! `recall.rs`, `former.rs`, and of the end of `errand.rs`.
 
-use crate::job::{Outcome, Reason, Verdict};
+use crate::job::{Outcome, Reason, RunId, Verdict};
 use crate::lease::{Answer, Finish, Open, Protection, Reply, Request, Rerun};
 use crate::replica::former::finish_in_mid_run;
 use crate::replica::note::Note;
@@ -22,12 +22,13 @@ impl Node {
     }
 
     /// `former::bury`, and `Driver::buried`: a former run is surely dead, or left to its lease.
-    pub(super) fn buried(&mut self, job: usize, is_sure: bool, reads: Reads) {
+    pub(super) fn buried(&mut self, (job, run): (usize, RunId), is_sure: bool, reads: Reads) {
         self.reads = reads;
-        if !self.awaited.remove(&job) {
+        if !self.awaited.remove(&(job, run)) {
             return;
         }
-        if let Some(Note::Running { holding, era, .. }) = self.disk.get(&job).filter(|_| is_sure) {
+        let note = self.disk.get(&job).filter(|note| is_sure && note.holding().run == run);
+        if let Some(Note::Running { holding, era, .. }) = note {
             // As where the record cannot be read, which would tell of a later sign of life.
             let ended = holding.started;
             let verdict = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
@@ -43,7 +44,7 @@ impl Node {
 
     /// `Driver::is_busy`.
     fn is_busy(&self, job: usize) -> bool {
-        self.opening.contains(&job) || self.awaited.contains(&job)
+        self.opening.contains(&job) || self.awaited.iter().any(|(of, _)| *of == job)
     }
 
     /// `Driver::open_records`, and the beginning of `errand::open`.

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use crate::job::{Outcome, Reason, Verdict};
+use crate::job::{Outcome, Verdict};
 use crate::lease::{BootInstant, Holding, Protection};
 use crate::run::StopReason;
 
 use super::clock::Moment;
 use super::dice::Dice;
+use super::witness::Violation;
+use super::world::{Event, Happening, World};
 
 /// What SIGKILL may take, and timers may be late, at the most; the holder's margin has a second for it.
 const SLOWEST_DEATH: u64 = 1_000;
@@ -46,6 +48,12 @@ pub(super) struct Process {
     pub(super) last_good: Moment,
     /// Whether the end is recorded, and not as interrupted.
     pub(super) is_recorded: bool,
+    /// Whether no signal reaches it: it ends by itself.
+    pub(super) is_unkillable: bool,
+    /// Whether the lock was lost that it still needs: the store ended the run, or granted the lock to another.
+    pub(super) has_lost_lock: bool,
+    /// Why it is stopped, in vain.
+    ordered: Option<StopReason>,
     loss_grace: Duration,
     /// How long it takes to obey SIGTERM.
     obeys: Duration,
@@ -76,6 +84,9 @@ impl Process {
             told: (now, left),
             last_good: now,
             is_recorded: false,
+            is_unkillable: false,
+            has_lost_lock: false,
+            ordered: None,
             loss_grace,
             obeys,
         }
@@ -89,13 +100,19 @@ impl Process {
     }
 
     /// SIGTERM, then SIGKILL after the grace. True when it now ends sooner.
-    pub(super) fn stop(&mut self, now: Moment, grace: Duration, verdict: Verdict, dice: &mut Dice) -> bool {
+    pub(super) fn stop(&mut self, now: Moment, grace: Duration, reason: StopReason, dice: &mut Dice) -> bool {
+        if self.is_unkillable {
+            // How it ends is no choice of its own any more, whenever that is.
+            let joined = self.ordered.map_or(reason, |earlier| earlier.join(reason));
+            (self.ordered, self.verdict) = (Some(joined), joined.verdict());
+            return false;
+        }
         let death = Duration::from_millis(SLOWEST_DEATH).min(dice.ms_of_any_order(SLOWEST_DEATH));
         let ends = now.plus(grace.min(self.obeys)).plus(death);
         let is_sooner = !self.is_over && ends < self.ends;
         if is_sooner {
             self.ends = ends;
-            self.verdict = verdict;
+            self.verdict = reason.verdict();
         }
         is_sooner
     }
@@ -105,19 +122,76 @@ impl Process {
         if !Protection::Guard.is_on() || self.guard != Guard::Well {
             return false;
         }
-        let lost = StopReason::LockLost.verdict();
-        self.stop(now, self.loss_grace, lost, dice)
+        self.stop(now, self.loss_grace, StopReason::LockLost, dice)
     }
 
     /// The guard was killed: whoever forked it kills the job at once.
     pub(super) fn lose_guard(&mut self, now: Moment, dice: &mut Dice) -> bool {
         self.guard = Guard::Dead;
-        let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
-        self.stop(now, Duration::ZERO, lost, dice)
+        self.stop(now, Duration::ZERO, StopReason::GuardLost, dice)
     }
 
-    /// Whether its replica cut it short, as far as anybody recorded.
+    /// Whether it was cut short, as far as anybody recorded: by its replica, or because its lock was lost.
     pub(super) fn was_cut_short(&self) -> bool {
-        self.is_over && !self.is_recorded
+        (self.is_over || self.has_lost_lock) && !self.is_recorded
+    }
+
+    /// Whether it lives, and nobody but the replica that started it can tell: no guard holds its sign, and a replica may not look into
+    /// the environment of another user's process.
+    pub(super) fn is_unseen(&self) -> bool {
+        self.is_unkillable && self.guard == Guard::Dead
+    }
+
+    /// Whether it is this life of its replica that started it.
+    pub(super) fn is_of(&self, (seat, life): (usize, u32)) -> bool {
+        (self.seat, self.life) == (seat, life)
+    }
+}
+
+impl World {
+    /// The end of a run is looked for when it should come.
+    pub(super) fn expect_end(&mut self, run: usize) {
+        self.at_moment(self.witness.runs[run].ends, Event::Over(run));
+    }
+
+    /// The guard waits for the deadline that it was told.
+    pub(super) fn watch_deadline(&mut self, run: usize) {
+        let process = &self.witness.runs[run];
+        let due = self.deadline_of(process);
+        let due = if let Guard::Frozen(until) = process.guard { due.max(until) } else { due };
+        self.at_moment(due, Event::GuardDue(run));
+    }
+
+    pub(super) fn guard_due(&mut self, run: usize) {
+        let process = &self.witness.runs[run];
+        let is_due = self.deadline_of(process) <= self.now;
+        if process.is_over || !is_due || process.guard != Guard::Well {
+            return;
+        }
+        if self.witness.runs[run].stop_by_guard(self.now, &mut self.dice) {
+            self.tally.count("guard killed at the deadline");
+            self.note(|| format!("guard of run {run} kills at the deadline"));
+            self.expect_end(run);
+        }
+    }
+
+    /// Nothing of a run is left, unless that has changed meanwhile.
+    pub(super) fn over(&mut self, run: usize) -> Result<(), Violation> {
+        let process = &mut self.witness.runs[run];
+        if process.is_over || process.ends > self.now {
+            return Ok(());
+        }
+        process.is_over = true;
+        let (whose, verdict, id) = ((process.seat, process.life), process.verdict, process.holding.run);
+        let job = process.job;
+        self.note_end(run);
+        self.note(|| format!("run {id} is over: {verdict}"));
+        self.ends_in_time(run)?;
+        let life = self.seats[whose.0].life;
+        if life != whose.1 {
+            // The next life of its replica looks after it.
+            return self.happen_to((whose.0, life), Happening::Buried(job, id, true));
+        }
+        self.happen_to(whose, Happening::Ended(id, verdict))
     }
 }

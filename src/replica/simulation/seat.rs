@@ -14,7 +14,7 @@ use super::keep::Keep;
 use super::letter::{Ask, Letter, Told};
 use super::network::{self, Cut};
 use super::node::{Deed, Node};
-use super::process::{Guard, Process};
+use super::process::Process;
 use super::scenario::Length;
 use super::witness::{Broken, Violation, named};
 use super::world::{Event, Happening, World};
@@ -75,10 +75,16 @@ impl World {
                 node.answered(id, answered, reads);
             }
             Happening::Performs(letter, back) => {
-                self.arrive((seat, life), letter, back);
-                return Ok(());
+                return self.arrive((seat, life), letter, back);
             }
-            Happening::Buried(job, is_sure) => node.buried(job, is_sure, reads),
+            Happening::Buried(job, run, is_sure) => node.buried((job, run), is_sure, reads),
+            Happening::Stuck(run) => {
+                // Whose guard has told of its end meanwhile is over.
+                let is_alive = self.witness.alive().any(|(_, process)| process.holding.run == run);
+                if is_alive {
+                    node.found_stuck(run);
+                }
+            }
             Happening::Ended(run, verdict) => {
                 let its = self.witness.runs.iter_mut().rev().find(|process| process.holding.run == run);
                 its.expect("what has ended was started").learned = self.now;
@@ -144,17 +150,20 @@ impl World {
                 let good = self.true_moment(seat, boot.since(sent));
                 let process = &mut self.witness.runs[at];
                 process.last_good = process.last_good.max(good);
-                process.hear(deadline, (now, deadline.since(boot)));
-                self.watch_deadline(at);
+                if let Some(deadline) = deadline {
+                    process.hear(deadline, (now, deadline.since(boot)));
+                    self.watch_deadline(at);
+                }
             }
             Deed::Stop { run, grace, reason } => {
                 let Some(at) = self.find(run) else { return Ok(()) };
                 self.note(|| format!("run {run} is stopped: {reason:?}"));
                 self.tally.count(&format!("stop {reason:?}"));
                 let now = self.now;
-                if self.witness.runs[at].stop(now, grace, reason.verdict(), &mut self.dice) {
+                if self.witness.runs[at].stop(now, grace, reason, &mut self.dice) {
                     self.expect_end(at);
                 }
+                self.expect_complaint(at, grace);
             }
             Deed::Recorded { run, verdict } => {
                 let is_interrupted = verdict.outcome == crate::job::Outcome::Interrupted;
@@ -235,11 +244,15 @@ impl World {
             return Err(Violation::of(Broken::Early, how));
         }
         self.tally.count(&format!("run {}", holding.cause));
+        if self.witness.alive().any(|(_, run)| run.job == keep.job) {
+            self.tally.count("run beside what cannot be killed");
+        }
         self.note(|| format!("starts j{}: {}", whose.0, named(&holding)));
         let span = (self.now, length);
         let stop = (deadline, deadline.since(boot), grace);
         let mut process = Process::start(whose, holding, stop, span, &mut self.dice);
         process.last_good = self.true_moment(seat, boot.since(keep.sent));
+        self.may_be_unkillable(&mut process);
         let seen = match process.holding.cause {
             Cause::Rerun if !reruns => {
                 Err(Violation::of(Broken::SecondRun, format!("unasked for: {process:?}")))
@@ -251,50 +264,5 @@ impl World {
         self.expect_end(at);
         self.watch_deadline(at);
         seen
-    }
-
-    pub(super) fn expect_end(&mut self, run: usize) {
-        self.at_moment(self.witness.runs[run].ends, Event::Over(run));
-    }
-
-    /// The guard waits for the deadline that it was told.
-    pub(super) fn watch_deadline(&mut self, run: usize) {
-        let process = &self.witness.runs[run];
-        let due = self.deadline_of(process);
-        let due = if let Guard::Frozen(until) = process.guard { due.max(until) } else { due };
-        self.at_moment(due, Event::GuardDue(run));
-    }
-
-    pub(super) fn guard_due(&mut self, run: usize) {
-        let process = &self.witness.runs[run];
-        let is_due = self.deadline_of(process) <= self.now;
-        if process.is_over || !is_due || process.guard != Guard::Well {
-            return;
-        }
-        if self.witness.runs[run].stop_by_guard(self.now, &mut self.dice) {
-            self.tally.count("guard killed at the deadline");
-            self.note(|| format!("guard of run {run} kills at the deadline"));
-            self.expect_end(run);
-        }
-    }
-
-    /// Nothing of a run is left, unless that has changed meanwhile.
-    pub(super) fn over(&mut self, run: usize) -> Result<(), Violation> {
-        let process = &mut self.witness.runs[run];
-        if process.is_over || process.ends > self.now {
-            return Ok(());
-        }
-        process.is_over = true;
-        let (whose, verdict, id) = ((process.seat, process.life), process.verdict, process.holding.run);
-        let job = process.job;
-        self.note_end(run);
-        self.note(|| format!("run {id} is over: {verdict}"));
-        self.witness.ended(run, self.now)?;
-        let life = self.seats[whose.0].life;
-        if life != whose.1 {
-            // The next life of its replica looks after it.
-            return self.happen_to((whose.0, life), Happening::Buried(job, true));
-        }
-        self.happen_to(whose, Happening::Ended(id, verdict))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::job::{NodeName, Tick, UtcMillis};
+use crate::job::{NodeName, RunId, Tick, UtcMillis};
 use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Passed, Record, Server as Moments, decide};
 use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marked, Marker, Peer, Pulse};
 
@@ -172,6 +172,11 @@ impl Server {
                 Told::Reply(decision.reply)
             }
         }
+    }
+
+    /// Which run holds a job's lock, as far as the store knows.
+    pub(super) fn holder(&self, job: usize) -> Option<RunId> {
+        self.shelf.records[job].as_ref().filter(|record| record.is_running()).and_then(|record| record.run)
     }
 
     /// The run of a job that began then, by the store's clock, is alive now.

@@ -59,6 +59,18 @@ fn a_guest_with_a_short_lease_waits_for_every_run() {
 }
 
 #[test]
+fn what_cannot_be_killed_keeps_its_lock_while_its_replica_can_renew() {
+    let menu = &[Fault::Unkillable, Fault::Crash, Fault::Freeze, Fault::Cut, Fault::GuardKilled];
+    holds_everywhere("what_cannot_be_killed_keeps_its_lock", menu);
+}
+
+#[test]
+fn what_cannot_be_killed_keeps_its_lock_through_losses() {
+    let menu = &[Fault::Unkillable, Fault::Emptied, Fault::Deleted, Fault::Failover, Fault::Restart];
+    holds_everywhere("what_cannot_be_killed_keeps_its_lock_through_losses", menu);
+}
+
+#[test]
 fn heartbeats_that_are_deleted_cost_a_lease_and_no_more() {
     holds_everywhere("heartbeats_that_are_deleted", &[Fault::NodesLost, Fault::RecordAndNodesLost]);
 }

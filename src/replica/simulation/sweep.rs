@@ -15,6 +15,10 @@ const SEEDS: u64 = 250;
 /// The last of a diary that a failure shows; `SOLOCRON_DIARY` asks for more.
 const LINES: u64 = 60;
 
+/// Answers that a store of each kind never gives.
+const NEVER_BY_REDIS: [&str; 1] = ["newer_schema"];
+const NEVER_BY_THE_EMBEDDED_STORE: [&str; 3] = ["unsynced", "new_era", "newer_schema"];
+
 /// What may go wrong in a sweep, with which kind of store.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Course {
@@ -81,12 +85,13 @@ pub(super) fn seeds(usual: u64) -> Range<u64> {
 
 /// Simulates every seed; of more than one, everything must have happened that is to be coped with: faults, these events,
 /// and all answers but those that this store never gives.
-fn sweep(memory: Memory, test: &str, unanswered: &[&str], events: &[&str]) {
-    let tally = Course::usual(memory).sweep(test, seeds(SEEDS));
+fn sweep(course: Course, test: &str, unanswered: &[&str], events: &[&str]) {
+    let tally = course.sweep(test, seeds(SEEDS));
     if seeds(SEEDS).count() == 1 {
         return;
     }
-    let faults = Fault::USUAL.iter().copied().filter(|fault| fault.befalls(memory)).map(Fault::name);
+    let Course { memory, menu } = course;
+    let faults = menu.iter().copied().filter(|fault| fault.befalls(memory)).map(Fault::name);
     // Nobody operates there; pauses and manual runs are simulated by other means.
     let to_operators = ["noted", "no_record"];
     let replies =
@@ -126,7 +131,7 @@ fn on_redis_whatever_fails_within_the_promise_breaks_none_of_it() {
         "entry skipped (overlap)",
         "entry skipped (paused)",
     ];
-    sweep(Memory::Forgetful, "on_redis_whatever_fails", &["newer_schema"], &events);
+    sweep(Course::usual(Memory::Forgetful), "on_redis_whatever_fails", &NEVER_BY_REDIS, &events);
 }
 
 #[test]
@@ -146,12 +151,30 @@ fn on_the_embedded_store_whatever_fails_within_the_promise_breaks_none_of_it() {
         "entry skipped (overlap)",
         "entry skipped (paused)",
     ];
-    sweep(
-        Memory::Durable,
-        "on_the_embedded_store_whatever_fails",
-        &["unsynced", "new_era", "newer_schema"],
-        &events,
-    );
+    let course = Course::usual(Memory::Durable);
+    sweep(course, "on_the_embedded_store_whatever_fails", &NEVER_BY_THE_EMBEDDED_STORE, &events);
+}
+
+/// What becomes of runs that cannot be killed, besides everything usual.
+const OF_UNKILLABLE: [&str; 5] = [
+    "run that cannot be killed",
+    "run of a former life that cannot be killed",
+    "lock lost of what cannot be killed",
+    "run beside what cannot be killed",
+    "entry unknown (left_behind)",
+];
+
+#[test]
+fn on_redis_nobody_runs_beside_what_cannot_be_killed_while_its_replica_can_renew() {
+    let course = Course { memory: Memory::Forgetful, menu: Fault::USUAL_AND_UNKILLABLE };
+    sweep(course, "on_redis_nobody_runs_beside_what_cannot_be_killed", &NEVER_BY_REDIS, &OF_UNKILLABLE);
+}
+
+#[test]
+fn on_the_embedded_store_nobody_runs_beside_what_cannot_be_killed_while_its_replica_can_renew() {
+    let course = Course { memory: Memory::Durable, menu: Fault::USUAL_AND_UNKILLABLE };
+    let test = "on_the_embedded_store_nobody_runs_beside_what_cannot_be_killed";
+    sweep(course, test, &NEVER_BY_THE_EMBEDDED_STORE, &OF_UNKILLABLE);
 }
 
 #[test]

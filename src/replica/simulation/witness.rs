@@ -21,6 +21,8 @@ pub(super) enum Broken {
     Fence,
     /// Something of a run was alive when its last good renewal had been sent a lease ago.
     OutOfHand,
+    /// The lock of a run that cannot be killed is lost, although its replica has renewed it or could have.
+    LockTaken,
     /// A run that was granted before its tick's instant by the store's clock, or begun before it by its replica's.
     Early,
     /// A tick without a record, although nothing was forgotten.
@@ -73,7 +75,9 @@ impl Witness {
     pub(super) fn started(&self, run: &Process) -> Result<(), Violation> {
         let earlier = || self.runs.iter().filter(|earlier| earlier.job == run.job);
         let what = named(&run.holding);
-        if let Some(other) = earlier().find(|earlier| !earlier.is_over) {
+        // Whoever was granted the lock that an unkillable run has lost runs beside it, but never its own replica.
+        let is_beside = |other: &&Process| other.has_lost_lock && !other.is_of((run.seat, run.life));
+        if let Some(other) = earlier().find(|earlier| !earlier.is_over && !is_beside(earlier)) {
             let is_own = other.seat == run.seat;
             let broken = if is_own { Broken::OwnOverlap } else { Broken::Overlap };
             return Err(Violation::of(broken, format!("{what}, during {}", named(&other.holding))));
@@ -111,6 +115,11 @@ impl Witness {
             return Err(Violation::of(Broken::OutOfHand, how));
         }
         Ok(())
+    }
+
+    /// Runs that still go on, and whose locks are theirs as far as anybody knows.
+    pub(super) fn holders(&self) -> impl Iterator<Item = &Process> {
+        self.alive().map(|(_, run)| run).filter(|run| !run.has_lost_lock)
     }
 
     /// Runs of a job that still go on.

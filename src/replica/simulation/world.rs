@@ -18,6 +18,7 @@ use super::scenario::Scenario;
 use super::seat::Seat;
 use super::server::{Server, Service};
 use super::tally::Tally;
+use super::unkillable::Hindrance;
 use super::witness::{Violation, Witness};
 
 /// Something that happens at its moment.
@@ -55,7 +56,9 @@ pub(super) enum Happening {
     Performs(Box<Letter>, Option<Duration>),
     Ended(RunId, Verdict),
     /// A run of a former life is surely dead, or has to be left to its lease.
-    Buried(usize, bool),
+    Buried(usize, RunId, bool),
+    /// What should be dead is not.
+    Stuck(RunId),
     Stepped,
     Wished(usize, Wish),
     Overheard(Hinted),
@@ -105,6 +108,10 @@ pub(super) struct World {
     pub(super) troubles: Vec<(Moment, Moment)>,
     /// When clocks were wrong.
     pub(super) confusions: Vec<(Moment, Moment)>,
+    /// What keeps replicas from renewing their locks.
+    pub(super) hindrances: Vec<Hindrance>,
+    /// What starts before cannot be killed.
+    pub(super) unkillable_until: Moment,
     /// Until then somebody lies.
     pub(super) lies: Moment,
     /// Until then somebody has to remember what the store forgot.
@@ -138,6 +145,8 @@ impl World {
             menu: Fault::USUAL,
             troubles: vec![(Moment(0), Moment(30_000))],
             confusions: Vec::new(),
+            hindrances: Vec::new(),
+            unkillable_until: Moment(0),
             lies: Moment(0),
             delicate: Moment(0),
             long_until: Moment(0),
@@ -199,7 +208,7 @@ impl World {
 
     fn happen(&mut self, event: Event) -> Result<(), Violation> {
         match event {
-            Event::Arrive { seat, life, letter, back } => self.arrive((seat, life), letter, back),
+            Event::Arrive { seat, life, letter, back } => self.arrive((seat, life), letter, back)?,
             Event::To { seat, life, what } => self.happen_to((seat, life), *what)?,
             Event::Wake { seat, life } => self.wake((seat, life))?,
             Event::GuardDue(run) => self.guard_due(run),
@@ -233,22 +242,30 @@ impl World {
     }
 
     /// A letter is there: the store answers at once, or when it can.
-    pub(super) fn arrive(&mut self, (seat, life): (usize, u32), letter: Box<Letter>, back: Option<Duration>) {
+    pub(super) fn arrive(
+        &mut self,
+        (seat, life): (usize, u32),
+        letter: Box<Letter>,
+        back: Option<Duration>,
+    ) -> Result<(), Violation> {
         let id = letter.id;
         let is_local = self.server.memory == Memory::Durable;
         if is_local && self.seats[seat].life != life {
             // The embedded store lives in the replica's own process.
-            return;
+            return Ok(());
         }
         if let Service::Frozen(until) = self.server.service {
-            return self.at_moment(until, Event::Arrive { seat, life, letter, back });
+            self.at_moment(until, Event::Arrive { seat, life, letter, back });
+            return Ok(());
         }
         if is_local && self.seats[seat].frozen.is_some() {
-            return self.seats[seat].held.push(Happening::Performs(letter, back));
+            self.seats[seat].held.push(Happening::Performs(letter, back));
+            return Ok(());
         }
         if is_local && !self.seats[seat].is_waiting_for(id) {
-            return;
+            return Ok(());
         }
+        let holder = if let Ask::Submit(job, _) = letter.ask { self.server.holder(job) } else { None };
         let answered = if self.server.service == Service::Down {
             Err(StoreError::NotSent("connection refused".into()))
         } else {
@@ -257,6 +274,7 @@ impl World {
             self.note_exchange(seat, &letter, &told);
             if let Ask::Submit(job, _) = letter.ask {
                 self.server.note_foretold(job, self.now.utc().plus(Duration::from_secs(1)));
+                self.see_who_lost_its_lock(job, holder)?;
             }
             self.spread_hints();
             Ok(told)
@@ -265,5 +283,6 @@ impl World {
             let what = Box::new(Happening::Answered(id, answered));
             self.at(back, Event::To { seat, life, what });
         }
+        Ok(())
     }
 }

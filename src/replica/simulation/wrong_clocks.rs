@@ -188,6 +188,10 @@ impl World {
             None => moved.correct(now),
         }
         self.confusions.push((now, now.plus(Duration::from_secs(3))));
+        if clock == self.scenario.store_clock() {
+            // What is sent before this clock is read again comes at another time than it says.
+            self.hinder(None, Duration::ZERO);
+        }
         self.pace_changed(clock);
         for seat in 0..self.seats.len() {
             if self.scenario.clock_of(seat) == clock {
