@@ -92,7 +92,7 @@ impl Evidence {
 
     /// Whether the store went back to an older state after it had decided a tick, which it was asked to at this instant or later,
     /// and in the span of time replicas may not have known of that. What was decided before the older state was kept is in it.
-    /// No lock promises anything to who was not told of a tick then: README has it among its limits.
+    /// No lock promises anything to who was not told of a tick then: docs/fencing.md has it among the limits.
     pub(crate) fn forgot_tick(&self, asked_ms: i64, span_ms: (i64, i64)) -> bool {
         self.went_back(asked_ms, span_ms, |fault| fault.begun_ms - COPIED_MS <= asked_ms)
     }

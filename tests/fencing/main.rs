@@ -174,15 +174,6 @@ fn the_page_shows_exactly_the_files_that_are_tested() {
 }
 
 #[test]
-fn the_page_names_what_no_lock_can_promise_in_the_words_of_the_readme() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (readme, page) = (read(root.join("README.md")), read(root.join("docs/fencing.md")));
-    let (_, rest) = readme.split_once("**What no lock can promise**\n\n").expect("the README says it");
-    let (list, _) = rest.split_once("\n\n").expect("a list");
-    assert!(page.contains(list), "{list}");
-}
-
-#[test]
 fn a_server_of_a_test_leaves_nothing_behind() {
     let server = Postgres::start();
     let folder = server.host().to_owned();

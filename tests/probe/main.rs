@@ -185,15 +185,15 @@ fn a_server_that_failed_to_write_its_snapshot_is_an_error() {
     assert_eq!(code, 1);
 }
 
-/// The README's line for a Redis user, in words.
+/// The line for a Redis user on the page about Redis, in words.
 fn least_privilege() -> Vec<String> {
-    let readme =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).expect("readable");
-    let line = readme.lines().find(|line| line.starts_with("ACL SETUSER solocron on ")).expect("the line");
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/redis.md")).expect("readable");
+    let line = page.lines().find(|line| line.starts_with("ACL SETUSER solocron on ")).expect("the line");
     line.split_whitespace().map(str::to_owned).collect()
 }
 
-/// What is said to the README's user without one word of its line.
+/// What is reported to that user without one word of its line.
 fn complaints_without(server: &RedisServer, word: &str) -> (String, i32) {
     let line = least_privilege();
     let words = line.iter().map(String::as_str).filter(|other| *other != word);
@@ -208,7 +208,7 @@ fn complaints_without(server: &RedisServer, word: &str) -> (String, i32) {
 }
 
 #[test]
-fn every_right_of_the_readme_is_tried_and_named_when_it_is_missing() {
+fn every_right_of_the_page_is_tried_and_named_when_it_is_missing() {
     let server = RedisServer::start_with(&CAREFUL);
     let (helps, code) = complaints_without(&server, "nothing");
     assert!(!helps.contains("ACL SETUSER") && code == 0, "{helps}");

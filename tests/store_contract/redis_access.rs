@@ -14,7 +14,7 @@ use crate::support::sample::{self, LEASE};
 use crate::tls;
 use crate::world::{Replica, cluster, job};
 
-/// All that solocron needs of a Redis user, quoted by the README; the name and the password are an example.
+/// All that solocron needs of a Redis user, quoted by docs/redis.md; the name and the password are an example.
 pub(crate) const LEAST_PRIVILEGE: &str = "ACL SETUSER solocron on >s3cret resetkeys ~solocron:* resetchannels \
     &solocron:* -@all +publish +subscribe \
     +evalsha +eval +time +info +hset +hgetall +hmget +hdel +set +del +pexpire +xadd +xdel +xrevrange \

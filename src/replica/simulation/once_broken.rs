@@ -3,7 +3,7 @@
 //!
 //! Each of these still leads to a violation, and is in no test:
 //! - `BothAhead` together with the usual faults: of 300 seeds two lead to a second run and two to a job that stands still, where
-//!   the store is emptied while its clock is ahead, as README says;
+//!   the store is emptied while its clock is ahead, as docs/fencing.md says;
 //! - `StoreBehind`, `BothBehind`, `NodesLost` and `RecordAndNodesLost` together with the usual faults: of 300 seeds four lead to a
 //!   tick without an entry, and one to a second run;
 //! - `FailoverBehind`, where a replica lives on the follower's machine and has its clock, together with `Failover`, `Crash` and

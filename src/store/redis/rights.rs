@@ -8,7 +8,7 @@ use crate::store::{Cause, Concern, StoreError};
 /// No script has this hash: the server says so, after it has checked the right.
 const NO_HASH: &str = "0000000000000000000000000000000000000000";
 
-/// Rights that the README's line grants, and that need no try: nothing sends a `ping`, and a database for which `select` is
+/// Rights that the line of docs/redis.md grants, and that need no try: nothing sends a `ping`, and a database for which `select` is
 /// needed and denied is not reached at all.
 const SPARE: [&str; 2] = ["ping", "select"];
 

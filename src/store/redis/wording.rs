@@ -38,8 +38,8 @@ pub(super) fn diagnose(error: &RedisError, server: &ConnectionInfo) -> Diagnosis
     } else if has_code("NOPERM") || said.contains("has no permissions to run the 'select'") {
         let sentence = format!("user `{}` lacks a right ({said})", user(server));
         Diagnosis::of(Cause::NoRight, sentence).help(
-            "grant it with `ACL SETUSER`: `solocron check --probe` names every right that is missing, and README lists \
-             those that are needed",
+            "grant it with `ACL SETUSER`: `solocron check --probe` names every right that is missing, and \
+             docs/redis.md lists those that are needed",
         )
     } else if said.contains("DB index is out of range") || said.contains("invalid DB index") {
         let sentence = format!("the server has no database {} ({said})", server.redis_settings().db());
