@@ -104,8 +104,11 @@ pub enum Reading {
         solocron next --expr '30 2 * * 1-5' --timezone Europe/Berlin")]
     Next(NextArgs),
     /// Show what is wrong, the replicas, and every job's lock and last outcome
-    #[command(after_help = "What is wrong comes first. Times are the store's.\n\n\
-        Exit codes: 0 (1 with --check, when anything is wrong), 2 unknown job, 69 store unreachable, 78 no usable [cluster].")]
+    #[command(
+        after_help = "What is wrong comes first. Times are the store's. With JOB: its schedule in words, its policies, its last \
+        runs and its coming ticks.\n\n\
+        Exit codes: 0 (1 with --check, when anything is wrong), 2 unknown job, 69 store unreachable, 78 no usable [cluster]."
+    )]
     Status(StatusArgs),
     /// Show past ticks and how they ended, over all replicas
     #[command(
@@ -279,6 +282,9 @@ pub struct StatusArgs {
     /// Exit 1 when anything is wrong
     #[arg(long)]
     pub check: bool,
+    /// Show it anew every two seconds, until Ctrl-C; on a terminal in place
+    #[arg(long, conflicts_with_all = ["check", "format"])]
+    pub watch: bool,
     /// Without a file.
     #[command(flatten)]
     pub place: PlaceArgs,

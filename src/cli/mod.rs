@@ -21,6 +21,7 @@ mod history;
 mod history_table;
 mod import;
 mod init;
+mod job_page;
 mod kill;
 mod known_job;
 mod loads;

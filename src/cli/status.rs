@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
+use tokio::time::sleep;
+
 use crate::job::UtcMillis;
 use crate::store::Store;
 
 use super::args::{Format, GlobalArgs, StatusArgs};
 use super::exit::{Exit, Failure};
 use super::expected::Expected;
+use super::job_page;
 use super::known_job::{Definition, KnownJob, all_jobs, reach_jobs};
 use super::past::PastTick;
 use super::place::Place;
-use super::screen::Screen;
+use super::screen::{Reader, Screen};
 use super::status_table;
 use super::status_view::StatusView;
 use super::survey::{JobState, Survey};
@@ -21,6 +24,12 @@ use super::wait_line::FOR_STORE;
 /// A job that the file does not name is shown for so long after its last tick: removed jobs, and locks of `exec`, stay in the store
 /// for ever.
 const LATELY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// `--watch` shows it so often.
+const WATCH_EVERY: Duration = Duration::from_secs(2);
+
+/// Takes a terminal's cursor to its upper left corner, and clears it.
+const CLEARED: &str = "\u{1b}[H\u{1b}[2J";
 
 /// Shows the state of the cluster.
 pub(crate) async fn run(
@@ -37,7 +46,53 @@ pub(crate) async fn run(
             (store, jobs)
         }
     };
+    if args.watch {
+        return watch(args, &jobs, (place.expected(), &*store), screen).await;
+    }
     show(args, jobs, (place.expected(), &*store), screen).await
+}
+
+/// Shows it again and again, until the reader has gone. A store that does not answer is told of, and asked again.
+async fn watch(
+    args: &StatusArgs,
+    jobs: &[KnownJob],
+    place: (Expected<'_>, &dyn Store),
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    loop {
+        let surveyed = survey(args, jobs.to_vec(), place.1).await;
+        let text = match surveyed {
+            Ok(survey) => page(args, &survey, &StatusView::of(&survey, place.0), screen.columns),
+            Err(failure) => format!("error: {}\n", failure.message),
+        };
+        let begin = if screen.columns.is_some() { CLEARED } else { "" };
+        if screen.print_bytes(begin.as_bytes())? == Reader::Gone || screen.print(&text)? == Reader::Gone {
+            return Ok(Exit::Done);
+        }
+        sleep(WATCH_EVERY).await;
+    }
+}
+
+async fn survey(args: &StatusArgs, jobs: Vec<KnownJob>, store: &dyn Store) -> Result<Survey, Failure> {
+    // Of one job its last runs are shown. Of many, one entry tells how each fares; the others, with their output, are fetched only
+    // where it fares badly.
+    let newest = if args.job.is_some() { job_page::LAST } else { 1 };
+    let mut survey = Survey::take(store, jobs, newest).await?;
+    let now = survey.now;
+    survey.jobs.retain(|job| args.job.is_some() || is_of_now(job, now));
+    survey.deepen(store, DEPTH, needs_depth).await?;
+    survey.ask_why(store).await;
+    Ok(survey)
+}
+
+/// What people read.
+fn page(args: &StatusArgs, survey: &Survey, view: &StatusView, columns: Option<usize>) -> String {
+    let mut text = status_table::text(view, survey.now);
+    if let Some(job) = survey.jobs.first().filter(|_| args.job.is_some()) {
+        text.push('\n');
+        text.push_str(&job_page::text(job, survey, columns));
+    }
+    text
 }
 
 async fn show(
@@ -46,20 +101,11 @@ async fn show(
     (expected, store): (Expected<'_>, &dyn Store),
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    // One entry tells how a job fares; the others, with their output, are fetched only where it fares badly.
-    let surveying = async {
-        let mut survey = Survey::take(store, jobs, 1).await?;
-        let now = survey.now;
-        survey.jobs.retain(|job| args.job.is_some() || is_of_now(job, now));
-        survey.deepen(store, DEPTH, needs_depth).await?;
-        survey.ask_why(store).await;
-        Ok::<_, Failure>(survey)
-    };
-    let survey = screen.during(FOR_STORE, surveying).await?;
+    let survey = screen.during(FOR_STORE, survey(args, jobs, store)).await?;
     let view = StatusView::of(&survey, expected);
     match args.format.format {
         Format::Json => screen.print_json(&view)?,
-        Format::Table => screen.print(&status_table::text(&view, survey.now))?,
+        Format::Table => screen.print(&page(args, &survey, &view, screen.columns))?,
     };
     Ok(if args.check && !view.ok { Exit::Failed } else { Exit::Done })
 }

@@ -150,3 +150,43 @@ async fn a_job_whose_table_is_invalid_is_judged_by_what_the_store_knows() {
     assert!(!out.contains("`backup` is overdue") && out.contains("`payout`"), "{out}");
     assert!(line_of(&out, "backup").is_some_and(|line| line.contains(" ? ")), "{out}");
 }
+
+#[tokio::test]
+async fn a_job_by_name_is_shown_with_its_schedule_policies_last_runs_and_coming_ticks() {
+    let bench = ill().await;
+    let (_, out) = shown(&bench, "status backup").await;
+    let (_, page) = out.split_once("\nschedule ").expect("a page below the tables");
+    insta::assert_snapshot!(format!("schedule {page}"));
+}
+
+/// A reader that goes once it has read twice.
+#[derive(Default)]
+struct TwoReadings(Vec<String>);
+
+impl std::io::Write for TwoReadings {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() == 2 {
+            return Err(std::io::ErrorKind::BrokenPipe.into());
+        }
+        if !bytes.is_empty() {
+            self.0.push(String::from_utf8_lossy(bytes).into_owned());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_watched_status_is_shown_again_until_its_reader_has_gone() {
+    let bench = healthy().await;
+    let Reading::Status(args) = reading("status --watch") else { panic!("another command") };
+    let (jobs, mut out) = (bench.jobs(), TwoReadings::default());
+    let mut screen = Screen::plain(&mut out, Vec::new());
+    let exit = watch(&args, &jobs, (bench.expected(), &bench.store), &mut screen).await;
+    drop(screen);
+    assert_eq!(exit.expect("shown"), Exit::Done);
+    assert!(out.0.iter().all(|text| text.starts_with("ok: 2 replicas")), "{:?}", out.0);
+}
