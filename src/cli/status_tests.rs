@@ -146,7 +146,7 @@ async fn a_job_that_is_not_in_the_file_is_shown_as_long_as_it_runs_or_has_lately
 async fn a_job_whose_table_is_invalid_is_judged_by_what_the_store_knows() {
     let bench = ill().await;
     let out = shown_with(&bench, "status", Definition::Invalid).await;
-    assert!(out.contains("`backup` is held by n2, which has "), "{out}");
+    assert!(out.contains("`backup` was running on n2, no heartbeat "), "{out}");
     assert!(!out.contains("`backup` is overdue") && out.contains("`payout`"), "{out}");
     assert!(line_of(&out, "backup").is_some_and(|line| line.contains(" ? ")), "{out}");
 }
