@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::job::{JobName, JobSpec, nearest};
-use crate::store::{Store, StoreError};
+use crate::store::{Cause, Store, StoreError};
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
@@ -114,8 +114,8 @@ pub(crate) async fn all_jobs(
     let mut jobs = place.jobs();
     match screen.during(FOR_STORE, store.jobs()).await {
         Ok(names) => jobs.extend(names.iter().map(|name| place.job(name))),
-        Err(StoreError::Refused(why)) if !jobs.is_empty() => {
-            screen.say(&format!("note: jobs that are {NOT_IN_FILE} cannot be listed: {why}\n"));
+        Err(error) if error.cause() == Some(&Cause::NoRight) && !jobs.is_empty() => {
+            screen.say(&format!("note: jobs that are {NOT_IN_FILE} cannot be listed: {error}\n"));
         }
         Err(error) => return Err(Failure::store(&store.label(), &error)),
     }
