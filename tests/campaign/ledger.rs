@@ -83,7 +83,8 @@ impl Recorded {
 /// Everything that was ever recorded.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    entries: BTreeSet<Recorded>,
+    /// By job: each is read anew every few seconds, and compared with its own alone.
+    entries: BTreeMap<String, BTreeSet<Recorded>>,
     /// Two records of one tick in the same store at the same time.
     contradictions: BTreeSet<[Recorded; 2]>,
     losses_ms: Vec<i64>,
@@ -131,13 +132,16 @@ impl Ledger {
             let present: Vec<Recorded> =
                 rows.into_iter().map(|(id, fields)| recorded(job, id, &fields)).collect();
             let present = self.without_ahead(present);
-            self.entries.retain(|entry| !present.iter().any(|newer| newer.replaces(entry, &present)));
+            let gives_way = |entry: &Recorded| {
+                entry.run.is_none() && present.iter().any(|newer| newer.replaces(entry, &present))
+            };
+            self.entries.entry((*job).to_owned()).or_default().retain(|entry| !gives_way(entry));
             self.take_back(job, &present);
             self.contradictions.extend(contradictions(&present));
             for entry in &present {
                 self.read_ms.entry(entry.name()).or_insert(read_ms);
             }
-            self.entries.extend(present);
+            self.entries.entry((*job).to_owned()).or_default().extend(present);
             if !doomed.is_empty() {
                 self.latest.remove(*job);
             }
@@ -160,8 +164,9 @@ impl Ledger {
         let latest = (self.losses_ms.len(), present.to_vec());
         let Some((losses, before)) = self.latest.insert(job.to_owned(), latest) else { return };
         if losses == self.losses_ms.len() {
+            let entries = self.entries.entry(job.to_owned()).or_default();
             for entry in taken_back(&before, present) {
-                self.entries.remove(entry);
+                entries.remove(entry);
             }
         }
     }
@@ -186,7 +191,7 @@ impl Ledger {
     }
 
     pub(crate) fn entries(&self) -> Vec<Recorded> {
-        self.entries.iter().cloned().collect()
+        self.entries.values().flatten().cloned().collect()
     }
 }
 
