@@ -68,7 +68,7 @@ impl PeerEvent {
             Self::RunInterrupted { run: r, peer, verdict, took } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
                 let took_ms = millis(*took);
-                warn!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = %r.fence, cause = %r.cause, outcome,
+                warn!(job = %r.job, tick = %r.tick, run = %r.run, node, fence = r.fence.0, cause = %r.cause, outcome,
                     reason, holder = %peer, took_ms, "run interrupted: its replica was lost");
             }
         }

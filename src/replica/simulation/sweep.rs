@@ -12,6 +12,9 @@ use super::world::World;
 /// How many simulations of each kind of store a test run makes: ten minutes each, with a fault every few seconds.
 const SEEDS: u64 = 250;
 
+/// The same of runs that cannot be killed, which happen in each of them.
+const SEEDS_OF_UNKILLABLE: u64 = 100;
+
 /// The last of a diary that a failure shows; `SOLOCRON_DIARY` asks for more.
 const LINES: u64 = 60;
 
@@ -86,11 +89,12 @@ pub(super) fn seeds(usual: u64) -> Range<u64> {
 /// Simulates every seed; of more than one, everything must have happened that is to be coped with: faults, these events,
 /// and all answers but those that this store never gives.
 fn sweep(course: Course, test: &str, unanswered: &[&str], events: &[&str]) {
-    let tally = course.sweep(test, seeds(SEEDS));
-    if seeds(SEEDS).count() == 1 {
+    let Course { memory, menu } = course;
+    let usual = if menu == Fault::USUAL { SEEDS } else { SEEDS_OF_UNKILLABLE };
+    let tally = course.sweep(test, seeds(usual));
+    if seeds(usual).count() == 1 {
         return;
     }
-    let Course { memory, menu } = course;
     let faults = menu.iter().copied().filter(|fault| fault.befalls(memory)).map(Fault::name);
     // Nobody operates there; pauses and manual runs are simulated by other means.
     let to_operators = ["noted", "no_record"];
