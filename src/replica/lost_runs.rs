@@ -26,8 +26,8 @@ const ASKED_AT_A_TIME: usize = 64;
 
 /// Survivors ask one after the other, so far apart, and all of them after this many: the first may lack the job, be of an earlier
 /// release, or not have watched the store for long enough.
-const TURN: Duration = Duration::from_secs(1);
-const TURNS: u32 = 3;
+const TURN: Duration = Duration::from_secs(2);
+const TURNS: u32 = 2;
 
 /// What could not be settled is asked about again after this long.
 const AGAIN: Duration = Duration::from_secs(2);
