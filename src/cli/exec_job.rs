@@ -14,7 +14,7 @@ use super::args::GlobalArgs;
 use super::exec::{Task, block_on, under_lock};
 use super::exit::{Exit, Failure};
 use super::locking::ExecArgs;
-use super::named::find_jobs;
+use super::named::find_job;
 use super::place::Place;
 use super::relay::Relay;
 use super::resolve::resolve_job;
@@ -37,9 +37,9 @@ pub(super) fn run(args: &ExecArgs, name: &JobName, global: &GlobalArgs) -> Resul
         );
         return Err(Failure::new(Exit::Usage, message));
     }
-    let spec = find_jobs(&config, &source, Some(name))?.remove(0);
-    let job =
-        resolve_job(&config, &spec).map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))?;
+    let spec = find_job(&config, &source, name)?;
+    let job = resolve_job(spec, &Arc::new(config.referred.clone()))
+        .map_err(|error| Failure::new(Exit::BadConfig, error.to_string()))?;
     let node = node_name(args.node.as_ref())?;
     if args.dry_run {
         return show(&job, node, &mut Screen::of_process());

@@ -10,7 +10,7 @@ use crate::store::{KEPT_ENTRIES, Store};
 use super::args::{Format, FormatArgs, GlobalArgs};
 use super::exit::{Exit, Failure};
 use super::history_table;
-use super::known_job::{KnownJob, all_jobs, reach_jobs};
+use super::known_job::{KnownJob, reach_jobs_or_all};
 use super::moment::Since;
 use super::past::PastTick;
 use super::place::{Place, PlaceArgs};
@@ -73,14 +73,7 @@ pub(crate) async fn run(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = Place::find(&args.place, global, screen)?;
-    let (store, jobs) = match &args.job {
-        Some(job) => reach_jobs(std::slice::from_ref(job), (&place, global), screen).await?,
-        None => {
-            let store = screen.during(FOR_STORE, place.reach(global)).await?;
-            let jobs = all_jobs(&place, &*store, screen).await?;
-            (store, jobs)
-        }
-    };
+    let (store, jobs) = reach_jobs_or_all(args.job.as_slice(), (&place, global), screen).await?;
     show(args, jobs, &*store, screen).await
 }
 

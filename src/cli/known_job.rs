@@ -105,8 +105,22 @@ pub(crate) async fn reach_jobs(
     Ok((store, jobs))
 }
 
+/// Reaches the store, and finds these jobs, or if none is named all of the file and of the store.
+pub(crate) async fn reach_jobs_or_all(
+    names: &[JobName],
+    (place, global): (&Place, &GlobalArgs),
+    screen: &mut Screen<'_>,
+) -> Result<(Arc<dyn Store>, Vec<KnownJob>), Failure> {
+    if !names.is_empty() {
+        return reach_jobs(names, (place, global), screen).await;
+    }
+    let store = screen.during(FOR_STORE, place.reach(global)).await?;
+    let jobs = all_jobs(place, &*store, screen).await?;
+    Ok((store, jobs))
+}
+
 /// Every job of the file, and those that the store alone knows.
-pub(crate) async fn all_jobs(
+async fn all_jobs(
     place: &Place,
     store: &dyn Store,
     screen: &mut Screen<'_>,

@@ -12,10 +12,9 @@ use crate::store::{KEPT_ENTRIES, Pulse, Store, StoreError};
 
 use super::args::GlobalArgs;
 use super::exit::{Exit, Failure};
-use super::known_job::{Definition, KnownJob, all_jobs, reach_jobs};
+use super::known_job::{Definition, KnownJob, reach_jobs_or_all};
 use super::place::Place;
 use super::screen::Screen;
-use super::wait_line::FOR_STORE;
 
 /// A request that came too late is made again with the store's time of now; each time takes as long as an answer.
 const TRIES: u32 = 5;
@@ -52,16 +51,10 @@ impl Operator {
     /// The same for several jobs, or if none is named for all of the file and of the store.
     pub(crate) async fn all_at_work(
         jobs: &[JobName],
-        (place, global): (&Place, &GlobalArgs),
+        at: (&Place, &GlobalArgs),
         screen: &mut Screen<'_>,
     ) -> Result<Vec<Self>, Failure> {
-        let (store, jobs) = if jobs.is_empty() {
-            let store = screen.during(FOR_STORE, place.reach(global)).await?;
-            let jobs = all_jobs(place, &*store, screen).await?;
-            (store, jobs)
-        } else {
-            reach_jobs(jobs, (place, global), screen).await?
-        };
+        let (store, jobs) = reach_jobs_or_all(jobs, at, screen).await?;
         Ok(jobs.into_iter().map(|job| Self { store: Arc::clone(&store), job, name: name() }).collect())
     }
 

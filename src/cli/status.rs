@@ -11,7 +11,7 @@ use super::args::{Format, GlobalArgs, StatusArgs};
 use super::exit::{Exit, Failure};
 use super::expected::Expected;
 use super::job_page;
-use super::known_job::{Definition, KnownJob, all_jobs, reach_jobs};
+use super::known_job::{Definition, KnownJob, reach_jobs_or_all};
 use super::past::PastTick;
 use super::place::Place;
 use super::screen::{Reader, Screen};
@@ -38,14 +38,7 @@ pub(crate) async fn run(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = Place::find(&args.place, global, screen)?;
-    let (store, jobs) = match &args.job {
-        Some(job) => reach_jobs(std::slice::from_ref(job), (&place, global), screen).await?,
-        None => {
-            let store = screen.during(FOR_STORE, place.reach(global)).await?;
-            let jobs = all_jobs(&place, &*store, screen).await?;
-            (store, jobs)
-        }
-    };
+    let (store, jobs) = reach_jobs_or_all(args.job.as_slice(), (&place, global), screen).await?;
     if args.watch {
         return watch(args, &jobs, (place.expected(), &*store), screen).await;
     }

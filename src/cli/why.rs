@@ -15,6 +15,7 @@ use super::past::PastTick;
 use super::place::{Place, PlaceArgs};
 use super::screen::Screen;
 use super::survey::Survey;
+use super::wait_line::FOR_STORE;
 
 /// How long the date is in `2026-11-20T12:00:00.000+01:00`.
 const DATE: usize = 10;
@@ -43,18 +44,23 @@ pub(crate) async fn run(
     let time = When::read(&text)?;
     let place = Place::find(&args.place, global, screen)?;
     let (store, jobs) = reach_jobs(std::slice::from_ref(&args.job), (&place, global), screen).await?;
-    let survey = Survey::take(&*store, jobs, KEPT_ENTRIES).await?;
+    let survey = screen.during(FOR_STORE, Survey::take(&*store, jobs, KEPT_ENTRIES)).await?;
+    screen.print(&format!("{}\n", explain(time, &survey)?))?;
+    Ok(Exit::Done)
+}
+
+/// What became of this time of the survey's only job.
+fn explain(time: When, survey: &Survey) -> Result<String, Failure> {
     let job = survey.jobs.first().expect("one job was asked for");
     if let Some(why) = &job.unread {
         return Err(Failure::new(Exit::Failed, why.clone()));
     }
     let spec = job.spec().map(|spec| &**spec);
-    let at = time.instant(&args.job, spec.map(|spec| &spec.schedule), survey.now)?;
+    let at = time.instant(&job.name, spec.map(|spec| &spec.schedule), survey.now)?;
     let past: Vec<PastTick> = job.decided().chain(job.running()).collect();
     let facts =
-        Facts { job: args.job.as_str(), spec, record: job.record.as_ref(), past: &past, now: survey.now };
-    screen.print(&format!("{}\n", facts.explain(at)))?;
-    Ok(Exit::Done)
+        Facts { job: job.name.as_str(), spec, record: job.record.as_ref(), past: &past, now: survey.now };
+    Ok(facts.explain(at))
 }
 
 /// A time that somebody asks about.

@@ -1,41 +1,14 @@
 //! What `why` answers about ticks of every kind.
 
-use super::super::testing::{Bench, NOON};
+use super::super::testing::{Bench, FILE, NOON};
 use super::*;
 use crate::job::{Outcome, Reason, Verdict};
-
-/// Every five minutes in Berlin, and one of every hour in UTC.
-const FILE: &str = r#"
-[cluster]
-name = "billing"
-store = "local"
-
-[jobs.backup]
-schedule = "*/5 * * * *"
-timezone = "Europe/Berlin"
-command = ["backup"]
-
-[jobs.payout]
-schedule = "0 * * * *"
-command = ["payout"]
-
-[jobs.retired]
-schedule = "0 0 * * *"
-command = ["retired"]
-enabled = false
-"#;
 
 async fn why(bench: &Bench, job: &str, time: &str) -> String {
     let time = When::read(time).expect("a time");
     let jobs = bench.jobs().into_iter().filter(|known| known.name.as_str() == job).collect();
     let survey = Survey::take(&bench.store, jobs, KEPT_ENTRIES).await.expect("answers");
-    let job = survey.jobs.first().expect("a job of the file");
-    let spec = job.spec().map(|spec| &**spec);
-    let at = time.instant(&job.name, spec.map(|spec| &spec.schedule), survey.now);
-    let past: Vec<PastTick> = job.decided().chain(job.running()).collect();
-    let facts =
-        Facts { job: job.name.as_str(), spec, record: job.record.as_ref(), past: &past, now: survey.now };
-    facts.explain(at.expect("there is such a time"))
+    explain(time, &survey).expect("there is such a time")
 }
 
 /// Noon has come; its ticks have not been decided.

@@ -12,19 +12,7 @@ use super::problem::Problem;
 use super::section::Section;
 use super::substitute::Template;
 use super::value::{self, Raw};
-
-/// The variables that tell a job about its run. Other settings of this program are a job's own matter, for an `exec` in it.
-const OF_THE_RUN: [&str; 9] = [
-    "SOLOCRON_JOB",
-    "SOLOCRON_TICK",
-    "SOLOCRON_TICK_MS",
-    "SOLOCRON_TICK_LOCAL",
-    "SOLOCRON_FENCE",
-    "SOLOCRON_RUN",
-    "SOLOCRON_ATTEMPT",
-    "SOLOCRON_CAUSE",
-    "SOLOCRON_NODE",
-];
+use crate::job::RUN_VARIABLES;
 
 /// Reads `env` of a job or of `[defaults]`.
 pub(super) fn read(section: &Section<'_>, findings: &mut Findings) -> BTreeMap<String, String> {
@@ -56,7 +44,7 @@ fn check_name(title: &str, name: &str, span: Range<usize>, findings: &mut Findin
         ("has a `=` in its name", "take it out: it separates name and value in every environment")
     } else if name.contains('\0') {
         ("has a NUL character in its name", "take out the `\\u0000`: no environment could hold it")
-    } else if OF_THE_RUN.contains(&name) {
+    } else if RUN_VARIABLES.contains(&name) {
         ("has a reserved name", "choose another name: this one tells the job about its run")
     } else {
         if keys::job().contains(&name) {

@@ -8,6 +8,7 @@ mod quoted;
 mod schedule;
 mod spec;
 mod tick;
+mod variables;
 
 pub use duration::{DurationError, format_duration, parse_duration};
 pub use name::{ClusterName, JobName, Label, NameError, NodeName, RunId};
@@ -17,3 +18,4 @@ pub use quoted::{quoted, quoted_within};
 pub use schedule::{Schedule, ScheduleError};
 pub use spec::{CatchUp, Command, JobSpec, OnInterrupt, Overlap};
 pub use tick::{Fence, Tick, UtcMillis};
+pub use variables::RUN_VARIABLES;

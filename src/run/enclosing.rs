@@ -8,7 +8,7 @@ use nix::unistd::{Pid, geteuid, getpid};
 
 use super::guard::guard_name;
 use super::tree;
-use crate::job::{Fence, JobName, RunId};
+use crate::job::{Fence, JobName, RUN_VARIABLES, RunId};
 use crate::trust::{is_of_this_program, user_of};
 
 /// No chain of processes is longer.
@@ -64,7 +64,7 @@ fn named_in(environment: &[u8]) -> Option<Enclosing> {
     let texts = environment.split(|byte| *byte == 0).filter_map(|one| std::str::from_utf8(one).ok());
     let variables: Vec<(String, String)> = texts
         .filter_map(|one| one.split_once('='))
-        .filter(|(name, _)| super::environment::IDENTITY.contains(name))
+        .filter(|(name, _)| RUN_VARIABLES.contains(name))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     let value = |wanted: &str| variables.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);

@@ -7,22 +7,10 @@ use std::ffi::{OsStr, OsString};
 
 use super::account::Account;
 use super::launch::{Identity, Launch};
+use crate::job::RUN_VARIABLES;
 
 /// Where another user's commands are looked for: what systemd gives a service.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-/// The names of the variables that tell a job which run it is.
-pub(super) const IDENTITY: [&str; 9] = [
-    "SOLOCRON_JOB",
-    "SOLOCRON_TICK",
-    "SOLOCRON_TICK_MS",
-    "SOLOCRON_TICK_LOCAL",
-    "SOLOCRON_FENCE",
-    "SOLOCRON_RUN",
-    "SOLOCRON_ATTEMPT",
-    "SOLOCRON_CAUSE",
-    "SOLOCRON_NODE",
-];
 
 /// The variables of one attempt. `inherited` is the environment of this process.
 pub(super) fn environment(
@@ -78,7 +66,7 @@ impl Identity {
             self.cause.to_string(),
             self.node.to_string(),
         ];
-        IDENTITY.into_iter().zip(values)
+        RUN_VARIABLES.into_iter().zip(values)
     }
 }
 

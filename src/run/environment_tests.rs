@@ -78,7 +78,7 @@ fn seen(account: &Account, launch: &Launch) -> BTreeMap<String, String> {
     environment(inherited.map(|(name, value)| (name.into(), value.into())), account, launch)
         .into_iter()
         .map(|(name, value)| (name.into_string().unwrap(), value.into_string().unwrap()))
-        .filter(|(name, _)| !IDENTITY.contains(&name.as_str()))
+        .filter(|(name, _)| !RUN_VARIABLES.contains(&name.as_str()))
         .collect()
 }
 
