@@ -39,34 +39,32 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
 impl Listening {
     /// Tells the replica to load jobs.toml again, and waits for its answer.
     pub(crate) async fn reload(self) -> io::Result<Answer> {
+        let (_, line) = self.ask(RELOAD, "it ended meanwhile").await?;
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    /// Tells the replica to drain.
+    pub(crate) async fn drain(self) -> io::Result<Draining> {
+        let (stream, _) = self.ask(DRAIN, "it ended, or is of an earlier release").await?;
+        Ok(Draining(stream))
+    }
+
+    /// Sends a line, and reads the first line of the answer; `silent` is the error where there is none.
+    async fn ask(self, request: &str, silent: &'static str) -> io::Result<(BufReader<UnixStream>, String)> {
         let mut stream = BufReader::new(self.stream);
-        stream.write_all(format!("{RELOAD}\n").as_bytes()).await?;
+        stream.write_all(format!("{request}\n").as_bytes()).await?;
         let mut line = String::new();
         stream.read_line(&mut line).await?;
         if line.is_empty() {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ended meanwhile"));
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, silent));
         }
-        Ok(serde_json::from_str(&line)?)
+        Ok((stream, line))
     }
 }
 
 /// A replica that drains.
 #[derive(Debug)]
 pub(crate) struct Draining(BufReader<UnixStream>);
-
-impl Listening {
-    /// Tells the replica to drain.
-    pub(crate) async fn drain(self) -> io::Result<Draining> {
-        let mut stream = BufReader::new(self.stream);
-        stream.write_all(format!("{DRAIN}\n").as_bytes()).await?;
-        let mut line = String::new();
-        stream.read_line(&mut line).await?;
-        if line.is_empty() {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ended, or is of an earlier release"));
-        }
-        Ok(Draining(stream))
-    }
-}
 
 impl Draining {
     /// Waits until the replica has ended.

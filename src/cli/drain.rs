@@ -12,13 +12,10 @@ use crate::job::NodeName;
 use super::args::{GlobalArgs, duration};
 use super::calling::{Listening, listening};
 use super::exit::{Exit, Failure};
-use super::reload::{no_replica, unreachable_replicas};
+use super::reload::{ANSWER_WITHIN, no_replica, unreachable_replicas};
 use super::screen::Screen;
 use super::session;
 use super::times::span;
-
-/// A replica that has not answered by then hangs.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// Flags of `drain`.
 #[derive(Debug, Args)]

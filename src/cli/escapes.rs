@@ -45,7 +45,7 @@ pub(crate) fn tame_text(text: &str) -> String {
 
 /// A JSON document. What a terminal would obey, and JSON need not escape, is escaped.
 pub(crate) fn tame_json(text: &str) -> Cow<'_, str> {
-    let is_odd = |c: char| matches!(c, '\u{7f}'..='\u{9f}') || REORDER.iter().any(|range| range.contains(&c));
+    let is_odd = |c: char| matches!(c, '\u{7f}'..='\u{9f}') || reorders(c);
     if !text.contains(is_odd) {
         return Cow::Borrowed(text);
     }
@@ -58,6 +58,11 @@ pub(crate) fn tame_json(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(tamed)
+}
+
+/// Whether it changes the order of the characters around it.
+pub(super) fn reorders(c: char) -> bool {
+    REORDER.iter().any(|range| range.contains(&c))
 }
 
 /// The sequence for a colour, or another look of letters, that the text begins with.
@@ -75,7 +80,7 @@ fn push(to: &mut String, c: char) {
             to.push(char::from(c as u8 ^ 0x40));
         }
         '\u{80}'..='\u{9f}' => to.push_str(&format!("\\x{:02x}", u32::from(c))),
-        _ if REORDER.iter().any(|range| range.contains(&c)) => to.push_str(&c.escape_unicode().to_string()),
+        _ if reorders(c) => to.push_str(&c.escape_unicode().to_string()),
         _ => to.push(c),
     }
 }

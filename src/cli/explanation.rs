@@ -6,8 +6,9 @@ use crate::job::{Cause, JobSpec, Outcome, Reason, Tick, UtcMillis, quoted};
 use crate::lease::{LeaseInstant, Record};
 
 use super::past::PastTick;
-use super::pretty::RUN_ID;
+use super::pretty::short_id;
 use super::times::{Rfc3339, from_now, span};
+use super::trouble::labels;
 
 /// What there is to judge by.
 pub(crate) struct Facts<'a> {
@@ -147,10 +148,7 @@ impl Facts<'_> {
             }
             Some(Reason::Capacity) => "each replica that could run it was at its `max_running`".to_owned(),
             Some(Reason::NoReplica) => match self.spec.filter(|spec| !spec.only_on.is_empty()) {
-                Some(spec) => {
-                    let labels: Vec<&str> = spec.only_on.iter().map(|label| label.as_str()).collect();
-                    format!("no live replica had the labels `{}`", labels.join("`, `"))
-                }
+                Some(spec) => format!("no live replica had the labels `{}`", labels(spec, "`, `")),
                 None => "no replica was live".to_owned(),
             },
             Some(Reason::Abandoned) => "a replica took it, and could not start it in time".to_owned(),
@@ -261,7 +259,7 @@ impl Facts<'_> {
 
 /// ` (run 01939d2c-0000)`: as much of its id as `logs --run` needs.
 fn run(past: &PastTick) -> String {
-    past.run.map_or_else(String::new, |run| format!(" (run {})", &run.to_string()[..RUN_ID]))
+    past.run.map_or_else(String::new, |run| format!(" (run {})", short_id(&run.to_string())))
 }
 
 fn interrupted(reason: Option<Reason>) -> String {

@@ -15,7 +15,7 @@ use super::moment::Since;
 use super::past::PastTick;
 use super::place::{Place, PlaceArgs};
 use super::screen::Screen;
-use super::survey::Survey;
+use super::survey::{JobState, Survey};
 use super::wait_line::FOR_STORE;
 
 /// Flags of `history`.
@@ -108,7 +108,7 @@ const fn is_well(outcome: Outcome) -> bool {
 
 /// The wanted ticks of all jobs, in the order in which they ended.
 fn merged(survey: &Survey, is_wanted: impl Fn(&PastTick) -> bool) -> Vec<PastTick> {
-    let of_job = survey.jobs.iter().flat_map(|job| job.decided().chain(job.running()));
+    let of_job = survey.jobs.iter().flat_map(JobState::past);
     let mut past: Vec<PastTick> = of_job.filter(is_wanted).collect();
     past.sort_by_key(|tick| (tick.ended(), tick.started));
     past

@@ -30,7 +30,7 @@ pub(super) fn text(job: &JobState, survey: &Survey, columns: Option<usize>) -> S
         }
     }
     line("output", format!("`solocron logs {}`", job.name));
-    let past: Vec<PastTick> = job.decided().chain(job.running()).collect();
+    let past: Vec<PastTick> = job.past().collect();
     if !past.is_empty() {
         let from = past.len().saturating_sub(LAST);
         text.push('\n');

@@ -95,7 +95,7 @@ pub(crate) async fn reach_jobs(
         return Err(unknown_to_all(name, place, &[]));
     }
     let store = screen.during(FOR_STORE, place.reach(global)).await;
-    let store = store.map_err(|failure| noting(failure, place, &open))?;
+    let store = store.map_err(|failure| noting(failure, place, absent))?;
     if let Some(name) = screen.during(FOR_STORE, first_unknown(&open, &*store)).await? {
         // Where the names cannot be listed, those of the file are what is left to compare it with.
         let names = store.jobs().await.unwrap_or_default();
@@ -168,12 +168,11 @@ pub(crate) fn unknown_to_all(name: &JobName, place: &Place, stored: &[JobName]) 
 }
 
 /// The failure to reach the store, with the name that is not in the file, and the one that was probably meant.
-fn noting(failure: Failure, place: &Place, open: &[JobName]) -> Failure {
-    let absent = open.iter().find(|name| matches!(place.job(name).definition, Definition::Absent));
+fn noting(failure: Failure, place: &Place, absent: Option<&KnownJob>) -> Failure {
     let (Some(absent), Some(path)) = (absent, place.file_path()) else { return failure };
     let jobs = place.jobs();
-    let meant = nearest(absent.as_str(), jobs.iter().map(|job| job.name.as_str()));
+    let meant = nearest(absent.name.as_str(), jobs.iter().map(|job| job.name.as_str()));
     let meant = meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"));
-    let message = format!("{}\n  note: there is no job `{absent}` in {path}{meant}", failure.message);
+    let message = format!("{}\n  note: there is no job `{}` in {path}{meant}", failure.message, absent.name);
     Failure::new(Exit::StoreUnreachable, message)
 }

@@ -136,8 +136,7 @@ async fn find_elsewhere(
     if let Some(why) = survey.jobs.iter().find_map(|job| job.unread.as_ref()) {
         return Err(Failure::new(Exit::Failed, why.clone()));
     }
-    let of_job = |job: &JobState| job.decided().chain(job.running()).collect::<Vec<_>>();
-    let runs = survey.jobs.iter().flat_map(of_job).filter(|tick| tick.run.is_some());
+    let runs = survey.jobs.iter().flat_map(JobState::past).filter(|tick| tick.run.is_some());
     let Some(run) = &args.run else {
         return Ok(runs
             .filter(|tick| here.is_none_or(|here| tick.fence > Some(here.fence)))

@@ -55,7 +55,8 @@ impl Operator {
         screen: &mut Screen<'_>,
     ) -> Result<Vec<Self>, Failure> {
         let (store, jobs) = reach_jobs_or_all(jobs, at, screen).await?;
-        Ok(jobs.into_iter().map(|job| Self { store: Arc::clone(&store), job, name: name() }).collect())
+        let name = name();
+        Ok(jobs.into_iter().map(|job| Self { store: Arc::clone(&store), job, name: name.clone() }).collect())
     }
 
     /// The whole job, where the file says it.
@@ -63,10 +64,14 @@ impl Operator {
         self.job.definition.spec()
     }
 
+    /// Whether the file does not name the job.
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self.job.definition, Definition::Absent)
+    }
+
     /// Whether no live replica can know the job: each of them has loaded the file, which does not name it.
     pub(crate) async fn is_unknown_to_replicas(&self, place: &Place) -> Result<bool, Failure> {
-        let is_absent = matches!(self.job.definition, Definition::Absent);
-        Ok(is_absent && is_loaded_by_all(place, &*self.store).await?)
+        Ok(self.is_absent() && is_loaded_by_all(place, &*self.store).await?)
     }
 
     /// Fails where no live replica can know the job.
@@ -157,9 +162,9 @@ impl Operator {
 
 /// Whether there are live replicas, and each of them has loaded the file at hand.
 async fn is_loaded_by_all(place: &Place, store: &dyn Store) -> Result<bool, Failure> {
+    let Some(file) = place.expected().valid_file() else { return Ok(false) };
     let pulse = store.pulse(None).await.map_err(|error| Failure::store(&store.label(), &error))?;
     let mut live = pulse.peers.iter().filter(|peer| pulse.now.since(peer.at) <= LIVE_FOR).peekable();
-    let Some(file) = place.expected().valid_file() else { return Ok(false) };
     Ok(live.peek().is_some() && live.all(|peer| peer.beat.file == file))
 }
 

@@ -20,8 +20,9 @@ pub(crate) async fn pause(
     let place = Place::find(&args.place, global, screen)?;
     let operators = Operator::all_at_work(&args.jobs, (&place, global), screen).await?;
     let mut failed = Vec::new();
+    let are_absent_unknown = args.all && absent_are_unknown(&operators, &place).await?;
     for operator in &operators {
-        if !(args.all && has_no_ticks(operator, &place).await?) {
+        if !(args.all && has_no_ticks(operator, are_absent_unknown).await?) {
             failed.extend(refusal(pause_one(args, operator, screen).await)?);
         }
     }
@@ -76,12 +77,20 @@ pub(crate) async fn resume(
     summed_up(&failed)
 }
 
+/// Whether no live replica can know the jobs that the file does not name: the same of all of them.
+async fn absent_are_unknown(operators: &[Operator], place: &Place) -> Result<bool, Failure> {
+    match operators.iter().find(|operator| operator.is_absent()) {
+        Some(operator) => operator.is_unknown_to_replicas(place).await,
+        None => Ok(false),
+    }
+}
+
 /// Whether there are no ticks to skip: no replica can know the job, or it is disabled, and has no record.
-async fn has_no_ticks(operator: &Operator, place: &Place) -> Result<bool, Failure> {
+async fn has_no_ticks(operator: &Operator, are_absent_unknown: bool) -> Result<bool, Failure> {
     if operator.job.definition.may_run() {
         return Ok(false);
     }
-    Ok(operator.is_unknown_to_replicas(place).await? || operator.known_record().await?.is_none())
+    Ok(operator.is_absent() && are_absent_unknown || operator.known_record().await?.is_none())
 }
 
 /// Why it was refused of one job, which says nothing of the others; any other failure ends the command.

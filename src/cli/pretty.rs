@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use crate::job::{UtcMillis, format_duration};
 
 /// As much of a run's id tells it from others: the millisecond in which it was made. Commands take the beginning of an id.
-pub(super) const RUN_ID: usize = 13;
+const RUN_ID: usize = 13;
 
 /// The beginning of a run's id, by which commands find it.
 pub(super) fn short_id(id: &str) -> &str {

@@ -15,7 +15,7 @@ use super::session;
 use super::times::span;
 
 /// A replica that has not answered by then hangs.
-const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// What came of one replica: its name, and its answer or why there is none.
 type Heard = (String, Result<Answer, String>);

@@ -174,6 +174,11 @@ impl JobState {
         (spec.enabled && record.sched.0 == spec.schedule.fingerprint()).then_some(spec)
     }
 
+    /// The ticks that were decided, and what runs last.
+    pub(crate) fn past(&self) -> impl Iterator<Item = PastTick> {
+        self.decided().chain(self.running())
+    }
+
     /// The run that goes on, as far as the store knows.
     pub(crate) fn running(&self) -> Option<PastTick> {
         let running = PastTick::running(&self.name, self.record.as_ref()?)?;

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::job::{JobName, JobSpec, NodeName, Outcome, Tick, UtcMillis};
+use crate::job::{JobName, JobSpec, Label, NodeName, Outcome, Tick, UtcMillis};
 use crate::lease::SCHEMA;
 use crate::store::Peer;
 
@@ -99,11 +99,11 @@ impl Trouble {
 /// Everything that is wrong.
 pub(crate) fn troubles(survey: &Survey, expected: Expected<'_>) -> Vec<Trouble> {
     let live: Vec<&Peer> = survey.peers.iter().filter(|peer| survey.is_live(peer)).collect();
-    let taking = live.iter().filter(|peer| !peer.beat.draining).count();
+    let taking: Vec<&Peer> = live.iter().copied().filter(|peer| !peer.beat.draining).collect();
     let mut all = Vec::new();
     all.extend(expected.flaw.map(|flaw| Trouble::of_cluster(Kind::BadFile, flaw.to_owned())));
     all.extend(survey.blocked.as_deref().map(blocked));
-    all.extend(too_few(survey, expected.replicas, taking));
+    all.extend(too_few(survey, expected.replicas, taking.len()));
     let files = ("loaded different files", "reload");
     all.extend(mixed(&live, Kind::MixedFiles, files, |peer| short_hash(&peer.beat.file)));
     let releases = ("are of different releases", "restart");
@@ -120,11 +120,13 @@ pub(crate) fn troubles(survey: &Survey, expected: Expected<'_>) -> Vec<Trouble> 
         all.extend(waits_for_lease(job, survey.now));
         all.extend(unreadable(job));
         all.extend(no_record(job, survey, expected));
-        all.extend(runs_otherwise(job, &live, expected));
+        all.extend(runs_otherwise(job, &taking, expected));
         // Without replicas, every job is overdue, and saying so of each would hide why.
-        all.extend((taking > 0).then(|| no_replica_fits(job, &live)).flatten());
+        all.extend((!taking.is_empty()).then(|| no_replica_fits(job, &taking)).flatten());
         all.extend(
-            (taking > 0).then(|| overdue(job, survey.now).or_else(|| untold(job, survey.now))).flatten(),
+            (!taking.is_empty())
+                .then(|| overdue(job, survey.now).or_else(|| untold(job, survey.now)))
+                .flatten(),
         );
         all.extend(holder_lost(job, survey));
         all.extend(last_outcome(job, survey.now));
@@ -144,16 +146,14 @@ fn newer_schema(job: &JobState) -> Option<Trouble> {
     })
 }
 
-/// A job that none of the live replicas may run.
-fn no_replica_fits(job: &JobState, live: &[&Peer]) -> Option<Trouble> {
-    let spec = job.spec()?;
-    let taking: Vec<&Peer> = live.iter().copied().filter(|peer| !peer.beat.draining).collect();
-    let missing = misses_labels(spec, &taking).filter(|_| spec.enabled)?;
-    let labels: Vec<&str> = spec.only_on.iter().map(|label| label.as_str()).collect();
+/// A job that none of the replicas that take ticks may run.
+fn no_replica_fits(job: &JobState, taking: &[&Peer]) -> Option<Trouble> {
+    let spec = job.spec().filter(|spec| spec.enabled)?;
+    let missing = misses_labels(spec, taking)?;
     let message = format!(
         "`{}` does not run: {missing}; start one with `solocron run --label {}`",
         spec.name,
-        labels.join(",")
+        labels(spec, ",")
     );
     Some(Trouble::of_job(job, Kind::NoReplicaFits, message))
 }
@@ -168,9 +168,13 @@ fn misses_labels(spec: &JobSpec, peers: &[&Peer]) -> Option<String> {
     if peers.iter().any(|peer| fits(spec, peer)) {
         return None;
     }
-    let labels: Vec<&str> = spec.only_on.iter().map(|label| label.as_str()).collect();
-    let what = if labels.len() == 1 { "the label" } else { "all the labels" };
-    Some(format!("no live replica has {what} `{}`", labels.join("`, `")))
+    let what = if spec.only_on.len() == 1 { "the label" } else { "all the labels" };
+    Some(format!("no live replica has {what} `{}`", labels(spec, "`, `")))
+}
+
+/// The labels of a job, with this between them.
+pub(super) fn labels(spec: &JobSpec, between: &str) -> String {
+    spec.only_on.iter().map(Label::as_str).collect::<Vec<_>>().join(between)
 }
 
 /// The oldest tick that should have been decided by now, and is not.

@@ -57,7 +57,7 @@ fn explain(time: When, survey: &Survey) -> Result<String, Failure> {
     }
     let spec = job.spec().map(|spec| &**spec);
     let at = time.instant(&job.name, spec.map(|spec| &spec.schedule), survey.now)?;
-    let past: Vec<PastTick> = job.decided().chain(job.running()).collect();
+    let past: Vec<PastTick> = job.past().collect();
     let facts =
         Facts { job: job.name.as_str(), spec, record: job.record.as_ref(), past: &past, now: survey.now };
     Ok(facts.explain(at))

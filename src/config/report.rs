@@ -26,7 +26,14 @@ pub fn render(problems: &[Problem], source: &Source, colour: bool) -> String {
 /// The first [`MOST_DRAWN`] problems, each with its place in the text and an empty line after it, and how many more there are.
 pub fn draw(problems: &[Problem], source: &Source, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-    let page = Page { source, path: source.path.display().to_string(), masked: Masked::new(&source.text) };
+    let masked = Masked::new(&source.text);
+    let page = Page {
+        source,
+        path: source.path.display().to_string(),
+        masked: &masked,
+        real_places: Places::of(source),
+        shown_places: Places::of_text(&masked.text),
+    };
     let shown = problems.iter().take(MOST_DRAWN);
     let drawn: String = shown.map(|problem| page.draw(problem, &renderer) + "\n\n").collect();
     match problems.len().saturating_sub(MOST_DRAWN) {
@@ -39,7 +46,9 @@ pub fn draw(problems: &[Problem], source: &Source, colour: bool) -> String {
 struct Page<'s> {
     source: &'s Source,
     path: String,
-    masked: Masked,
+    masked: &'s Masked,
+    real_places: Places<'s>,
+    shown_places: Places<'s>,
 }
 
 impl<'p> Page<'p> {
@@ -81,8 +90,8 @@ impl<'p> Page<'p> {
 
     /// What was masked earlier on a line has moved the rest of it, but editors jump to places of the real file.
     fn with_real_column(&self, drawn: String, at: usize) -> String {
-        let (line, real) = Places::of(self.source).at(at);
-        let (_, shown) = Places::of_text(&self.masked.text).at(self.masked.place_of(at));
+        let (line, real) = self.real_places.at(at);
+        let (_, shown) = self.shown_places.at(self.masked.place_of(at));
         if real == shown {
             return drawn;
         }

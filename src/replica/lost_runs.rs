@@ -172,24 +172,26 @@ impl Driver {
         let now = self.shop.clock.boot();
         let mut left =
             ASKED_AT_A_TIME.saturating_sub(self.lost.runs.values().filter(|lost| lost.is_asked).count());
+        if self.draining {
+            return;
+        }
+        let is_due = |lost: &LostRun| lost.due <= now && !lost.is_asked;
         let due: Vec<RunId> =
-            self.lost.runs.iter().filter(|(_, lost)| lost.due <= now).map(|(id, _)| *id).collect();
+            self.lost.runs.iter().filter(|(_, lost)| is_due(lost)).map(|(id, _)| *id).collect();
         for id in due {
+            if left == 0 {
+                return;
+            }
             let lost = &self.lost.runs[&id];
             let (job, tick) = (&lost.run.job, lost.run.tick);
-            let turn = u32::try_from(self.turn(job.as_str(), tick, None)).unwrap_or(TURNS).min(TURNS);
-            let open = self.contests.get(job).filter(|contest| !contest.is_unopened());
-            let Some(contest) = open.filter(|_| !lost.is_asked && !self.draining && left > 0) else {
+            let Some(contest) = self.contests.get(job).filter(|contest| !contest.is_unopened()) else {
                 continue;
             };
+            let turn = u32::try_from(self.turn(job.as_str(), tick, None)).unwrap_or(TURNS).min(TURNS);
             if now < lost.due.plus(TURN * turn) {
                 continue;
             }
-            let caller = {
-                let memory = self.shop.memory.borrow();
-                let Some(memory) = memory.as_ref() else { return };
-                memory.caller(&self.shop.node, now, contest.known())
-            };
+            let Some(caller) = self.shop.caller(contest.known()) else { return };
             // An order that nobody gave: nothing is granted, but a run whose lock is over is ended.
             let settle = Manual {
                 caller,
@@ -219,7 +221,7 @@ impl Driver {
                 lost.was_in_vain = true;
             }
             Settled::Over { here, entry } => {
-                let LostRun { node: peer, was_in_vain, .. } = lost.clone();
+                let (peer, was_in_vain) = (lost.node.clone(), lost.was_in_vain);
                 self.lost.runs.remove(&run.run);
                 let is_down = self.lost.silence.is_down(&peer);
                 let falls_here = !was_in_vain && is_down && self.turn(run.job.as_str(), run.tick, None) == 0;

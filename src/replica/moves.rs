@@ -75,11 +75,7 @@ impl Driver {
             self.room.take(job);
         }
         let contest = self.contests.get_mut(job).expect("only a contest claims");
-        let caller = {
-            let memory = self.shop.memory.borrow();
-            let memory = memory.as_ref().expect("no record is open before the store was heard");
-            memory.caller(&self.shop.node, self.shop.clock.boot(), contest.known())
-        };
+        let caller = self.shop.caller(contest.known()).expect("no record is open before the store was heard");
         let claim = contest.proposal().claim(bid, caller, self.shop.now(), self.shop.clock.utc());
         contest.claims(&claim);
         self.window.begin();

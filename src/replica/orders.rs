@@ -113,11 +113,7 @@ impl Driver {
             // Others may have its labels, or room.
             return;
         }
-        let caller = {
-            let memory = self.shop.memory.borrow();
-            let Some(memory) = memory.as_ref() else { return };
-            memory.caller(&self.shop.node, self.shop.clock.boot(), contest.known())
-        };
+        let Some(caller) = self.shop.caller(contest.known()) else { return };
         order.asking = true;
         if !order.unsure {
             order.era = caller.era.clone();

@@ -149,7 +149,8 @@ impl Roster {
     /// How many live replicas come before this one in what one of them is to do, the same order on each of them; without those that are out.
     pub(super) fn turn(&self, what: &str, tick: Tick, is_out: impl Fn(&NodeName) -> bool) -> usize {
         let place = |mate: &Mate| (weight(what, tick, &mate.node), mate.node.clone());
-        self.others.iter().filter(|other| !is_out(&other.node) && place(other) > place(&self.me)).count()
+        let mine = place(&self.me);
+        self.others.iter().filter(|other| !is_out(&other.node) && place(other) > mine).count()
     }
 
     /// How long after the others this replica asks for the tick. Those that may run it ask first, and of them those with

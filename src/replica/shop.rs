@@ -7,14 +7,14 @@ use tokio::sync::watch;
 
 use crate::clock::Clock;
 use crate::job::{Fence, NodeName, UtcMillis};
-use crate::lease::{Answer, Era, Reply};
+use crate::lease::{Answer, Caller, Era, Reply};
 use crate::run::{Guards, JobOutput, RunLogs};
 use crate::store::Store;
 
 use super::company::Company;
 use super::events::Events;
 use super::ledger::Ledger;
-use super::memory::Memory;
+use super::memory::{Known, Memory};
 use super::rush::Rush;
 use super::stages::Stages;
 
@@ -96,6 +96,12 @@ impl Shop {
     /// Whether it is the store's present life, as far as that is known.
     pub(super) fn is_in(&self, era: &Era) -> bool {
         self.memory.borrow().as_ref().is_some_and(|memory| memory.era() == era)
+    }
+
+    /// What the store is told of this replica in a request about a job; `None` until the store was heard.
+    pub(super) fn caller(&self, known: Known) -> Option<Caller> {
+        let memory = self.memory.borrow();
+        memory.as_ref().map(|memory| memory.caller(&self.node, self.clock.boot(), known))
     }
 
     /// The store's present life, as far as it is known.

@@ -1,7 +1,7 @@
 //! The user and group that a job runs as. Names are looked up on each start, so that a changed account needs no restart.
 
 use std::ffi::{CString, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::unistd::{Gid, Group, Uid, User, getegid, geteuid, getgrouplist};
@@ -45,6 +45,11 @@ pub fn has_user(name: &str) -> bool {
 }
 
 impl Account {
+    /// Where a job of another user starts, unless it names a folder.
+    pub(super) fn home(&self) -> Option<&Path> {
+        self.user.as_ref().filter(|_| self.is_another_user).map(|person| person.home.as_path())
+    }
+
     /// Looks up the launch's user and group. May ask the network (LDAP): call it off the runtime.
     pub(super) fn of(launch: &Launch) -> Result<Self, RunError> {
         let user =

@@ -156,10 +156,10 @@ fn request(launch: &Launch, account: Account) -> io::Result<Request> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "nul byte found in provided data"));
     }
     let path = |path: &Path| CString::new(path.as_os_str().as_bytes());
-    let folder = match (&launch.cwd, &account.user) {
+    let folder = match (&launch.cwd, account.home()) {
         (Some(cwd), _) => Folder::At(path(cwd)?),
-        (None, Some(person)) if account.is_another_user => Folder::Home(path(&person.home)?),
-        (None, _) => Folder::Inherited,
+        (None, Some(home)) => Folder::Home(path(home)?),
+        (None, None) => Folder::Inherited,
     };
     if launch.max_processes.is_some()
         && account.switch.as_ref().is_none_or(|to| to.uid.is_none_or(Uid::is_root))

@@ -34,9 +34,7 @@ impl Preview {
             None => (geteuid(), getegid()),
         };
         let variables = environment(std::env::vars_os(), &account, launch);
-        let home =
-            account.user.as_ref().filter(|_| account.is_another_user).map(|person| person.home.clone());
-        let home = home.map(|home| if home.is_dir() { home } else { "/".into() });
+        let home = account.home().map(|home| if home.is_dir() { home.to_owned() } else { "/".into() });
         let own = || std::env::current_dir().unwrap_or_else(|_| ".".into());
         Ok(Self {
             user: user_name(uid),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
@@ -182,46 +182,47 @@ impl Cluster {
 
     /// Orders a run by hand, and waits until a replica has started it.
     pub(crate) fn trigger(&mut self, job: &str) -> Value {
-        let folder = self.folder.path();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
-        command.args(["trigger", job, "--config"]).arg(folder.join("jobs.toml"));
-        command.arg("--state-dir").arg(folder.join("state"));
-        let output = command.stdin(Stdio::null()).output().expect("the program was built");
+        let output = self.output_of(&["trigger", job]);
         assert!(output.status.success(), "{output:?}");
         self.wait_for_message("run started").1
     }
 
     /// How ticks ended, oldest first, as `history` tells now.
     fn told(&self) -> Vec<Value> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
-        command.args(["history", "--format", "json", "-n", "2000", "--config"]);
-        command
-            .arg(self.folder.path().join("jobs.toml"))
-            .arg("--state-dir")
-            .arg(self.folder.path().join("state"));
-        let output = command.stdin(Stdio::null()).output().expect("the program was built");
+        let output = self.output_of(&["history", "--format", "json", "-n", "2000"]);
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    }
+
+    /// What a command of the program prints about this cluster.
+    fn output_of(&self, words: &[&str]) -> Output {
+        let folder = self.folder.path();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));
+        command.args(words).arg("--config").arg(folder.join("jobs.toml"));
+        command.arg("--state-dir").arg(folder.join("state"));
+        command.stdin(Stdio::null()).output().expect("the program was built")
     }
 
     /// Kills a replica, named n0, n1, and so on.
     pub(crate) fn kill(&mut self, node: &str) {
-        let mut replica = self.replicas.remove(&number_of(node)).expect("it was not killed before").child;
-        replica.kill().expect("the replica is our child");
-        replica.wait().expect("the replica is our child");
+        self.killed(node);
+    }
+
+    fn killed(&mut self, node: &str) -> Replica {
+        let mut replica = self.replicas.remove(&number_of(node)).expect("it was not killed before");
+        replica.child.kill().expect("the replica is our child");
+        replica.child.wait().expect("the replica is our child");
+        replica
     }
 
     /// Kills a replica, and starts it again at once by the same name as if on another machine: it knows nothing of its former life.
     pub(crate) fn kill_and_start_elsewhere(&mut self, node: &str) {
-        let number = number_of(node);
-        let mut replica = self.replicas.remove(&number).expect("it was not killed before");
-        replica.child.kill().expect("the replica is our child");
-        replica.child.wait().expect("the replica is our child");
+        let mut replica = self.killed(node);
         let state = self.folder.path().join("state");
         for folder in [state.join("leases/test").join(node), state.join("runs")] {
             std::fs::remove_dir_all(folder).expect("it has run something");
         }
         replica.child = spawn(&mut replica.command, self.heard.as_ref().expect("it is not the end yet"));
-        self.replicas.insert(number, replica);
+        self.replicas.insert(number_of(node), replica);
     }
 
     /// Kills a replica and its guards.

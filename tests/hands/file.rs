@@ -5,7 +5,7 @@ use solocron::clock::{Clock, SystemClock};
 
 use crate::process::{DEADLINE, Program, Scene};
 use crate::redis_server::RedisServer;
-use crate::stage::{Place, Stage, file_of};
+use crate::stage::{Place, Stage, file_of, shown};
 
 /// Runs until it is killed.
 const LONG: &str = "[jobs.long]\nschedule = \"* * * * * *\"\nshell = \"echo hello; sleep 600\"\n";
@@ -54,11 +54,6 @@ pub(crate) fn with_an_invalid_file_commands_say_so_in_one_line_and_do_their_work
     assert!(said.contains("succeeded on n"), "{said}");
     stage.edit(&[LONG, RARE].concat());
     stage.stop();
-}
-
-/// As much of a run's id as tables show.
-fn shown(run: &str) -> &str {
-    &run[..13]
 }
 
 /// Waits until both replicas tell that they have loaded the file.

@@ -7,14 +7,15 @@ use serde_json::Value;
 use solocron::clock::{Clock, SystemClock};
 
 use crate::process::{DEADLINE, Program, Scene};
+use crate::stage::file_of;
 
 /// Two attempts, each of which prints a line, waits for a file, prints another one and fails.
 fn file(go: &Path) -> String {
     let waits = format!("while [ ! -e {} ]; do sleep 0.1; done", go.display());
-    format!(
-        "[cluster]\nname = \"test\"\nstore = \"local\"\n[jobs.hand]\nschedule = \"0 0 29 2 *\"\nretries = 1\n\
+    file_of(&format!(
+        "[jobs.hand]\nschedule = \"0 0 29 2 *\"\nretries = 1\n\
          retry_delay = \"1100ms\"\nshell = \"echo first of $SOLOCRON_ATTEMPT; {waits}; echo last of $SOLOCRON_ATTEMPT; exit 3\"\n"
-    )
+    ))
 }
 
 /// A replica, and a job that it has told the store of.

@@ -30,6 +30,11 @@ pub(crate) fn file_of(jobs: &str) -> String {
     format!("[cluster]\nname = \"test\"\nstore = \"local\"\n{jobs}")
 }
 
+/// As much of a run's id as tables show.
+pub(crate) fn shown(run: &str) -> &str {
+    &run[..13]
+}
+
 /// Replicas n1 and n2.
 pub(crate) struct Stage {
     pub(crate) place: Place,
@@ -93,9 +98,7 @@ impl Stage {
 
     /// Puts these jobs into the file, as an editor does.
     pub(crate) fn edit(&self, jobs: &str) {
-        let new = self.scene.path("jobs.toml.new");
-        std::fs::write(&new, file_of(jobs)).expect("a writable folder");
-        std::fs::rename(new, self.scene.path("jobs.toml")).expect("the same folder");
+        self.scene.edit(&file_of(jobs));
     }
 
     /// Takes the server away for as long as it takes the command to notice.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nix::sys::signal::Signal;
 use solocron::clock::{Clock, SystemClock};
 
-use crate::stage::{Place, Stage};
+use crate::stage::{Place, Stage, shown};
 
 /// Never due by itself within a test.
 const BY_HAND: &str = "[jobs.hand]\nschedule = \"0 0 29 2 *\"\n\
@@ -79,7 +79,7 @@ fn a_run_that_waits_for_another_is_cancelled_at_its_start_deadline_and_names_it(
     let said = stage.give(&["trigger", "busy"]).expect_code(1).log;
     let took = SystemClock.boot().since(began);
     assert!(took >= Duration::from_secs(6) && took < AT_ONCE, "{took:?}");
-    let id = &run.as_str().expect("a run id")[..13];
+    let id = shown(run.as_str().expect("a run id"));
     assert!(said.contains(&format!("waiting: run {id} on n")) && said.contains(", until 20"), "{said}");
     assert!(said.contains("error: not started within 6s; cancelled, nothing ran: run "), "{said}");
     stage.give(&["pause", "busy"]).expect_code(0);

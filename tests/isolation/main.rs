@@ -50,10 +50,7 @@ fn printed(replica: &mut Program) -> Vec<String> {
 /// The same as another user, of whom there is nothing else on the machine; only root can start it. `around` is what starts
 /// setpriv, with these further flags.
 fn start_as(user: &str, scene: &Scene, around: &[&str], flags: &[&str]) -> Program {
-    let (program, folder) = (scene.path("solocron"), scene.path(""));
-    std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("room for the program");
-    let number = user.parse().expect("a number");
-    std::os::unix::fs::chown(&folder, Some(number), None).expect("root may");
+    let program = scene.give_to(user.parse().expect("a number"));
     std::fs::set_permissions(&program, Permissions::from_mode(0o755)).expect("its owner is root");
     let (user, group) = (format!("--reuid={user}"), format!("--regid={user}"));
     let words = [around, &["setpriv", &user, &group, "--clear-groups"], flags].concat();

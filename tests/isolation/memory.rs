@@ -61,9 +61,7 @@ fn a_command_of_exec_has_its_own_lock_also_where_its_guard_hides_its_memory_from
         return;
     }
     let scene = Scene::new(&file("", "command = [\"true\"]"));
-    let program = scene.path("solocron");
-    std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("room for the program");
-    std::os::unix::fs::chown(scene.path(""), Some(8), None).expect("root may");
+    let program = scene.give_to(8);
     let exec = format!("{} exec --lock a --", program.display());
     let mut command = Command::new("setpriv");
     scene.equip(&mut command).args(["--reuid=8", "--regid=8", "--clear-groups", "sh", "-c"]);

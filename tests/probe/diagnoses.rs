@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::process::Scene;
 use crate::redis_server::RedisServer;
-use crate::said::said;
+use crate::said::{printed, said};
 use crate::{probe, tls};
 
 const JOBS: &str = r#"
@@ -153,19 +153,11 @@ fn a_user_without_rights() {
 
 /// The program as a user of whom there is nothing else on the machine, with a folder for its state that is root's.
 pub(crate) fn as_nobody(scene: &Scene, words: &[&str]) -> Command {
-    let program = scene.path("solocron");
-    std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("room for the program");
-    chown(scene.path(""), Some(7), None).expect("root may");
+    let program = scene.give_to(7);
     chown(scene.path("jobs.toml"), Some(7), None).expect("root may");
     let mut command = Command::new("setpriv");
     scene.equip(&mut command).args(["--reuid=7", "--regid=7", "--clear-groups"]).arg(program).args(words);
     command
-}
-
-pub(crate) fn printed(command: &mut Command) -> (String, i32) {
-    let output = command.output().expect("setpriv, of util-linux");
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    (text, output.status.code().expect("it exits"))
 }
 
 fn private(folder: &Path) {

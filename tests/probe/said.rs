@@ -1,13 +1,19 @@
 //! What commands say of a store.
 
+use std::process::Command;
+
 use solocron::clock::{Clock, SystemClock};
 
 use crate::process::{DEADLINE, Scene};
 
 /// What a command prints, and how it exits.
 pub(crate) fn said(scene: &Scene, store: &str, words: &[&str]) -> (String, i32) {
-    let output =
-        scene.command(&[&["--store", store], words].concat()).output().expect("the program was built");
+    printed(&mut scene.command(&[&["--store", store], words].concat()))
+}
+
+/// What it prints, and how it exits.
+pub(crate) fn printed(command: &mut Command) -> (String, i32) {
+    let output = command.output().expect("the program was built, and setpriv is there (util-linux)");
     let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     (text, output.status.code().expect("it exits"))
 }

@@ -3,8 +3,9 @@
 use std::fs::{Permissions, create_dir, set_permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 
-use crate::diagnoses::{as_nobody, printed};
+use crate::diagnoses::as_nobody;
 use crate::process::{Program, Scene};
+use crate::said::printed;
 
 const JOBS: &str = r#"
 cluster = { store = "local" }

@@ -32,9 +32,7 @@ fn says(word: &str) -> String {
 
 /// Puts another jobs.toml into the scene.
 fn write(scene: &Scene, text: &str) {
-    // As editors do it: the file is never seen half written.
-    std::fs::write(scene.path("jobs.toml.new"), text).expect("a writable folder");
-    std::fs::rename(scene.path("jobs.toml.new"), scene.path("jobs.toml")).expect("renamed");
+    scene.edit(text);
 }
 
 /// Waits for a run of the job that began with a tick after this instant.

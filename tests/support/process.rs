@@ -49,6 +49,23 @@ impl Scene {
         self.folder.path().join(name)
     }
 
+    /// Gives the folder to a user, with a copy of the program: not every user may enter the folder in which it was built.
+    pub(crate) fn give_to(&self, user: u32) -> PathBuf {
+        let program = self.path("solocron");
+        if !program.exists() {
+            std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("room for the program");
+        }
+        std::os::unix::fs::chown(self.path(""), Some(user), None).expect("root may");
+        program
+    }
+
+    /// Puts another jobs.toml into the folder as editors do it: it is never seen half written.
+    pub(crate) fn edit(&self, text: &str) {
+        let new = self.path("jobs.toml.new");
+        std::fs::write(&new, text).expect("a writable folder");
+        std::fs::rename(new, self.path("jobs.toml")).expect("the same folder");
+    }
+
     /// The program in this folder, with its state there and nothing of this environment's SOLOCRON_ variables.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_solocron"));

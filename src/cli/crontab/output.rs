@@ -8,6 +8,7 @@ use toml_writer::{ToTomlKey, ToTomlValue, TomlKeyBuilder, TomlStringBuilder};
 use super::conversion::Conversion;
 use super::job::Job;
 use super::line::Form;
+use crate::cli::escapes::reorders;
 
 /// What all jobs have in common.
 #[derive(Debug, Default)]
@@ -182,7 +183,7 @@ fn basic(value: &str) -> String {
 
 /// Whether a terminal would obey it, or show the text in another order.
 fn is_odd(c: char) -> bool {
-    (c.is_control() && c != '\t') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    (c.is_control() && c != '\t') || reorders(c)
 }
 
 /// Lines that begin with `#`, or are empty.

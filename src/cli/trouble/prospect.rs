@@ -8,7 +8,7 @@ use super::super::pretty::short_id;
 use super::super::survey::Survey;
 use super::super::times::{span, utc};
 use super::replicas::last_heartbeat;
-use super::{fits, misses_labels};
+use super::{fits, labels, misses_labels};
 
 /// What becomes of a run that is asked for now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,10 +67,9 @@ fn hopeless(
         return Some(format!("{why}: nothing ran\n  help: start one with `solocron run`"));
     }
     if let Some(missing) = misses_labels(spec, taking) {
-        let labels: Vec<&str> = spec.only_on.iter().map(|label| label.as_str()).collect();
-        let labels = labels.join(",");
         return Some(format!(
-            "{missing}: nothing ran\n  help: start one with `solocron run --label {labels}`"
+            "{missing}: nothing ran\n  help: start one with `solocron run --label {}`",
+            labels(spec, ",")
         ));
     }
     let record = record?;

@@ -32,13 +32,12 @@ pub(super) fn unreadable(job: &JobState) -> Option<Trouble> {
     Some(Trouble::of_job(job, Kind::Unreadable, message))
 }
 
-/// A job that all live replicas know by another file alone: it runs by another schedule than this one's, or not at all.
-pub(super) fn runs_otherwise(job: &JobState, live: &[&Peer], expected: Expected<'_>) -> Option<Trouble> {
+/// A job that all replicas that take ticks know by another file alone: it runs by another schedule than this one's, or not at all.
+pub(super) fn runs_otherwise(job: &JobState, taking: &[&Peer], expected: Expected<'_>) -> Option<Trouble> {
     let (spec, record, file) = (job.spec()?, job.record.as_ref()?, expected.valid_file()?);
-    let takes_ticks = || live.iter().filter(|peer| !peer.beat.draining);
-    let is_loaded = takes_ticks().any(|peer| peer.beat.file == file);
+    let is_loaded = taking.iter().any(|peer| peer.beat.file == file);
     let is_other = spec.enabled && job.by_this_schedule(record).is_none();
-    (is_other && !is_loaded && takes_ticks().next().is_some()).then(|| {
+    (is_other && !is_loaded && !taking.is_empty()).then(|| {
         let message = format!(
             "`{}` runs by another schedule than here, or not at all: no live replica has loaded this jobs.toml; reload them",
             spec.name

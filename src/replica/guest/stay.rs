@@ -245,9 +245,7 @@ impl Stay {
     fn caller(&self) -> Caller {
         let of_job = self.job.as_ref().map_or(Duration::ZERO, |job| job.lease);
         let known = Known { largest_lease: self.lease.max(of_job), mark: None, answered: None };
-        let memory = self.shop.memory.borrow();
-        let memory = memory.as_ref().expect("the store is listened to before anything is asked of it");
-        memory.caller(&self.shop.node, self.shop.clock.boot(), known)
+        self.shop.caller(known).expect("the store is listened to before anything is asked of it")
     }
 
     fn sched(&self) -> ScheduleHash {

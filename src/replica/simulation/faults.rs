@@ -106,14 +106,7 @@ impl World {
     }
 
     fn crash(&mut self, seat: usize) -> bool {
-        let place = &self.seats[seat];
-        // A frozen guard and no replica: nobody is left to stop the run. Out of the promise.
-        if self.is_delicate()
-            || place.node.is_none()
-            || place.frozen.is_some()
-            || self.has_frozen_guard(seat)
-            || self.has_unseen(seat)
-        {
+        if !self.may_start_again(seat) {
             return false;
         }
         let during = self.dice.ms_of_any_order(60_000);

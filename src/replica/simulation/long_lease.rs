@@ -49,8 +49,9 @@ impl World {
         self.at(over, Event::Mend(Mend::Forgotten));
     }
 
-    /// Whether a replica may be killed: others remember, and nobody frozen is left alone with its run.
-    fn may_start_again(&self, seat: usize) -> bool {
+    /// Whether a replica may be killed: others remember, and no frozen guard is left without a replica. Nobody could stop its run,
+    /// which is out of the promise.
+    pub(super) fn may_start_again(&self, seat: usize) -> bool {
         self.now >= self.delicate
             && self.is_up(seat)
             && !self.has_frozen_guard(seat)
