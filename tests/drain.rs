@@ -55,7 +55,7 @@ fn a_run_that_ignores_the_end_of_the_drain_keeps_its_lock_until_it_is_dead() {
     second.wait_for_event("tick waits for the lock");
 
     first.signal(Signal::SIGTERM);
-    let stopping = time_of(&first.wait_for_event("stopping what still runs"));
+    let stopping = time_of(&first.wait_for_event("stopping the runs that are left"));
     first.wait_for("of the job's trap", |line| line.contains("heard it"));
     let mut renewed = 0;
     let ended = loop {

@@ -176,7 +176,7 @@ fn a_drain_that_takes_too_long_stops_the_run() {
     let mut replica = scene.run(&["--drain", "100ms", "--job-output", "stdout"]);
     replica.wait_for("of the job", |line| line.contains("my pid is"));
     replica.signal(Signal::SIGTERM);
-    replica.wait_for_event("stopping what still runs");
+    replica.wait_for_event("stopping the runs that are left");
     let end = replica.wait_for_event("run ended");
     assert_eq!((&end["reason"], &end["signal"]), (&"shutdown".into(), &15.into()));
     replica.wait().expect_code(0);
@@ -311,7 +311,7 @@ fn a_disk_that_hangs_keeps_no_job_from_running_and_no_replica_from_ending() {
     make_fifo(&notes.join("chatty.json"));
     let mut replica = scene.run(&[]);
     let warned = replica.wait_for_event(
-        "locks cannot be noted on disk: after a crash of this replica their jobs wait one lease",
+        "cannot write the locks to disk: after a crash of this replica their jobs wait one lease",
     );
     assert_eq!(warned["job"], "chatty");
     (0..4).for_each(|_| drop(replica.wait_for_event("run ended")));

@@ -31,8 +31,9 @@ fn hide_memory(command: &Command) -> Result<(), Failure> {
     if matches!(command, Command::Lock(Locking::Exec(args)) if args.job.is_none()) {
         return Ok(());
     }
-    set_dumpable(false)
-        .map_err(|errno| Failure::new(Exit::Failed, format!("cannot keep others from its memory: {errno}")))
+    set_dumpable(false).map_err(|errno| {
+        Failure::new(Exit::Failed, format!("cannot protect its memory from other processes: {errno}"))
+    })
 }
 
 fn run_command(cli: &Cli) -> Result<ExitCode, Failure> {

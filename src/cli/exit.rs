@@ -82,9 +82,7 @@ impl Failure {
         let is_named = said.contains(label) || label.starts_with("local");
         let named = if is_named { said } else { format!("store {label}: {said}") };
         let usual = match error {
-            StoreError::Refused(_) => {
-                "it answers, and refuses: `solocron check --probe` tells how it is set up"
-            }
+            StoreError::Refused(_) => "it answers with an error: `solocron check --probe` shows its settings",
             StoreError::NotSent(_) | StoreError::Unknown(_) => UNREACHABLE,
         };
         let help = error.help().unwrap_or(usual);

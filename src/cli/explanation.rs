@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::job::{Cause, JobSpec, Outcome, Reason, Tick, UtcMillis, quoted};
 use crate::lease::{LeaseInstant, Record};
+use crate::store::Concern;
 
 use super::past::PastTick;
 use super::pretty::short_id;
@@ -20,6 +21,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) record: Option<&'a Record>,
     /// Its history, oldest first, and the run that is going on.
     pub(crate) past: &'a [PastTick],
+    /// Why no job can run, as far as the store's settings tell.
+    pub(crate) concern: Option<&'a Concern>,
     /// The store's time.
     pub(crate) now: UtcMillis,
 }
@@ -74,7 +77,7 @@ impl Facts<'_> {
         let took = past.took(self.now).map_or_else(String::new, |took| format!(" after {}", span(took)));
         let what = match past.cause {
             Some(Cause::Rerun) => "its rerun",
-            Some(Cause::Manual) => "a run by hand",
+            Some(Cause::Manual) => "a manual run",
             Some(Cause::CatchUp) => "its run, caught up after an outage,",
             Some(Cause::Schedule) | None => "its run",
         };
@@ -86,9 +89,9 @@ impl Facts<'_> {
         match (past.outcome, past.reason) {
             (Outcome::Running, _) => {
                 let since = past.started.map_or_else(String::new, |Rfc3339(since)| {
-                    format!(" since {}", span(self.now.since(since)))
+                    format!(" for {}", span(self.now.since(since)))
                 });
-                format!("{what} is going on, on {on}{since}{}", run(past))
+                format!("{what} has been running on {on}{since}{}", run(past))
             }
             (Outcome::Succeeded, _) => {
                 let late = past.late().filter(|_| past.cause == Some(Cause::Schedule));
@@ -177,12 +180,12 @@ impl Facts<'_> {
             Some(past) => {
                 let on = past.node.as_ref().map_or_else(String::new, |node| format!(" on {node}"));
                 let until = past.finished.map_or_else(
-                    || "is still going on".to_owned(),
-                    |Rfc3339(until)| format!("was going on until {}", self.time(until)),
+                    || "is still running".to_owned(),
+                    |Rfc3339(until)| format!("was running until {}", self.time(until)),
                 );
                 format!("the run of {}{on} {until}", self.time(past.tick.0))
             }
-            None => "the previous run was still going on".to_owned(),
+            None => "the previous run was still running".to_owned(),
         }
     }
 
@@ -250,9 +253,10 @@ impl Facts<'_> {
                 self.time(wait)
             );
         }
+        let why = self.concern.map_or_else(String::new, |concern| format!(": {}", concern.what));
         match left > Duration::ZERO {
-            true => format!("no replica has taken it yet; it may start until {}", self.time(until)),
-            false => "no replica has decided it: see `solocron status`".to_owned(),
+            true => format!("no replica has taken it yet{why}; it may start until {}", self.time(until)),
+            false => format!("no replica has decided it{why}; see `solocron status`"),
         }
     }
 }

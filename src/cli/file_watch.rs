@@ -91,7 +91,7 @@ impl FileWatch {
         }
         let file = self.path.display();
         let every_s = LOOK_EVERY.as_secs();
-        warn!(%file, %error, every_s, "folder of the jobs file cannot be watched: the file is looked at now and then");
+        warn!(%file, %error, every_s, "cannot watch the folder of the jobs file: the file is checked now and then");
     }
 
     /// Watches the file's folder, and that of what it links to.

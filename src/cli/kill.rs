@@ -96,9 +96,9 @@ async fn still_there(operator: &Operator, holder: &Holder, limit: Duration) -> R
     let pulse = operator.pulse().await?;
     let at = pulse.peers.iter().find(|peer| peer.beat.node == holder.node).map(|peer| peer.at);
     let heard = match at.map(|at| pulse.now.since(at)) {
-        Some(silence) if silence <= LIVE_FOR => "is heard, but has not stopped it yet".to_owned(),
+        Some(silence) if silence <= LIVE_FOR => "is alive, but has not stopped it yet".to_owned(),
         Some(silence) => format!("has been silent for {}", span(silence)),
-        None => "has not been heard within the last hour".to_owned(),
+        None => "has sent no heartbeat within the last hour".to_owned(),
     };
     let lease = span(operator.record().await?.lease);
     Ok(Failure::new(

@@ -44,7 +44,7 @@ pub(super) async fn set_back(
     for (operator, mark, _) in &ahead {
         let said = match operator.act(&Act::SetMark { wall: SystemClock.utc() }).await? {
             Answer::Noted => format!("its mark of {} UTC is set back to now", utc(*mark)),
-            _ => "its mark does not lie in the future any more".to_owned(),
+            _ => "its mark no longer lies in the future".to_owned(),
         };
         screen.print(&format!("`{}`: {said}\n", operator.job.name))?;
     }

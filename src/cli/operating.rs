@@ -29,7 +29,7 @@ pub enum Operating {
     Pause(PauseArgs),
     /// End the pause of jobs
     #[command(
-        after_help = "Exit codes: 0 not paused any more, 1 no replica knows the job yet, 2 unknown job, 69 store \
+        after_help = "Exit codes: 0 no longer paused, 1 no replica knows the job yet, 2 unknown job, 69 store \
         unreachable, 78 no usable [cluster]."
     )]
     Resume(ResumeArgs),
@@ -151,7 +151,7 @@ pub struct ResumeArgs {
 fn pause_length(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => {
-            Err("a pause of no time does nothing: write for example `2h`, or leave --for out".to_owned())
+            Err("a pause of 0s does nothing: write for example `2h`, or leave --for out".to_owned())
         }
         lasts => Ok(lasts),
     }

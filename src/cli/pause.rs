@@ -62,7 +62,7 @@ pub(crate) async fn resume(
         let said = match screen.during(FOR_STORE, operator.act(&Act::Resume)).await {
             Ok(Answer::AlreadyDecided) if args.all => continue,
             Ok(Answer::AlreadyDecided) => "was not paused",
-            Ok(_) => "is not paused any more",
+            Ok(_) => "is no longer paused",
             Err(failure) => {
                 failed.extend(refusal(Err(failure))?);
                 continue;

@@ -165,7 +165,7 @@ fn difference(ahead: i64, error: Duration) -> Concern {
         return Concern::note("store's clock", found);
     }
     let what =
-        "the store's clock differs from this machine's: a replica here starts ticks late, or is told to wait";
+        "the store's clock differs from this machine's: a replica here starts ticks late, or has to wait";
     Concern::warning(what, found).help("run NTP on both machines")
 }
 

@@ -188,8 +188,8 @@ impl Reloader {
                 let what = self.loads.told(hash, &changes, matches!(order, Order::Asked(_)));
                 self.answer(End::Loaded, format!("{} loaded {what}", source.path.display()))
             }
-            Ok(Err(_)) => self.refused("the replica is stopping, and takes over no other jobs file"),
-            Err(_) => self.refused("the replica did not take over the jobs file in time: see its log"),
+            Ok(Err(_)) => self.refused("the replica is stopping, and loads no file"),
+            Err(_) => self.refused("the replica did not load the file in time: see its log"),
         }
     }
 
@@ -219,7 +219,7 @@ impl Reloader {
     fn refuse(&self, bad: &Bad) -> Answer {
         let Bad { problems, source } = bad;
         self.log(problems, source);
-        let said = format!("{} is bad, and the jobs stay as they were", source.path.display());
+        let said = format!("{} is invalid: the current jobs stay", source.path.display());
         let (file, problems_found) = (source.path.display(), problems.len());
         error!(node = %self.node, %file, problems = problems_found, "invalid jobs.toml: keeping the current jobs");
         Answer { problems: config::render(problems, source, false), ..self.answer(End::BadFile, said) }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
     }
     let runtime = runtime().map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))?;
     if let Err(error) = raise_file_limit() {
-        warn!(%error, "the limit of open files stays as it is");
+        warn!(%error, "cannot raise the limit of open files");
     }
     let guards = Guards::of_this_program().taking_in_orphans();
     guards.start().map_err(|error| Failure::new(Exit::Failed, format!("no guards for its runs: {error}")))?;
@@ -195,6 +195,6 @@ fn start_to_drain(stop: &Stop) {
 /// systemd may not be there, or not listen: then nobody needs to hear.
 fn tell_systemd(state: &[sd_notify::NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        warn!(%error, "systemd was not reached");
+        warn!(%error, "cannot notify systemd");
     }
 }

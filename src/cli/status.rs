@@ -80,7 +80,7 @@ async fn survey(args: &StatusArgs, jobs: Vec<KnownJob>, store: &dyn Store) -> Re
 
 /// What people read.
 fn page(args: &StatusArgs, survey: &Survey, view: &StatusView, columns: Option<usize>) -> String {
-    let mut text = status_table::text(view, survey.now);
+    let mut text = status_table::text(view, survey.now, columns);
     if let Some(job) = survey.jobs.first().filter(|_| args.job.is_some()) {
         text.push('\n');
         text.push_str(&job_page::text(job, survey, columns));

@@ -11,22 +11,22 @@ use super::table::{Cell, Table};
 use super::times::{Rfc3339, from_now, span, utc};
 use super::tone::Tone;
 
-/// The whole text.
-pub(crate) fn text(view: &StatusView, now: UtcMillis) -> String {
+/// The whole text, on a terminal of this width.
+pub(crate) fn text(view: &StatusView, now: UtcMillis, columns: Option<usize>) -> String {
     let mut text = headline(view);
     for trouble in &view.problems {
         text.push_str(&format!("  {} {}\n", Tone::Bad.paint("-"), trouble.message));
     }
     if !view.replicas.is_empty() {
         text.push('\n');
-        text.push_str(&replicas(&view.replicas, now));
+        text.push_str(&replicas(&view.replicas, now, columns));
     }
     if view.replicas.iter().any(|replica| replica.live && replica.same_file == Some(false)) {
         text.push_str(&Tone::Quiet.paint("≠: not the jobs.toml that this command has read\n"));
     }
     if !view.jobs.is_empty() {
         text.push('\n');
-        text.push_str(&jobs(&view.jobs, now));
+        text.push_str(&jobs(&view.jobs, now, columns));
         text.extend(view.jobs.iter().filter_map(|job| paused(job, now)));
     }
     text
@@ -49,7 +49,7 @@ fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
+fn replicas(replicas: &[ReplicaView], now: UtcMillis, columns: Option<usize>) -> String {
     let mut table = Table::new(&[
         "REPLICA",
         "STATE",
@@ -94,6 +94,7 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis) -> String {
             running,
         ]);
     }
+    table.fit(columns, &["VERSION", "FILE", "LATE p50/p99", "LABELS", "UP"]);
     table.render()
 }
 
@@ -104,8 +105,8 @@ fn late(replica: &ReplicaView) -> Option<String> {
     Some(format!("{usual}/{worst}"))
 }
 
-fn jobs(jobs: &[JobView], now: UtcMillis) -> String {
-    let mut table = Table::new(&["JOB", "NEXT", "LAST", "ENDED", "ON", "LOCK"]);
+fn jobs(jobs: &[JobView], now: UtcMillis, columns: Option<usize>) -> String {
+    let mut table = Table::new(&["JOB", "NEXT", "LAST", "ENDED", "ON", "LOCK", "RUN"]);
     for job in jobs {
         let last = job.last.as_ref();
         table.row(vec![
@@ -115,8 +116,12 @@ fn jobs(jobs: &[JobView], now: UtcMillis) -> String {
             Cell::maybe(last.and_then(|last| last.finished).map(|Rfc3339(at)| from_now(at, now))),
             Cell::maybe(last.and_then(|last| last.node.as_ref())),
             job.lock.as_ref().map_or_else(|| Cell::plain(""), |held| lock(held, now)),
+            Cell::maybe(
+                job.lock.as_ref().and_then(|held| held.run).map(|run| short_id(&run.to_string()).to_owned()),
+            ),
         ]);
     }
+    table.fit(columns, &["RUN", "ON", "ENDED"]);
     table.render()
 }
 
@@ -145,11 +150,10 @@ fn paused(job: &JobView, now: UtcMillis) -> Option<String> {
     Some(Tone::Odd.paint(&format!("`{}` is paused{by}{since} until {until}{why}", job.job)) + "\n")
 }
 
-/// `n1 for 3m 10s, run 01939d2c-0000`
+/// `n1 for 3m 10s`
 fn lock(lock: &LockView, now: UtcMillis) -> Cell {
     let node = lock.node.as_ref().map_or("?".to_owned(), ToString::to_string);
     let held = lock.since.map_or(String::new(), |Rfc3339(since)| format!(" for {}", span(now.since(since))));
-    let run = lock.run.map_or(String::new(), |run| format!(", run {}", short_id(&run.to_string())));
     let (lost, tone) = if lock.live { ("", Tone::Calm) } else { (" (no heartbeat)", Tone::Bad) };
-    Cell::new(format!("{node}{held}{lost}{run}"), tone)
+    Cell::new(format!("{node}{held}{lost}"), tone)
 }

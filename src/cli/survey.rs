@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, TryStreamExt};
 use tokio::time::timeout;
 
-use crate::job::{JobName, JobSpec, RunId, UtcMillis};
+use crate::job::{JobName, JobSpec, RunId, Tick, UtcMillis};
 use crate::lease::{Entry, Record};
 use crate::replica::LIVE_FOR;
 use crate::store::{Cause, Concern, Grade, JobEntries, Peer, Store, StoreError};
@@ -24,7 +24,7 @@ pub(crate) struct Survey {
     pub(crate) peers: Vec<Peer>,
     /// The jobs that were asked for, in their order.
     pub(crate) jobs: Vec<JobState>,
-    /// Why no job can run, as far as the store's settings tell: looked at only where some job has no record.
+    /// Why no job can run, as far as the store's settings tell: looked at only where something waits.
     pub(crate) concerns: Vec<Concern>,
     /// Who keeps everybody from writing, for people.
     pub(crate) blocked: Option<String>,
@@ -50,6 +50,9 @@ type Read<T> = Result<T, String>;
 
 /// So many jobs are read at a time where each is read by itself.
 const AT_A_TIME: usize = 64;
+
+/// A tick that has not been decided for so long waits for something.
+const WAITS_AFTER: Duration = Duration::from_secs(3);
 
 /// The time that the store's settings are worth.
 const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
@@ -99,9 +102,12 @@ impl Survey {
         Ok(Self { now: pulse.now, peers: pulse.peers, jobs, concerns: Vec::new(), blocked })
     }
 
-    /// Asks how the store is set up, where some job that should have a record has none.
+    /// Asks how the store is set up, where some job that should have a record has none, a tick waits, or every replica is silent.
     pub(crate) async fn ask_why(&mut self, store: &dyn Store) {
-        if self.jobs.iter().any(JobState::lacks_record) && self.peers.iter().any(|peer| self.is_live(peer)) {
+        let is_up = self.peers.iter().any(|peer| self.is_live(peer));
+        let lacks_record = is_up && self.jobs.iter().any(JobState::lacks_record);
+        let are_silent = !is_up && !self.peers.is_empty();
+        if lacks_record || are_silent || self.jobs.iter().any(|job| job.waits(self.now)) {
             let asked = timeout(INSPECTION_LIMIT, store.inspect()).await;
             // Where it does not tell, the replicas' logs do.
             let found = asked.ok().and_then(Result::ok).unwrap_or_default();
@@ -166,6 +172,21 @@ impl JobState {
     /// Whether it has no record, though replicas open one for every job that is enabled.
     pub(crate) fn lacks_record(&self) -> bool {
         self.spec().is_some_and(|spec| spec.enabled) && self.record.is_none() && self.unread.is_none()
+    }
+
+    /// The oldest tick that is not decided, which may have yet to come, where the replicas go by the schedule that jobs.toml says here.
+    pub(crate) fn undecided(&self, now: UtcMillis) -> Option<(&JobSpec, Tick)> {
+        let record = self.record.as_ref()?;
+        let spec = self.by_this_schedule(record)?;
+        // A mark that a clock which was ahead has set decides nothing where its ticks are open again.
+        let decided = record.decided_by(now).max(record.since.min(now));
+        Some((spec, spec.schedule.next_after(decided)?))
+    }
+
+    /// Whether a tick should have started by now, and no run is in its way.
+    fn waits(&self, now: UtcMillis) -> bool {
+        let is_due = |(_, tick): (&JobSpec, Tick)| now.since(tick.instant()) > WAITS_AFTER;
+        self.running().is_none() && self.undecided(now).is_some_and(is_due)
     }
 
     /// The job, where it is scheduled, and the replicas go by the schedule that jobs.toml says here.

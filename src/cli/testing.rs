@@ -257,6 +257,7 @@ impl Bench {
                 .collect(),
             labels: Vec::new(),
             full: false,
+            name_taken: false,
             ahead_ms: None,
             slewed: None,
             stages: vec![StageTimes { stage: "late".into(), p50_us: 2_100, p99_us: 15_900 }],

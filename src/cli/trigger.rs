@@ -131,7 +131,7 @@ async fn cancel(
 fn what_became(job: &JobName, entry: Option<Entry>, is_followed: bool, screen: &mut Screen<'_>) -> Exit {
     match entry {
         Some(entry) if entry.outcome == Outcome::Skipped => {
-            screen.say(&format!("{}: another run of `{}` is going on\n", entry.verdict(), job));
+            screen.say(&format!("{}: another run of `{}` is running\n", entry.verdict(), job));
             Exit::Skipped
         }
         Some(entry) if is_followed => {

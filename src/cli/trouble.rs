@@ -22,7 +22,7 @@ mod unopened;
 
 use clocks::{clock_differs, clock_slewed};
 pub(crate) use prospect::{Prospect, prospect};
-use replicas::{mixed, too_few};
+use replicas::{mixed, name_taken, too_few};
 use standstill::{mark_ahead, store_reset, untold, waits_for_lease};
 use unopened::{blocked, no_record, runs_otherwise, unfit, unreadable};
 
@@ -43,6 +43,8 @@ pub(crate) enum Kind {
     TooFewReplicas,
     /// No live replica has the labels of a job.
     NoReplicaFits,
+    /// Two live replicas have the same name.
+    NameTaken,
     /// Live replicas loaded different files.
     MixedFiles,
     /// Live replicas are of different releases.
@@ -63,7 +65,7 @@ pub(crate) enum Kind {
     NoRecord,
     /// What the store holds of a job cannot be read.
     Unreadable,
-    /// The store is set up so that jobs cannot run.
+    /// The store settings keep jobs from running.
     StoreUnfit,
     /// A tick should have been decided by now.
     Overdue,
@@ -108,6 +110,7 @@ pub(crate) fn troubles(survey: &Survey, expected: Expected<'_>) -> Vec<Trouble> 
     all.extend(mixed(&live, Kind::MixedFiles, files, |peer| short_hash(&peer.beat.file)));
     let releases = ("are of different releases", "restart");
     all.extend(mixed(&live, Kind::MixedVersions, releases, |peer| &peer.beat.version));
+    all.extend(live.iter().filter_map(|peer| name_taken(peer)));
     all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
     all.extend(clock_slewed(&live, survey.now));
     all.extend(survey.concerns.iter().map(unfit));
@@ -149,7 +152,8 @@ fn newer_schema(job: &JobState) -> Option<Trouble> {
 /// A job that none of the replicas that take ticks may run.
 fn no_replica_fits(job: &JobState, taking: &[&Peer]) -> Option<Trouble> {
     let spec = job.spec().filter(|spec| spec.enabled)?;
-    let missing = misses_labels(spec, taking)?;
+    // Of two replicas of one name, the heartbeat of one alone is seen.
+    let missing = misses_labels(spec, taking).filter(|_| !taking.iter().any(|peer| peer.beat.name_taken))?;
     let message = format!(
         "`{}` does not run: {missing}; start one with `solocron run --label {}`",
         spec.name,
@@ -179,15 +183,10 @@ pub(super) fn labels(spec: &JobSpec, between: &str) -> String {
 
 /// The oldest tick that should have been decided by now, and is not.
 fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
-    let record = job.record.as_ref()?;
-    // By another schedule than the replicas', nothing can be said.
-    let spec = job.by_this_schedule(record)?;
-    // A mark that a clock which was ahead has set decides nothing where its ticks are open again.
-    let decided = record.decided_by(now).max(record.since.min(now));
-    let tick: Tick = spec.schedule.next_after(decided)?;
+    let (spec, tick) = job.undecided(now)?;
     is_late(spec, tick, now).then(|| {
         let message = format!(
-            "`{}` is overdue: its tick of {} UTC ({}) neither ran nor was given up; see the replicas' logs",
+            "`{}` is overdue: its tick of {} UTC ({}) neither ran nor was recorded as missed; see the replicas' logs",
             spec.name,
             utc(tick.instant()),
             from_now(tick.instant(), now)

@@ -125,7 +125,7 @@ async fn a_tick_is_overdue_only_after_its_start_deadline_and_one_lease() {
     assert_eq!(
         messages(&survey, &bench),
         [
-            "`payout` is overdue: its tick of 2026-11-20 13:00:00 UTC (10m 30s ago) neither ran nor was given up; \
+            "`payout` is overdue: its tick of 2026-11-20 13:00:00 UTC (10m 30s ago) neither ran nor was recorded as missed; \
           see the replicas' logs"
         ]
     );

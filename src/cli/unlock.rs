@@ -108,7 +108,7 @@ fn question_of_wait(job: &JobName, record: &Record, now: UtcMillis) -> String {
     let until = UtcMillis(record.until.0);
     format!(
         "nobody is known to hold the lock of `{job}`. It is not free before {} UTC ({}) all the same: the store forgot, and \
-         somebody may have had a lease of {}.\nA run that is cut off may still go on until then, and the next run would start \
+         somebody may have had a lease of {}.\nA run that is cut off may continue until then, and the next run would start \
          beside it.\nend the wait? [y/N] ",
         utc(until),
         from_now(until, now),
@@ -121,9 +121,9 @@ fn silence(args: &Lock<'_>, record: &Record, pulse: &Pulse) -> Result<String, Fa
     let Some(node) = &record.owner else { return Ok("its holder is not known".to_owned()) };
     let peer = pulse.peers.iter().find(|peer| peer.beat.node == *node);
     match peer.map(|peer| pulse.now.since(peer.at)) {
-        Some(silent) if silent <= LIVE_FOR => Err(heard(args, &format!("{node}, which holds it, is heard"))),
+        Some(silent) if silent <= LIVE_FOR => Err(heard(args, &format!("{node}, which holds it, is alive"))),
         Some(silent) => Ok(format!("{node} has been silent for {}", span(silent))),
-        None => Ok(format!("{node} has not been heard within the last hour")),
+        None => Ok(format!("{node} has sent no heartbeat within the last hour")),
     }
 }
 
@@ -133,7 +133,7 @@ fn stays_silent(args: &Lock<'_>, record: &Record, looks: [&Pulse; 2]) -> Result<
     let [before, after] =
         looks.map(|pulse| pulse.peers.iter().find(|peer| peer.beat.node == *node).map(|peer| peer.at));
     if after.is_some() && after != before {
-        return Err(heard(args, &format!("{node}, which holds it, was heard just now")));
+        return Err(heard(args, &format!("{node}, which holds it, sent a heartbeat just now")));
     }
     Ok(())
 }

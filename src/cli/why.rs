@@ -44,7 +44,12 @@ pub(crate) async fn run(
     let time = When::read(&text)?;
     let place = Place::find(&args.place, global, screen)?;
     let (store, jobs) = reach_jobs(std::slice::from_ref(&args.job), (&place, global), screen).await?;
-    let survey = screen.during(FOR_STORE, Survey::take(&*store, jobs, KEPT_ENTRIES)).await?;
+    let survey = async {
+        let mut survey = Survey::take(&*store, jobs, KEPT_ENTRIES).await?;
+        survey.ask_why(&*store).await;
+        Ok::<_, Failure>(survey)
+    };
+    let survey = screen.during(FOR_STORE, survey).await?;
     screen.print(&format!("{}\n", explain(time, &survey)?))?;
     Ok(Exit::Done)
 }
@@ -58,8 +63,14 @@ fn explain(time: When, survey: &Survey) -> Result<String, Failure> {
     let spec = job.spec().map(|spec| &**spec);
     let at = time.instant(&job.name, spec.map(|spec| &spec.schedule), survey.now)?;
     let past: Vec<PastTick> = job.past().collect();
-    let facts =
-        Facts { job: job.name.as_str(), spec, record: job.record.as_ref(), past: &past, now: survey.now };
+    let facts = Facts {
+        job: job.name.as_str(),
+        spec,
+        record: job.record.as_ref(),
+        past: &past,
+        concern: survey.concerns.first(),
+        now: survey.now,
+    };
     Ok(facts.explain(at))
 }
 
@@ -79,7 +90,7 @@ impl When {
         }
         text.parse().map(Self::TimeOfDay).map_err(|_| {
             let help = "write `02:30` for the last one, `2026-11-23 02:30`, or `2026-11-23T02:30:00+01:00`";
-            Failure::new(Exit::Usage, format!("`{text}` is no time\n  help: {help}"))
+            Failure::new(Exit::Usage, format!("`{text}` is not a time\n  help: {help}"))
         })
     }
 

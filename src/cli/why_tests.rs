@@ -29,7 +29,7 @@ async fn a_run_is_told_with_how_it_ended_where_and_after_how_long() {
     bench.at(302);
     assert_eq!(
         why(&bench, "backup", "13:05").await,
-        "`backup`, tick of Fri 2026-11-20 13:05:00 +01:00: its run is going on, on n1 since 2s (run 01939d2c-0000)"
+        "`backup`, tick of Fri 2026-11-20 13:05:00 +01:00: its run has been running on n1 for 2s (run 01939d2c-0000)"
     );
     bench.finish("backup", run, Verdict::plain(Outcome::Failed), Some(3)).await;
     assert_eq!(
@@ -59,7 +59,7 @@ async fn what_did_not_run_is_told_with_the_reason_and_what_was_in_its_way() {
     assert_eq!(
         why(&bench, "backup", "13:10").await,
         "`backup`, tick of Fri 2026-11-20 13:10:00 +01:00: it was skipped, because the run of Fri 2026-11-20 13:05:00 +01:00 \
-         on n1 is still going on"
+         on n1 is still running"
     );
     bench.at(4_200);
     let run = bench.win("payout", "n1", 3, 3_600).await;
@@ -103,7 +103,7 @@ fn a_time_of_day_is_the_last_one_and_what_is_no_time_is_refused() {
     assert!(matches!(When::read("02:30"), Ok(When::TimeOfDay(_))));
     assert!(matches!(When::read("2026-11-23 02:30"), Ok(When::Moment(_))));
     let refused = When::read("yesterday").expect_err("no time").message;
-    assert!(refused.starts_with("`yesterday` is no time\n  help: write `02:30`"), "{refused}");
+    assert!(refused.starts_with("`yesterday` is not a time\n  help: write `02:30`"), "{refused}");
     let job = JobName::parse("a").expect("a name");
     let at = |text: &str, now: i64| {
         When::read(text)

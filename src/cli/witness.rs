@@ -93,7 +93,7 @@ impl Witness {
         if self.is_unrecorded {
             let (lock, lease) = (&self.lock, span(self.lease));
             screen.say(&format!(
-                "warning: the store did not hear of the command's end: lock `{lock}` frees itself within {lease}\n"
+                "warning: the end of the command could not be recorded: lock `{lock}` frees itself within {lease}\n"
             ));
         }
     }

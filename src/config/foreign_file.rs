@@ -25,7 +25,7 @@ pub(super) fn open(path: &Path) -> io::Result<(File, Metadata)> {
 pub fn read_regular(path: &Path, most: u64) -> io::Result<(Metadata, Vec<u8>)> {
     let (file, found) = open(path)?;
     if !found.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes)?;
@@ -46,7 +46,7 @@ pub fn read_secret(path: &Path) -> io::Result<String> {
             ))
         })?;
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is no UTF-8 text"))
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
 }
 
 #[cfg(test)]
@@ -66,7 +66,7 @@ mod tests {
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         for path in [&pipe, Path::new("/dev/zero")] {
             let error = read_secret(path).unwrap_err().to_string();
-            assert_eq!(error, "it is no regular file");
+            assert_eq!(error, "it is not a regular file");
         }
     }
 

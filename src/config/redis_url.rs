@@ -118,7 +118,7 @@ fn certificates(options: &str) -> Result<CertificateFiles, StoreUrlError> {
         };
         let path =
             decoded(path).filter(|path| path.starts_with('/') && place.is_none()).ok_or_else(|| {
-                let what = format!("has an option `{name}` that is no path of a file");
+                let what = format!("has an option `{name}` that is not the path of a file");
                 StoreUrlError::new(
                     what,
                     "write it once, as an absolute path: `?cacert=/etc/ssl/redis-ca.pem`",
@@ -206,7 +206,7 @@ fn host_and_port(address: &str) -> Result<(&str, u16), StoreUrlError> {
     };
     if port == 0 {
         let help = "write the port as a number, as in `redis://host:6379/0`; a password goes before an `@`";
-        return Err(StoreUrlError::new("has a port that is no number from 1 to 65535", help));
+        return Err(StoreUrlError::new("has a port that is not a number from 1 to 65535", help));
     }
     check_host(host)?;
     Ok((host, port))
@@ -220,7 +220,7 @@ fn check_host(host: &str) -> Result<(), StoreUrlError> {
     };
     if !good {
         let help = "write a name or an IPv4 address, or an IPv6 address in brackets: `redis://[::1]:6379/0`";
-        return Err(StoreUrlError::new("has a host that is no name or address", help));
+        return Err(StoreUrlError::new("has a host that is neither a name nor an address", help));
     }
     if host == "0.0.0.0" || host == "[::]" {
         let help = "that is where a server listens: write the address at which this machine reaches it";
@@ -240,7 +240,7 @@ fn database(db: &str) -> Result<u32, StoreUrlError> {
 
 fn no_database() -> StoreUrlError {
     StoreUrlError::new(
-        "has a database that is no number",
+        "has a database that is not a number",
         "write the number of the database last: `redis://host:6379/0`",
     )
 }

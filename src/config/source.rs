@@ -63,7 +63,7 @@ pub enum SourceError {
         looked_at: Vec<PathBuf>,
     },
     /// It is no file that is kept on a disk: a pipe, a device, a file that the kernel makes up.
-    #[error("{} is no regular file: name a pipe with --config, if you mean one, and see what made it", .path.display())]
+    #[error("{} is not a regular file: name a pipe with --config, if you mean one, and see what made it", .path.display())]
     Odd {
         /// What was found.
         path: PathBuf,

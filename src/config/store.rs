@@ -95,6 +95,6 @@ fn resolved(text: &str, raw: Option<&Raw<'_>>, lookup: Lookup<'_>) -> Result<Sto
 /// A help that repeats part of the URL could repeat what a reference stands for.
 fn hide_value(problem: Problem) -> Problem {
     problem
-        .help("write a store such as `redis://:${REDIS_PASSWORD}@host:6379/0`, or see to what the reference stands for".to_owned())
+        .help("write a store such as `redis://:${REDIS_PASSWORD}@host:6379/0`, or check what the reference stands for".to_owned())
         .note("judged with its references replaced; what they stand for is not shown")
 }

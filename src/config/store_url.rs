@@ -77,7 +77,7 @@ impl StoreUrl {
                 StoreUrlError::new(what, "write one store as a string; a quorum takes three or more")
             }
             (_, Some(odd)) => StoreUrlError::new(
-                format!("lists `{}`, which is no URL of a Redis server", mask::mask_store(odd)),
+                format!("lists `{}`, which is not the URL of a Redis server", mask::mask_store(odd)),
                 "write each as `redis://host:6379/0`",
             ),
             (..) => not_yet("a quorum of several Redis servers (Redlock)"),
@@ -107,7 +107,7 @@ fn local_path(path: &str) -> Result<StoreUrl, StoreUrlError> {
         "" => Err(StoreUrlError::new("has no path after `local:`", help)),
         _ if path.starts_with("//") => Err(StoreUrlError::new("has slashes of a URL after `local:`", help)),
         _ if path.ends_with('/') => {
-            Err(StoreUrlError::new("ends in `/`, so it is a directory and no file", help))
+            Err(StoreUrlError::new("ends in `/`, so it is a directory, not a file", help))
         }
         _ => Ok(StoreUrl::LocalPath(PathBuf::from(path))),
     }

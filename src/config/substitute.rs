@@ -124,7 +124,7 @@ fn reference(name: &str, span: Range<usize>) -> Result<Piece, ReferenceError> {
     if let Some(path) = name.strip_prefix("file:") {
         if !path.starts_with('/') {
             let help = "write the whole path: `${file:/run/secrets/name}`";
-            return refuse(format!("refers to the file `{path}`, which is no absolute path"), help);
+            return refuse(format!("refers to the file `{path}`, which is not an absolute path"), help);
         }
         return Ok(Piece::File(PathBuf::from(path), span));
     }
@@ -135,7 +135,7 @@ fn reference(name: &str, span: Range<usize>) -> Result<Piece, ReferenceError> {
     }
     if !starts || !letters.all(|c| c.is_ascii_alphanumeric() || c == '_') {
         let help = "write `${NAME}` or `${file:/path}`, or `$${` for a literal `${`";
-        return refuse(format!("has a `${{{name}}}`, which is no name of a variable"), help);
+        return refuse(format!("has a `${{{name}}}`, which is not a variable name"), help);
     }
     Ok(Piece::Variable(name.to_owned(), span))
 }
@@ -185,9 +185,9 @@ mod tests {
         for (text, what) in [
             ("a${B", "never closed"),
             ("${}", "without a name"),
-            ("${A-b}", "no name of a variable"),
-            ("${1A}", "no name of a variable"),
-            ("${file:pw}", "no absolute path"),
+            ("${A-b}", "not a variable name"),
+            ("${1A}", "not a variable name"),
+            ("${file:pw}", "not an absolute path"),
         ] {
             assert!(Template::parse(text).expect_err(text).message.contains(what), "{text}");
         }

@@ -84,7 +84,7 @@ fn of_shell(title: &str, line: &Placed<String>, findings: &mut Findings) {
 
 fn of_elsewhere(title: &str, words: &[&str], place: &Placed<String>, findings: &mut Findings) {
     let Some((name, worker)) = elsewhere::worker(words) else { return };
-    let message = format!("{title}: what `{name}` starts may go on when the job is stopped");
+    let message = format!("{title}: what `{name}` starts may continue when the job is stopped");
     findings.add(
         Problem::warning(message)
             .at(place.span.clone())
@@ -121,7 +121,7 @@ pub(super) fn of_privileges(
                  (systemd: `Delegate=yes`); or write `no_new_privileges = true` if the job can do without"
                     .to_owned(),
             )
-            .note("such a process may live on when its replica has died or the lock was lost, and its job run elsewhere"),
+            .note("such a process may continue after its replica has died or the lock was lost, while its job runs elsewhere"),
     );
 }
 

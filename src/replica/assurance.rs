@@ -21,6 +21,10 @@ const LOOK_PAUSE: Duration = Duration::from_millis(20);
 const NO_SIGN: &str = "the sign of the run (RUN.running) is missing or cannot be read, so that nothing tells whether its \
     guard still lives";
 
+/// Why processes that are not found prove nothing where no guard has looked after all that descend from it.
+const NO_GUARD: &str = "its guard was killed too, and processes without the run's environment, or of other users, cannot be found \
+    without it";
+
 /// Why a former run may still go on.
 #[derive(Debug)]
 pub(super) enum Doubt {
@@ -48,7 +52,8 @@ impl fmt::Display for Doubt {
 }
 
 /// Waits until neither a former process of this replica nor the run's guard holds its sign, and kills what is left. Of a
-/// run without a sign, nothing can be known: its processes may have cleared their environment, so that no look finds them.
+/// run without a sign, or whose guard was killed before it saw the run's end, nothing can be known: its processes may have cleared
+/// their environment, or be another user's, so that no look finds them.
 pub(super) async fn make_sure(shop: &Arc<Shop>, former: &Former) -> Result<(), Doubt> {
     let is_noted_as_running = matches!(former.note, Some(Note::Running { .. }));
     if is_noted_as_running && former.sign.is_none() {
@@ -62,17 +67,21 @@ pub(super) async fn make_sure(shop: &Arc<Shop>, former: &Former) -> Result<(), D
             }
         }
     };
-    match tokio::time::timeout(former.patience(), let_go).await {
-        Err(_) => return Err(Doubt::Held),
-        Ok(SignState::Missing) if is_noted_as_running => return Err(Doubt::Unseen(NO_SIGN)),
-        Ok(_) => {}
+    let let_go = tokio::time::timeout(former.patience(), let_go).await;
+    let state = let_go.map_err(|_| Doubt::Held)?;
+    if state == SignState::Missing && is_noted_as_running {
+        return Err(Doubt::Unseen(NO_SIGN));
     }
     if matches!(former.note, Some(Note::Ended(_))) {
         // What a run leaves behind that ended by itself is let alone.
         return Ok(());
     }
     let left = sweep(former.run, SWEEP_LIMIT).await.map_err(Doubt::Hidden)?;
-    left.first().map_or(Ok(()), |pid| Err(Doubt::Unkilled(left.len(), *pid)))
+    match left.first() {
+        Some(pid) => Err(Doubt::Unkilled(left.len(), *pid)),
+        None if state == SignState::Free && is_noted_as_running => Err(Doubt::Unseen(NO_GUARD)),
+        None => Ok(()),
+    }
 }
 
 async fn sign_state(shop: &Arc<Shop>, former: &Former) -> SignState {

@@ -46,6 +46,8 @@ pub enum Event {
         job: JobName,
         /// The tick.
         tick: Tick,
+        /// Why, where the store tells.
+        why: Option<&'static str>,
     },
     /// This replica decided that a tick does not run.
     TickConsumed {

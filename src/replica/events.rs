@@ -88,9 +88,8 @@ impl Events {
                 let holder = holder.as_ref().map(display);
                 debug!(%job, %tick, node, outcome, reason, holder, "tick decided elsewhere");
             }
-            Event::TickNotRerun { job, tick } => {
-                info!(%job, %tick, node, "tick was cut short and does not run once more: it is too late, its job is \
-                    paused or was edited, or its rerun was cut short as well");
+            Event::TickNotRerun { job, tick, why } => {
+                info!(%job, %tick, node, why, "interrupted tick does not run again");
             }
             Event::TickConsumed { job, tick, verdict } => {
                 let (outcome, reason) = (display(verdict.outcome), verdict.reason.map(display));
@@ -110,7 +109,7 @@ impl Events {
                 error!(%job, %tick, node, error, "tick waits, because the store refuses its claim");
             }
             Event::FormerRunLeft { job, run, why } => {
-                warn!(%job, %run, node, why, "run of a former life may still go on: its job waits for its lease to end");
+                warn!(%job, %run, node, why, "run from before the restart may still be running: its job waits for its lease to end");
             }
             Event::NewerSchema { job, schema } => {
                 error!(%job, node, schema, "record was written by a newer release: upgrade this replica");
@@ -196,7 +195,7 @@ impl Events {
             Event::StoreLost(error) => {
                 error!(node, %error, help = error.help(), "store does not answer: no job starts until it does");
             }
-            Event::ClockStepped => warn!(node, "wall clock was stepped: planning anew"),
+            Event::ClockStepped => warn!(node, "wall clock was stepped: the schedule is computed again"),
             Event::StoreChanged { what } => warn!(node, what, "store changed"),
             Event::MarksAhead(MarksAhead { jobs, job, mark }) => {
                 warn!(node, jobs, %job, %mark, "a clock was ahead: ticks up to the mark were decided before their \
@@ -236,12 +235,12 @@ impl Events {
             Event::Draining { running, limit } => {
                 info!(node, running, limit_s = limit.as_secs(), "draining: taking no new ticks");
             }
-            Event::Stopping { running } => info!(node, running, "stopping what still runs"),
+            Event::Stopping { running } => info!(node, running, "stopping the runs that are left"),
             Event::LeftBehind(running) => {
                 error!(
                     node,
                     running,
-                    "leaving, although what runs cannot be killed: locks of these runs are left to run out"
+                    "exiting, although processes cannot be killed: the locks of their runs expire by themselves"
                 );
             }
             Event::Stopped => info!(node, "replica stopped"),
@@ -254,9 +253,9 @@ impl Events {
         let Concern { grade, what, value, help } = concern;
         let help = help.as_deref();
         match grade {
-            Grade::Error => error!(node, what, value, help, "store is set up so that jobs cannot run"),
+            Grade::Error => error!(node, what, value, help, "store settings keep jobs from running"),
             Grade::Warning => warn!(node, what, value, help, "store is set up unsafely"),
-            Grade::Unchecked | Grade::Note => debug!(node, what, value, help, "store looked at"),
+            Grade::Unchecked | Grade::Note => debug!(node, what, value, help, "store inspected"),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Driver {
     /// What the next heartbeat says; `also` changes what only its caller knows of.
     pub(super) fn update_beat(&mut self, also: impl FnOnce(&mut Beat)) {
         let (draining, ahead_ms) = (self.draining, self.watch.offset.ahead_ms());
-        let full = self.room.is_full();
+        let (full, name_taken) = (self.room.is_full(), self.watch.is_name_taken(self.shop.clock.boot()));
         let (slewed, largest_fence) = {
             let memory = self.shop.memory.borrow();
             let memory = memory.as_ref();
@@ -90,6 +90,7 @@ impl Driver {
             beat.largest_fence = largest_fence;
             beat.draining = draining;
             beat.full = full;
+            beat.name_taken = name_taken;
         });
     }
 }

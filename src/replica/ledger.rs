@@ -227,7 +227,7 @@ impl Book {
         if !self.broken.swap(true, Ordering::Relaxed) {
             let folder = folder.display();
             tracing::warn!(%job, %folder, %error,
-                "locks cannot be noted on disk: after a crash of this replica their jobs wait one lease");
+                "cannot write the locks to disk: after a crash of this replica their jobs wait one lease");
         }
     }
 
@@ -245,7 +245,7 @@ impl Book {
         }
         if let Some((path, error)) = ignored.first() {
             let file = path.display();
-            tracing::warn!(notes = ignored.len(), %file, %error, "notes of a former life are ignored");
+            tracing::warn!(notes = ignored.len(), %file, %error, "notes from before the restart are ignored");
         }
         notes
     }

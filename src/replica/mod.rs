@@ -23,6 +23,7 @@ mod errand;
 mod event;
 mod events;
 mod files;
+mod forgone;
 mod former;
 #[cfg(test)]
 mod former_tests;

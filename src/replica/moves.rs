@@ -15,6 +15,7 @@ use super::contest::Contest;
 use super::driver::Driver;
 use super::errand::{self, Done};
 use super::event::Event;
+use super::forgone;
 use super::grant::Grant;
 use super::keeper::{Kept, keep};
 use super::line::Line;
@@ -208,7 +209,11 @@ impl Driver {
         }
         let event = match finding {
             Finding::Decided { by, how } => Event::TickDecided { job, tick, holder: by, how },
-            Finding::NotRerun => Event::TickNotRerun { job, tick },
+            Finding::NotRerun => {
+                let (shop, spec) = (Arc::clone(&self.shop), Arc::clone(spec));
+                self.errands.spawn(forgone::tell(shop, spec, tick));
+                return;
+            }
             Finding::Consumed(verdict) => Event::TickConsumed { job, tick, verdict },
             Finding::NewerSchema(schema) => Event::NewerSchema { job, schema },
             Finding::Held(holder) => Event::TickHeld { job, tick, holder: holder.map(|holder| holder.node) },

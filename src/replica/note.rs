@@ -94,7 +94,7 @@ impl Note {
 pub(super) enum NoteError {
     #[error("it cannot be read: {0}")]
     Io(#[from] std::io::Error),
-    #[error("it is no note: {0}")]
+    #[error("it is not a note: {0}")]
     Json(#[from] serde_json::Error),
     #[error("it has schema {0}, and this release knows {SCHEMA}")]
     Schema(u32),
@@ -272,8 +272,8 @@ pub(super) mod tests {
         for (text, store, why) in [
             (newer.as_bytes(), STORE, "schema 2"),
             (text.as_slice(), "redis://other:6379/0", "another store"),
-            (&text[..text.len() / 2], STORE, "no note"),
-            (b"{}".as_slice(), STORE, "no note"),
+            (&text[..text.len() / 2], STORE, "not a note"),
+            (b"{}".as_slice(), STORE, "not a note"),
         ] {
             let error = Note::from_text(text, store).expect_err(why).to_string();
             assert!(error.contains(why), "{error}");

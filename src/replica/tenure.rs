@@ -83,7 +83,7 @@ impl FolderTaken {
         // What cannot be read is not said.
         let _ = File::open(&path).and_then(|file| file.take(1_024).read_to_string(&mut holder));
         let holder = Some(holder.trim().to_owned()).filter(|holder| !holder.is_empty());
-        Self { path, holder: holder.unwrap_or_else(|| "a process that did not say its id".to_owned()) }
+        Self { path, holder: holder.unwrap_or_else(|| "a process whose id is not known".to_owned()) }
     }
 }
 

@@ -13,7 +13,7 @@ use super::heartbeat::Exchange;
 use super::joining::Joining;
 use super::memory::{Learned, Memory, Reading};
 use super::offset::Offset;
-use super::roster::Roster;
+use super::roster::{LIVE_FOR, Roster};
 use super::wall::WallReading;
 
 /// Too few replicas are said after this long, and again as often.
@@ -55,6 +55,8 @@ pub(super) struct Watch {
     /// Whether the store has taken a heartbeat of this life, and by which marker it is known since.
     marker: Option<Option<Marker>>,
     too_few_since: Option<BootInstant>,
+    /// When another replica of this name was last heard, and when that was logged.
+    taken: Option<BootInstant>,
     taken_said: Option<BootInstant>,
     pub(super) offset: Offset,
     /// What the wall clock showed when it was last looked at.
@@ -84,6 +86,7 @@ impl Watch {
             slewed: false,
             marker: None,
             too_few_since: None,
+            taken: None,
             taken_said: None,
             offset: Offset::default(),
             wall: None,
@@ -196,7 +199,13 @@ impl Watch {
         }
     }
 
+    /// Whether another replica of this name was heard lately.
+    pub(super) fn is_name_taken(&self, now: BootInstant) -> bool {
+        self.taken.is_some_and(|heard| now.since(heard) <= LIVE_FOR)
+    }
+
     fn say_taken(&mut self, now: BootInstant) {
+        self.taken = Some(now);
         if self.taken_said.is_none_or(|said| now.since(said) >= SAY_TAKEN_AGAIN) {
             self.taken_said = Some(now);
             self.events.tell(Event::Peer(PeerEvent::NameTaken));

@@ -104,3 +104,19 @@ fn each_cause_of_an_outage_is_told_once() {
     assert_eq!(outage.map(|error| told(Some(error))), [1, 0, 1, 0, 0, 0]);
     assert_eq!([told(None), told(Some(password()))], [0, 1]);
 }
+
+#[test]
+fn a_name_is_taken_while_another_replica_beats_under_it() {
+    let me = (node("a"), RunId::new());
+    let (mut watch, mut memory) =
+        (Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new())), None);
+    let mut is_taken = |second: u64, others: &[&str]| {
+        let next = exchange(second, others);
+        watch.take_in(&next, &mut memory);
+        watch.is_name_taken(next.received)
+    };
+    assert!(!is_taken(1, &["a"]), "its former life");
+    assert!(is_taken(2, &["a"]));
+    assert!(is_taken(5, &["b"]), "it may beat a moment later");
+    assert!(!is_taken(10, &["b"]));
+}

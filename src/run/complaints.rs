@@ -41,7 +41,7 @@ impl Complaints {
     /// The sign that a run goes on stays.
     pub(super) fn sign(&self, job: &JobName, run: RunId, error: &dyn Display) {
         if let Some(left_out) = self.sign.admit(Instant::now()) {
-            warn!(%job, %run, %error, left_out, "sign of a running run cannot be removed");
+            warn!(%job, %run, %error, left_out, "cannot remove RUN.running of a run that ended");
         }
     }
 }

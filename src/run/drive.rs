@@ -180,9 +180,9 @@ impl<'a> Drive<'a> {
         }
         let (job, run) = (self.log.job(), self.log.run());
         if self.process.kill_unborn() {
-            tracing::error!(%job, %run, "guard does not come up: it is killed");
+            tracing::error!(%job, %run, "guard does not start: it is killed");
         } else if self.guards.give_up() {
-            tracing::error!(%job, %run, "guard does not come up: what makes guards is killed and made anew");
+            tracing::error!(%job, %run, "guard does not start: `lease-guards` is killed and started again");
         } else {
             self.birth_limit = Some(Instant::now() + SLOWEST_LOOK);
             return None;

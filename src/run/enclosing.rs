@@ -4,9 +4,9 @@
 
 use std::fs;
 
-use nix::unistd::{Pid, geteuid, getpid};
+use nix::unistd::{Pid, Uid, geteuid, getpid};
 
-use super::guard::guard_name;
+use super::guard::{MAKER, guard_name};
 use super::tree;
 use crate::job::{Fence, JobName, RUN_VARIABLES, RunId};
 use crate::trust::{is_of_this_program, user_of};
@@ -46,17 +46,24 @@ fn ancestry(pid: Pid) -> impl Iterator<Item = Pid> {
     std::iter::successors(Some(pid), parent).take(MAX_DEPTH)
 }
 
-/// Whether it is the guard of this run. Any process can take the name of a guard. What tells is its program, or that it is
-/// root's, which nobody else can become. Root lends from root's guards alone.
+/// Whether it is the guard of this run. Any process can take the name of a guard. What tells is its program; where that is hidden, as
+/// root's are from others, that root's maker of guards forked it. Root lends from root's guards alone.
 fn is_guard(pid: Pid, run: RunId) -> bool {
     if tree::name(pid) != guard_name(&run.to_string()).to_bytes() {
         return false;
     }
     match user_of(pid) {
-        Some(owner) if owner.is_root() => !geteuid().is_root() || is_of_this_program(pid),
-        Some(owner) => owner == geteuid() && is_of_this_program(pid),
+        Some(owner) if owner == geteuid() => is_of_this_program(pid),
+        Some(owner) => owner.is_root() && is_made_by_root(pid),
         None => false,
     }
+}
+
+/// Whether it has executed nothing since root's maker of guards forked it. A program of root's that anybody may start, as sudo is, has the
+/// name of the link by which it was started, and so have its forks; but no fork has another name than the process that forked it.
+fn is_made_by_root(guard: Pid) -> bool {
+    let is_maker = |pid: Pid| tree::name(pid) == MAKER.to_bytes() && user_of(pid).is_some_and(Uid::is_root);
+    tree::is_forked(guard) && tree::parent(guard).is_some_and(is_maker)
 }
 
 /// The run that these variables name.
@@ -88,14 +95,6 @@ mod tests {
         let run = named_in(text.as_bytes()).expect("all is there");
         assert_eq!((run.job.as_str(), run.run.to_string().as_str(), run.fence), ("a", RUN, Fence(7)));
         assert_eq!(run.variables.len(), 3, "of its identity, and no others: {:?}", run.variables);
-    }
-
-    #[test]
-    fn the_name_of_a_guard_fits_a_process_and_stands_for_its_run() {
-        let name = |run: &str| guard_name(run).into_string().expect("ASCII");
-        assert_eq!(name(RUN), "lease-guardn1EC");
-        assert_eq!(name("x"), "lease-guard0000");
-        assert_ne!(name(&RunId::new().to_string()), name(&RunId::new().to_string()));
     }
 
     #[test]

@@ -6,16 +6,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::sys::statvfs::statvfs;
-
 use super::log_file::LogFile;
+use super::reserve::Room;
 use super::run_files::remove_file;
 
 /// So many parts after the head are kept.
 const KEPT: usize = 2;
-
-/// What logs leave free on their disk, of which the embedded store may be in need: a twentieth of it, within these bounds.
-const RESERVE: (u64, u64) = (4 << 20, 64 << 20);
 
 /// A part of a log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +70,7 @@ impl PartedLog {
 
     /// Appends whole lines, unless the disk is all but full.
     pub(super) fn append(&mut self, mut lines: &[u8]) -> io::Result<()> {
-        leave_reserve(&self.log)?;
+        self.log.parent().and_then(Room::of).map_or(Ok(()), Room::check)?;
         while !lines.is_empty() {
             let capacity = if self.start == 0 { self.limit / 2 } else { self.limit / 4 };
             let room = usize::try_from(capacity.saturating_sub(self.length)).unwrap_or(usize::MAX);
@@ -130,26 +126,6 @@ fn fitting(lines: &[u8], room: usize, is_empty: bool) -> usize {
         None if is_empty => lines.iter().position(is_end).map_or(lines.len(), |end| end + 1),
         None => 0,
     }
-}
-
-/// An error where little is free on the disk.
-fn leave_reserve(log: &Path) -> io::Result<()> {
-    // A disk that does not tell has room until a write fails.
-    let Some(disk) = log.parent().and_then(|folder| statvfs(folder).ok()) else { return Ok(()) };
-    let (free, reserve) =
-        (disk.blocks_available() * disk.fragment_size(), reserve(disk.blocks() * disk.fragment_size()));
-    if free >= reserve {
-        return Ok(());
-    }
-    let (free, reserve) = (free >> 20, reserve >> 20);
-    let message =
-        format!("{free} MiB are free on its disk: logs leave the last {reserve} MiB of it to the store");
-    Err(io::Error::new(io::ErrorKind::StorageFull, message))
-}
-
-/// What logs leave free of a disk of so many bytes.
-fn reserve(disk: u64) -> u64 {
-    (disk / 20).clamp(RESERVE.0, RESERVE.1)
 }
 
 #[cfg(test)]
@@ -213,11 +189,5 @@ mod tests {
         assert_eq!(starts(&log), [0; 0]);
         PartedLog::open(log.clone(), 4_000).unwrap().append(&line(1)).unwrap();
         assert_eq!((starts(&log), std::fs::read(&log).unwrap()), (vec![0], line(1)));
-    }
-
-    #[test]
-    fn a_twentieth_of_a_disk_is_left_free_within_bounds() {
-        let mib = 1 << 20;
-        assert_eq!([10 * mib, 300 * mib, 1 << 40].map(reserve), [4 * mib, 15 * mib, 64 * mib]);
     }
 }

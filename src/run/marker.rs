@@ -2,16 +2,20 @@
 //! the kernel frees that lock however both end, so that a sign left behind by a crash is told from a true one.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use nix::unistd::write;
 use serde::{Deserialize, Serialize};
 
 use super::entry::RunEntry;
 use super::log_file;
 use super::site::Site;
 use crate::job::{Outcome, Reason, Verdict};
+
+/// What a guard appends to the sign of a run whose end it saw after its replica was gone. Whoever reads the sign's JSON skips it.
+const END: u8 = b'\n';
 
 /// A sign as its file has it.
 #[derive(Serialize, Deserialize)]
@@ -67,13 +71,21 @@ impl Marker {
     }
 }
 
+/// Notes in the sign, which the guard holds, that the run is over: its replica is gone, and cannot.
+pub(super) fn note_end(sign: &OwnedFd) {
+    // Where the disk is full, the next life of the replica waits for the lease.
+    let _ = write(sign, &[END]);
+}
+
 /// What the sign of a run tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignState {
     /// Its replica or its guard is at it. A sign that cannot be judged counts as this: nothing of it is deleted then.
     Held,
-    /// The sign is there, and nobody holds it.
+    /// Nobody holds it: its replica was killed, and its guard as well, before it saw the end of the run.
     Free,
+    /// Nobody holds it, and its guard saw the end of the run.
+    Ended,
     /// There is no sign: who deleted it may have done so while the run goes on.
     Missing,
 }
@@ -82,10 +94,18 @@ pub enum SignState {
 pub(super) fn state(path: &Path) -> SignState {
     match File::open(path) {
         Ok(file) if file.try_lock_shared().is_err() => SignState::Held,
+        Ok(file) if has_end(&file) => SignState::Ended,
         Ok(_) => SignState::Free,
         Err(error) if error.kind() == io::ErrorKind::NotFound => SignState::Missing,
         Err(_) => SignState::Held,
     }
+}
+
+/// Whether a guard has noted in the sign that the run is over.
+fn has_end(mut file: &File) -> bool {
+    let mut last = [0];
+    let read = file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last));
+    read.is_ok() && last == [END]
 }
 
 /// Whether the run of this sign goes on.

@@ -37,6 +37,7 @@ mod output;
 mod preview;
 mod privilege;
 mod process;
+mod reserve;
 mod retention;
 mod run_files;
 mod run_log;

@@ -18,6 +18,17 @@ pub struct LogRetention {
     pub max_bytes: u64,
 }
 
+impl LogRetention {
+    /// The same, with so many bytes less than these logs take now, as the disk is short of them.
+    pub(super) fn short_of(self, shortage: u64, logs: &[RunFiles]) -> Self {
+        if shortage == 0 {
+            return self;
+        }
+        let taken: u64 = logs.iter().map(|run| run.bytes).sum();
+        Self { max_bytes: self.max_bytes.min(taken.saturating_sub(shortage)), ..self }
+    }
+}
+
 /// Which of the runs to delete, oldest first.
 pub(super) fn plan(mut files: Vec<RunFiles>, policy: &LogRetention, now: UtcMillis) -> Vec<RunFiles> {
     files.sort_by_key(|run| Reverse((run.running, run.modified, run.run)));
@@ -110,6 +121,15 @@ mod tests {
         let policy = LogRetention { keep_runs: 1, max_bytes: 100, ..GENEROUS };
         assert_eq!(deleted(vec![running("a", 9000, 500), run("b", 1, 1), run("a", 2, 0)], policy), [2, 1]);
         assert_eq!(deleted(vec![running("a", 9000, 99), run("b", 1, 1)], policy), [0; 0]);
+    }
+
+    #[test]
+    fn on_a_disk_that_is_short_of_room_the_oldest_logs_make_it() {
+        let files = || vec![run("a", 1, 50), run("b", 2, 50), run("a", 3, 50)];
+        assert_eq!(GENEROUS.short_of(0, &files()), GENEROUS);
+        for (shortage, gone) in [(1, &[3][..]), (50, &[3]), (51, &[3, 2]), (1_000, &[3, 2, 1])] {
+            assert_eq!(deleted(files(), GENEROUS.short_of(shortage, &files())), gone, "{shortage}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use super::error::RunError;
 use super::journal::Journal;
 use super::launch::Identity;
 use super::marker::{self, Marker, Sign, SignState};
+use super::reserve::Room;
 use super::retention::{LogRetention, plan};
 use super::run_files;
 use super::run_log::RunLog;
@@ -231,7 +232,7 @@ impl RunLogs {
         let pruning = tokio::task::spawn_blocking(move || prune_files(&state_dir, &policy, now));
         pruning.await.expect("deleting logs neither panics nor is it aborted");
         if let Err(error) = self.journal.compact(policy, now).await {
-            tracing::warn!(%error, "journal of runs cannot be compacted");
+            tracing::warn!(%error, "cannot compact runs.jsonl");
         }
     }
 
@@ -264,7 +265,10 @@ impl RunLogs {
 }
 
 fn prune_files(state_dir: &Path, policy: &LogRetention, now: UtcMillis) {
-    let doomed = plan(run_files::list(state_dir), policy, now);
+    let files = run_files::list(state_dir);
+    let shortage = Room::of(state_dir).map_or(0, Room::shortage);
+    let policy = policy.short_of(shortage, &files);
+    let doomed = plan(files, &policy, now);
     let failed: Vec<_> =
         doomed.iter().filter_map(|files| run_files::delete(state_dir, files).err()).collect();
     if let Some(error) = failed.first() {

@@ -23,7 +23,12 @@ struct Process {
     dead: bool,
     /// By a signal or a debugger.
     stopped: bool,
+    /// Whether it has executed nothing since it was forked.
+    forked: bool,
 }
+
+/// `PF_FORKNOEXEC` of the kernel.
+const FORKED: u64 = 0x40;
 
 impl Process {
     fn read(stat: &str) -> Option<Self> {
@@ -38,6 +43,7 @@ impl Process {
             group: id(fields.get(2)?)?,
             // The first thread of a process may be a zombie while others run on.
             stopped: matches!(state, "T" | "t"),
+            forked: fields.get(6)?.parse::<u64>().ok()? & FORKED != 0,
             dead: matches!(state, "Z" | "X") && matches!(threads, "0" | "1"),
         })
     }
@@ -232,6 +238,11 @@ pub(super) fn is_zombie(pid: Pid) -> bool {
 /// Whether a process is stopped, by a signal or by a debugger.
 pub(super) fn is_stopped(pid: Pid) -> bool {
     look_at(&folder(pid)).is_ok_and(|process| process.is_some_and(|process| process.stopped))
+}
+
+/// Whether a process has executed nothing since it was forked: it runs the program of the process that forked it.
+pub(super) fn is_forked(pid: Pid) -> bool {
+    look_at(&folder(pid)).is_ok_and(|process| process.is_some_and(|process| process.forked))
 }
 
 /// What a process calls itself.

@@ -28,6 +28,9 @@ pub struct Beat {
     /// Whether it runs as much as it may at once.
     #[serde(default)]
     pub full: bool,
+    /// Whether another replica of this name sends heartbeats, which take the place of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub name_taken: bool,
     /// How far its wall clock is ahead of the store's, in milliseconds, while they differ by too much.
     #[serde(default)]
     pub ahead_ms: Option<i64>,
@@ -61,6 +64,7 @@ impl Beat {
             running: Vec::new(),
             labels: Vec::new(),
             full: false,
+            name_taken: false,
             ahead_ms: None,
             slewed: None,
             stages: Vec::new(),

@@ -1,5 +1,9 @@
 //! A lock that is held already by what a command runs within.
 
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use nix::unistd::geteuid;
+
 use crate::process::Program;
 use crate::stage::Stage;
 
@@ -50,6 +54,31 @@ pub(crate) fn a_process_that_takes_the_name_of_a_guard_lends_nothing(stage: &Sta
     let line = format!("{take}; {copied} sh -c {within}; exit $?");
     let said = stage.call("b", &[], &line).expect_code(75).log;
     assert!(!said.contains("it ran"), "{said}");
+    holder.let_go().expect_code(0);
+}
+
+/// Root's guards hide their program from other users, to whom their names, and who made them, have to tell.
+#[test]
+fn roots_guards_lend_to_another_user_and_a_program_of_roots_by_the_name_of_one_does_not() {
+    assert!(geteuid().is_root(), "this is about root's guards: run this test as root");
+    let stage = &Stage::redis();
+    let folder = stage.scene.path("");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let program = folder.join("solocron");
+    std::fs::copy(env!("CARGO_BIN_EXE_solocron"), &program).expect("room for the program");
+    let as_nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    let again = format!("{as_nobody} '{}' exec --lock a -- echo lent", program.display());
+    let said = stage.call("a", &[], &format!("exec {again}")).expect_code(0).log;
+    assert!(said.contains("lent"), "{said}");
+    let name = folder.join("name");
+    let holder = stage.hold("a", &[], &format!("cat /proc/$PPID/comm > '{}'", name.display()));
+    // As `sudo` is, by such a link: it runs as root, and starts a script as somebody else.
+    let link = folder.join(std::fs::read_to_string(&name).expect("the guard's name").trim_end());
+    symlink("/bin/sh", &link).expect("a new name");
+    let copied = format!("SOLOCRON_JOB=a SOLOCRON_RUN={} SOLOCRON_FENCE={}", holder.run, holder.fence);
+    let line = format!("{copied} '{}' -c \"{again}; exit \\$?\"; exit $?", link.display());
+    let said = stage.call("b", &[], &line).expect_code(75).log;
+    assert!(!said.contains("lent"), "{said}");
     holder.let_go().expect_code(0);
 }
 

@@ -149,7 +149,7 @@ fn without_what_makes_guards_the_replica_makes_it_anew() {
     });
     // A run that meets a frozen one is given up after a while, and the next one is made by another.
     kill(nursery(&replica), Signal::SIGSTOP).expect("it runs");
-    replica.wait_for_event("guard does not come up: what makes guards is killed and made anew");
+    replica.wait_for_event("guard does not start: `lease-guards` is killed and started again");
     replica.wait_for_event_of("run ended", |ended| ended["exit_code"] == 3);
 }
 

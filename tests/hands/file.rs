@@ -38,7 +38,7 @@ pub(crate) fn with_an_invalid_file_commands_say_so_in_one_line_and_do_their_work
         (&["pause", "long", "--reason", "incident"], "`long` is paused"),
         (&["pause", "--all"], "`rare` is paused"),
         (&["kill", "long"], "killed (operator)"),
-        (&["resume", "--all"], "`long` is not paused any more"),
+        (&["resume", "--all"], "`long` is no longer paused"),
         (&["pause", "long"], "`long` is paused"),
         (&["exec", "--lock", "other", "--", "echo", "done"], "done"),
     ] {
@@ -98,10 +98,10 @@ pub(crate) fn a_job_that_was_renamed_while_it_ran_stays_in_reach(place: Place) {
     );
     for (words, code, said) in [
         (&["pause", "long"][..], 0, "`long` is paused"),
-        (&["resume", "--all"], 0, "`long` is not paused any more"),
+        (&["resume", "--all"], 0, "`long` is no longer paused"),
         (&["pause", "--all"], 0, "`longer` is paused"),
         (&["resume", "long"], 0, "`long` was not paused"),
-        (&["unlock", "long", "--force"], 1, "is heard"),
+        (&["unlock", "long", "--force"], 1, "is alive"),
         (&["trigger", "long"], 1, "no live replica knows job `long`"),
         (&["logs", "long"], 1, "it still runs"),
         (&["kill", "long"], 0, "killed (operator)"),
@@ -129,7 +129,7 @@ pub(crate) fn cluster_and_store_are_enough_without_a_file(place: Place) {
         (&["trigger", "rare", "--tick", "2026-01-02 03:04"], 2, "the time zone of `rare` is not known"),
         (&["history"], 0, "manual"),
         (&["pause", "--all"], 0, "`rare` is paused"),
-        (&["resume", "rare"], 0, "is not paused any more"),
+        (&["resume", "rare"], 0, "is no longer paused"),
         (&["kill", "rare"], 1, "job `rare` is not running"),
         (&["kill", "raer"], 2, "there is no job `raer` in the store\n  help: did you mean `rare`?"),
     ] {
@@ -150,7 +150,7 @@ pub(crate) fn several_jobs_are_paused_and_resumed_at_once(place: Place) {
         "{said}"
     );
     let said = stage.give(&["resume", "scarce", "rare"]).expect_code(0).log;
-    assert_eq!(said, "`scarce` is not paused any more\n`rare` is not paused any more");
+    assert_eq!(said, "`scarce` is no longer paused\n`rare` is no longer paused");
     let said = stage.give(&["pause", "--all"]).expect_code(0).log;
     assert!(said.contains("`rare` is paused") && said.contains("`scarce` is paused"), "{said}");
     assert!(!said.contains("retired"), "it has no ticks: {said}");
@@ -158,12 +158,9 @@ pub(crate) fn several_jobs_are_paused_and_resumed_at_once(place: Place) {
     assert!(said.contains("did you mean `rare`?"), "{said}");
     // What cannot be done for one is done for the others.
     let said = stage.give(&["resume", "retired", "rare"]).expect_code(1).log;
-    assert!(
-        said.contains("`rare` is not paused any more") && said.contains("`retired` is disabled"),
-        "{said}"
-    );
+    assert!(said.contains("`rare` is no longer paused") && said.contains("`retired` is disabled"), "{said}");
     let said = stage.give(&["resume", "--all"]).expect_code(0).log;
-    assert_eq!(said, "`scarce` is not paused any more");
+    assert_eq!(said, "`scarce` is no longer paused");
     assert_eq!(stage.give(&["resume", "--all"]).expect_code(0).log, "no job was paused");
     stage.stop();
 }

@@ -105,7 +105,7 @@ fn a_job_that_prints_without_end_leaves_the_embedded_store_its_disk() {
     let mut replica = Program::start(&mut command);
     let dropped = replica.wait_for_event("run log cannot be written, output is dropped");
     assert!(
-        dropped["error"].to_string().contains("logs leave the last 5 MiB of it to the store"),
+        dropped["error"].to_string().contains("logs leave the last 16 MiB of it to the store"),
         "{dropped}"
     );
     for _ in 0..5 {

@@ -198,7 +198,7 @@ fn a_jobs_toml_that_was_found_is_obeyed_only_where_nobody_else_can_put_one() {
     fs::remove_file(scene.path("jobs.toml")).expect("it is there");
     symlink("/proc/self/environ", scene.path("jobs.toml")).expect("a writable folder");
     let said = refusal(&scene, &["check"], 78);
-    assert!(said.contains("jobs.toml is no regular file"), "{said}");
+    assert!(said.contains("jobs.toml is not a regular file"), "{said}");
     fs::remove_file(scene.path("jobs.toml")).expect("it is there");
     symlink("/etc/hostname", scene.path("jobs.toml")).expect("a writable folder");
     std::os::unix::fs::lchown(scene.path("jobs.toml"), Some(65_534), None).expect("root may");
@@ -208,7 +208,7 @@ fn a_jobs_toml_that_was_found_is_obeyed_only_where_nobody_else_can_put_one() {
     fs::remove_file(scene.path("jobs.toml")).expect("it is there");
     crate::process::make_fifo(&scene.path("jobs.toml"));
     let said = refusal(&scene, &["status"], 78);
-    assert!(said.contains("jobs.toml is no regular file"), "{said}");
+    assert!(said.contains("jobs.toml is not a regular file"), "{said}");
 }
 
 #[test]

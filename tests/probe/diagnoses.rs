@@ -9,9 +9,10 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use solocron::clock::{Clock, SystemClock};
 use tempfile::TempDir;
 
-use crate::process::Scene;
+use crate::process::{DEADLINE, Scene};
 use crate::redis_server::RedisServer;
 use crate::said::{printed, said};
 use crate::{probe, tls};
@@ -230,4 +231,45 @@ fn an_embedded_store_that_is_no_database_or_not_there() {
     let (refused, code) = said(&scene, &url, &["run", "--node", "n", "--replicas", "2"]);
     assert_eq!(refused.matches(&sentence).count(), 2, "once for each replica: {refused}");
     assert_eq!(code, 69, "{refused}");
+}
+
+#[test]
+fn a_server_whose_memory_is_full_is_named_by_status_and_why_within_seconds() {
+    let server = RedisServer::start();
+    let scene = Scene::new(JOBS);
+    let mut replica = scene.run(&["--store", &server.url()]);
+    replica.wait_for_event("run started");
+    server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    let full = "the server's memory is full, and no job starts";
+    let deadline = SystemClock.boot().plus(DEADLINE);
+    loop {
+        let (printed, _) = said(&scene, &server.url(), &["status"]);
+        if printed.lines().any(|line| line.trim_start().starts_with(&format!("- {full}"))) {
+            break;
+        }
+        assert!(SystemClock.boot() < deadline, "{printed}");
+    }
+    // The second that has just passed: whatever came before the server was full may have run.
+    let now = String::from_utf8(printed_now()).expect("a time");
+    let (printed, code) = said(&scene, &server.url(), &["why", "a", now.trim()]);
+    assert!(printed.contains(full) && code == 0, "{printed}");
+}
+
+/// The time, to the second.
+fn printed_now() -> Vec<u8> {
+    Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]).output().expect("a clock").stdout
+}
+
+#[test]
+fn a_password_that_was_set_meanwhile_is_asked_for_in_words() {
+    let server = RedisServer::start();
+    let scene = Scene::new(JOBS);
+    let mut replica = scene.run(&["--store", &server.url()]);
+    replica.wait_for_event("run started");
+    server.cli(&["CONFIG", "SET", "requirepass", "s3cret"]);
+    server.cli(&["-a", "s3cret", "CLIENT", "KILL", "TYPE", "normal"]);
+    replica.wait_for_event_of(LOST, |event| !event["help"].is_null());
+    let raw = replica.lines().iter().filter(|line| line.contains("unauthenticated"));
+    let raw: Vec<&String> = raw.filter(|line| !line.contains("requires a password")).collect();
+    assert!(raw.is_empty(), "{raw:?}");
 }

@@ -22,8 +22,7 @@ lease = "5s"
 command = ["true"]
 "#;
 
-const FOREIGN: &str =
-    "store holds what no replica wrote: it is passed over, and removed if it cannot be read";
+const FOREIGN: &str = "store contains foreign data: it is ignored, and removed if it cannot be read";
 
 /// A replica whose jobs run.
 fn running(scene: &Scene, server: &RedisServer) -> Program {
@@ -179,7 +178,7 @@ fn a_server_that_would_hide_a_restart_is_refused_wherever_it_is_asked() {
         let mut replica = scene.run(&["--store", &server.url()]);
         let lost = replica.wait_for_event("store does not answer: no job starts until it does");
         assert!(has(&lost["error"], &["replication id", "restart"]), "{lost}");
-        replica.wait_for_event_of("store is set up so that jobs cannot run", |event| {
+        replica.wait_for_event_of("store settings keep jobs from running", |event| {
             has(&event["what"], &["a restart or a failover would be noticed"])
         });
         let (status, code) = said(&scene, &server.url(), &["status"]);

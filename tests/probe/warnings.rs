@@ -8,7 +8,7 @@ use crate::redis_server::RedisServer;
 use crate::{CAREFUL, JOBS};
 
 const UNSAFE: &str = "store is set up unsafely";
-const UNFIT: &str = "store is set up so that jobs cannot run";
+const UNFIT: &str = "store settings keep jobs from running";
 
 fn start(scene: &Scene, server: &RedisServer) -> Program {
     let mut command = scene.command(&["run", "--log-format", "json", "--node", "n", "--log-level", "debug"]);

@@ -62,7 +62,6 @@ fn kill_in_mid_run_and_start_again(store: &str, jobs: &str) {
     former.wait_for("of a run that has begun", |line| line.contains("tick skipped"));
     assert!(!alive(run).is_empty());
     former.signal(Signal::SIGKILL);
-    drop(former);
 
     let begun = SystemClock.boot();
     let mut replica = start(&scene, store, &[]);
@@ -131,8 +130,9 @@ fn a_run_of_another_machine_or_of_before_a_reboot_is_left_to_its_lease() {
     std::fs::write(&note, text.replace(boot.trim(), "another")).expect("our own file");
 
     let mut replica = start(&scene, &server.url(), &[]);
-    let left =
-        replica.wait_for_event("run of a former life may still go on: its job waits for its lease to end");
+    let left = replica.wait_for_event(
+        "run from before the restart may still be running: its job waits for its lease to end",
+    );
 
     assert_eq!(run_of(&left), run);
     assert_eq!(history(&scene, &server.url(), run)[0]["outcome"], "running");

@@ -212,6 +212,7 @@ pub(crate) fn beat(name: &str) -> Beat {
         running: vec![BeatRun { job: job(), run: RunId::new(), lease_ms: 0 }],
         labels: vec![Label::parse("gpu").expect("a label")],
         full: true,
+        name_taken: true,
         ahead_ms: Some(-700),
         slewed: Some(Slewed { since: UtcMillis(1_767_268_790_000), faster_ppm: -83_333 }),
         stages: vec![StageTimes { stage: "late".into(), p50_us: 2_000, p99_us: 15_000 }],

@@ -195,7 +195,7 @@ fn account(name: &str) -> Result<String, String> {
     let is_number = name.bytes().all(|byte| byte.is_ascii_digit());
     if name.contains(odd) || name.starts_with('-') || is_number {
         return Err(format!(
-            "`{name}`, in the place of the user, is no name of a user; without `--system` no user is expected there"
+            "`{name}`, in the place of the user, is not a user name; without `--system` no user is expected there"
         ));
     }
     Ok(name.to_owned())

@@ -112,7 +112,7 @@ fn a_crontab_in_the_other_form_is_noticed() {
     let (_, conversion) = jobs("0 5 * * * root a\n0 6 * * * root b\n", Form::User);
     assert!(conversion.notes[0].contains("--system"), "{:?}", conversion.notes);
     let conversion = convert(b"0 5 * * * /usr/bin/a b\n", Form::System);
-    assert!(conversion.left_out[0].why.contains("no name of a user"), "{:?}", conversion.left_out);
+    assert!(conversion.left_out[0].why.contains("not a user name"), "{:?}", conversion.left_out);
 }
 
 /// Pieces of lines, most of them odd.

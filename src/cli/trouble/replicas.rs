@@ -64,3 +64,13 @@ pub(super) fn mixed(
     let message = format!("live replicas {how}: {}; {cure} those that are behind", groups.join(" and "));
     Some(Trouble::of_cluster(kind, message))
 }
+
+/// Two replicas of one name: each heartbeat takes the place of the other's.
+pub(super) fn name_taken(peer: &Peer) -> Option<Trouble> {
+    let node = &peer.beat.node;
+    let message = format!(
+        "two replicas are named {node}, and only one of them is shown: give each a name of its own, with `--node` or SOLOCRON_NODE"
+    );
+    let trouble = Trouble::of_cluster(Kind::NameTaken, message);
+    peer.beat.name_taken.then(|| Trouble { node: Some(node.clone()), ..trouble })
+}

@@ -39,7 +39,7 @@ pub(super) fn runs_otherwise(job: &JobState, taking: &[&Peer], expected: Expecte
     let is_other = spec.enabled && job.by_this_schedule(record).is_none();
     (is_other && !is_loaded && !taking.is_empty()).then(|| {
         let message = format!(
-            "`{}` runs by another schedule than here, or not at all: no live replica has loaded this jobs.toml; reload them",
+            "`{}` runs by another schedule than in this jobs.toml, or not at all: no live replica has loaded this jobs.toml; reload them",
             spec.name
         );
         Trouble::of_job(job, Kind::MixedFiles, message)

@@ -1,4 +1,4 @@
-use super::super::super::testing::FILE;
+use super::super::super::testing::{Bench, FILE};
 use super::super::tests::{healthy, messages};
 
 #[tokio::test]
@@ -8,6 +8,22 @@ async fn a_job_that_replicas_know_by_another_file_alone_is_named() {
     assert_eq!(messages(&survey, &bench), [""; 0], "some have this file, and are about to take it up");
     survey.peers.iter_mut().for_each(|peer| peer.beat.file = "old".into());
     let said = messages(&survey, &bench);
-    let names = |said: &str| said.starts_with("`backup` runs by another schedule than here, or not at all");
+    let names = |said: &str| {
+        said.starts_with("`backup` runs by another schedule than in this jobs.toml, or not at all")
+    };
+    assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
+}
+
+#[tokio::test]
+async fn two_replicas_of_one_name_are_named_and_labels_that_one_of_them_may_have_are_not_missed() {
+    let text = FILE.replacen("[jobs.payout]", "[jobs.payout]\nonly_on = [\"gpu\"]", 1);
+    let (_, mut survey) = healthy(FILE).await;
+    let bench = Bench::new(&text).await;
+    survey.jobs.iter_mut().zip(bench.jobs()).for_each(|(job, known)| job.definition = known.definition);
+    assert!(messages(&survey, &bench)[0].contains("no live replica has the label `gpu`"));
+    survey.peers[0].beat.name_taken = true;
+    let said = messages(&survey, &bench);
+    let names =
+        |said: &str| said.starts_with("two replicas are named n1, and only one of them is shown: give each");
     assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
 }

@@ -168,11 +168,7 @@ impl World {
 
     /// A guard is stopped while its replica moves, or is killed.
     fn harm_guard(&mut self, is_killed: bool) -> bool {
-        let is_harmed = |run: &Process| {
-            // Its next life has nothing but the guard to tell it that such a run lives, as where a crash asks `has_unseen`.
-            let is_last_to_see = run.is_unkillable && !run.is_of((run.seat, self.seats[run.seat].life));
-            run.guard == Guard::Well && self.is_up(run.seat) && !(is_killed && is_last_to_see)
-        };
+        let is_harmed = |run: &Process| run.guard == Guard::Well && self.is_up(run.seat);
         let all = self.witness.alive().filter(|(_, run)| is_harmed(run));
         let runs: Vec<usize> = all.map(|(at, _)| at).collect();
         if runs.is_empty() {

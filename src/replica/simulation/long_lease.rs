@@ -52,9 +52,6 @@ impl World {
     /// Whether a replica may be killed: others remember, and no frozen guard is left without a replica. Nobody could stop its run,
     /// which is out of the promise.
     pub(super) fn may_start_again(&self, seat: usize) -> bool {
-        self.now >= self.delicate
-            && self.is_up(seat)
-            && !self.has_frozen_guard(seat)
-            && !self.has_unseen(seat)
+        self.now >= self.delicate && self.is_up(seat) && !self.has_frozen_guard(seat)
     }
 }

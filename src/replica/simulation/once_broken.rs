@@ -10,10 +10,6 @@
 //!   `Restart`: of 300 seeds one leads to a tick without an entry, and one to a second run;
 //! - `BothBehind`, `RecordLost`, `Crash` and `Restart` on the embedded store, whose replicas all have its clock: of 300 seeds eleven
 //!   lead to a second run, and eleven to a tick without an entry, one that does not run, or a fence that falls;
-//! - `Unkillable`, `GuardKilled` and `Crash`, where both the guard and the replica of what cannot be killed are killed, and the replica
-//!   starts again: nobody holds the sign of the run, and its replica may not look into another user's process. It takes the run for
-//!   dead, and tells the store, which frees the lock before its lease is over: so in one of forty seeds on Redis. README names
-//!   such overlaps; `World::has_unseen` leaves this out where faults are drawn;
 //! - all faults at once: of 300 seeds on Redis 30 lead to a tick that does not run, a job that stands still, a tick without an entry
 //!   or, two of them, to a fence that falls; on the embedded store seven, to the first or the third of these.
 

@@ -136,12 +136,6 @@ impl Process {
         (self.is_over || self.has_lost_lock) && !self.is_recorded
     }
 
-    /// Whether it lives, and nobody but the replica that started it can tell: no guard holds its sign, and a replica may not look into
-    /// the environment of another user's process.
-    pub(super) fn is_unseen(&self) -> bool {
-        self.is_unkillable && self.guard == Guard::Dead
-    }
-
     /// Whether it is this life of its replica that started it.
     pub(super) fn is_of(&self, (seat, life): (usize, u32)) -> bool {
         (self.seat, self.life) == (seat, life)
@@ -183,14 +177,14 @@ impl World {
         }
         process.is_over = true;
         let (whose, verdict, id) = ((process.seat, process.life), process.verdict, process.holding.run);
-        let job = process.job;
+        let (job, was_guarded) = (process.job, process.guard != Guard::Dead);
         self.note_end(run);
         self.note(|| format!("run {id} is over: {verdict}"));
         self.ends_in_time(run)?;
         let life = self.seats[whose.0].life;
         if life != whose.1 {
             // The next life of its replica looks after it.
-            return self.happen_to((whose.0, life), Happening::Buried(job, id, true));
+            return self.happen_to((whose.0, life), Happening::Buried(job, id, was_guarded));
         }
         self.happen_to(whose, Happening::Ended(id, verdict))
     }

@@ -11,7 +11,7 @@ use crate::replica::note::Note;
 use super::clock::Moment;
 use super::network::Cut;
 use super::node::Node;
-use super::process::Process;
+use super::process::{Guard, Process};
 use super::witness::{Broken, Violation, named};
 use super::world::{Event, Happening, World};
 
@@ -128,12 +128,6 @@ impl World {
         Ok(())
     }
 
-    /// Whether a replica runs what its next life would take for dead, as its guard was killed. Out of the promise: README says that
-    /// such a process may overlap with the next run when its replica dies.
-    pub(super) fn has_unseen(&self, seat: usize) -> bool {
-        self.witness.alive().any(|(_, run)| run.seat == seat && run.is_unseen())
-    }
-
     /// Nothing of a run is left: in time, unless it could not be killed, and its lock not be renewed.
     pub(super) fn ends_in_time(&self, run: usize) -> Result<(), Violation> {
         let process = &self.witness.runs[run];
@@ -154,7 +148,7 @@ impl World {
     }
 
     /// `Driver::recalled`: looks after the runs that former lives left behind, by notes and by signs. What a reboot ended shows no
-    /// sign, and keeps its lease; what lives is buried when it is over, or left to its lease when that takes too long.
+    /// sign, and keeps its lease, as does what had no guard any more; what lives is buried when it is over, or left to its lease when that takes too long.
     pub(super) fn look_after_former_runs(&mut self, seat: usize, node: &mut Node) {
         let reads = self.reads(seat);
         let booted = self.scenario.clocks[self.scenario.clock_of(seat)].booted();
@@ -162,15 +156,13 @@ impl World {
         node.awaited.extend(signed.map(|(_, run)| (run.job, run.holding.run)));
         for (job, run) in node.awaited.clone() {
             let its = self.witness.runs.iter().find(|process| process.holding.run == run);
-            let Some(alive) = its.filter(|process| !process.is_over) else {
+            // Without a guard that saw the end, nobody knows whether the run lives.
+            let was_guarded = its.is_some_and(|process| process.guard != Guard::Dead);
+            let Some(alive) = its.filter(|process| !process.is_over && was_guarded) else {
                 let was_here = its.is_some_and(|process| process.started >= booted);
-                node.buried((job, run), was_here, reads);
+                node.buried((job, run), was_here && was_guarded, reads);
                 continue;
             };
-            if alive.is_unseen() {
-                node.buried((job, run), true, reads);
-                continue;
-            }
             let is_unkillable = alive.is_unkillable;
             let note = node.disk.get(&job).filter(|note| note.holding().run == run);
             let patience = patience(node, job, run, note.cloned());

@@ -19,6 +19,7 @@ use nix::unistd::{
     ForkResult, Pid, Uid, chdir, fchown, getpid, getppid, pipe2, setgid, setgroups, setsid, setuid,
 };
 
+use super::names;
 use super::parcel::{Asked, receive, send};
 use super::request::{Folder, Input, Request};
 use crate::lease::Protection;
@@ -40,9 +41,6 @@ const CANNOT_EXECUTE: i32 = 127;
 
 /// Where a command of another user starts that may not enter its home.
 const ROOT_FOLDER: &CStr = c"/";
-
-/// What a main process is called before it has become its command.
-const CHILD_NAME: &CStr = c"lease-guard-job";
 
 /// The standard streams of a main process.
 pub(super) struct Streams {
@@ -78,7 +76,7 @@ impl Ahead {
             ForkResult::Child => {
                 // Its own copy of the other end would keep it waiting for ever.
                 drop(line);
-                let _ = set_name(CHILD_NAME);
+                let _ = set_name(names::JOB);
                 rehearse();
                 let ready = set_pdeathsig(Signal::SIGKILL).is_ok() && getppid() == guard;
                 // A line that ends: it is not needed.

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -14,7 +15,7 @@ use nix::unistd::Pid;
 use tokio::sync::Semaphore;
 
 use super::family::Family;
-use super::nursery::NAME;
+use super::names::MAKER;
 use super::parcel::{send, send_at_once};
 use super::request::Request;
 use super::spares::Spares;
@@ -212,7 +213,7 @@ impl Nursery {
         // before the new process has closed itself.
         let passed_on = std::env::vars_os().filter(|(name, _)| is_for_guards(name));
         let process = Command::new(program)
-            .arg0(NAME)
+            .arg0(OsStr::from_bytes(MAKER.to_bytes()))
             .env_clear()
             .envs(passed_on)
             // Signals of a terminal are for the replica.

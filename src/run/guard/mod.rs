@@ -15,6 +15,7 @@ mod child;
 mod clock;
 mod family;
 mod guards;
+mod names;
 mod nursery;
 mod parcel;
 mod ready;
@@ -26,9 +27,9 @@ mod word;
 
 pub(in crate::run) use child::{STEP_CWD, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, STEP_SWITCH};
 pub use guards::Guards;
+pub(in crate::run) use names::{MAKER, guard_name};
 pub use nursery::guards_main;
 pub(in crate::run) use request::{Folder, Input, Request, has_nul};
-pub(in crate::run) use watcher::guard_name;
 pub(in crate::run) use word::{Inbox, LENGTH, Order, Report};
 
 /// What a guard and a replica are sent, for programs that try inputs.

@@ -17,19 +17,17 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{ForkResult, Pid, dup2_stdin, getpid};
 
 use super::child::{STEP_GUARD, in_step};
+use super::names::{AFTER_THE_RUN, BEFORE_THE_RUN, MAKER};
 use super::parcel::{Asked, receive};
 use super::ready::{Handed, Ready};
 use super::request::Request;
-use super::watcher::{AFTER_THE_RUN, BEFORE_THE_RUN, REAPED_AT_ONCE, guard, tell};
+use super::watcher::{REAPED_AT_ONCE, guard, tell};
 use super::word::Report;
 use crate::lease::Protection;
 use crate::run::blows::Blows;
 use crate::run::cgroup::{self, Cgroup};
 use crate::run::system::{self, Reaped};
 use crate::run::tree;
-
-/// By this name in place of its own the program knows that it is to make guards.
-pub(super) const NAME: &str = "lease-guards";
 
 /// A request that does not come whole within this long came from a replica that is frozen or torn.
 const REST_LIMIT: Duration = Duration::from_secs(5);
@@ -59,7 +57,7 @@ impl Hunt {
 
 /// Takes over if this process was started to make guards, and returns when it is not needed any more.
 pub fn guards_main() -> Option<ExitCode> {
-    let is_it = std::env::args_os().next().is_some_and(|name| name == NAME);
+    let is_it = std::env::args_os().next().is_some_and(|name| name.as_encoded_bytes() == MAKER.to_bytes());
     is_it.then(|| match Nursery::start() {
         Ok(nursery) => {
             nursery.serve();
@@ -91,8 +89,7 @@ impl Nursery {
         system::close_inherited();
         // Jobs of the same user could read its memory, and take its line to the replica. Each command is executed without that.
         set_dumpable(false)?;
-        // For people alone.
-        let _ = set_name(c"lease-guards");
+        let _ = set_name(MAKER);
         set_child_subreaper(true)?;
         // Where the replica was started with SIGCHLD ignored, the kernel would reap children before they are seen.
         system::reset_signals()?;

@@ -1,7 +1,6 @@
 //! The guard of one run, as a process: single-threaded, parent of the job's main process and reaper of everything that
 //! descends from it. It performs what its vigil says, and ends with the last process of its run.
 
-use std::ffi::{CStr, CString};
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -15,6 +14,7 @@ use nix::unistd::{Pid, getpgid, getpid};
 use super::alarm::Alarm;
 use super::child::{Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, in_step};
 use super::clock::GuardClock;
+use super::names::{AFTER_THE_RUN, guard_name};
 use super::ready::{Handed, Ready};
 use super::request::Request;
 use super::vigil::{Act, Cue, Vigil};
@@ -23,32 +23,12 @@ use crate::clock::{Clock, SystemClock};
 use crate::lease::Protection;
 use crate::run::blows::Blows;
 use crate::run::cgroup::Cgroup;
+use crate::run::marker;
 use crate::run::system::{self, Reaped};
 use crate::run::tree;
 
 /// Processes that die as fast as they are reaped must not keep whoever reaps them from anything else.
 pub(super) const REAPED_AT_ONCE: usize = 100;
-
-/// What the guard of a run is called, by people, and by the run's own processes that look for it: of all that it knows, its
-/// name alone can be read by whoever the run's user is, and written by nobody else. Four letters of 64 stand for the run.
-pub(in crate::run) fn guard_name(run: &str) -> CString {
-    let digits = run.len().checked_sub(LETTERS_OF_RUN * 3 / 2).and_then(|from| run.get(from..));
-    let number = digits.and_then(|digits| usize::from_str_radix(digits, 16).ok()).unwrap_or_default();
-    let letter = |at: usize| LETTERS[number >> (6 * at) & 63];
-    let name = GUARD_PREFIX.iter().copied().chain((0..LETTERS_OF_RUN).map(letter));
-    CString::new(name.collect::<Vec<_>>()).expect("none of them is NUL")
-}
-
-/// A process's name has 15 letters at the most.
-const GUARD_PREFIX: &[u8] = b"lease-guard";
-const LETTERS_OF_RUN: usize = 4;
-const LETTERS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._";
-
-/// And once the run is over, while something that it left behind goes on.
-pub(super) const AFTER_THE_RUN: &CStr = c"lease-guard-end";
-
-/// Before its run has begun.
-pub(super) const BEFORE_THE_RUN: &CStr = c"lease-guard-new";
 
 /// A guard at work.
 struct Guard {
@@ -227,12 +207,12 @@ impl Guard {
                 tell(&self.line, Report::At(SystemClock.boot()));
                 tell(&self.line, report);
                 // The run is over; what it left behind is no sign of it, nor stopped with it.
-                self.sign = None;
+                self.let_go();
                 let _ = set_name(AFTER_THE_RUN);
             }
             Act::TellStopped => tell(&self.line, Report::Stopped(self.status.unwrap_or_default())),
             Act::TellEmpty => {
-                self.sign = None;
+                self.let_go();
                 tell(&self.line, Report::At(SystemClock.boot()));
                 tell(&self.line, Report::Empty);
                 return true;
@@ -240,6 +220,16 @@ impl Guard {
             Act::Leave => return true,
         }
         false
+    }
+
+    /// Lets go of the sign: the run is over. Where the replica does not learn it from this guard any more, its next life does from the
+    /// sign.
+    fn let_go(&mut self) {
+        if let Some(sign) = self.sign.take()
+            && is_abandoned(&self.line)
+        {
+            marker::note_end(&sign);
+        }
     }
 
     /// Asks everything of the run to end. A stopped process would sleep through its grace.

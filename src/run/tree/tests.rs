@@ -6,18 +6,39 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::{getpgrp, getpid};
 
 use super::*;
+use crate::clock::{Clock, SystemClock};
 
 #[test]
 fn a_process_is_read_whatever_its_name() {
     let line = "42 (a) b (c)) S 7 40 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 9 1 1";
     let read = Process::read(line).expect("a line of the kernel's");
     let of = |pid| Pid::from_raw(pid);
-    assert_eq!(read, Process { pid: of(42), parent: of(7), group: of(40), dead: false, stopped: false });
+    let (dead, stopped, forked) = (false, false, false);
+    assert_eq!(read, Process { pid: of(42), parent: of(7), group: of(40), dead, stopped, forked });
     let dead = Process::read(&line.replace(" S ", " Z ")).expect("a line of the kernel's");
     assert!(dead.dead && !dead.stopped);
     for state in [" T ", " t "] {
         assert!(Process::read(&line.replace(" S ", state)).expect("a line of the kernel's").stopped);
     }
+}
+
+#[test]
+fn a_process_that_was_forked_and_one_that_executed_a_program_are_told_apart() {
+    let mut shell = std::process::Command::new("/bin/sh");
+    shell.args(["-c", "(read line; :) & exec sleep 600"]).stdin(std::process::Stdio::piped());
+    let mut shell = shell.spawn().expect("every machine has a shell");
+    let pid = Pid::from_raw(shell.id().cast_signed());
+    let deadline = SystemClock.boot().plus(std::time::Duration::from_secs(60));
+    let fork = loop {
+        assert!(SystemClock.boot() < deadline, "the shell forks");
+        if let [fork] = children(pid).expect("/proc")[..] {
+            break fork;
+        }
+    };
+    assert_eq!((is_forked(fork), is_forked(pid)), (true, false));
+    signal_each(&[fork], Signal::SIGKILL);
+    shell.kill().expect("our child");
+    shell.wait().expect("our child");
 }
 
 #[test]

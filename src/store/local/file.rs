@@ -91,7 +91,7 @@ impl File {
             return first.map_err(refused);
         }
         if let Some(blocker) = Blocker::of(&self.path).filter(|blocker| patience.wakes && blocker.wake()) {
-            tracing::warn!(%blocker, "everybody waited for a process to end its write: it is continued");
+            tracing::warn!(%blocker, "a stopped process kept the store locked: it is continued (SIGCONT)");
         }
         begin(patience.transaction.saturating_sub(LOOK_AFTER)).map_err(|error| match is_busy(&error) {
             true => StoreError::Refused(format!("local store: {}", busy(&self.path, patience)).into()),

@@ -54,11 +54,8 @@ fn space(folder: &Path) -> Concern {
     if free >= LITTLE_SPACE {
         return Concern::note("free space", shown);
     }
-    Concern::warning(
-        "the disk is nearly full, and once it is no job starts any more",
-        format!("{shown} free"),
-    )
-    .help("make room, or name another folder with --state-dir")
+    Concern::warning("the disk is nearly full, and once it is full no job starts", format!("{shown} free"))
+        .help("make room, or name another folder with --state-dir")
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub(super) enum TableError {
     Sql(#[from] rusqlite::Error),
     #[error("job `{0}`: {1}")]
     Field(JobName, FieldError),
-    #[error("job `{0}`: stored text is no JSON: {1}")]
+    #[error("job `{0}`: stored text is not JSON: {1}")]
     Json(JobName, serde_json::Error),
 }
 

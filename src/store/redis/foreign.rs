@@ -51,8 +51,7 @@ impl Foreign {
             let what = worded(&news);
             warn!(
                 store,
-                what,
-                "store holds what no replica wrote: it is passed over, and removed if it cannot be read"
+                what, "store contains foreign data: it is ignored, and removed if it cannot be read"
             );
         }
     }

@@ -49,10 +49,10 @@ pub(super) fn listen(server: Server, channel: String, label: String) -> mpsc::Re
                     pause = RETRIES.1;
                     if !std::mem::replace(&mut is_said, true) {
                         warn!(store = %label, %channel, %error, help = error.help(),
-                            "what other replicas decide is not heard: each tick costs some more requests");
+                            "messages of other replicas are not received: each tick costs some more requests");
                     }
                 }
-                debug!(store = %label, %error, "hints are not heard");
+                debug!(store = %label, %error, "messages of other replicas are not received");
             }
             tokio::select! {
                 () = tell.closed() => {}

@@ -50,7 +50,7 @@ impl RedisStore {
         let settings = Settings::of(&info, self.configuration().await?);
         let mut concerns = judge::judge(&settings);
         if self.login.shows_password {
-            let what = "whoever sees the network between here and the server sees the password, and all that is asked";
+            let what = "whoever can read the network traffic sees the password and every request";
             let concern = Concern::note(what, "a password over `redis://` to another machine");
             concerns.push(concern.help("use `rediss://`, or a network that is encrypted"));
         }

@@ -109,7 +109,7 @@ fn eviction(settings: &Settings) -> Option<Concern> {
     let what = if policy.starts_with("allkeys-") {
         "records may be evicted, and then their jobs wait one lease and ticks are recorded as unknown"
     } else {
-        "lock keys may be evicted; nothing depends on them, but people see no holder in them any more"
+        "lock keys may be evicted; nothing depends on them, but people no longer see the holder in them"
     };
     Some(Concern::warning(what, found).help("set `maxmemory-policy noeviction`, or use a dedicated Redis"))
 }
@@ -122,11 +122,9 @@ fn fullness(settings: &Settings) -> Option<Concern> {
     let found = format!("{percent} % of {}", shown_bytes(limit));
     let help = "raise `maxmemory`, or make room";
     match percent {
-        100.. => {
-            Some(Concern::error("the server's memory is full, and no job starts any more", found).help(help))
-        }
+        100.. => Some(Concern::error("the server's memory is full, and no job starts", found).help(help)),
         NEARLY_FULL.. => {
-            let what = "the server's memory is nearly full, and once it is no job starts any more";
+            let what = "the server's memory is nearly full, and once it is full no job starts";
             Some(Concern::warning(what, found).help(help))
         }
         _ => None,

@@ -110,7 +110,7 @@ pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
         other => {
             let other = quoted(other);
             return Err(StoreError::Unknown(
-                format!("the store answered `{other}`, which is no answer").into(),
+                format!("the store answered `{other}`, which is not an answer").into(),
             ));
         }
     };

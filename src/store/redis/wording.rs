@@ -28,7 +28,8 @@ pub(super) fn diagnose(error: &RedisError, server: &ConnectionInfo) -> Diagnosis
         return refused_login(server);
     }
     let has_code = |code: &str| said.starts_with(code) || said.contains(&format!(": {code} "));
-    if has_code("NOAUTH") || said == "ERR Authentication required." {
+    // Before a login, Redis takes no long request at all.
+    if has_code("NOAUTH") || said == "ERR Authentication required." || said.contains("unauthenticated ") {
         let sentence = format!("the server requires a password ({said})");
         let with_password = with_login(server, ":PASSWORD");
         Diagnosis::of(Cause::PasswordMissing, sentence).help(format!(
@@ -161,6 +162,8 @@ fn meaning(said: &str) -> Option<&'static str> {
     // Redis 6.2 wraps what a script's command was refused for into an error of its own.
     if said.contains("READONLY") {
         Some("the server is a replica, and takes no claims: name its primary in `store`")
+    } else if said.contains("OOM command not allowed") {
+        Some("the server's memory is full: raise its `maxmemory`, or make room")
     } else if said.starts_with("LOADING") {
         Some("the server is still loading its data")
     } else if said.starts_with("MASTERDOWN") {
