@@ -121,7 +121,12 @@ impl World {
                 let how = format!("{what}, last renewed {ago:?} before; could be renewed: {could_renew}");
                 return Err(Violation::of(Broken::LockTaken, how));
             }
+            let lives = run.ends.since(self.now);
             self.witness.runs[at].has_lost_lock = true;
+            if self.scenario.replicas == 1 {
+                // Its replica begins no run beside it, and there is no other.
+                self.trouble(lives);
+            }
             self.tally.count("lock lost of what cannot be killed");
             self.note(|| format!("{what} has lost its lock, {ago:?} after its last good renewal"));
         }
