@@ -232,7 +232,7 @@ fn arguments_are_checked_before_anything_is_asked_and_refused_in_plain_words() {
         (&["trigger", "a", "--tick", "yesterday"], "expected a time such as `2026-11-23 02:30`"),
         (&["next", "--after", "yesterday"], "expected a time such as `2026-11-23 02:30`"),
         (&["logs", "a", "--run", "xyz"], "it is neither the id of a run nor the beginning of one"),
-        (&["pause", "a", "--for", "0s"], "a pause of no time does nothing"),
+        (&["pause", "a", "--for", "0s"], "a pause of 0s does nothing"),
         (&["pause"], "<JOB>"),
         (&["pause", "a", "--all"], "cannot be used with"),
         (&["resume"], "<JOB>"),
@@ -255,7 +255,7 @@ async fn a_file_whose_cluster_cannot_be_told_is_refused_with_the_way_round() {
         for command in [&["status"][..], &["history"], &["logs", "backup"]] {
             let shown = folder.run(command).await;
             assert_eq!((shown.exit, shown.out.as_str()), (Exit::BadConfig, ""), "{}", shown.err);
-            let help = "error: the cluster cannot be told from FOLDER/jobs.toml\n  help: run `solocron check`, or do without a \
+            let help = "error: FOLDER/jobs.toml has no usable `[cluster]`\n  help: run `solocron check`, or do without a \
                         file: --cluster NAME --store URL (SOLOCRON_CLUSTER, SOLOCRON_STORE)\n";
             assert!(shown.err.ends_with(help), "{}", shown.err);
         }

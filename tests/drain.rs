@@ -113,5 +113,5 @@ fn a_replica_is_drained_by_a_command_that_waits_for_its_end_and_the_others_stay(
     drain(&[]).expect_code(0);
     second.wait().expect_code(0);
     let nobody = drain(&[]).expect_code(1).log;
-    assert!(nobody.starts_with("error: no replica runs here"), "{nobody}");
+    assert!(nobody.starts_with("error: no replica is running here"), "{nobody}");
 }

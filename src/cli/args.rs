@@ -130,7 +130,7 @@ pub enum Reading {
     /// Show the output of a job's last run on this node
     #[command(
         after_help = "On a terminal stderr lines are red; in a pipe each line is as stored: time (UTC), out or err, text.\n\n\
-        Exit codes: 0 shown, 1 a newer run is on another node (its kept end is shown), or there is no run."
+        Exit codes: 0 shown, 1 a newer run is on another node (its last 4 KiB are shown), or there is no run."
     )]
     Logs(LogsArgs),
     /// Print a jobs.toml made from the file of another program

@@ -66,9 +66,7 @@ pub(super) fn conflict(args: &ExecArgs, lock: &JobName, holder: Option<&Holder>)
         Some(Holder { node, run, since }) => {
             format!("lock `{lock}` is{still} held by {node}{after}, since {} UTC (run {run})", utc(*since))
         }
-        None => format!(
-            "lock `{lock}` is{still} not sure to be free{after}: its last holder may have been cut off"
-        ),
+        None => format!("lock `{lock}` is{still} not free{after}: its last holder may still be running"),
     };
     let help = match waited {
         None => "\n  help: `--wait 10m` waits for it",

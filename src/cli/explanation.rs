@@ -126,9 +126,9 @@ impl Facts<'_> {
             (Outcome::Missed, reason) => {
                 format!("it was missed: {}{}", self.missed(reason, at), self.row(past))
             }
-            (Outcome::Unknown, Some(Reason::LeftBehind)) => {
-                ended("may have outlived its lock: a process of it could not be killed; it ended")
-            }
+            (Outcome::Unknown, Some(Reason::LeftBehind)) => ended(
+                "may have overlapped with the next run, because one of its processes could not be killed; it ended",
+            ),
             (Outcome::Unknown, _) => format!(
                 "whether it ran is unknown, because the store lost its records and no replica remembers{}",
                 self.row(past)
@@ -235,9 +235,9 @@ impl Facts<'_> {
         }
         if at <= record.decided_by(self.now) {
             let oldest = self.past.first().map_or_else(String::new, |oldest| {
-                format!("; the oldest entry that the store keeps is of {}", self.time(oldest.tick.0))
+                format!("; the oldest entry there is from {}", self.time(oldest.tick.0))
             });
-            return format!("it was decided, and its entry is not kept any more{oldest}");
+            return format!("its entry is no longer in the history{oldest}");
         }
         let until = at.plus(spec.start_deadline_of(Tick::at_millis(at.0)));
         let left = until.since(self.now);

@@ -88,7 +88,7 @@ async fn look(operator: &Operator, run: RunId) -> Result<(Record, Option<Entry>)
 
 fn unknown_end(job: &JobName, run: RunId) -> Failure {
     let message = format!(
-        "run {run} is over, and the store does not know how it ended\n  help: its log is on the replica that ran it: \
+        "run {run} has ended, and its outcome is not in the store\n  help: its log is on the replica that ran it: \
          `solocron logs {job} --run {run}`"
     );
     Failure::new(Exit::Failed, message)
@@ -137,7 +137,7 @@ fn print_kept(entry: &Entry, is_here: bool, screen: &mut Screen<'_>) -> Result<(
         return Ok(());
     };
     if is_here {
-        screen.say("note: its output went to the replica's own log; this is the kept end\n");
+        screen.say("note: its output is in the replica's own log; these are its last 4 KiB\n");
     }
     screen.print_output(tail.as_bytes())?;
     if tail.ends_with('\n') { Ok(()) } else { screen.print_output(b"\n").map(drop) }

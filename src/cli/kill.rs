@@ -41,7 +41,7 @@ pub(crate) async fn run(
     screen.say(&format!("stopping run {} on {}\n", holder.run, holder.node));
     let how = end_of(&operator, &holder, screen).await;
     screen.end_wait();
-    let stays = format!("the order to stop run {} stays in the job's record", holder.run);
+    let stays = format!("the request to stop run {} stays in the store", holder.run);
     let how = how.map_err(|failure| failure.noting_unheard(&stays))?;
     screen.print(&format!("`{}`: run {}: {how}\n", args.job, holder.run))?;
     Ok(Exit::Done)
@@ -97,15 +97,15 @@ async fn still_there(operator: &Operator, holder: &Holder, limit: Duration) -> R
     let at = pulse.peers.iter().find(|peer| peer.beat.node == holder.node).map(|peer| peer.at);
     let heard = match at.map(|at| pulse.now.since(at)) {
         Some(silence) if silence <= LIVE_FOR => "is alive, but has not stopped it yet".to_owned(),
-        Some(silence) => format!("has been silent for {}", span(silence)),
+        Some(silence) => format!("has sent no heartbeat for {}", span(silence)),
         None => "has sent no heartbeat within the last hour".to_owned(),
     };
     let lease = span(operator.record().await?.lease);
     Ok(Failure::new(
         Exit::Failed,
         format!(
-            "run {} on {} has not ended within {}: {} {heard}\n  help: the order stays in the job's record; a holder \
-             that is gone loses its lock {lease} after it was last renewed",
+            "run {} on {} has not ended within {}: {} {heard}\n  help: the request stays in the store; if the replica is dead, \
+             its lock expires {lease} after the last renewal",
             holder.run,
             holder.node,
             span(limit),

@@ -28,9 +28,9 @@ pub enum Locking {
         A run under a job's name is in the job's history, with the cause `manual` and without output. The job's scheduled ticks \
         are not affected.\n\n\
         Without --wait, exec exits at once where the lock is taken. If the last holder crashed, exec waits up to one lease until \
-        the lock is certainly free; the first use of a name takes two seconds. What takes longer than a second is told on stderr, \
+        the lock is certainly free; the first use of a name takes two seconds. Waits longer than a second are reported on stderr, \
         unless --conflict-exit-code is 0. A store that does not answer is given two seconds, or as long as --wait says.\n\n\
-        Within a job, or another `exec`, that holds the same lock, a command runs at once under that.\n\n\
+        Inside a job or another `exec` that holds the same lock, the command runs at once under that lock.\n\n\
         Exit codes: as the command (128+n for signal n; 127 not found, 126 cannot be started), 1 another error, 2 usage or \
         unknown job, 69 store unreachable, 70 lock lost, 75 held by another, 78 no usable [cluster].\n\n\
         Examples:\n  \

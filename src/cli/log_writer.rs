@@ -92,10 +92,8 @@ fn write_all(items: &Receiver<Item>, count: &Count) {
         };
         let missing = count.dropped.swap(0, Ordering::Relaxed);
         if missing > 0 {
-            let _ = writeln!(
-                out,
-                "{{\"level\":\"WARN\",\"message\":\"{missing} log lines were dropped, as nobody read them\"}}"
-            );
+            // As any line: in the format of the others, behind those that wait.
+            tracing::warn!(lines = missing, "log lines were dropped: nobody read them in time");
         }
     }
 }

@@ -163,7 +163,7 @@ fn show_elsewhere(
     screen.say(&format!("note: {what} `{job}` is on {node}: its log is there{local}\n"));
     screen.print(&head(newer, None))?;
     if newer.outcome == Outcome::Running {
-        screen.say("note: it still runs; the store keeps the end of its output once it has ended\n");
+        screen.say("note: it is still running; its last 4 KiB are shown here once it has ended\n");
     } else {
         show_tail(newer.tail.as_deref(), args, screen)?;
     }
@@ -212,9 +212,9 @@ fn show_without_log(args: &LogsArgs, entry: &RunEntry, screen: &mut Screen<'_>) 
         return Ok(());
     }
     if entry.log.is_some() {
-        screen.say("note: its log was deleted, as `[logs]` in jobs.toml says; this is the kept end\n");
+        screen.say("note: its log was deleted (`[logs]` in jobs.toml); these are its last 4 KiB\n");
     } else if has_tail {
-        screen.say("note: its output went to the replica's own log only; this is the kept end\n");
+        screen.say("note: its output is in the replica's own log only; these are its last 4 KiB\n");
     }
     show_tail(entry.tail.as_deref(), args, screen)
 }

@@ -109,7 +109,7 @@ async fn a_run_without_a_log_says_why_and_shows_what_there_is() {
     ran(&bench, 3, ("", "one\n")).await;
     let (_, out, err) = shown(&bench, &format!("backup --run {}", run_id(3))).await;
     assert!(out.ends_with("exit 3\none\n"), "{out}");
-    assert!(err.contains("to the replica's own log only"), "{err}");
+    assert!(err.contains("in the replica's own log only"), "{err}");
 
     ran(&bench, 2, (OUTPUT, "one\ntwo")).await;
     let run = run_id(2);
@@ -133,7 +133,7 @@ async fn a_newer_run_elsewhere_is_shown_by_its_kept_end_unless_only_this_node_is
     let (exit, out, err) = shown(&bench, "backup").await;
     assert_eq!(exit, Exit::Failed);
     assert!(out.contains("on n2") && out.contains("running"), "{out}");
-    assert!(err.contains("it still runs"), "{err}");
+    assert!(err.contains("it is still running"), "{err}");
 
     bench.at(610);
     bench.finish("backup", holding, Verdict::plain(Outcome::Succeeded), Some(0)).await;

@@ -57,8 +57,8 @@ pub(super) async fn set_back(
 /// What lies in the future by the store's clock alone.
 fn store_is_behind(operator: &Operator, mark: UtcMillis, (now, wall): (UtcMillis, UtcMillis)) -> String {
     format!(
-        "`{}`: its mark of {} UTC stays: it lies in the future by the store's clock alone, which is {} behind this machine's, \
-         and its ticks would run twice\n  help: set the clocks right (NTP), then try again\n",
+        "`{}`: its mark of {} UTC is not set back: it is in the future only by the store's clock, which is {} behind this machine's, \
+         so ticks would run twice\n  help: set the clocks right (NTP), then try again\n",
         operator.job.name,
         utc(mark),
         span(wall.since(now)),
@@ -71,7 +71,7 @@ fn question(ahead: &[(Operator, UtcMillis, UtcMillis)]) -> String {
     };
     let lines: String = ahead.iter().map(line).collect();
     format!(
-        "{lines}were decided by a clock that was ahead. Those that ran then would run again when they come.\n\
+        "{lines}count as done, because a clock was ahead. Those that already ran would run again at their time.\n\
          set the marks back? [y/N] "
     )
 }

@@ -75,7 +75,7 @@ pub(crate) fn run(
     match args.format.format {
         Format::Json => screen.print_json(&planned.iter().map(view).collect::<Vec<_>>())?,
         Format::Table if planned.is_empty() => screen.print("no ticks are coming\n")?,
-        Format::Table => screen.print(&table(&planned, now))?,
+        Format::Table => screen.print(&table(&planned, now, screen.columns))?,
     };
     Ok(Exit::Done)
 }
@@ -150,7 +150,7 @@ fn view(planned: &Planned) -> PlannedView<'_> {
     }
 }
 
-fn table(planned: &[Planned], now: UtcMillis) -> String {
+fn table(planned: &[Planned], now: UtcMillis, columns: Option<usize>) -> String {
     let mut table = Table::new(&["JOB", "LOCAL TIME", "ZONE", "UTC", "DUE"]);
     for one in planned {
         let at = one.tick.instant();
@@ -162,5 +162,6 @@ fn table(planned: &[Planned], now: UtcMillis) -> String {
             Cell::plain(from_now(at, now)),
         ]);
     }
+    table.fit(columns, &["UTC", "ZONE"]);
     table.render()
 }

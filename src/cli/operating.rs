@@ -35,11 +35,11 @@ pub enum Operating {
     Resume(ResumeArgs),
     /// Run a job by hand, once, on whichever replica takes it first
     #[command(
-        after_help = "Takes the job's own lock, and decides no tick. Prints the run's id on stdout once a replica \
+        after_help = "Uses the job's own lock; scheduled ticks are not affected. Prints the run's id on stdout once a replica \
         has taken it. During another run, the job's `overlap` decides: `skip` skips it, `wait` waits for up to \
-        `start_deadline`, `replace` stops the other first. A paused job runs by hand all the same.\n\n\
+        `start_deadline`, `replace` stops the other first. A paused job can be triggered, too.\n\n\
         With --follow the output of all attempts is printed as it comes where the run is on this machine (its log is in this \
-        state folder); of a run elsewhere its end (4 KiB) is printed once it has ended. The command exits as the run did \
+        state folder); for a run on another machine, the last 4 KiB are printed when it has ended. The command exits as the run did \
         (128+n for signal n). Ctrl-C leaves the run alone: `kill` stops it.\n\n\
         Exit codes: 0 a replica runs it, 1 no replica can take it, or took it in time, 2 unknown job, 69 store unreachable, 75 \
         skipped, 78 no usable [cluster]."
@@ -49,10 +49,10 @@ pub enum Operating {
     #[command(
         after_help = "For jobs with a long lease, where waiting for its end takes too long. Refused while the \
         holder sends heartbeats. Asks first, because a holder that is only cut off may still run the job until the lease ends. \
-        Where no holder is known, and the store waits for one that it forgot, that wait ends.\n\n\
-        With --mark no lock is touched. A clock that was ahead has decided ticks that have not come yet: they do not run \
-        again when they come. --mark lets them run, also those that ran then. A mark that this \
-        machine's clock has passed stays: there the store's clock is behind.\n\n\
+        If no holder is known, and the job waits because the store lost its data, the wait ends.\n\n\
+        With --mark no lock is released. If a clock was ahead, ticks in the future count as done, and do not run \
+        again at their time. --mark lets them run, also those that already ran. A mark that this \
+        machine's clock has passed is not set back: there the store's clock is behind.\n\n\
         Exit codes: 0 done, 1 nothing was changed, 2 unknown job, 69 store unreachable, 78 no usable [cluster]."
     )]
     Unlock(UnlockArgs),

@@ -103,7 +103,7 @@ impl Operator {
                 }
             }
         }
-        let message = "the store took over a second each time to get the request: nothing was changed";
+        let message = "every request took more than a second to reach the store: nothing was changed";
         Err(Failure::new(Exit::StoreUnreachable, format!("store {}: {message}", self.store.label())))
     }
 

@@ -229,7 +229,7 @@ fn unusable(source: &Source, own: &[Problem], all: Option<&Problems>) -> Failure
     let drawn = config::render(shown, source, colour());
     let path = source.path.display();
     Failure::drawn(format!(
-        "{drawn}error: {path} does not tell which cluster this is\n  help: run `solocron check`, {WITHOUT}\n"
+        "{drawn}error: {path} has no usable `[cluster]`\n  help: run `solocron check`, {WITHOUT}\n"
     ))
 }
 

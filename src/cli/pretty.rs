@@ -35,7 +35,7 @@ pub(super) fn local(at: UtcMillis) -> String {
 pub(super) fn goes_without_saying(name: &str, value: &str) -> bool {
     matches!(
         (name, value),
-        ("node" | "fence", _) | ("cause", "schedule") | ("attempt", "1") | ("late_ms", "0")
+        ("node" | "fence", _) | ("cause", "schedule") | ("attempt", "1") | ("late_ms" | "exit_code", "0")
     )
 }
 

@@ -55,8 +55,8 @@ pub(super) fn no_replica(state_dir: &Path) -> Failure {
     Failure::new(
         Exit::Failed,
         format!(
-            "no replica runs here: none listens in {folder}/replicas\n  help: start one with `solocron run`, or name the \
-             folder of one that runs with --state-dir or SOLOCRON_STATE_DIR"
+            "no replica is running here: no socket in {folder}/replicas\n  help: start one with `solocron run`, or give the \
+             state folder of a running one with --state-dir or SOLOCRON_STATE_DIR"
         ),
     )
 }

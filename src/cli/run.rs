@@ -75,7 +75,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
                 let stop = stop.clone();
                 tasks.spawn(control.serve(orders, move || start_to_drain(&stop)));
             }
-            Err(error) => warn!(%node, %error, "`solocron reload` cannot reach this replica: use SIGHUP"),
+            Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
         }
         let replica = build(args, &session, guards, (node, jobs))?;
         session.refuse_unusable_file(&*replica.store).await?;

@@ -174,9 +174,8 @@ fn untrusted_state(bad: &BadFolder, folder: &Path) -> Failure {
             format!("take it from others (`chmod go-w {path}`), or name another folder with --state-dir")
         }
     };
-    let message = format!(
-        "state folder: {bad}: other users could have root write and read what they like\n  help: {help}"
-    );
+    let message =
+        format!("state folder: {bad}: other users could make root read or write any file\n  help: {help}");
     Failure::new(Exit::Failed, message)
 }
 

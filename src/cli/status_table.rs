@@ -22,7 +22,7 @@ pub(crate) fn text(view: &StatusView, now: UtcMillis, columns: Option<usize>) ->
         text.push_str(&replicas(&view.replicas, now, columns));
     }
     if view.replicas.iter().any(|replica| replica.live && replica.same_file == Some(false)) {
-        text.push_str(&Tone::Quiet.paint("≠: not the jobs.toml that this command has read\n"));
+        text.push_str(&Tone::Quiet.paint("≠: the replica has loaded another jobs.toml than this command\n"));
     }
     if !view.jobs.is_empty() {
         text.push('\n');

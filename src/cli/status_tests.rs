@@ -100,7 +100,7 @@ async fn replicas_that_drain_take_no_ticks() {
             .await;
     }
     let (_, out) = shown(&bench, "status").await;
-    assert!(out.contains("every live replica is draining"), "{out}");
+    assert!(out.contains("all live replicas are draining"), "{out}");
 }
 
 /// What is shown where the file says this of `backup`.

@@ -108,7 +108,7 @@ impl Survey {
         let lacks_record = is_up && self.jobs.iter().any(JobState::lacks_record);
         let are_silent = !is_up && !self.peers.is_empty();
         if lacks_record || are_silent || self.jobs.iter().any(|job| job.waits(self.now)) {
-            let asked = timeout(INSPECTION_LIMIT, store.inspect()).await;
+            let asked = timeout(INSPECTION_LIMIT, store.settings()).await;
             // Where it does not tell, the replicas' logs do.
             let found = asked.ok().and_then(Result::ok).unwrap_or_default();
             self.concerns = found.into_iter().filter(|concern| concern.grade == Grade::Error).collect();

@@ -59,7 +59,7 @@ pub(crate) async fn run(
     let mut signals = Signals::listen()?;
     let order = RunId::new();
     let may_run =
-        format!("the order may stay in the job's record: `solocron history {job}` shows whether it ran");
+        format!("the request may still be in the store: `solocron history {job}` shows whether it ran");
     let given = tokio::select! {
         given = give(&operator, (order, tick), wait, screen) => given,
         number = signals.next() => {
@@ -234,7 +234,7 @@ impl Wait {
 
 fn gone(job: &JobName) -> Failure {
     let message = format!(
-        "the order is gone from the record of `{job}`: another trigger took its place, or the store was reset\n  \
+        "the request to run `{job}` is gone: another `trigger` replaced it, or the store was reset\n  \
          help: `solocron history {job}` shows what ran"
     );
     Failure::new(Exit::Failed, message)

@@ -213,10 +213,10 @@ fn holder_lost(job: &JobState, survey: &Survey) -> Option<Trouble> {
     let left = record.lock_left(survey.now);
     let lock = match left.is_zero() {
         true if survey.peers.iter().any(|peer| survey.is_live(peer)) => {
-            "its lock is over; a live replica records the run as interrupted".to_owned()
+            "its lock has expired; a live replica records the run as interrupted".to_owned()
         }
-        true => "its lock is over; the run is recorded once a replica is up".to_owned(),
-        false => format!("its lock is over in {} unless it is renewed", span(left)),
+        true => "its lock has expired; the run is recorded once a replica is up".to_owned(),
+        false => format!("its lock expires in {} unless it is renewed", span(left)),
     };
     let message = format!("`{}` was running on {node}, {silence}; {lock}", job.name);
     let since = heard.map(Rfc3339);

@@ -87,13 +87,13 @@ async fn a_slewed_clock_of_the_store_is_said_once_for_all_live_replicas_that_see
     assert_eq!(found[0].since, Some(Rfc3339(UtcMillis(NOON + 10_000))));
     assert_eq!(
         found[0].message,
-        "the store's clock is slewed: as n2 measures it, it has run 8.3 % too fast since 2026-11-20 12:00:10 UTC (30s ago). Until it has \
-         run steadily for one lease, the job of a replica that dies is not taken over, and one whose mark a clock that was ahead has \
-         set does not run; other jobs run as always. NTP ends a slew by itself; `solocron unlock JOB` is for those who cannot wait"
+        "the store's clock is slewed: measured by n2, it runs 8.3 % too fast since 2026-11-20 12:00:10 UTC (30s ago). Until it has \
+         been steady for one lease, jobs of dead replicas are not taken over, and jobs with a mark in the future do not run; all other jobs \
+         run. Wait until NTP has corrected the clock; if you cannot wait, use `solocron unlock JOB`"
     );
     survey.peers[0].beat.slewed = None;
     let one = messages(&survey, &bench);
-    assert!(one[0].starts_with("the store's clock, or that of n2, is slewed: as n2"), "{one:?}");
+    assert!(one[0].starts_with("the store's clock, or that of n2, is slewed: measured by n2"), "{one:?}");
     // Whoever writes to the store may claim anything.
     survey.peers[1].beat.slewed = Some(Slewed { since: UtcMillis(i64::MIN), faster_ppm: i64::MIN });
     let found = troubles(&survey, bench.expected());
@@ -149,7 +149,7 @@ async fn a_holder_that_is_silent_is_named_with_how_long_its_lock_lasts() {
     let held = all.iter().find(|trouble| trouble.kind == Kind::HolderLost).expect("it is silent");
     assert_eq!(
         held.message,
-        "`backup` was running on n2, last heartbeat 12s ago; its lock is over in 18s unless it is renewed"
+        "`backup` was running on n2, last heartbeat 12s ago; its lock expires in 18s unless it is renewed"
     );
     assert_eq!((held.node.as_ref(), held.since), (Some(&node("n2")), Some(Rfc3339(UtcMillis(NOON)))));
 }
@@ -289,7 +289,7 @@ async fn what_cannot_be_read_of_one_job_is_its_own_trouble() {
     assert_eq!(
         messages(&spoilt, &bench),
         [
-            "what the store holds of `payout` cannot be read, and it may not run: local store: job `payout`: stored field \
+            "the store's data for `payout` cannot be read, and the job may not run: local store: job `payout`: stored field \
           `schema` holds `x\\u{1b}[2J`, which this release cannot read"
         ]
     );

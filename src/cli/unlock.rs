@@ -107,9 +107,9 @@ async fn end_wait(
 fn question_of_wait(job: &JobName, record: &Record, now: UtcMillis) -> String {
     let until = UtcMillis(record.until.0);
     format!(
-        "nobody is known to hold the lock of `{job}`. It is not free before {} UTC ({}) all the same: the store forgot, and \
-         somebody may have had a lease of {}.\nA run that is cut off may continue until then, and the next run would start \
-         beside it.\nend the wait? [y/N] ",
+        "the lock of `{job}` has no known holder, but is not free before {} UTC ({}): the store lost its data, and \
+         a replica may still have a lease of {}.\nIts run may continue until then, and the next run would overlap \
+         with it.\nend the wait? [y/N] ",
         utc(until),
         from_now(until, now),
         span(record.lease)
@@ -122,7 +122,7 @@ fn silence(args: &Lock<'_>, record: &Record, pulse: &Pulse) -> Result<String, Fa
     let peer = pulse.peers.iter().find(|peer| peer.beat.node == *node);
     match peer.map(|peer| pulse.now.since(peer.at)) {
         Some(silent) if silent <= LIVE_FOR => Err(heard(args, &format!("{node}, which holds it, is alive"))),
-        Some(silent) => Ok(format!("{node} has been silent for {}", span(silent))),
+        Some(silent) => Ok(format!("{node} has sent no heartbeat for {}", span(silent))),
         None => Ok(format!("{node} has sent no heartbeat within the last hour")),
     }
 }
@@ -140,8 +140,8 @@ fn stays_silent(args: &Lock<'_>, record: &Record, looks: [&Pulse; 2]) -> Result<
 
 fn heard(args: &Lock<'_>, why: &str) -> Failure {
     let message = format!(
-        "the lock of job `{0}` is not removed: {why}\n  help: `solocron kill {0}` stops its run; a holder that is gone \
-         counts as silent after a few seconds",
+        "the lock of job `{0}` is not released: {why}\n  help: `solocron kill {0}` stops its run; if the holder has just died, \
+         try again in a few seconds",
         args.job
     );
     Failure::new(Exit::Failed, message)
@@ -149,17 +149,17 @@ fn heard(args: &Lock<'_>, why: &str) -> Failure {
 
 fn question(job: &KnownJob, record: &Record, run: RunId, pulse: &Pulse, silence: &str) -> String {
     let frees = record.ended.map_or(String::new(), |alive| {
-        format!(" Its lock would free itself {}.", from_now(alive.plus(record.lease), pulse.now))
+        format!(" Its lock expires {}.", from_now(alive.plus(record.lease), pulse.now))
     });
     let next = match job.definition.spec().map(|spec| spec.on_interrupt) {
         Some(OnInterrupt::Rerun) => {
-            "the same tick would be run once more beside it (on_interrupt = \"rerun\")"
+            "a rerun of the same tick would overlap with it (on_interrupt = \"rerun\")"
         }
-        Some(OnInterrupt::Skip) | None => "the next run would start beside it",
+        Some(OnInterrupt::Skip) | None => "the next run would overlap with it",
     };
     format!(
-        "`{}` is locked by run {run}, and {silence}.{frees}\nIf that machine is only cut off, its run may go on until \
-         then, and {next}.\nremove the lock? [y/N] ",
+        "`{}` is locked by run {run}, and {silence}.{frees}\nIf that machine only lost its network, its run may continue until \
+         then, and {next}.\nrelease the lock? [y/N] ",
         job.name
     )
 }

@@ -53,8 +53,8 @@ impl Witness {
                         format!("lock `{lock}` is held by {node}: waiting for it, {patience} at most")
                     }
                     None => format!(
-                        "waiting until lock `{lock}` is certainly free: 2s where the name is new, one lease at most where its \
-                         holder vanished"
+                        "waiting until lock `{lock}` is certainly free: 2s for a new name, one lease at most after its \
+                         holder crashed"
                     ),
                 });
             }
@@ -93,7 +93,7 @@ impl Witness {
         if self.is_unrecorded {
             let (lock, lease) = (&self.lock, span(self.lease));
             screen.say(&format!(
-                "warning: the end of the command could not be recorded: lock `{lock}` frees itself within {lease}\n"
+                "warning: the end of the command could not be recorded: lock `{lock}` expires within {lease}\n"
             ));
         }
     }

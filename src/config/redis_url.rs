@@ -37,14 +37,23 @@ impl RedisUrl {
         &self.certificates
     }
 
+    /// Whether the server is another machine's, as far as the address tells.
+    pub fn is_elsewhere(&self) -> bool {
+        let Some((scheme, rest)) = self.shown.split_once("://") else { return false };
+        let host = rest.split_once('@').map_or(rest, |(_, host)| host).to_ascii_lowercase();
+        let is_here = host.starts_with("localhost:") || host.starts_with("127.") || host.starts_with("[::1]");
+        scheme != "redis+unix" && !is_here
+    }
+
+    /// Whether it logs in, by a password or a certificate.
+    pub fn has_login(&self) -> bool {
+        let login = self.shown.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
+        login.is_some_and(|(login, _)| login.contains(':')) || self.certificates.client.is_some()
+    }
+
     /// Whether a password goes to another machine as it is.
     pub fn shows_password(&self) -> bool {
-        let Some((login, host)) = self.shown.strip_prefix("redis://").and_then(|rest| rest.split_once('@'))
-        else {
-            return false;
-        };
-        let is_here = host.starts_with("localhost:") || host.starts_with("127.") || host.starts_with("[::1]");
-        login.contains(':') && !is_here
+        self.shown.starts_with("redis://") && self.has_login() && self.is_elsewhere()
     }
 
     /// Checks `redis://[user:pass@]host[:port][/db]`, the same with `rediss` and the options of TLS, or `redis+unix:///path`.

@@ -68,6 +68,23 @@ fn a_password_is_shown_to_the_network_where_nothing_hides_it() {
 }
 
 #[test]
+fn a_server_of_another_machine_is_told_by_its_address_and_a_login_by_a_password_or_a_certificate() {
+    let url = |url: &str| RedisUrl::parse(url).expect(url);
+    for (text, is_elsewhere, has_login) in [
+        ("redis://h", true, false),
+        ("rediss://u:p@h", true, true),
+        ("rediss://h?cert=/a&key=/b", true, true),
+        ("redis://10.0.0.1/2", true, false),
+        ("redis://:p@127.0.0.1:1", false, true),
+        ("redis://localhost", false, false),
+        ("redis+unix:///run/redis.sock", false, false),
+    ] {
+        let url = url(text);
+        assert_eq!((url.is_elsewhere(), url.has_login()), (is_elsewhere, has_login), "{text}");
+    }
+}
+
+#[test]
 fn urls_that_would_connect_elsewhere_or_nowhere_are_refused() {
     for url in [
         "redis://",

@@ -18,8 +18,8 @@ const SWEEP_LIMIT: Duration = Duration::from_secs(2);
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why a sign that is missing proves nothing.
-const NO_SIGN: &str = "the sign of the run (RUN.running) is missing or cannot be read, so that nothing tells whether its \
-    guard still lives";
+const NO_SIGN: &str = "RUN.running is missing or cannot be read: it is unknown whether the run's \
+    guard is alive";
 
 /// Why processes that are not found prove nothing where no guard has looked after all that descend from it.
 const NO_GUARD: &str = "its guard was killed too, and processes without the run's environment, or of other users, cannot be found \
@@ -42,7 +42,7 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unseen(why) => f.write_str(why),
-            Self::Held => f.write_str("its guard, or a second replica of this name, holds its sign"),
+            Self::Held => f.write_str("its guard, or a second replica of this name, has RUN.running locked"),
             Self::Unkilled(count, pid) => {
                 write!(f, "{count} of its processes cannot be killed, process {pid} the first")
             }

@@ -217,7 +217,7 @@ impl Driver {
                 Some(coming) = announced.recv() => self.expect(coming),
                 Some(done) = self.errands.join_next() => self.done(done.expect("errands neither panic nor are aborted")),
                 Some(kept) = self.keepers.join_next() => self.kept(&kept.expect("keepers neither panic nor are aborted")),
-                Some(buried) = self.past.burials.join_next() => self.buried(&buried.expect("burials neither panic nor are aborted yet")),
+                Some(buried) = self.past.burials.join_next() => self.buried(buried.expect("burials neither panic nor are aborted yet")),
                 Some(exchange) = exchanged.recv() => self.exchanged(exchange),
                 Some(hint) = hints.recv() => self.take_hint(&hint),
                 Some(reload) = another(&mut self.reloads) => self.reload(reload),

@@ -135,7 +135,7 @@ pub(super) async fn recall(shop: Arc<Shop>) -> Done {
     };
     let read = tokio::time::timeout(RECALL_LIMIT, reading).await;
     Done::Recalled(read.unwrap_or_else(|_| {
-        warn!(node = %shop.node, "state directory does not answer: runs from before the restart are left to their leases");
+        warn!(node = %shop.node, "state folder does not answer: jobs that were running before the restart wait for their lease to end");
         Vec::new()
     }))
 }

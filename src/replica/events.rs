@@ -96,20 +96,20 @@ impl Events {
                 match verdict.outcome {
                     Outcome::Skipped => info!(%job, %tick, node, outcome, reason, "tick skipped"),
                     Outcome::Missed => warn!(%job, %tick, node, outcome, reason, "tick missed"),
-                    _ => warn!(%job, %tick, node, outcome, reason, "tick may have run"),
+                    _ => warn!(%job, %tick, node, outcome, reason, "unknown whether the tick ran"),
                 }
             }
             Event::TickHeld { job, tick, holder } => {
                 debug!(%job, %tick, node, holder = holder.as_ref().map(display), "tick waits for the lock");
             }
             Event::TickUndecided { job, tick, error } => {
-                warn!(%job, %tick, node, error, "tick waits, because the store does not answer");
+                warn!(%job, %tick, node, error, "tick delayed: the store does not answer");
             }
             Event::ClaimRefused { job, tick, error } => {
-                error!(%job, %tick, node, error, "tick waits, because the store refuses its claim");
+                error!(%job, %tick, node, error, "tick delayed: the store refuses the request");
             }
             Event::FormerRunLeft { job, run, why } => {
-                warn!(%job, %run, node, why, "run from before the restart may still be running: its job waits for its lease to end");
+                warn!(%job, %run, node, why, "run from before the restart may still be running: the job starts again when its lease has ended");
             }
             Event::NewerSchema { job, schema } => {
                 error!(%job, node, schema, "record was written by a newer release: upgrade this replica");
@@ -133,7 +133,7 @@ impl Events {
             }
             Event::ClaimAbandoned { job, run, reason } => {
                 let is_bad = !matches!(reason, Reason::Shutdown | Reason::Edited);
-                warn_if!(is_bad, %job, %run, node, %reason, "lock given back: nothing was started");
+                warn_if!(is_bad, %job, %run, node, %reason, "lock released: the run was not started");
             }
             _ => {}
         }
@@ -198,20 +198,20 @@ impl Events {
             Event::ClockStepped => warn!(node, "wall clock was stepped: the schedule is computed again"),
             Event::StoreChanged { what } => warn!(node, what, "store changed"),
             Event::MarksAhead(MarksAhead { jobs, job, mark }) => {
-                warn!(node, jobs, %job, %mark, "a clock was ahead: ticks up to the mark were decided before their \
-                    time and do not run again; `solocron unlock --mark` lets them run");
+                warn!(node, jobs, %job, %mark, "a clock was ahead: ticks up to the mark \
+                    count as done and do not run again; `solocron unlock --mark` lets them run");
             }
             Event::LeaseAwaited(LeaseAwaited { job, lease, frees_in }) => {
                 let (lease_ms, frees_in_ms) = (millis(*lease), millis(*frees_in));
-                warn!(node, %job, lease_ms, frees_in_ms, "job waits for a longer lease than its own, which a holder that the \
-                    store forgot may have; `solocron unlock` ends that wait");
+                warn!(node, %job, lease_ms, frees_in_ms, "job waits: the store lost a lock with a longer lease, and its holder \
+                    may still run; `solocron unlock` ends the wait");
             }
             Event::ClaimsUnsynced { count } => {
                 warn!(
                     node,
                     count,
-                    "claims reached the store over a second later than they were sent, and are made \
-                    again: the line to the store is slow, or a clock was stepped"
+                    "requests took more than a second to reach the store, and are sent \
+                    again: the network is slow, or a clock was stepped"
                 );
             }
             Event::ClockDiffers { ahead_ms } => {
@@ -230,7 +230,7 @@ impl Events {
             }
             Event::NoReplicaFits { labels, jobs } => {
                 let (labels, jobs) = (listed(labels), listed(jobs));
-                error!(node, labels, jobs, "no live replica has the labels of these jobs: they do not run");
+                warn!(node, labels, jobs, "no live replica has the labels of these jobs: they do not run");
             }
             Event::Draining { running, limit } => {
                 info!(node, running, limit_s = limit.as_secs(), "draining: taking no new ticks");
@@ -240,7 +240,7 @@ impl Events {
                 error!(
                     node,
                     running,
-                    "exiting, although processes cannot be killed: the locks of their runs expire by themselves"
+                    "exiting with processes that cannot be killed: their locks expire after one lease"
                 );
             }
             Event::Stopped => info!(node, "replica stopped"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::job::{JobSpec, Tick, UtcMillis};
+use crate::job::{Cause, JobSpec, Tick, UtcMillis};
 use crate::lease::{Entry, Record};
 
 use super::errand::Done;
@@ -24,36 +24,37 @@ pub(super) async fn tell(shop: Arc<Shop>, spec: Arc<JobSpec>, tick: Tick) -> Don
     let read = async {
         let record = shop.store.records(job).await.ok()?.pop()??;
         let (_, entries) = shop.store.history(job, NEWEST).await.ok()?.pop()?;
-        Some(reason(&record, &entries, (&spec, tick), shop.now()))
+        reason(&record, &entries, (&spec, tick), shop.now())
     };
     let why = timeout(LIMIT, read).await.ok().flatten();
     shop.events.tell(Event::TickNotRerun { job: spec.name.clone(), tick, why });
     Done::Announced
 }
 
-/// Why the tick was not granted again, by the job's record and its newest entries.
+/// Why the tick was not granted again, as far as the job's record and its newest entries tell.
 fn reason(
     record: &Record,
     entries: &[Entry],
     (spec, tick): (&JobSpec, Tick),
     now: UtcMillis,
-) -> &'static str {
-    let runs = entries.iter().filter(|entry| entry.tick == tick && entry.run.is_some()).count();
-    if runs > 1 {
-        "its rerun was cut short as well"
+) -> Option<&'static str> {
+    let is_rerun = |entry: &&Entry| entry.tick == tick && entry.cause == Cause::Rerun;
+    let too_late = |ended: UtcMillis| now.since(ended) >= record.lease + spec.start_deadline_of(tick);
+    if entries.iter().any(|entry| is_rerun(&entry)) {
+        Some("its rerun was cut short as well")
     } else if record.paused.is_some_and(|until| now < until) {
-        "its job is paused"
+        Some("its job is paused")
     } else if record.sched.0 != spec.schedule.fingerprint() || tick.instant() <= record.since {
-        "its schedule was edited"
+        Some("its schedule was edited")
     } else {
-        "it was too late for that"
+        record.ended.is_some_and(too_late).then_some("it was too late for that")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Cause, Outcome, Reason, RunId, Verdict};
+    use crate::job::{Outcome, Reason, RunId, Verdict};
     use crate::lease::{Era, ScheduleHash};
     use crate::replica::contest_tests::contest;
 
@@ -65,20 +66,24 @@ mod tests {
         let spec = contest.spec();
         let tick = Tick::at_millis(60_000);
         let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
-        let entry =
-            || Entry { run: Some(RunId::new()), ..Entry::without_run(tick, Cause::Schedule, lost, NOW) };
+        let entry = |cause| Entry { run: Some(RunId::new()), ..Entry::without_run(tick, cause, lost, NOW) };
         let mut record = Record::empty(Era::default());
         record.sched = ScheduleHash::of(&spec.schedule);
-        let told = |record: &Record, runs: usize| {
-            let entries: Vec<Entry> = std::iter::repeat_with(entry).take(runs).collect();
+        let told = |record: &Record, causes: &[Cause]| {
+            let entries: Vec<Entry> = causes.iter().map(|cause| entry(*cause)).collect();
             reason(record, &entries, (spec, tick), NOW)
         };
-        assert_eq!(told(&record, 1), "it was too late for that");
-        assert_eq!(told(&record, 2), "its rerun was cut short as well");
+        let once = [Cause::Schedule];
+        assert_eq!(told(&record, &once), None, "somebody stopped it, or a newer tick took its place");
+        assert_eq!(told(&record, &[Cause::Schedule, Cause::Manual]), None);
+        let again = [Cause::Schedule, Cause::Rerun];
+        assert_eq!(told(&record, &again), Some("its rerun was cut short as well"));
+        record.ended = Some(UtcMillis(NOW.0 - 60_000));
+        assert_eq!(told(&record, &once), Some("it was too late for that"));
         record.paused = Some(UtcMillis(NOW.0 + 1));
-        assert_eq!(told(&record, 1), "its job is paused");
+        assert_eq!(told(&record, &once), Some("its job is paused"));
         record.paused = Some(NOW);
         record.since = tick.instant();
-        assert_eq!(told(&record, 1), "its schedule was edited");
+        assert_eq!(told(&record, &once), Some("its schedule was edited"));
     }
 }

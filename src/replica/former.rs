@@ -19,6 +19,12 @@ const KILL_ALLOWANCE: Duration = Duration::from_secs(3);
 /// The grace of a run of which no note tells: as long as any usual job's.
 const UNKNOWN_GRACE: Duration = Duration::from_secs(10);
 
+/// The lease of a run of which no note tells: the usual one.
+const UNKNOWN_LEASE: Duration = Duration::from_secs(30);
+
+/// A run whose lock is over is recorded within this long, if anybody can.
+const AFTER_LEASE: Duration = Duration::from_secs(6);
+
 /// A run that a former life of this replica left behind.
 #[derive(Debug, Clone)]
 pub(super) struct Former {
@@ -103,8 +109,26 @@ impl Former {
     }
 }
 
-/// Makes sure that nothing of a former run is left, and then notes how it ended. Returns its job.
-pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
+/// What became of a former run.
+#[derive(Debug)]
+pub(super) struct Buried {
+    /// Its job.
+    pub(super) job: JobName,
+    /// Whether it was looked after for the first time: its job waits for that.
+    pub(super) is_first: bool,
+    /// The run, where it is left to its lease.
+    pub(super) left: Option<Former>,
+}
+
+/// Looks after a former run that was left to its lease, once that may be over.
+pub(super) async fn bury_later(shop: Arc<Shop>, former: Former) -> Buried {
+    let lease = former.note.as_ref().map_or(UNKNOWN_LEASE, |note| note.holding().lease);
+    tokio::time::sleep(lease + AFTER_LEASE).await;
+    bury(shop, former, false).await
+}
+
+/// Makes sure that nothing of a former run is left, and then notes how it ended.
+pub(super) async fn bury(shop: Arc<Shop>, former: Former, is_first: bool) -> Buried {
     let job = former.job.clone();
     let elsewhere = former.elsewhere(shop.ledger.site());
     let sure =
@@ -117,9 +141,11 @@ pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
     if let Err(doubt) = sure
         && !(is_over && matches!(doubt, Doubt::Unseen(_)))
     {
-        let why = doubt.to_string();
-        shop.events.tell(Event::FormerRunLeft { job: job.clone(), run: former.run, why });
-        return job;
+        if is_first {
+            let why = doubt.to_string();
+            shop.events.tell(Event::FormerRunLeft { job: job.clone(), run: former.run, why });
+        }
+        return Buried { job, is_first, left: Some(former) };
     }
     let (verdict, ended) = former.end(record.as_ref());
     if let Some(Note::Running { holding, era, .. }) = former.note {
@@ -132,15 +158,18 @@ pub(super) async fn bury(shop: Arc<Shop>, former: Former) -> JobName {
             // The store has its end from somebody who knew.
             shop.ledger.forget_run(&job, former.run).await;
         }
-        let (exit_code, signal, error) = (None, None, None);
-        shop.events.tell(Event::RunEnded { run, attempt, verdict, exit_code, signal, took, error });
+        // Whoever has ended it by the record has logged it.
+        if !is_over {
+            let (exit_code, signal, error) = (None, None, None);
+            shop.events.tell(Event::RunEnded { run, attempt, verdict, exit_code, signal, took, error });
+        }
     }
     if let Some(Sign { entry, .. }) = former.sign {
         let Verdict { outcome, reason } = verdict;
         let entry = RunEntry { outcome, reason, finished: Some(ended.max(entry.started)), ..entry };
         shop.logs.bury(&entry).await;
     }
-    job
+    Buried { job, is_first, left: None }
 }
 
 /// The job's record, if the store can be asked: it knows the run's last sign of life.

@@ -127,7 +127,7 @@ async fn a_run_that_ends_well_while_its_sign_is_waited_for_is_not_told_as_interr
         *store.0.lock().unwrap() = record(&holding, (Phase::Idle, Some(ended_well)));
         former_life.forget(sign).await;
     };
-    tokio::join!(bury(Arc::clone(&shop), former), former_life);
+    tokio::join!(bury(Arc::clone(&shop), former, true), former_life);
 
     let noted = shop.ledger.note(&job);
     assert!(matches!(&noted, Some(Note::Ended(finish)) if finish.verdict == ended_well), "{noted:?}");

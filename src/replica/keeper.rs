@@ -223,7 +223,10 @@ impl Keeper {
             Ok(Answer::Lost) => {
                 if self.hold.lose() {
                     // Somebody else may be running already: there is no time left for a grace.
-                    self.stop_for_loss(Duration::ZERO, "the store gave it to another, or it was removed");
+                    self.stop_for_loss(
+                        Duration::ZERO,
+                        "another replica has it, or it was released with `unlock`",
+                    );
                 }
             }
             Ok(other) => self.renewal_failed(now, format!("the store answered {}", other.name())),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tracing::field::display;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use crate::job::{JobName, NodeName, Verdict};
 
@@ -55,7 +55,7 @@ impl PeerEvent {
         let node = display(node);
         match self {
             Self::NameTaken => {
-                error!(node, "another replica has the same name: give each its own with --node");
+                warn!(node, "another replica has the same name: give each its own with --node");
             }
             Self::TooFew { live, expected } => {
                 warn!(node, live, expected, "fewer replicas are up than expected");

@@ -14,7 +14,7 @@ use super::contest::Contest;
 use super::driver::Driver;
 use super::errand;
 use super::event::{Event, MarksAhead, RunRef};
-use super::former::{Former, bury, finish_in_mid_run};
+use super::former::{Buried, Former, bury, bury_later, finish_in_mid_run};
 use super::note::Note;
 
 /// What a former life left behind, and what the store has still to be told.
@@ -22,8 +22,8 @@ use super::note::Note;
 pub(super) struct Past {
     /// Whether what a former life left behind has been read.
     is_read: bool,
-    /// Each looks after one run, and comes back with its job.
-    pub(super) burials: JoinSet<JobName>,
+    /// Each looks after one run.
+    pub(super) burials: JoinSet<Buried>,
     /// For how many runs of a former life each job waits.
     awaited: HashMap<JobName, usize>,
     /// The largest fencing token that a former life noted: the store may have forgotten it.
@@ -38,19 +38,25 @@ impl Driver {
         self.past.is_read = true;
         for former in formers {
             *self.past.awaited.entry(former.job.clone()).or_default() += 1;
-            self.past.burials.spawn(bury(Arc::clone(&self.shop), former));
+            self.past.burials.spawn(bury(Arc::clone(&self.shop), former, true));
         }
         self.past.largest_fence = self.shop.ledger.largest_fence();
         self.past.untold.extend(self.shop.ledger.jobs());
         self.open_records();
     }
 
-    /// A former run of the job has been looked after. One that may still go on is left to its lease.
-    pub(super) fn buried(&mut self, job: &JobName) {
-        if let Some(left) = self.past.awaited.get_mut(job) {
-            *left -= 1;
-            if *left == 0 {
-                self.past.awaited.remove(job);
+    /// A former run has been looked after. One that may still be running is left to its lease, and looked after again then.
+    pub(super) fn buried(&mut self, Buried { job, is_first, left }: Buried) {
+        if let Some(former) = left {
+            self.past.burials.spawn(bury_later(Arc::clone(&self.shop), former));
+        }
+        if !is_first {
+            return;
+        }
+        if let Some(awaited) = self.past.awaited.get_mut(&job) {
+            *awaited -= 1;
+            if *awaited == 0 {
+                self.past.awaited.remove(&job);
             }
         }
         self.open_records();

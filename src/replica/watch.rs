@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::job::{NodeName, RunId};
 use crate::lease::BootInstant;
-use crate::store::{Cause, Marker, Pulse, StoreError};
+use crate::store::{Cause, Marker, Peer, Pulse, StoreError};
 
 use super::event::{Event, PeerEvent};
 use super::events::Events;
@@ -140,9 +140,10 @@ impl Watch {
             memory.distrust(exchange.received);
         }
         let now = exchange.received;
-        if before.is_some()
-            && pulse.peers.iter().any(|peer| peer.beat.node == self.me && peer.beat.life != self.life)
-        {
+        // A store that went back shows this replica's former life; one that drains is about to end.
+        let is_as_it_was = before.is_some() && !forgot && learned != Learned::NewEra;
+        let is_another = |peer: &Peer| peer.beat.node == self.me && peer.beat.life != self.life;
+        if is_as_it_was && pulse.peers.iter().any(|peer| is_another(peer) && !peer.beat.draining) {
             self.say_taken(now);
         }
         self.roster.learn(&pulse.peers, pulse.now);
@@ -166,8 +167,8 @@ impl Watch {
 
     fn upshot(&mut self, learned: Learned, forgot: bool, was_slewed: bool, was_away: bool) -> Upshot {
         let what = match learned {
-            Learned::NewEra => "it was restarted, or another server took over",
-            _ if forgot => "it forgot what it was told",
+            Learned::NewEra => "restart or failover: every job waits one lease",
+            _ if forgot => "it lost data: every job waits one lease",
             Learned::Stepped => "its clock was stepped",
             Learned::Slewed if !was_slewed => "its clock is slewed by more than 1 %",
             Learned::First | Learned::Steady | Learned::Slewed => {

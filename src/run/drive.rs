@@ -244,11 +244,11 @@ impl<'a> Drive<'a> {
                 let (job, run) = (self.log.job(), self.log.run());
                 let main = self.process.main().map(tracing::field::display);
                 if reason == StopReason::LockLost {
-                    tracing::error!(%job, %run, main, "processes outlive SIGKILL and may outlive their lock, so that \
-                        another replica runs the job beside them");
+                    tracing::error!(%job, %run, main, "processes survived SIGKILL and the lock is lost: \
+                        another replica may start the job while they still run");
                     return;
                 }
-                tracing::warn!(%job, %run, main, "processes outlive SIGKILL, the run is not over until they end");
+                tracing::warn!(%job, %run, main, "processes survived SIGKILL: the job stays locked until they end");
             }
         }
     }

@@ -24,7 +24,10 @@ impl Room {
     pub(super) fn of(folder: &Path) -> Option<Self> {
         let disk = statvfs(folder).ok()?;
         let unit = disk.fragment_size();
-        Some(Self { free: disk.blocks_available() * unit, size: disk.blocks() * unit })
+        Some(Self {
+            free: disk.blocks_available().saturating_mul(unit),
+            size: disk.blocks().saturating_mul(unit),
+        })
     }
 
     /// What logs leave free.

@@ -28,9 +28,14 @@ pub(super) fn path(state_dir: &Path, (job, run): (&JobName, RunId), extension: &
     folder(state_dir, job).join(format!("{run}.{extension}"))
 }
 
+/// The folder of all runs.
+pub(super) fn all(state_dir: &Path) -> PathBuf {
+    state_dir.join("runs")
+}
+
 /// The folder of a job's runs.
 pub(super) fn folder(state_dir: &Path, job: &JobName) -> PathBuf {
-    state_dir.join("runs").join(job.as_str())
+    all(state_dir).join(job.as_str())
 }
 
 /// Creates a folder and those above it, closed to other users.
@@ -45,7 +50,7 @@ pub(super) fn list(state_dir: &Path) -> Vec<RunFiles> {
 
 /// Lists the jobs that have a folder.
 pub(super) fn jobs(state_dir: &Path) -> Vec<JobName> {
-    let names = entries(&state_dir.join("runs")).filter_map(|entry| entry.file_name().into_string().ok());
+    let names = entries(&all(state_dir)).filter_map(|entry| entry.file_name().into_string().ok());
     names.filter_map(|name| JobName::parse(&name).ok()).collect()
 }
 

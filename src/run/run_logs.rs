@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,6 +26,9 @@ use crate::lease::begins;
 
 /// Reads the wall clock; it stamps lines and entries, and decides nothing.
 pub type WallClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
+
+/// The file of the embedded store, where it is in the state folder.
+const EMBEDDED_STORE: &str = "store.sqlite3";
 
 /// Listing every run's files is cheap enough once a minute, and logs do not pile up faster than disks can bear.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
@@ -264,11 +268,27 @@ impl RunLogs {
     }
 }
 
+/// How many bytes of logs the embedded store is short of, where it lies on their disk.
+fn shortage(state_dir: &Path) -> u64 {
+    let device = |path: &Path| fs::metadata(path).map(|file| file.dev()).ok();
+    let logs = run_files::all(state_dir);
+    let is_shared = device(&state_dir.join(EMBEDDED_STORE)).is_some_and(|store| Some(store) == device(&logs));
+    if is_shared { Room::of(&logs).map_or(0, Room::shortage) } else { 0 }
+}
+
 fn prune_files(state_dir: &Path, policy: &LogRetention, now: UtcMillis) {
     let files = run_files::list(state_dir);
-    let shortage = Room::of(state_dir).map_or(0, Room::shortage);
+    let shortage = shortage(state_dir);
     let policy = policy.short_of(shortage, &files);
     let doomed = plan(files, &policy, now);
+    if shortage > 0 && !doomed.is_empty() {
+        let bytes: u64 = doomed.iter().map(|run| run.bytes).sum();
+        tracing::warn!(
+            logs = doomed.len(),
+            bytes,
+            "disk is nearly full: old run logs are deleted, as the store needs room"
+        );
+    }
     let failed: Vec<_> =
         doomed.iter().filter_map(|files| run_files::delete(state_dir, files).err()).collect();
     if let Some(error) = failed.first() {

@@ -43,7 +43,10 @@ impl Process {
             group: id(fields.get(2)?)?,
             // The first thread of a process may be a zombie while others run on.
             stopped: matches!(state, "T" | "t"),
-            forked: fields.get(6)?.parse::<u64>().ok()? & FORKED != 0,
+            forked: fields
+                .get(6)
+                .and_then(|flags| flags.parse::<u64>().ok())
+                .is_some_and(|flags| flags & FORKED != 0),
             dead: matches!(state, "Z" | "X") && matches!(threads, "0" | "1"),
         })
     }

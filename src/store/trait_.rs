@@ -83,6 +83,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// What there is to know about how the store is set up, in no order. Changes nothing.
     fn inspect(&self) -> Answered<'_, Vec<Concern>>;
 
+    /// The same without the rights of the user that asks, at the cost of a question or two.
+    fn settings(&self) -> Answered<'_, Vec<Concern>> {
+        self.inspect()
+    }
+
     /// Who keeps everybody from writing, and the way out, where a process does so for longer than a second: for people.
     fn blocked(&self) -> Answered<'_, Option<String>> {
         Box::pin(std::future::ready(Ok(None)))

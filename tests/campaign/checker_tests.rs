@@ -311,6 +311,14 @@ fn a_paused_job_skips_and_a_waiting_one_is_late_by_right_where_they_were() {
         evidence.pauses_ms.push((tick_ms - 500, tick_ms + 500));
     };
     assert_eq!(found(by_right), Vec::<&str>::new());
+    // It waited for the lock, and was decided once the pause was there.
+    let later = |evidence: &mut Evidence, after_ms| {
+        paused(evidence);
+        let from_ms = evidence.entries[2].tick_ms + evidence.jobs[0].start_deadline_ms + after_ms;
+        evidence.pauses_ms.push((from_ms, from_ms + 500));
+    };
+    assert_eq!(found(|evidence| later(evidence, 900)), Vec::<&str>::new());
+    assert_eq!(found(|evidence| later(evidence, 1_100)), ["skipped for nothing", "not run"]);
     let late = |evidence: &mut Evidence, until_ms, policy| {
         third_did_not_run(evidence, "missed", "late");
         evidence.jobs[0].policy = policy;

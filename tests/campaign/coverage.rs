@@ -199,12 +199,13 @@ impl<'a> Book<'a> {
         until + AT_HAND_MS >= until_ms
     }
 
-    /// Whether somebody had paused the job about then.
+    /// Whether somebody had paused the job about then, or while the tick could still start: it may have waited for the lock.
     fn was_paused(&self, tick_ms: i64) -> bool {
         // The pause's end is reckoned by the store's clock.
         let after = if self.clock_was_wrong(tick_ms) { CLOCK_ERROR_MS } else { TOLERANCE_MS };
         let mut pauses = self.evidence.pauses_ms.iter().filter(|_| self.job.name == PAUSED);
-        pauses.any(|(from, to)| from - TOLERANCE_MS <= tick_ms && tick_ms <= to + after)
+        let before = TOLERANCE_MS + self.job.start_deadline_ms;
+        pauses.any(|(from, to)| from - before <= tick_ms && tick_ms <= to + after)
     }
 
     /// The ticks that a record stands for, since the campaign began.

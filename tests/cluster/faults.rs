@@ -106,7 +106,7 @@ fn ticks_that_come_while_the_store_is_away_run_once_it_is_back_within_their_star
     cluster.wait_for_runs(3);
     redis.freeze();
     cluster.wait_for_messages(&[
-        "tick waits, because the store does not answer",
+        "tick delayed: the store does not answer",
         "store does not answer: no job starts until it does",
     ]);
     let back = SystemClock.utc().timestamp();

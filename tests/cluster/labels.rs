@@ -58,7 +58,7 @@ fn only_a_replica_with_the_labels_runs_a_job_and_while_none_lives_each_tick_is_m
     let said = cluster.wait_for(said, |event| event["message"] == said);
     assert_eq!(
         (&said["labels"], &said["jobs"], &said["level"]),
-        (&"gpu eu".into(), &"job0".into(), &"ERROR".into())
+        (&"gpu eu".into(), &"job0".into(), &"WARN".into())
     );
 
     let runs = cluster.stop();

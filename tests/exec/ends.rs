@@ -39,7 +39,7 @@ pub(crate) fn the_command_has_the_streams_and_knows_which_run_it_is(stage: &Stag
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!((lines[0], lines[1]), ("to stdin", "rare here manual 1"));
     // The first use of a name takes two seconds, which are told.
-    let waited = "waiting until lock `rare` is certainly free: 2s where the name is new, one lease at most where its holder vanished\n";
+    let waited = "waiting until lock `rare` is certainly free: 2s for a new name, one lease at most after its holder crashed\n";
     assert_eq!(err, format!("{waited}to stderr\n"));
     let rest: Vec<&str> = lines[2].split(' ').collect();
     assert!(rest[0].ends_with('Z') && rest[1].ends_with("+00:00"), "{rest:?}");

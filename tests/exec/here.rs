@@ -66,7 +66,7 @@ pub(crate) fn a_job_of_the_file_runs_here_as_a_replica_would_start_it(stage: &St
         "no setting of solocron's, and nothing to read"
     );
     // The first use of a name takes two seconds, which are told.
-    let waited = "waiting until lock `own` is certainly free: 2s where the name is new, one lease at most where its holder vanished\n";
+    let waited = "waiting until lock `own` is certainly free: 2s for a new name, one lease at most after its holder crashed\n";
     assert_eq!(err, format!("{waited}to stderr\n"));
     let entry = stage.newest("own");
     assert_eq!((&entry["cause"], &entry["outcome"]), (&"manual".into(), &"failed".into()));

@@ -75,7 +75,7 @@ fn what_cannot_be_killed_keeps_its_lock_until_it_ends() {
     let replica = &mut escape.replica;
     let warning = replica.wait_for("with a warning", |line| line.contains("cannot kill"));
     assert!(warning.contains("`./escape` starts processes that the replica cannot kill"), "{warning}");
-    replica.wait_for_event("processes outlive SIGKILL, the run is not over until they end");
+    replica.wait_for_event("processes survived SIGKILL: the job stays locked until they end");
     replica.wait_for_event("lock renewed");
     assert!(is_alive(escape.escaped));
     escape.let_it_end();
@@ -93,7 +93,7 @@ fn what_cannot_be_killed_when_its_lock_is_lost_makes_the_end_of_its_run_unknown(
     store.execute_batch("BEGIN IMMEDIATE").expect("others are done before long");
     escape.replica.wait_for_event("lock lost: stopping the run");
     escape.replica.wait_for("of what outlives its lock", |line| {
-        line.contains("processes outlive SIGKILL and may outlive their lock") && line.contains("ERROR")
+        line.contains("processes survived SIGKILL and the lock is lost") && line.contains("ERROR")
     });
     store.execute_batch("ROLLBACK").expect("it was begun");
     // The living replica goes on renewing: nobody else has got the lock meanwhile.

@@ -144,7 +144,7 @@ fn without_what_makes_guards_the_replica_makes_it_anew() {
     // A guard that goes on has no part in it.
     kill(nursery(&replica), Signal::SIGKILL).expect("it runs");
     replica.wait_for("of a run or a guard", |line| {
-        assert!(!line.contains("does not come up"), "{line}");
+        assert!(!line.contains("does not start"), "{line}");
         line.contains("\"run ended\"")
     });
     // A run that meets a frozen one is given up after a while, and the next one is made by another.

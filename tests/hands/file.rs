@@ -103,7 +103,7 @@ pub(crate) fn a_job_that_was_renamed_while_it_ran_stays_in_reach(place: Place) {
         (&["resume", "long"], 0, "`long` was not paused"),
         (&["unlock", "long", "--force"], 1, "is alive"),
         (&["trigger", "long"], 1, "no live replica knows job `long`"),
-        (&["logs", "long"], 1, "it still runs"),
+        (&["logs", "long"], 1, "it is still running"),
         (&["kill", "long"], 0, "killed (operator)"),
         (&["logs", "long"], 1, "hello"),
         (&["kill", "lnog"], 2, "did you mean `long`?"),

@@ -22,7 +22,7 @@ pub(crate) fn the_lock_of_a_replica_that_is_gone_is_removed_and_of_a_living_one_
     let run = run.as_str().expect("a run id").to_owned();
     let refused = stage.give(&["unlock", "long", "--force"]).expect_code(1).log;
     // Whatever it was that gave a sign of life: the holder's heartbeat, the next one, or its renewal.
-    assert!(refused.contains("is not removed") && refused.contains("solocron kill long"), "{refused}");
+    assert!(refused.contains("is not released") && refused.contains("solocron kill long"), "{refused}");
 
     stage.n(holder).signal(Signal::SIGKILL);
     let (asked, said) = removed(&mut stage, 3 - holder);
@@ -39,7 +39,7 @@ pub(crate) fn the_lock_of_a_replica_that_is_gone_is_removed_and_of_a_living_one_
     stage.give(&["kill", "long"]).expect_code(0);
 }
 
-/// Removes the lock once its holder has been silent for long enough, which is looked at whenever the other replica has just
+/// Removes the lock once its holder has sent no heartbeat for long enough, which is looked at whenever the other replica has just
 /// asked for it: when that was, and what was said of the removal.
 fn removed(stage: &mut Stage, waiting: usize) -> (BootInstant, String) {
     let mut refusals = Vec::new();
@@ -49,10 +49,13 @@ fn removed(stage: &mut Stage, waiting: usize) -> (BootInstant, String) {
         let unasked = stage.give(&["unlock", "long"]).expect_code(1).log;
         let said = stage.give(&["unlock", "long", "--force"]);
         if said.status.success() {
-            assert!(unasked.contains("remove the lock? [y/N]") || unasked.contains("is heard"), "{unasked}");
+            assert!(
+                unasked.contains("release the lock? [y/N]") || unasked.contains("heartbeat just now"),
+                "{unasked}"
+            );
             return (asked, said.log);
         }
-        assert!(said.log.contains("is not removed"), "{}", said.log);
+        assert!(said.log.contains("is not released"), "{}", said.log);
         refusals.push(said.log);
     }
     panic!("the lock was never removed:\n{}", refusals.concat());
@@ -72,7 +75,7 @@ pub(crate) fn a_wait_for_a_holder_that_the_store_forgot_is_ended(place: Place) {
             "{said}"
         );
         let said = stage.give(&["unlock", "rare"]).expect_code(1).log;
-        assert!(said.contains("nobody is known to hold") && said.contains("end the wait? [y/N]"), "{said}");
+        assert!(said.contains("has no known holder") && said.contains("end the wait? [y/N]"), "{said}");
         let said = stage.give(&["unlock", "rare", "--force"]).expect_code(0).log;
         assert!(said.contains("its lock is free"), "{said}");
         assert_eq!(server.cli(&["HGET", "solocron:{test/rare}:state", "until"]), "0");

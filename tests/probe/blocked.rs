@@ -43,7 +43,7 @@ fn status_names_the_process_that_keeps_everybody_from_writing() {
     input.write_all(b".timeout 10000\nBEGIN IMMEDIATE;\n").expect("it reads");
 
     let named =
-        format!("nobody can write to the store, and so no job runs: process {} (sqlite3)", shell.0.id());
+        format!("no replica can write to the store, so no job runs: process {} (sqlite3)", shell.0.id());
     wrong(&scene, "local", &named);
 
     drop(shell);

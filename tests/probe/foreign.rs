@@ -129,7 +129,7 @@ fn bytes_that_are_no_text_in_a_record_stop_its_own_job_alone() {
     let key = "solocron:{lab/a}:state";
     server.cli(&["EVAL", "return redis.call('HSET', KEYS[1], 'lease', '\\255')", "1", key]);
 
-    let refused = replica.wait_for_event("tick waits, because the store refuses its claim");
+    let refused = replica.wait_for_event("tick delayed: the store refuses the request");
     assert!(refused["job"] == "a" && has(&refused["error"], &[key, "`lease`", "`?`"]), "{refused}");
     wrong(&scene, &server.url(), "`a` cannot be read");
     for _ in 0..2 {
@@ -179,7 +179,7 @@ fn a_server_that_would_hide_a_restart_is_refused_wherever_it_is_asked() {
         let lost = replica.wait_for_event("store does not answer: no job starts until it does");
         assert!(has(&lost["error"], &["replication id", "restart"]), "{lost}");
         replica.wait_for_event_of("store settings keep jobs from running", |event| {
-            has(&event["what"], &["a restart or a failover would be noticed"])
+            has(&event["what"], &["a restart or failover would go unnoticed"])
         });
         let (status, code) = said(&scene, &server.url(), &["status"]);
         assert!(

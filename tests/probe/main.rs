@@ -91,7 +91,7 @@ fn people_read_the_store_after_the_file_with_the_way_out() {
         "  role: primary",
         "  round trip: ",
         "  store's clock: ",
-        "warning: a restart of the server forgets everything, ",
+        "warning: Redis has no persistence: a restart loses every record, ",
         "help: set `appendonly yes`",
     ] {
         assert!(log.contains(line), "{line} is not in:\n{log}");
@@ -101,7 +101,7 @@ fn people_read_the_store_after_the_file_with_the_way_out() {
 #[test]
 fn each_setting_that_is_unsafe_is_said_with_its_value() {
     for (settings, words, code) in [
-        (&[][..], ["warning", "forgets everything", "neither append-only file nor snapshots"], 0),
+        (&[][..], ["warning", "loses every record", "neither append-only file nor snapshots"], 0),
         (&["--save", "3600 1"], ["warning", "since its last snapshot", "save 3600 1"], 0),
         (&["--appendonly", "yes", "--appendfsync", "no"], ["warning", "half a minute", "appendfsync no"], 0),
         (
@@ -149,7 +149,7 @@ fn a_server_that_takes_no_claims_is_an_error_that_says_what_it_is() {
     replica.cli(&["REPLICAOF", "127.0.0.1", "1"]);
     let (report, code) = probe(&replica.url());
     let said = complaints(&report).join("\n");
-    assert!(said.starts_with("error the server is a replica"), "{said}");
+    assert!(said.starts_with("error the server is a Redis replica"), "{said}");
     assert!(said.contains("replica of 127.0.0.1:1, link down"), "{said}");
     assert!(said.contains("rights could not be checked"), "{said}");
     assert_eq!(code, 1);

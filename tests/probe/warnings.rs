@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::process::{Program, Scene};
 use crate::redis_server::RedisServer;
-use crate::{CAREFUL, JOBS};
+use crate::{CAREFUL, JOBS, probe};
 
 const UNSAFE: &str = "store is set up unsafely";
 const UNFIT: &str = "store settings keep jobs from running";
@@ -26,7 +26,7 @@ fn a_replica_says_once_what_is_unsafe_and_says_more_when_another_server_takes_ov
     let server = RedisServer::start();
     let scene = Scene::new(JOBS);
     let mut replica = start(&scene, &server);
-    let warning = replica.wait_for_event_of(UNSAFE, is_about("forgets everything"));
+    let warning = replica.wait_for_event_of(UNSAFE, is_about("loses every record"));
     assert_eq!((warning["level"].as_str(), warning["node"].as_str()), (Some("WARN"), Some("n")));
     assert!(warning["help"].as_str().is_some_and(|help| help.contains("appendonly")), "{warning}");
     replica.wait_for_event("run ended");
@@ -39,7 +39,7 @@ fn a_replica_says_once_what_is_unsafe_and_says_more_when_another_server_takes_ov
     replica.wait_for_event("run ended");
     replica.signal(Signal::SIGTERM);
     let log = replica.wait().expect_code(0).log;
-    assert_eq!(log.matches("forgets everything").count(), 1, "{log}");
+    assert_eq!(log.matches("loses every record").count(), 1, "{log}");
 }
 
 #[test]
@@ -50,7 +50,24 @@ fn a_careful_server_is_passed_over_in_silence() {
     replica.wait_for_event("run ended");
     replica.signal(Signal::SIGTERM);
     let log = replica.wait().expect_code(0).log;
-    assert!(!log.contains("set up"), "{log}");
+    assert!(!log.contains(UNSAFE) && !log.contains(UNFIT), "{log}");
+}
+
+#[test]
+fn a_server_of_another_machine_without_a_password_or_with_a_user_of_every_right_is_named() {
+    let server = RedisServer::start_with(&CAREFUL);
+    // Not known to be this machine by its address.
+    let elsewhere = server.url().replace("127.0.0.1", "0x7f.1");
+    let named = |store: &str| {
+        let (report, code) = probe(store);
+        assert_eq!(code, 0, "{report}");
+        let text = report["probe"]["findings"].to_string();
+        ["without a password", "may do more than solocron needs"].map(|words| text.contains(words))
+    };
+    assert_eq!(named(&elsewhere), [true, true]);
+    assert_eq!(named(&server.url()), [false, false]);
+    server.cli(&["ACL", "SETUSER", "ann", "on", ">s3cret", "~*", "&*", "+@all"]);
+    assert_eq!(named(&elsewhere.replace("//", "//ann:s3cret@")), [false, false]);
 }
 
 #[test]
@@ -61,8 +78,8 @@ fn a_replica_that_is_pointed_at_a_redis_replica_says_so_in_words() {
     let mut replica = start(&scene, &server);
     let lost = replica.wait_for_event("store does not answer: no job starts until it does");
     let error = lost["error"].as_str().unwrap_or_default();
-    assert!(error.starts_with("the server is a replica, and takes no claims: name its primary"), "{lost}");
-    let unfit = replica.wait_for_event_of(UNFIT, is_about("the server is a replica"));
+    assert!(error.starts_with("the server is a Redis replica (read-only): name its primary"), "{lost}");
+    let unfit = replica.wait_for_event_of(UNFIT, is_about("the server is a Redis replica"));
     assert_eq!(unfit["level"], "ERROR");
     server.cli(&["REPLICAOF", "NO", "ONE"]);
     replica.wait_for_event("run ended");

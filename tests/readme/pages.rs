@@ -12,7 +12,8 @@ const PAGE_WORDS: usize = 1_500;
 const REFERENCES: [&str; 2] = ["docs/commands.md", "docs/configuration.md"];
 
 /// For people who change solocron.
-const FOR_DEVELOPERS: [&str; 3] = ["docs/ARCHITECTURE.md", "docs/testing.md", "docs/performance.md"];
+const FOR_DEVELOPERS: [&str; 4] =
+    ["docs/ARCHITECTURE.md", "docs/protocol.md", "docs/testing.md", "docs/performance.md"];
 
 #[test]
 fn pages_are_short() {

@@ -53,7 +53,7 @@ fn a_bad_file_exits_78_with_every_problem_as_check_draws_it() {
     );
     let said = reload(&scene).expect_code(78).log;
     let checked = Program::start(&mut scene.command(&["check"])).wait().expect_code(78).log;
-    assert!(said.contains("n: jobs.toml is bad, and the jobs stay as they were"), "{said}");
+    assert!(said.contains("n: jobs.toml is invalid: the current jobs stay"), "{said}");
     assert!(checked.lines().all(|line| said.contains(line)), "{said}\nbut check says:\n{checked}");
     replica.signal(Signal::SIGTERM);
     replica.wait().expect_code(0);
@@ -75,7 +75,7 @@ fn replicas_under_one_parent_answer_each_for_itself() {
     );
     write(&scene, "nonsense = 1\n");
     let said = reload(&scene).expect_code(78).log;
-    assert_eq!(said.matches("is bad").count(), 2, "{said}");
+    assert_eq!(said.matches("is invalid: the current").count(), 2, "{said}");
     assert_eq!(said.matches("`nonsense`").count(), 1, "the problems of one file are told once:\n{said}");
     replicas.signal(Signal::SIGTERM);
     replicas.wait().expect_code(0);
@@ -98,7 +98,7 @@ fn without_a_replica_it_exits_1_and_says_where_it_looked() {
     let scene = Scene::new(&file(&[("stays", &says("one"))]));
     for _ in 0..2 {
         let said = reload(&scene).expect_code(1).log;
-        assert!(said.contains("no replica runs here") && said.contains("state/replicas"), "{said}");
+        assert!(said.contains("no replica is running here") && said.contains("state/replicas"), "{said}");
         // One that was killed is none, although it leaves its socket behind.
         let mut replica = scene.run(&[]);
         replica.wait_for_event("replica started");

@@ -9,7 +9,8 @@ use crate::LONG;
 use crate::process::Program;
 use crate::stage::{Stage, alive, history, run_of, start, stop};
 
-const LEFT: &str = "run from before the restart may still be running: its job waits for its lease to end";
+const LEFT: &str =
+    "run from before the restart may still be running: the job starts again when its lease has ended";
 
 /// A replica at its run, with a store that does not lie in its folder.
 fn at_a_run() -> (Stage, String, Program, RunId) {

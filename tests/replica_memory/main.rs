@@ -131,7 +131,7 @@ fn a_run_of_another_machine_or_of_before_a_reboot_is_left_to_its_lease() {
 
     let mut replica = start(&scene, &server.url(), &[]);
     let left = replica.wait_for_event(
-        "run from before the restart may still be running: its job waits for its lease to end",
+        "run from before the restart may still be running: the job starts again when its lease has ended",
     );
 
     assert_eq!(run_of(&left), run);
@@ -236,7 +236,7 @@ fn out_of_memory_a_run_keeps_its_lock_and_its_end_is_recorded_while_claims_fail_
     server.cli(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
 
-    let refused = replica.wait_for_event("tick waits, because the store refuses its claim");
+    let refused = replica.wait_for_event("tick delayed: the store refuses the request");
     assert_eq!((&refused["level"], &refused["job"]), (&"ERROR".into(), &"short".into()));
     assert!(refused["error"].as_str().is_some_and(|error| error.contains("maxmemory")), "{refused}");
     // Longer than its lease is.

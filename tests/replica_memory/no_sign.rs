@@ -6,7 +6,7 @@ use nix::unistd::Pid;
 use solocron::clock::{Clock, SystemClock};
 
 use crate::process::{Program, descendants};
-use crate::stage::{Stage, history, run_of, start};
+use crate::stage::{Stage, history, journal, run_of, start, verdict, wait_until};
 
 /// A job that ignores SIGTERM, without its run's id in its environment: only its guard finds it. It tells that it lives.
 const HIDDEN: &str = r#"
@@ -35,7 +35,7 @@ fn lease_decides_without(delete: impl FnOnce(&Stage)) {
     let begun = SystemClock.boot();
     let mut replica: Program = start(&scene, &store, &[]);
     let left = replica.wait_for_event(
-        "run from before the restart may still be running: its job waits for its lease to end",
+        "run from before the restart may still be running: the job starts again when its lease has ended",
     );
 
     assert_eq!(run_of(&left), run);
@@ -101,7 +101,7 @@ fn a_run_whose_guard_was_killed_with_its_replica_is_left_to_its_lease() {
     let begun = SystemClock.boot();
     let mut replica: Program = start(&scene, &store, &[]);
     let left = replica.wait_for_event(
-        "run from before the restart may still be running: its job waits for its lease to end",
+        "run from before the restart may still be running: the job starts again when its lease has ended",
     );
 
     assert_eq!(run_of(&left), run);
@@ -111,5 +111,10 @@ fn a_run_whose_guard_was_killed_with_its_replica_is_left_to_its_lease() {
     let next = replica.wait_for_event("run started");
     assert!(beats(&scene) > lived, "the process without the run's id lives");
     assert!(SystemClock.boot().since(begun).as_secs() > 15, "{next}");
+    // Its end is noted here, too, once the lease has settled it.
+    let line = || journal(&scene, run);
+    wait_until("the line of the run", || !line().is_empty());
+    assert_eq!(verdict(&line()[0]), ("interrupted", "node_lost"));
+    wait_until("the sign to be gone", || !scene.path(&format!("state/runs/long/{run}.running")).exists());
     drop(former);
 }

@@ -75,7 +75,7 @@ fn a_mark_that_lies_ahead_is_a_warning_of_who_opens_its_record() {
 
     let mut replica = start(&scene, &server.url(), &[]);
     let warned = replica.wait_for_event(
-        "a clock was ahead: ticks up to the mark were decided before their time and do not run again; \
+        "a clock was ahead: ticks up to the mark count as done and do not run again; \
          `solocron unlock --mark` lets them run",
     );
     assert_eq!(

@@ -37,9 +37,9 @@ pub(super) fn clock_slewed(live: &[&Peer], now: UtcMillis) -> Option<Trouble> {
     let begun =
         since.map_or(String::new(), |since| format!(" since {} UTC ({})", utc(since), from_now(since, now)));
     let message = format!(
-        "{whose}: as {} measures it, it has run {}.{} % too {how}{begun}. Until it has run steadily for one lease, the job of a replica \
-         that dies is not taken over, and one whose mark a clock that was ahead has set does not run; other jobs run as always. NTP ends a slew by itself; `solocron unlock JOB` is for \
-         those who cannot wait",
+        "{whose}: measured by {}, it runs {}.{} % too {how}{begun}. Until it has been steady for one lease, jobs of dead replicas \
+         are not taken over, and jobs with a mark in the future do not run; all other jobs run. Wait until NTP has corrected the clock; if you cannot wait, use \
+         `solocron unlock JOB`",
         first.beat.node,
         tenths / 10,
         tenths % 10,

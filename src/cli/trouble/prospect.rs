@@ -32,7 +32,7 @@ pub(crate) fn prospect(spec: &JobSpec, survey: &Survey) -> Prospect {
         return Prospect::Hopeless(why);
     }
     if let Some(who) = &survey.blocked {
-        return Prospect::Waits(format!("nobody can write to the store: {who}"));
+        return Prospect::Waits(format!("no replica can write to the store: {who}"));
     }
     if let Some(record) = record.filter(|record| record.is_running()) {
         return behind_run(spec.overlap, record, survey);
@@ -101,7 +101,7 @@ fn behind_run(overlap: Overlap, record: &Record, survey: &Survey) -> Prospect {
     if !survey.hears_holder(record) {
         let lease = span(record.lease);
         return Prospect::Waits(format!(
-            "{run}{on} holds the lock, and sends no heartbeat: its lock frees itself within {lease}"
+            "{run}{on} holds the lock, but sends no heartbeat: its lock expires within {lease}"
         ));
     }
     match overlap {

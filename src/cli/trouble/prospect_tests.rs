@@ -98,7 +98,8 @@ async fn a_run_that_holds_the_lock_is_named_as_overlap_says() {
         // Its holder is gone, and another replica waits for the lock.
         bench.at(320);
         bench.beat("n2", "f", &[]).await;
-        let silent = "run 01939d2c-0000 on n1 holds the lock, and sends no heartbeat: its lock frees itself within 30s";
+        let silent =
+            "run 01939d2c-0000 on n1 holds the lock, but sends no heartbeat: its lock expires within 30s";
         assert_eq!(judged(&bench, "backup").await, Prospect::Waits(silent.into()));
     }
 }

@@ -24,7 +24,8 @@ pub(super) fn too_few(survey: &Survey, expected: Option<u32>, taking: usize) -> 
         };
         (Kind::TooFewReplicas, format!("{down} of {expected} replicas {are}{who}"))
     } else if draining > 0 {
-        let message = "every live replica is draining: no new tick is taken until one is started".to_owned();
+        let message =
+            "all live replicas are draining: no job starts until another replica is started".to_owned();
         (Kind::NoReplica, message)
     } else {
         let last = last.unwrap_or("no heartbeat within the last hour".to_owned());

@@ -12,8 +12,8 @@ pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     // A mark below which all of these are open again takes none away: it is no trouble, and the replicas log none.
     let (name, mark) = (&job.name, job.record.as_ref()?.closed_after(now)?);
     let message = format!(
-        "a clock was ahead: ticks of `{name}` up to {} UTC ({}) are decided, and those that ran then do not run again; \
-         `solocron unlock --mark {name}` lets them",
+        "a clock was ahead: ticks of `{name}` up to {} UTC ({}) count as done, and those that ran do not run again; \
+         `solocron unlock --mark {name}` lets them run",
         utc(mark),
         from_now(mark, now)
     );
@@ -28,8 +28,8 @@ pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<Trouble>
     let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
     let until = Some(UtcMillis(record.until.0)).filter(|until| record.lease > lease && waits(*until))?;
     let message = format!(
-        "`{name}` waits until {} UTC ({}) for a lease of {} that a holder which the store forgot may have; `solocron unlock {name}` \
-         ends that wait",
+        "`{name}` waits until {} UTC ({}) because the store lost a lock with a lease of {}, and its holder may still run; `solocron unlock {name}` \
+         ends the wait",
         utc(until),
         from_now(until, now),
         span(record.lease)
@@ -55,7 +55,7 @@ pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<Trouble> 
         [] => return None,
     };
     let message = format!(
-        "the store was restarted or lost records: {who} before {} UTC ({}), as a holder may still run",
+        "the store was restarted or lost records: {who} before {} UTC ({}), because a former run may still be running",
         utc(last),
         from_now(last, now)
     );
@@ -72,8 +72,8 @@ pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     let is_over = job.entries.iter().any(|entry| has_come_since(entry) && is_well(entry.outcome));
     (is_late(spec, tick, now) && !is_over).then(|| {
         let message = format!(
-            "`{}`: the store forgot whether its tick of {} UTC ({}) ran; see the replicas' logs (the next tick that is claimed \
-             records it as unknown)",
+            "`{}`: the store forgot whether its tick of {} UTC ({}) ran; see the replicas' logs (with the next tick, it \
+             is recorded as unknown)",
             spec.name,
             utc(tick.instant()),
             from_now(tick.instant(), now)

@@ -29,7 +29,7 @@ async fn a_wait_for_a_longer_lease_than_the_files_that_nobody_is_known_to_hold_i
     assert_eq!(messages(&survey, &bench), [""; 0], "its own lease is no matter");
     survey.jobs[0].record.as_mut().expect("it was opened").lease = Duration::from_secs(600);
     let said = messages(&survey, &bench);
-    let names = |said: &str| said.contains("for a lease of 10m") && said.contains("solocron unlock");
+    let names = |said: &str| said.contains("with a lease of 10m") && said.contains("solocron unlock");
     assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
     survey.jobs[0].record.as_mut().expect("it was opened").until = LeaseInstant(now.plus(own).0);
     let said = messages(&survey, &bench);

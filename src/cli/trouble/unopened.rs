@@ -21,14 +21,14 @@ pub(super) fn unfit(concern: &Concern) -> Trouble {
 
 /// Who keeps everybody else from writing.
 pub(super) fn blocked(who: &str) -> Trouble {
-    let message = format!("nobody can write to the store, and so no job runs: {who}");
+    let message = format!("no replica can write to the store, so no job runs: {who}");
     Trouble::of_cluster(Kind::StoreBlocked, message)
 }
 
 /// A job of which what the store holds is not what replicas write.
 pub(super) fn unreadable(job: &JobState) -> Option<Trouble> {
     let (name, why) = (&job.name, job.unread.as_ref()?);
-    let message = format!("what the store holds of `{name}` cannot be read, and it may not run: {why}");
+    let message = format!("the store's data for `{name}` cannot be read, and the job may not run: {why}");
     Some(Trouble::of_job(job, Kind::Unreadable, message))
 }
 
@@ -39,7 +39,7 @@ pub(super) fn runs_otherwise(job: &JobState, taking: &[&Peer], expected: Expecte
     let is_other = spec.enabled && job.by_this_schedule(record).is_none();
     (is_other && !is_loaded && !taking.is_empty()).then(|| {
         let message = format!(
-            "`{}` runs by another schedule than in this jobs.toml, or not at all: no live replica has loaded this jobs.toml; reload them",
+            "the replicas have another schedule for `{}` than this jobs.toml, or none: no live replica has loaded this jobs.toml; reload them",
             spec.name
         );
         Trouble::of_job(job, Kind::MixedFiles, message)

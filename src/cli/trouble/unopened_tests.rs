@@ -9,7 +9,7 @@ async fn a_job_that_replicas_know_by_another_file_alone_is_named() {
     survey.peers.iter_mut().for_each(|peer| peer.beat.file = "old".into());
     let said = messages(&survey, &bench);
     let names = |said: &str| {
-        said.starts_with("`backup` runs by another schedule than in this jobs.toml, or not at all")
+        said.starts_with("the replicas have another schedule for `backup` than this jobs.toml, or none")
     };
     assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
 }

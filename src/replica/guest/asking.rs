@@ -131,7 +131,7 @@ impl Asking {
                 self.wait(held, *frees_in, now, chance)
             }
             Answer::Unsynced | Answer::NewEra(_) if misses >= MISSES && now >= self.until => {
-                let why = "it took over a second to get each request, or began another life";
+                let why = "every request took more than a second to reach it, or it was restarted meanwhile";
                 Next::Leave(Refusal::Unreachable(StoreError::NotSent(why.into())))
             }
             Answer::Unsynced | Answer::NewEra(_) => {

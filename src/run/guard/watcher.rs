@@ -204,10 +204,10 @@ impl Guard {
             Act::TellExited => {
                 let status = self.status.unwrap_or_default();
                 let report = self.main.failure().map_or(Report::Exited(status), Report::NotStarted);
+                // The run is over; what it left behind is no sign of it, nor stopped with it. A replica that has heard so hangs up.
+                self.let_go();
                 tell(&self.line, Report::At(SystemClock.boot()));
                 tell(&self.line, report);
-                // The run is over; what it left behind is no sign of it, nor stopped with it.
-                self.let_go();
                 let _ = set_name(AFTER_THE_RUN);
             }
             Act::TellStopped => tell(&self.line, Report::Stopped(self.status.unwrap_or_default())),

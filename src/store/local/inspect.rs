@@ -35,11 +35,9 @@ pub(super) fn inspect(path: &Path) -> Vec<Concern> {
         concern.help(error.help().unwrap_or_default())
     }));
     let stopped = Blocker::of(path).filter(Blocker::is_stopped);
-    concerns.extend(
-        stopped.map(|blocker| {
-            Concern::error("nobody can write the file, and so no job runs", blocker.to_string())
-        }),
-    );
+    concerns.extend(stopped.map(|blocker| {
+        Concern::error("no replica can write to the file, so no job runs", blocker.to_string())
+    }));
     concerns.push(space(folder));
     concerns
 }

@@ -19,6 +19,10 @@ pub(super) struct Login {
     pub(super) db: i64,
     /// Whether a password goes to another machine as it is.
     shows_password: bool,
+    /// Whether the server is another machine's.
+    is_elsewhere: bool,
+    /// Whether it logs in at all.
+    has_login: bool,
 }
 
 impl Login {
@@ -28,13 +32,14 @@ impl Login {
         let settings = parsed.as_ref().map(ConnectionInfo::redis_settings);
         let user = settings.and_then(|settings| settings.username()).filter(|user| !user.is_empty());
         let (user, db) = (user.unwrap_or("default").to_owned(), settings.map_or(0, |settings| settings.db()));
-        Self { user, db, shows_password: url.shows_password() }
+        let (shows_password, is_elsewhere) = (url.shows_password(), url.is_elsewhere());
+        Self { user, db, shows_password, is_elsewhere, has_login: url.has_login() }
     }
 }
 
 impl RedisStore {
-    /// Everything there is to know about how the server is set up.
-    pub(super) async fn look_around(&self) -> Result<Vec<Concern>, StoreError> {
+    /// Everything there is to know about how the server is set up; of the user that asks only if `with_login`.
+    pub(super) async fn look_around(&self, with_login: bool) -> Result<Vec<Concern>, StoreError> {
         let info = match self.read::<String>(&redis::cmd("INFO")).await {
             Ok(info) if !info.contains(':') => {
                 return Ok(vec![no_info(format!("INFO says `{}`", quoted(&info)))]);
@@ -49,11 +54,10 @@ impl RedisStore {
         };
         let settings = Settings::of(&info, self.configuration().await?);
         let mut concerns = judge::judge(&settings);
-        if self.login.shows_password {
-            let what = "whoever can read the network traffic sees the password and every request";
-            let concern = Concern::note(what, "a password over `redis://` to another machine");
-            concerns.push(concern.help("use `rediss://`, or a network that is encrypted"));
+        if !with_login {
+            return Ok(concerns);
         }
+        concerns.extend(self.exposure().await);
         if settings.takes_commands() {
             let tries = self.try_rights().await?;
             concerns.extend(rights::judge(&tries, &self.login.user));
@@ -64,6 +68,35 @@ impl RedisStore {
             ));
         }
         Ok(concerns)
+    }
+
+    /// What somebody else can do to the records of a server on another machine.
+    async fn exposure(&self) -> Vec<Concern> {
+        let mut concerns = Vec::new();
+        if self.login.shows_password {
+            let what = "whoever can read the network traffic sees the password and every request";
+            let concern = Concern::note(what, "a password over `redis://` to another machine");
+            concerns.push(concern.help("use `rediss://`, or a network that is encrypted"));
+        }
+        if !self.login.is_elsewhere {
+            return concerns;
+        }
+        if !self.login.has_login {
+            let what = "whoever can reach the server can delete every record, and let a job run twice";
+            let concern = Concern::note(what, "a server on another machine without a password");
+            concerns.push(concern.help("set a password, or an ACL user as in docs/redis.md"));
+        }
+        // A user that somebody made has the rights that were meant, and the server logs what it may not ask. Redis 7 and newer answer.
+        if self.login.user == "default" {
+            // Not worth the rest where something between here and the server does not let it pass.
+            let ask = redis::cmd("ACL").arg("DRYRUN").arg("default").arg("FLUSHALL").clone();
+            if self.read::<String>(&ask).await.is_ok_and(|answer| answer == "OK") {
+                let what = "user `default` may do more than solocron needs";
+                let concern = Concern::note(what, "it may run every command, such as FLUSHALL");
+                concerns.push(concern.help("use an ACL user as in docs/redis.md"));
+            }
+        }
+        concerns
     }
 
     /// What INFO does not tell; nothing, where the user may not ask.
@@ -109,8 +142,7 @@ impl RedisStore {
 
 /// A server that does not answer INFO, or not as Redis does.
 fn no_info(found: String) -> Concern {
-    let what =
-        "the server has no INFO, by which a restart or a failover would be noticed, and so no job runs";
+    let what = "the server has no INFO, so a restart or failover would go unnoticed, and no job runs";
     Concern::error(what, found)
         .help("let the server itself answer INFO, under its own name (see `rename-command`)")
 }

@@ -55,7 +55,7 @@ fn role(settings: &Settings) -> Concern {
             let of = |name| settings.fact(name).unwrap_or("?");
             let primary = format!("{}:{}", of("master_host"), of("master_port"));
             let found = format!("replica of {primary}, link {}", of("master_link_status"));
-            Concern::error("the server is a replica, and refuses every claim", found)
+            Concern::error("the server is a Redis replica (read-only), so no job starts", found)
                 .help(format!("name its primary in `store`; it calls {primary} so"))
         }
         Some("sentinel") => Concern::error("this is a Sentinel, and holds no data", "sentinel")
@@ -81,7 +81,7 @@ fn mode(settings: &Settings) -> Option<Concern> {
 fn life(settings: &Settings) -> Option<Concern> {
     let told = settings.fact("master_replid").filter(|id| id.bytes().any(|digit| digit != b'0'));
     told.is_none().then(|| {
-        let what = "the server tells no replication id, by which a restart or a failover would be noticed, and so no \
+        let what = "the server shows no replication id, so a restart or failover would go unnoticed, and no \
                     job runs";
         Concern::error(what, "INFO has no master_replid")
             .help("name a Redis or Valkey server itself in `store`, and nothing that answers in its place")
@@ -91,7 +91,7 @@ fn life(settings: &Settings) -> Option<Concern> {
 fn loading(settings: &Settings) -> Option<Concern> {
     settings.flag("loading").then(|| {
         let part = settings.fact("loading_loaded_perc").unwrap_or("?").to_owned() + " % done";
-        Concern::error("the server is still loading its data, and refuses every claim until it has", part)
+        Concern::error("the server is still loading its data, and no job starts until it has finished", part)
             .help("wait, and check again")
     })
 }
@@ -137,7 +137,8 @@ fn failed_writes(settings: &Settings) -> Vec<Concern> {
         "see the server's own log for why; most often its disk is full or its folder cannot be written";
     let mut concerns = Vec::new();
     if settings.flag("aof_enabled") && failed("aof_last_write_status") {
-        let what = "the server could not write its append-only file, and refuses every claim (MISCONF)";
+        let what =
+            "the server could not write its append-only file and refuses writes (MISCONF), so no job starts";
         concerns.push(Concern::error(what, "aof_last_write_status err").help(help));
     }
     if failed("rdb_last_bgsave_status") {
@@ -151,7 +152,7 @@ fn failed_writes(settings: &Settings) -> Vec<Concern> {
             )
             .help(help)
         } else {
-            let what = "the server's last snapshot failed, and so it refuses every claim (MISCONF)";
+            let what = "the server's last snapshot failed and it refuses writes (MISCONF), so no job starts";
             Concern::error(what, found).help(help)
         });
     }
@@ -182,12 +183,12 @@ fn persistence(settings: &Settings) -> Option<Concern> {
             ),
         ),
         (_, _, Some("")) => {
-            let what = "a restart of the server forgets everything, and then each job waits one lease and only \
-                        replicas remember what was decided";
+            let what = "Redis has no persistence: a restart loses every record, then each job waits one lease and only \
+                        running replicas know which ticks ran";
             Some(Concern::warning(what, "neither append-only file nor snapshots").help(help))
         }
         (_, _, Some(save)) => {
-            let what = "a restart of the server forgets what was decided since its last snapshot, which only replicas \
+            let what = "a restart of the server loses the records since its last snapshot, which only running replicas \
                         remember";
             Some(Concern::warning(what, format!("snapshots alone, save {save}")).help(help))
         }

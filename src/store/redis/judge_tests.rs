@@ -67,7 +67,7 @@ fn a_server_that_jobs_cannot_run_with_is_an_error() {
         (
             &["role:slave", "master_host:10.0.0.1", "master_port:6379", "master_link_status:up"],
             error,
-            &["is a replica", "replica of 10.0.0.1:6379, link up"],
+            &["is a Redis replica", "replica of 10.0.0.1:6379, link up"],
         ),
         (&["role:sentinel"], error, &["is a Sentinel"]),
         (&["cluster_enabled:1"], error, &["Redis Cluster"]),
@@ -100,7 +100,7 @@ fn a_server_that_may_lose_or_refuse_something_is_a_warning() {
             warning,
             &["last snapshot failed"],
         ),
-        (&["aof_enabled:0"], warning, &["forgets everything", "neither append-only file nor snapshots"]),
+        (&["aof_enabled:0"], warning, &["loses every record", "neither append-only file nor snapshots"]),
         (&["aof_enabled:0", "save 3600 1"], warning, &["since its last snapshot", "save 3600 1"]),
         (&["appendfsync no"], warning, &["half a minute", "appendfsync no"]),
         (&["connected_slaves:1"], warning, &["run twice", "followers 1, min-replicas-to-write 0"]),

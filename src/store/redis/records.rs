@@ -273,7 +273,11 @@ impl Store for RedisStore {
     }
 
     fn inspect(&self) -> Answered<'_, Vec<Concern>> {
-        Box::pin(self.look_around())
+        Box::pin(self.look_around(true))
+    }
+
+    fn settings(&self) -> Answered<'_, Vec<Concern>> {
+        Box::pin(self.look_around(false))
     }
 
     fn label(&self) -> String {

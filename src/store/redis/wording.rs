@@ -30,7 +30,8 @@ pub(super) fn diagnose(error: &RedisError, server: &ConnectionInfo) -> Diagnosis
     let has_code = |code: &str| said.starts_with(code) || said.contains(&format!(": {code} "));
     // Before a login, Redis takes no long request at all.
     if has_code("NOAUTH") || said == "ERR Authentication required." || said.contains("unauthenticated ") {
-        let sentence = format!("the server requires a password ({said})");
+        let why = if said.contains("unauthenticated ") { "NOAUTH" } else { &*said };
+        let sentence = format!("the server requires a password ({why})");
         let with_password = with_login(server, ":PASSWORD");
         Diagnosis::of(Cause::PasswordMissing, sentence).help(format!(
             "put it into the store's URL: `{with_password}`, or with a user `{}`",
@@ -161,7 +162,7 @@ fn with_login(server: &ConnectionInfo, login: &str) -> String {
 fn meaning(said: &str) -> Option<&'static str> {
     // Redis 6.2 wraps what a script's command was refused for into an error of its own.
     if said.contains("READONLY") {
-        Some("the server is a replica, and takes no claims: name its primary in `store`")
+        Some("the server is a Redis replica (read-only): name its primary in `store`")
     } else if said.contains("OOM command not allowed") {
         Some("the server's memory is full: raise its `maxmemory`, or make room")
     } else if said.starts_with("LOADING") {
@@ -172,7 +173,7 @@ fn meaning(said: &str) -> Option<&'static str> {
         Some("the server is a node of a Redis Cluster, which is not supported yet: use one server")
     } else if said.contains("NOERA") {
         Some(
-            "the server tells no replication id, by which a restart or a failover would be noticed: name a Redis or \
+            "the server shows no replication id, so a restart or failover would go unnoticed: name a Redis or \
              Valkey server itself in `store`, with INFO neither renamed nor answered by something else",
         )
     } else {
