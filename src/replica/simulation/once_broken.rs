@@ -10,6 +10,8 @@
 //!   `Restart`: of 300 seeds one leads to a tick without an entry, and one to a second run;
 //! - `BothBehind`, `RecordLost`, `Crash` and `Restart` on the embedded store, whose replicas all have its clock: of 300 seeds eleven
 //!   lead to a second run, and eleven to a tick without an entry, one that does not run, or a fence that falls;
+//! - `Unkillable` and `Deleted` together on Redis: of 2,500 seeds one leads to a tick that is missed as too late. A record that its holder
+//!   has put back waits one lease from the first request after the run's end, and not from that end;
 //! - all faults at once: of 300 seeds on Redis 30 lead to a tick that does not run, a job that stands still, a tick without an entry
 //!   or, two of them, to a fence that falls; on the embedded store seven, to the first or the third of these.
 
