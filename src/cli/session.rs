@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::unistd::{AccessFlags, eaccess, geteuid};
 
 use crate::clock::{Clock, SystemClock};
-use crate::config::{self, Config, Overrides, Problem, Purpose, Source, StoreUrl};
+use crate::config::{self, Config, LOCAL_STORE_FILE, Overrides, Problem, Purpose, Source, StoreUrl};
 use crate::job::ClusterName;
 use crate::store::{LocalStore, RedisStore, Store, StoreError};
 use crate::trust::{BadFolder, Flaw, check_below, check_folder, is_shared, mode_flaw};
@@ -30,9 +30,6 @@ const STATE_NAMES: [&str; 4] = ["leases", "replica", "runs", LOCAL_STORE_FILE];
 
 /// The folders and the files that a replica writes in the state folder.
 const WRITTEN: [&str; 5] = ["leases", "replicas", "runs", "runs.jsonl", "runs.lock"];
-
-/// The embedded store's file in the state folder.
-const LOCAL_STORE_FILE: &str = "store.sqlite3";
 
 /// A loaded jobs.toml, and what goes with it.
 #[derive(Debug)]

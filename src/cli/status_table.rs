@@ -108,17 +108,15 @@ fn late(replica: &ReplicaView) -> Option<String> {
 fn jobs(jobs: &[JobView], now: UtcMillis, columns: Option<usize>) -> String {
     let mut table = Table::new(&["JOB", "NEXT", "LAST", "ENDED", "ON", "LOCK", "RUN"]);
     for job in jobs {
-        let last = job.last.as_ref();
+        let (last, held) = (job.last.as_ref(), job.lock.as_ref());
         table.row(vec![
             Cell::plain(&job.job),
             next(job, now),
             last.map_or_else(|| Cell::plain(""), |last| Cell::new(last.verdict(), Tone::of(last.outcome))),
             Cell::maybe(last.and_then(|last| last.finished).map(|Rfc3339(at)| from_now(at, now))),
             Cell::maybe(last.and_then(|last| last.node.as_ref())),
-            job.lock.as_ref().map_or_else(|| Cell::plain(""), |held| lock(held, now)),
-            Cell::maybe(
-                job.lock.as_ref().and_then(|held| held.run).map(|run| short_id(&run.to_string()).to_owned()),
-            ),
+            held.map_or_else(|| Cell::plain(""), |held| lock(held, now)),
+            Cell::maybe(held.and_then(|held| held.run).map(|run| short_id(&run.to_string()).to_owned())),
         ]);
     }
     table.fit(columns, &["RUN", "ON", "ENDED"]);

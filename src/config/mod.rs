@@ -58,5 +58,5 @@ pub use resolve::{EnvError, resolve_env};
 pub use shared::MIN_LEASE;
 pub use source::{LONGEST, Purpose, Source, SourceError, find, find_again};
 pub use store::store_of_flag;
-pub use store_url::{StoreUrl, StoreUrlError};
+pub use store_url::{LOCAL_STORE_FILE, StoreUrl, StoreUrlError};
 pub use substitute::ReadFile;

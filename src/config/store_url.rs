@@ -13,6 +13,9 @@ const SCHEMES: &[&str] = &["redis", "rediss", "redis+unix", "redis+sentinel", "r
 /// A majority of fewer servers is all of them, so that losing one would stop every job.
 const LEAST_QUORUM: usize = 3;
 
+/// The embedded store's file in the state folder.
+pub const LOCAL_STORE_FILE: &str = "store.sqlite3";
+
 /// Where replicas meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUrl {

@@ -10,6 +10,7 @@ use crate::lease::{Entry, Record};
 
 use super::errand::Done;
 use super::event::Event;
+use super::former::last_record;
 use super::shop::Shop;
 
 /// The log does not wait longer for the reason.
@@ -22,7 +23,7 @@ const NEWEST: usize = 16;
 pub(super) async fn tell(shop: Arc<Shop>, spec: Arc<JobSpec>, tick: Tick) -> Done {
     let job = std::slice::from_ref(&spec.name);
     let read = async {
-        let record = shop.store.records(job).await.ok()?.pop()??;
+        let record = last_record(&shop, &spec.name).await?;
         let (_, entries) = shop.store.history(job, NEWEST).await.ok()?.pop()?;
         reason(&record, &entries, (&spec, tick), shop.now())
     };
@@ -38,9 +39,9 @@ fn reason(
     (spec, tick): (&JobSpec, Tick),
     now: UtcMillis,
 ) -> Option<&'static str> {
-    let is_rerun = |entry: &&Entry| entry.tick == tick && entry.cause == Cause::Rerun;
+    let is_rerun = |entry: &Entry| entry.tick == tick && entry.cause == Cause::Rerun;
     let too_late = |ended: UtcMillis| now.since(ended) >= record.lease + spec.start_deadline_of(tick);
-    if entries.iter().any(|entry| is_rerun(&entry)) {
+    if entries.iter().any(is_rerun) {
         Some("its rerun was cut short as well")
     } else if record.paused.is_some_and(|until| now < until) {
         Some("its job is paused")

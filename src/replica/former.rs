@@ -173,7 +173,7 @@ pub(super) async fn bury(shop: Arc<Shop>, former: Former, is_first: bool) -> Bur
 }
 
 /// The job's record, if the store can be asked: it knows the run's last sign of life.
-async fn last_record(shop: &Shop, job: &JobName) -> Option<Record> {
+pub(super) async fn last_record(shop: &Shop, job: &JobName) -> Option<Record> {
     shop.store.ready().await.ok()?;
     shop.store.records(std::slice::from_ref(job)).await.ok()?.pop()?
 }

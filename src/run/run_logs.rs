@@ -21,14 +21,12 @@ use super::reserve::Room;
 use super::retention::{LogRetention, plan};
 use super::run_files;
 use super::run_log::RunLog;
+use crate::config::LOCAL_STORE_FILE;
 use crate::job::{JobName, NodeName, RunId, UtcMillis};
 use crate::lease::begins;
 
 /// Reads the wall clock; it stamps lines and entries, and decides nothing.
 pub type WallClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
-
-/// The file of the embedded store, where it is in the state folder.
-const EMBEDDED_STORE: &str = "store.sqlite3";
 
 /// Listing every run's files is cheap enough once a minute, and logs do not pile up faster than disks can bear.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
@@ -272,7 +270,8 @@ impl RunLogs {
 fn shortage(state_dir: &Path) -> u64 {
     let device = |path: &Path| fs::metadata(path).map(|file| file.dev()).ok();
     let logs = run_files::all(state_dir);
-    let is_shared = device(&state_dir.join(EMBEDDED_STORE)).is_some_and(|store| Some(store) == device(&logs));
+    let is_shared =
+        device(&state_dir.join(LOCAL_STORE_FILE)).is_some_and(|store| Some(store) == device(&logs));
     if is_shared { Room::of(&logs).map_or(0, Room::shortage) } else { 0 }
 }
 

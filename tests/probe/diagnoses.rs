@@ -10,11 +10,12 @@ use std::process::Command;
 
 use serde_json::Value;
 use solocron::clock::{Clock, SystemClock};
+use solocron::job::UtcMillis;
 use tempfile::TempDir;
 
-use crate::process::{DEADLINE, Scene};
+use crate::process::{Program, Scene};
 use crate::redis_server::RedisServer;
-use crate::said::{printed, said};
+use crate::said::{printed, said, wrong};
 use crate::{probe, tls};
 
 const JOBS: &str = r#"
@@ -233,39 +234,33 @@ fn an_embedded_store_that_is_no_database_or_not_there() {
     assert_eq!(code, 69, "{refused}");
 }
 
-#[test]
-fn a_server_whose_memory_is_full_is_named_by_status_and_why_within_seconds() {
-    let server = RedisServer::start();
+/// A replica whose job has started on this server.
+fn running(server: &RedisServer) -> (Scene, Program) {
     let scene = Scene::new(JOBS);
     let mut replica = scene.run(&["--store", &server.url()]);
     replica.wait_for_event("run started");
-    server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
-    let full = "the server's memory is full, and no job starts";
-    let deadline = SystemClock.boot().plus(DEADLINE);
-    loop {
-        let (printed, _) = said(&scene, &server.url(), &["status"]);
-        if printed.lines().any(|line| line.trim_start().starts_with(&format!("- {full}"))) {
-            break;
-        }
-        assert!(SystemClock.boot() < deadline, "{printed}");
-    }
-    // The second that has just passed: whatever came before the server was full may have run.
-    let now = String::from_utf8(printed_now()).expect("a time");
-    let (printed, code) = said(&scene, &server.url(), &["why", "a", now.trim()]);
-    assert!(printed.contains(full) && code == 0, "{printed}");
+    (scene, replica)
 }
 
-/// The time, to the second.
-fn printed_now() -> Vec<u8> {
-    Command::new("date").args(["-u", "+%Y-%m-%dT%H:%M:%SZ"]).output().expect("a clock").stdout
+#[test]
+fn a_server_whose_memory_is_full_is_named_by_status_and_why_within_seconds() {
+    let server = RedisServer::start();
+    let (scene, _replica) = running(&server);
+    server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    let full = "the server's memory is full, and no job starts";
+    let status = wrong(&scene, &server.url(), full);
+    let is_listed = |line: &str| line.trim_start().starts_with(&format!("- {full}"));
+    assert!(status.lines().any(is_listed), "{status}");
+    // The second that has just passed: whatever came before the server was full may have run.
+    let now = UtcMillis(SystemClock.utc().0 / 1_000 * 1_000).to_string();
+    let (printed, code) = said(&scene, &server.url(), &["why", "a", &now]);
+    assert!(printed.contains(full) && code == 0, "{printed}");
 }
 
 #[test]
 fn a_password_that_was_set_meanwhile_is_asked_for_in_words() {
     let server = RedisServer::start();
-    let scene = Scene::new(JOBS);
-    let mut replica = scene.run(&["--store", &server.url()]);
-    replica.wait_for_event("run started");
+    let (_scene, mut replica) = running(&server);
     server.cli(&["CONFIG", "SET", "requirepass", "s3cret"]);
     server.cli(&["-a", "s3cret", "CLIENT", "KILL", "TYPE", "normal"]);
     replica.wait_for_event_of(LOST, |event| !event["help"].is_null());

@@ -3,24 +3,10 @@
 use std::process::Command;
 
 use nix::sys::signal::Signal;
-use solocron::job::RunId;
 
 use crate::LONG;
 use crate::process::Program;
-use crate::stage::{Stage, alive, history, run_of, start, stop};
-
-const LEFT: &str =
-    "run from before the restart may still be running: the job starts again when its lease has ended";
-
-/// A replica at its run, with a store that does not lie in its folder.
-fn at_a_run() -> (Stage, String, Program, RunId) {
-    let scene = Stage::new(LONG);
-    let store = format!("local:{}", scene.path("store.db").display());
-    let mut replica = start(&scene, &store, &[]);
-    let run = run_of(&replica.wait_for_event("run started"));
-    replica.wait_for_event("lock renewed");
-    (scene, store, replica, run)
-}
+use crate::stage::{LEFT, Stage, alive, at_a_run, history, run_of, start, stop};
 
 /// Starts a replica of the same name on a copy of the other's folder, by way of `through`.
 fn start_on_a_copy(scene: &Stage, store: &str, through: &[&str]) -> Program {
@@ -36,7 +22,7 @@ fn start_on_a_copy(scene: &Stage, store: &str, through: &[&str]) -> Program {
 }
 
 fn leave_the_run_of_the_original_alone(through: &[&str], reason: &str) {
-    let (scene, store, mut original, run) = at_a_run();
+    let (scene, store, mut original, run) = at_a_run(LONG);
 
     let mut copy = start_on_a_copy(&scene, &store, through);
 
@@ -85,7 +71,7 @@ fn a_run_in_a_container_that_is_gone_is_left_to_its_lease() {
 
 #[test]
 fn a_second_replica_of_the_name_is_refused_the_folder_and_told_who_has_it() {
-    let (scene, store, mut first, run) = at_a_run();
+    let (scene, store, mut first, run) = at_a_run(LONG);
 
     let log = start(&scene, &store, &[]).wait().expect_code(1).log;
 

@@ -33,7 +33,7 @@ use redis_server::RedisServer;
 use serde_json::Value;
 use solocron::clock::{Clock, SystemClock};
 use solocron::job::RunId;
-use stage::{Stage, alive, history, journal, run_of, start, stop, verdict};
+use stage::{LEFT, Stage, alive, history, journal, run_of, start, stop, verdict};
 
 /// A job that goes on for longer than any test, with a descendant that left its group, on a lease of half a minute.
 const LONG: &str = r#"
@@ -130,9 +130,7 @@ fn a_run_of_another_machine_or_of_before_a_reboot_is_left_to_its_lease() {
     std::fs::write(&note, text.replace(boot.trim(), "another")).expect("our own file");
 
     let mut replica = start(&scene, &server.url(), &[]);
-    let left = replica.wait_for_event(
-        "run from before the restart may still be running: the job starts again when its lease has ended",
-    );
+    let left = replica.wait_for_event(LEFT);
 
     assert_eq!(run_of(&left), run);
     assert_eq!(history(&scene, &server.url(), run)[0]["outcome"], "running");

@@ -4,9 +4,11 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use solocron::clock::{Clock, SystemClock};
+use solocron::job::RunId;
+use solocron::lease::BootInstant;
 
 use crate::process::{Program, descendants};
-use crate::stage::{Stage, history, journal, run_of, start, verdict, wait_until};
+use crate::stage::{LEFT, Stage, at_a_run, history, journal, run_of, start, verdict, wait_until};
 
 /// A job that ignores SIGTERM, without its run's id in its environment: only its guard finds it. It tells that it lives.
 const HIDDEN: &str = r#"
@@ -21,33 +23,50 @@ fn beats(scene: &Stage) -> usize {
     std::fs::read_to_string(scene.path("beats")).map(|text| text.lines().count()).unwrap_or_default()
 }
 
+/// A run whose processes live when its replica is started again, which leaves it to its lease.
+struct Left {
+    run: RunId,
+    replica: Program,
+    begun: BootInstant,
+    scene: Stage,
+    store: String,
+}
+
+impl Left {
+    /// Kills the replica of a run as `end` does it, and starts it again. Its log gives all of these reasons.
+    fn after(jobs: &str, end: impl FnOnce(&Stage, &Program), reasons: &[&str]) -> Self {
+        let (scene, store, former, run) = at_a_run(jobs);
+        assert!(beats(&scene) > 0);
+        end(&scene, &former);
+
+        let begun = SystemClock.boot();
+        let mut replica = start(&scene, &store, &[]);
+        let left = replica.wait_for_event(LEFT);
+        assert_eq!(run_of(&left), run);
+        let why = left["why"].as_str().unwrap_or_default();
+        assert!(reasons.iter().all(|reason| why.contains(reason)), "{left}");
+        Self { run, replica, begun, scene, store }
+    }
+
+    /// Waits for the next run, which starts once the lease is over.
+    fn next_run(&mut self) {
+        let next = self.replica.wait_for_event("run started");
+        assert!(SystemClock.boot().since(self.begun).as_secs() > 15, "{next}");
+    }
+}
+
 /// The job's lock stays its own after `delete` has deleted the sign.
 fn lease_decides_without(delete: impl FnOnce(&Stage)) {
-    let scene = Stage::new(HIDDEN);
-    let store = format!("local:{}", scene.path("store.db").display());
-    let mut former = start(&scene, &store, &[]);
-    let run = run_of(&former.wait_for_event("run started"));
-    former.wait_for_event("lock renewed");
-    assert!(beats(&scene) > 0);
-    delete(&scene);
-    former.signal(Signal::SIGKILL);
-
-    let begun = SystemClock.boot();
-    let mut replica: Program = start(&scene, &store, &[]);
-    let left = replica.wait_for_event(
-        "run from before the restart may still be running: the job starts again when its lease has ended",
-    );
-
-    assert_eq!(run_of(&left), run);
-    let why = left["why"].as_str().unwrap_or_default();
-    assert!(why.contains("RUN.running") && why.contains("missing"), "{left}");
-    assert_eq!(history(&scene, &store, run)[0]["outcome"], "running");
-    let next = replica.wait_for_event("run started");
-    assert!(SystemClock.boot().since(begun).as_secs() > 15, "{next}");
-    let now = beats(&scene);
-    replica.wait_for_event("run ended");
-    assert_eq!(beats(&scene), now, "the former run is dead before the next begins");
-    drop(former);
+    let end = |scene: &Stage, former: &Program| {
+        delete(scene);
+        former.signal(Signal::SIGKILL);
+    };
+    let mut left = Left::after(HIDDEN, end, &["RUN.running", "missing"]);
+    assert_eq!(history(&left.scene, &left.store, left.run)[0]["outcome"], "running");
+    left.next_run();
+    let now = beats(&left.scene);
+    left.replica.wait_for_event("run ended");
+    assert_eq!(beats(&left.scene), now, "the former run is dead before the next begins");
 }
 
 #[test]
@@ -81,40 +100,27 @@ wait
 
 #[test]
 fn a_run_whose_guard_was_killed_with_its_replica_is_left_to_its_lease() {
-    let scene = Stage::new(SECOND);
-    let store = format!("local:{}", scene.path("store.db").display());
-    let mut former = start(&scene, &store, &[]);
-    let run = run_of(&former.wait_for_event("run started"));
-    former.wait_for_event("lock renewed");
-    assert!(beats(&scene) > 0);
     // All of them at once, as `pkill -9` does: nobody kills what is left.
-    let is_guard = |pid: &Pid| {
-        std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("lease-guard"))
+    let end = |_: &Stage, former: &Program| {
+        let is_guard = |pid: &Pid| {
+            std::fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.starts_with("lease-guard"))
+        };
+        let guards: Vec<Pid> = descendants(former.pid()).into_iter().filter(is_guard).collect();
+        assert!(guards.len() >= 2, "the guard and its maker: {guards:?}");
+        for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+            former.signal(signal);
+            guards.iter().for_each(|guard| kill(*guard, signal).expect("ours"));
+        }
     };
-    let guards: Vec<Pid> = descendants(former.pid()).into_iter().filter(is_guard).collect();
-    assert!(guards.len() >= 2, "the guard and its maker: {guards:?}");
-    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
-        former.signal(signal);
-        guards.iter().for_each(|guard| kill(*guard, signal).expect("ours"));
-    }
-
-    let begun = SystemClock.boot();
-    let mut replica: Program = start(&scene, &store, &[]);
-    let left = replica.wait_for_event(
-        "run from before the restart may still be running: the job starts again when its lease has ended",
-    );
-
-    assert_eq!(run_of(&left), run);
-    let why = left["why"].as_str().unwrap_or_default();
-    assert!(why.contains("its guard was killed"), "{left}");
-    let lived = beats(&scene);
-    let next = replica.wait_for_event("run started");
-    assert!(beats(&scene) > lived, "the process without the run's id lives");
-    assert!(SystemClock.boot().since(begun).as_secs() > 15, "{next}");
+    let mut left = Left::after(SECOND, end, &["its guard was killed"]);
+    let lived = beats(&left.scene);
+    left.next_run();
+    assert!(beats(&left.scene) > lived, "the process without the run's id lives");
+    let (scene, run) = (&left.scene, left.run);
     // Its end is noted here, too, once the lease has settled it.
-    let line = || journal(&scene, run);
+    let line = || journal(scene, run);
     wait_until("the line of the run", || !line().is_empty());
     assert_eq!(verdict(&line()[0]), ("interrupted", "node_lost"));
     wait_until("the sign to be gone", || !scene.path(&format!("state/runs/long/{run}.running")).exists());
-    drop(former);
 }

@@ -12,6 +12,10 @@ use solocron::run::processes_of;
 
 use crate::process::{Program, Scene};
 
+/// What a replica logs of a run of its former life of which it does not know whether it continues.
+pub(crate) const LEFT: &str =
+    "run from before the restart may still be running: the job starts again when its lease has ended";
+
 /// The processes of a run.
 pub(crate) fn alive(run: RunId) -> Vec<Pid> {
     processes_of(run).expect("they can be looked for")
@@ -50,6 +54,16 @@ impl Drop for Stage {
 
 pub(crate) fn start(scene: &Scene, store: &str, more: &[&str]) -> Program {
     scene.run(&[&["--store", store, "--log-level", "debug"], more].concat())
+}
+
+/// A replica at its run, with a store that does not lie in its folder.
+pub(crate) fn at_a_run(jobs: &str) -> (Stage, String, Program, RunId) {
+    let scene = Stage::new(jobs);
+    let store = format!("local:{}", scene.path("store.db").display());
+    let mut replica = start(&scene, &store, &[]);
+    let run = run_of(&replica.wait_for_event("run started"));
+    replica.wait_for_event("lock renewed");
+    (scene, store, replica, run)
 }
 
 pub(crate) fn run_of(event: &Value) -> RunId {

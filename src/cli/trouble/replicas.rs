@@ -68,10 +68,9 @@ pub(super) fn mixed(
 
 /// Two replicas of one name: each heartbeat takes the place of the other's.
 pub(super) fn name_taken(peer: &Peer) -> Option<Trouble> {
-    let node = &peer.beat.node;
+    let node = peer.beat.name_taken.then_some(&peer.beat.node)?;
     let message = format!(
         "two replicas are named {node}, and only one of them is shown: give each a name of its own, with `--node` or SOLOCRON_NODE"
     );
-    let trouble = Trouble::of_cluster(Kind::NameTaken, message);
-    peer.beat.name_taken.then(|| Trouble { node: Some(node.clone()), ..trouble })
+    Some(Trouble { node: Some(node.clone()), ..Trouble::of_cluster(Kind::NameTaken, message) })
 }

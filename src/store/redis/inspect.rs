@@ -89,8 +89,9 @@ impl RedisStore {
         // A user that somebody made has the rights that were meant, and the server logs what it may not ask. Redis 7 and newer answer.
         if self.login.user == "default" {
             // Not worth the rest where something between here and the server does not let it pass.
-            let ask = redis::cmd("ACL").arg("DRYRUN").arg("default").arg("FLUSHALL").clone();
-            if self.read::<String>(&ask).await.is_ok_and(|answer| answer == "OK") {
+            let answer =
+                self.read::<String>(redis::cmd("ACL").arg("DRYRUN").arg("default").arg("FLUSHALL")).await;
+            if answer.is_ok_and(|answer| answer == "OK") {
                 let what = "user `default` may do more than solocron needs";
                 let concern = Concern::note(what, "it may run every command, such as FLUSHALL");
                 concerns.push(concern.help("use an ACL user as in docs/redis.md"));
