@@ -161,8 +161,7 @@ impl Cluster {
     /// Waits for this message, and tells when it was logged.
     pub(crate) fn wait_for_message(&mut self, message: &str) -> (Timestamp, Value) {
         let event = self.wait_for(message, |event| event["message"] == message);
-        let at = event["timestamp"].as_str().and_then(|at| at.parse().ok());
-        (at.expect("every line has its time"), event)
+        (time_of(&event), event)
     }
 
     /// How ticks ended, oldest first, as `history` tells. A replica logs that a run has ended before the store is told:
@@ -319,6 +318,11 @@ impl Drop for Cluster {
 }
 
 /// The number of n0, n1, and so on.
+/// When a line was logged.
+pub(crate) fn time_of(event: &Value) -> Timestamp {
+    event["timestamp"].as_str().and_then(|at| at.parse().ok()).expect("every line has its time")
+}
+
 fn number_of(node: &str) -> usize {
     node.trim_start_matches('n').parse().expect("a replica's name")
 }
