@@ -24,6 +24,9 @@ const FILE_LOCKS: u64 = 0x4000_0000;
 const LOOKS: u32 = 12;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// The kernel gives `/proc/locks` out a page at a time: one reading may miss a lock while others come and go.
+const READINGS: usize = 3;
+
 /// Another process that holds one of SQLite's locks for itself alone.
 #[derive(Debug)]
 pub(super) struct Blocker {
@@ -47,6 +50,10 @@ enum State {
 impl Blocker {
     /// Who keeps others from writing the file at this moment; nothing if nobody does, or nobody that can be seen.
     pub(super) fn of(path: &Path) -> Option<Self> {
+        (0..READINGS).find_map(|_| Self::in_one_reading(path))
+    }
+
+    fn in_one_reading(path: &Path) -> Option<Self> {
         let locks = fs::read_to_string("/proc/locks").ok()?;
         let locks: Vec<Lock> = locks.lines().filter_map(Lock::read).collect();
         let mut index = path.as_os_str().to_owned();
