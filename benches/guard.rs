@@ -10,12 +10,11 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use solocron::clock::{Clock, SystemClock};
 use solocron::job::{Cause, Fence, JobName, NodeName, RunId, Tick};
-use solocron::lease::BootInstant;
 use solocron::run::{
     Guards, Identity, JobOutput, Launch, Reins, RunLogs, StopOrder, StopReason, Streams, attempt,
 };
+use solocron::time::{BootInstant, Clock, SystemClock};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 

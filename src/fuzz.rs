@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use crate::config::{Overrides, Source, StoreUrl, load, render};
-use crate::job::{Schedule, UtcMillis};
+use crate::job::Schedule;
 use crate::lease::{Entry, Record};
+use crate::time::UtcMillis;
 
 /// Reads an input, whatever it is.
 pub type Reader = fn(&[u8]);

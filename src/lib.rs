@@ -1,17 +1,20 @@
 //! Cron on N identical replicas: each tick of each job runs on exactly one of them.
 //!
-//! The floors of the code, lowest first; a module names only modules on lower floors:
-//! [`job`] and [`config`] (pure values), [`lease`] (the protocol, pure), [`clock`], [`store`], [`run`], `replica`, then
-//! `cli`.
+//! The floors of the code, lowest first; a module names only modules on lower floors: [`time`], [`job`] and [`config`] (pure values),
+//! [`lease`] (the protocol, pure), [`store`], [`run`] (one attempt), [`events`], [`hold`] (one lock), `exec`, [`replica`],
+//! `view` (what operators see, as values), [`cli`].
 
 pub mod cli;
-pub mod clock;
 pub mod config;
+pub mod events;
+mod exec;
 #[cfg(feature = "test-switches")]
 pub mod fuzz;
+pub mod hold;
 pub mod job;
 pub mod lease;
 pub mod replica;
 pub mod run;
 pub mod store;
-pub mod trust;
+pub mod time;
+mod view;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use solocron::cli::{Cli, Command, Exit, Screen, read};
-use solocron::job::UtcMillis;
+use solocron::time::UtcMillis;
 
 /// 2026-11-20T12:00:00Z, a Friday.
 const NOON: UtcMillis = UtcMillis(1_795_176_000_000);

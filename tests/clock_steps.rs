@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use solocron::clock::{Clock, SystemClock, Waiting, Woke};
 use solocron::config::{Overrides, Source, load};
-use solocron::job::{ClusterName, NodeName, Tick, UtcMillis};
-use solocron::lease::BootInstant;
-use solocron::replica::{Event, Events, Job, Ledger, Replica, Stop};
-use solocron::run::{Guards, JobOutput, LogRetention, RunLogs};
+use solocron::events::{Event, Events};
+use solocron::hold::{Ledger, Stop};
+use solocron::job::{ClusterName, NodeName, Tick};
+use solocron::replica::Replica;
+use solocron::run::{Guards, Job, JobOutput, LogRetention, RunLogs};
 use solocron::store::{LocalStore, Store};
+use solocron::time::{BootInstant, UtcMillis};
+use solocron::time::{Clock, SystemClock, Waiting, Woke};
 use tempfile::TempDir;
 use tokio::sync::{Notify, broadcast};
 

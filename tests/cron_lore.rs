@@ -2,7 +2,8 @@
 //! from the calendar and the laws of the zones. Each row holds forward and backward, from wherever a replica starts.
 //! More zones, and every expression against brute force: tests/schedule_oracle.rs.
 
-use solocron::job::{Schedule, Tick, UtcMillis};
+use solocron::job::{Schedule, Tick};
+use solocron::time::UtcMillis;
 
 /// Of the job `nightly-backup`: what it is about, its expression, its zone, an instant, and the ticks that follow it.
 type Row<'a> = (&'a str, &'a str, &'a str, &'a str, &'a [&'a str]);

@@ -10,13 +10,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use solocron::clock::{Clock, SystemClock, Waiting, Woke};
 use solocron::config::{Config, Overrides, Source, load};
-use solocron::job::{ClusterName, JobName, NodeName, Outcome, Reason, UtcMillis, Verdict};
-use solocron::lease::{Act, Answer, BootInstant, Entry, Operate, Record, Reply, Request};
-use solocron::replica::{Event, Events, Job, Ledger, Reload, Replica, Stop};
-use solocron::run::{Guards, JobOutput, LogRetention, RunLogs};
+use solocron::events::{Event, Events};
+use solocron::hold::{Ledger, Stop};
+use solocron::job::{ClusterName, JobName, NodeName, Outcome, Reason, Verdict};
+use solocron::lease::{Act, Answer, Entry, Operate, Record, Reply, Request};
+use solocron::replica::{Reload, Replica};
+use solocron::run::{Guards, Job, JobOutput, LogRetention, RunLogs};
 use solocron::store::{Answered, Beat, Concern, Hint, JobEntries, LocalStore, Pulse, Replied, Store};
+use solocron::time::{BootInstant, UtcMillis};
+use solocron::time::{Clock, SystemClock, Waiting, Woke};
 use tempfile::TempDir;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 

@@ -7,7 +7,8 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp, ToSpan};
 use proptest::prelude::*;
-use solocron::job::{Schedule, Tick, UtcMillis};
+use solocron::job::{Schedule, Tick};
+use solocron::time::UtcMillis;
 
 /// A minute of the clock on the wall, and the instants that have it: none in a gap, two in an overlap.
 struct WallMinute {

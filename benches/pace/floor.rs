@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::contender::Plan;
 

@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use nix::unistd::Pid;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::c_program::compile;
 use crate::contender::{AtWork, Contender, Place, status};

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 use tokio::process::Command;
 use tokio_cron_scheduler::{Job, JobScheduler};
 

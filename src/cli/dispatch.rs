@@ -6,15 +6,21 @@ use std::process::ExitCode;
 use nix::sys::prctl::set_dumpable;
 use tokio::runtime::Runtime;
 
-use crate::clock::{Clock, SystemClock};
+use crate::time::{Clock, SystemClock, UtcMillis};
 
-use super::args::{Cli, Command, GlobalArgs, Reading};
-use super::escapes::tame_text;
+use super::args::exec::Locking;
+use super::args::global::{Cli, Command, GlobalArgs, Reading};
+use super::args::operate::Operating;
+use super::args::{completions, man};
 use super::exit::{Exit, Failure};
-use super::locking::Locking;
-use super::operating::Operating;
-use super::screen::Screen;
-use super::{drain, exec, init, kill, pause, reading, reload, run, trigger, unlock};
+use super::import::Import;
+use super::operate::{kill, pause, trigger, unlock};
+use super::print::escapes::tame_text;
+use super::print::output::Screen;
+use super::read::{check, history, logs, next, status, why};
+use super::serve::control::{drain, reload};
+use super::serve::{pid1, run};
+use super::{exec, import};
 
 /// Runs the command. Errors are printed here, and nowhere else.
 pub fn main(cli: &Cli) -> ExitCode {
@@ -38,13 +44,16 @@ fn hide_memory(command: &Command) -> Result<(), Failure> {
 
 fn run_command(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.command {
-        Command::Run(_) if init::is_first() => init::run().map(ExitCode::from),
+        Command::Run(_) if pid1::is_first() => pid1::run().map(ExitCode::from),
         Command::Run(args) => run::run(args, &cli.global).map(ExitCode::from),
         Command::Reload => reload(&cli.global).map(ExitCode::from),
         Command::Drain(args) => {
             runtime()?.block_on(drain::run(args, &cli.global, &mut Screen::of_process())).map(ExitCode::from)
         }
-        Command::Read(command) => read(command, &cli.global).map(ExitCode::from),
+        Command::Read(command) => {
+            let screen = &mut Screen::of_process();
+            runtime()?.block_on(read(command, &cli.global, SystemClock.utc(), screen)).map(ExitCode::from)
+        }
         Command::Operate(command) => operate(command, &cli.global).map(ExitCode::from),
         Command::Lock(Locking::Exec(args)) => exec::run(args, &cli.global).map(ExitCode::from),
     }
@@ -52,10 +61,6 @@ fn run_command(cli: &Cli) -> Result<ExitCode, Failure> {
 
 fn reload(global: &GlobalArgs) -> Result<Exit, Failure> {
     runtime()?.block_on(reload::run(global, &mut Screen::of_process()))
-}
-
-fn read(command: &Reading, global: &GlobalArgs) -> Result<Exit, Failure> {
-    runtime()?.block_on(reading::read(command, global, SystemClock.utc(), &mut Screen::of_process()))
 }
 
 fn operate(command: &Operating, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -85,5 +90,25 @@ fn print(failure: &Failure) {
         let _ = write!(anstream::stderr(), "{}", tame_text(&failure.message));
     } else {
         let _ = writeln!(anstream::stderr(), "error: {}", tame_text(&failure.message));
+    }
+}
+
+/// Runs a command that changes nothing, at this time by the wall clock. What it has to show goes to the screen; why it could not is the caller's to print.
+pub async fn read(
+    command: &Reading,
+    global: &GlobalArgs,
+    now: UtcMillis,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    match command {
+        Reading::Check(args) => check::run(args, global, screen).await,
+        Reading::Next(args) => next::run(args, global, now, screen),
+        Reading::Status(args) => status::run(args, global, screen).await,
+        Reading::History(args) => history::run(args, global, screen).await,
+        Reading::Why(args) => why::run(args, global, screen).await,
+        Reading::Logs(args) => logs::run(args, global, now, screen).await,
+        Reading::Import(Import::Crontab(args)) => import::run(args, screen),
+        Reading::Completions { shell } => completions::run(*shell, screen),
+        Reading::Man => man::run(screen),
     }
 }

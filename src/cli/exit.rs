@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 
 /// The way out where nobody knows why a store does not answer.
 pub(super) const UNREACHABLE: &str = "check that it is up and that this machine may connect, or name another one with --store or SOLOCRON_STORE";
@@ -73,6 +73,11 @@ impl Failure {
     /// jobs.toml is bad; its problems are drawn.
     pub fn drawn(problems: String) -> Self {
         Self { exit: Exit::BadConfig, message: problems, drawn: true }
+    }
+
+    /// What this store answered is the failure.
+    pub(crate) fn of(store: &dyn Store) -> impl Fn(StoreError) -> Self {
+        |error| Self::store(&store.label(), &error)
     }
 
     /// The store cannot be reached, or refused.

@@ -2,9 +2,9 @@
 
 mod duration;
 mod name;
-mod nearest;
+pub(crate) mod nearest;
 mod outcome;
-mod quoted;
+pub(crate) mod quoted;
 mod schedule;
 mod spec;
 mod tick;
@@ -17,5 +17,5 @@ pub use outcome::{Cause, Outcome, Reason, Verdict};
 pub use quoted::{quoted, quoted_within};
 pub use schedule::{Schedule, ScheduleError};
 pub use spec::{CatchUp, Command, JobSpec, OnInterrupt, Overlap};
-pub use tick::{Fence, Tick, UtcMillis};
+pub use tick::{Fence, Tick};
 pub use variables::RUN_VARIABLES;

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use crate::time::BootInstant;
+
 /// Renew at a sixth of the lease: four renewals may fail before the run must stop.
 const RENEWALS_PER_LEASE: u32 = 6;
 
@@ -14,23 +16,6 @@ const STOP_ALLOWANCE: Duration = Duration::from_secs(1);
 
 /// Clocks of two machines may drift apart by one percent.
 const DRIFT_DIVISOR: u32 = 100;
-
-/// An instant on `CLOCK_BOOTTIME`: time since the machine started, suspend included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BootInstant(pub Duration);
-
-impl BootInstant {
-    /// This much later.
-    #[must_use]
-    pub fn plus(self, by: Duration) -> Self {
-        Self(self.0.saturating_add(by))
-    }
-
-    /// How long after `earlier` this is; zero when it is not after.
-    pub fn since(self, earlier: Self) -> Duration {
-        self.0.saturating_sub(earlier.0)
-    }
-}
 
 /// How a holder of one lease paces itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,12 +3,11 @@
 
 use std::time::Duration;
 
-use crate::job::UtcMillis;
+use crate::time::UtcMillis;
 
-use super::draft::{Decision, Draft};
-use super::{
-    Answer, Caller, Open, Record, Request, SCHEMA, ScheduleHash, Server, claim, hold, operate, passed,
-};
+use super::rules::transition::{Decision, Draft};
+use super::rules::{claim, gaps, holder, operator};
+use super::{Answer, Caller, Open, Record, Request, SCHEMA, ScheduleHash, Server};
 
 /// A job that nobody has ever known waits only this long: its peers' heartbeats come every second.
 pub(super) const FIRST_WAIT: Duration = Duration::from_secs(2);
@@ -24,10 +23,10 @@ pub fn decide(record: Option<&Record>, request: &Request, server: &Server) -> De
         Request::Open(open) => decide_open(draft, open),
         Request::Claim(request) => claim::decide_claim(draft, request),
         Request::Manual(request) => claim::decide_manual(draft, request),
-        Request::Renew(request) => hold::decide_renew(draft, request),
-        Request::Finish(request) => hold::decide_finish(draft, request),
-        Request::Abandon(request) => hold::decide_abandon(draft, request),
-        Request::Operate(request) => operate::decide_operate(draft, request),
+        Request::Renew(request) => holder::decide_renew(draft, request),
+        Request::Finish(request) => holder::decide_finish(draft, request),
+        Request::Abandon(request) => holder::decide_abandon(draft, request),
+        Request::Operate(request) => operator::decide_operate(draft, request),
     }
 }
 
@@ -89,7 +88,7 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     record.recall_since(open.caller.seen, &open.sched, Some(open.since));
     let former = record.since;
     record.reschedule(&open.sched, open.since.min(now), now);
-    passed::record_dropped(&mut draft, open, former);
+    gaps::record_dropped(&mut draft, open, former);
     let record = draft.record_mut();
     if let Some(pausing) = &open.pausing {
         record.recall_pausing(pausing);

@@ -3,42 +3,26 @@
 //! `decide(record, request, server) -> (record', entries, reply)` is the only place where it is settled who runs what.
 //! The Redis scripts say the same rules once more in Lua, and a property test holds the two equal.
 
-mod ahead;
-mod bid;
-mod claim;
 mod deadline;
-mod decide;
-mod draft;
-mod entry;
-mod fields;
-mod hold;
-mod holding;
-mod leaps;
-mod longest;
-mod marks;
-mod operate;
-mod passed;
-mod raise;
+pub(crate) mod decide;
+mod message;
+mod protections;
 mod record;
-mod reopen;
-mod reply;
-mod request;
-mod rerun;
-mod switch;
+mod rules;
 
-pub(crate) use ahead::{EARLY_TOLERANCE, begins, holds_from};
-pub use deadline::{BootInstant, Deadline, Pace};
+pub use deadline::{Deadline, Pace};
 pub use decide::decide;
-pub use draft::Decision;
-pub use entry::Entry;
-pub use fields::FieldError;
-pub use holding::Holding;
-pub use leaps::{Leap, Leaps, Passed};
-pub use operate::{Act, Operate, Pausing};
-pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
-pub use reply::{Answer, Holder, Reply};
-pub use request::{
+pub use message::reply::{Answer, Holder, Reply};
+pub use message::request::{
     Abandon, Ahead, Caller, Claim, Dropped, Finish, Gap, Manual, Memory, Open, Renew, Request, Server,
 };
-pub use rerun::Rerun;
-pub use switch::Protection;
+pub use protections::Protection;
+pub use record::codec::FieldError;
+pub use record::history_entry::Entry;
+pub use record::leaps::{Leap, Leaps, Passed};
+pub use record::lease::Holding;
+pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
+pub(crate) use rules::early::{EARLY_TOLERANCE, begins, holds_from};
+pub use rules::operator::{Act, Operate, Pausing};
+pub use rules::rerun::Rerun;
+pub use rules::transition::Decision;

@@ -7,22 +7,17 @@ use futures_util::future::{BoxFuture, FutureExt as _, join_all};
 use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use tracing::warn;
 
+use crate::events::run_ref::RunRef;
+use crate::hold::context::Shop;
+use crate::hold::give_back::{Doubt, give_back};
+use crate::hold::handle::Line;
 use crate::job::{JobName, RunId};
-use crate::lease::{BootInstant, Claim, Finish, Manual, Open, Record, Reply, Request};
+use crate::lease::{Claim, Finish, Manual, Open, Record, Reply, Request};
 use crate::store::{Concern, Marked, Replied, StoreError};
+use crate::time::BootInstant;
 
-use super::action::Doubt;
-use super::event::RunRef;
-use super::former::{Former, formers};
-use super::line::Line;
-use super::lost_runs::Settled;
-use super::shop::Shop;
-
-/// A lock that cannot be given back is left to its time limit after this many tries.
-const ABANDON_TRIES: u32 = 5;
-
-/// Between two tries to give a lock back.
-const ABANDON_PAUSE: Duration = Duration::from_millis(200);
+use super::recovery::lost_runs::Settled;
+use super::recovery::orphans::{Former, formers};
 
 /// A renewal asked for as a proof of life is waited for this long.
 const PROOF_LIMIT: Duration = Duration::from_secs(2);
@@ -103,20 +98,6 @@ pub(super) async fn claim_instead(shop: Arc<Shop>, job: JobName, claim: Claim, o
 pub(super) async fn abandon(shop: Arc<Shop>, job: JobName, doubt: Doubt) -> Done {
     give_back(&shop, &job, doubt).await;
     Done::Abandoned
-}
-
-async fn give_back(shop: &Shop, job: &JobName, doubt: Doubt) {
-    let request = Request::Abandon(doubt.abandon());
-    for _ in 0..ABANDON_TRIES {
-        if let Ok(reply) = shop.store.submit(job, &request).await {
-            if reply.rerun.is_some_and(|rerun| !rerun.goes_on) {
-                // This replica may drain, and the others know of it as of one that goes on.
-                let _ = shop.store.announce(job).await;
-            }
-            return;
-        }
-        tokio::time::sleep(ABANDON_PAUSE).await;
-    }
 }
 
 /// Tells the others to look at the job's record: a run was cut short. Without it, they look when its lease would be over.

@@ -4,21 +4,24 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::job::{JobName, Tick, UtcMillis};
-use crate::lease::{Answer, BootInstant, Deadline, Pace, Protection, Reply};
+use crate::events::event::Event;
+use crate::hold::attempts::{Retries, first_attempt};
+use crate::hold::give_back::Doubt;
+use crate::hold::granted::Grant;
+use crate::hold::handle::Line;
+use crate::hold::holder::{Kept, keep};
+use crate::job::{JobName, Tick};
+use crate::lease::{Answer, Deadline, Pace, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
 use crate::store::{BeatRun, StoreError};
+use crate::time::{BootInstant, UtcMillis};
 
-use super::action::{Action, Bid, Doubt, Finding, Won};
-use super::attempts::{Retries, first_attempt};
-use super::contest::Contest;
 use super::driver::Driver;
-use super::errand::{self, Done};
-use super::event::Event;
-use super::forgone;
-use super::grant::Grant;
-use super::keeper::{Kept, keep};
-use super::line::Line;
+use super::errand;
+use super::errand::Done;
+use super::recovery::not_rerun;
+use super::tick::action::{Action, Bid, Finding, Won};
+use super::tick::claiming::Contest;
 
 /// More claims would not share a call to the store.
 const CLAIMS_TOGETHER: usize = 32;
@@ -211,7 +214,7 @@ impl Driver {
             Finding::Decided { by, how } => Event::TickDecided { job, tick, holder: by, how },
             Finding::NotRerun => {
                 let (shop, spec) = (Arc::clone(&self.shop), Arc::clone(spec));
-                self.errands.spawn(forgone::tell(shop, spec, tick));
+                self.errands.spawn(not_rerun::tell(shop, spec, tick));
                 return;
             }
             Finding::Consumed(verdict) => Event::TickConsumed { job, tick, verdict },

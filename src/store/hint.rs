@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::job::{JobName, UtcMillis};
+use crate::job::JobName;
 use crate::lease::{Era, Passed, Record, Reply, SCHEMA};
+use crate::time::UtcMillis;
 
 /// What a store tells everybody when a claim has decided a tick, so that those who would have asked for it need not; and
 /// when that tick was given back. Nothing rests on it: a replica that does not hear of it asks, and one that does looks at

@@ -1,17 +1,22 @@
 //! Where replicas meet: makes the lease protocol atomic, keeps history, and knows who is alive. Every call is bounded
 //! in time, and says whether a request that failed may have been applied.
 
-mod beat;
+pub(crate) mod clock;
 mod concern;
 mod error;
+mod heartbeat;
 mod hint;
 mod local;
 mod redis;
 mod trait_;
 
-pub use beat::{Beat, BeatRun, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};
+pub use clock::Known;
+pub use clock::Learned;
+pub use clock::Memory;
+pub use clock::Reading;
 pub use concern::{Concern, Grade};
 pub use error::{Cause, Diagnosis, StoreError};
+pub use heartbeat::{Beat, BeatRun, LIVE_FOR, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};
 pub use hint::{Hint, Marked};
 pub use local::LocalStore;
 #[cfg(feature = "test-switches")]

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use solocron::clock::{Clock, SystemClock};
-use solocron::lease::BootInstant;
+use solocron::time::BootInstant;
+use solocron::time::{Clock, SystemClock};
 
 use crate::dice::Dice;
 use crate::pause::pause;

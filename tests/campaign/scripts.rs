@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::jobs::{JobPlan, Policy};
 use crate::pause::pause;

@@ -1,7 +1,7 @@
 //! What a replica does when the store goes away, comes back, forgets its lock, or gives it to another.
 
 use jiff::{SignedDuration, Timestamp};
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::PATIENT;
 use crate::harness::Cluster;

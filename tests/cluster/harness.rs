@@ -13,14 +13,15 @@ use jiff::Timestamp;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 use tempfile::TempDir;
 
 use crate::c_program::compile;
 use crate::plan::Plan;
 use crate::process::descendants;
 use crate::shim::ShimClock;
-use crate::witness::{self, Violation, Witnessed, check};
+use crate::witness;
+use crate::witness::{Violation, Witnessed, check};
 
 /// No single thing that these tests wait for takes longer than this, however busy the machine.
 const DEADLINE: Duration = Duration::from_secs(60);

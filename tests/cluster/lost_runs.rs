@@ -3,7 +3,7 @@
 use jiff::fmt::strtime;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::harness::{Cluster, time_of};
 use crate::plan::Plan;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
 use solocron::config::{Overrides, Source, load};
 use solocron::lease::{Era, Record, ScheduleHash};
+use solocron::time::{Clock, SystemClock};
 
 use crate::harness::Cluster;
 use crate::plan::Plan;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::process::{DEADLINE, Program};
 use crate::stage::Stage;

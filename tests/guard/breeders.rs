@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use solocron::clock::{Clock, SystemClock};
-use solocron::lease::BootInstant;
+use solocron::time::{BootInstant, Clock, SystemClock};
 
 use crate::c_program::compile;
 use crate::process::{Program, Scene};

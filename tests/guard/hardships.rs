@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::process::{Program, Scene};
 use crate::victims::{eventually, is_alive};

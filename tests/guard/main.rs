@@ -18,9 +18,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use solocron::clock::{Clock, SystemClock};
-
 use process::{Program, Scene};
+use solocron::time::{Clock, SystemClock};
 use victims::{Victims, eventually, heartbeats, is_alive, parent_of};
 
 /// What `kill_grace` below comes to when the lock is lost: no more than a sixth of the lease.

@@ -1,7 +1,7 @@
 //! Commands without a file that is valid, or that names the job, or without any file.
 
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::process::{DEADLINE, Program, Scene};
 use crate::redis_server::RedisServer;

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
-use solocron::clock::{Clock, SystemClock};
-use solocron::lease::BootInstant;
+use solocron::time::{BootInstant, Clock, SystemClock};
 
 use crate::stage::{Place, Stage};
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, OnInterrupt, Outcome, Reason, UtcMillis, Verdict};
+use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Verdict};
 use solocron::lease::{
     Act, Ahead, Answer, Claim, Dropped, Entry, Era, LeaseInstant, Memory, Renew, Request, ScheduleHash,
 };
+use solocron::time::UtcMillis;
 
 use crate::book::{Book, GAP, MEMORIES, at, is_won, secs, several, tick};
 use crate::sample::LEASE;

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, NodeName, Reason, Tick, UtcMillis, Verdict};
+use solocron::job::{Cause, NodeName, Reason, Tick, Verdict};
 use solocron::lease::{
     Abandon, Act, Answer, Caller, Claim, Decision, Entry, Era, Finish, Holding, LeaseInstant, Manual, Memory,
     Open, Operate, Record, Renew, Request, Server, decide,
 };
+use solocron::time::UtcMillis;
 
 use crate::sample;
 

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, Outcome, Reason, RunId, UtcMillis, Verdict};
+use solocron::job::{Cause, Outcome, Reason, RunId, Verdict};
 use solocron::lease::{Answer, Claim, Gap, Holding, LeaseInstant, Memory};
+use solocron::time::UtcMillis;
 
 use crate::book::{Book, GAP, MEMORIES, at, held_for, is_held_by, is_won, one, secs, several, tick};
-use crate::sample::{self, LEASE, node};
+use crate::sample;
+use crate::sample::{LEASE, node};
 
 const LOST: Verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, OnInterrupt, Outcome, Overlap, Reason, RunId, UtcMillis, Verdict};
+use solocron::job::{Cause, OnInterrupt, Outcome, Overlap, Reason, RunId, Verdict};
 use solocron::lease::{Answer, Era, Memory, SCHEMA, ScheduleHash};
+use solocron::time::UtcMillis;
 
 use crate::book::{Book, GAP, MEMORIES, at, is_won, one, secs, several, tick};
 use crate::sample;

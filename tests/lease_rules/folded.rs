@@ -1,7 +1,8 @@
 //! Ticks that did not run, one right after the other and for the same reason, have one entry.
 
-use solocron::job::{Cause, Outcome, Reason, Tick, UtcMillis, Verdict};
+use solocron::job::{Cause, Outcome, Reason, Tick, Verdict};
 use solocron::lease::{Answer, Claim, Open, ScheduleHash};
+use solocron::time::UtcMillis;
 
 use crate::book::{Book, GAP, MEMORIES, Told, at, is_won, one, secs, tick};
 use crate::sample::PERIOD;

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, Fence, NodeName, OnInterrupt, Outcome, Reason, RunId, UtcMillis, Verdict};
+use solocron::job::{Cause, Fence, NodeName, OnInterrupt, Outcome, Reason, RunId, Verdict};
 use solocron::lease::{Abandon, Answer, Holding, LeaseInstant, Memory, Request, ScheduleHash};
+use solocron::time::UtcMillis;
 
 use crate::book::{Book, MEMORIES, at, is_won, one, secs, tick};
-use crate::sample::{self, LEASE};
+use crate::sample;
+use crate::sample::LEASE;
 
 #[test]
 fn a_renewal_gives_another_lease_and_tells_of_an_order_to_stop() {

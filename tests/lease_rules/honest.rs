@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, Fence, Outcome, Reason, Tick, UtcMillis, Verdict};
-use solocron::lease::{
-    Answer, BootInstant, Caller, Claim, Deadline, Era, Finish, Holding, Memory, Record, Request,
-};
+use solocron::job::{Cause, Fence, Outcome, Reason, Tick, Verdict};
+use solocron::lease::{Answer, Caller, Claim, Deadline, Era, Finish, Holding, Memory, Record, Request};
+use solocron::time::{BootInstant, UtcMillis};
 
 use crate::book::{Book, at, secs};
-use crate::sample::{self, node};
+use crate::sample;
+use crate::sample::node;
 
 /// The job is due this often, in seconds.
 pub(crate) const EVERY: u64 = 4;

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use solocron::job::{Cause, Outcome, Overlap, Reason, UtcMillis, Verdict};
+use solocron::job::{Cause, Outcome, Overlap, Reason, Verdict};
 use solocron::lease::{Abandon, Answer, Claim, Dropped, Era, Memory, Open, Record, Request, ScheduleHash};
+use solocron::time::UtcMillis;
 
 use crate::book::{Book, MEMORIES, at, held_for, is_held_by, is_won, one, secs, several, tick};
-use crate::sample::{self, LEASE};
+use crate::sample;
+use crate::sample::LEASE;
 
 fn opened(since: UtcMillis) -> Answer {
     Answer::Opened { since, pausing: None, ahead: None, closed: None, returns_ahead: 0 }

@@ -1,7 +1,8 @@
 //! Pausing and resuming: the last word holds, and is put back by whoever remembers it.
 
-use solocron::job::{Cause, Outcome, Reason, UtcMillis, Verdict};
+use solocron::job::{Cause, Outcome, Reason, Verdict};
 use solocron::lease::{Act, Answer, Operate, Pausing, Request};
+use solocron::time::UtcMillis;
 
 use crate::book::{Book, MEMORIES, at, is_won, one, secs, tick};
 

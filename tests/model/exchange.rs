@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Tick, UtcMillis, Verdict};
+use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Tick, Verdict};
 use solocron::lease::{Abandon, Answer, Claim, Deadline, Holding, Open, Protection, Renew, Reply, Request};
+use solocron::time::UtcMillis;
 
 use crate::replica::{Bid, Lock, Up};
 use crate::run::{Run, State};

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use solocron::job::{Fence, OnInterrupt, RunId, Tick, UtcMillis};
+use solocron::job::{Fence, OnInterrupt, RunId, Tick};
 use solocron::lease::{Caller, Era, Finish, Holding};
+use solocron::time::UtcMillis;
 
 use crate::setting::{MIDDLE, STEP, Setting, era, node, shifted, time_of};
 use crate::store::Store;

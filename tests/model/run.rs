@@ -1,7 +1,8 @@
 //! A run as the world sees it: a process, its guard, and what it is a witness to.
 
-use solocron::job::{Fence, RunId, Tick, UtcMillis};
-use solocron::lease::{BootInstant, Deadline, Pace};
+use solocron::job::{Fence, RunId, Tick};
+use solocron::lease::{Deadline, Pace};
+use solocron::time::{BootInstant, UtcMillis};
 
 use crate::setting::Setting;
 

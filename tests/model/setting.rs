@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use solocron::job::{NodeName, OnInterrupt, Overlap, RunId, Tick, UtcMillis};
+use solocron::job::{NodeName, OnInterrupt, Overlap, RunId, Tick};
 use solocron::lease::{Era, Pace, Protection, ScheduleHash};
+use solocron::time::UtcMillis;
 
 /// Time passes in steps of this length: longer than a request may be held up, so that one which arrives a step later
 /// is late. Replicas listen to the store when a step begins, and everything else happens in its middle.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use solocron::job::UtcMillis;
 use solocron::lease::{Decision, LeaseInstant, Memory, Record, Reply, Request, Server, decide};
+use solocron::time::UtcMillis;
 
 use crate::setting::{Loss, Setting, era, shifted};
 

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use solocron::job::{Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
-use solocron::lease::{BootInstant, Era, Finish, LeaseInstant, Record, Reply, Request};
+use solocron::job::{Outcome, Overlap, Reason, RunId, Tick, Verdict};
+use solocron::lease::Protection;
+use solocron::lease::{Era, Finish, LeaseInstant, Record, Reply, Request};
+use solocron::time::{BootInstant, UtcMillis};
 
 use crate::replica::{End, Lock, Replica, Up};
 use crate::run::{Run, State};
 use crate::setting::{Faults, MIDDLE, STEP, Setting, era, sched, time_of};
 use crate::store::Store;
-use solocron::lease::Protection;
 
 /// A request under way, or the reply to it once the store has decided.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -9,8 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
-use solocron::job::UtcMillis;
+use solocron::time::{Clock, SystemClock, UtcMillis};
 use tempfile::TempDir;
 
 use crate::process::{Program, Scene};

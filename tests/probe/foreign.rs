@@ -3,7 +3,7 @@
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::process::{DEADLINE, Program, Scene};
 use crate::redis_server::RedisServer;

@@ -20,7 +20,7 @@ use std::process::Command;
 use process::{Program, Scene};
 use redis_server::RedisServer;
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 const JOBS: &str = r#"
 [cluster]

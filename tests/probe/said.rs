@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::process::{DEADLINE, Scene};
 

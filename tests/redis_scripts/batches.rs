@@ -2,9 +2,9 @@
 //! fail, and several of one job.
 
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use solocron::job::UtcMillis;
 use solocron::lease::{Record, Request};
 use solocron::store::{Replied, StoreError};
+use solocron::time::UtcMillis;
 
 use crate::first_seed;
 use crate::history::History;

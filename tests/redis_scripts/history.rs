@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
-use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
+use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict};
 use solocron::lease::{
     Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Holding, Leap, LeaseInstant, Manual, Open,
     Operate, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
 };
+use solocron::time::UtcMillis;
 
 use crate::support::sample::node;
 

@@ -13,12 +13,12 @@ mod switched_off;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use proptest::test_runner::{RngAlgorithm, TestRng};
-use solocron::job::{Reason, RunId, UtcMillis};
-use solocron::lease::{Answer, Decision, Record, Request};
-
 use history::History;
 use pair::Pair;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+use solocron::job::{Reason, RunId};
+use solocron::lease::{Answer, Decision, Record, Request};
+use solocron::time::UtcMillis;
 use support::redis_server::RedisServer;
 
 /// Steps of all histories together, at least.

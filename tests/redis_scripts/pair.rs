@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use redis::Connection;
 use solocron::config::RedisUrl;
-use solocron::job::{ClusterName, JobName, UtcMillis};
+use solocron::job::{ClusterName, JobName};
 use solocron::lease::{Decision, Entry, Era, LeaseInstant, Memory, Record, Reply, Request, Server, decide};
 use solocron::store::{RedisKeys, RedisStore, Replied, Store};
+use solocron::time::UtcMillis;
 
 use crate::support::redis_server::RedisServer;
 

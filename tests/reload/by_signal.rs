@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use super::process::{Program, Scene, make_fifo, say_to};
 use super::{BAD, LOADED, file, run_after, said_at, says, tick};

@@ -31,8 +31,8 @@ use nix::sys::signal::Signal;
 use process::{Program, make_fifo, say_to};
 use redis_server::RedisServer;
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
 use solocron::job::RunId;
+use solocron::time::{Clock, SystemClock};
 use stage::{LEFT, Stage, alive, history, journal, run_of, start, stop, verdict};
 
 /// A job that goes on for longer than any test, with a descendant that left its group, on a lease of half a minute.

@@ -3,9 +3,8 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use solocron::clock::{Clock, SystemClock};
 use solocron::job::RunId;
-use solocron::lease::BootInstant;
+use solocron::time::{BootInstant, Clock, SystemClock};
 
 use crate::process::{Program, descendants};
 use crate::stage::{LEFT, Stage, at_a_run, history, journal, run_of, start, verdict, wait_until};

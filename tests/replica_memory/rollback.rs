@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::copy::COPY;
 use crate::process::{Program, Scene};

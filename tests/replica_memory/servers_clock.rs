@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 use tempfile::TempDir;
 
 use crate::process::Program;

@@ -6,9 +6,9 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
 use solocron::job::RunId;
 use solocron::run::processes_of;
+use solocron::time::{Clock, SystemClock};
 
 use crate::process::{Program, Scene};
 

@@ -4,8 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
-use solocron::job::UtcMillis;
+use solocron::time::{Clock, SystemClock, UtcMillis};
 
 use crate::process::{Program, Scene};
 use crate::redis_server::RedisServer;

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use solocron::job::{Cause, Command, Fence, JobName, NodeName, RunId, Tick, UtcMillis};
-use solocron::lease::BootInstant;
+use solocron::job::{Cause, Command, Fence, JobName, NodeName, RunId, Tick};
 use solocron::run::{
     Ended, Guards, Identity, JobOutput, Launch, Reins, RunLogs, StopOrder, StopReason, Streams, attempt,
 };
+use solocron::time::{BootInstant, UtcMillis};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

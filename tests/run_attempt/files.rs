@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use solocron::job::{Outcome, UtcMillis};
+use solocron::job::Outcome;
 use solocron::run::{JobOutput, Launch, LogRetention, StopReason};
+use solocron::time::UtcMillis;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
-use solocron::clock::{Clock, SystemClock};
 use solocron::run::{JobOutput, Launch, Reins, StopOrder, StopReason, attempt};
+use solocron::time::{Clock, SystemClock};
 use tokio::sync::watch;
 
 use crate::bench::{Bench, LONG, eventually, free, guards, is_alive, shell};

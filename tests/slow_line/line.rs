@@ -6,8 +6,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::Duration;
 
-use solocron::clock::{Clock, SystemClock};
-use solocron::lease::BootInstant;
+use solocron::time::BootInstant;
+use solocron::time::{Clock, SystemClock};
 
 /// A line, until the test's process ends.
 pub(crate) struct SlowLine {

@@ -18,7 +18,7 @@ use line::SlowLine;
 use process::{Program, Scene};
 use redis_server::RedisServer;
 use serde_json::Value;
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 /// More than were asked for within the second that a claim is good for, when two calls were under way at a time.
 const JOBS: u64 = 600;

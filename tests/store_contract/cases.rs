@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use solocron::job::{Fence, JobName, Label, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict};
+use solocron::job::{Fence, JobName, Label, Outcome, Overlap, Reason, RunId, Tick, Verdict};
 use solocron::lease::{Answer, Claim, Holding, Manual, Request};
 use solocron::store::{Beat, BeatRun, Pulse, Slewed, StageTimes};
+use solocron::time::UtcMillis;
 
-use crate::support::sample::{self, LEASE};
+use crate::support::sample;
+use crate::support::sample::LEASE;
 use crate::world::{Replica, World, job};
 
 fn won(answer: &Answer) -> Fence {

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
-use solocron::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Tick, UtcMillis, Verdict};
+use solocron::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Tick, Verdict};
 use solocron::lease::{
     Answer, Claim, Entry, Era, LeaseInstant, Phase, Record, Request, SCHEMA, ScheduleHash,
 };
 use solocron::store::RedisKeys;
+use solocron::time::UtcMillis;
 
 use crate::support::sample;
 use crate::world::{Replica, World, cluster, file, job};

@@ -5,10 +5,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use solocron::clock::SystemClock;
-use solocron::job::{Overlap, Tick, UtcMillis};
+use solocron::job::{Overlap, Tick};
 use solocron::lease::{Answer, Request};
 use solocron::store::{LocalStore, Store, StoreError};
+use solocron::time::{SystemClock, UtcMillis};
 use tempfile::TempDir;
 
 use crate::cases::ALL_DAY;

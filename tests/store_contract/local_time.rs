@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use solocron::clock::SystemClock;
 use solocron::job::Overlap;
 use solocron::lease::{Answer, Request};
 use solocron::store::{LocalStore, Store};
+use solocron::time::SystemClock;
 
 use crate::support::sample;
 use crate::world::{Replica, World, cluster, file, patiently};

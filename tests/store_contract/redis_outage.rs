@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use solocron::clock::{Clock, SystemClock};
 use solocron::config::RedisUrl;
 use solocron::lease::{Answer, Request};
 use solocron::store::{RedisStore, Store, StoreError};
+use solocron::time::{Clock, SystemClock};
 use tokio::time::timeout;
 
 use crate::support::redis_server::RedisServer;

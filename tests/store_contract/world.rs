@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::{Connection, params};
-use solocron::clock::SystemClock;
 use solocron::config::RedisUrl;
-use solocron::job::{ClusterName, JobName, Tick, UtcMillis};
+use solocron::job::{ClusterName, JobName, Tick};
 use solocron::lease::{Answer, Caller, Claim, Era, Holding, Record, Reply, Request};
 use solocron::store::{Answered, LocalStore, RedisKeys, RedisStore, Store, StoreError};
+use solocron::time::{SystemClock, UtcMillis};
 use tempfile::TempDir;
 
 use crate::support::redis_server::RedisServer;

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use solocron::job::{
-    Cause, Fence, NodeName, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, UtcMillis, Verdict,
-};
+use solocron::job::{Cause, Fence, NodeName, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict};
 use solocron::lease::{
     Abandon, Caller, Claim, Era, Finish, Holding, Manual, Open, Record, Renew, ScheduleHash,
 };
+use solocron::time::UtcMillis;
 
 /// The lease of the sample job.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use solocron::clock::{Clock, SystemClock};
+use solocron::time::{Clock, SystemClock};
 
 use crate::c_program::compile;
 

@@ -4,22 +4,12 @@
 //! From the outside in: [`Schedule`] is a union of expressions in a zone; an `expression` is a `pattern` of civil times,
 //! or an interval; a `dst` rule maps the pattern's civil times to instants, segment by segment of the zone's offset.
 
-mod bits;
-mod day;
-mod dst;
+mod calendar;
 mod error;
-mod expression;
-mod field;
-mod interval;
-mod item;
-mod nickname;
-mod pattern;
-mod piece;
+mod parse;
 #[expect(clippy::module_inception, reason = "the noun of this folder is the schedule")]
 mod schedule;
-mod slot;
 mod words;
-mod zone;
 
 pub use error::ScheduleError;
 pub use schedule::Schedule;

@@ -9,12 +9,14 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use sha2::{Digest, Sha256};
 
+use crate::job::Tick;
+use crate::time::UtcMillis;
+
+use super::calendar::zone::{EARLIEST, Zone};
 use super::error::ScheduleError;
-use super::expression::Expression;
-use super::slot::Slots;
+use super::parse::expression::Expression;
+use super::parse::slot::Slots;
 use super::words;
-use super::zone::{EARLIEST, Zone};
-use crate::job::{Tick, UtcMillis};
 
 /// How many coming ticks tell the period of a schedule.
 const TICKS_PER_HINT: usize = 8;

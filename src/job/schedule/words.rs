@@ -2,10 +2,10 @@
 
 use crate::job::format_duration;
 
-use super::bits::Bits;
-use super::expression::Expression;
-use super::field::Field;
-use super::pattern::Pattern;
+use super::calendar::bits::Bits;
+use super::calendar::pattern::Pattern;
+use super::parse::expression::Expression;
+use super::parse::field::Field;
 
 /// Times of day are listed one by one where there are no more of them.
 const LISTED_TIMES: usize = 6;

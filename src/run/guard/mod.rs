@@ -10,27 +10,21 @@
 //!                 made ahead with its guard, it waits for its command
 //! ```
 
-mod alarm;
-mod child;
-mod clock;
-mod family;
-mod guards;
+mod client;
+mod fd_passing;
 mod names;
-mod nursery;
-mod parcel;
-mod ready;
+mod pool;
+mod process;
 mod request;
-mod spares;
-mod vigil;
-mod watcher;
-mod word;
+mod wire;
+mod zygote;
 
-pub(in crate::run) use child::{STEP_CWD, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, STEP_SWITCH};
-pub use guards::Guards;
+pub use client::Guards;
 pub(in crate::run) use names::{MAKER, guard_name};
-pub use nursery::guards_main;
+pub(in crate::run) use process::child::{STEP_CWD, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, STEP_SWITCH};
 pub(in crate::run) use request::{Folder, Input, Request, has_nul};
-pub(in crate::run) use word::{Inbox, LENGTH, Order, Report};
+pub(in crate::run) use wire::{Inbox, LENGTH, Order, Report};
+pub use zygote::guards_main;
 
 /// What a guard and a replica are sent, for programs that try inputs.
 #[cfg(feature = "test-switches")]

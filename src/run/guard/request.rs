@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use nix::unistd::{Gid, Uid};
 
-use crate::lease::BootInstant;
-use crate::run::account::Switch;
+use crate::run::attempt::user::Switch;
+use crate::time::BootInstant;
 
 /// One attempt to be started under a guard.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,9 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, eaccess, geteuid};
 
+use crate::config::source::trust;
+use crate::config::source::trust::Flaw;
 use crate::store::{Cause, Diagnosis, StoreError};
-use crate::trust::{self, Flaw};
 
 /// The file cannot be opened or made for this reason, or because this user may not.
 pub(super) fn unusable(path: &Path, why: &str) -> StoreError {

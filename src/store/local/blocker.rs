@@ -12,7 +12,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
-use crate::trust::is_of_this_program;
+use crate::config::source::trust::is_of_this_program;
 
 /// In the index, the byte of the lock to write, and that of the lock to make or clear the index.
 const INDEX_LOCKS: [u64; 2] = [120, 128];

@@ -10,9 +10,9 @@ use nix::sys::statfs::{self, FsType};
 use nix::unistd::geteuid;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 
+use crate::config::source::trust;
 use crate::job::format_duration;
 use crate::store::StoreError;
-use crate::trust;
 
 use super::access::{exposed, no_database, or_here, unusable};
 use super::blocker::Blocker;

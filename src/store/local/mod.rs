@@ -1,9 +1,9 @@
 //! The embedded store: one SQLite file for the replicas of one machine, written by one thread per process.
 
 mod access;
-mod beats;
 mod blocker;
 mod file;
+mod heartbeats;
 mod inspect;
 mod records;
 mod tables;

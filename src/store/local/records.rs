@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use crate::clock::{Clock, boot_clock_lead, boot_id};
 use crate::job::{ClusterName, JobName};
 use crate::lease::{Era, Record, Reply, Request};
 use crate::store::{
     Answered, Beat, Concern, Hint, JobEntries, Marker, Pulse, Replied, Store, StoreError, fail_from,
 };
+use crate::time::{Clock, boot_clock_lead, boot_id};
 
 use super::access;
 use super::blocker::Blocker;

@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::clock::Clock;
 use crate::job::{ClusterName, format_duration};
 use crate::lease::{Era, LeaseInstant, Memory, Server};
 use crate::store::StoreError;
+use crate::time::Clock;
 
 use super::file::{File, Patience, refused};
 use super::tables::{TableError, Tables};

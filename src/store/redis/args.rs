@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::job::{Tick, UtcMillis};
+use crate::job::Tick;
 use crate::lease::{Caller, Holding};
+use crate::time::UtcMillis;
 
 /// The largest whole number that the scripts can hold exactly.
 pub(super) const MAX: u128 = 9_007_199_254_740_991;

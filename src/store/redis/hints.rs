@@ -14,11 +14,12 @@ use crate::job::JobName;
 use crate::lease::Era;
 use crate::store::{Cause, Hint, StoreError};
 
-use super::batch::MOST;
-use super::connect::CONNECT_TIMEOUT;
-use super::reply::{self, Texts};
-use super::server::Server;
-use super::stream::Untaken;
+use super::connection::batch::MOST;
+use super::connection::connect::CONNECT_TIMEOUT;
+use super::connection::server::Server;
+use super::connection::stream::Untaken;
+use super::reply;
+use super::reply::Texts;
 
 /// Hints that wait to be taken in. One that finds no place among them is dropped, and its tick asked for.
 const WAITING: usize = 8_192;
@@ -159,9 +160,11 @@ fn hint(text: &str) -> Option<Hint> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::job::{Outcome, UtcMillis};
+    use crate::job::Outcome;
     use crate::lease::Answer;
+    use crate::time::UtcMillis;
+
+    use super::*;
 
     #[test]
     fn a_hint_is_the_answer_that_whoever_asks_would_get() {

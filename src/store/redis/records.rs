@@ -11,22 +11,22 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::config::RedisUrl;
-use crate::job::{ClusterName, JobName, UtcMillis, quoted};
+use crate::job::{ClusterName, JobName, quoted};
 use crate::lease::{Entry, Record, Reply, Request, SCHEMA};
 use crate::store::{
     Answered, Beat, Cause, Concern, Diagnosis, Hint, JobEntries, Marked, Pulse, Replied, Store, StoreError,
 };
+use crate::time::UtcMillis;
 
-use super::RedisKeys;
-use super::batch;
-use super::connect::{Connector, RESPONSE_TIMEOUT};
-use super::foreign::Foreign;
-use super::gather::{Gatherer, Habit};
-use super::hints;
-use super::inspect::Login;
+use super::connection::batch;
+use super::connection::connect::{Connector, RESPONSE_TIMEOUT};
+use super::connection::gather::{Gatherer, Habit};
+use super::connection::server::Server;
 use super::reply::Texts;
-use super::scripts::{self, Call, LeaseScript};
-use super::server::Server;
+use super::scripts::{Call, LeaseScript};
+use super::setup::foreign::Foreign;
+use super::setup::inspect::Login;
+use super::{RedisKeys, hints, scripts};
 
 /// A heartbeat that fails because the connection was dropped is repeated once, if both take no longer than this: a single
 /// connection that breaks is no outage.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, Value};
 
-use crate::job::{Fence, Reason, Tick, UtcMillis, Verdict, quoted};
+use crate::job::{Fence, Reason, Tick, Verdict, quoted};
 use crate::lease::{Ahead, Answer, Era, Holder, Pausing, Reply, Rerun};
 use crate::store::StoreError;
+use crate::time::UtcMillis;
 
 /// Reads the texts of an answer one by one.
 pub(super) struct Texts {

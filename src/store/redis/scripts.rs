@@ -14,7 +14,7 @@ use super::args::{Args, MAX};
 macro_rules! script {
     ($name:ident, $($part:literal),+) => {
         static $name: LazyLock<LeaseScript> =
-            LazyLock::new(|| LeaseScript::new(&[$(include_str!($part)),+].concat()));
+            LazyLock::new(|| LeaseScript::new(&[$(include_str!(concat!("lua/", $part))),+].concat()));
     };
 }
 
@@ -23,9 +23,9 @@ macro_rules! script {
 macro_rules! requests {
     ($name:ident, $($usual:literal)? => $($rules:literal)+, $decide:literal) => {
         static $name: LazyLock<LeaseScript> = LazyLock::new(|| {
-            let first = [include_str!("era.lua"), include_str!("head.lua"), $(include_str!($usual))?].concat();
-            let rules = [$(include_str!($rules)),+].concat();
-            let (decide, each) = (include_str!($decide), include_str!("each.lua"));
+            let first = [include_str!("lua/era.lua"), include_str!("lua/head.lua"), $(include_str!(concat!("lua/requests/", $usual)))?].concat();
+            let rules = [$(include_str!(concat!("lua/parts/", $rules))),+].concat();
+            let (decide, each) = (include_str!(concat!("lua/requests/", $decide)), include_str!("lua/each.lua"));
             LeaseScript::new(&format!(
                 "{first}local function rules()\n{rules}\
                  return function(keys, args)\nKEYS, ARGV = keys, args\nread_record()\n{decide}end\nend\n{each}"
@@ -44,7 +44,7 @@ requests!(OPERATE, => "fields.lua" "leaps.lua" "entries.lua" "record.lua", "oper
 script!(PULSE, "era.lua", "pulse.lua");
 script!(ANNOUNCE, "announce.lua");
 script!(ENROLL, "enroll.lua");
-script!(MARKS, "marks.lua");
+script!(MARKS, "parts/marks.lua");
 
 /// A script with its hash.
 pub(super) struct LeaseScript {

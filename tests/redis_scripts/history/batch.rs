@@ -1,8 +1,8 @@
 //! Several requests of one kind for a few jobs, as replicas make them by one call.
 
 use proptest::prelude::RngExt;
-use solocron::job::UtcMillis;
 use solocron::lease::{Record, Request};
+use solocron::time::UtcMillis;
 
 use super::History;
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use proptest::prelude::RngExt;
-use solocron::job::{RunId, Tick, UtcMillis};
+use solocron::job::{RunId, Tick};
 use solocron::lease::{Caller, Claim, Finish, Holding, LeaseInstant, Phase, Record, SCHEMA};
+use solocron::time::UtcMillis;
 
 use super::History;
 

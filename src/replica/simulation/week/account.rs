@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::job::{JobName, Tick};
 use crate::lease::Entry;
+use crate::replica::simulation::world::clock::Moment;
 
-use super::super::clock::Moment;
 use super::log::{Phase, Span};
 use super::world::{WEEK, World};
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use crate::job::{CatchUp, Cause, JobSpec, Outcome, Overlap, Reason, Tick, UtcMillis};
+use crate::job::{CatchUp, Cause, JobSpec, Outcome, Overlap, Reason, Tick};
 use crate::lease::Entry;
+use crate::replica::simulation::world::clock::Moment;
+use crate::time::UtcMillis;
 
-use super::super::clock::Moment;
 use super::account::InForce;
 use super::course::Run;
 use super::log::Span;

@@ -1,13 +1,13 @@
-//! What a replica does about its jobs: `moves.rs` and `reloading.rs`, with answers that are there at once.
+//! What a replica does about its jobs: `moves.rs` and `reload.rs`, with answers that are there at once.
 
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::events::config_diff::{Change, Changes};
 use crate::job::JobName;
 use crate::lease::Request;
-use crate::replica::action::{Action, Bid, Doubt, Finding};
-use crate::replica::changes::{Change, Changes};
-use crate::replica::contest::Contest;
+use crate::replica::tick::action::{Action, Bid, Doubt, Finding};
+use crate::replica::tick::claiming::Contest;
 use crate::run::StopReason;
 
 use super::life::Life;

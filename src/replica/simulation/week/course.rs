@@ -1,17 +1,18 @@
-//! The course of a run: `keeper.rs` around the shipped `Hold`, and `attempts.rs`.
+//! The course of a run: `holder.rs` around the shipped `Hold`, and `attempts.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::hold::attempts::Retries;
+use crate::hold::renewal::{Duty, Hold};
 use crate::job::{JobName, JobSpec, Outcome, Reason, Verdict};
-use crate::lease::{Answer, BootInstant, Deadline, Era, Finish, Holding, Pace, Renew, Request};
-use crate::replica::action::Won;
-use crate::replica::attempts::Retries;
-use crate::replica::hold::{Duty, Hold};
-use crate::replica::memory::Memory;
+use crate::lease::{Answer, Deadline, Era, Finish, Holding, Pace, Renew, Request};
+use crate::replica::simulation::world::clock::Moment;
+use crate::replica::tick::action::Won;
 use crate::run::StopReason;
+use crate::store::clock::Memory;
+use crate::time::BootInstant;
 
-use super::super::clock::Moment;
 use super::jobs::length_ms;
 use super::life::Life;
 use super::world::{Event, World};
@@ -196,7 +197,7 @@ impl World {
         }
     }
 
-    /// `Keeper::finish`, and `recall.rs` for what a former life left.
+    /// `Keeper::finish`, and `resync.rs` for what a former life left.
     pub(super) fn tell(&mut self, run: usize) {
         let its = &self.runs[run];
         let (Some((ended, verdict)), None) = (its.ended, its.recorded) else { return };

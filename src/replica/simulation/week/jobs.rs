@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use crate::config::{Overrides, Source, load};
 use crate::job::{JobName, JobSpec};
-use crate::replica::member::Job;
-
-use super::super::dice::Dice;
+use crate::replica::simulation::world::rng::Dice;
+use crate::run::Job;
 
 /// What one jobs.toml says.
 pub(super) type Jobs = Rc<BTreeMap<JobName, Job>>;

@@ -5,19 +5,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::job::{JobName, NodeName, RunId, UtcMillis};
-use crate::lease::{Answer, BootInstant, Request};
-use crate::replica::agenda::Agenda;
-use crate::replica::contest::Contest;
-use crate::replica::events::Events;
-use crate::replica::heartbeat::Exchange;
-use crate::replica::member::Job;
-use crate::replica::memory::{Memory, Reading};
-use crate::replica::shop::due_by;
-use crate::replica::watch::{Upshot, Watch};
+use crate::events::log::Events;
+use crate::hold::context::due_by;
+use crate::job::{JobName, NodeName, RunId};
+use crate::lease::{Answer, Request};
+use crate::replica::cluster::heartbeat::Exchange;
+use crate::replica::cluster::store_health::{Upshot, Watch};
+use crate::replica::simulation::world::clock::Moment;
+use crate::replica::tick::claiming::Contest;
+use crate::replica::tick::planner::Agenda;
+use crate::run::Job;
+use crate::store::clock::{Memory, Reading};
 use crate::store::{Beat, Peer, Pulse, StoreError};
+use crate::time::{BootInstant, UtcMillis};
 
-use super::super::clock::Moment;
 use super::jobs::Jobs;
 use super::world::{Event, World};
 

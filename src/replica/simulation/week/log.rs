@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::job::{JobName, JobSpec};
+use crate::replica::simulation::world::clock::Moment;
 
-use super::super::clock::Moment;
 use super::jobs::Jobs;
 
 /// From when to when.

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::job::{JobName, RunId, UtcMillis};
+use crate::job::{JobName, RunId};
 use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Record, Reply, Request, Server, decide};
+use crate::replica::simulation::world::rng::Dice;
 use crate::store::StoreError;
-
-use super::super::dice::Dice;
+use crate::time::UtcMillis;
 
 /// As many of ten thousand requests are applied, and their answers lost.
 const LOST_ANSWERS: u64 = 20;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::job::JobName;
 use crate::lease::{Act, Operate, Request};
+use crate::replica::simulation::world::rng::Dice;
 
-use super::super::dice::Dice;
 use super::jobs::file;
 use super::life::Life;
 use super::world::{Event, QUIET, World};

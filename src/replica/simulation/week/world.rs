@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::job::{NodeName, UtcMillis};
-use crate::lease::BootInstant;
+use crate::job::NodeName;
+use crate::replica::simulation::world::clock::{Clock, Moment};
+use crate::replica::simulation::world::rng::Dice;
+use crate::time::{BootInstant, UtcMillis};
 
-use super::super::clock::{Clock, Moment};
-use super::super::dice::Dice;
 use super::course::Run;
 use super::jobs::{Jobs, file};
 use super::life::Life;

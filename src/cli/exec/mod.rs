@@ -1,0 +1,189 @@
+//! `exec`: runs one command under a lock, or a job of the file under its own, and exits as it did. It prints nothing as long as
+//! all goes well, and waits for nothing: what it prints, a crontab mails.
+
+mod end;
+mod job;
+mod progress;
+mod reentrancy;
+mod relay;
+pub(super) mod terminal;
+
+use std::ffi::OsString;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use end::{cannot_start, conflict, how_it_ended, newer};
+use nix::sys::signal::Signal;
+use progress::Witness;
+use reentrancy::{become_command, holder_around};
+use relay::Relay;
+use terminal::{Terminal, pass_interrupt_on};
+use tokio::time::sleep;
+
+use crate::events::Events;
+use crate::exec::{Guest, Visit, Work};
+use crate::hold::Stop;
+use crate::job::{JobName, NodeName};
+use crate::run::Guards;
+use crate::store::Store;
+use crate::time::SystemClock;
+
+use super::args::exec::{ExecArgs, Target};
+use super::args::global::GlobalArgs;
+use super::dispatch::runtime;
+use super::exit::{Exit, Failure};
+use super::print::output::Screen;
+use super::print::wait_line::LOOK_EVERY;
+use super::serve::run::node_name;
+use super::serve::signals::{Signals, is_ignored, obey};
+use super::session::target::Place;
+
+/// Between SIGTERM and SIGKILL of a command, as a job has it by default.
+const KILL_GRACE: Duration = Duration::from_secs(10);
+
+/// How long the lock of a command holds without renewal, as a job's does by default.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// At the end, threads that hang in the system are waited for this long.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+
+/// What Ctrl-C sends.
+const INTERRUPT: i32 = Signal::SIGINT as i32;
+
+/// What is run, and under which lock.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) place: Place,
+    pub(super) node: NodeName,
+    pub(super) lock: JobName,
+    /// What is started.
+    pub(super) program: OsString,
+    pub(super) lease: Duration,
+    pub(super) kill_grace: Duration,
+    /// The timeout of a job that has one.
+    pub(super) timeout: Option<Duration>,
+}
+
+/// How to exit, and whether that is as one who was interrupted at the terminal.
+pub(super) type Over = Result<(Exit, bool), Failure>;
+
+/// Runs the command, or the job.
+pub(crate) fn run(args: &ExecArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
+    match args.target() {
+        Target::Command(lock, words) => run_command(args, lock, words, global),
+        Target::Job(name) => job::run(args, name, global),
+    }
+}
+
+fn run_command(
+    args: &ExecArgs,
+    lock: &JobName,
+    words: &[OsString],
+    global: &GlobalArgs,
+) -> Result<Exit, Failure> {
+    let task = Task {
+        place: Place::of_lock(&args.place, global, &mut Screen::of_process())?,
+        node: node_name(args.node.as_ref())?,
+        lock: lock.clone(),
+        program: words[0].clone(),
+        lease: args.lease.unwrap_or(LEASE),
+        kill_grace: KILL_GRACE,
+        timeout: None,
+    };
+    block_on(async {
+        let store = task.place.open(global)?;
+        let around = holder_around(&*store, lock).await;
+        match around.map_err(|error| Failure::store(&store.label(), &error))? {
+            Some(within) => Err(cannot_start(&words[0], &become_command(&within, words))),
+            None => under_lock(args, &task, Work::Command(words.to_vec()), None, store).await,
+        }
+    })
+}
+
+/// Runs it to its end, and what the runtime still has to do as well.
+pub(super) fn block_on(running: impl Future<Output = Over>) -> Result<Exit, Failure> {
+    let runtime = runtime()?;
+    let result = runtime.block_on(running);
+    runtime.shutdown_timeout(LAST_WAIT);
+    let (exit, is_interrupted) = result?;
+    if is_interrupted {
+        pass_interrupt_on();
+    }
+    Ok(exit)
+}
+
+/// Takes the lock, and runs what is to be run under it. What a job prints comes by the relay.
+pub(super) async fn under_lock(
+    args: &ExecArgs,
+    task: &Task,
+    work: Work,
+    relay: Option<Relay>,
+    store: Arc<dyn Store>,
+) -> Over {
+    let mut signals = Signals::listen()?;
+    // A job has a session of its own, and the terminal stays here.
+    let terminal = relay.is_none().then(Terminal::of_process);
+    let (label, events) = (store.label(), Events::of(task.node.clone()));
+    let (mut heard, mut witness, mut screen) =
+        (events.listen(), Witness::of(args, task), Screen::of_process());
+    witness.tell_wait(&mut screen);
+    let guest = Guest {
+        node: task.node.clone(),
+        lock: task.lock.clone(),
+        job: task.place.job(&task.lock).definition.spec().cloned(),
+        work,
+        lease: task.lease,
+        kill_grace: task.kill_grace,
+        patience: args.wait.unwrap_or_default(),
+        store,
+        clock: Arc::new(SystemClock),
+        guards: Guards::of_this_program().taking_in_orphans(),
+        events,
+    };
+    let (stop, mut signalled) = (Stop::default(), None);
+    let visit = {
+        let mut visiting = pin!(guest.visit(stop.clone()));
+        loop {
+            tokio::select! {
+                biased;
+                Ok(event) = heard.recv() => witness.hear(&event, &mut screen),
+                number = signals.next() => {
+                    signalled.get_or_insert(number);
+                    obey(&stop);
+                }
+                visit = &mut visiting => break visit,
+                () = sleep(LOOK_EVERY), if witness.waits() => witness.tell_wait(&mut screen),
+            }
+        }
+    };
+    let had_terminal = terminal.is_some_and(Terminal::take_back);
+    if let Some(relay) = relay {
+        // Whoever reads slowly is waited for, and may be interrupted.
+        tokio::select! {
+            () = relay.finish() => {}
+            _ = signals.next() => {}
+        }
+    }
+    while let Ok(event) = heard.try_recv() {
+        witness.hear(&event, &mut screen);
+    }
+    screen.end_wait();
+    witness.sum_up(&mut screen);
+    let by_signal = signalled.map(Exit::by_signal);
+    let is_interrupted = had_terminal && by_signal.is_none() && ended_by_interrupt(&visit);
+    let exit = match visit {
+        Visit::Ran(ended) => how_it_ended(task, &ended, by_signal),
+        Visit::Held(holder) => Err(conflict(args, &task.lock, holder.as_ref())),
+        Visit::Unreachable(error) => Err(Failure::store(&label, &error)),
+        Visit::NewerSchema(schema) => Err(newer(&task.lock, schema)),
+        Visit::Stopped => Ok(by_signal.unwrap_or(Exit::Failed)),
+    };
+    Ok((exit?, is_interrupted))
+}
+
+/// Whether the command ended as by Ctrl-C, which ends this process as well.
+fn ended_by_interrupt(visit: &Visit) -> bool {
+    let Visit::Ran(ended) = visit else { return false };
+    ended.verdict.reason.is_none() && ended.signal == Some(INTERRUPT) && !is_ignored(INTERRUPT)
+}

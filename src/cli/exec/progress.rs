@@ -1,0 +1,103 @@
+//! What `exec` tells on stderr: what it waits for, and that the lock is lost.
+
+use std::time::Duration;
+
+use crate::cli::args::exec::ExecArgs;
+use crate::cli::exec::Task;
+use crate::cli::print::output::Screen;
+use crate::events::Event;
+use crate::job::{JobName, Outcome, Reason};
+use crate::view::time_format::span;
+
+/// A store that does not answer is given this long by a command that does not wait for its lock.
+const FOR_STORE: Duration = Duration::from_secs(2);
+
+/// Hears what happens to the run.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    lock: JobName,
+    lease: Duration,
+    /// For how long a held lock is waited for.
+    patience: Duration,
+    /// Whether the wait is not told: what is told, cron mails.
+    is_silent: bool,
+    /// What is waited for, until the command starts.
+    waits_for: Option<String>,
+    /// Whether the store did not take down the end of the run.
+    is_unrecorded: bool,
+}
+
+impl Witness {
+    pub(crate) fn of(args: &ExecArgs, task: &Task) -> Self {
+        let mut witness = Self {
+            lock: task.lock.clone(),
+            lease: task.lease,
+            patience: args.wait.unwrap_or_default(),
+            is_silent: args.conflict_exit_code == 0,
+            waits_for: None,
+            is_unrecorded: false,
+        };
+        witness.waits_for = Some(witness.store_awaited());
+        witness
+    }
+
+    /// Tells what is worth telling of it.
+    pub(crate) fn hear(&mut self, event: &Event, screen: &mut Screen<'_>) {
+        let (lock, mut say) = (&self.lock, |text: &str| screen.say(&format!("{text}\n")));
+        match event {
+            Event::TickHeld { holder, .. } => {
+                let patience = span(self.patience);
+                self.waits_for = Some(match holder {
+                    Some(node) => {
+                        format!("lock `{lock}` is held by {node}: waiting for it, {patience} at most")
+                    }
+                    None => format!(
+                        "waiting until lock `{lock}` is certainly free: 2s for a new name, one lease at most after its \
+                         holder crashed"
+                    ),
+                });
+            }
+            Event::TickUndecided { .. } => self.waits_for = Some(self.store_awaited()),
+            Event::RunStarted { .. } => {
+                self.waits_for = None;
+                screen.end_wait();
+            }
+            Event::LockLost { why, .. } => {
+                say(&format!("error: lock `{lock}` is lost ({why}): the command is stopped"));
+            }
+            Event::RunEnded { verdict, .. } if verdict.outcome == Outcome::Killed => match verdict.reason {
+                Some(Reason::Replaced) => say("the command was stopped: a newer run takes its place"),
+                _ => say("the command was stopped by an operator (`solocron kill`)"),
+            },
+            Event::FinishDelayed { .. } => self.is_unrecorded = true,
+            Event::RunRecorded { .. } => self.is_unrecorded = false,
+            _ => {}
+        }
+    }
+
+    /// Whether something is waited for, and told.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits_for.is_some() && !self.is_silent
+    }
+
+    /// Tells what is waited for, once that takes longer than a moment.
+    pub(crate) fn tell_wait(&self, screen: &mut Screen<'_>) {
+        if let Some(what) = self.waits_for.as_ref().filter(|_| !self.is_silent) {
+            screen.wait(what);
+        }
+    }
+
+    /// All is over.
+    pub(crate) fn sum_up(&self, screen: &mut Screen<'_>) {
+        if self.is_unrecorded {
+            let (lock, lease) = (&self.lock, span(self.lease));
+            screen.say(&format!(
+                "warning: the end of the command could not be recorded: lock `{lock}` expires within {lease}\n"
+            ));
+        }
+    }
+
+    fn store_awaited(&self) -> String {
+        format!("waiting for the store to answer, {} at most", span(self.patience.max(FOR_STORE)))
+    }
+}

@@ -1,0 +1,177 @@
+//! An operator at work: one job of the file or of the store, and how requests about it are made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::unistd::{Uid, User, gethostname};
+
+use crate::cli::args::global::GlobalArgs;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::print::output::Screen;
+use crate::cli::session::known_job::reach_jobs_or_all;
+use crate::cli::session::target::Place;
+use crate::job::{JobName, JobSpec, RunId};
+use crate::lease::{Act, Answer, Entry, Operate, Record, Request};
+use crate::store::{KEPT_ENTRIES, LIVE_FOR, Pulse, Store, StoreError};
+use crate::view::job_definition::{Definition, KnownJob};
+
+/// A request that came too late is made again with the store's time of now; each time takes as long as an answer.
+const TRIES: u32 = 5;
+
+/// A record that somebody waits for is looked at this often.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// `succeeded on n1`
+pub(crate) fn how_it_ended(entry: &Entry) -> String {
+    let on = entry.node.as_ref().map_or(String::new(), |node| format!(" on {node}"));
+    format!("{}{on}", entry.verdict())
+}
+
+/// Whoever wants something done about one job.
+#[derive(Debug)]
+pub(crate) struct Operator {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) job: KnownJob,
+    /// Who that is, for people: `ann@db1`.
+    pub(crate) name: String,
+}
+
+impl Operator {
+    /// Finds the job in the file or in the store, and reaches the store.
+    pub(crate) async fn at_work(
+        job: &JobName,
+        at: (&Place, &GlobalArgs),
+        screen: &mut Screen<'_>,
+    ) -> Result<Self, Failure> {
+        let of_one = Self::all_at_work(std::slice::from_ref(job), at, screen).await?;
+        Ok(of_one.into_iter().next().expect("one was asked for"))
+    }
+
+    /// The same for several jobs, or if none is named for all of the file and of the store.
+    pub(crate) async fn all_at_work(
+        jobs: &[JobName],
+        at: (&Place, &GlobalArgs),
+        screen: &mut Screen<'_>,
+    ) -> Result<Vec<Self>, Failure> {
+        let (store, jobs) = reach_jobs_or_all(jobs, at, screen).await?;
+        let name = name();
+        Ok(jobs.into_iter().map(|job| Self { store: Arc::clone(&store), job, name: name.clone() }).collect())
+    }
+
+    /// The whole job, where the file says it.
+    pub(crate) fn spec(&self) -> Option<&Arc<JobSpec>> {
+        self.job.definition.spec()
+    }
+
+    /// Whether the file does not name the job.
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self.job.definition, Definition::Absent)
+    }
+
+    /// Whether no live replica can know the job: each of them has loaded the file, which does not name it.
+    pub(crate) async fn is_unknown_to_replicas(&self, place: &Place) -> Result<bool, Failure> {
+        Ok(self.is_absent() && is_loaded_by_all(place, &*self.store).await?)
+    }
+
+    /// Fails where no live replica can know the job.
+    pub(crate) async fn expect_known_to_replicas(&self, place: &Place) -> Result<(), Failure> {
+        if !self.is_unknown_to_replicas(place).await? {
+            return Ok(());
+        }
+        let message = format!(
+            "no live replica knows job `{}`: all of them have loaded this jobs.toml, which does not name it\n  help: write it \
+             into the file",
+            self.job.name
+        );
+        Err(Failure::new(Exit::Failed, message))
+    }
+
+    /// Does it, and lets the replicas know.
+    pub(crate) async fn act(&self, act: &Act) -> Result<Answer, Failure> {
+        for _ in 0..TRIES {
+            let expect = self.pulse().await?.now;
+            let operate = Operate { expect, by: self.name.clone(), act: act.clone() };
+            let reply = self.store.submit(&self.job.name, &Request::Operate(operate)).await;
+            match reply.map_err(|error| self.failed(&error))?.answer {
+                Answer::Unsynced => {}
+                Answer::NoRecord => return Err(self.unopened()),
+                Answer::NewerSchema(schema) => return Err(self.newer(schema)),
+                answer => {
+                    self.announce().await;
+                    return Ok(answer);
+                }
+            }
+        }
+        let message = "every request took more than a second to reach the store: nothing was changed";
+        Err(Failure::new(Exit::StoreUnreachable, format!("store {}: {message}", self.store.label())))
+    }
+
+    /// Lets the replicas know that there is something to look at. Without that they find out later.
+    pub(crate) async fn announce(&self) {
+        let _ = self.store.announce(&self.job.name).await;
+    }
+
+    /// Who is there, and the store's time.
+    pub(crate) async fn pulse(&self) -> Result<Pulse, Failure> {
+        self.store.pulse(None).await.map_err(|error| self.failed(&error))
+    }
+
+    /// The job's record.
+    pub(crate) async fn record(&self) -> Result<Record, Failure> {
+        self.known_record().await?.ok_or_else(|| self.unopened())
+    }
+
+    /// The job's record, if it has one.
+    pub(crate) async fn known_record(&self) -> Result<Option<Record>, Failure> {
+        let records = self.store.records(std::slice::from_ref(&self.job.name)).await;
+        let records = records.map_err(|error| self.failed(&error))?;
+        Ok(records.into_iter().next().flatten())
+    }
+
+    /// The newest entry of a run, once it has ended.
+    pub(crate) async fn entry(&self, run: RunId) -> Result<Option<Entry>, Failure> {
+        let entries = self.store.history(std::slice::from_ref(&self.job.name), KEPT_ENTRIES).await;
+        let entries = entries.map_err(|error| self.failed(&error))?;
+        Ok(entries.into_iter().flat_map(|(_, of_job)| of_job).rfind(|entry| entry.run == Some(run)))
+    }
+
+    fn failed(&self, error: &StoreError) -> Failure {
+        Failure::store(&self.store.label(), error)
+    }
+
+    fn unopened(&self) -> Failure {
+        let job = &self.job.name;
+        let message = if self.job.definition.spec().is_none_or(|spec| spec.enabled) {
+            format!(
+                "no replica has registered job `{job}` yet\n  help: start one with `solocron run`, or try again in a few \
+                 seconds if the store was just reset"
+            )
+        } else {
+            format!("job `{job}` is disabled (enabled = false)\n  help: enable it in the file")
+        };
+        Failure::new(Exit::Failed, message)
+    }
+
+    fn newer(&self, schema: u32) -> Failure {
+        let job = &self.job.name;
+        let message = format!("the record of job `{job}` was written by a newer release (schema {schema})");
+        Failure::new(Exit::Failed, format!("{message}\n  help: use that release's solocron"))
+    }
+}
+
+/// Whether there are live replicas, and each of them has loaded the file at hand.
+async fn is_loaded_by_all(place: &Place, store: &dyn Store) -> Result<bool, Failure> {
+    let Some(file) = place.expected().valid_file() else { return Ok(false) };
+    let pulse = store.pulse(None).await.map_err(|error| Failure::store(&store.label(), &error))?;
+    let mut live = pulse.peers.iter().filter(|peer| pulse.now.since(peer.at) <= LIVE_FOR).peekable();
+    Ok(live.peek().is_some() && live.all(|peer| peer.beat.file == file))
+}
+
+/// `ann@db1`: who asks, as this machine tells. Behind sudo it is who called it.
+fn name() -> String {
+    let by_id = || User::from_uid(Uid::current()).ok().flatten().map(|user| user.name);
+    let caller = std::env::var("SUDO_USER").ok().filter(|user| !user.is_empty()).or_else(by_id);
+    let user = caller.unwrap_or_else(|| Uid::current().to_string());
+    let host = gethostname().ok().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    format!("{user}@{host}").chars().filter(|letter| !letter.is_control()).collect()
+}

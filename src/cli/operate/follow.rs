@@ -1,0 +1,144 @@
+//! Follows a run that was triggered to its end. Where its log is on this machine, its output is printed as it comes; else the end
+//! of it that the store keeps, once the run has ended.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::print::output::Screen;
+use crate::cli::read::logs::reader::LogText;
+use crate::cli::read::logs::unreadable;
+use crate::job::{JobName, NodeName, RunId};
+use crate::lease::{Entry, Record};
+use crate::run::{RunError, RunLogs};
+use crate::time::{Clock, SystemClock};
+
+use super::client::{LOOK_EVERY, Operator};
+use super::wait_out_outage::Outage;
+
+/// A run that is over for this long, and is not in the history, never will be.
+const ENTRY_LIMIT: Duration = Duration::from_secs(3);
+
+/// A run whose sign is not on this machine by then is on another one.
+const SIGN_WITHIN: Duration = Duration::from_secs(1);
+
+/// A log whose run is over is complete by then.
+const LOG_WITHIN: Duration = Duration::from_secs(10);
+
+/// The log of a run, if it is on this machine.
+struct LocalLog<'a> {
+    logs: RunLogs,
+    job: &'a JobName,
+    run: RunId,
+    path: PathBuf,
+    text: LogText,
+    /// Whether the run is one of this machine.
+    is_here: bool,
+    has_printed: bool,
+}
+
+/// Prints the output of the run, and waits for its end, however long it takes; how it ended.
+pub(super) async fn follow(
+    operator: &Operator,
+    run: RunId,
+    state_dir: &Path,
+    screen: &mut Screen<'_>,
+) -> Result<Entry, Failure> {
+    let mut log = LocalLog::of(&operator.job.name, run, state_dir, screen);
+    let (began, mut over_since, mut outage) = (Instant::now(), None::<Instant>, Outage::default());
+    let mut elsewhere = None;
+    loop {
+        log.print_new(screen)?;
+        if let Some(node) = &elsewhere {
+            let what = format!("waiting for the end of the run on {node}; Ctrl-C does not stop it");
+            outage.wait_for(&what, screen);
+        }
+        if let Some((record, entry)) = outage.wait_out(look(operator, run).await, screen)? {
+            if let Some(entry) = entry {
+                screen.end_wait();
+                log.print_rest(&entry, screen).await?;
+                return Ok(entry);
+            }
+            // The end and its entry are written in one step: what is not there by now was deleted.
+            let is_over =
+                !record.is_running() && over_since.get_or_insert_with(Instant::now).elapsed() > ENTRY_LIMIT;
+            if record.run != Some(run) || is_over {
+                return Err(unknown_end(&operator.job.name, run));
+            }
+            if !log.is_here && elsewhere.is_none() && began.elapsed() > SIGN_WITHIN {
+                let node = record.owner.as_ref().map_or("another node", NodeName::as_str).to_owned();
+                screen.say(&format!("runs on {node}; its output is printed when it has ended\n"));
+                elsewhere = Some(node);
+            }
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The job's record and, once the run has ended, its entry.
+async fn look(operator: &Operator, run: RunId) -> Result<(Record, Option<Entry>), Failure> {
+    let record = operator.record().await?;
+    let is_running = record.is_running() && record.run == Some(run);
+    let entry = if is_running { None } else { operator.entry(run).await? };
+    Ok((record, entry))
+}
+
+fn unknown_end(job: &JobName, run: RunId) -> Failure {
+    let message = format!(
+        "run {run} has ended, and its outcome is not in the store\n  help: its log is on the replica that ran it: \
+         `solocron logs {job} --run {run}`"
+    );
+    Failure::new(Exit::Failed, message)
+}
+
+impl<'a> LocalLog<'a> {
+    fn of(job: &'a JobName, run: RunId, state_dir: &Path, screen: &Screen<'_>) -> Self {
+        let logs = RunLogs::new(state_dir, Arc::new(|| SystemClock.utc()));
+        let path = logs.log_path(job, run);
+        let text = LogText::new(path.clone(), screen.out_colour);
+        Self { logs, job, run, path, text, is_here: false, has_printed: false }
+    }
+
+    /// Prints what was written since the last time.
+    fn print_new(&mut self, screen: &mut Screen<'_>) -> Result<(), Failure> {
+        self.is_here = self.is_here || self.logs.is_running(self.job, self.run);
+        while let Some(piece) = self.text.next_piece().map_err(|error| unreadable(&self.path, &error))? {
+            self.has_printed = true;
+            screen.print_output(&piece)?;
+        }
+        Ok(())
+    }
+
+    /// The run has ended: prints what is left of its log or, where that is not here, the end that the store keeps.
+    async fn print_rest(mut self, entry: &Entry, screen: &mut Screen<'_>) -> Result<(), Failure> {
+        let began = Instant::now();
+        while self.logs.is_running(self.job, self.run) && began.elapsed() < LOG_WITHIN {
+            sleep(LOOK_EVERY).await;
+        }
+        let failed = |error: RunError| Failure::new(Exit::Failed, error.to_string());
+        self.is_here = self.is_here || self.logs.find(self.run).map_err(failed)?.is_some();
+        self.print_new(screen)?;
+        if !self.has_printed {
+            return print_kept(entry, self.is_here, screen);
+        }
+        screen.print_output(&self.text.rest()).map(drop)
+    }
+}
+
+/// The end of the output that the store keeps.
+fn print_kept(entry: &Entry, is_here: bool, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    let Some(tail) = entry.tail.as_ref().filter(|tail| !tail.is_empty()) else {
+        if entry.run.is_some() && entry.node.is_some() {
+            screen.say("it printed nothing\n");
+        }
+        return Ok(());
+    };
+    if is_here {
+        screen.say("note: its output is in the replica's own log; these are its last 4 KiB\n");
+    }
+    screen.print_output(tail.as_bytes())?;
+    if tail.ends_with('\n') { Ok(()) } else { screen.print_output(b"\n").map(drop) }
+}

@@ -1,0 +1,115 @@
+//! `kill`: stops a job's run wherever it is, and waits until it has ended.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::cli::args::global::GlobalArgs;
+use crate::cli::args::operate::KillArgs;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::print::output::Screen;
+use crate::cli::print::wait_line::FOR_STORE;
+use crate::cli::session::target::Place;
+use crate::lease::{Act, Answer, Holder};
+use crate::store::LIVE_FOR;
+use crate::view::time_format::span;
+
+use super::client::{LOOK_EVERY, Operator, how_it_ended};
+use super::wait_out_outage::Outage;
+
+/// What a run may take to end beyond its `kill_grace`: its holder hears of the order within a second or two.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The `kill_grace` of a job that the file does not tell is taken to be so long: few have a longer one.
+const UNKNOWN_GRACE: Duration = Duration::from_secs(60);
+
+/// The order is given again this often, as it, or the notice of it, may have been lost.
+const LOOKS_PER_ORDER: u32 = 5;
+
+/// Stops the run that goes on.
+pub(crate) async fn run(
+    args: &KillArgs,
+    global: &GlobalArgs,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let place = Place::find(&args.place, global, screen)?;
+    let operator = Operator::at_work(&args.job, (&place, global), screen).await?;
+    let killed = screen.during(FOR_STORE, operator.act(&Act::Kill { run: None })).await?;
+    let Answer::Held { by: Some(holder), .. } = killed else {
+        return Err(Failure::new(Exit::Failed, format!("job `{}` is not running", args.job)));
+    };
+    screen.say(&format!("stopping run {} on {}\n", holder.run, holder.node));
+    let how = end_of(&operator, &holder, screen).await;
+    screen.end_wait();
+    let stays = format!("the request to stop run {} stays in the store", holder.run);
+    let how = how.map_err(|failure| failure.noting_unheard(&stays))?;
+    screen.print(&format!("`{}`: run {}: {how}\n", args.job, holder.run))?;
+    Ok(Exit::Done)
+}
+
+/// Waits for the end of a run that was told to stop; how it ended.
+async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -> Result<String, Failure> {
+    let grace = operator.spec().map_or(UNKNOWN_GRACE, |spec| spec.kill_grace);
+    let (limit, mut outage) = (grace + PATIENCE, Outage::default());
+    if !has_ended(operator, holder, (limit, &mut outage), screen).await? {
+        return Err(still_there(operator, holder, limit).await?);
+    }
+    let entry = outage.ask(screen, || operator.entry(holder.run)).await?;
+    Ok(entry.as_ref().map_or("it has ended".to_owned(), how_it_ended))
+}
+
+/// Gives the order again and again until the run has ended; false when it has not within `limit`, outages apart.
+async fn has_ended(
+    operator: &Operator,
+    holder: &Holder,
+    (limit, outage): (Duration, &mut Outage),
+    screen: &mut Screen<'_>,
+) -> Result<bool, Failure> {
+    let (began, mut looks, run) = (Instant::now(), 0_u32, holder.run);
+    let what = waited_for(operator, holder, limit);
+    loop {
+        outage.wait_for(&what, screen);
+        let record = outage.wait_out(operator.record().await, screen)?;
+        if record.is_some_and(|record| !record.is_running() || record.run != Some(run)) {
+            return Ok(true);
+        }
+        if began.elapsed() >= limit + outage.lasted() {
+            return Ok(false);
+        }
+        looks += 1;
+        if looks.is_multiple_of(LOOKS_PER_ORDER) {
+            outage.wait_out(operator.act(&Act::Kill { run: Some(run) }).await, screen)?;
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+fn waited_for(operator: &Operator, holder: &Holder, limit: Duration) -> String {
+    let (node, limit) = (&holder.node, span(limit));
+    let killing = operator.spec().map_or(String::new(), |spec| {
+        format!(" SIGKILL {} after SIGTERM (kill_grace),", span(spec.kill_grace))
+    });
+    format!("waiting for the end of the run on {node}:{killing} {limit} at most")
+}
+
+async fn still_there(operator: &Operator, holder: &Holder, limit: Duration) -> Result<Failure, Failure> {
+    let pulse = operator.pulse().await?;
+    let at = pulse.peers.iter().find(|peer| peer.beat.node == holder.node).map(|peer| peer.at);
+    let heard = match at.map(|at| pulse.now.since(at)) {
+        Some(silence) if silence <= LIVE_FOR => "is alive, but has not stopped it yet".to_owned(),
+        Some(silence) => format!("has sent no heartbeat for {}", span(silence)),
+        None => "has sent no heartbeat within the last hour".to_owned(),
+    };
+    let lease = span(operator.record().await?.lease);
+    Ok(Failure::new(
+        Exit::Failed,
+        format!(
+            "run {} on {} has not ended within {}: {} {heard}\n  help: the request stays in the store; if the replica is dead, \
+             its lock expires {lease} after the last renewal",
+            holder.run,
+            holder.node,
+            span(limit),
+            holder.node
+        ),
+    ))
+}

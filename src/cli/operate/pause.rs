@@ -1,0 +1,107 @@
+//! `pause` and `resume`: for the whole cluster, in the records of the jobs.
+
+use crate::cli::args::global::GlobalArgs;
+use crate::cli::args::operate::{PauseArgs, ResumeArgs};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::print::output::Screen;
+use crate::cli::print::wait_line::FOR_STORE;
+use crate::cli::session::target::Place;
+use crate::lease::{Act, Answer, Pausing};
+use crate::view::time_format::{from_now, utc};
+
+use super::client::Operator;
+
+/// Pauses jobs.
+pub(crate) async fn pause(
+    args: &PauseArgs,
+    global: &GlobalArgs,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let place = Place::find(&args.place, global, screen)?;
+    let operators = Operator::all_at_work(&args.jobs, (&place, global), screen).await?;
+    let mut failed = Vec::new();
+    let are_absent_unknown = args.all && absent_are_unknown(&operators, &place).await?;
+    for operator in &operators {
+        if !(args.all && has_no_ticks(operator, are_absent_unknown).await?) {
+            failed.extend(refusal(pause_one(args, operator, screen).await)?);
+        }
+    }
+    summed_up(&failed)
+}
+
+async fn pause_one(args: &PauseArgs, operator: &Operator, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    let job = &operator.job.name;
+    let act = Act::Pause { lasts: args.lasts, why: args.reason.clone() };
+    screen.during(FOR_STORE, operator.act(&act)).await?;
+    let (record, now) = (operator.record().await?, operator.pulse().await?.now);
+    let until = record.paused.filter(|until| *until < Pausing::UNTIL_RESUMED);
+    let until = until.map_or(format!("until `solocron resume {job}`"), |until| {
+        format!("until {} UTC ({})", utc(until), from_now(until, now))
+    });
+    screen.print(&format!("`{job}` is paused {until}\n"))?;
+    if record.is_running() {
+        screen.say(&format!("note: the run of `{job}` is not stopped\n"));
+    }
+    Ok(())
+}
+
+/// Ends pauses.
+pub(crate) async fn resume(
+    args: &ResumeArgs,
+    global: &GlobalArgs,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let place = Place::find(&args.place, global, screen)?;
+    let operators = Operator::all_at_work(&args.jobs, (&place, global), screen).await?;
+    let (mut failed, mut is_resumed) = (Vec::new(), false);
+    for operator in &operators {
+        if args.all && operator.known_record().await?.is_none() {
+            continue;
+        }
+        let job = &operator.job.name;
+        let said = match screen.during(FOR_STORE, operator.act(&Act::Resume)).await {
+            Ok(Answer::AlreadyDecided) if args.all => continue,
+            Ok(Answer::AlreadyDecided) => "was not paused",
+            Ok(_) => "is no longer paused",
+            Err(failure) => {
+                failed.extend(refusal(Err(failure))?);
+                continue;
+            }
+        };
+        is_resumed = true;
+        screen.print(&format!("`{job}` {said}\n"))?;
+    }
+    if args.all && !is_resumed {
+        screen.print("no job was paused\n")?;
+    }
+    summed_up(&failed)
+}
+
+/// Whether no live replica can know the jobs that the file does not name: the same of all of them.
+async fn absent_are_unknown(operators: &[Operator], place: &Place) -> Result<bool, Failure> {
+    match operators.iter().find(|operator| operator.is_absent()) {
+        Some(operator) => operator.is_unknown_to_replicas(place).await,
+        None => Ok(false),
+    }
+}
+
+/// Whether there are no ticks to skip: no replica can know the job, or it is disabled, and has no record.
+async fn has_no_ticks(operator: &Operator, are_absent_unknown: bool) -> Result<bool, Failure> {
+    if operator.job.definition.may_run() {
+        return Ok(false);
+    }
+    Ok(operator.is_absent() && are_absent_unknown || operator.known_record().await?.is_none())
+}
+
+/// Why it was refused of one job, which says nothing of the others; any other failure ends the command.
+fn refusal(done: Result<(), Failure>) -> Result<Option<String>, Failure> {
+    match done {
+        Ok(()) => Ok(None),
+        Err(failure) if failure.exit == Exit::Failed => Ok(Some(failure.message)),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn summed_up(failed: &[String]) -> Result<Exit, Failure> {
+    if failed.is_empty() { Ok(Exit::Done) } else { Err(Failure::new(Exit::Failed, failed.join("\nerror: "))) }
+}

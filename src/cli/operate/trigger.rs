@@ -1,0 +1,272 @@
+//! `trigger`: a run by hand, once, on whichever replica takes it first, under the job's own lock. What can be known at once
+//! is told at once; what has to be waited for is named.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use crate::cli::args::global::GlobalArgs;
+use crate::cli::args::operate::TriggerArgs;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::print::output::Screen;
+use crate::cli::print::wait_line::FOR_STORE;
+use crate::cli::serve::signals::Signals;
+use crate::cli::session::state_dir;
+use crate::cli::session::target::Place;
+use crate::job::{JobName, JobSpec, Outcome, RunId, Tick};
+use crate::lease::{Act, Answer, Entry, Record};
+use crate::replica::order_waits;
+use crate::store::LIVE_FOR;
+use crate::time::UtcMillis;
+use crate::view::problems::{Prospect, prospect};
+use crate::view::snapshot::Survey;
+use crate::view::time_format::{span, utc};
+
+use super::client::{LOOK_EVERY, Operator, how_it_ended};
+use super::follow::follow;
+use super::wait_out_outage::Outage;
+
+/// Replicas hear of an order with their next heartbeat; one that is not taken by then is withdrawn, unless it waits for a run.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Every so many looks the order is announced again, as the notice may have been lost, and its prospect is judged anew.
+const LOOKS_PER_NOTICE: u32 = 5;
+
+/// What the waiting for an order has come to.
+struct Wait {
+    began: Instant,
+    /// The store's time when it began.
+    at: UtcMillis,
+    /// The order is withdrawn after this long, outages apart.
+    limit: Duration,
+    prospect: Prospect,
+    /// Since when no live replica can take it.
+    hopeless_since: Option<Instant>,
+}
+
+/// Orders a run, and waits until a replica has taken it; with `--follow`, until it has ended.
+pub(crate) async fn run(
+    args: &TriggerArgs,
+    global: &GlobalArgs,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let (job, place) = (&args.job, Place::find(&args.place, global, screen)?);
+    let known = place.job(job);
+    let schedule = known.definition.spec().map(|spec| &spec.schedule);
+    let tick = args.tick.map(|tick| tick.in_zone_of(job, schedule)).transpose()?.map(Tick);
+    let operator = Operator::at_work(job, (&place, global), screen).await?;
+    screen.during(FOR_STORE, operator.expect_known_to_replicas(&place)).await?;
+    let wait = Wait::begin(&operator, screen).await?;
+    let mut signals = Signals::listen()?;
+    let order = RunId::new();
+    let may_run =
+        format!("the request may still be in the store: `solocron history {job}` shows whether it ran");
+    let given = tokio::select! {
+        given = give(&operator, (order, tick), wait, screen) => given,
+        number = signals.next() => {
+            let cancelled = cancel(&operator, order, number, screen).await;
+            return cancelled.map_err(|failure| failure.noting_unheard(&may_run));
+        }
+    };
+    let run = given.map_err(|failure| failure.noting_unheard(&may_run))?;
+    screen.print(&format!("{run}\n"))?;
+    let runs = format!("a replica has picked this up: `solocron history {job}` shows how run {run} ends");
+    let shown = async {
+        if args.follow {
+            let folder = state_dir(global.state_dir.as_deref())?;
+            return follow(&operator, run, &folder, screen).await.map(Some);
+        }
+        Outage::default().ask(screen, || operator.entry(run)).await
+    };
+    let entry = tokio::select! {
+        shown = shown => shown.map_err(|failure| failure.noting_unheard(&runs))?,
+        number = signals.next() => {
+            screen.say(&format!("run {run} continues; `solocron kill {job}` stops it\n"));
+            return Ok(Exit::by_signal(number));
+        }
+    };
+    Ok(what_became(job, entry, args.follow, screen))
+}
+
+/// Gives the order, and waits until a replica has taken it; its run comes back.
+async fn give(
+    operator: &Operator,
+    (order, tick): (RunId, Option<Tick>),
+    wait: Wait,
+    screen: &mut Screen<'_>,
+) -> Result<RunId, Failure> {
+    match screen.during(FOR_STORE, operator.act(&Act::Trigger { order, tick })).await {
+        Ok(_) => {
+            let taken = taken(operator, order, wait, screen).await;
+            screen.end_wait();
+            taken
+        }
+        // It may have been taken down although no answer came.
+        Err(failure) => screen.during(FOR_STORE, taken_back(operator, order)).await?.ok_or(failure),
+    }
+}
+
+/// Who is there, and the record of the job.
+async fn survey(operator: &Operator) -> Result<Survey, Failure> {
+    let store = operator.store.as_ref();
+    Survey::take(store, vec![operator.job.clone()], 1).await.map_err(Failure::of(store))
+}
+
+/// The caller does not wait any longer: the order is taken back, unless a replica has taken it.
+async fn cancel(
+    operator: &Operator,
+    order: RunId,
+    number: i32,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let job = &operator.job.name;
+    match screen.during(FOR_STORE, taken_back(operator, order)).await? {
+        Some(run) => {
+            screen.say(&format!("run {run} has started, and continues; `solocron kill {job}` stops it\n"));
+        }
+        None => screen.say("cancelled: nothing ran\n"),
+    }
+    Ok(Exit::by_signal(number))
+}
+
+/// What became of a run that a replica has taken, as far as it is known: at once or, if it was followed, after its end.
+fn what_became(job: &JobName, entry: Option<Entry>, is_followed: bool, screen: &mut Screen<'_>) -> Exit {
+    match entry {
+        Some(entry) if entry.outcome == Outcome::Skipped => {
+            screen.say(&format!("{}: another run of `{}` is running\n", entry.verdict(), job));
+            Exit::Skipped
+        }
+        Some(entry) if is_followed => {
+            screen.say(&format!("{}\n", how_it_ended(&entry)));
+            exit_of(&entry)
+        }
+        _ => Exit::Done,
+    }
+}
+
+/// Waits until a replica has taken the order; its run comes back.
+async fn taken(
+    operator: &Operator,
+    order: RunId,
+    mut wait: Wait,
+    screen: &mut Screen<'_>,
+) -> Result<RunId, Failure> {
+    let (mut outage, mut looks) = (Outage::default(), 0_u32);
+    loop {
+        outage.wait_for(&wait.what(&outage), screen);
+        if let Some(record) = outage.wait_out(operator.record().await, screen)? {
+            if let Some(run) = run_of(order, &record) {
+                return Ok(run);
+            }
+            if record.order != Some(order) {
+                return Err(gone(&operator.job.name));
+            }
+        }
+        looks += 1;
+        if looks.is_multiple_of(LOOKS_PER_NOTICE) {
+            operator.announce().await;
+            if let Some(survey) = outage.wait_out(survey(operator).await, screen)? {
+                wait.judge(operator.spec(), &survey);
+            }
+        }
+        if let Some(why) = wait.why_over(&outage) {
+            return withdraw(operator, order, why).await;
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+impl Wait {
+    /// Fails where no live replica can take the order.
+    async fn begin(operator: &Operator, screen: &mut Screen<'_>) -> Result<Self, Failure> {
+        let (spec, began) = (operator.spec(), Instant::now());
+        let survey = screen.during(FOR_STORE, survey(operator)).await?;
+        let limit = spec.map_or(PATIENCE, |spec| PATIENCE.max(spec.lease * 2).min(order_waits(spec)));
+        let mut wait = Self { began, at: survey.now, limit, prospect: Prospect::Open, hopeless_since: None };
+        wait.judge(spec, &survey);
+        match wait.prospect {
+            Prospect::Hopeless(why) => Err(Failure::new(Exit::Failed, why)),
+            _ => Ok(wait),
+        }
+    }
+
+    /// The prospect by now. Of a job that the file at hand does not tell, nothing is known ahead.
+    fn judge(&mut self, spec: Option<&Arc<JobSpec>>, survey: &Survey) {
+        let Some(spec) = spec else { return };
+        let prospect = prospect(spec, survey);
+        if let Prospect::WaitsForRun(_) = prospect {
+            // Replicas ask for it no longer.
+            self.limit = order_waits(spec);
+        }
+        // After a store has lost everything, replicas are heard again a moment later.
+        self.hopeless_since = match prospect {
+            Prospect::Hopeless(_) => self.hopeless_since.or_else(|| Some(Instant::now())),
+            _ => None,
+        };
+        self.prospect = prospect;
+    }
+
+    /// What is waited for, and until when.
+    fn what(&self, outage: &Outage) -> String {
+        let what = match &self.prospect {
+            Prospect::Open | Prospect::Hopeless(_) => "waiting for a replica to pick this up".to_owned(),
+            Prospect::Waits(what) | Prospect::WaitsForRun(what) => format!("waiting: {what}"),
+        };
+        format!("{what}, until {} UTC at the latest", utc(self.at.plus(self.limit + outage.lasted())))
+    }
+
+    /// Why the order is to be withdrawn, if it is.
+    fn why_over(&self, outage: &Outage) -> Option<String> {
+        let is_hopeless = self.hopeless_since.is_some_and(|since| since.elapsed() > LIVE_FOR);
+        let is_over = self.began.elapsed() > self.limit + outage.lasted();
+        let within = span(self.limit);
+        match &self.prospect {
+            Prospect::Hopeless(why) if is_hopeless || is_over => Some(why.clone()),
+            _ if !is_over => None,
+            Prospect::Waits(what) | Prospect::WaitsForRun(what) => {
+                Some(format!("not started within {within}; cancelled, nothing ran: {what}"))
+            }
+            Prospect::Open | Prospect::Hopeless(_) => Some(format!(
+                "no replica picked this up within {within}; cancelled, nothing ran\n  help: `solocron status` shows \
+                 which replicas are live, and who holds the lock"
+            )),
+        }
+    }
+}
+
+fn gone(job: &JobName) -> Failure {
+    let message = format!(
+        "the request to run `{job}` is gone: another `trigger` replaced it, or the store was reset\n  \
+         help: `solocron history {job}` shows what ran"
+    );
+    Failure::new(Exit::Failed, message)
+}
+
+/// The run that was started for the order, if a replica has taken it.
+fn run_of(order: RunId, record: &Record) -> Option<RunId> {
+    record.taken_run.filter(|_| record.taken == Some(order))
+}
+
+/// Takes the order back; its run, if a replica has taken it meanwhile.
+async fn taken_back(operator: &Operator, order: RunId) -> Result<Option<RunId>, Failure> {
+    match operator.act(&Act::Withdraw { order }).await? {
+        Answer::AlreadyDecided => Ok(run_of(order, &operator.record().await?)),
+        _ => Ok(None),
+    }
+}
+
+/// The order is taken back, unless a replica has just taken it.
+async fn withdraw(operator: &Operator, order: RunId, why: String) -> Result<RunId, Failure> {
+    taken_back(operator, order).await?.ok_or_else(|| Failure::new(Exit::Failed, why))
+}
+
+/// As the command did, where it got so far.
+fn exit_of(entry: &Entry) -> Exit {
+    match (entry.exit_code.map(u8::try_from), entry.signal.map(|signal| u8::try_from(128 + signal))) {
+        (Some(Ok(code)), _) => Exit::AsCommand(code),
+        (_, Some(Ok(code))) => Exit::AsCommand(code),
+        _ if entry.outcome == Outcome::Succeeded => Exit::Done,
+        _ => Exit::Failed,
+    }
+}

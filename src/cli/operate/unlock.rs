@@ -1,0 +1,176 @@
+//! `unlock`: removes the lock of a holder that is not heard from any more, for whoever cannot wait until it frees itself.
+
+use std::io::BufRead;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use crate::cli::args::global::GlobalArgs;
+use crate::cli::args::operate::UnlockArgs;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::operate::unlock_mark;
+use crate::cli::print::output::Screen;
+use crate::cli::print::wait_line::FOR_STORE;
+use crate::cli::session::target::Place;
+use crate::job::{JobName, OnInterrupt, RunId};
+use crate::lease::{Act, Answer, LeaseInstant, Record};
+use crate::store::{LIVE_FOR, Pulse};
+use crate::time::UtcMillis;
+use crate::view::job_definition::KnownJob;
+use crate::view::time_format::{from_now, span, utc};
+
+use super::client::Operator;
+
+/// Replicas are heard every second.
+const TWO_HEARTBEATS: Duration = Duration::from_secs(2);
+
+/// What is to be unlocked.
+struct Lock<'a> {
+    job: &'a JobName,
+    force: bool,
+}
+
+/// Removes the locks, once it is sure that this is meant; or sets marks back.
+pub(crate) async fn run(
+    args: &UnlockArgs,
+    global: &GlobalArgs,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    if args.mark {
+        return unlock_mark::set_back(args, global, screen).await;
+    }
+    let place = Place::find(&args.place, global, screen)?;
+    for operator in Operator::all_at_work(&args.jobs, (&place, global), screen).await? {
+        remove(&Lock { job: &operator.job.name, force: args.force }, &operator, screen).await?;
+    }
+    Ok(Exit::Done)
+}
+
+async fn remove(args: &Lock<'_>, operator: &Operator, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
+    let looking = async { Ok::<_, Failure>((operator.record().await?, operator.pulse().await?)) };
+    let (record, pulse) = screen.during(FOR_STORE, looking).await?;
+    let Some(run) = record.run.filter(|_| record.is_running()) else {
+        return end_wait(args, operator, &record, pulse.now, screen).await;
+    };
+    let silence = silence(args, &record, &pulse)?;
+    let first_look = Instant::now();
+    if !args.force {
+        ask(&question(&operator.job, &record, run, &pulse, &silence), screen)?;
+    }
+    // The store's clock may have been stepped: whoever lives is heard again by then.
+    let holder = record.owner.as_ref().map_or("its holder".to_owned(), ToString::to_string);
+    let what = format!("waiting for a heartbeat of {holder}, {} at most", span(TWO_HEARTBEATS));
+    screen.during(&what, sleep_until(first_look + TWO_HEARTBEATS)).await;
+    stays_silent(args, &record, [&pulse, &operator.pulse().await?])?;
+    match operator.act(&Act::Unlock { run: Some(run) }).await? {
+        Answer::Noted => {
+            screen.print(&format!(
+                "`{}`: its lock is free; run {run} is interrupted (node_lost)\n",
+                args.job
+            ))?;
+            Ok(Exit::Done)
+        }
+        Answer::Held { .. } => Err(heard(args, "its holder has renewed the lock lately")),
+        _ => Err(Failure::new(Exit::Failed, format!("run {run} has ended meanwhile: nothing was changed"))),
+    }
+}
+
+/// Nobody is known to hold the lock. Where it is not free all the same, ends the wait for whom the store forgot.
+async fn end_wait(
+    args: &Lock<'_>,
+    operator: &Operator,
+    record: &Record,
+    now: UtcMillis,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let nobody = || Failure::new(Exit::Failed, format!("nobody holds the lock of job `{}`", args.job));
+    // An embedded store measures leases by another clock, and waits only for what was lost with its file: until it is over.
+    if !record.waits_for_nobody(LeaseInstant(now.0)) {
+        return Err(nobody());
+    }
+    let first_look = Instant::now();
+    if !args.force {
+        ask(&question_of_wait(args.job, record, now), screen)?;
+    }
+    // A holder that lives and reaches the store takes its lock back by then.
+    let what = format!("waiting for a holder that takes its lock back, {} at most", span(TWO_HEARTBEATS));
+    screen.during(&what, sleep_until(first_look + TWO_HEARTBEATS)).await;
+    match operator.act(&Act::Unlock { run: None }).await? {
+        Answer::Noted => {
+            screen.print(&format!("`{}`: its lock is free; the wait for it is over\n", args.job))?;
+            Ok(Exit::Done)
+        }
+        _ => Err(nobody()),
+    }
+}
+
+fn question_of_wait(job: &JobName, record: &Record, now: UtcMillis) -> String {
+    let until = UtcMillis(record.until.0);
+    format!(
+        "the lock of `{job}` has no known holder, but is not free before {} UTC ({}): the store lost its data, and \
+         a replica may still have a lease of {}.\nIts run may continue until then, and the next run would overlap \
+         with it.\nend the wait? [y/N] ",
+        utc(until),
+        from_now(until, now),
+        span(record.lease)
+    )
+}
+
+/// For how long the holder has not been heard; fails where it is.
+fn silence(args: &Lock<'_>, record: &Record, pulse: &Pulse) -> Result<String, Failure> {
+    let Some(node) = &record.owner else { return Ok("its holder is not known".to_owned()) };
+    let peer = pulse.peers.iter().find(|peer| peer.beat.node == *node);
+    match peer.map(|peer| pulse.now.since(peer.at)) {
+        Some(silent) if silent <= LIVE_FOR => Err(heard(args, &format!("{node}, which holds it, is alive"))),
+        Some(silent) => Ok(format!("{node} has sent no heartbeat for {}", span(silent))),
+        None => Ok(format!("{node} has sent no heartbeat within the last hour")),
+    }
+}
+
+/// Fails where the holder was heard between two looks.
+fn stays_silent(args: &Lock<'_>, record: &Record, looks: [&Pulse; 2]) -> Result<(), Failure> {
+    let Some(node) = &record.owner else { return Ok(()) };
+    let [before, after] =
+        looks.map(|pulse| pulse.peers.iter().find(|peer| peer.beat.node == *node).map(|peer| peer.at));
+    if after.is_some() && after != before {
+        return Err(heard(args, &format!("{node}, which holds it, sent a heartbeat just now")));
+    }
+    Ok(())
+}
+
+fn heard(args: &Lock<'_>, why: &str) -> Failure {
+    let message = format!(
+        "the lock of job `{0}` is not released: {why}\n  help: `solocron kill {0}` stops its run; if the holder has just died, \
+         try again in a few seconds",
+        args.job
+    );
+    Failure::new(Exit::Failed, message)
+}
+
+fn question(job: &KnownJob, record: &Record, run: RunId, pulse: &Pulse, silence: &str) -> String {
+    let frees = record.ended.map_or(String::new(), |alive| {
+        format!(" Its lock expires {}.", from_now(alive.plus(record.lease), pulse.now))
+    });
+    let next = match job.definition.spec().map(|spec| spec.on_interrupt) {
+        Some(OnInterrupt::Rerun) => {
+            "a rerun of the same tick would overlap with it (on_interrupt = \"rerun\")"
+        }
+        Some(OnInterrupt::Skip) | None => "the next run would overlap with it",
+    };
+    format!(
+        "`{}` is locked by run {run}, and {silence}.{frees}\nIf that machine only lost its network, its run may continue until \
+         then, and {next}.\nrelease the lock? [y/N] ",
+        job.name
+    )
+}
+
+/// Prints the question, and fails unless the operator answers `y`.
+pub(crate) fn ask(question: &str, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    screen.say(question);
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    if read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes") {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Failed, "nothing was changed: answer `y`, or add --force"))
+}

@@ -1,0 +1,9 @@
+//! How commands write: to stdout and stderr, in colour or not, in tables, in log lines.
+
+pub(super) mod escapes;
+pub(super) mod log_writer;
+pub(super) mod logging;
+pub(super) mod output;
+pub(super) mod style;
+pub(super) mod table;
+pub(super) mod wait_line;

@@ -1,0 +1,87 @@
+//! What `history` tells people: one line per tick. What is as usual is left out: the cause `schedule`, a first attempt, exit
+//! code 0, a start within a second.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crate::cli::print::style::Tone;
+use crate::cli::print::table::{Cell, Table};
+use crate::job::{Cause, JobName};
+use crate::time::UtcMillis;
+use crate::view::history::PastTick;
+use crate::view::job_definition::{Definition, NOT_IN_FILE};
+use crate::view::short_text::short_id;
+use crate::view::snapshot::Survey;
+use crate::view::time_format::{Rfc3339, span};
+
+/// A run that started within this time after its instant was not late.
+const IN_TIME: Duration = Duration::from_secs(1);
+
+/// Where the time of day begins in `2026-11-20 12:00:00`, and the month.
+const TIME_AT: usize = 11;
+const MONTH_AT: usize = 5;
+
+/// Left out first where the terminal is too narrow.
+const OPTIONAL: [&str; 2] = ["LATE", "RUN"];
+
+/// The table, on a terminal of this width. With the beginning of its run's id where one job alone is shown: `logs JOB --run ID` takes
+/// it.
+pub(crate) fn text(past: &[PastTick], is_one_job: bool, survey: &Survey, columns: Option<usize>) -> String {
+    let absent = survey.jobs.iter().filter(|job| matches!(job.definition, Definition::Absent));
+    let absent: BTreeSet<&JobName> = absent.map(|job| &job.name).collect();
+    let job = |name: &JobName| match absent.contains(name) {
+        true => format!("{name} ({NOT_IN_FILE})"),
+        false => name.to_string(),
+    };
+    let now = survey.now;
+    let headings = ["TICK (UTC)", "ENDED", "JOB", "OUTCOME", "NODE", "LATE", "TOOK", "RUN"];
+    let mut table = Table::new(&headings);
+    for tick in past {
+        let Rfc3339(at) = tick.tick;
+        let late = tick.late().filter(|late| *late >= IN_TIME && tick.cause != Some(Cause::Manual));
+        let run = tick.run.filter(|_| is_one_job).map(|run| short_id(&run.to_string()).to_owned());
+        table.row(vec![
+            Cell::plain(beside(at, now, MONTH_AT)),
+            Cell::maybe(tick.finished.map(|Rfc3339(ended)| beside(ended, at, TIME_AT))),
+            Cell::maybe((!is_one_job).then(|| job(&tick.job))),
+            Cell::new(outcome(tick), Tone::of(tick.outcome)),
+            Cell::maybe(tick.node.as_ref()),
+            Cell::maybe(late.map(span)),
+            Cell::maybe(tick.took(now).map(span)),
+            Cell::maybe(run),
+        ]);
+    }
+    table.fit(columns, &OPTIONAL);
+    let folded = past.iter().any(|tick| tick.after.is_some());
+    let legend = if folded { "×N: N consecutive ticks, newest shown\n" } else { "" };
+    table.render() + &Tone::Quiet.paint(legend)
+}
+
+/// The time in UTC, without as much of its beginning as it has in common with the other one: the year, or the date.
+fn beside(at: UtcMillis, other: UtcMillis, most: usize) -> String {
+    let [at, other] = [at, other].map(crate::view::time_format::utc);
+    let shared = [TIME_AT, MONTH_AT].into_iter().filter(|length| *length <= most);
+    let shared = shared.filter(|&length| at.get(..length) == other.get(..length)).max();
+    at[shared.unwrap_or(0)..].to_owned()
+}
+
+/// `failed (exit 3, attempt 2, manual)`, `missed (no_replica) ×12`
+fn outcome(tick: &PastTick) -> String {
+    let exit = tick.exit().filter(|exit| tick.reason.is_none() && exit != "0");
+    let details: Vec<String> = [
+        tick.reason.map(|reason| reason.to_string()),
+        exit.map(|exit| if tick.signal.is_some() { exit } else { format!("exit {exit}") }),
+        tick.attempt.filter(|attempt| *attempt > 1).map(|attempt| format!("attempt {attempt}")),
+        tick.cause.filter(|cause| *cause != Cause::Schedule).map(|cause| cause.to_string()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+    let count = match (tick.after.is_some(), tick.count) {
+        (true, Some(count)) => format!(" ×{count}"),
+        (true, None) => " ×?".to_owned(),
+        (false, _) => String::new(),
+    };
+    format!("{}{details}{count}", tick.outcome)
+}

@@ -1,0 +1,287 @@
+//! `logs`: the output of a job's last run on this node, headed by run, node and time. If a newer run is elsewhere, it
+//! says where, and shows what the store keeps of that one.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use reader::LogText;
+
+use crate::cli::args::global::GlobalArgs;
+use crate::cli::args::run_prefix::RunPrefix;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::print::output::{Reader, Screen};
+use crate::cli::print::style::Tone;
+use crate::cli::print::wait_line::FOR_STORE;
+use crate::cli::session::known_job::{note_absence, reach_jobs, unknown_to_all};
+use crate::cli::session::state_dir;
+use crate::cli::session::target::{Place, PlaceArgs};
+use crate::job::{JobName, Outcome};
+use crate::run::{RunEntry, RunError, RunLogs};
+use crate::store::{KEPT_ENTRIES, Store};
+use crate::time::UtcMillis;
+use crate::view::history::PastTick;
+use crate::view::job_definition::{Definition, KnownJob};
+use crate::view::snapshot::{JobState, Survey};
+use crate::view::time_format::{Rfc3339, span, utc};
+
+/// Flags of `logs`.
+#[derive(Debug, Args)]
+pub struct LogsArgs {
+    /// The job
+    #[arg(value_name = "JOB")]
+    pub job: JobName,
+    /// Show this run instead of the last one: its id, or the beginning of it
+    #[arg(long, value_name = "ID")]
+    pub run: Option<RunPrefix>,
+    /// Keep printing until the run ends
+    #[arg(long, short = 'f')]
+    pub follow: bool,
+    /// Print only the last N lines
+    #[arg(long, value_name = "N")]
+    pub tail: Option<usize>,
+    /// Look on this node alone; do not ask the store for a newer run
+    #[arg(long)]
+    pub local: bool,
+    /// Print escape sequences as they are; a terminal obeys them
+    #[arg(long)]
+    pub raw: bool,
+    /// Without a file.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+}
+
+/// A log that is followed is looked at this often: people take it for at once.
+const FOLLOW_EVERY: Duration = Duration::from_millis(200);
+
+/// Shows the output of a run.
+pub(crate) async fn run(
+    args: &LogsArgs,
+    global: &GlobalArgs,
+    now: UtcMillis,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let place = Place::find(&args.place, global, screen)?;
+    let state_dir = state_dir(global.state_dir.as_deref())?;
+    let logs = RunLogs::new(&state_dir, Arc::new(move || now));
+    let here = find_here(args, &logs)?;
+    // A run that was asked for by its whole id, and is here, is the right one wherever newer ones are.
+    let is_sure = here.is_some() && args.run.as_ref().is_some_and(RunPrefix::is_whole);
+    let job = place.job(&args.job);
+    if args.local && here.is_none() && matches!(job.definition, Definition::Absent) {
+        return Err(unknown_to_all(&args.job, &place, &[]));
+    }
+    if !args.local && !is_sure {
+        match reach(job, here.as_ref(), (&place, global), screen).await {
+            Ok((store, job)) => {
+                let asked = find_elsewhere(args, job, here.as_ref(), store.as_ref());
+                if let Some(newer) = screen.during(FOR_STORE, asked).await? {
+                    return show_elsewhere(args, &newer, here.as_ref(), screen);
+                }
+            }
+            Err(failure) if here.is_some() => {
+                let said = failure.message.replace('\n', "\n  ");
+                screen.say(&format!("warning: {said}\n  note: a newer run may be on another node\n"));
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    match here {
+        Some(entry) => show_here(args, &entry, (&logs, now), screen).await,
+        None => Err(nothing(args, &state_dir)),
+    }
+}
+
+/// Reaches the store. A job that is neither in the file nor there is known all the same where this node has run it.
+async fn reach(
+    job: KnownJob,
+    here: Option<&RunEntry>,
+    (place, global): (&Place, &GlobalArgs),
+    screen: &mut Screen<'_>,
+) -> Result<(Arc<dyn Store>, KnownJob), Failure> {
+    if here.is_some() {
+        note_absence(&job, screen);
+        return Ok((screen.during(FOR_STORE, place.reach(global)).await?, job));
+    }
+    let (store, _) = reach_jobs(std::slice::from_ref(&job.name), (place, global), screen).await?;
+    Ok((store, job))
+}
+
+/// The run that this node knows, if it does.
+fn find_here(args: &LogsArgs, logs: &RunLogs) -> Result<Option<RunEntry>, Failure> {
+    let failed = |error: RunError| Failure::new(Exit::Failed, error.to_string());
+    let Some(run) = &args.run else { return logs.last_run(&args.job).map_err(failed) };
+    let (of_job, of_others): (Vec<RunEntry>, Vec<RunEntry>) = logs
+        .find_all(|found| run.begins(found))
+        .map_err(failed)?
+        .into_iter()
+        .partition(|entry| entry.job == args.job);
+    run.expect_one(of_job.iter().map(|entry| entry.run), &args.job)?;
+    match (of_job.into_iter().next(), of_others.first()) {
+        (None, Some(other)) if run.is_whole() => {
+            Err(Failure::new(Exit::Usage, format!("run {run} is of job `{}`, not `{}`", other.job, args.job)))
+        }
+        (found, _) => Ok(found),
+    }
+}
+
+/// The run that was asked for, if the store knows a newer one than this node. Clocks of nodes differ, fences do not.
+async fn find_elsewhere(
+    args: &LogsArgs,
+    job: KnownJob,
+    here: Option<&RunEntry>,
+    store: &dyn Store,
+) -> Result<Option<PastTick>, Failure> {
+    let survey = Survey::take(store, vec![job], KEPT_ENTRIES).await.map_err(Failure::of(store))?;
+    if let Some(why) = survey.jobs.iter().find_map(|job| job.unread.as_ref()) {
+        return Err(Failure::new(Exit::Failed, why.clone()));
+    }
+    let runs = survey.jobs.iter().flat_map(JobState::past).filter(|tick| tick.run.is_some());
+    let Some(run) = &args.run else {
+        return Ok(runs
+            .filter(|tick| here.is_none_or(|here| tick.fence > Some(here.fence)))
+            .max_by_key(|tick| (tick.fence, tick.ended())));
+    };
+    let found: Vec<PastTick> = runs.filter(|tick| tick.run.is_some_and(|found| run.begins(found))).collect();
+    let all = found.iter().filter_map(|tick| tick.run).chain(here.map(|here| here.run));
+    run.expect_one(all, &args.job)?;
+    Ok(found.into_iter().next_back().filter(|_| here.is_none()))
+}
+
+fn show_elsewhere(
+    args: &LogsArgs,
+    newer: &PastTick,
+    here: Option<&RunEntry>,
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let node = newer.node.as_ref().map_or("another node".to_owned(), ToString::to_string);
+    let job = &newer.job;
+    let local = here.map_or(String::new(), |here| {
+        format!("\n  note: `solocron logs {job} --local` shows the last run here, of tick {}", here.tick)
+    });
+    let what = if here.is_some() { "a newer run of" } else { "the run of" };
+    screen.say(&format!("note: {what} `{job}` is on {node}: its log is there{local}\n"));
+    screen.print(&head(newer, None))?;
+    if newer.outcome == Outcome::Running {
+        screen.say("note: it is still running; its last 4 KiB are shown here once it has ended\n");
+    } else {
+        show_tail(newer.tail.as_deref(), args, screen)?;
+    }
+    Ok(Exit::Failed)
+}
+
+async fn show_here(
+    args: &LogsArgs,
+    entry: &RunEntry,
+    (logs, now): (&RunLogs, UtcMillis),
+    screen: &mut Screen<'_>,
+) -> Result<Exit, Failure> {
+    let path = logs.log_path(&entry.job, entry.run);
+    let mut text = LogText::new(path.clone(), screen.out_colour);
+    screen.print(&head(&PastTick::kept(entry), Some(now)))?;
+    if let Some(lines) = args.tail {
+        text.skip_to_last(lines).map_err(|error| unreadable(&path, &error))?;
+    }
+    let is_going = || args.follow && logs.is_running(&entry.job, entry.run);
+    loop {
+        // Asked before reading: what was printed up to the end is then read for sure.
+        let goes_on = is_going();
+        while let Some(piece) = text.next_piece().map_err(|error| unreadable(&path, &error))? {
+            if print(args, &piece, screen)? == Reader::Gone {
+                return Ok(Exit::Done);
+            }
+        }
+        if !goes_on {
+            break;
+        }
+        tokio::time::sleep(FOLLOW_EVERY).await;
+    }
+    print(args, &text.rest(), screen)?;
+    let entry = if args.follow { ended(entry, logs, screen) } else { entry.clone() };
+    if !path.exists() {
+        show_without_log(args, &entry, screen)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// A run whose log is not there shows the end that the journal keeps, and says why.
+fn show_without_log(args: &LogsArgs, entry: &RunEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    let has_tail = entry.tail.as_ref().is_some_and(|tail| !tail.is_empty());
+    if entry.outcome == Outcome::Running {
+        screen.say("note: it has printed nothing so far, or only to the replica's own log\n");
+        return Ok(());
+    }
+    if entry.log.is_some() {
+        screen.say("note: its log was deleted (`[logs]` in jobs.toml); these are its last 4 KiB\n");
+    } else if has_tail {
+        screen.say("note: its output is in the replica's own log only; these are its last 4 KiB\n");
+    }
+    show_tail(entry.tail.as_deref(), args, screen)
+}
+
+/// The run as it is now that it was followed; says how it ended, if it went on before.
+fn ended(before: &RunEntry, logs: &RunLogs, screen: &mut Screen<'_>) -> RunEntry {
+    let now = logs.find(before.run).ok().flatten().unwrap_or_else(|| before.clone());
+    if before.outcome == Outcome::Running {
+        let tick = PastTick::kept(&now);
+        let exit = tick.exit().map_or(String::new(), |exit| format!(", exit {exit}"));
+        screen.say(&format!("run {} ended: {}{exit}\n", now.run, tick.verdict()));
+    }
+    now
+}
+
+/// The kept end of an output, or its last lines.
+fn show_tail(tail: Option<&str>, args: &LogsArgs, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    let Some(tail) = tail.filter(|tail| !tail.is_empty()) else {
+        screen.say("note: it printed nothing\n");
+        return Ok(());
+    };
+    let all: Vec<&str> = tail.lines().collect();
+    let first = all.len().saturating_sub(args.tail.unwrap_or(all.len()));
+    let shown: String = all[first..].iter().map(|line| format!("{line}\n")).collect();
+    print(args, shown.as_bytes(), screen).map(drop)
+}
+
+fn print(args: &LogsArgs, output: &[u8], screen: &mut Screen<'_>) -> Result<Reader, Failure> {
+    if args.raw { screen.print_bytes(output) } else { screen.print_output(output) }
+}
+
+/// `run 0193… on n1, tick 2026-11-20T02:30:00.000Z, started 2026-11-20 02:30:00 UTC, succeeded after 3m 10s`
+fn head(tick: &PastTick, now: Option<UtcMillis>) -> String {
+    let run = tick.run.map_or("?".to_owned(), |run| run.to_string());
+    let node = tick.node.as_ref().map_or("?".to_owned(), ToString::to_string);
+    let started = tick.started.map_or(String::new(), |Rfc3339(at)| format!(", started {} UTC", utc(at)));
+    let took = now.or(tick.finished.map(|Rfc3339(at)| at)).and_then(|now| tick.took(now)).map(span);
+    let took = match (took, tick.outcome) {
+        (None, _) => String::new(),
+        (Some(took), Outcome::Running) => format!(" for {took}"),
+        (Some(took), _) => format!(" after {took}"),
+    };
+    let exit = tick.exit().map_or(String::new(), |exit| format!(", exit {exit}"));
+    let verdict = Tone::of(tick.outcome).paint(&tick.verdict());
+    format!("run {run} on {node}, tick {}{started}, {verdict}{took}{exit}\n", tick.tick.0)
+}
+
+fn nothing(args: &LogsArgs, state_dir: &Path) -> Failure {
+    let what = match &args.run {
+        Some(run) => format!("no run {run} of job `{}`", args.job),
+        None => format!("no run of job `{}`", args.job),
+    };
+    let whence = if args.local { "" } else { ", nor in the store" };
+    let message = format!(
+        "{what} in {}{whence}\n  help: name the replica's folder with --state-dir, or see `solocron history {}`",
+        state_dir.display(),
+        args.job
+    );
+    Failure::new(Exit::Failed, message)
+}
+
+pub(crate) fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    let help = "make it readable for you, or use the replica's user";
+    Failure::new(Exit::Failed, format!("{} cannot be read: {error}\n  help: {help}", path.display()))
+}
+
+pub(in crate::cli) mod reader;
+#[cfg(test)]
+mod tests;

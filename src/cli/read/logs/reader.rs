@@ -1,0 +1,283 @@
+//! The output of one run, as it lies on the disk or as people read it. It can be read while the run goes on, and never
+//! takes more memory than a piece of it.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use crate::cli::print::style::Tone;
+use crate::run::{Part, parts};
+
+/// Read in one go.
+const BLOCK: usize = 64 * 1024;
+
+/// The stamp of a line, `2026-11-20T12:00:00.123Z`.
+const STAMP: usize = 24;
+
+/// The part of the stamp that differs within a day.
+const TIME_OF_DAY: std::ops::Range<usize> = 11..23;
+
+/// A log that is being read.
+#[derive(Debug)]
+pub(crate) struct LogText {
+    path: PathBuf,
+    /// The part that is read; opened once it is there: a run that is silent so far has none.
+    part: Option<Reading>,
+    /// For people: times of day, and stderr in a colour. Otherwise as stored.
+    colour: bool,
+    /// The beginning of a line whose end is not written yet.
+    partial: Vec<u8>,
+}
+
+/// A part of the log that is being read.
+#[derive(Debug)]
+struct Reading {
+    /// The bytes before the part.
+    start: u64,
+    /// The bytes before what is read next.
+    at: u64,
+    file: File,
+}
+
+impl Reading {
+    /// Opens the part, unless it has been removed meanwhile.
+    fn open(part: &Part) -> io::Result<Option<Self>> {
+        match File::open(&part.path) {
+            Ok(file) => Ok(Some(Self { start: part.start, at: part.start, file })),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The next bytes of the part; empty at its end so far.
+    fn read(&mut self) -> io::Result<Vec<u8>> {
+        let mut piece = vec![0; BLOCK];
+        let read = self.file.read(&mut piece)?;
+        piece.truncate(read);
+        self.at += read as u64;
+        Ok(piece)
+    }
+}
+
+impl LogText {
+    /// The log at this path.
+    pub(crate) fn new(path: PathBuf, colour: bool) -> Self {
+        Self { path, part: None, colour, partial: Vec::new() }
+    }
+
+    /// Passes over all but the last lines.
+    pub(crate) fn skip_to_last(&mut self, lines: usize) -> io::Result<()> {
+        let mut left = lines;
+        for part in parts(&self.path)?.iter().rev() {
+            let Some(mut reading) = Reading::open(part)? else { return Ok(()) };
+            let (start, found) = start_of_last(&mut reading.file, left)?;
+            reading.at = part.start + reading.file.seek(SeekFrom::Start(start))?;
+            self.part = Some(reading);
+            left -= found;
+            if left == 0 {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The next piece; `None` when there is no more by now.
+    pub(crate) fn next_piece(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let piece = self.next_bytes()?;
+        if piece.is_empty() || !self.colour {
+            return Ok((!piece.is_empty()).then_some(piece));
+        }
+        self.partial.extend_from_slice(&piece);
+        let whole = self.partial.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+        let lines: Vec<u8> = self.partial.drain(..whole).collect();
+        Ok(Some(lines.split_inclusive(|&byte| byte == b'\n').flat_map(painted).collect()))
+    }
+
+    /// A last line without its end, left by a crash or a full disk.
+    pub(crate) fn rest(self) -> Vec<u8> {
+        if self.partial.is_empty() { Vec::new() } else { painted(&[&self.partial[..], b"\n"].concat()) }
+    }
+
+    /// The next bytes of the log, or a line that tells how many are missing before them; empty when there are no more by now.
+    fn next_bytes(&mut self) -> io::Result<Vec<u8>> {
+        if let Some(part) = &mut self.part {
+            let bytes = part.read()?;
+            if !bytes.is_empty() {
+                return Ok(bytes);
+            }
+        }
+        let read_to = self.part.as_ref().map_or(0, |part| part.start + 1);
+        let later =
+            parts(&self.path)?.into_iter().filter(|part| self.part.is_none() || part.start >= read_to);
+        for next in later {
+            let Some(mut next) = Reading::open(&next)? else { continue };
+            // Once there is a later part, nothing more is written to this one.
+            let rest = self.part.as_mut().map_or(Ok(Vec::new()), Reading::read)?;
+            if !rest.is_empty() {
+                return Ok(rest);
+            }
+            let at = self.part.as_ref().map_or(0, |part| part.at);
+            let missing = next.start.saturating_sub(at);
+            let bytes = if missing > 0 { gap(missing) } else { next.read()? };
+            self.part = Some(next);
+            return Ok(bytes);
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// The line in place of what was not kept.
+fn gap(bytes: u64) -> Vec<u8> {
+    format!("solocron: {bytes} bytes of the log are missing here, as `max_output` says\n").into_bytes()
+}
+
+/// Where the last lines begin, read from the end so that the cost does not depend on the length of the log; and how many of them
+/// there are.
+fn start_of_last(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
+    let length = file.seek(SeekFrom::End(0))?;
+    let (mut end, mut left) = (length, lines);
+    if lines == 0 || length == 0 {
+        return Ok((length, 0));
+    }
+    let mut block = vec![0; BLOCK];
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK as u64);
+        let bytes = &mut block[..usize::try_from(end - start).expect("at most a block")];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(bytes)?;
+        // The newline at the very end closes the last line, and begins none.
+        let newlines = bytes.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
+        for after in newlines.map(|(at, _)| start + at as u64 + 1).filter(|&after| after < length) {
+            left -= 1;
+            if left == 0 {
+                return Ok((after, lines));
+            }
+        }
+        end = start;
+    }
+    // The first line is none that comes after a newline.
+    Ok((0, lines - left + 1))
+}
+
+/// A stored line as people read it; as it is, if it is none of ours.
+fn painted(line: &[u8]) -> Vec<u8> {
+    let (text, newline) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |text| (text, b"\n"));
+    let parts = text.split_at_checked(STAMP).and_then(|(stamp, rest)| {
+        let (word, text) = rest.strip_prefix(b" ")?.split_at_checked(3)?;
+        let text = text.strip_prefix(b"+").unwrap_or(text).strip_prefix(b" ")?;
+        Some((std::str::from_utf8(stamp).ok()?.get(TIME_OF_DAY)?, word, text))
+    });
+    let Some((time, word, text)) = parts else { return line.to_vec() };
+    let time = Tone::Quiet.paint(time);
+    let (before, after) = if word == b"err" { Tone::Bad.around() } else { Tone::Plain.around() };
+    [time.as_bytes(), b" ", before.as_bytes(), text, after.as_bytes(), newline].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &[u8] = b"2026-11-20T12:00:00.001Z out one\n2026-11-20T12:00:00.002Z err two \xff\n\
+        2026-11-20T12:00:00.003Z out+ long\n2026-11-20T12:00:00.003Z out er\n";
+
+    fn log(text: &[u8], colour: bool) -> (tempfile::TempDir, LogText) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.log");
+        std::fs::write(&path, text).expect("written");
+        (folder, LogText::new(path, colour))
+    }
+
+    fn all(log: &mut LogText) -> Vec<u8> {
+        std::iter::from_fn(|| log.next_piece().expect("readable")).flatten().collect()
+    }
+
+    #[test]
+    fn in_a_pipe_the_log_is_as_it_was_stored() {
+        let (_folder, mut text) = log(LOG, false);
+        assert_eq!(all(&mut text), LOG);
+    }
+
+    #[test]
+    fn on_a_terminal_lines_have_a_time_of_day_and_stderr_a_colour() {
+        let (_folder, mut text) = log(&[LOG, b"2026-11-20T12:00:01.000Z out torn"].concat(), true);
+        let (shown, rest) = (all(&mut text), text.rest());
+        let shown = String::from_utf8_lossy(&shown).into_owned();
+        assert!(shown.contains("12:00:00.001\u{1b}[0m one\n"), "{shown:?}");
+        assert!(shown.contains("\u{1b}[31mtwo \u{fffd}\u{1b}[0m\n"), "{shown:?}");
+        assert!(shown.contains("\u{1b}[0m long\n"), "{shown:?}");
+        assert!(String::from_utf8_lossy(&rest).ends_with(" torn\n"));
+    }
+
+    #[test]
+    fn the_last_lines_are_found_from_the_end() {
+        let long = b"2026-11-20T12:00:00.001Z out first\n".repeat(3 * BLOCK / 34);
+        let text = [&long[..], LOG].concat();
+        for (lines, expected) in [(0, &LOG[LOG.len()..]), (1, &LOG[LOG.len() - 32..]), (4, LOG)] {
+            let (_folder, mut log) = log(&text, false);
+            log.skip_to_last(lines).expect("readable");
+            assert_eq!(all(&mut log), expected, "{lines}");
+        }
+        let (_folder, mut log) = log(&text, false);
+        log.skip_to_last(usize::MAX).expect("readable");
+        assert_eq!(all(&mut log), text);
+    }
+
+    /// A log of which the head has `0`s, and the newest parts `2`s and `3`s; what lies between is missing.
+    fn parted() -> (tempfile::TempDir, LogText) {
+        let (folder, log) = log(b"0\n0\n", false);
+        std::fs::write(folder.path().join("x.log.100"), "2\n2\n").expect("written");
+        std::fs::write(folder.path().join("x.log.104"), "3\n3\n").expect("written");
+        (folder, log)
+    }
+
+    const MISSING: &str = "solocron: 96 bytes of the log are missing here, as `max_output` says\n";
+
+    #[test]
+    fn of_a_log_in_parts_it_is_told_how_much_is_missing() {
+        let (_folder, mut log) = parted();
+        assert_eq!(String::from_utf8_lossy(&all(&mut log)), format!("0\n0\n{MISSING}2\n2\n3\n3\n"));
+    }
+
+    #[test]
+    fn the_last_lines_are_found_in_several_parts() {
+        for (lines, expected) in [
+            (0, String::new()),
+            (1, "3\n".into()),
+            (3, "2\n3\n3\n".into()),
+            (4, "2\n2\n3\n3\n".into()),
+            (5, format!("0\n{MISSING}2\n2\n3\n3\n")),
+            (99, format!("0\n0\n{MISSING}2\n2\n3\n3\n")),
+        ] {
+            let (_folder, mut log) = parted();
+            log.skip_to_last(lines).expect("readable");
+            assert_eq!(String::from_utf8_lossy(&all(&mut log)), expected, "{lines}");
+        }
+    }
+
+    #[test]
+    fn a_follower_reads_on_in_the_next_part_and_is_told_of_parts_that_were_removed_before() {
+        let (folder, mut log) = log(b"0\n", false);
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+        assert_eq!(all(&mut log), b"0\n");
+        write("x.log", "0\n0\n");
+        write("x.log.4", "1\n");
+        assert_eq!(all(&mut log), b"0\n1\n", "nothing is missing");
+        std::fs::remove_file(folder.path().join("x.log.4")).expect("removed");
+        write("x.log.10", "5\n");
+        let told = "solocron: 4 bytes of the log are missing here, as `max_output` says\n5\n";
+        assert_eq!(String::from_utf8_lossy(&all(&mut log)), told);
+    }
+
+    #[test]
+    fn what_is_written_later_is_read_later() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.log");
+        let mut log = LogText::new(path.clone(), false);
+        log.skip_to_last(5).expect("not there yet");
+        assert_eq!(all(&mut log), b"");
+        std::fs::write(&path, "one\n").expect("written");
+        assert_eq!(all(&mut log), b"one\n");
+        std::fs::write(&path, "one\ntwo\n").expect("written");
+        assert_eq!(all(&mut log), b"two\n");
+    }
+}

@@ -1,0 +1,9 @@
+//! Commands that change nothing: `check`, `next`, `status`, `history`, `logs` and `why`.
+
+pub(super) mod check;
+pub(super) mod history;
+pub(super) mod logs;
+pub(super) mod next;
+mod probe;
+pub(super) mod status;
+pub(super) mod why;

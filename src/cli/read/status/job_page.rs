@@ -1,0 +1,62 @@
+//! What `status JOB` tells people of one job below the tables: when it runs, by which policies, its last runs, its coming ticks.
+
+use crate::cli::read::history::table;
+use crate::job::{CatchUp, JobSpec, OnInterrupt, Overlap, Tick, format_duration};
+use crate::view::history::PastTick;
+use crate::view::snapshot::{JobState, Survey};
+use crate::view::time_format::{from_now, local};
+
+/// So many of its last ticks and of its coming ones are shown.
+pub(super) const LAST: usize = 5;
+const COMING: usize = 3;
+
+/// Where the values begin.
+const INDENT: usize = 13;
+
+/// The page of the job that alone was asked for, on a terminal of this width.
+pub(super) fn text(job: &JobState, survey: &Survey, columns: Option<usize>) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| text.push_str(&format!("{name:INDENT$}{value}\n"));
+    if let Some(spec) = job.spec() {
+        let expressions: Vec<&str> = spec.schedule.expressions().collect();
+        let (expressions, zone) = (expressions.join("  "), spec.schedule.zone_name());
+        line("schedule", format!("{expressions}  ({zone}): {}", spec.schedule.words()));
+        spec.description.iter().for_each(|description| line("description", description.clone()));
+        line("policies", policies(spec));
+        for (at, tick) in coming(job, spec, survey).enumerate() {
+            let name = if at == 0 { "next" } else { "" };
+            line(name, format!("{} ({})", local(&spec.schedule, tick), from_now(tick.instant(), survey.now)));
+        }
+    }
+    line("output", format!("`solocron logs {}`", job.name));
+    let past: Vec<PastTick> = job.past().collect();
+    if !past.is_empty() {
+        let from = past.len().saturating_sub(LAST);
+        text.push('\n');
+        text.push_str(&table::text(&past[from..], true, survey, columns));
+    }
+    text
+}
+
+fn coming<'a>(job: &JobState, spec: &'a JobSpec, survey: &Survey) -> impl Iterator<Item = Tick> + 'a {
+    let is_enabled = spec.enabled && job.unread.is_none();
+    let first = spec.schedule.next_after(survey.now).filter(|_| is_enabled);
+    std::iter::successors(first, |tick| spec.schedule.next_after(tick.instant())).take(COMING)
+}
+
+/// `lease 30s, timeout 1h, overlap skip, …`
+fn policies(spec: &JobSpec) -> String {
+    let overlap = match spec.overlap {
+        Overlap::Skip => "skip",
+        Overlap::Wait => "wait",
+        Overlap::Replace => "replace",
+    };
+    let mut all = vec![format!("lease {}", format_duration(spec.lease))];
+    all.extend(spec.timeout.map(|timeout| format!("timeout {}", format_duration(timeout))));
+    all.push(format!("overlap {overlap}"));
+    all.extend(spec.start_deadline.map(|limit| format!("start_deadline {}", format_duration(limit))));
+    all.extend((spec.catch_up == CatchUp::Last).then(|| "catch_up last".to_owned()));
+    all.extend((spec.on_interrupt == OnInterrupt::Rerun).then(|| "on_interrupt rerun".to_owned()));
+    all.extend((spec.retries > 0).then(|| format!("retries {}", spec.retries)));
+    all.join(", ")
+}

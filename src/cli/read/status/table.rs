@@ -1,0 +1,157 @@
+//! What `status` tells people: a sentence for each thing that is wrong, and two tables.
+
+use std::time::Duration;
+
+use crate::cli::print::style::Tone;
+use crate::cli::print::table::{Cell, Table};
+use crate::job::quoted;
+use crate::time::UtcMillis;
+use crate::view::job_definition::NOT_IN_FILE;
+use crate::view::short_text::{short_hash, short_id};
+use crate::view::status::{JobView, LockView, PausedView, ReplicaView, RunView, StatusView};
+use crate::view::time_format::{Rfc3339, from_now, span, utc};
+
+/// The whole text, on a terminal of this width.
+pub(crate) fn text(view: &StatusView, now: UtcMillis, columns: Option<usize>) -> String {
+    let mut text = headline(view);
+    for trouble in &view.problems {
+        text.push_str(&format!("  {} {}\n", Tone::Bad.paint("-"), trouble.message));
+    }
+    if !view.replicas.is_empty() {
+        text.push('\n');
+        text.push_str(&replicas(&view.replicas, now, columns));
+    }
+    if view.replicas.iter().any(|replica| replica.live && replica.same_file == Some(false)) {
+        text.push_str(&Tone::Quiet.paint("≠: the replica has loaded another jobs.toml than this command\n"));
+    }
+    if !view.jobs.is_empty() {
+        text.push('\n');
+        text.push_str(&jobs(&view.jobs, now, columns));
+        text.extend(view.jobs.iter().filter_map(|job| paused(job, now)));
+    }
+    text
+}
+
+/// `ok: 3 replicas, 12 jobs`
+fn headline(view: &StatusView) -> String {
+    match view.problems.len() {
+        0 => {
+            let live = view.replicas.iter().filter(|replica| replica.live).count();
+            let (replicas, jobs) = (counted(live, "replica"), counted(view.jobs.len(), "job"));
+            format!("{}: {replicas}, {jobs}\n", Tone::Good.paint("ok"))
+        }
+        1 => format!("{}\n", Tone::Bad.paint("1 problem")),
+        many => format!("{}\n", Tone::Bad.paint(&format!("{many} problems"))),
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+fn replicas(replicas: &[ReplicaView], now: UtcMillis, columns: Option<usize>) -> String {
+    let mut table = Table::new(&[
+        "REPLICA",
+        "STATE",
+        "UP",
+        "HEARD",
+        "VERSION",
+        "FILE",
+        "LABELS",
+        "LATE p50/p99",
+        "RUNNING",
+    ]);
+    for replica in replicas {
+        let Rfc3339(started) = replica.started;
+        let Rfc3339(heard) = replica.heard;
+        let (state, tone) = match (replica.live, replica.draining) {
+            (true, false) if replica.full => ("full", Tone::Odd),
+            (true, false) => ("live", Tone::Good),
+            (true, true) => ("draining", Tone::Odd),
+            (false, true) => ("stopped", Tone::Quiet),
+            (false, false) => ("gone", Tone::Bad),
+        };
+        let hash = short_hash(&replica.file).to_owned();
+        let (file, file_tone) = if replica.same_file == Some(false) {
+            (format!("{hash} ≠"), Tone::Odd)
+        } else {
+            (hash, Tone::Plain)
+        };
+        let jobs = |runs: &[RunView]| runs.iter().map(|run| run.job.as_str()).collect::<Vec<_>>().join(" ");
+        let (was, running) = (jobs(&replica.was_running), jobs(&replica.running));
+        let running =
+            if was.is_empty() { Cell::plain(running) } else { Cell::new(format!("was {was}"), Tone::Bad) };
+        let labels: Vec<&str> = replica.labels.iter().map(|label| label.as_str()).collect();
+        table.row(vec![
+            Cell::plain(&replica.node),
+            Cell::new(state, tone),
+            Cell::maybe(replica.live.then(|| span(now.since(started)))),
+            Cell::plain(from_now(heard, now)),
+            Cell::plain(&replica.version),
+            Cell::new(file, file_tone),
+            Cell::plain(labels.join(" ")),
+            Cell::maybe(late(replica)),
+            running,
+        ]);
+    }
+    table.fit(columns, &["VERSION", "FILE", "LATE p50/p99", "LABELS", "UP"]);
+    table.render()
+}
+
+/// `2ms/15ms`: half of its starts were no later than the first, all but one of a hundred no later than the second.
+fn late(replica: &ReplicaView) -> Option<String> {
+    let late = replica.stages.iter().find(|times| times.stage == "late")?;
+    let [usual, worst] = [late.p50_us, late.p99_us].map(|micros| span(Duration::from_micros(micros)));
+    Some(format!("{usual}/{worst}"))
+}
+
+fn jobs(jobs: &[JobView], now: UtcMillis, columns: Option<usize>) -> String {
+    let mut table = Table::new(&["JOB", "NEXT", "LAST", "ENDED", "ON", "LOCK", "RUN"]);
+    for job in jobs {
+        let (last, held) = (job.last.as_ref(), job.lock.as_ref());
+        table.row(vec![
+            Cell::plain(&job.job),
+            next(job, now),
+            last.map_or_else(|| Cell::plain(""), |last| Cell::new(last.verdict(), Tone::of(last.outcome))),
+            Cell::maybe(last.and_then(|last| last.finished).map(|Rfc3339(at)| from_now(at, now))),
+            Cell::maybe(last.and_then(|last| last.node.as_ref())),
+            held.map_or_else(|| Cell::plain(""), |held| lock(held, now)),
+            Cell::maybe(held.and_then(|held| held.run).map(|run| short_id(&run.to_string()).to_owned())),
+        ]);
+    }
+    table.fit(columns, &["RUN", "ON", "ENDED"]);
+    table.render()
+}
+
+fn next(job: &JobView, now: UtcMillis) -> Cell {
+    match (&job.next, job.paused_until) {
+        _ if job.in_file == Some(false) => Cell::new(NOT_IN_FILE, Tone::Quiet),
+        _ if job.enabled == Some(false) => Cell::new("not enabled", Tone::Quiet),
+        (None, _) if job.enabled.is_some() => Cell::new("never again", Tone::Odd),
+        (_, Some(Rfc3339(until))) => Cell::new(format!("paused, ends {}", from_now(until, now)), Tone::Odd),
+        (_, None) if job.paused.is_some() => Cell::new("paused", Tone::Odd),
+        (Some(Rfc3339(at)), None) => Cell::plain(from_now(*at, now)),
+        (None, None) => Cell::new("?", Tone::Quiet),
+    }
+}
+
+/// `backup` is paused by ann@db1 since 2026-11-20 12:00:00 UTC (3m ago): month end
+fn paused(job: &JobView, now: UtcMillis) -> Option<String> {
+    let PausedView { by, since, reason } = job.paused.as_ref()?;
+    let by = by.as_ref().map_or(String::new(), |by| format!(" by {}", quoted(by)));
+    let since =
+        since.map_or(String::new(), |Rfc3339(at)| format!(" since {} UTC ({})", utc(at), from_now(at, now)));
+    let until = job
+        .paused_until
+        .map_or(format!("`solocron resume {}`", job.job), |Rfc3339(until)| format!("{} UTC", utc(until)));
+    let why = reason.as_ref().map_or(String::new(), |why| format!(": {}", quoted(why)));
+    Some(Tone::Odd.paint(&format!("`{}` is paused{by}{since} until {until}{why}", job.job)) + "\n")
+}
+
+/// `n1 for 3m 10s`
+fn lock(lock: &LockView, now: UtcMillis) -> Cell {
+    let node = lock.node.as_ref().map_or("?".to_owned(), ToString::to_string);
+    let held = lock.since.map_or(String::new(), |Rfc3339(since)| format!(" for {}", span(now.since(since))));
+    let (lost, tone) = if lock.live { ("", Tone::Calm) } else { (" (no heartbeat)", Tone::Bad) };
+    Cell::new(format!("{node}{held}{lost}"), tone)
+}

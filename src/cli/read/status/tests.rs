@@ -1,0 +1,195 @@
+//! What `status` says of healthy and unhealthy clusters.
+
+use crate::cli::args::global::Reading;
+use crate::cli::testing::{printed, reading};
+use crate::job::{Outcome, Reason, Verdict};
+use crate::store::Beat;
+use crate::time::UtcMillis;
+use crate::view::testing::{Bench, FILE, node, run_id};
+
+use super::*;
+
+async fn shown(bench: &Bench, line: &str) -> (Exit, String) {
+    let Reading::Status(args) = reading(line) else { panic!("`{line}`") };
+    let (exit, out, err) =
+        printed(async |screen| show(&args, bench.jobs(), (bench.expected(), &bench.store), screen).await)
+            .await;
+    assert_eq!(err, "");
+    (exit.expect("shown"), out)
+}
+
+/// Two replicas, one of which runs a job.
+async fn healthy() -> Bench {
+    let bench = Bench::new(FILE).await;
+    bench.open("backup").await;
+    bench.open("payout").await;
+    bench.at(300);
+    let run = bench.win("backup", "n1", 1, 300).await;
+    bench.at(305);
+    bench.finish("backup", run, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    bench.at(600);
+    bench.win("backup", "n2", 2, 600).await;
+    bench.at(615);
+    let file = bench.config.fingerprint.clone();
+    bench.beat("n1", &file, &[]).await;
+    bench.beat("n2", &file, &[("backup", 2)]).await;
+    bench
+}
+
+/// One replica is gone with a lock, the other has another file, and jobs fail and are overdue.
+async fn ill() -> Bench {
+    let bench = healthy().await;
+    bench.at(3_600);
+    let run = bench.win("payout", "n1", 3, 3_600).await;
+    bench.at(3_604);
+    bench.finish("payout", run, Verdict::because(Outcome::Failed, Reason::SpawnFailed), None).await;
+    bench.at(7_200);
+    let run = bench.win("payout", "n1", 4, 7_200).await;
+    bench.at(7_203);
+    bench.finish("payout", run, Verdict::plain(Outcome::Failed), Some(3)).await;
+    bench.at(7_260);
+    bench.beat("n1", "0123456789abcdef", &[]).await;
+    bench
+}
+
+#[tokio::test]
+async fn a_healthy_cluster_is_ok() {
+    let (exit, out) = shown(&healthy().await, "status --check").await;
+    assert_eq!(exit, Exit::Done);
+    insta::assert_snapshot!(out);
+}
+
+#[tokio::test]
+async fn what_is_wrong_comes_first() {
+    let bench = ill().await;
+    let (exit, out) = shown(&bench, "status").await;
+    assert_eq!(exit, Exit::Done);
+    insta::assert_snapshot!(out);
+    assert_eq!(shown(&bench, "status --check").await, (Exit::Failed, out));
+}
+
+#[tokio::test]
+async fn programs_get_every_field_by_its_stable_name() {
+    let bench = ill().await;
+    let file = &bench.config.fingerprint;
+    let (_, out) = shown(&bench, "status --format json").await;
+    assert!(!out.contains(file.as_str()) || out.contains("\"same_file\": true"));
+    insta::assert_snapshot!(out.replace(file.as_str(), "FINGERPRINT"));
+}
+
+#[tokio::test]
+async fn a_cluster_that_nobody_serves_says_who_was_heard_last() {
+    let bench = Bench::new(FILE).await;
+    let (_, out) = shown(&bench, "status").await;
+    insta::assert_snapshot!("nobody_was_ever_there", out);
+    bench.open("payout").await;
+    bench.beat("n1", "x", &[]).await;
+    bench.at(1_800);
+    let (exit, out) = shown(&bench, "status --check").await;
+    assert_eq!(exit, Exit::Failed);
+    insta::assert_snapshot!("everybody_has_gone", out);
+}
+
+#[tokio::test]
+async fn replicas_that_drain_take_no_ticks() {
+    let bench = healthy().await;
+    for name in ["n1", "n2"] {
+        bench
+            .beat_as(Beat {
+                version: format!("0.1.{}", name.len()),
+                draining: true,
+                ..Beat::of(node(name), run_id(90), bench.config.fingerprint.clone(), UtcMillis(0))
+            })
+            .await;
+    }
+    let (_, out) = shown(&bench, "status").await;
+    assert!(out.contains("all live replicas are draining"), "{out}");
+}
+
+/// What is shown where the file says this of `backup`.
+async fn shown_with(bench: &Bench, line: &str, definition: Definition) -> String {
+    let Reading::Status(args) = reading(line) else { panic!("`{line}`") };
+    let mut jobs = bench.jobs();
+    jobs[0].definition = definition;
+    printed(async |screen| show(&args, jobs, (bench.expected(), &bench.store), screen).await).await.1
+}
+
+/// The line of a job.
+fn line_of<'o>(out: &'o str, job: &str) -> Option<&'o str> {
+    out.lines().find(|line| line.starts_with(job))
+}
+
+#[tokio::test]
+async fn a_job_that_is_not_in_the_file_is_shown_as_long_as_it_runs_or_has_lately_and_is_no_trouble() {
+    let bench = ill().await;
+    let out = shown_with(&bench, "status", Definition::Absent).await;
+    let line = line_of(&out, "backup").expect("it runs");
+    assert!(line.contains("not in jobs.toml") && line.contains("n2 for"), "{out}");
+    assert!(!out.contains("`backup`"), "nothing is expected of it: {out}");
+    let out = shown_with(&bench, "status --format json", Definition::Absent).await;
+    assert!(out.contains("\"in_file\": false"), "{out}");
+
+    let bench = Bench::new(FILE).await;
+    bench.open("backup").await;
+    bench.at(300);
+    let run = bench.win("backup", "n1", 1, 300).await;
+    bench.at(305);
+    bench.finish("backup", run, Verdict::plain(Outcome::Failed), Some(3)).await;
+    let day = 24 * 60 * 60;
+    bench.at(305 + day);
+    assert!(line_of(&shown_with(&bench, "status", Definition::Absent).await, "backup").is_some());
+    bench.at(306 + day);
+    assert!(line_of(&shown_with(&bench, "status", Definition::Absent).await, "backup").is_none());
+    let named = shown_with(&bench, "status backup", Definition::Absent).await;
+    assert!(line_of(&named, "backup").is_some_and(|line| line.contains("failed")), "{named}");
+    assert!(line_of(&shown_with(&bench, "status", Definition::Invalid).await, "backup").is_some());
+}
+
+#[tokio::test]
+async fn a_job_whose_table_is_invalid_is_judged_by_what_the_store_knows() {
+    let bench = ill().await;
+    let out = shown_with(&bench, "status", Definition::Invalid).await;
+    assert!(out.contains("`backup` was running on n2, no heartbeat "), "{out}");
+    assert!(!out.contains("`backup` is overdue") && out.contains("`payout`"), "{out}");
+    assert!(line_of(&out, "backup").is_some_and(|line| line.contains(" ? ")), "{out}");
+}
+
+#[tokio::test]
+async fn a_job_by_name_is_shown_with_its_schedule_policies_last_runs_and_coming_ticks() {
+    let bench = ill().await;
+    let (_, out) = shown(&bench, "status backup").await;
+    let (_, page) = out.split_once("\nschedule ").expect("a page below the tables");
+    insta::assert_snapshot!(format!("schedule {page}"));
+}
+
+/// A reader that goes once it has read twice.
+#[derive(Default)]
+struct TwoReadings(Vec<String>);
+
+impl std::io::Write for TwoReadings {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() == 2 {
+            return Err(std::io::ErrorKind::BrokenPipe.into());
+        }
+        if !bytes.is_empty() {
+            self.0.push(String::from_utf8_lossy(bytes).into_owned());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_watched_status_is_shown_again_until_its_reader_has_gone() {
+    let bench = healthy().await;
+    let Reading::Status(args) = reading("status --watch") else { panic!("another command") };
+    let (jobs, mut out) = (bench.jobs(), TwoReadings::default());
+    let mut screen = Screen::plain(&mut out, Vec::new());
+    let exit = watch(&args, &jobs, (bench.expected(), &bench.store), &mut screen).await;
+    drop(screen);
+    assert_eq!(exit.expect("shown"), Exit::Done);
+    assert!(out.0.iter().all(|text| text.starts_with("ok: 2 replicas")), "{:?}", out.0);
+}

@@ -1,0 +1,116 @@
+//! What `why` answers about ticks of every kind.
+
+use crate::job::{Outcome, Reason, Verdict};
+use crate::view::testing::{Bench, FILE, NOON};
+
+use super::*;
+
+async fn why(bench: &Bench, job: &str, time: &str) -> String {
+    let time = When::read(time).expect("a time");
+    let jobs = bench.jobs().into_iter().filter(|known| known.name.as_str() == job).collect();
+    let survey = Survey::take(&bench.store, jobs, KEPT_ENTRIES).await.expect("answers");
+    explain(time, &survey).expect("there is such a time")
+}
+
+/// Noon has come; its ticks have not been decided.
+async fn bench() -> Bench {
+    let bench = Bench::new(FILE).await;
+    bench.at(-600);
+    bench.open("backup").await;
+    bench.open("payout").await;
+    bench.at(0);
+    bench
+}
+
+#[tokio::test]
+async fn a_run_is_told_with_how_it_ended_where_and_after_how_long() {
+    let bench = bench().await;
+    bench.at(300);
+    let run = bench.win("backup", "n1", 1, 300).await;
+    bench.at(302);
+    assert_eq!(
+        why(&bench, "backup", "13:05").await,
+        "`backup`, tick of Fri 2026-11-20 13:05:00 +01:00: its run has been running on n1 for 2s (run 01939d2c-0000)"
+    );
+    bench.finish("backup", run, Verdict::plain(Outcome::Failed), Some(3)).await;
+    assert_eq!(
+        why(&bench, "backup", "2026-11-20T12:05:00Z").await,
+        "`backup`, tick of Fri 2026-11-20 13:05:00 +01:00: its run on n1 failed with exit code 3 after 2s (run 01939d2c-0000)"
+    );
+    bench.at(600);
+    let run = bench.win("backup", "n2", 2, 600).await;
+    bench.at(610);
+    let lost = Verdict::because(Outcome::Interrupted, Reason::LockLost);
+    bench.finish("backup", run, lost, None).await;
+    let told = why(&bench, "backup", "13:10").await;
+    assert!(
+        told.ends_with("on n2 was interrupted, because its replica could not renew the lock in time, after 10s (run 01939d2c-0000)"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn what_did_not_run_is_told_with_the_reason_and_what_was_in_its_way() {
+    let bench = bench().await;
+    bench.at(300);
+    let run = bench.win("backup", "n1", 1, 300).await;
+    bench.at(600);
+    bench.renew("backup", &run).await;
+    bench.claim("backup", "n2", 2, 600).await;
+    assert_eq!(
+        why(&bench, "backup", "13:10").await,
+        "`backup`, tick of Fri 2026-11-20 13:10:00 +01:00: it was skipped, because the run of Fri 2026-11-20 13:05:00 +01:00 \
+         on n1 is still running"
+    );
+    bench.at(4_200);
+    let run = bench.win("payout", "n1", 3, 3_600).await;
+    bench.at(4_203);
+    bench.finish("payout", run, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    let told = why(&bench, "payout", "13:00").await;
+    assert!(
+        told.ends_with(": its run on n1 started 10m late and succeeded after 3s (run 01939d2c-0000)"),
+        "{told}"
+    );
+}
+
+#[tokio::test]
+async fn a_time_without_a_tick_and_a_tick_to_come_are_told_as_such() {
+    let bench = bench().await;
+    assert_eq!(
+        why(&bench, "backup", "12:57").await,
+        "`backup` has no tick at Fri 2026-11-20 12:57:00 +01:00; it has one at Fri 2026-11-20 12:55:00 +01:00, the next at Fri \
+         2026-11-20 13:00:00 +01:00"
+    );
+    assert_eq!(
+        why(&bench, "payout", "2026-11-20 13:00").await,
+        "`payout`, tick of Fri 2026-11-20 13:00:00 +00:00 comes in 1h"
+    );
+    assert_eq!(
+        why(&bench, "retired", "00:00").await,
+        "`retired` is not enabled (enabled = false): it has no ticks"
+    );
+}
+
+#[tokio::test]
+async fn a_tick_that_nobody_has_decided_is_told_with_what_it_waits_for() {
+    let bench = bench().await;
+    let told = why(&bench, "payout", "12:00").await;
+    assert!(told.contains("no start before") || told.contains("no replica has taken it yet"), "{told}");
+    assert!(told.starts_with("`payout`, tick of Fri 2026-11-20 12:00:00 +00:00: "), "{told}");
+}
+
+#[test]
+fn a_time_of_day_is_the_last_one_and_what_is_no_time_is_refused() {
+    assert!(matches!(When::read("02:30"), Ok(When::TimeOfDay(_))));
+    assert!(matches!(When::read("2026-11-23 02:30"), Ok(When::Moment(_))));
+    let refused = When::read("yesterday").expect_err("no time").message;
+    assert!(refused.starts_with("`yesterday` is not a time\n  help: write `02:30`"), "{refused}");
+    let job = JobName::parse("a").expect("a name");
+    let at = |text: &str, now: i64| {
+        When::read(text)
+            .expect("a time")
+            .instant(&job, None, UtcMillis(now))
+            .map_err(|failure| failure.message)
+    };
+    assert!(at("02:30", NOON).is_err_and(|why| why.contains("the time zone of `a` is not known")));
+}

@@ -1,0 +1,77 @@
+//! How the commands of this machine talk with its replicas, which listen as `control` says.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+use crate::cli::serve::reloader::Answer;
+
+use super::socket::{DRAIN, RELOAD, SocketError, at, folder_of, is_nobody, name_of, sockets};
+
+/// A replica that listens.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    /// Its name, as far as the socket tells it.
+    pub(crate) name: String,
+    stream: UnixStream,
+}
+
+/// Every replica of this state folder that listens. Needs a running runtime.
+pub(crate) fn listening(state_dir: &Path) -> Result<Vec<Listening>, SocketError> {
+    let mut found = Vec::new();
+    for path in sockets(&folder_of(state_dir))? {
+        match connect(&path) {
+            Ok(stream) => found.push(Listening { name: name_of(&path), stream }),
+            Err(error) if is_nobody(&error) => {}
+            Err(error) => return Err(SocketError::at(&path)(error)),
+        }
+    }
+    Ok(found)
+}
+
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let stream = at(path, |path| std::os::unix::net::UnixStream::connect(path))?;
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+impl Listening {
+    /// Tells the replica to load jobs.toml again, and waits for its answer.
+    pub(crate) async fn reload(self) -> io::Result<Answer> {
+        let (_, line) = self.ask(RELOAD, "it ended meanwhile").await?;
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    /// Tells the replica to drain.
+    pub(crate) async fn drain(self) -> io::Result<Draining> {
+        let (stream, _) = self.ask(DRAIN, "it ended, or is of an earlier release").await?;
+        Ok(Draining(stream))
+    }
+
+    /// Sends a line, and reads the first line of the answer; `silent` is the error where there is none.
+    async fn ask(self, request: &str, silent: &'static str) -> io::Result<(BufReader<UnixStream>, String)> {
+        let mut stream = BufReader::new(self.stream);
+        stream.write_all(format!("{request}\n").as_bytes()).await?;
+        let mut line = String::new();
+        stream.read_line(&mut line).await?;
+        if line.is_empty() {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, silent));
+        }
+        Ok((stream, line))
+    }
+}
+
+/// A replica that drains.
+#[derive(Debug)]
+pub(crate) struct Draining(BufReader<UnixStream>);
+
+impl Draining {
+    /// Waits until the replica has ended.
+    pub(crate) async fn ended(mut self) {
+        let mut more = String::new();
+        // Anything but a line tells that nobody is there.
+        while self.0.read_line(&mut more).await.is_ok_and(|read| read > 0) {}
+    }
+}

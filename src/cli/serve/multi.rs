@@ -1,0 +1,234 @@
+//! `run --replicas N`: N replica processes on this machine. Lines for people are prefixed with their names; JSON stays JSON, and has the
+//! name in it. A process that dies is started again. One signal to this process stops them all.
+
+use std::collections::BTreeMap;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use crate::cli::args::global::{GlobalArgs, LogFormat, OutputArg, RunArgs};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::print::logging;
+use crate::job::NodeName;
+
+use super::multi_output::{Style, pass_lines, print};
+
+/// Lines that wait to be printed, each of up to a hundred kilobytes of a job's output; a terminal that stops reading holds up the
+/// replicas' logs, and nothing else.
+const WAITING_LINES: usize = 64;
+
+/// How long it is waited before a replica that died is started again, at first and at most: the latter also, how long one must have lived
+/// to be waited for as at first.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// At the end, a terminal that does not read is waited for this long.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Runs `count` replicas until they have all ended.
+pub(crate) fn run(args: &RunArgs, global: &GlobalArgs, node: &NodeName, count: u16) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))?;
+    runtime.block_on(supervise(args, global, node, count))
+}
+
+async fn supervise(
+    args: &RunArgs,
+    global: &GlobalArgs,
+    node: &NodeName,
+    count: u16,
+) -> Result<Exit, Failure> {
+    let handler = |kind| signal(kind).map_err(|error| failed("no signal handler", &error));
+    let (mut term, mut int) = (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
+    let mut hup = handler(SignalKind::hangup())?;
+    let (lines, to_print) = mpsc::channel(WAITING_LINES);
+    let (printed, is_printed) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        print(to_print);
+        let _ = printed.send(());
+    });
+    let format = logging::format_or_default(args.log_format);
+    let mut seats = BTreeMap::new();
+    let mut news = JoinSet::new();
+    for number in 1..=count {
+        let name = NodeName::parse(&format!("{node}-{number}"))
+            .map_err(|error| Failure::new(Exit::Usage, format!("{error}; use a shorter --node NAME")))?;
+        let style = Style::of(format, &name, usize::from(number));
+        seats.insert(name, Seat { style, pid: None, began: Instant::now(), pause: PAUSES.0 });
+    }
+    let start = |name: &NodeName, seat: &mut Seat, news: &mut JoinSet<News>| -> Result<(), Failure> {
+        let child =
+            command(args, global, name)?.spawn().map_err(|error| failed("cannot start a replica", &error))?;
+        seat.pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+        seat.began = Instant::now();
+        news.spawn(follow(child, name.clone(), seat.style.clone(), lines.clone()));
+        Ok(())
+    };
+    for (name, seat) in &mut seats {
+        start(name, seat, &mut news)?;
+    }
+    let (mut worst, mut is_stopping) = (Exit::Done, false);
+    while !news.is_empty() {
+        tokio::select! {
+            // Replicas have process groups of their own: a signal of the terminal reaches them through here alone.
+            Some(()) = term.recv() => { is_stopping = true; pass_on(&seats, Signal::SIGTERM) }
+            Some(()) = int.recv() => { is_stopping = true; pass_on(&seats, Signal::SIGTERM) }
+            Some(()) = hup.recv() => pass_on(&seats, Signal::SIGHUP),
+            Some(of) = news.join_next() => match of.expect("following neither panics nor is aborted") {
+                News::Due(name) => {
+                    let seat = seats.get_mut(&name).expect("it has its seat");
+                    if !is_stopping {
+                        start(&name, seat, &mut news)?;
+                    }
+                }
+                News::Ended(name, status) => {
+                    let seat = seats.get_mut(&name).expect("it has its seat");
+                    // Its id may soon be another process's.
+                    seat.pid = None;
+                    let again = seat.pause_after(status).filter(|_| !is_stopping);
+                    if !status.is_some_and(|status| status.success()) {
+                        let line = seat.style.ended(&name, status, again);
+                        // Whoever reads the lines reads this as well; a closed terminal needs no word.
+                        let _ = lines.send(line).await;
+                    }
+                    match again {
+                        Some(pause) => drop(news.spawn(async move { sleep(pause).await; News::Due(name) })),
+                        None => worst = worse(worst, status),
+                    }
+                }
+            }
+        }
+    }
+    drop(lines);
+    // The printer ends with its channel, unless nobody reads what it prints.
+    let _ = tokio::time::timeout(LAST_WORDS, is_printed).await;
+    Ok(worst)
+}
+
+fn failed(what: &str, error: &std::io::Error) -> Failure {
+    Failure::new(Exit::Failed, format!("{what}: {error}"))
+}
+
+fn pass_on(seats: &BTreeMap<NodeName, Seat>, signal: Signal) {
+    for pid in seats.values().filter_map(|seat| seat.pid) {
+        // It may have ended already.
+        let _ = kill(pid, signal);
+    }
+}
+
+/// What happens to a replica's process.
+enum News {
+    /// It ended.
+    Ended(NodeName, Option<ExitStatus>),
+    /// It is to be started again.
+    Due(NodeName),
+}
+
+/// One of the replicas.
+struct Seat {
+    style: Style,
+    pid: Option<Pid>,
+    began: Instant,
+    /// How long it is waited before it is started again, should it die soon.
+    pause: Duration,
+}
+
+impl Seat {
+    /// How long to wait before it is started again; not at all after what a new start changes nothing of.
+    fn pause_after(&mut self, status: Option<ExitStatus>) -> Option<Duration> {
+        let code = status.and_then(|status| status.code());
+        if matches!(code, Some(0 | 2 | 69 | 78)) {
+            return None;
+        }
+        if self.began.elapsed() > PAUSES.1 {
+            self.pause = PAUSES.0;
+        }
+        let pause = self.pause;
+        self.pause = (pause * 2).min(PAUSES.1);
+        Some(pause)
+    }
+}
+
+fn worse(worst: Exit, status: Option<ExitStatus>) -> Exit {
+    match status.and_then(|status| status.code()) {
+        Some(0) => worst,
+        Some(69) => Exit::StoreUnreachable,
+        Some(78) => Exit::BadConfig,
+        _ => Exit::Failed,
+    }
+}
+
+/// The command line of one replica. The store's address goes by the environment, where its password is not seen.
+fn command(args: &RunArgs, global: &GlobalArgs, name: &NodeName) -> Result<Command, Failure> {
+    let program = std::env::current_exe().map_err(|error| failed("cannot find its own program", &error))?;
+    let mut command = Command::new(program);
+    command.arg("run").arg("--supervised").args(["--node", name.as_str()]);
+    command.args(["--log-level", &args.log_level.to_string().to_lowercase()]);
+    command.args([
+        "--log-format",
+        match logging::format_or_default(args.log_format) {
+            LogFormat::Pretty => "pretty",
+            LogFormat::Json => "json",
+        },
+    ]);
+    command.args([
+        "--job-output",
+        match args.job_output {
+            OutputArg::File => "file",
+            OutputArg::Stdout => "stdout",
+            OutputArg::Both => "both",
+        },
+    ]);
+    if let Some(drain) = args.drain {
+        command.args(["--drain", &crate::job::format_duration(drain)]);
+    }
+    if let Some(limit) = args.max_running {
+        command.args(["--max-running", &limit.to_string()]);
+    }
+    for label in args.labels.iter().flatten() {
+        command.args(["--label", label.as_str()]);
+    }
+    if let Some(config) = &global.config {
+        command.arg("--config").arg(config);
+    }
+    if let Some(state_dir) = &global.state_dir {
+        command.arg("--state-dir").arg(state_dir);
+    }
+    if let Some(store) = &global.store {
+        command.env("SOLOCRON_STORE", store);
+    }
+    if logging::coloured() {
+        command.env("CLICOLOR_FORCE", "1");
+    }
+    command.env_remove("SOLOCRON_REPLICAS");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0).kill_on_drop(true);
+    Ok(command)
+}
+
+/// Passes on a replica's lines until it has ended.
+async fn follow(mut child: Child, name: NodeName, style: Style, lines: mpsc::Sender<Vec<u8>>) -> News {
+    let out = child.stdout.take().map(|out| pass_lines(out, style.clone(), lines.clone()));
+    let err = child.stderr.take().map(|err| pass_lines(err, style, lines));
+    let reading = async {
+        let out = async {
+            if let Some(out) = out {
+                out.await
+            }
+        };
+        let err = async {
+            if let Some(err) = err {
+                err.await
+            }
+        };
+        tokio::join!(out, err);
+    };
+    let ((), status) = tokio::join!(reading, child.wait());
+    News::Ended(name, status.ok())
+}

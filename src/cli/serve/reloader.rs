@@ -1,0 +1,266 @@
+//! Loads jobs.toml again while a replica runs: whoever orders it, one load at a time, and all of the file or nothing of
+//! it. A bad file changes nothing, and every problem of it is said.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+use tracing::{error, warn};
+
+use crate::cli::args::global::{GlobalArgs, RunArgs};
+use crate::cli::session::{Session, env};
+use crate::config;
+use crate::config::{Config, MOST_DRAWN, Overrides, Places, Problem, Severity, Source, StoreUrl};
+use crate::job::{ClusterName, JobName, NodeName};
+use crate::replica::Reload;
+use crate::run::Job;
+
+use super::load_report::Loads;
+use super::resolve::{resolve_jobs, retention};
+
+/// A replica takes a file over between two steps of its loop; one that has not by then hangs.
+const TAKEN_WITHIN: Duration = Duration::from_secs(10);
+
+/// Orders that wait; more would ask for the same.
+const WAITING_ORDERS: usize = 16;
+
+/// An order to load the file again.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// By SIGHUP.
+    Signal,
+    /// The file is not what it was.
+    Noticed,
+    /// By somebody who waits for the answer.
+    Asked(oneshot::Sender<Answer>),
+}
+
+/// How loading went, for whoever asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    /// The replica.
+    pub(crate) node: NodeName,
+    /// How it went.
+    pub(crate) end: End,
+    /// In one line.
+    pub(crate) said: String,
+    /// Every problem of a bad file, as `check` shows them.
+    pub(crate) problems: String,
+}
+
+/// How loading went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum End {
+    /// The file is in effect.
+    Loaded,
+    /// The file is bad.
+    BadFile,
+    /// The file is good, and cannot take effect.
+    Refused,
+}
+
+/// Loads the file of one replica.
+#[derive(Debug)]
+pub(crate) struct Reloader {
+    node: NodeName,
+    /// The file as it was at the start.
+    first: Arc<Source>,
+    /// The store, where a flag has told it.
+    store_flag: Option<String>,
+    args: RunArgs,
+    cluster: ClusterName,
+    store: StoreUrl,
+    /// What the file was when it was last looked at, good or bad; or why it could not be read.
+    seen: Result<String, String>,
+    loads: Loads,
+    replica: mpsc::Sender<Reload>,
+}
+
+/// A file that can take effect.
+struct Loaded {
+    config: Config,
+    jobs: BTreeMap<JobName, Job>,
+    warnings: Vec<Problem>,
+    source: Source,
+}
+
+/// Why a file cannot be loaded.
+struct Bad {
+    problems: Vec<Problem>,
+    source: Source,
+}
+
+impl Reloader {
+    /// For the replica of this session. Orders and files come and go by the channels.
+    pub(crate) fn new(
+        session: &Session,
+        node: NodeName,
+        global: &GlobalArgs,
+        args: &RunArgs,
+    ) -> (Self, mpsc::Receiver<Reload>) {
+        let (replica, reloads) = mpsc::channel(1);
+        let reloader = Self {
+            node,
+            first: Arc::new(session.source.clone()),
+            store_flag: global.store.clone(),
+            args: args.clone(),
+            cluster: session.config.cluster.clone(),
+            store: session.config.store.clone(),
+            seen: Ok(session.source.text.clone()),
+            loads: Loads::default(),
+            replica,
+        };
+        (reloader, reloads)
+    }
+
+    /// A channel for orders.
+    pub(crate) fn orders() -> (mpsc::Sender<Order>, mpsc::Receiver<Order>) {
+        mpsc::channel(WAITING_ORDERS)
+    }
+
+    /// Where the file is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.first.path.clone()
+    }
+
+    /// Carries out orders until nobody gives any more.
+    pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
+        while let Some(order) = orders.recv().await {
+            let answer = self.carry_out(&order).await;
+            if let (Order::Asked(asker), Some(answer)) = (order, answer) {
+                // It may have gone.
+                let _ = asker.send(answer);
+            }
+        }
+    }
+
+    /// Loads the file; one that was only noticed, unless it is the one that was looked at last.
+    async fn carry_out(&mut self, order: &Order) -> Option<Answer> {
+        let first = Arc::clone(&self.first);
+        let found = off_the_loop(move || config::find_again(&first)).await;
+        let seen = found.as_ref().map(|source| source.text.clone()).map_err(ToString::to_string);
+        if std::mem::replace(&mut self.seen, seen) == self.seen && matches!(order, Order::Noticed) {
+            return None;
+        }
+        let (store, args) = (self.store_flag.clone(), self.args.clone());
+        let loading = match found {
+            Ok(source) => off_the_loop(move || load(source, store.as_deref(), &args)).await,
+            Err(error) => {
+                let source = Source::new(self.path(), "");
+                Err(Bad { problems: vec![Problem::error(error.to_string())], source })
+            }
+        };
+        Some(match loading {
+            Ok(loaded) => self.hand_over(loaded, order).await,
+            Err(bad) => self.refuse(&bad),
+        })
+    }
+
+    /// Gives the file to the replica, if it is one that it can take.
+    async fn hand_over(&mut self, loaded: Loaded, order: &Order) -> Answer {
+        let Loaded { config, jobs, warnings, source } = loaded;
+        if let Some(other) = self.of_another_cluster(&config) {
+            error!(node = %self.node, file = %source.path.display(), "{other}");
+            return self.answer(End::Refused, other);
+        }
+        self.log(&warnings, &source);
+        let (hash, retention) = (config.fingerprint.clone(), retention(&config));
+        let (done, is_done) = oneshot::channel();
+        let reload = Reload {
+            jobs,
+            file: config.fingerprint,
+            expected_replicas: config.expected_replicas,
+            drain: config.replica.drain,
+            labels: config.replica.labels,
+            max_running: config.replica.max_running,
+            retention,
+            done,
+        };
+        let taken = async {
+            // Either way a replica that is not there any more shows by the missing answer.
+            let _ = self.replica.send(reload).await;
+            is_done.await
+        };
+        match tokio::time::timeout(TAKEN_WITHIN, taken).await {
+            Ok(Ok(changes)) => {
+                let what = self.loads.told(hash, &changes, matches!(order, Order::Asked(_)));
+                self.answer(End::Loaded, format!("{} loaded {what}", source.path.display()))
+            }
+            Ok(Err(_)) => self.refused("the replica is stopping, and loads no file"),
+            Err(_) => self.refused("the replica did not load the file in time: see its log"),
+        }
+    }
+
+    fn refused(&self, why: &str) -> Answer {
+        warn!(node = %self.node, "{why}");
+        self.answer(End::Refused, why.to_owned())
+    }
+
+    /// What must not change while a replica runs: its locks are there.
+    fn of_another_cluster(&self, config: &Config) -> Option<String> {
+        let (key, from, to) = if config.cluster != self.cluster {
+            ("name", self.cluster.to_string(), config.cluster.to_string())
+        } else if config.store != self.store {
+            ("store", self.store.to_string(), config.store.to_string())
+        } else {
+            return None;
+        };
+        // Addresses that differ in their password alone look the same.
+        let change =
+            if from == to { format!("`{from}`, its password") } else { format!("`{from}` to `{to}`") };
+        Some(format!(
+            "jobs file not loaded: `[cluster] {key}` cannot change while the replica runs ({change}), and nothing else \
+             of the file was applied; restart the replica"
+        ))
+    }
+
+    fn refuse(&self, bad: &Bad) -> Answer {
+        let Bad { problems, source } = bad;
+        self.log(problems, source);
+        let said = format!("{} is invalid: the current jobs stay", source.path.display());
+        let (file, problems_found) = (source.path.display(), problems.len());
+        error!(node = %self.node, %file, problems = problems_found, "invalid jobs.toml: keeping the current jobs");
+        Answer { problems: config::render(problems, source, false), ..self.answer(End::BadFile, said) }
+    }
+
+    /// As many problems as are drawn.
+    fn log(&self, problems: &[Problem], source: &Source) {
+        let (path, places, node) = (source.path.display(), Places::of(source), &self.node);
+        for problem in problems.iter().take(MOST_DRAWN) {
+            let file = match places.of_problem(problem) {
+                Some((line, column)) => format!("{path}:{line}:{column}"),
+                None => path.to_string(),
+            };
+            let help = problem.help.as_deref();
+            match problem.severity {
+                Severity::Error => error!(%node, file, help, "{}", problem.message),
+                Severity::Warning => warn!(%node, file, help, "{}", problem.message),
+            }
+        }
+    }
+
+    fn answer(&self, end: End, said: String) -> Answer {
+        Answer { node: self.node.clone(), end, said, problems: String::new() }
+    }
+}
+
+fn load(source: Source, store: Option<&str>, args: &RunArgs) -> Result<Loaded, Bad> {
+    let overrides = Overrides { store, ..args.overrides() };
+    let (config, warnings) = match config::load(&source, &overrides, &env) {
+        Ok(loaded) => loaded,
+        Err(problems) => return Err(Bad { problems: problems.as_slice().to_vec(), source }),
+    };
+    match resolve_jobs(&config, &source) {
+        Ok(jobs) => Ok(Loaded { config, jobs, warnings, source }),
+        Err(problems) => Err(Bad { problems: [warnings, problems].concat(), source }),
+    }
+}
+
+/// Files may lie on a disk that hangs.
+async fn off_the_loop<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.expect("reading a file neither panics nor is it aborted")
+}

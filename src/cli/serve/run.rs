@@ -1,0 +1,204 @@
+//! `run`: be a replica, in the foreground, until a signal says stop.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tracing::warn;
+
+use crate::cli::args::global::{GlobalArgs, OutputArg, RunArgs};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::print::{log_writer, logging};
+use crate::cli::serve::multi;
+use crate::cli::session;
+use crate::cli::session::Session;
+use crate::config;
+use crate::events::Events;
+use crate::hold::{Ledger, Stop};
+use crate::job::{JobName, NodeName};
+use crate::replica::{Alive, Replica};
+use crate::run::{Guards, Job, JobOutput, RunLogs, raise_file_limit};
+use crate::time::{Clock, SystemClock};
+
+use super::control::socket::Control;
+use super::file_watch::FileWatch;
+use super::reloader::{Order, Reloader};
+use super::resolve::{resolve_jobs, retention};
+use super::signals::obey;
+
+/// A replica waits for the store and for jobs; it does not compute.
+const WORKERS: usize = 2;
+
+/// At the end, threads that hang in the system are waited for this long.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+
+/// The watchdog is told three times per interval, so that one late ping is no death.
+const PINGS_PER_WATCHDOG: u32 = 3;
+
+/// Runs a replica, or several.
+pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
+    let session = Session::to_run(global, args.overrides())?;
+    let node = node_name(args.node.as_ref())?;
+    let jobs = resolve_jobs(&session.config, &session.source)
+        .map_err(|problems| Failure::drawn(config::render(&problems, &session.source, session::colour())))?;
+    if let Some(count) = args.replicas {
+        return multi::run(args, global, &node, count);
+    }
+    if args.supervised {
+        // Whoever started this process reads its log: it ends with it.
+        nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(|errno| {
+            Failure::new(Exit::Failed, format!("cannot be tied to the process that started it: {errno}"))
+        })?;
+    }
+    logging::start(logging::format_or_default(args.log_format), args.log_level);
+    for warning in &session.warnings {
+        warn!(file = %session.source.path.display(), help = warning.help, "{}", warning.message);
+    }
+    let runtime = runtime().map_err(|error| Failure::new(Exit::Failed, format!("no runtime: {error}")))?;
+    if let Err(error) = raise_file_limit() {
+        warn!(%error, "cannot raise the limit of open files");
+    }
+    let guards = Guards::of_this_program().taking_in_orphans();
+    guards.start().map_err(|error| Failure::new(Exit::Failed, format!("no guards for its runs: {error}")))?;
+    let result = runtime.block_on(async {
+        let stop = Stop::default();
+        let (orders, to_load) = Reloader::orders();
+        let mut tasks = JoinSet::new();
+        listen(stop.clone(), orders.clone(), &mut tasks)?;
+        let (reloader, reloads) = Reloader::new(&session, node.clone(), global, args);
+        tasks.spawn(FileWatch::new(reloader.path(), &session.source.text, orders.clone()).run());
+        tasks.spawn(reloader.run(to_load));
+        match Control::open(&session.state_dir, &node) {
+            Ok(control) => {
+                let stop = stop.clone();
+                tasks.spawn(control.serve(orders, move || start_to_drain(&stop)));
+            }
+            Err(error) => warn!(%node, %error, "`solocron reload` and `drain` cannot reach this replica: use SIGHUP and SIGTERM"),
+        }
+        let replica = build(args, &session, guards, (node, jobs))?;
+        session.refuse_unusable_file(&*replica.store).await?;
+        let replica = Replica { reloads: Some(reloads), ..replica };
+        replica.ledger.take_over().await.map_err(|taken| Failure::new(Exit::Failed, taken.to_string()))?;
+        tell_systemd(&[sd_notify::NotifyState::Ready]);
+        let result = replica.run(stop).await;
+        tasks.shutdown().await;
+        result.map(|()| Exit::Done).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
+    });
+    // A disk or a look-up that hangs is not waited for.
+    runtime.shutdown_timeout(LAST_WAIT);
+    log_writer::flush();
+    result
+}
+
+/// What a replica runs on. A thread for what may block is there from the start and is never given up: where a job leaves no
+/// process to the user, none could be made, and without any tokio panics.
+fn runtime() -> io::Result<Runtime> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .thread_keep_alive(Duration::MAX)
+        .enable_all()
+        .build()?;
+    let first = runtime.spawn_blocking(|| ());
+    runtime.block_on(first).map_err(io::Error::other)?;
+    Ok(runtime)
+}
+
+/// The name that was given, or the host's.
+pub(crate) fn node_name(given: Option<&NodeName>) -> Result<NodeName, Failure> {
+    if let Some(node) = given {
+        return Ok(node.clone());
+    }
+    let host = nix::unistd::gethostname().unwrap_or_default().to_string_lossy().into_owned();
+    NodeName::parse(&host).map_err(|error| {
+        Failure::new(Exit::Usage, format!("the host's name cannot be used: {error}; use --node NAME"))
+    })
+}
+
+fn build(
+    args: &RunArgs,
+    session: &Session,
+    guards: Guards,
+    (node, jobs): (NodeName, BTreeMap<JobName, Job>),
+) -> Result<Replica, Failure> {
+    let config = &session.config;
+    let clock = Arc::new(SystemClock);
+    let store = session.open_store()?;
+    Ok(Replica {
+        events: Events::of(node.clone()),
+        ledger: Ledger::new(&session.state_dir, &config.cluster, &node, store.label()),
+        node,
+        jobs,
+        file: config.fingerprint.clone(),
+        labels: config.replica.labels.clone(),
+        max_running: config.replica.max_running,
+        expected_replicas: config.expected_replicas,
+        drain: config.replica.drain,
+        store,
+        clock,
+        guards: Arc::new(guards),
+        logs: RunLogs::new(&session.state_dir, Arc::new(|| SystemClock.utc())),
+        retention: retention(config),
+        output: match args.job_output {
+            OutputArg::File => JobOutput::File,
+            OutputArg::Stdout => JobOutput::Stdout,
+            OutputArg::Both => JobOutput::Both,
+        },
+        alive: sd_notify::watchdog_enabled().map(|interval| Alive {
+            every: interval / PINGS_PER_WATCHDOG,
+            tell: Box::new(|| tell_systemd(&[sd_notify::NotifyState::Watchdog])),
+        }),
+        reloads: None,
+    })
+}
+
+/// TERM and INT drain, a second one is at once; HUP reloads.
+fn listen(stop: Stop, orders: mpsc::Sender<Order>, tasks: &mut JoinSet<()>) -> Result<(), Failure> {
+    let handler = |kind| {
+        signal(kind).map_err(|error| Failure::new(Exit::Failed, format!("no signal handler: {error}")))
+    };
+    let (mut term, mut int, mut hup) = (
+        handler(SignalKind::terminate())?,
+        handler(SignalKind::interrupt())?,
+        handler(SignalKind::hangup())?,
+    );
+    tasks.spawn(async move {
+        loop {
+            tokio::select! {
+                Some(()) = term.recv() => {}
+                Some(()) = int.recv() => {}
+                Some(()) = hup.recv() => {
+                    // Where orders wait already, one of them is as good as this one.
+                    let _ = orders.try_send(Order::Signal);
+                    continue;
+                }
+            }
+            if stop.drain.is_cancelled() {
+                obey(&stop);
+            } else {
+                start_to_drain(&stop);
+            }
+        }
+    });
+    Ok(())
+}
+
+/// No new ticks; what runs may finish, and then the replica ends.
+fn start_to_drain(stop: &Stop) {
+    if !stop.drain.is_cancelled() {
+        tell_systemd(&[sd_notify::NotifyState::Stopping]);
+        stop.drain.cancel();
+    }
+}
+
+/// systemd may not be there, or not listen: then nobody needs to hear.
+fn tell_systemd(state: &[sd_notify::NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        warn!(%error, "cannot notify systemd");
+    }
+}

@@ -1,0 +1,155 @@
+//! One thing that is wrong with jobs.toml, and the list of them. A problem knows its place, what to say and
+//! the way out; how that is drawn is left to the report.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::config::secrets::mask::mask;
+
+/// Whether a problem refuses the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The file is refused.
+    Error,
+    /// The file is right, but probably not meant so.
+    Warning,
+}
+
+/// One thing that is wrong with jobs.toml.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Whether it refuses the file.
+    pub severity: Severity,
+    /// Its bytes in the text of the file; absent when it is about no place of it, such as a table that is not there.
+    pub span: Option<Range<usize>>,
+    /// What is wrong: the thing and the value, without any password of a URL.
+    pub message: String,
+    /// A few words under the underlined text.
+    pub label: Option<String>,
+    /// Another place that has to do with it, and in what way.
+    pub also: Option<(Range<usize>, String)>,
+    /// The way out.
+    pub help: Option<String>,
+    /// Why it is so, where that is not plain.
+    pub notes: Vec<String>,
+}
+
+impl Problem {
+    /// An error without a place yet.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            span: None,
+            message: mask(&message.into()),
+            label: None,
+            also: None,
+            help: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// A warning without a place yet.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(message) }
+    }
+
+    /// At these bytes of the text.
+    #[must_use]
+    pub fn at(self, span: impl Into<Option<Range<usize>>>) -> Self {
+        Self { span: span.into(), ..self }
+    }
+
+    /// With a few words under the underlined text.
+    #[must_use]
+    pub fn label(self, label: impl Into<String>) -> Self {
+        Self { label: Some(label.into()), ..self }
+    }
+
+    /// With another place that has to do with it.
+    #[must_use]
+    pub fn also(self, span: Range<usize>, label: impl Into<String>) -> Self {
+        Self { also: Some((span, label.into())), ..self }
+    }
+
+    /// With the way out.
+    #[must_use]
+    pub fn help(self, help: impl Into<Option<String>>) -> Self {
+        Self { help: help.into(), ..self }
+    }
+
+    /// With the reason for the rule.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+}
+
+/// Everything that is wrong with a file, in the order of the file; at least one of it is an error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems(Vec<Problem>);
+
+impl Problems {
+    /// The warnings, unless there is an error among them.
+    pub(crate) fn unless_harmless(list: Vec<Problem>) -> Result<Vec<Problem>, Self> {
+        if list.iter().any(|problem| problem.severity == Severity::Error) {
+            Err(Self(list))
+        } else {
+            Ok(list)
+        }
+    }
+
+    /// Those that refuse the file, in the order of the file.
+    pub fn errors(&self) -> impl Iterator<Item = &Problem> {
+        self.0.iter().filter(|problem| problem.severity == Severity::Error)
+    }
+
+    /// In the order of the file, problems without a place first.
+    pub fn as_slice(&self) -> &[Problem] {
+        &self.0
+    }
+}
+
+/// `3 errors, 1 warning`
+pub(crate) fn tally(problems: &[Problem]) -> String {
+    let count = |severity, word: &str| {
+        let n = problems.iter().filter(|problem| problem.severity == severity).count();
+        (n > 0).then(|| format!("{n} {word}{}", if n == 1 { "" } else { "s" }))
+    };
+    let parts = [count(Severity::Error, "error"), count(Severity::Warning, "warning")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+impl fmt::Display for Problems {
+    /// For logs, on one line: how many there are, and the first error.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = self.errors().next();
+        write!(f, "{}", tally(&self.0))?;
+        first.map_or(Ok(()), |problem| write!(f, ": {}", problem.message))
+    }
+}
+
+impl std::error::Error for Problems {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_alone_refuse_nothing() {
+        let list = vec![Problem::warning("odd")];
+        assert_eq!(Problems::unless_harmless(list.clone()), Ok(list));
+    }
+
+    #[test]
+    fn a_message_never_quotes_a_password() {
+        assert_eq!(Problem::error("`redis://:hunter2@h` is odd").message, "`redis://:***@h` is odd");
+    }
+
+    #[test]
+    fn a_list_is_summed_up_with_its_first_error() {
+        let list = vec![Problem::warning("odd"), Problem::error("wrong"), Problem::error("worse")];
+        let problems = Problems::unless_harmless(list).expect_err("has errors");
+        assert_eq!(problems.to_string(), "2 errors, 1 warning: wrong");
+    }
+}

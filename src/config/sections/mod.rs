@@ -1,0 +1,9 @@
+//! Reads the tables of jobs.toml: `[cluster]`, `[replica]`, `[logs]`, `[defaults]` and `[jobs.NAME]`.
+
+pub(super) mod cluster;
+pub(super) mod job;
+pub(super) mod keys;
+pub(super) mod logs;
+pub(super) mod replica;
+pub(super) mod section;
+pub(super) mod shared;

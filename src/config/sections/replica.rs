@@ -1,0 +1,64 @@
+//! `[replica]`: how each replica behaves, unless its flags say otherwise. Keys of later releases are
+//! refused, not ignored.
+
+use std::time::Duration;
+
+use crate::config::file::Overrides;
+use crate::config::report::findings::Findings;
+use crate::config::values;
+use crate::config::values::{Raw, Reading, Refusal, policy};
+use crate::job::Label;
+
+use super::keys;
+use super::section::Section;
+
+/// How long running jobs may go on after the replica was told to stop.
+const DEFAULT_DRAIN: Duration = Duration::from_secs(20);
+
+/// How this replica behaves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplicaSettings {
+    /// How long running jobs may go on after the replica was told to stop; zero: not at all.
+    pub drain: Duration,
+    /// What it is told apart from others by.
+    pub labels: Vec<Label>,
+    /// How many runs may go on at once; any number if absent.
+    pub max_running: Option<u32>,
+}
+
+/// Reads `[replica]`; flags beat the file.
+pub(crate) fn read(
+    section: &Section<'_>,
+    overrides: &Overrides<'_>,
+    findings: &mut Findings,
+) -> ReplicaSettings {
+    section.refuse_unknown(keys::REPLICA, findings);
+    section.read("listen", findings, |raw| {
+        listen(raw)?;
+        policy::not_yet("there are no HTTP pages yet").alone::<()>()
+    });
+    let labels = section.read("labels", findings, policy::labels).map(|labels| labels.value);
+    let max_running = section.read("max_running", findings, |raw| values::small_number(raw, 1..=u32::MAX));
+    let drain = section.read("drain", findings, values::duration).map(|drain| drain.value);
+    ReplicaSettings {
+        drain: overrides.drain.or(drain).unwrap_or(DEFAULT_DRAIN),
+        labels: overrides.labels.map(<[Label]>::to_vec).or(labels).unwrap_or_default(),
+        max_running: overrides.max_running.or(max_running.map(|limit| limit.value)),
+    }
+}
+
+fn listen(raw: &Raw<'_>) -> Reading<()> {
+    let text = values::text(raw)?;
+    let port = text
+        .rsplit_once(':')
+        .filter(|(host, _)| !host.is_empty())
+        .and_then(|(_, port)| port.parse::<u16>().ok());
+    match port {
+        Some(_) => Ok(()),
+        None => Refusal::new(
+            format!("is `{text}`, expected an address with a port"),
+            "write `\"127.0.0.1:7070\"`",
+        )
+        .alone(),
+    }
+}

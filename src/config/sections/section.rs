@@ -1,0 +1,145 @@
+//! One table of the file, read key by key. A key that is wrong is reported and then counts as absent; a key
+//! that nobody knows is reported with the one that was probably meant.
+
+use std::ops::Range;
+
+use toml::de::DeTable;
+
+use crate::config::report::findings::Findings;
+use crate::config::report::problem::Problem;
+use crate::config::report::suggest;
+use crate::config::values;
+use crate::config::values::placed::Placed;
+use crate::config::values::{Raw, Reading};
+
+use super::keys;
+
+/// One table of the file.
+#[derive(Debug, Clone)]
+pub(crate) struct Section<'d> {
+    /// How messages call it: ``job `backup` `` or `[cluster]`.
+    pub(crate) title: String,
+    /// Its header; absent when there is none.
+    pub(crate) span: Option<Range<usize>>,
+    table: Option<&'d DeTable<'d>>,
+    /// Whether what it lacks may be there in the wrong shape.
+    garbled: bool,
+}
+
+impl<'d> Section<'d> {
+    /// The table of this value.
+    pub(crate) fn new(title: impl Into<String>, span: Range<usize>, table: &'d DeTable<'d>) -> Self {
+        Self { title: title.into(), span: Some(span), table: Some(table), garbled: false }
+    }
+
+    /// The table `name` at the top of the file; empty when it is absent, or no table, which is reported.
+    pub(crate) fn top(root: &'d DeTable<'d>, name: &str, findings: &mut Findings) -> Self {
+        let title = format!("[{name}]");
+        let absent = |garbled| Self { title: title.clone(), span: None, table: None, garbled };
+        let Some((key, raw)) = root.get_key_value(name) else {
+            return absent(root.keys().any(|key| suggest::nearest(key.get_ref(), keys::ROOT) == Some(name)));
+        };
+        match raw.get_ref().as_table() {
+            Some(table) => Self::new(title.clone(), raw.span(), table),
+            None => {
+                let problem = Problem::error(format!("`{name}` is {}, expected a table", values::kind(raw)));
+                let help = match name {
+                    "jobs" => "write one table for each job: `[jobs.NAME]`".to_owned(),
+                    _ => format!("write its keys under `{title}`"),
+                };
+                findings.add(problem.at(key.span()).help(help));
+                absent(true)
+            }
+        }
+    }
+
+    /// Whether it may be there in the wrong shape.
+    pub(crate) fn is_garbled(&self) -> bool {
+        self.garbled
+    }
+
+    /// Whether mistakes may have changed this table of that name, or hide it.
+    pub(crate) fn is_touched(&self, name: &str, text: &str, findings: &Findings) -> bool {
+        match &self.span {
+            Some(span) => findings.touch(text, name, span),
+            None => self.garbled || findings.may_hide(text, name),
+        }
+    }
+
+    /// Whether the key is written there at all, right or wrong.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.place_of(key).is_some()
+    }
+
+    /// Whether a key is not there, nor meant by one of the unknown keys, which are reported anyway.
+    pub(crate) fn lacks(&self, key: &str, known: &[&str]) -> bool {
+        let meant = |(other, ..): (&str, Range<usize>, &Raw<'d>)| {
+            !known.contains(&other) && suggest::nearest(other, known) == Some(key)
+        };
+        !self.has(key) && !self.garbled && !self.entries().any(meant)
+    }
+
+    /// Where the key itself is written.
+    pub(crate) fn place_of(&self, key: &str) -> Option<Range<usize>> {
+        self.table?.get_key_value(key).map(|(key, _)| key.span())
+    }
+
+    /// The value as TOML has it.
+    pub(crate) fn raw(&self, key: &str) -> Option<&'d Raw<'d>> {
+        self.table?.get(key)
+    }
+
+    /// Keys with their places and values, in the order of their names.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&'d str, Range<usize>, &'d Raw<'d>)> + use<'d> {
+        self.table
+            .into_iter()
+            .flat_map(|table| table.iter().map(|(key, raw)| (key.get_ref().as_ref(), key.span(), raw)))
+    }
+
+    /// The value of a key; what is wrong with it is reported, and then it counts as absent.
+    pub(crate) fn read<T>(
+        &self,
+        key: &str,
+        findings: &mut Findings,
+        read: impl FnOnce(&Raw<'d>) -> Reading<T>,
+    ) -> Option<Placed<T>> {
+        let raw = self.raw(key)?;
+        match read(raw) {
+            Ok(value) => Some(Placed { value, span: raw.span() }),
+            Err(refusals) => {
+                for refusal in refusals {
+                    let problem = Problem::error(format!("{}: `{key}`{}", self.title, refusal.what));
+                    let problem = problem.at(refusal.span.unwrap_or(raw.span())).help(refusal.help);
+                    findings.add(refusal.note.into_iter().fold(problem, Problem::note));
+                }
+                None
+            }
+        }
+    }
+
+    /// Reports every key that is not among the known ones.
+    pub(crate) fn refuse_unknown(&self, known: &[&str], findings: &mut Findings) {
+        for (key, span, raw) in self.entries().filter(|(key, ..)| !known.contains(key)) {
+            let what = if raw.get_ref().is_table() { "table" } else { "key" };
+            let problem = Problem::error(format!("{}: unknown {what} `{key}`", self.title)).at(span);
+            findings.add(problem.help(self.way_out_of(key, raw, known)));
+        }
+    }
+
+    fn way_out_of(&self, key: &str, raw: &Raw<'_>, known: &[&str]) -> String {
+        let job = self.title.strip_prefix("job `").map(|job| job.trim_end_matches('`'));
+        if let (Some(_), "name") = (job, key) {
+            return "take it out: a job's name is that of its table, `[jobs.NAME]`".to_owned();
+        }
+        if let Some(home) = keys::home_of(key) {
+            return format!("`{key}` belongs under {home}");
+        }
+        if let Some(near) = suggest::nearest(key, known) {
+            return format!("did you mean `{near}`?");
+        }
+        if let (Some(job), true) = (job, raw.get_ref().is_table()) {
+            return format!("if the job's name has a dot in it, quote it: `[jobs.\"{job}.{key}\"]`");
+        }
+        format!("known here: {}", known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "))
+    }
+}

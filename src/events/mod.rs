@@ -1,0 +1,17 @@
+//! What happens on a replica, and how it is logged. Nothing below this module writes to the log by itself.
+
+pub(crate) mod config_diff;
+pub(crate) mod event;
+mod lease_awaited;
+pub(crate) mod log;
+pub(crate) mod marks_ahead;
+pub(crate) mod peer_event;
+pub(crate) mod run_ref;
+
+pub use config_diff::Changes;
+pub use event::Event;
+pub use lease_awaited::LeaseAwaited;
+pub use log::Events;
+pub use marks_ahead::MarksAhead;
+pub use peer_event::PeerEvent;
+pub use run_ref::RunRef;

@@ -1,0 +1,271 @@
+//! A guest at its store: takes the lock, as `asking` decides, and keeps it while the command runs, by a replica's keeper.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use crate::events::event::Event;
+use crate::hold::Stop;
+use crate::hold::attempts::Retries;
+use crate::hold::context::{Shop, Traffic};
+use crate::hold::give_back::{Doubt, give_back};
+use crate::hold::granted::Grant;
+use crate::hold::handle::Line;
+use crate::hold::holder::keep;
+use crate::hold::lease_file::Ledger;
+use crate::hold::start_gate::Due;
+use crate::job::{Cause, JobName, JobSpec, NodeName, Overlap, RunId, Tick};
+use crate::lease::{
+    Answer, Caller, Deadline, Era, Holding, Manual, Open, Pace, Reply, Request, ScheduleHash,
+};
+use crate::run::{Ended, Identity, JobOutput, RunLogs};
+use crate::store::StoreError;
+use crate::store::clock::Known;
+use crate::time::{BootInstant, UtcMillis};
+
+use super::acquire::{Asking, Held, Next, Refusal, chance};
+use super::command::Guest;
+use super::shutdown::steer;
+use super::store_watch::Ear;
+use super::work::Work;
+
+/// Giving back what may have been granted is worth this long; after that the lock frees itself.
+const GIVE_BACK_LIMIT: Duration = Duration::from_secs(5);
+
+/// A guest at its store.
+pub(super) struct Stay {
+    shop: Arc<Shop>,
+    ear: Arc<Ear>,
+    line: Line,
+    tasks: JoinSet<()>,
+    asking: Asking,
+    lock: JobName,
+    job: Option<Arc<JobSpec>>,
+    work: Work,
+    pace: Pace,
+    lease: Duration,
+    kill_grace: Duration,
+    /// What the command sees as its tick: when it was first asked for.
+    tick: Option<Tick>,
+    /// The life of the store in which the run that is asked for was first asked for.
+    era: Option<(RunId, Era)>,
+    /// What was told last of the wait for the lock: its holder, if one is known.
+    told: Option<Option<NodeName>>,
+}
+
+impl Stay {
+    pub(super) fn begin(guest: Guest) -> Self {
+        let Guest { node, lock, job, work, lease, kill_grace, patience, store, clock, guards, events } =
+            guest;
+        let asking = Asking::begin(clock.boot().plus(patience));
+        let wall = Arc::clone(&clock);
+        let shop = Arc::new(Shop {
+            node,
+            ledger: Ledger::unwritten(store.label()),
+            store,
+            clock,
+            guards: Arc::new(guards),
+            logs: RunLogs::unkept(Arc::new(move || wall.utc())),
+            output: JobOutput::File,
+            events,
+            traffic: Traffic::default(),
+            memory: tokio::sync::watch::Sender::new(None),
+        });
+        let ear = Arc::new(Ear::new(Arc::clone(&shop), lock.clone()));
+        let pace = Pace::new(lease, kill_grace);
+        let (line, tasks, tick, era, told) = (Line::new(kill_grace), JoinSet::new(), None, None, None);
+        Self { shop, ear, line, tasks, asking, lock, job, work, pace, lease, kill_grace, tick, era, told }
+    }
+
+    /// Asks for the lock until it is this guest's, or there is nothing more to wait for. When this is dropped, something
+    /// may have been granted: see `give_back`.
+    pub(super) async fn take_lock(&mut self) -> Result<Grant, Refusal> {
+        self.tasks.spawn(Arc::clone(&self.ear).keep_listening(Arc::clone(&self.line.renew)));
+        let mut next = Next::LearnAt(self.shop.clock.boot());
+        loop {
+            next = match next {
+                Next::LearnAt(at) => {
+                    self.shop.clock.wait_until_boot(at).await;
+                    let asked = self.shop.clock.boot();
+                    let opened = self.learn().await;
+                    let now = self.shop.clock.boot();
+                    match opened {
+                        Ok(answer) => self.asking.answered(&answer, || Held::Nobody, now, 0.0),
+                        Err(error) => self.failed(&error, asked),
+                    }
+                }
+                Next::AskAt(at) => {
+                    self.shop.clock.wait_until_boot(at).await;
+                    match self.ask().await {
+                        Ok(grant) => return Ok(*grant),
+                        Err(next) => next,
+                    }
+                }
+                Next::Leave(refusal) => return Err(refusal),
+                Next::Start { .. } => unreachable!("only a request for the lock starts anything"),
+            }
+        }
+    }
+
+    /// Learns the store's clock and life, and makes sure that there is a record. Which ticks there are replicas say.
+    async fn learn(&self) -> Result<Answer, StoreError> {
+        self.shop.store.ready().await?;
+        self.ear.listen().await?;
+        let known = self.ear.knows().await?;
+        let (wall, now) = (self.shop.clock.utc(), self.shop.clock.boot());
+        let memory = self.shop.memory.borrow().clone();
+        let earlier = memory.map_or(UtcMillis(0), |memory| memory.earlier(wall, now));
+        let open = Open::by_guest(self.caller(), self.lease, wall);
+        let open = Open { known, earlier, ..open };
+        let reply = self.shop.store.submit(&self.lock, &Request::Open(open)).await?;
+        self.shop.hear(&reply);
+        if matches!(reply.answer, Answer::Opened { .. }) {
+            self.ear.enroll().await?;
+        }
+        Ok(reply.answer)
+    }
+
+    /// Asks for the lock once.
+    async fn ask(&mut self) -> Result<Box<Grant>, Next> {
+        let run = self.asking.asks();
+        let now = self.shop.store_time();
+        let (caller, tick) = (self.caller(), *self.tick.get_or_insert(Tick(now)));
+        let era = self.first_era(run, &caller.era);
+        let manual = Manual {
+            caller,
+            run,
+            tick,
+            asked: now,
+            order: None,
+            lease: self.lease,
+            // Whether to wait is the guest's own choice: a lock that is held is an answer, and no entry of the job's.
+            overlap: Overlap::Wait,
+            reruns_within: self.job.as_ref().and_then(|job| job.reruns_within(tick)),
+        };
+        let sent = self.shop.clock.boot();
+        let reply = match self.shop.store.submit(&self.lock, &Request::Manual(manual)).await {
+            Ok(reply) => reply,
+            Err(error) => return Err(self.failed(&error, sent)),
+        };
+        self.shop.hear(&reply);
+        let held = self.whose(&reply).await;
+        let next = self.asking.answered(&reply.answer, || held, self.shop.clock.boot(), chance());
+        let Next::Start { fence, tries, started } = next else {
+            if let Next::AskAt(_) = next {
+                self.tell_wait(&reply.answer, tick);
+            }
+            return Err(next);
+        };
+        let holding = Holding {
+            run,
+            fence,
+            tick,
+            lease: self.lease,
+            node: self.shop.node.clone(),
+            cause: Cause::Manual,
+            tries,
+            started,
+            sched: self.sched(),
+            mark: reply.mark.unwrap_or_default(),
+            prev: None,
+        };
+        let deadline = Deadline::granted(self.pace, sent);
+        if deadline.is_over(self.shop.clock.boot()) {
+            self.abandon(Doubt { run, era, edited: false }).await;
+            return Err(self.asking.begin_anew(self.shop.clock.boot()));
+        }
+        let ear = Arc::clone(&self.ear);
+        self.tasks.spawn(async move { ear.announce().await });
+        Ok(Box::new(self.grant(holding, deadline, (sent, era))))
+    }
+
+    fn grant(&self, holding: Holding, deadline: Deadline, (sent, era): (BootInstant, Era)) -> Grant {
+        let (job, tick) = (self.job.as_ref(), holding.tick);
+        let local = job.map_or_else(|| tick.to_string(), |job| job.schedule.local_text(tick));
+        let identity = Identity::of(&self.lock, &holding, local);
+        let launch = self.work.launch(identity, self.kill_grace, self.pace.loss_grace());
+        let (retries, due) = (Retries::default(), Due::default());
+        Grant { launch, retries, holding, deadline, sent, due, era, waited: false }
+    }
+
+    /// Whose the lock is that is held. Asked only where that decides whether it is waited for.
+    async fn whose(&self, reply: &Reply) -> Held {
+        let Answer::Held { by: Some(holder), .. } = &reply.answer else {
+            let is_kept = reply.rerun.as_ref().is_some_and(|rerun| !rerun.goes_on);
+            return if is_kept { Held::ForRerun } else { Held::Nobody };
+        };
+        let by = Held::By(holder.clone());
+        if !self.asking.is_impatient(self.shop.clock.boot()) {
+            return by;
+        }
+        let records = self.shop.store.records(std::slice::from_ref(&self.lock)).await;
+        let record = records.ok().and_then(|records| records.into_iter().next().flatten());
+        let is_silent =
+            record.is_some_and(|record| record.run == Some(holder.run) && record.has_lapsed(reply.now));
+        if is_silent { Held::Nobody } else { by }
+    }
+
+    /// Runs the command, and returns when nothing of it is left and its end is recorded, as far as it can be.
+    pub(super) async fn run(mut self, grant: Grant, stop: &Stop) -> Ended {
+        self.ear.hold(grant.holding.run);
+        let keeping = keep(Arc::clone(&self.shop), grant, self.line.clone());
+        let steering = steer(&self.line, stop, (self.kill_grace, self.lease));
+        let kept = tokio::select! {
+            kept = keeping => kept,
+            () = steering => unreachable!("it ends only with the run"),
+        };
+        self.tasks.shutdown().await;
+        kept.ended
+    }
+
+    /// Gives back what may have been granted without anybody having heard it.
+    pub(super) async fn give_back(&mut self) {
+        self.tasks.shutdown().await;
+        if let Some(run) = self.asking.doubt() {
+            let era = self.first_era(run, &self.shop.era());
+            self.abandon(Doubt { run, era, edited: false }).await;
+        }
+    }
+
+    async fn abandon(&self, doubt: Doubt) {
+        let abandoning = give_back(&self.shop, &self.lock, doubt);
+        // What is not given back by then frees itself.
+        let _ = tokio::time::timeout(GIVE_BACK_LIMIT, abandoning).await;
+    }
+
+    /// The life of the store in which this run was first asked for.
+    fn first_era(&mut self, run: RunId, now: &Era) -> Era {
+        if self.era.as_ref().is_none_or(|(of, _)| *of != run) {
+            self.era = Some((run, now.clone()));
+        }
+        self.era.as_ref().map(|(_, era)| era.clone()).unwrap_or_default()
+    }
+
+    fn caller(&self) -> Caller {
+        let of_job = self.job.as_ref().map_or(Duration::ZERO, |job| job.lease);
+        let known = Known { largest_lease: self.lease.max(of_job), mark: None, answered: None };
+        self.shop.caller(known).expect("the store is listened to before anything is asked of it")
+    }
+
+    fn sched(&self) -> ScheduleHash {
+        self.job.as_ref().map(|job| ScheduleHash::of(&job.schedule)).unwrap_or_default()
+    }
+
+    fn tell_wait(&mut self, answer: &Answer, tick: Tick) {
+        if let Answer::Held { by, .. } = answer {
+            let holder = by.as_ref().map(|holder| holder.node.clone());
+            if self.told.replace(holder.clone()) != Some(holder.clone()) {
+                self.shop.events.tell(Event::TickHeld { job: self.lock.clone(), tick, holder });
+            }
+        }
+    }
+
+    /// The store did not answer what it was asked at `asked`.
+    fn failed(&mut self, error: &StoreError, asked: BootInstant) -> Next {
+        self.told = None;
+        let (job, tick) = (self.lock.clone(), self.tick.unwrap_or(Tick(UtcMillis(0))));
+        self.shop.events.tell(Event::TickUndecided { job, tick, error: error.to_string() });
+        self.asking.failed(error, asked, self.shop.clock.boot())
+    }
+}

@@ -1,0 +1,179 @@
+//! The attempts of one run, all under its lock: after one that failed the command is tried again, until one succeeds,
+//! none is left, or the run is to end: with the lock, by order, or because the replica drains.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::events::event::Event;
+use crate::events::run_ref::RunRef;
+use crate::job::{JobSpec, Outcome};
+use crate::run::{Ended, Launch, Reins, RunLog, StopOrder, StopReason, attempt, tail_of_attempts};
+use crate::time::BootInstant;
+
+use super::context::Shop;
+use super::handle::Line;
+
+/// How often a failed attempt is followed by another.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Retries {
+    /// How many may follow the first attempt.
+    pub(crate) count: u32,
+    /// Before the first of them; doubles each time.
+    pub(crate) delay: Duration,
+}
+
+/// The attempts of a run.
+pub(crate) struct Attempts {
+    pub(crate) shop: Arc<Shop>,
+    pub(crate) retries: Retries,
+    /// The first; what changes from one to the next is its number.
+    pub(crate) launch: Launch,
+    pub(crate) run: RunRef,
+    pub(crate) line: Line,
+    /// Until when they may go on.
+    pub(crate) deadlines: watch::Receiver<BootInstant>,
+}
+
+/// How the pause before the next attempt ended.
+enum Waited {
+    /// It is over.
+    Long,
+    /// The replica drains: there is no next one.
+    NoMore,
+    /// Somebody wants the run stopped.
+    Stopped(StopReason),
+}
+
+impl Attempts {
+    /// Makes them, and returns the number of the last, and how it ended; born with the first, once that has begun.
+    pub(crate) async fn make(mut self, log: &RunLog, born: &CancellationToken) -> (u32, Ended) {
+        let first = self.launch.identity.attempt;
+        let mut count = 1;
+        let mut ended = self.attempt(log, born).await;
+        let birth = ended.birth;
+        // If it did not begin, it is no start under way any more.
+        born.cancel();
+        while let Some(pause) = self.retries.pause_after(count, ended.verdict.outcome) {
+            self.tell_failed(first.saturating_add(count - 1), &ended, pause);
+            match self.wait(pause).await {
+                Waited::Long => {}
+                Waited::NoMore => break,
+                Waited::Stopped(reason) => {
+                    ended.verdict = reason.verdict();
+                    break;
+                }
+            }
+            self.launch.identity.attempt = first.saturating_add(count);
+            let next = self.attempt(log, born).await;
+            // It came too late to be started: the failure before it is how the run ended, and its tick did run.
+            if !next.was_tried {
+                break;
+            }
+            let tail = tail_of_attempts(&ended.tail, (first, self.launch.identity.attempt), &next.tail);
+            (count, ended) = (count + 1, Ended { tail, ..next });
+        }
+        (first.saturating_add(count - 1), Ended { birth, ..ended })
+    }
+
+    async fn attempt(&self, log: &RunLog, born: &CancellationToken) -> Ended {
+        // The machine may have slept while the attempt waited.
+        if *self.deadlines.borrow() <= self.shop.clock.boot() {
+            StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }.give(&self.line.stops);
+        }
+        let (stops, deadlines) = (self.line.stops.subscribe(), self.deadlines.clone());
+        let reins = Reins { stops, deadlines, born: born.clone() };
+        attempt(&self.shop.guards, &self.launch, log, self.shop.output, reins).await
+    }
+
+    /// Waits for the next attempt, or until there is none.
+    async fn wait(&self, pause: Duration) -> Waited {
+        let clock = &self.shop.clock;
+        let mut stops = self.line.stops.subscribe();
+        tokio::select! {
+            biased;
+            Ok(order) = stops.wait_for(Option::is_some) => {
+                order.map_or(Waited::NoMore, |order| Waited::Stopped(order.reason))
+            }
+            () = self.line.no_more.cancelled() => Waited::NoMore,
+            () = clock.wait_until_boot(clock.boot().plus(pause)) => Waited::Long,
+        }
+    }
+
+    fn tell_failed(&self, attempt: u32, ended: &Ended, again_in: Duration) {
+        self.shop.events.tell(Event::AttemptFailed {
+            run: self.run.clone(),
+            attempt,
+            verdict: ended.verdict,
+            exit_code: ended.exit_code,
+            signal: ended.signal,
+            error: ended.error.as_ref().map(ToString::to_string),
+            again_in,
+        });
+    }
+}
+
+/// The number of a run's first attempt, under the `tries`th grant of its tick: above all that runs before it may have made,
+/// of which a replica that died told nobody.
+pub(crate) fn first_attempt(spec: &JobSpec, tries: u32) -> u32 {
+    let made_before = tries.saturating_sub(1).saturating_mul(spec.retries.saturating_add(1));
+    made_before.saturating_add(1)
+}
+
+impl Retries {
+    /// Those of a job.
+    pub(crate) fn of(spec: &JobSpec) -> Self {
+        Self { count: spec.retries, delay: spec.retry_delay }
+    }
+
+    /// Before the next attempt, after so many of which the last ended so; none if there is none.
+    pub(crate) fn pause_after(self, attempts: u32, outcome: Outcome) -> Option<Duration> {
+        let has_failed = matches!(outcome, Outcome::Failed | Outcome::TimedOut);
+        let doubled = 2_u32.saturating_pow(attempts - 1);
+        (has_failed && attempts <= self.count).then(|| self.delay.saturating_mul(doubled))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{Overrides, Source, load};
+
+    use super::*;
+
+    fn spec(keys: &str) -> Arc<JobSpec> {
+        let text = format!("[cluster]\nstore = \"local\"\n[jobs.x]\ncommand = [\"true\"]\n{keys}\n");
+        let (config, _) =
+            load(&Source::new("jobs.toml", text), &Overrides::default(), &|_| None).expect("a good file");
+        config.jobs.into_values().next().expect("one job")
+    }
+
+    #[test]
+    fn after_a_failure_the_delay_doubles_until_no_attempt_is_left() {
+        let spec = spec("schedule = \"@hourly\"\nretries = 3\nretry_delay = \"10s\"");
+        let pause =
+            |attempts, outcome| Retries::of(&spec).pause_after(attempts, outcome).map(|at| at.as_secs());
+        let pauses: Vec<_> = (1..=4).map(|attempts| pause(attempts, Outcome::Failed)).collect();
+        assert_eq!(pauses, [Some(10), Some(20), Some(40), None]);
+        assert_eq!(pause(1, Outcome::TimedOut), Some(10));
+        for outcome in [Outcome::Succeeded, Outcome::Killed, Outcome::Interrupted] {
+            assert_eq!(pause(1, outcome), None, "{outcome}");
+        }
+    }
+
+    #[test]
+    fn a_rerun_goes_on_counting_after_the_last_attempt_that_the_first_run_may_have_made() {
+        let with = |keys: &str| spec(&format!("schedule = \"@hourly\"\n{keys}"));
+        let numbers = |keys| [1, 2].map(|tries| first_attempt(&with(keys), tries));
+        assert_eq!(numbers(""), [1, 2]);
+        assert_eq!(numbers("retries = 3"), [1, 5]);
+        assert_eq!(numbers("retries = 4294967295"), [1, u32::MAX], "and never beyond what there is");
+    }
+
+    #[test]
+    fn without_retries_there_is_one_attempt() {
+        let spec = spec("schedule = \"@hourly\"");
+        assert_eq!(Retries::of(&spec).pause_after(1, Outcome::Failed), None);
+    }
+}

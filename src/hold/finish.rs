@@ -1,0 +1,104 @@
+//! The end of a run, as its keeper tells it: to people, to the ledger, to the store, however long that takes to answer, and
+//! to the run's log.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::events::event::Event;
+use crate::job::Reason;
+use crate::lease::{Abandon, Answer, Finish, Request};
+use crate::run::{Ended, RunLog};
+use crate::time::UtcMillis;
+
+use super::holder::Keeper;
+use super::lease_file::entry::Note;
+
+/// The end of a run that cannot be recorded is tried again after these pauses, from the first to the second.
+const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+impl Keeper {
+    /// Records how a run ended with its last attempt.
+    pub(crate) async fn finish(&self, log: RunLog, attempt: u32, ended: &Ended) {
+        let at = self.shop.store_time().minus(ended.ago);
+        self.tell_end(attempt, ended, at);
+        let finish = self.note_end(attempt, ended, at).await;
+        // The store first: until then the lock is held, and others wait for it.
+        self.shop.traffic.rush.over().await;
+        self.line.over.cancel();
+        let recorded = async {
+            self.rest_until(Instant::now() + self.member.wait(self.shop.store_time())).await;
+            self.record(Request::Finish(finish)).await;
+        };
+        tokio::join!(recorded, self.shop.logs.finish(log, attempt, ended));
+    }
+
+    /// Gives back a lock under which nothing was started.
+    pub(crate) async fn abandon(&self, log: RunLog, ended: &Ended) {
+        self.line.over.cancel();
+        let reason = ended.verdict.reason.unwrap_or(Reason::Late);
+        self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
+        let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };
+        let unnoted = self.shop.ledger.forget_run(&self.run.job, self.run.run);
+        tokio::join!(unnoted, self.record(Request::Abandon(abandon)), self.shop.logs.forget(log));
+    }
+
+    /// Tells how the run ended at this time of the store, by which its record tells how long it took.
+    fn tell_end(&self, attempt: u32, ended: &Ended, at: UtcMillis) {
+        self.tell(Event::RunEnded {
+            run: self.run.clone(),
+            attempt,
+            verdict: ended.verdict,
+            exit_code: ended.exit_code,
+            signal: ended.signal,
+            took: at.since(self.grant.holding.started),
+            error: ended.error.as_ref().map(ToString::to_string),
+        });
+    }
+
+    /// Notes the end, and returns what the store is to be told of it.
+    async fn note_end(&self, attempt: u32, ended: &Ended, at: UtcMillis) -> Finish {
+        let finish = Finish {
+            holding: self.grant.holding.clone(),
+            era: self.era.clone(),
+            attempt,
+            verdict: ended.verdict,
+            ended: at,
+            exit_code: ended.exit_code,
+            signal: ended.signal,
+            tail: ended.tail.clone(),
+            leapt: self.shop.leapt(),
+        };
+        self.shop.ledger.keep(&self.run.job, Note::Ended(finish.clone())).await;
+        finish
+    }
+
+    /// Records the end, however long the store takes to answer, unless the replica gives up.
+    async fn record(&self, request: Request) {
+        let mut pause = FINISH_PAUSES.0;
+        loop {
+            let last_try = self.line.give_up.is_cancelled();
+            let error = match self.shop.store.submit(&self.run.job, &request).await.map(|reply| reply.answer)
+            {
+                Ok(Answer::Finished) => return self.tell(Event::RunRecorded { run: self.run.clone() }),
+                Ok(Answer::AlreadyDecided | Answer::Abandoned) => return,
+                Ok(other) => format!("the store answered {}", other.name()),
+                Err(error) => error.to_string(),
+            };
+            if last_try {
+                return;
+            }
+            if pause == FINISH_PAUSES.0 {
+                self.tell(Event::FinishDelayed { run: self.run.clone(), error });
+            }
+            self.rest_until(Instant::now() + pause).await;
+            pause = (pause * 2).min(FINISH_PAUSES.1);
+        }
+    }
+
+    /// Waits until then, unless the replica gives up.
+    async fn rest_until(&self, then: Instant) {
+        // It ends either way, and with it the wait.
+        let _ = timeout_at(then, self.line.give_up.cancelled()).await;
+    }
+}

@@ -1,0 +1,40 @@
+//! A lock that was granted, and what is to be run under it.
+
+use crate::events::run_ref::RunRef;
+use crate::job::{Cause, Outcome};
+use crate::lease::{Deadline, Era, Holding};
+use crate::run::{Ended, Launch};
+use crate::time::BootInstant;
+
+use super::attempts::Retries;
+use super::start_gate::Due;
+
+/// A lock that was just granted.
+pub(crate) struct Grant {
+    /// The first attempt.
+    pub(crate) launch: Launch,
+    pub(crate) retries: Retries,
+    pub(crate) holding: Holding,
+    pub(crate) deadline: Deadline,
+    /// When the claim was sent.
+    pub(crate) sent: BootInstant,
+    /// What the first attempt waits for, if it was granted ahead of its instant.
+    pub(crate) due: Due,
+    /// The life of the store in which it was granted.
+    pub(crate) era: Era,
+    /// Whether it waited for the end of another run.
+    pub(crate) waited: bool,
+}
+
+impl Grant {
+    /// The run, as events name it.
+    pub(crate) fn reference(&self) -> RunRef {
+        RunRef::of(&self.launch.identity.job, &self.holding)
+    }
+
+    /// Whether the tick may run once more, after the run ended so.
+    pub(crate) fn has_rerun_left(&self, ended: &Ended) -> bool {
+        let is_cut_short = ended.was_tried && ended.verdict.outcome == Outcome::Interrupted;
+        is_cut_short && self.holding.may_run_again() || !ended.was_tried && self.holding.cause == Cause::Rerun
+    }
+}

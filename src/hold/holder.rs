@@ -1,0 +1,252 @@
+//! Keeps one granted lock while its run goes on: starts the command, renews, stops the run in good time when the lock
+//! is lost, and records the end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::watch;
+
+use crate::events::event::Event;
+use crate::events::run_ref::RunRef;
+use crate::job::{Cause, JobName, Outcome, Reason, RunId, Tick, Verdict};
+use crate::lease::{Answer, Era, Protection, Renew, Reply, Request};
+use crate::run::{Ended, RunLog, StopOrder, StopReason};
+use crate::store::StoreError;
+use crate::time::BootInstant;
+
+use super::attempts::Attempts;
+use super::context::Shop;
+use super::granted::Grant;
+use super::handle::Line;
+use super::lease_file::entry::Note;
+use super::pacing::finish_window::Member;
+use super::pacing::start_latency::Start;
+use super::renewal::{Duty, Hold};
+
+/// A resting hold looks at nothing for this long.
+const REST: Duration = Duration::from_secs(3_600);
+
+/// A run that is over.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) job: JobName,
+    pub(crate) run: RunId,
+    /// The tick that is open again, as nothing was started for it.
+    pub(crate) given_back: Option<Tick>,
+    /// The tick that may run once more, as its run was cut short, or its rerun not started.
+    pub(crate) cut_short: Option<Tick>,
+    /// How its last attempt ended.
+    pub(crate) ended: Ended,
+}
+
+/// Runs the command under the lock, and returns when nothing of it is left and its end is recorded.
+pub(crate) async fn keep(shop: Arc<Shop>, grant: Grant, line: Line) -> Kept {
+    let keeper = Keeper {
+        member: shop.traffic.company.join(),
+        run: grant.reference(),
+        hold: Hold::granted(grant.deadline, grant.sent),
+        failing: false,
+        deadlines: watch::Sender::new(grant.deadline.at()),
+        era: grant.era.clone(),
+        shop,
+        grant,
+        line,
+    };
+    keeper.keep().await
+}
+
+pub(crate) struct Keeper {
+    pub(crate) shop: Arc<Shop>,
+    pub(crate) member: Member,
+    pub(crate) grant: Grant,
+    pub(crate) run: RunRef,
+    hold: Hold,
+    pub(crate) line: Line,
+    /// The life of the store in which the lock was last granted or renewed.
+    pub(crate) era: Era,
+    /// Whether the last renewal failed: said once, not each time.
+    failing: bool,
+    /// Until when the run may go on: for whoever enforces it beside this keeper.
+    deadlines: watch::Sender<BootInstant>,
+}
+
+/// A run of which nothing is left.
+struct Over {
+    /// When its tick was due, by the machine's boot clock.
+    instant: BootInstant,
+    log: RunLog,
+    /// The number of its last attempt.
+    attempt: u32,
+    /// How that ended.
+    ended: Ended,
+}
+
+/// A renewal under way: when and in which life of the store it was sent, and its answer.
+type Renewing = BoxFuture<'static, (BootInstant, Era, Result<Reply, StoreError>)>;
+
+impl Keeper {
+    async fn keep(mut self) -> Kept {
+        let granted = self.shop.clock.boot();
+        let whole = self.whole_run();
+        let Over { instant, log, attempt, mut ended } = self.hold_while(whole).await;
+        if ended.was_stuck && self.hold.is_lost() {
+            // Nobody can say whether all of it had ended when the lock was over.
+            ended.verdict = Verdict::because(Outcome::Unknown, Reason::LeftBehind);
+        }
+        // One that waited for another run tells nothing of how quickly this replica starts what is due.
+        if self.run.cause == Cause::Schedule && !self.grant.waited {
+            let start = Start { instant, sent: self.grant.sent, granted, birth: ended.birth };
+            self.shop.traffic.stages.count(&start);
+        }
+        // A manual run decides no tick, and so gives none back; a rerun gives back itself alone.
+        let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
+        let given_back = Some(self.run.tick).filter(|_| !ended.was_tried && decides);
+        let cut_short = Some(self.run.tick).filter(|_| self.grant.has_rerun_left(&ended));
+        if ended.was_tried {
+            self.finish(log, attempt, &ended).await;
+        } else {
+            self.abandon(log, &ended).await;
+        }
+        Kept { job: self.run.job, run: self.run.run, given_back, cut_short, ended }
+    }
+
+    /// The run, from the wait for its instant to the end of its last attempt, with its log and its note in the ledger.
+    fn whole_run(&mut self) -> impl Future<Output = Over> + use<> {
+        let due = std::mem::take(&mut self.grant.due);
+        let (shop, grant, line, run) =
+            (Arc::clone(&self.shop), &self.grant, self.line.clone(), self.run.clone());
+        let (sent, launch) = (grant.sent, grant.launch.clone());
+        let identity = launch.identity.clone();
+        let note = Note::running(&grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.site());
+        shop.ledger.put(&identity.job, note);
+        let attempts = Attempts {
+            shop: Arc::clone(&shop),
+            retries: grant.retries,
+            launch,
+            run: run.clone(),
+            line: line.clone(),
+            deadlines: self.deadlines.subscribe(),
+        };
+        async move {
+            let noted = async {
+                due.clone().come().await;
+                shop.traffic.rush.over().await;
+                shop.ledger.write(&identity.job).await;
+            };
+            // Beginning the log may take as long as the disk does: the lock is renewed meanwhile. A crash right after the
+            // command has started finds the log's sign, and the note as well if other starts have left time for it.
+            let running = async {
+                let begun = due.clone().begin(&shop, (run, &line), sent);
+                let ((instant, born), log) = tokio::join!(begun, shop.logs.begin(&identity));
+                let (attempt, ended) = attempts.make(&log, &born).await;
+                Over { instant, log, attempt, ended }
+            };
+            let mut running = std::pin::pin!(running);
+            tokio::select! {
+                biased;
+                // Its end is noted instead.
+                over = &mut running => return over,
+                () = noted => {}
+            }
+            running.await
+        }
+    }
+
+    /// Renews until the run is over, and orders it to stop when the lock is lost.
+    async fn hold_while<T>(&mut self, running: impl Future<Output = T>) -> T {
+        let clock = Arc::clone(&self.shop.clock);
+        let nudge = Arc::clone(&self.line.renew);
+        let mut running = std::pin::pin!(running);
+        let mut renewing: Option<Renewing> = None;
+        loop {
+            let now = clock.boot();
+            let wake_at = match self.hold.duty(now) {
+                Duty::Wait(until) => until,
+                Duty::Renew => {
+                    renewing = Some(self.renew(now));
+                    continue;
+                }
+                Duty::Stop => {
+                    self.stop_for_loss(self.hold.loss_grace(), "could not renew it in time");
+                    continue;
+                }
+                Duty::Rest => now.plus(REST),
+            };
+            let answer = async {
+                match renewing.as_mut() {
+                    Some(renewing) => renewing.await,
+                    None => std::future::pending().await,
+                }
+            };
+            // Every arm is cancel-safe: the run and the renewal are pinned outside, the others hold nothing.
+            tokio::select! {
+                biased;
+                () = clock.wait_until_boot(wake_at) => {}
+                (sent, era, answer) = answer => {
+                    renewing = None;
+                    self.renewal_answered((sent, era), answer);
+                }
+                () = nudge.notified() => self.hold.hurry(clock.boot()),
+                ended = &mut running => return ended,
+            }
+        }
+    }
+
+    fn renew(&self, now: BootInstant) -> Renewing {
+        let shop = Arc::clone(&self.shop);
+        let expect = shop.memory.borrow().as_ref().map(|memory| memory.store_time(now)).unwrap_or_default();
+        let leapt = shop.leapt();
+        let request = Request::Renew(Renew { holding: self.grant.holding.clone(), expect, leapt });
+        let job = self.run.job.clone();
+        let era = shop.era();
+        Box::pin(async move { (now, era, shop.store.submit(&job, &request).await) })
+    }
+
+    fn renewal_answered(&mut self, (sent, era): (BootInstant, Era), answer: Result<Reply, StoreError>) {
+        let now = self.shop.clock.boot();
+        match answer.map(|reply| reply.answer) {
+            Ok(Answer::Renewed { stop }) => {
+                self.hold.renewed(if Protection::DeadlineFromSending.is_on() { sent } else { now });
+                if !self.hold.is_lost() {
+                    self.deadlines.send_replace(self.hold.deadline());
+                }
+                self.era = era;
+                self.failing = false;
+                self.line.renewed.send_modify(|count| *count += 1);
+                self.tell(Event::Renewed { run: self.run.clone(), sent });
+                if let Some(why) = stop {
+                    let grace = self.grant.launch.kill_grace;
+                    StopOrder { reason: StopReason::asked_for(why), grace }.give(&self.line.stops);
+                }
+            }
+            Ok(Answer::Lost) => {
+                if self.hold.lose() {
+                    // Somebody else may be running already: there is no time left for a grace.
+                    self.stop_for_loss(
+                        Duration::ZERO,
+                        "another replica has it, or it was released with `unlock`",
+                    );
+                }
+            }
+            Ok(other) => self.renewal_failed(now, format!("the store answered {}", other.name())),
+            Err(error) => self.renewal_failed(now, error.to_string()),
+        }
+    }
+
+    fn renewal_failed(&mut self, now: BootInstant, error: String) {
+        self.hold.failed(now);
+        if !std::mem::replace(&mut self.failing, true) {
+            self.tell(Event::RenewalFailed { run: self.run.clone(), error });
+        }
+    }
+
+    fn stop_for_loss(&self, grace: Duration, why: &'static str) {
+        StopOrder { reason: StopReason::LockLost, grace }.give(&self.line.stops);
+        self.tell(Event::LockLost { run: self.run.clone(), why });
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        self.shop.events.tell(event);
+    }
+}

@@ -1,0 +1,283 @@
+//! What a replica notes of a job's newest lock, and its form on disk: one JSON object in one line, with a schema of its
+//! own. The protocol's types stay free of it.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Tick, Verdict};
+use crate::lease::{Era, Finish, Holding, ScheduleHash};
+use crate::run::Site;
+use crate::time::UtcMillis;
+
+/// The shape of a note. One of another shape is not read.
+const SCHEMA: u32 = 1;
+
+/// What is known of a job's newest lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Note {
+    /// A run goes on under it.
+    Running {
+        /// The lock.
+        holding: Holding,
+        /// The life of the store in which it was granted.
+        era: Era,
+        /// Between SIGTERM and SIGKILL when the replica is gone.
+        loss_grace: Duration,
+        /// Where it goes on, if that is known.
+        site: Option<Site>,
+    },
+    /// Its run has ended: the finish as it was last sent.
+    Ended(Finish),
+}
+
+impl Note {
+    /// A run goes on here, under a lock granted in `era`.
+    pub(crate) fn running(holding: &Holding, era: &Era, loss_grace: Duration, site: Option<&Site>) -> Self {
+        let (holding, era, site) = (holding.clone(), era.clone(), site.cloned());
+        Self::Running { holding, era, loss_grace, site }
+    }
+
+    /// The lock.
+    pub(crate) fn holding(&self) -> &Holding {
+        match self {
+            Self::Running { holding, .. } => holding,
+            Self::Ended(finish) => &finish.holding,
+        }
+    }
+
+    /// The note as stored, for this store.
+    pub(crate) fn to_text(&self, store: &str) -> Vec<u8> {
+        let (era, running, end) = match self {
+            Self::Running { era, loss_grace, site, .. } => {
+                (era, Some(Running { loss_grace_ms: millis(*loss_grace), site: site.clone() }), None)
+            }
+            Self::Ended(finish) => (&finish.era, None, Some(End::of(finish))),
+        };
+        let holding = self.holding().clone();
+        let stored = Stored {
+            schema: SCHEMA,
+            store: store.to_owned(),
+            run: holding.run,
+            fence: holding.fence,
+            tick: holding.tick,
+            lease_ms: millis(holding.lease),
+            node: holding.node,
+            cause: holding.cause,
+            tries: holding.tries,
+            started: holding.started,
+            sched: holding.sched.0,
+            mark: holding.mark,
+            prev: holding.prev,
+            era: era.0.clone(),
+            running,
+            end,
+        };
+        serde_json::to_vec(&stored).expect("a note has string keys and no failing values")
+    }
+
+    /// Reads a stored note of this store.
+    pub(crate) fn from_text(text: &[u8], store: &str) -> Result<Self, NoteError> {
+        let Shape { schema } = serde_json::from_slice(text)?;
+        if schema != SCHEMA {
+            return Err(NoteError::Schema(schema));
+        }
+        let stored: Stored = serde_json::from_slice(text)?;
+        if stored.store != store {
+            return Err(NoteError::OtherStore(stored.store));
+        }
+        Ok(stored.into_note())
+    }
+}
+
+/// Why a stored note is not read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoteError {
+    #[error("it cannot be read: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("it is not a note: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("it has schema {0}, and this release knows {SCHEMA}")]
+    Schema(u32),
+    #[error("it is of another store, {0}")]
+    OtherStore(String),
+}
+
+#[derive(Deserialize)]
+struct Shape {
+    schema: u32,
+}
+
+/// The stored form.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    schema: u32,
+    store: String,
+    run: RunId,
+    fence: Fence,
+    tick: Tick,
+    lease_ms: u64,
+    node: NodeName,
+    cause: Cause,
+    tries: u32,
+    started: UtcMillis,
+    sched: String,
+    mark: UtcMillis,
+    /// Earlier releases did not note it.
+    #[serde(default)]
+    prev: Option<Tick>,
+    era: String,
+    running: Option<Running>,
+    end: Option<End>,
+}
+
+/// What counts only while the run goes on.
+#[derive(Default, Serialize, Deserialize)]
+struct Running {
+    loss_grace_ms: u64,
+    /// Earlier releases did not note it.
+    #[serde(default)]
+    site: Option<Site>,
+}
+
+/// How the run ended; absent while it goes on.
+#[derive(Serialize, Deserialize)]
+struct End {
+    attempt: u32,
+    outcome: Outcome,
+    reason: Option<Reason>,
+    ended: UtcMillis,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    tail: String,
+}
+
+impl Stored {
+    fn into_note(self) -> Note {
+        let holding = Holding {
+            run: self.run,
+            fence: self.fence,
+            tick: self.tick,
+            lease: Duration::from_millis(self.lease_ms),
+            node: self.node,
+            cause: self.cause,
+            tries: self.tries,
+            started: self.started,
+            sched: ScheduleHash(self.sched),
+            mark: self.mark,
+            prev: self.prev,
+        };
+        let era = Era(self.era);
+        match self.end {
+            Some(end) => Note::Ended(end.into_finish(holding, era)),
+            None => {
+                let Running { loss_grace_ms, site } = self.running.unwrap_or_default();
+                Note::Running { holding, era, loss_grace: Duration::from_millis(loss_grace_ms), site }
+            }
+        }
+    }
+}
+
+impl End {
+    fn of(finish: &Finish) -> Self {
+        Self {
+            attempt: finish.attempt,
+            outcome: finish.verdict.outcome,
+            reason: finish.verdict.reason,
+            ended: finish.ended,
+            exit_code: finish.exit_code,
+            signal: finish.signal,
+            tail: finish.tail.clone(),
+        }
+    }
+
+    fn into_finish(self, holding: Holding, era: Era) -> Finish {
+        Finish {
+            holding,
+            era,
+            attempt: self.attempt,
+            verdict: Verdict { outcome: self.outcome, reason: self.reason },
+            ended: self.ended,
+            exit_code: self.exit_code,
+            signal: self.signal,
+            tail: self.tail,
+            leapt: None,
+        }
+    }
+}
+
+fn millis(of: Duration) -> u64 {
+    u64::try_from(of.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    const STORE: &str = "redis://127.0.0.1:6379/0";
+
+    pub(crate) fn holding(fence: i64) -> Holding {
+        Holding {
+            run: RunId::new(),
+            fence: Fence(fence),
+            tick: Tick::at_millis(1_700_000_000_000),
+            lease: Duration::from_secs(30),
+            node: NodeName::parse("a").expect("name"),
+            cause: Cause::Rerun,
+            tries: 2,
+            started: UtcMillis(1_700_000_000_001),
+            sched: ScheduleHash("00ff".into()),
+            mark: UtcMillis(1_700_000_000_000),
+            prev: Some(Tick::at_millis(1_699_999_940_000)),
+        }
+    }
+
+    pub(crate) fn running(fence: i64) -> Note {
+        let site = Site::of(&tempfile::tempfile().expect("a temporary file"));
+        Note::running(&holding(fence), &Era("e1".into()), Duration::from_secs(5), site.as_ref())
+    }
+
+    pub(crate) fn ended(holding: Holding, tail: &str) -> Note {
+        Note::Ended(Finish {
+            holding,
+            era: Era("e2".into()),
+            attempt: 3,
+            verdict: Verdict::because(Outcome::Killed, Reason::Operator),
+            ended: UtcMillis(1_700_000_009_000),
+            exit_code: None,
+            signal: Some(9),
+            tail: tail.into(),
+            leapt: None,
+        })
+    }
+
+    #[test]
+    fn a_note_survives_its_stored_form() {
+        for note in [running(7), ended(holding(8), "line\n\u{1}\n")] {
+            let text = note.to_text(STORE);
+            assert_eq!(Note::from_text(&text, STORE).expect("our own"), note);
+        }
+    }
+
+    #[test]
+    fn the_longest_tail_makes_no_note_that_is_too_long_to_be_read() {
+        // Control characters are written as six each.
+        let text = ended(holding(8), &"\u{1}".repeat(4_096)).to_text(STORE);
+        assert!(text.len() < crate::hold::lease_file::MAX_BYTES, "{}", text.len());
+    }
+
+    #[test]
+    fn notes_of_another_schema_or_store_are_refused_and_so_is_what_is_no_note() {
+        let text = running(7).to_text(STORE);
+        let newer = String::from_utf8(text.clone()).expect("JSON").replace("\"schema\":1", "\"schema\":2");
+        for (text, store, why) in [
+            (newer.as_bytes(), STORE, "schema 2"),
+            (text.as_slice(), "redis://other:6379/0", "another store"),
+            (&text[..text.len() / 2], STORE, "not a note"),
+            (b"{}".as_slice(), STORE, "not a note"),
+        ] {
+            let error = Note::from_text(text, store).expect_err(why).to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The newest lock of each job as this replica knows it, in memory and on disk, so that a restart, or a store that
+//! forgot, finds it. No error of a file stops a run: it is said once, and may cost the job one lease after a crash.
+//!
+//! ```text
+//! STATE_DIR/leases/CLUSTER/NODE/JOB.json       one note per job, one line; folders 0750, files 0640
+//! STATE_DIR/leases/CLUSTER/NODE/replica.lock   locked by the replica as long as it lives
+//! ```
+//!
+//! A note is written over the one before, and nothing is synced: some 10 µs, where a file renamed into its place took
+//! 1 ms on ext4, which flushes such a file, and every start of a run would wait for that. A power cut may tear a note; it
+//! ends the runs as well, and a note that cannot be read costs one lease.
+
+pub(crate) mod entry;
+pub(crate) mod folder_lock;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use entry::{Note, NoteError};
+use folder_lock::{FolderTaken, Tenure};
+use nix::libc;
+
+use crate::job::{ClusterName, Fence, JobName, NodeName, RunId};
+use crate::lease::Era;
+use crate::run::{Disk, Site};
+
+/// A longer file is none of ours. The tail is at most 4 KiB, which JSON may write six times as long.
+pub(crate) const MAX_BYTES: usize = 64 * 1024;
+
+/// A run starts, or ends, without its note when the disk takes longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The notes of one replica; clones share them.
+#[derive(Clone)]
+pub struct Ledger {
+    disk: Disk,
+    book: Arc<Book>,
+}
+
+struct Book {
+    /// Nothing is written where there is none.
+    folder: Option<PathBuf>,
+    store: String,
+    /// What keeps others of this name out of the folder, once it is held.
+    tenure: OnceLock<Tenure>,
+    pages: Mutex<BTreeMap<JobName, Arc<Page>>>,
+    /// Whether the last write failed: said once, not each time.
+    broken: AtomicBool,
+}
+
+/// One job's note. Writes of one job take turns, and each writes the newest.
+struct Page {
+    /// Numbered by turns; no note where there is nothing to remember.
+    newest: Mutex<(u64, Option<Note>)>,
+    /// Which turn is on disk; 0 if none is.
+    on_disk: Mutex<u64>,
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger").field("folder", &self.book.folder).finish_non_exhaustive()
+    }
+}
+
+impl Ledger {
+    /// The notes of this replica under `state_dir`, about locks in the store that people call `store`.
+    pub fn new(state_dir: &Path, cluster: &ClusterName, node: &NodeName, store: String) -> Self {
+        let folder = state_dir.join("leases").join(cluster.as_str()).join(node.as_str());
+        Self::at(Some(folder), store)
+    }
+
+    /// Notes in memory alone, for whoever has no later life.
+    pub(crate) fn unwritten(store: String) -> Self {
+        Self::at(None, store)
+    }
+
+    fn at(folder: Option<PathBuf>, store: String) -> Self {
+        let (tenure, pages, broken) = (OnceLock::new(), Mutex::default(), AtomicBool::new(false));
+        let book = Arc::new(Book { folder, store, tenure, pages, broken });
+        Self { disk: Disk::default(), book }
+    }
+
+    /// Takes the notes over, for as long as this process lives. An error says which other process has them. Where the disk
+    /// cannot tell, nobody is kept out, and no later life believes what is noted of runs that go on.
+    pub async fn take_over(&self) -> Result<(), FolderTaken> {
+        let Some(folder) = self.book.folder.as_deref().filter(|_| self.book.tenure.get().is_none()) else {
+            return Ok(());
+        };
+        match Tenure::begin(&self.disk, folder).await? {
+            Ok(tenure) => drop(self.book.tenure.set(tenure)),
+            Err(error) => {
+                let folder = folder.display();
+                tracing::warn!(%folder, %error,
+                    "notes of locks cannot be kept from others: after a crash of this replica their jobs wait one lease");
+            }
+        }
+        Ok(())
+    }
+
+    /// Where this replica notes what it runs, if nobody else can.
+    pub(crate) fn site(&self) -> Option<&Site> {
+        self.book.tenure.get()?.site.as_ref()
+    }
+
+    /// Notes this of the job, unless a lock that was granted later is noted; when this returns, it is on disk, if that
+    /// can be.
+    pub(crate) async fn keep(&self, job: &JobName, note: Note) {
+        self.put(job, note);
+        self.write(job).await;
+    }
+
+    /// The same in memory alone. `write` has it on disk.
+    pub(crate) fn put(&self, job: &JobName, note: Note) {
+        let fence = note.holding().fence;
+        self.book.turn(job, Some(note), |before| before.holding().fence <= fence);
+    }
+
+    /// When this returns, what is noted of the job is on disk, if that can be.
+    pub(crate) async fn write(&self, job: &JobName) {
+        let Some(page) = locked(&self.book.pages).get(job).map(Arc::clone) else { return };
+        let (book, of) = (Arc::clone(&self.book), job.clone());
+        let write = move || {
+            book.write(&of, &page);
+            Ok(())
+        };
+        if let Err(error) = self.disk.work(PATIENCE, write, drop).await {
+            self.book.broke(job, &error);
+        }
+    }
+
+    /// Nothing of the job is worth remembering any more.
+    pub(crate) async fn forget(&self, job: &JobName) {
+        self.drop_note(job, |_| true).await;
+    }
+
+    /// The run's lock was given back, and nothing was started under it.
+    pub(crate) async fn forget_run(&self, job: &JobName, run: RunId) {
+        self.drop_note(job, |note| note.holding().run == run).await;
+    }
+
+    /// Forgets what is noted of the job, if that is what is meant.
+    async fn drop_note(&self, job: &JobName, is_meant: impl FnOnce(&Note) -> bool) {
+        self.book.turn(job, None, is_meant);
+        self.write(job).await;
+    }
+
+    /// What is noted of the job.
+    pub(crate) fn note(&self, job: &JobName) -> Option<Note> {
+        let pages = locked(&self.book.pages);
+        pages.get(job).and_then(|page| locked(&page.newest).1.clone())
+    }
+
+    /// The largest fencing token of what is noted; 0 if nothing is.
+    pub(crate) fn largest_fence(&self) -> Fence {
+        let pages = locked(&self.book.pages);
+        let fence = |page: &Arc<Page>| locked(&page.newest).1.as_ref().map(|note| note.holding().fence);
+        pages.values().filter_map(fence).max().unwrap_or_default()
+    }
+
+    /// The store may have forgotten a later holder than those whose ends are noted: told again, they free no lock.
+    pub(crate) fn doubt_ends(&self) {
+        for page in locked(&self.book.pages).values() {
+            if let Some(Note::Ended(finish)) = &mut locked(&page.newest).1 {
+                finish.era = Era::default();
+            }
+        }
+    }
+
+    /// The jobs of which something is noted.
+    pub(crate) fn jobs(&self) -> Vec<JobName> {
+        let pages = locked(&self.book.pages);
+        let noted = pages.iter().filter(|(_, page)| locked(&page.newest).1.is_some());
+        noted.map(|(job, _)| job.clone()).collect()
+    }
+
+    /// Reads what a former life noted; what this life noted meanwhile is newer. Returns the former life's.
+    pub(crate) async fn read(&self) -> Vec<(JobName, Note)> {
+        let book = Arc::clone(&self.book);
+        let reading = tokio::task::spawn_blocking(move || book.read());
+        let notes = reading.await.expect("reading notes neither panics nor is it aborted");
+        for (job, note) in &notes {
+            self.book.turn(job, Some(note.clone()), |_| false);
+        }
+        notes
+    }
+}
+
+impl Book {
+    /// Puts the note on the job's page, if it may replace what is there.
+    fn turn(&self, job: &JobName, note: Option<Note>, may_replace: impl FnOnce(&Note) -> bool) {
+        let mut pages = locked(&self.pages);
+        let new = || Arc::new(Page { newest: Mutex::new((0, None)), on_disk: Mutex::new(0) });
+        let mut newest = locked(&pages.entry(job.clone()).or_insert_with(new).newest);
+        if newest.1.as_ref().is_none_or(may_replace) {
+            *newest = (newest.0 + 1, note);
+        }
+    }
+
+    /// Writes the newest note of the job, unless somebody else has.
+    fn write(&self, job: &JobName, page: &Page) {
+        let Some(folder) = &self.folder else { return };
+        let mut on_disk = locked(&page.on_disk);
+        let (number, text) = {
+            let newest = locked(&page.newest);
+            if newest.0 == *on_disk {
+                return;
+            }
+            (newest.0, newest.1.as_ref().map(|note| note.to_text(&self.store)))
+        };
+        match replace(&folder.join(format!("{job}.json")), text) {
+            Ok(()) => {
+                *on_disk = number;
+                self.broken.store(false, Ordering::Relaxed);
+            }
+            Err(error) => self.broke(job, &error),
+        }
+    }
+
+    /// Said once, until a note is written again.
+    fn broke(&self, job: &JobName, error: &io::Error) {
+        let Some(folder) = &self.folder else { return };
+        if !self.broken.swap(true, Ordering::Relaxed) {
+            let folder = folder.display();
+            tracing::warn!(%job, %folder, %error,
+                "cannot write the locks to disk: after a crash of this replica their jobs wait one lease");
+        }
+    }
+
+    fn read(&self) -> Vec<(JobName, Note)> {
+        let listed = self.folder.iter().flat_map(fs::read_dir);
+        let files = listed.flatten().flatten().map(|entry| entry.path());
+        let (mut notes, mut ignored) = (Vec::new(), Vec::new());
+        for path in files.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
+            let job = path.file_stem().and_then(|stem| JobName::parse(stem.to_str()?).ok());
+            let Some(job) = job else { continue };
+            match read(&path, &self.store) {
+                Ok(note) => notes.push((job, note)),
+                Err(error) => ignored.push((path, error)),
+            }
+        }
+        if let Some((path, error)) = ignored.first() {
+            let file = path.display();
+            tracing::warn!(notes = ignored.len(), %file, %error, "notes from before the restart are ignored");
+        }
+        notes
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Writes the note as one line over the one before, and then cuts off what that had more. No note: no file.
+fn replace(path: &Path, text: Option<Vec<u8>>) -> io::Result<()> {
+    let Some(mut text) = text else {
+        return fs::remove_file(path).or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => Ok(()),
+            _ => Err(error),
+        });
+    };
+    text.push(b'\n');
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o640).custom_flags(libc::O_NOFOLLOW);
+    let open = || options.open(path);
+    let mut file = match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let folder = path.parent().expect("a note lies in a folder");
+            DirBuilder::new().recursive(true).mode(0o750).create(folder)?;
+            open()?
+        }
+        opened => opened?,
+    };
+    file.write_all(&text)?;
+    file.set_len(text.len() as u64)
+}
+
+fn read(path: &Path, store: &str) -> Result<Note, NoteError> {
+    let mut text = Vec::new();
+    File::open(path)?.take(MAX_BYTES as u64).read_to_end(&mut text)?;
+    let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    Note::from_text(line, store)
+}

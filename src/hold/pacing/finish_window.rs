@@ -1,0 +1,106 @@
+//! Ends of runs go to the store together: those that come within the same moment share a call, and the moments are those of
+//! the store's clock, so that the calls of all replicas find the server at work. Who runs alone waits for nobody, and nobody
+//! waits where others may be waiting for the end.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::time::UtcMillis;
+
+/// Ends are told so often, by the store's clock: a part of the second by which every run ends before its lock is over.
+const MOMENT_MS: i64 = 25;
+
+/// So long before full seconds, when ticks come, and all that is told at once.
+const BEFORE_TICKS_MS: i64 = 5;
+
+/// The runs of a replica that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Company(Arc<Mutex<State>>);
+
+#[derive(Debug, Default)]
+struct State {
+    members: usize,
+    /// Nobody waits.
+    is_hurried: bool,
+}
+
+/// A run that is under way, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Member(Arc<Mutex<State>>);
+
+impl Company {
+    /// One more run is under way.
+    pub(crate) fn join(&self) -> Member {
+        of(&self.0, |state| state.members += 1);
+        Member(Arc::clone(&self.0))
+    }
+
+    /// Nobody waits from now on, or waits again.
+    pub(crate) fn hurry(&self, is_hurried: bool) {
+        of(&self.0, |state| state.is_hurried = is_hurried);
+    }
+}
+
+impl Member {
+    /// How long to wait before its end is told, which has come when the store's clock shows `now`: not at all, if nobody else
+    /// is under way who might come along.
+    pub(crate) fn wait(&self, now: UtcMillis) -> Duration {
+        if of(&self.0, |state| state.members <= 1 || state.is_hurried) {
+            return Duration::ZERO;
+        }
+        let gone_ms = (now.0 + BEFORE_TICKS_MS).rem_euclid(MOMENT_MS);
+        Duration::from_millis((MOMENT_MS - gone_ms).unsigned_abs())
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        of(&self.0, |state| state.members -= 1);
+    }
+}
+
+fn of<T>(state: &Mutex<State>, what: impl FnOnce(&mut State) -> T) -> T {
+    what(&mut state.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIDNIGHT: UtcMillis = UtcMillis(1_767_225_600_000);
+
+    fn wait_ms(member: &Member, at_ms: i64) -> u128 {
+        member.wait(UtcMillis(MIDNIGHT.0 + at_ms)).as_millis()
+    }
+
+    #[test]
+    fn who_is_alone_waits_for_nobody() {
+        let company = Company::default();
+        let first = company.join();
+        assert_eq!(wait_ms(&first, 3), 0);
+        let second = company.join();
+        assert_eq!(wait_ms(&first, 3), 17);
+        drop(second);
+        assert_eq!(wait_ms(&first, 3), 0);
+    }
+
+    #[test]
+    fn nobody_waits_where_others_wait_for_the_end() {
+        let company = Company::default();
+        let (first, _second) = (company.join(), company.join());
+        company.hurry(true);
+        assert_eq!(wait_ms(&first, 994), 0);
+        company.hurry(false);
+        assert_eq!(wait_ms(&first, 994), 1);
+    }
+
+    #[test]
+    fn who_ends_within_the_same_moment_goes_together_whichever_the_replica() {
+        let (company, elsewhere) = (Company::default(), Company::default());
+        let members = [company.join(), company.join(), elsewhere.join(), elsewhere.join()];
+        for (member, ended_ms) in members.iter().zip([45, 52, 60, 69]) {
+            assert_eq!(i64::try_from(wait_ms(member, ended_ms)), Ok(70 - ended_ms));
+        }
+        assert_eq!(wait_ms(&members[0], 70), 25, "they have gone");
+    }
+}

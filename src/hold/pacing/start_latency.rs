@@ -1,0 +1,166 @@
+//! Where the time goes between a tick's instant and the first instruction of its command, counted for as long as a replica
+//! lives. Told with each heartbeat.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::run::Birth;
+use crate::store::StageTimes;
+use crate::time::BootInstant;
+
+/// The stages in their order, and all of them together.
+const NAMES: [&str; 5] = ["claim", "grant", "prepare", "spawn", "late"];
+
+/// Each doubling of time is told apart in so many steps: what is told is at most a quarter too much.
+const STEPS: usize = 4;
+
+/// Doublings that are told apart, from a microsecond on: the longest is above an hour.
+const DOUBLINGS: usize = 32;
+
+/// When the stages of one start were over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// The tick's instant, by this machine's boot clock.
+    pub(crate) instant: BootInstant,
+    /// The claim was sent.
+    pub(crate) sent: BootInstant,
+    /// It was known to be granted.
+    pub(crate) granted: BootInstant,
+    /// The guard was asked for, and the main process was there.
+    pub(crate) birth: Birth,
+}
+
+/// How long the stages of all starts took.
+#[derive(Debug, Default)]
+pub(crate) struct Stages(Mutex<[Histogram; NAMES.len()]>);
+
+impl Stages {
+    /// Counts a start, if it was one. What was done ahead of the instant took nothing of it.
+    pub(crate) fn count(&self, start: &Start) {
+        let Birth { asked: Some(asked), born: Some(born) } = start.birth else { return };
+        let ends = [start.sent, start.granted, asked, born].map(|end| end.max(start.instant));
+        let begins = [start.instant].into_iter().chain(ends);
+        let stages = ends.iter().zip(begins).map(|(end, begin)| end.since(begin));
+        let mut histograms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (histogram, took) in histograms.iter_mut().zip(stages.chain([born.since(start.instant)])) {
+            histogram.count(took);
+        }
+    }
+
+    /// How long each stage takes; nothing before anything was started.
+    pub(crate) fn times(&self) -> Vec<StageTimes> {
+        let histograms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let times = |(name, histogram): (&&str, &Histogram)| {
+            let (p50_us, p99_us) = (histogram.quantile(50)?, histogram.quantile(99)?);
+            Some(StageTimes { stage: (*name).to_owned(), p50_us, p99_us })
+        };
+        NAMES.iter().zip(histograms.iter()).filter_map(times).collect()
+    }
+}
+
+/// How often something took how long.
+#[derive(Debug)]
+struct Histogram([u64; STEPS * DOUBLINGS]);
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self([0; STEPS * DOUBLINGS])
+    }
+}
+
+impl Histogram {
+    fn count(&mut self, took: Duration) {
+        self.0[step(u64::try_from(took.as_micros()).unwrap_or(u64::MAX))] += 1;
+    }
+
+    /// Of a hundred, so many took no longer than this, in microseconds.
+    fn quantile(&self, of_hundred: u64) -> Option<u64> {
+        let all: u64 = self.0.iter().sum();
+        let wanted = (all * of_hundred).div_ceil(100).max(1);
+        let mut seen = 0;
+        let at = self.0.iter().position(|count| {
+            seen += count;
+            seen >= wanted
+        });
+        at.map(longest)
+    }
+}
+
+/// The step that a time belongs to: above its largest power of two, in quarters of that.
+fn step(micros: u64) -> usize {
+    let micros = micros.clamp(1, (1 << DOUBLINGS) - 1);
+    let doubling = micros.ilog2() as usize;
+    let quarter = ((micros - (1 << doubling)) * STEPS as u64) >> doubling;
+    doubling * STEPS + quarter as usize
+}
+
+/// The longest time of a step, in microseconds.
+fn longest(step: usize) -> u64 {
+    let (doubling, quarter) = (step / STEPS, step % STEPS);
+    (1 << doubling) + ((quarter as u64 + 1) << doubling) / STEPS as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> BootInstant {
+        BootInstant(Duration::from_micros(us))
+    }
+
+    fn start(born: u64) -> Start {
+        let birth = Birth { asked: Some(at(1_900)), born: Some(at(born)) };
+        Start { instant: at(1_000), sent: at(1_100), granted: at(1_500), birth }
+    }
+
+    #[test]
+    fn every_stage_is_told_within_a_quarter_and_never_too_short() {
+        let stages = Stages::default();
+        assert_eq!(stages.times(), []);
+        stages.count(&start(2_900));
+        let took: Vec<_> = stages.times().into_iter().map(|times| (times.stage, times.p50_us)).collect();
+        for ((stage, told), (expected, took)) in took.into_iter().zip([
+            ("claim", 100),
+            ("grant", 400),
+            ("prepare", 400),
+            ("spawn", 1_000),
+            ("late", 1_900),
+        ]) {
+            assert_eq!(stage, expected);
+            assert!((took..=took * 5 / 4 + 1).contains(&told), "{stage}: {told} for {took}");
+        }
+    }
+
+    #[test]
+    fn what_was_granted_ahead_of_the_instant_is_no_part_of_being_late() {
+        let stages = Stages::default();
+        stages.count(&Start { sent: at(200), granted: at(900), ..start(2_900) });
+        let took: Vec<_> = stages.times().into_iter().map(|times| times.p50_us).collect();
+        assert!(took[0] <= 1 && took[1] <= 1, "{took:?}");
+        assert!((900..=1_126).contains(&took[2]) && (1_900..=2_376).contains(&took[4]), "{took:?}");
+    }
+
+    #[test]
+    fn of_many_starts_the_slowest_of_a_hundred_is_not_in_the_middle() {
+        let stages = Stages::default();
+        (0..98).for_each(|_| stages.count(&start(2_000)));
+        (0..2).for_each(|_| stages.count(&start(102_000)));
+        let late = stages.times().pop().expect("all together come last");
+        assert!(late.p50_us < 1_300 && late.p99_us >= 101_000, "{late:?}");
+    }
+
+    #[test]
+    fn what_never_started_does_not_count() {
+        let stages = Stages::default();
+        stages.count(&Start { birth: Birth { born: None, ..start(2_000).birth }, ..start(2_000) });
+        assert_eq!(stages.times(), []);
+    }
+
+    #[test]
+    fn any_time_has_its_step() {
+        for micros in [0, 1, 2, 3, 4, 5, 7, 1_000, 1_023, 1_024, u64::MAX] {
+            let step = step(micros);
+            assert!(longest(step) >= micros || step == STEPS * DOUBLINGS - 1, "{micros}");
+        }
+    }
+}

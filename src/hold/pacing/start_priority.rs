@@ -1,0 +1,89 @@
+//! Starts go first: when many ticks come at once, what is left to do about runs that have ended by then waits a moment,
+//! so that no start waits for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// However many starts come, nobody waits for them longer than this: a part of the second by which every run ends before
+/// its lock is over. A start that takes longer counts no more.
+const LONGEST: Duration = Duration::from_millis(250);
+
+/// The starts of a replica that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Rush(Arc<Count>);
+
+#[derive(Debug, Default)]
+struct Count {
+    starting: AtomicUsize,
+    none: Notify,
+}
+
+impl Rush {
+    /// A run begins to be started: until its command has begun, or will not, and this is cancelled.
+    pub(crate) fn begin(&self) -> CancellationToken {
+        let (born, count) = (CancellationToken::new(), Arc::clone(&self.0));
+        count.starting.fetch_add(1, Ordering::AcqRel);
+        let token = born.clone();
+        tokio::spawn(async move {
+            let _ = timeout(LONGEST, token.cancelled()).await;
+            if count.starting.fetch_sub(1, Ordering::AcqRel) == 1 {
+                count.none.notify_waiters();
+            }
+        });
+        born
+    }
+
+    /// Waits until nothing is being started, but not for long.
+    pub(crate) async fn over(&self) {
+        let none = async {
+            loop {
+                let mut notified = std::pin::pin!(self.0.none.notified());
+                // From here on no word is missed.
+                notified.as_mut().enable();
+                if self.0.starting.load(Ordering::Acquire) == 0 {
+                    return;
+                }
+                notified.await;
+            }
+        };
+        // What is to be done is done all the same.
+        let _ = timeout(LONGEST, none).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_goes_on_once_the_last_start_is_over() {
+        let rush = Rush::default();
+        rush.over().await;
+        let (first, second) = (rush.begin(), rush.begin());
+        let mut waiting = std::pin::pin!(rush.over());
+        let begun = tokio::time::Instant::now();
+        first.cancel();
+        tokio::select! {
+            () = &mut waiting => panic!("one is still being started"),
+            () = tokio::time::sleep(LONGEST / 2) => {}
+        }
+        second.cancel();
+        waiting.await;
+        assert_eq!(begun.elapsed(), LONGEST / 2);
+        rush.over().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_start_that_takes_long_holds_up_nobody_for_long() {
+        let rush = Rush::default();
+        let _starting = rush.begin();
+        let begun = tokio::time::Instant::now();
+        rush.over().await;
+        assert_eq!(begun.elapsed(), LONGEST);
+    }
+}

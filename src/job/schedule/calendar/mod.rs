@@ -1,0 +1,7 @@
+//! Finds the instants that an expression matches, in a time zone with its changes of offset.
+
+pub(super) mod bits;
+pub(super) mod day;
+pub(super) mod dst;
+pub(super) mod pattern;
+pub(super) mod zone;

@@ -1,0 +1,87 @@
+//! An entry of a job's history: one decided tick, or several in a row that did not run for the same reason.
+
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Tick, Verdict};
+use crate::time::UtcMillis;
+
+/// How a tick ended. Absent means that it does not apply or is not known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The tick; the newest one where the entry stands for several.
+    pub tick: Tick,
+    /// The entry stands for every tick above this instant, up to `tick`.
+    pub after: Option<UtcMillis>,
+    /// For how many ticks the entry stands.
+    pub count: Option<u64>,
+    /// The run.
+    pub run: Option<RunId>,
+    /// The replica that ran it.
+    pub node: Option<NodeName>,
+    /// Its fencing token.
+    pub fence: Option<Fence>,
+    /// The last attempt, from 1.
+    pub attempt: Option<u32>,
+    /// Why it was to run.
+    pub cause: Cause,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What led to that.
+    pub reason: Option<Reason>,
+    /// The exit code, if the command exited.
+    pub exit_code: Option<i32>,
+    /// The signal, if one ended the command.
+    pub signal: Option<i32>,
+    /// When it began, by the store's clock: when it was granted, or at the tick's instant if that was still to come.
+    pub started: Option<UtcMillis>,
+    /// When it ended or was decided, by the store's clock.
+    pub finished: UtcMillis,
+    /// The end of the output, at most 4 KiB.
+    pub tail: Option<String>,
+}
+
+impl Entry {
+    /// A tick that did not run.
+    pub fn without_run(tick: Tick, cause: Cause, verdict: Verdict, now: UtcMillis) -> Self {
+        Self {
+            tick,
+            after: None,
+            count: None,
+            run: None,
+            node: None,
+            fence: None,
+            attempt: None,
+            cause,
+            outcome: verdict.outcome,
+            reason: verdict.reason,
+            exit_code: None,
+            signal: None,
+            started: None,
+            finished: now,
+            tail: None,
+        }
+    }
+
+    /// The one entry for the ticks of both, where `next` tells of those right after this one's: missed for the same reason,
+    /// or skipped because the job is paused.
+    pub fn joined(&self, next: &Self) -> Option<Self> {
+        let is_alike = self.verdict() == next.verdict() && self.cause == next.cause;
+        let is_foldable = self.outcome == Outcome::Missed || self.reason == Some(Reason::Paused);
+        if !is_alike || !is_foldable || self.run.or(next.run).is_some() {
+            return None;
+        }
+        let count = self.stands_for().zip(next.stands_for()).map(|(ours, more)| ours + more);
+        let after = self.after.unwrap_or(UtcMillis(self.tick.as_millis() - 1));
+        Some(Self { after: Some(after), count, ..next.clone() })
+    }
+
+    /// For how many ticks, where that is known.
+    fn stands_for(&self) -> Option<u64> {
+        self.count.or_else(|| self.after.is_none().then_some(1))
+    }
+
+    /// Outcome and reason together.
+    pub fn verdict(&self) -> Verdict {
+        Verdict { outcome: self.outcome, reason: self.reason }
+    }
+}

@@ -1,0 +1,42 @@
+//! What asks for the lock.
+
+use std::time::Duration;
+
+use crate::job::{Overlap, RunId, Tick};
+use crate::lease::{Caller, Claim, Manual, Protection, Record};
+use crate::time::UtcMillis;
+
+/// What a claim and a manual request have in common.
+pub(crate) struct Bid<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) run: RunId,
+    pub(super) tick: Tick,
+    /// The instant that a previous run may have covered: the tick's, or when somebody asked.
+    pub(super) instant: UtcMillis,
+    /// Whether its instant has not come yet: nothing stops for it, and what is in its way then may not be at its instant.
+    pub(super) is_ahead: bool,
+    pub(super) lease: Duration,
+    pub(super) overlap: Overlap,
+    /// How long after its end a run that was cut short goes first; none: it is not rerun.
+    pub(super) reruns_within: Option<Duration>,
+}
+
+impl<'a> Bid<'a> {
+    pub(super) fn of_claim(claim: &'a Claim, now: UtcMillis) -> Self {
+        let Claim { ref caller, run, tick, lease, .. } = *claim;
+        let (overlap, reruns_within) = (claim.overlap(), claim.reruns_within());
+        let instant = tick.instant();
+        let is_ahead = Protection::Early.is_on() && instant > now;
+        Self { caller, run, tick, instant, is_ahead, lease, overlap, reruns_within }
+    }
+
+    pub(super) fn of_manual(manual: &'a Manual) -> Self {
+        let Manual { ref caller, run, tick, asked, lease, overlap, reruns_within, .. } = *manual;
+        Self { caller, run, tick, instant: asked, is_ahead: false, lease, overlap, reruns_within }
+    }
+
+    /// The longest lease that anybody may hold or have held under this record.
+    pub(super) fn longest_lease(&self, record: &Record) -> Duration {
+        self.caller.longest_lease(self.lease, record.lease)
+    }
+}

@@ -1,0 +1,290 @@
+//! Keeping and giving back the lock: renew, finish, abandon. Each acts only for the run and the fence that it was
+//! granted to, and puts back what a store forgot.
+
+use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
+use crate::lease::{
+    Abandon, Answer, Entry, Finish, Holding, LeaseInstant, Phase, Protection, Record, Renew, ScheduleHash,
+};
+use crate::time::UtcMillis;
+
+use super::transition::{Decision, Draft};
+
+/// What the record says of a lock that was granted once.
+enum Standing {
+    /// The run holds it.
+    Mine,
+    /// The store forgot: no record, or one from before the grant.
+    Forgotten,
+    /// It ended, or somebody else was granted it.
+    Over,
+}
+
+fn standing(record: Option<&Record>, holding: &Holding) -> Standing {
+    match record {
+        None => Standing::Forgotten,
+        Some(record) if record.fence < holding.fence => Standing::Forgotten,
+        Some(record) if record.is_running() && is_holder(record, holding) => Standing::Mine,
+        Some(_) => Standing::Over,
+    }
+}
+
+fn is_holder(record: &Record, holding: &Holding) -> bool {
+    !Protection::HolderCheck.is_on() || record.run == Some(holding.run) && record.fence == holding.fence
+}
+
+/// Decides a renewal.
+pub(crate) fn decide_renew(mut draft: Draft<'_>, renew: &Renew) -> Decision {
+    if draft.is_unsynced(renew.expect) {
+        return draft.answer(Answer::Unsynced);
+    }
+    let holding = &renew.holding;
+    match standing(draft.record.as_ref(), holding) {
+        Standing::Mine => {}
+        Standing::Forgotten => take_back(&mut draft, renew),
+        Standing::Over => return draft.answer(Answer::Lost),
+    }
+    let server = draft.server;
+    let record = draft.record_mut();
+    // Never earlier than before: a clock that was set back may be set right again.
+    record.until = record.until.max(server.lease_now.plus(holding.lease));
+    record.ended = Some(server.now);
+    record.lease = holding.lease;
+    let stop = record.stop_reason(holding.run);
+    draft.answer(Answer::Renewed { stop })
+}
+
+/// The store forgot a lock that is still held: it is the holder's again.
+fn take_back(draft: &mut Draft<'_>, renew: &Renew) {
+    let holding = &renew.holding;
+    if is_held_by_another(draft.record.as_ref(), holding) {
+        // Two lives of the store gave the lock to two: the other is told of its loss when it renews, and stops.
+        let now = draft.server.now;
+        draft.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), now);
+    }
+    put_back(draft, holding, renew.leapt);
+    let record = draft.record_mut();
+    record.phase = Phase::Running;
+    record.last = None;
+    record.stop = None;
+    record.stop_for = None;
+}
+
+/// Decides the end of a run.
+pub(crate) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
+    let holding = &finish.holding;
+    let now = draft.server.now;
+    let mut ended = finish.ended.min(now).max(holding.started);
+    let standing = standing(draft.record.as_ref(), holding);
+    draft.ends = Some(holding.run).filter(|_| matches!(standing, Standing::Mine));
+    match standing {
+        Standing::Mine => {
+            // After a loss of memory the wait goes on: a later holder may have been forgotten. Where the record is of the life
+            // in which the lock was confirmed, and the store is not, whoever asks first waits in any case.
+            if draft.has_record_of(&finish.era) {
+                draft.record_mut().until = LeaseInstant::FREE;
+            }
+            // Who makes an end of a former life's run may know less of it than the record.
+            if finish.verdict.outcome == Outcome::Interrupted {
+                ended = ended.max(draft.record_mut().ended.filter(|alive| *alive <= now).unwrap_or(ended));
+            }
+            end(draft.record_mut(), finish, ended);
+        }
+        Standing::Forgotten if is_held_by_another(draft.record.as_ref(), holding) => {
+            // Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it
+            // renews or asks again, and until then nobody else is granted the lock.
+            let Record { until, ended: alive, started, .. } = *draft.record_mut();
+            // As far as the store knows, it covered no instant after its last sign of life.
+            let ended = alive.or(started).unwrap_or(now);
+            draft.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), ended);
+            let record = draft.record_mut();
+            record.until = until;
+            record.fence = holding.fence;
+            // It may have ended well, and that be forgotten.
+            record.forgo_rerun();
+            raise_mark(record, holding, now, finish.leapt);
+        }
+        Standing::Forgotten => {
+            put_back(&mut draft, holding, finish.leapt);
+            let record = draft.record_mut();
+            end(record, finish, ended);
+            // A rerun may have been forgotten with it.
+            record.forgo_rerun();
+        }
+        // The end of a later run was told before it.
+        Standing::Over if is_untold(draft.record_mut(), holding) => tell(draft.record_mut(), holding),
+        Standing::Over => return draft.answer(Answer::AlreadyDecided),
+    }
+    draft.entries.push(entry_of(finish, ended));
+    draft.answer(Answer::Finished)
+}
+
+/// Whether the store knows another run to hold the lock. Where that was granted what this one was granted later, and never
+/// renewed it, nothing was started under it: it was given back, and the store forgot that.
+fn is_held_by_another(record: Option<&Record>, holding: &Holding) -> bool {
+    record.is_some_and(|record| {
+        let was_given_back = holding.cause != Cause::Manual
+            && record.cause != Some(Cause::Manual)
+            && record.tick == Some(holding.tick)
+            && record.tries == holding.tries
+            && record.ended == record.started;
+        record.is_running() && record.run != Some(holding.run) && !was_given_back
+    })
+}
+
+fn end(record: &mut Record, finish: &Finish, ended: UtcMillis) {
+    record.phase = Phase::Idle;
+    record.ended = Some(ended);
+    record.last = Some(finish.verdict);
+    record.forgo_rerun_if_stopped();
+    record.stop = None;
+    record.stop_for = None;
+}
+
+fn entry_of(finish: &Finish, ended: UtcMillis) -> Entry {
+    let holding = &finish.holding;
+    Entry {
+        run: Some(holding.run),
+        node: Some(holding.node.clone()),
+        fence: Some(holding.fence),
+        attempt: Some(finish.attempt),
+        exit_code: finish.exit_code,
+        signal: finish.signal,
+        started: Some(holding.started),
+        tail: Some(finish.tail.clone()).filter(|tail| !tail.is_empty()),
+        ..Entry::without_run(holding.tick, holding.cause, finish.verdict, ended)
+    }
+}
+
+/// Decides that nothing was started under a lock.
+pub(crate) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decision {
+    let now = draft.server.now;
+    draft.look_by(now);
+    let (remembers, front) = (draft.remembers(&abandon.era), draft.front);
+    let Some(record) = draft.record.as_mut().filter(|r| r.run == Some(abandon.run) && r.is_running()) else {
+        return draft.answer(Answer::AlreadyDecided);
+    };
+    let until = record.until;
+    let is_manual = record.cause == Some(Cause::Manual);
+    // A tick that has not come is none of a schedule that is over by now: where it is one of the next, that has it.
+    let is_ahead = !is_manual && record.tick.is_some_and(|tick| now < tick.instant());
+    // Of another schedule nobody would claim it again.
+    let is_older = !is_manual && record.tick.is_some_and(|tick| tick.instant() <= record.since);
+    let is_edited = (abandon.edited || is_older) && !is_ahead;
+    // Whom an operator has stopped does not run elsewhere either.
+    let is_killed = record.stop_reason(abandon.run) == Some(Reason::Operator);
+    match record.tick.filter(|_| remembers) {
+        // The tick stays decided, as it was before.
+        Some(_) if record.cause == Some(Cause::Rerun) => give_rerun_back(record),
+        Some(tick) if record.is_newest(tick, front) && !is_manual && !is_edited && !is_killed => {
+            give_back(record, tick, front);
+        }
+        _ if is_killed => draft.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),
+        _ => {
+            let reason = if is_edited { Reason::Edited } else { Reason::Abandoned };
+            draft.end_run(Verdict::because(Outcome::Missed, reason), now);
+        }
+    }
+    let record = draft.record_mut();
+    // Nothing ran, so nothing covered any later instant. How late a rerun may be is counted anew.
+    record.started = None;
+    record.ended = Some(now).filter(|_| record.cut_short().is_some());
+    // After a loss of memory the wait goes on: a later holder may have been forgotten.
+    record.until = if remembers { LeaseInstant::FREE } else { until };
+    draft.answer(Answer::Abandoned)
+}
+
+/// Makes the tick as claimable as it was before.
+fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
+    record.phase = Phase::Idle;
+    record.stop = None;
+    record.stop_for = None;
+    let before = UtcMillis(tick.as_millis() - 1);
+    record.leaps.forget_ran(|leap| leap.covers(tick.instant()));
+    if tick.instant() == record.mark {
+        record.mark = before;
+    } else {
+        record.leaps.give_back(tick.instant());
+    }
+    record.open_again(tick.instant(), front);
+    // A schedule that held from that tick on, as that was decided, holds from before it.
+    record.since = record.since.min(before);
+}
+
+/// Makes the rerun as claimable as it was before, unless somebody wanted it stopped.
+fn give_rerun_back(record: &mut Record) {
+    record.phase = Phase::Idle;
+    record.tries -= 1;
+    record.last = Some(Verdict::because(Outcome::Interrupted, Reason::NodeLost));
+    record.forgo_rerun_if_stopped();
+    record.stop = None;
+    record.stop_for = None;
+}
+
+/// Puts back what a store that forgot must know of a granted lock. Of a record that was missing the era stays another
+/// one, so that the next claim waits and raises the mark as after any loss of memory.
+fn put_back(draft: &mut Draft<'_>, holding: &Holding, leapt: Option<UtcMillis>) {
+    let now = draft.server.now;
+    let record = draft.record.get_or_insert_with(|| {
+        let mut record = Record { sched: holding.sched.clone(), ..Record::empty(Draft::no_era()) };
+        record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
+        Record { lost: None, ..record }
+    });
+    if record.is_as_made() {
+        // Opened by one who had not seen the ticks before; the holder had, up to its own.
+        record.lost = record.lost.or(Some(decided_up_to(holding)).filter(|told| *told < record.mark));
+    }
+    if holding.cause == Cause::Manual && record.order_at.is_some_and(|at| at <= holding.started) {
+        // It was taken by a run by hand after it was given: this one, unless that was `exec`.
+        record.taken = record.order.take().or(record.taken);
+        record.taken_run = Some(holding.run);
+    }
+    record.fence = holding.fence;
+    record.run = Some(holding.run);
+    record.tick = Some(holding.tick);
+    record.tries = holding.tries;
+    record.cause = Some(holding.cause);
+    record.started = Some(holding.started);
+    record.lease = record.lease.max(holding.lease);
+    record.owner = Some(holding.node.clone());
+    raise_mark(record, holding, now, leapt);
+}
+
+/// What was decided when the lock was granted stays so.
+fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis, leapt: Option<UtcMillis>) {
+    record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
+    if holding.cause != Cause::Manual {
+        tell(record, holding);
+    }
+    // Who opened the record may know a newer schedule than the run was started by.
+    if record.sched == ScheduleHash::default() {
+        record.sched = holding.sched.clone();
+    }
+}
+
+/// Whether the tick is one of those that the store forgot, and has no entry.
+fn is_untold(record: &Record, holding: &Holding) -> bool {
+    let tick = holding.tick.instant();
+    let was_forgotten = record.lost.is_some_and(|lost| lost < tick && tick <= record.mark)
+        || record.leaps.lost_before(tick).is_some();
+    let is_told = record.tick == Some(holding.tick) || record.leaps.has_ran(tick);
+    holding.cause != Cause::Manual && was_forgotten && !is_told
+}
+
+/// The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry, and in no leap that is
+/// open again.
+fn tell(record: &mut Record, holding: &Holding) {
+    let tick = holding.tick.instant();
+    record.leaps.except_told(tick);
+    if record.lost.is_some_and(|lost| lost < tick && tick <= record.mark) {
+        let prev = holding.prev.map(Tick::instant).filter(|_| record.is_under(&holding.sched));
+        record.leaps.tell_ran(prev.unwrap_or(UtcMillis(tick.0 - 1)), tick);
+    }
+}
+
+/// The mark of the grant; a manual run decides no tick.
+fn decided_up_to(holding: &Holding) -> UtcMillis {
+    match holding.cause {
+        Cause::Manual => holding.mark,
+        Cause::Schedule | Cause::CatchUp | Cause::Rerun => holding.mark.max(holding.tick.instant()),
+    }
+}

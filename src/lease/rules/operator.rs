@@ -1,0 +1,250 @@
+//! What an operator does to a job's record, from any machine that reaches the store. Each act is one step, refused where
+//! the request was held up on its way, and changes nothing of a record that is not there.
+
+use std::time::Duration;
+
+use crate::job::{Outcome, Reason, RunId, Tick, Verdict};
+use crate::lease::{Answer, Leap, LeaseInstant, Manual, Memory, Pace, Passed, Record, Server};
+use crate::time::UtcMillis;
+
+use super::transition::{Decision, Draft};
+
+/// A holder whose renewal is late by more than this is not heard from any more: as long as for heartbeats.
+const RENEWAL_ALLOWANCE: Duration = Duration::from_secs(4);
+
+/// An operator's request about one job.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Operate {
+    /// The store's time at which the request should arrive.
+    pub expect: UtcMillis,
+    /// Who asks, for people: `ann@db1`.
+    pub by: String,
+    /// What to do.
+    pub act: Act,
+}
+
+/// What an operator does.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// Skip scheduled ticks.
+    Pause {
+        /// For how long; until it is resumed, if absent.
+        lasts: Option<Duration>,
+        /// Why, for people.
+        why: Option<String>,
+    },
+    /// Run the job by hand, once.
+    Trigger {
+        /// Names the order.
+        order: RunId,
+        /// The tick to run it for; the store's time of now, if absent.
+        tick: Option<Tick>,
+    },
+    /// Take an order back that nobody has taken yet.
+    Withdraw {
+        /// Which one.
+        order: RunId,
+    },
+    /// Release the lock of a run whose holder is not heard from any more; or end a wait for a holder that the store forgot.
+    Unlock {
+        /// The run; none where the record knows no holder, and waits all the same.
+        run: Option<RunId>,
+    },
+    /// Set back a mark that lies in the future: the ticks up to it, which a clock that was ahead has decided, may run.
+    SetMark {
+        /// The operator's wall clock. A mark that this clock has passed does not lie in the future: the store's is behind.
+        wall: UtcMillis,
+    },
+    /// Skip scheduled ticks no more.
+    Resume,
+    /// Stop the run that goes on.
+    Kill {
+        /// This one alone; whichever it is, if absent.
+        run: Option<RunId>,
+    },
+}
+
+/// The last word about whether a job is paused: of two, the later one holds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Pausing {
+    /// Ticks are skipped before this instant; absent where the pause was lifted.
+    pub until: Option<UtcMillis>,
+    /// When it was said, by the store's clock.
+    pub at: UtcMillis,
+    /// By whom.
+    pub by: String,
+    /// Why.
+    pub why: Option<String>,
+}
+
+impl Pausing {
+    /// The end of a pause that lasts until it is lifted: the year 9999, which every calendar still knows.
+    pub const UNTIL_RESUMED: UtcMillis = UtcMillis(253_370_764_800_000);
+}
+
+impl Record {
+    /// The last word about whether the job is paused.
+    pub fn pausing(&self) -> Option<Pausing> {
+        Some(Pausing {
+            until: self.paused,
+            at: self.paused_at?,
+            by: self.paused_by.clone().unwrap_or_default(),
+            why: self.paused_why.clone(),
+        })
+    }
+
+    /// Takes in a word about whether the job is paused, unless a later one is known.
+    pub(crate) fn recall_pausing(&mut self, said: &Pausing) {
+        if self.paused_at.is_none_or(|at| at < said.at) {
+            self.paused = said.until;
+            self.paused_at = Some(said.at);
+            self.paused_by = Some(said.by.clone()).filter(|by| !by.is_empty());
+            self.paused_why = said.why.clone();
+        }
+    }
+}
+
+impl Record {
+    /// The order that a manual request obeys, if it does, is taken: by its run, or to be skipped.
+    pub(crate) fn take_order(&mut self, manual: &Manual) {
+        if let Some(order) = manual.order {
+            self.order = None;
+            self.taken = Some(order);
+            self.taken_run = Some(manual.run);
+        }
+    }
+}
+
+impl Record {
+    /// The holder's last sign of life.
+    fn last_alive(&self, now: UtcMillis) -> UtcMillis {
+        self.ended.or(self.started).unwrap_or(now)
+    }
+
+    /// Whether nobody is known to hold the lock, and it is not free all the same: somebody whom the store forgot may hold it.
+    pub fn waits_for_nobody(&self, lease_now: LeaseInstant) -> bool {
+        !self.is_running() && self.until > lease_now
+    }
+
+    /// Whether the holder of the lock has renewed it lately.
+    pub fn is_heard(&self, now: UtcMillis) -> bool {
+        let pace = Pace::new(self.lease, Duration::ZERO);
+        self.is_running() && now.since(self.last_alive(now)) <= pace.renew_every() + RENEWAL_ALLOWANCE
+    }
+
+    /// Whether the holder of the lock has not renewed it for as long as it holds.
+    pub fn has_lapsed(&self, now: UtcMillis) -> bool {
+        self.is_running() && self.lock_left(now).is_zero()
+    }
+
+    /// How long until the lock is over if its holder does not renew it, by the holder's last sign of life.
+    pub fn lock_left(&self, now: UtcMillis) -> Duration {
+        self.lease.saturating_sub(now.since(self.last_alive(now)))
+    }
+}
+
+/// Decides an operator's request.
+pub(crate) fn decide_operate(mut draft: Draft<'_>, operate: &Operate) -> Decision {
+    if draft.is_unsynced(operate.expect) {
+        return draft.answer(Answer::Unsynced);
+    }
+    if draft.record.is_none() {
+        return draft.answer(Answer::NoRecord);
+    }
+    draft.look_by(draft.server.now);
+    match &operate.act {
+        Act::Pause { lasts, why } => {
+            let now = draft.server.now;
+            let until = lasts.map_or(Pausing::UNTIL_RESUMED, |lasts| now.plus(lasts));
+            say(&mut draft, operate, Some(until), why.clone())
+        }
+        Act::Kill { run } => {
+            let lease_now = draft.server.lease_now;
+            let record = draft.record_mut();
+            if !record.is_running() || run.is_some() && record.run != *run {
+                return draft.answer(Answer::AlreadyDecided);
+            }
+            (record.stop, record.stop_for) = (record.run, None);
+            record.stop_by = Some(operate.by.clone());
+            let held = Answer::Held { by: record.holder(), frees_in: record.until.since(lease_now) };
+            return draft.answer(held);
+        }
+        Act::Trigger { order, tick } => {
+            let now = draft.server.now;
+            let record = draft.record_mut();
+            record.order = Some(*order);
+            record.order_tick = Some(tick.unwrap_or(Tick(now)));
+            record.order_at = Some(now);
+        }
+        Act::Withdraw { order } => {
+            let record = draft.record_mut();
+            if record.order != Some(*order) {
+                return draft.answer(Answer::AlreadyDecided);
+            }
+            record.order = None;
+        }
+        Act::Unlock { run } => return unlock(draft, *run),
+        Act::SetMark { wall } => return set_mark(draft, *wall),
+        Act::Resume => {
+            let now = draft.server.now;
+            if draft.record_mut().paused.is_none_or(|until| until <= now) {
+                return draft.answer(Answer::AlreadyDecided);
+            }
+            say(&mut draft, operate, None, None)
+        }
+    }
+    draft.answer(Answer::Noted)
+}
+
+fn unlock(mut draft: Draft<'_>, run: Option<RunId>) -> Decision {
+    let Server { now, lease_now, memory, .. } = *draft.server;
+    let record = draft.record_mut();
+    if run.is_none() && record.waits_for_nobody(lease_now) {
+        record.until = LeaseInstant::FREE;
+        return draft.answer(Answer::Noted);
+    }
+    if !record.is_running() || record.run != run {
+        return draft.answer(Answer::AlreadyDecided);
+    }
+    let alive = record.last_alive(now);
+    // A lock that ends later than its holder's last sign of life says waits for somebody whom the store forgot.
+    let waits_for_another = memory == Memory::Forgetful && record.until.0 > alive.plus(record.lease).0;
+    if waits_for_another || record.is_heard(now) {
+        let held = Answer::Held { by: record.holder(), frees_in: record.until.since(lease_now) };
+        return draft.answer(held);
+    }
+    draft.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), alive);
+    draft.answer(Answer::Noted)
+}
+
+/// Opens every tick that has not come yet, by the store's clock and by the operator's. What did not run of them loses its
+/// entry. What was decided of the others stays so, also where it lies between leaps that are open again.
+fn set_mark(mut draft: Draft<'_>, wall: UtcMillis) -> Decision {
+    draft.look_by(wall);
+    let (latest, front) = (draft.server.now.max(wall), draft.front);
+    if draft.record_mut().mark <= front {
+        return draft.answer(Answer::AlreadyDecided);
+    }
+    draft.reopen();
+    let record = draft.record_mut();
+    let before = record.mark;
+    record.open_again_ahead(before);
+    record.mark = front;
+    record.leaps.cut(front);
+    record.lost = record.lost.filter(|lost| *lost < front);
+    record.since = if record.since > front { latest } else { record.since };
+    if record.tick.is_some_and(|tick| tick.instant() > front) {
+        // It runs when it comes, and is then no rerun of what was cut short.
+        record.forgo_rerun();
+    }
+    draft.retract(Leap { after: front, to: before, passed: Passed::Open });
+    draft.answer(Answer::Noted)
+}
+
+/// Says whether the job is paused. It is later than what was said before, whatever the clock shows.
+fn say(draft: &mut Draft<'_>, operate: &Operate, until: Option<UtcMillis>, why: Option<String>) {
+    let now = draft.server.now;
+    let record = draft.record_mut();
+    let after = record.paused_at.map_or(now, |before| before.plus(Duration::from_millis(1)));
+    record.recall_pausing(&Pausing { until, at: now.max(after), by: operate.by.clone(), why });
+}

@@ -1,0 +1,133 @@
+//! What a decision makes of a mark that a clock which was ahead has set, and of a store that went back.
+
+use std::time::Duration;
+
+use crate::job::Tick;
+use crate::lease::{Ahead, Caller, Leap, LeaseInstant, Memory, Open, Passed, Protection, Server};
+use crate::time::UtcMillis;
+
+use super::early::EARLY_TOLERANCE;
+use super::transition::{Draft, SETTLING, SYNC_TOLERANCE, maybe_decided};
+
+impl Draft<'_> {
+    /// The caller's wall clock shows this.
+    pub(crate) fn look_by(&mut self, wall: UtcMillis) {
+        self.front = self.server.now.max(wall).plus(EARLY_TOLERANCE);
+    }
+
+    /// No clock that is right shows more; a request without a wall clock goes by the store's.
+    fn shown_at_most(&self) -> UtcMillis {
+        let now = self.server.now;
+        if self.front == UtcMillis(i64::MAX) { now.plus(EARLY_TOLERANCE) } else { self.front }
+    }
+
+    /// Whether the tick is decided.
+    pub(super) fn is_decided(&self, tick: Tick) -> bool {
+        self.record.as_ref().is_some_and(|record| record.is_decided(tick, self.front))
+    }
+
+    /// Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
+    pub(crate) fn reopen(&mut self) {
+        let (now, front) = (self.server.now, self.shown_at_most());
+        let record = self.record_mut();
+        if record.mark <= front {
+            return;
+        }
+        let opened = record.leaps.reopen(front, now);
+        if let Some(last) = opened.last() {
+            // Replicas that were told that these ticks are decided do not conclude that the store went back.
+            record.open_again(last.to.min(front), front);
+        }
+        opened.into_iter().for_each(|leap| self.retract(leap));
+    }
+
+    /// Takes back the entries of ticks in this leap that did not run.
+    pub(super) fn retract(&mut self, leap: Leap) {
+        self.retracted.push(leap);
+    }
+
+    /// Ticks that the caller knows to be decided are part of no leap: they keep their entries when leaps are opened again.
+    pub(crate) fn close_ahead(&mut self, ahead: Ahead) {
+        self.record_mut().leaps.except(ahead.after, ahead.to);
+    }
+
+    /// Whether these ticks, which have not come, were opened again since the caller learnt of them.
+    pub(crate) fn was_returned_after(&mut self, open: &Open, ahead: Ahead) -> bool {
+        let (front, record) = (self.front, self.record_mut());
+        let is_newer = open.returns_ahead < record.returns_ahead && ahead.to <= record.returned_ahead;
+        ahead.to > front && (ahead.to <= record.returned || is_newer)
+    }
+
+    /// Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was
+    /// ahead has decided.
+    pub(crate) fn recall_ahead(&mut self, ahead: Ahead, caller: &Caller) {
+        let (now, front) = (self.server.now, self.front);
+        let come = now.plus(EARLY_TOLERANCE);
+        let record = self.record_mut();
+        if ahead.to <= front {
+            record.pass_unrecorded_to(ahead.to, now, caller.leapt);
+        } else {
+            record.leaps.add(Leap { after: record.mark.max(come), to: ahead.to, passed: Passed::Open });
+            record.mark = record.mark.max(ahead.to);
+        }
+        record.leaps.except(ahead.after, ahead.to);
+    }
+
+    /// Decisions up to `mark` may have been lost, also of ticks in open leaps: these are closed where they have come, by the
+    /// store's clock and by the caller's.
+    pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, caller: &Caller) {
+        self.reopen();
+        let (now, come) = (self.server.now, self.come(caller));
+        let record = self.record_mut();
+        record.leaps.lose(mark.min(come));
+        record.pass_unrecorded(mark, now, caller.leapt);
+    }
+
+    /// No tick after this one has come, by the store's clock and by the caller's, but by a leap of the first.
+    pub(super) fn come(&self, caller: &Caller) -> UtcMillis {
+        let come = self.server.now.min(caller.expect.plus(SYNC_TOLERANCE)).plus(EARLY_TOLERANCE);
+        come.min(caller.leapt.unwrap_or(come))
+    }
+
+    /// Rule 6, for a caller that has watched a steady clock for the longest lease: it shortens waits that were set while the clock was
+    /// ahead. A clock that is wrong for a moment only shortens none.
+    pub(super) fn cut_waits(&mut self, longest: Duration, heard: UtcMillis) {
+        let Server { now, lease_now, memory, .. } = *self.server;
+        let record = self.record_mut();
+        let began_ahead = record.settled.since(lease_now) > SETTLING + longest;
+        if record.until > lease_now.plus(longest) {
+            record.until = lease_now.plus(longest);
+            // A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set
+            // back, for all that time. A wait without a holder is over as well, if it began before the caller saw the clock being
+            // set back.
+            let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
+            let was_seen = record.settled <= LeaseInstant(heard.plus(SETTLING).0);
+            let is_over = if record.is_running() { is_silent } else { began_ahead && was_seen };
+            if memory == Memory::Forgetful && is_over {
+                record.until = lease_now;
+            }
+        }
+        // The time for reports of what the store forgot is over, too: it does not begin again when the clock shows that time.
+        if began_ahead {
+            record.settled = LeaseInstant::FREE;
+        }
+    }
+
+    /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to
+    /// an older state, and may have forgotten a holder and decisions up to now.
+    pub(crate) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
+        let (now, shown) = (self.server.now, self.shown_at_most());
+        let record = self.record_mut();
+        let opened = record.opened_again(shown);
+        let known = record.decided_beyond(opened, shown).max(opened);
+        let told = caller.answered.filter(|told| known < *told && *told <= shown);
+        let Some(told) = told.filter(|_| Protection::MarkReset.is_on()) else { return };
+        self.wait_for_forgotten(caller, lease);
+        self.pass_unrecorded(maybe_decided(now), caller);
+        // What a clock that leapt has shown stays open: that is known from now on, and no loss the next time.
+        let record = self.record_mut();
+        if record.decided_up_to(shown) < told {
+            record.open_again(told, shown);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Whether a replica has room for another run, and which jobs wait for it, in the order in which they came. Pure.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::job::JobName;
+
+/// The room for runs on one replica.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    /// How many jobs may run at once; any number if absent.
+    limit: Option<u32>,
+    /// Jobs that run here, or that may be granted to this replica any moment.
+    taken: HashSet<JobName>,
+    /// Jobs with a tick that waits for room, by the order in which they came.
+    waiting: BTreeMap<u64, JobName>,
+    places: HashMap<JobName, u64>,
+    next: u64,
+}
+
+impl Room {
+    /// Room for so many runs at once.
+    pub(crate) fn new(limit: Option<u32>) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// Room for so many runs at once from now on, where these jobs have theirs already.
+    pub(crate) fn resize(&mut self, limit: Option<u32>, taken: HashSet<JobName>) {
+        self.limit = limit;
+        self.taken = if limit.is_some() { taken } else { HashSet::new() };
+    }
+
+    /// For how many runs there is room at once; any number if absent.
+    pub(crate) fn limit(&self) -> Option<u32> {
+        self.limit
+    }
+
+    /// Whether there is always room.
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.limit.is_none()
+    }
+
+    /// Whether no further job may start.
+    pub(crate) fn is_full(&self) -> bool {
+        self.limit.is_some_and(|limit| self.taken.len() >= limit as usize)
+    }
+
+    /// Whether the job may start. One that runs here never runs twice: its next run has the room of the one before.
+    pub(crate) fn is_there_for(&self, job: &JobName) -> bool {
+        !self.is_full() || self.taken.contains(job)
+    }
+
+    /// The job runs here, or may be granted to this replica any moment.
+    pub(crate) fn take(&mut self, job: &JobName) {
+        if self.limit.is_some() {
+            self.taken.insert(job.clone());
+            self.leave(job);
+        }
+    }
+
+    /// The job does not run here, and nothing of it can be granted.
+    pub(crate) fn free(&mut self, job: &JobName) {
+        self.taken.remove(job);
+    }
+
+    /// A tick of the job waits for room.
+    pub(crate) fn wait(&mut self, job: &JobName) {
+        if !self.places.contains_key(job) {
+            self.places.insert(job.clone(), self.next);
+            self.waiting.insert(self.next, job.clone());
+            self.next += 1;
+        }
+    }
+
+    /// The job that has waited longest, once there is room for it; it waits no longer.
+    pub(crate) fn call_next(&mut self) -> Option<JobName> {
+        if self.is_full() {
+            return None;
+        }
+        let (_, job) = self.waiting.pop_first()?;
+        self.places.remove(&job);
+        Some(job)
+    }
+
+    fn leave(&mut self, job: &JobName) {
+        if let Some(place) = self.places.remove(job) {
+            self.waiting.remove(&place);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(name: &str) -> JobName {
+        JobName::parse(name).expect("name")
+    }
+
+    #[test]
+    fn no_more_jobs_than_the_limit_have_room_and_a_running_one_keeps_its_own() {
+        let mut room = Room::new(Some(2));
+        room.take(&job("a"));
+        assert!(!room.is_full());
+        room.take(&job("b"));
+        assert!(room.is_full() && room.is_there_for(&job("a")) && !room.is_there_for(&job("c")));
+        room.take(&job("a"));
+        room.free(&job("a"));
+        assert!(room.is_there_for(&job("c")), "a job has room once, however often it was taken");
+    }
+
+    #[test]
+    fn who_came_first_is_called_first_and_nobody_twice() {
+        let mut room = Room::new(Some(1));
+        room.take(&job("z"));
+        for name in ["c", "a", "c", "b"] {
+            room.wait(&job(name));
+        }
+        assert_eq!(room.call_next(), None, "there is no room");
+        room.free(&job("z"));
+        assert_eq!(room.call_next(), Some(job("c")));
+        room.take(&job("c"));
+        assert_eq!(room.call_next(), None);
+        room.take(&job("a"));
+        room.free(&job("a"));
+        room.free(&job("c"));
+        assert_eq!(room.call_next(), Some(job("b")), "`a` has found room meanwhile");
+        assert_eq!(room.call_next(), None);
+    }
+
+    #[test]
+    fn another_limit_counts_at_once_with_those_that_run() {
+        let running = || HashSet::from([job("a"), job("b")]);
+        let mut room = Room::new(None);
+        room.resize(Some(2), running());
+        assert!(room.is_full() && room.is_there_for(&job("a")));
+        room.wait(&job("c"));
+        room.wait(&job("d"));
+        assert_eq!(room.call_next(), None);
+        room.resize(Some(3), running());
+        assert_eq!(room.call_next(), Some(job("c")));
+        room.take(&job("c"));
+        assert_eq!(room.call_next(), None);
+        room.resize(None, running());
+        assert_eq!(room.call_next(), Some(job("d")), "who waited waits no longer");
+        room.resize(Some(1), running());
+        assert!(room.is_full(), "those that run go on");
+    }
+
+    #[test]
+    fn without_a_limit_there_is_always_room() {
+        let mut room = Room::new(None);
+        room.take(&job("a"));
+        assert!(!room.is_full() && room.is_there_for(&job("b")));
+    }
+}

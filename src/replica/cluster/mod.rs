@@ -1,0 +1,13 @@
+//! What a replica knows of the others and of the store: heartbeats, who is live, whose files and clocks differ.
+
+pub(super) mod capacity;
+mod clock_skew;
+mod config_drift;
+pub(super) mod down;
+pub(super) mod heartbeat;
+mod joining;
+pub(super) mod roster;
+pub(super) mod store_audit;
+pub(super) mod store_health;
+pub(super) mod unschedulable;
+pub(super) mod wall_clock;

@@ -1,0 +1,123 @@
+use std::sync::Arc;
+
+use crate::lease::Era;
+use crate::replica::cluster::roster::tests::peer;
+use crate::store::{Diagnosis, Pulse};
+use crate::time::UtcMillis;
+
+use super::*;
+
+fn node(name: &str) -> NodeName {
+    NodeName::parse(name).expect("name")
+}
+
+/// What the heartbeat of this second brings back, while these others live.
+fn exchange(second: u64, others: &[&str]) -> Exchange {
+    let now = UtcMillis(i64::try_from(second).expect("small") * 1_000);
+    let peers = others.iter().map(|name| peer(name, now.0)).collect();
+    let pulse = Pulse {
+        now,
+        era: Era("e".into()),
+        marker: Some(Marker("m".into())),
+        count: 0,
+        peers,
+        notices: Vec::new(),
+    };
+    let at = BootInstant(Duration::from_secs(second));
+    Exchange { sent: at, received: at, wall: now, result: Ok(pulse) }
+}
+
+#[test]
+fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
+    let events = Events::of(node("a"));
+    let mut heard = events.listen();
+    let mut watch = Watch::new(events, "store".into(), (node("a"), RunId::new()), (Some(3), String::new()));
+    let mut memory = None;
+    let mut said = Vec::new();
+    for second in 1..=400 {
+        // All are there at first, one is missing then, comes back for a moment, and is missing again.
+        let others: &[&str] = if second < 10 || second == 200 { &["b", "c"] } else { &["b"] };
+        watch.take_in(&exchange(second, others), &mut memory);
+        while let Ok(event) = heard.try_recv() {
+            if matches!(*event, Event::Peer(PeerEvent::TooFew { .. })) {
+                said.push((second, Arc::unwrap_or_clone(event)));
+            }
+        }
+    }
+    let too_few = Event::Peer(PeerEvent::TooFew { live: 2, expected: 3 });
+    let times = [70, 130, 190, 261, 321, 381];
+    assert_eq!(said, times.map(|second| (second, too_few.clone())));
+}
+
+#[test]
+fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
+    let me = (node("a"), RunId::new());
+    let mut watch = Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
+    let mut memory = None;
+    let mut upshot = |second: u64, marker: &str| {
+        // Another process of this name has beaten meanwhile.
+        let mut next = exchange(second, &["a"]);
+        next.result.as_mut().expect("an answer").marker = Some(Marker(marker.into()));
+        watch.take_in(&next, &mut memory)
+    };
+    assert_eq!(upshot(1, "m"), Upshot::Reached, "what was before is unknown");
+    assert_eq!(upshot(2, "n"), Upshot::Reopen);
+    assert_eq!(upshot(3, "n"), Upshot::Reached, "once");
+    assert_eq!(
+        upshot(7_200, "n"),
+        Upshot::Stepped,
+        "however long the store was away: no loss, but a clock unseen"
+    );
+}
+
+#[test]
+fn a_new_life_that_forgot_this_replica_and_has_another_clock_says_nothing_of_what_was_decided_before() {
+    let me = (node("a"), RunId::new());
+    let mut watch = Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
+    let mut memory = None;
+    watch.take_in(&exchange(1, &[]), &mut memory);
+    let mut next = exchange(2, &[]);
+    let last_heard = exchange(1, &[]).wall;
+    let pulse = next.result.as_mut().expect("an answer");
+    (pulse.era, pulse.marker) = (Era("f".into()), Some(Marker("n".into())));
+    pulse.now = pulse.now.plus(Duration::from_secs(60));
+    assert_eq!(watch.take_in(&next, &mut memory), Upshot::Reopen);
+    assert_eq!(memory.expect("it was heard").heard(), last_heard);
+}
+
+#[test]
+fn each_cause_of_an_outage_is_told_once() {
+    let events = Events::of(node("a"));
+    let mut heard = events.listen();
+    let me = (node("a"), RunId::new());
+    let (mut watch, mut memory) = (Watch::new(events, "store".into(), me, (None, String::new())), None);
+    let refused = || StoreError::NotSent("Connection refused".into());
+    let password = || StoreError::Refused(Diagnosis::of(Cause::PasswordMissing, "a password is missing"));
+    let mut told = |error: Option<StoreError>| {
+        let answered = exchange(1, &[]);
+        let result = error.map_or(answered.result.clone(), Err);
+        watch.take_in(&Exchange { result, ..answered }, &mut memory);
+        let events = std::iter::from_fn(|| heard.try_recv().ok());
+        events.filter(|event| matches!(**event, Event::StoreLost(_))).count()
+    };
+    // A store that comes up, and then requires a password, after which it is restarted.
+    let outage = [refused(), refused(), password(), password(), refused(), password()];
+    assert_eq!(outage.map(|error| told(Some(error))), [1, 0, 1, 0, 0, 0]);
+    assert_eq!([told(None), told(Some(password()))], [0, 1]);
+}
+
+#[test]
+fn a_name_is_taken_while_another_replica_beats_under_it() {
+    let me = (node("a"), RunId::new());
+    let (mut watch, mut memory) =
+        (Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new())), None);
+    let mut is_taken = |second: u64, others: &[&str]| {
+        let next = exchange(second, others);
+        watch.take_in(&next, &mut memory);
+        watch.is_name_taken(next.received)
+    };
+    assert!(!is_taken(1, &["a"]), "its former life");
+    assert!(is_taken(2, &["a"]));
+    assert!(is_taken(5, &["b"]), "it may beat a moment later");
+    assert!(!is_taken(10, &["b"]));
+}

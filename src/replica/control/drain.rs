@@ -1,0 +1,94 @@
+//! How a replica leaves: it takes no new ticks, lets runs finish, then stops them in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::events::event::Event;
+use crate::job::{JobName, Reason};
+use crate::replica::driver::Driver;
+use crate::replica::errand;
+pub(crate) use crate::replica::tick::action::{Action, Doubt};
+use crate::run::{StopOrder, StopReason};
+
+impl Driver {
+    /// Takes no new ticks any more.
+    pub(crate) fn start_to_drain(&mut self) {
+        if self.draining {
+            return;
+        }
+        self.draining = true;
+        self.hurry_ends();
+        self.lines.values().for_each(|(_, line)| line.no_more.cancel());
+        self.alarms.clear();
+        self.update_beat(|_| ());
+        self.resync.notify_one();
+        self.shop.events.tell(Event::Draining { running: self.lines.len(), limit: self.drain });
+        self.give_back_unsure();
+        self.ask_for_orders();
+    }
+
+    /// Ends of runs wait for each other unless somebody may be waiting for them.
+    pub(crate) fn hurry_ends(&self) {
+        self.shop.traffic.company.hurry(self.draining || !self.room.is_unlimited());
+    }
+
+    /// Claims nothing more for a job: instead of `action`, what may have been granted is given back.
+    pub(crate) fn leave(&mut self, job: &JobName, action: Action) {
+        if let Action::Claim { instead_of: Some(doubt), .. } | Action::GiveBack(doubt) = action {
+            self.give_back(job, doubt);
+        }
+        self.give_back_unsure();
+    }
+
+    /// Tells that what may have been granted is given back.
+    pub(crate) fn tell_given_back(&self, job: &JobName, doubt: &Doubt) {
+        let reason = match doubt.edited {
+            _ if self.draining => Reason::Shutdown,
+            true => Reason::Edited,
+            false => Reason::Late,
+        };
+        self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run, reason });
+    }
+
+    /// Gives back what may have been granted, and was not started.
+    pub(crate) fn give_back(&mut self, job: &JobName, doubt: Doubt) {
+        self.tell_given_back(job, &doubt);
+        self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
+    }
+
+    /// Orders every run to stop, with its own grace or with this one; the longest grace comes back.
+    pub(crate) fn stop_runs(&mut self, grace: Option<Duration>) -> Duration {
+        self.stopping = true;
+        let running: Vec<_> = self.lines.values().filter(|(_, line)| !line.over.is_cancelled()).collect();
+        self.shop.events.tell(Event::Stopping { running: running.len() });
+        let mut longest = Duration::ZERO;
+        for (_, line) in running {
+            let grace = grace.unwrap_or(line.kill_grace);
+            StopOrder { reason: StopReason::Shutdown, grace }.give(&line.stops);
+            longest = longest.max(grace);
+        }
+        longest
+    }
+
+    /// Leaves unrecorded what the store does not take.
+    pub(crate) fn give_up(&self) {
+        self.lines.values().for_each(|(_, line)| line.give_up.cancel());
+    }
+
+    /// Leaves although processes of runs may be alive: their guards go on killing, and their locks run out.
+    pub(crate) async fn leave_behind(&mut self) {
+        self.shop.events.tell(Event::LeftBehind(self.keepers.len()));
+        self.keepers.shutdown().await;
+        self.errands.shutdown().await;
+    }
+
+    /// A replica that drains gives back what unanswered claims may have taken.
+    pub(super) fn give_back_unsure(&mut self) {
+        for (job, contest) in &mut self.contests {
+            if let Some(doubt) = contest.doubt().filter(|_| !contest.is_asking()) {
+                contest.forget();
+                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Runs that somebody asked for: a replica that finds an order in a record asks for the lock, again with each heartbeat
+//! while it is held, until somebody has taken it or its time is over.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::events::event::Event;
+use crate::job::{Cause, JobName, JobSpec, RunId, Tick};
+use crate::lease::{Answer, Deadline, Era, Manual, Pace, Record, Reply};
+use crate::replica::driver::Driver;
+use crate::replica::errand;
+pub(crate) use crate::replica::tick::action::{Doubt, Won};
+use crate::replica::tick::eligibility::Standing;
+use crate::store::StoreError;
+use crate::time::{BootInstant, UtcMillis};
+
+/// Without a `start_deadline` an order waits for the lock this long.
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+
+/// An order that is first heard of later than this, and waits for no run, is none any more: whoever gave it is gone.
+const NEWS: Duration = Duration::from_secs(60);
+
+/// For how long replicas let an order for the job wait for the lock.
+pub fn order_waits(spec: &JobSpec) -> Duration {
+    spec.start_deadline.unwrap_or(LONGEST_WAIT)
+}
+
+/// An order that this replica tries to take.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    id: RunId,
+    tick: Tick,
+    /// When it was given, by the store's clock.
+    at: UtcMillis,
+    /// The run that would start here.
+    run: RunId,
+    /// Whether a request is under way.
+    asking: bool,
+    /// Whether a request that got no answer may have been granted.
+    unsure: bool,
+    /// The life of the store in which it was first asked for.
+    era: Era,
+    /// The definition of the job by which it was last asked for: a grant is of that lease.
+    spec: Option<Arc<JobSpec>>,
+}
+
+impl Order {
+    /// The order in a record, if there is one by now.
+    fn of(record: &Record, now: UtcMillis) -> Option<Self> {
+        let at = record.order_at.filter(|at| record.is_running() || now.since(*at) <= NEWS)?;
+        Some(Self {
+            id: record.order?,
+            tick: record.order_tick?,
+            at,
+            run: RunId::new(),
+            asking: false,
+            unsure: false,
+            era: Era::default(),
+            spec: None,
+        })
+    }
+
+    fn doubt(&self) -> Doubt {
+        Doubt { run: self.run, era: self.era.clone(), edited: false }
+    }
+
+    /// Whether its lock may be granted to this replica any moment, or already is.
+    pub(crate) fn may_be_granted(&self) -> bool {
+        self.asking || self.unsure
+    }
+}
+
+/// The orders at hand, one per job.
+pub(crate) type Orders = HashMap<JobName, Order>;
+
+impl Driver {
+    /// A record was looked at: takes the order that it holds.
+    pub(crate) fn hear_order(&mut self, job: &JobName, record: &Record) {
+        let now = self.shop.store_time();
+        let Some(order) = Order::of(record, now) else { return };
+        // One that is asked for already is answered first; the notice of another is told again.
+        if self.notices.orders.get(job).is_none_or(|known| known.id != order.id && !known.asking) {
+            self.drop_order(job);
+            self.notices.orders.insert(job.clone(), order);
+            self.ask_for_order(job);
+        }
+    }
+
+    /// Asks for the lock for every order that is not asked for already.
+    pub(crate) fn ask_for_orders(&mut self) {
+        let jobs: Vec<JobName> = self.notices.orders.keys().cloned().collect();
+        for job in jobs {
+            self.ask_for_order(&job);
+        }
+    }
+
+    fn ask_for_order(&mut self, job: &JobName) {
+        let now = self.shop.store_time();
+        let (Some(order), Some(contest)) = (self.notices.orders.get_mut(job), self.contests.get(job)) else {
+            return;
+        };
+        // What may have been granted was asked for by that definition, and is asked for as before.
+        let spec = order.spec.clone().filter(|_| order.unsure).unwrap_or_else(|| Arc::clone(contest.spec()));
+        if order.asking {
+            return;
+        }
+        if contest.is_retired() || self.draining || now.since(order.at) > order_waits(&spec) {
+            return self.drop_order(job);
+        }
+        if self.watch.roster.standing(&spec, self.room.is_there_for(job)) != Standing::Takes && !order.unsure
+        {
+            // Others may have its labels, or room.
+            return;
+        }
+        let Some(caller) = self.shop.caller(contest.known()) else { return };
+        order.asking = true;
+        if !order.unsure {
+            order.era = caller.era.clone();
+            order.spec = Some(Arc::clone(&spec));
+        }
+        self.room.take(job);
+        let manual = Manual {
+            caller,
+            run: order.run,
+            tick: order.tick,
+            asked: order.at,
+            order: Some(order.id),
+            lease: spec.lease,
+            overlap: spec.overlap,
+            reruns_within: contest.reruns_within(&spec, order.tick),
+        };
+        self.errands.spawn(errand::obey(Arc::clone(&self.shop), job.clone(), manual));
+    }
+
+    /// The store answered, or did not.
+    pub(crate) fn obeyed(
+        &mut self,
+        job: &JobName,
+        run: RunId,
+        sent: BootInstant,
+        result: Result<Reply, StoreError>,
+    ) {
+        let Some(order) = self.notices.orders.get_mut(job).filter(|order| order.run == run) else { return };
+        order.asking = false;
+        self.obey(job, run, sent, result);
+        self.vacate(job);
+    }
+
+    fn obey(&mut self, job: &JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError>) {
+        let Some(order) = self.notices.orders.get_mut(job) else { return };
+        let reply = match result {
+            Ok(reply) => reply,
+            Err(error) => {
+                order.unsure |= error.may_have_been_applied();
+                if self.draining {
+                    self.drop_order(job);
+                }
+                return;
+            }
+        };
+        self.shop.hear(&reply);
+        if let Some(contest) = self.contests.get_mut(job) {
+            contest.saw(reply.lease);
+            contest.hear_of_rerun(reply.rerun.as_ref(), self.shop.now());
+        }
+        match reply.answer {
+            Answer::Won { fence, tries, started } => {
+                let Order { tick, era, spec, .. } = order.clone();
+                let mark = reply.mark.unwrap_or_default();
+                let won =
+                    Won { run, tick, fence, cause: Cause::Manual, tries, started, era, mark, waited: false };
+                self.take(job, spec.as_ref(), won, sent);
+            }
+            // One's own earlier request may have been granted still.
+            Answer::Held { by, .. } => order.unsure &= by.is_some_and(|holder| holder.run == run),
+            Answer::Unsynced | Answer::NewEra(_) => self.resync.notify_one(),
+            Answer::Consumed(verdict) => {
+                let tick = order.tick;
+                self.notices.orders.remove(job);
+                self.shop.events.tell(Event::TickConsumed { job: job.clone(), tick, verdict });
+            }
+            _ => {
+                self.notices.orders.remove(job);
+            }
+        }
+        if self.draining {
+            self.drop_order(job);
+        }
+    }
+
+    /// The order is this replica's: its run starts, if there is time left, the job is still what it was asked for as, and no
+    /// run of it goes on here, which the store forgot.
+    fn take(&mut self, job: &JobName, asked_as: Option<&Arc<JobSpec>>, won: Won, sent: BootInstant) {
+        let defined = self.jobs.get(job).map(|job| &job.spec);
+        let spec = asked_as.filter(|spec| defined.is_some_and(|defined| defined == *spec));
+        let deadline = spec.map(|spec| Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent));
+        let in_time = deadline.is_some_and(|deadline| !deadline.is_over(self.shop.clock.boot()));
+        if self.stopping || !in_time || self.runs_itself(job) {
+            self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
+        } else {
+            self.start(job, won, sent);
+        }
+        self.notices.orders.remove(job);
+    }
+
+    /// Asks for an order no more; what may have been granted is given back.
+    fn drop_order(&mut self, job: &JobName) {
+        if self.notices.orders.get(job).is_none_or(|order| order.asking) {
+            return;
+        }
+        if let Some(order) = self.notices.orders.remove(job).filter(|order| order.unsure) {
+            self.give_back(job, order.doubt());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lease::Phase;
+
+    use super::*;
+
+    #[test]
+    fn an_order_that_nobody_took_in_time_is_none_any_more_unless_it_waits_for_a_run() {
+        let at = UtcMillis(1_800_000_000_000);
+        let mut record = Record {
+            order: Some(RunId::new()),
+            order_tick: Some(Tick(at)),
+            order_at: Some(at),
+            ..Record::empty(Era::default())
+        };
+        assert!(Order::of(&record, at.plus(NEWS)).is_some());
+        let late = at.plus(NEWS).plus(Duration::from_millis(1));
+        assert!(Order::of(&record, late).is_none());
+        record.phase = Phase::Running;
+        assert!(Order::of(&record, late).is_some());
+    }
+}

@@ -1,0 +1,107 @@
+//! What a replica does about a jobs.toml that was loaded again: all of it takes effect in one step of the loop. Runs that
+//! go on keep the definition they started with.
+
+use std::sync::{Arc, PoisonError};
+
+use crate::events::config_diff::{Change, Changes};
+use crate::events::event::Event;
+use crate::job::JobName;
+use crate::replica::driver::Driver;
+use crate::replica::replica::Reload;
+use crate::replica::tick::claiming::Contest;
+use crate::replica::tick::ticker::take_coming;
+use crate::run::Job;
+use crate::time::UtcMillis;
+
+impl Driver {
+    /// Takes over another jobs.toml. A replica that drains takes over nothing, and whoever waits for it hears so.
+    pub(crate) fn reload(&mut self, reload: Reload) {
+        if self.draining {
+            return;
+        }
+        let Reload { jobs, file, expected_replicas, drain, labels, max_running, retention, done } = reload;
+        let changes = Changes::between(&self.jobs, &jobs);
+        let relabelled = self.beat.borrow().labels != labels;
+        let now = self.shop.now();
+        // Ticks that were due before the file was there stay due; looking for one that is none any more is harmless.
+        self.expect(take_coming(&self.agenda, now));
+        for name in changes.jobs() {
+            self.change(name, jobs.get(name));
+        }
+        let scheduled = jobs.values().map(|job| Arc::clone(&job.spec));
+        self.agenda.lock().unwrap_or_else(PoisonError::into_inner).plan(scheduled, now);
+        self.jobs = jobs;
+        self.drain = drain;
+        self.retention = retention;
+        self.watch.expected = expected_replicas;
+        self.watch.files.load(file.clone());
+        self.watch.roster.carry(labels.clone());
+        self.beat.send_modify(|beat| (beat.file, beat.labels) = (file.clone(), labels));
+        // The others are not to take the files for different any longer than they are.
+        self.resync.notify_one();
+        self.shop.events.tell(Event::Reloaded { file, changes: changes.clone() });
+        self.open_records();
+        self.expect(take_coming(&self.agenda, now));
+        for name in changes.jobs() {
+            self.look_at(name, now);
+        }
+        self.resize_room(max_running);
+        if relabelled {
+            self.ask_anew(now);
+        }
+        // Whoever asked for it may have gone.
+        let _ = done.send(changes);
+    }
+
+    /// This replica carries other labels: what is granted to a claim that is under way may be none of its jobs any more.
+    fn ask_anew(&mut self, now: UtcMillis) {
+        let is_labelled =
+            |contest: &&mut Contest| !contest.spec().only_on.is_empty() && !contest.is_retired();
+        let labelled: Vec<JobName> = self
+            .contests
+            .values_mut()
+            .filter(is_labelled)
+            .map(|contest| {
+                contest.revise(Arc::clone(contest.spec()));
+                contest.spec().name.clone()
+            })
+            .collect();
+        labelled.iter().for_each(|name| self.look_at(name, now));
+    }
+
+    fn change(&mut self, name: &JobName, new: Option<&Job>) {
+        let (now, begun) = (self.shop.now(), self.shop.clock.boot());
+        let (change, spec) = (Change::of(self.jobs.get(name), new), new.map(|job| &job.spec));
+        let Some(change) = change else {
+            // The record of one that comes without being enabled has to know that.
+            if let Some(spec) = spec {
+                let contest = || Contest::new(Arc::clone(spec), begun);
+                self.contests.entry(name.clone()).or_insert_with(contest);
+            }
+            return;
+        };
+        let dropped =
+            self.contests.get(name).filter(|_| change != Change::Revised).and_then(Contest::waits_for);
+        if let Some(tick) = dropped {
+            self.shop.events.tell(Event::TickDropped { job: name.clone(), tick });
+        }
+        let doubt = match (change, self.contests.get_mut(name), spec) {
+            (Change::Ends, Some(contest), _) => contest.retire(now, begun),
+            (Change::Revised, Some(contest), Some(spec)) => {
+                contest.revise(Arc::clone(spec));
+                None
+            }
+            (Change::Starts, Some(contest), Some(spec)) => contest.restart(Arc::clone(spec), now, begun),
+            (_, None, Some(spec)) => {
+                self.contests.insert(name.clone(), Contest::since(Arc::clone(spec), now, begun));
+                None
+            }
+            (_, _, None) => None,
+        };
+        self.outdate_opening(name);
+        if let Some(doubt) = doubt {
+            self.give_back(name, doubt);
+            self.vacate(name);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! A holder makes sure, as often as heartbeats come, that the store still knows its locks; and a replica runs a job once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::JobName;
+use crate::replica::driver::Driver;
+use crate::replica::errand;
+pub(crate) use crate::replica::tick::action::{Doubt, Won};
+use crate::store::LIVE_FOR;
+use crate::store::Peer;
+
+impl Driver {
+    /// Whether a run of the job goes on here.
+    pub(crate) fn runs_itself(&self, job: &JobName) -> bool {
+        self.lines.values().any(|(running, line)| running == job && !line.over.is_cancelled())
+    }
+
+    /// The store forgot the run that goes on here, and granted another: that one starts nothing, and the other learns of its
+    /// loss when it renews.
+    pub(crate) fn refuse(&mut self, job: &JobName, won: Won) {
+        self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
+        if let Some(contest) = self.contests.get_mut(job) {
+            contest.given_back(won.tick);
+        }
+    }
+
+    /// Looks whether the store still knows who holds the locks of this replica; a lock that it forgot is renewed at once.
+    pub(crate) fn look_at_locks(&mut self) {
+        let held = self.lines.values().filter(|(_, line)| !line.over.is_cancelled());
+        let held: Vec<_> = held.map(|(job, line)| (job.clone(), line.clone())).collect();
+        if !held.is_empty() {
+            self.errands.spawn(errand::look_at_locks(Arc::clone(&self.shop), held));
+        }
+    }
+
+    /// Others run these jobs, and hold their locks for so long: should a record be missing, that is how long it waits. What a
+    /// silent replica ran is over after its lease.
+    pub(crate) fn hear_of_runs(&mut self, peers: &[Peer]) {
+        let now = self.shop.store_time();
+        for (peer, run) in peers.iter().flat_map(|peer| peer.beat.running.iter().map(move |run| (peer, run)))
+        {
+            let lease = Duration::from_millis(run.lease_ms);
+            let is_held = now.since(peer.at) <= lease + LIVE_FOR;
+            if let Some(contest) = self.contests.get_mut(&run.job) {
+                contest.saw(Some(lease).filter(|_| is_held));
+                contest.is_known = true;
+            }
+        }
+    }
+}

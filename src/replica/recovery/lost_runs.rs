@@ -1,0 +1,246 @@
+//! Runs of replicas that are down: survivors record that they were interrupted once their locks are over, whatever the policies of
+//! their jobs, and one of them logs it. Nothing rests on it: the next claim of such a job does the same, however late.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::events::event::Event;
+use crate::events::peer_event::PeerEvent;
+use crate::events::run_ref::RunRef;
+use crate::job::{JobName, NodeName, Outcome, Reason, RunId, Tick};
+use crate::lease::{Entry, Manual, Record};
+use crate::replica::cluster::down::{Down, Silence};
+use crate::replica::driver::Driver;
+use crate::replica::recovery::settle_lost_runs;
+use crate::store::Pulse;
+use crate::time::{BootInstant, UtcMillis};
+
+/// All records are read this often, whatever happened: a holder may have died unseen.
+const SEARCH_EVERY: Duration = Duration::from_secs(600);
+
+/// So many records are read before others are: a drain need not wait for all of them.
+const SEARCHED_TOGETHER: usize = 512;
+
+/// So many runs are asked about at a time.
+const ASKED_AT_A_TIME: usize = 64;
+
+/// Survivors ask one after the other, so far apart, and all of them after this many: the first may lack the job, be of an earlier
+/// release, or not have watched the store for long enough.
+const TURN: Duration = Duration::from_secs(2);
+const TURNS: u32 = 2;
+
+/// What could not be settled is asked about again after this long.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// That a replica is down is logged by the survivor to which that falls within this time: those that die together may count on each
+/// other at first.
+const TELL_WITHIN: Duration = Duration::from_secs(6);
+
+/// A run that may be without its replica.
+#[derive(Debug, Clone)]
+struct LostRun {
+    run: RunRef,
+    node: NodeName,
+    /// When its lock is over, as far as is known.
+    due: BootInstant,
+    is_asked: bool,
+    /// Whether this replica has asked in vain: then the one that ends the run logs it.
+    was_in_vain: bool,
+}
+
+/// What is known of them.
+#[derive(Debug, Default)]
+pub(crate) struct LostRuns {
+    silence: Silence,
+    /// Replicas that are down, and since when that has not been logged.
+    untold: Vec<(Down, BootInstant)>,
+    /// Jobs whose records have still to be read.
+    unread: Vec<JobName>,
+    is_searching: bool,
+    searched: Option<BootInstant>,
+    runs: BTreeMap<RunId, LostRun>,
+}
+
+/// What came of asking about a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Settled {
+    /// Its lock holds for so long.
+    Held(Duration),
+    /// The store did not answer, or did not end it.
+    InVain,
+    /// It has ended: this replica has made the store end it, or somebody else. With its entry, if that is among the newest.
+    Over { here: bool, entry: Option<Box<Entry>> },
+}
+
+impl LostRun {
+    /// The run that the record says is going on.
+    fn of(job: &JobName, record: &Record, store_now: UtcMillis, now: BootInstant) -> Option<Self> {
+        let run = RunRef {
+            job: job.clone(),
+            tick: record.tick?,
+            run: record.run?,
+            fence: record.fence,
+            cause: record.cause?,
+        };
+        let node = record.owner.clone().filter(|_| record.is_running())?;
+        let due = now.plus(record.lock_left(store_now));
+        Some(Self { run, node, due, is_asked: false, was_in_vain: false })
+    }
+}
+
+impl Driver {
+    /// Heartbeats were exchanged: who is down is logged, and what it was running is looked after.
+    pub(crate) fn look_after_lost_runs(&mut self, pulse: &Pulse) {
+        let now = self.shop.clock.boot();
+        let news = self.lost.silence.learn(&self.shop.node, &pulse.peers, now);
+        let is_due = self.lost.searched.is_none_or(|before| now.since(before) >= SEARCH_EVERY);
+        if is_due || news.lives_ended {
+            self.lost.searched = Some(now);
+            self.lost.unread = self.contests.keys().cloned().collect();
+        }
+        self.lost.untold.extend(news.down.into_iter().filter(|down| down.is_news).map(|down| (down, now)));
+        self.tell_who_is_down(now);
+        for peer in news.back {
+            self.lost.untold.retain(|(down, _)| down.peer != peer);
+            if self.turn(peer.as_str(), Tick::at_millis(0), Some(&peer)) == 0 && !self.draining {
+                self.shop.events.tell(Event::Peer(PeerEvent::Back { peer }));
+            }
+        }
+        let fresh = pulse.peers.iter().filter(|peer| !self.lost.silence.is_down(&peer.beat.node));
+        let running = fresh.flat_map(|peer| &peer.beat.running).map(|running| &running.run);
+        for run in running.chain(self.lines.keys()) {
+            self.lost.runs.remove(run);
+        }
+        self.search_on();
+        self.ask_about_lost_runs();
+    }
+
+    fn tell_who_is_down(&mut self, now: BootInstant) {
+        let untold = std::mem::take(&mut self.lost.untold);
+        for (down, since) in untold {
+            if self.draining || now.since(since) > TELL_WITHIN {
+                continue;
+            }
+            if self.turn(down.peer.as_str(), Tick::at_millis(0), Some(&down.peer)) > 0 {
+                self.lost.untold.push((down, since));
+                continue;
+            }
+            let Down { peer, silent, jobs, .. } = down;
+            let silent = silent + now.since(since);
+            self.shop.events.tell(Event::Peer(PeerEvent::Down { peer, silent, jobs }));
+        }
+    }
+
+    /// How many of those that are up come before this replica in what one of them is to do; `but` this one, which it is about.
+    fn turn(&self, what: &str, tick: Tick, but: Option<&NodeName>) -> usize {
+        let is_out = |node: &NodeName| Some(node) == but || self.lost.silence.is_down(node);
+        self.watch.roster.turn(what, tick, is_out)
+    }
+
+    /// Reads the next records.
+    fn search_on(&mut self) {
+        if self.lost.is_searching
+            || self.lost.unread.is_empty()
+            || self.draining
+            || !self.watch.joining.is_over()
+        {
+            return;
+        }
+        let rest = self.lost.unread.len().saturating_sub(SEARCHED_TOGETHER);
+        let jobs = self.lost.unread.split_off(rest);
+        self.lost.is_searching = true;
+        self.errands.spawn(settle_lost_runs::search(Arc::clone(&self.shop), jobs));
+    }
+
+    /// Records were read, but for those of these jobs: they are read after the next heartbeat.
+    pub(crate) fn searched(&mut self, records: &[(JobName, Record)], unread: Vec<JobName>) {
+        self.lost.is_searching = false;
+        let (now, store_now) = (self.shop.clock.boot(), self.shop.store_time());
+        for lost in records.iter().filter_map(|(job, record)| LostRun::of(job, record, store_now, now)) {
+            if !self.lines.contains_key(&lost.run.run) {
+                self.lost.runs.entry(lost.run.run).or_insert(lost);
+            }
+        }
+        let is_through = unread.is_empty();
+        self.lost.unread.extend(unread);
+        if is_through {
+            self.search_on();
+        }
+    }
+
+    fn ask_about_lost_runs(&mut self) {
+        let now = self.shop.clock.boot();
+        let mut left =
+            ASKED_AT_A_TIME.saturating_sub(self.lost.runs.values().filter(|lost| lost.is_asked).count());
+        if self.draining {
+            return;
+        }
+        let is_due = |lost: &LostRun| lost.due <= now && !lost.is_asked;
+        let due: Vec<RunId> =
+            self.lost.runs.iter().filter(|(_, lost)| is_due(lost)).map(|(id, _)| *id).collect();
+        for id in due {
+            if left == 0 {
+                return;
+            }
+            let lost = &self.lost.runs[&id];
+            let (job, tick) = (&lost.run.job, lost.run.tick);
+            let Some(contest) = self.contests.get(job).filter(|contest| !contest.is_unopened()) else {
+                continue;
+            };
+            let turn = u32::try_from(self.turn(job.as_str(), tick, None)).unwrap_or(TURNS).min(TURNS);
+            if now < lost.due.plus(TURN * turn) {
+                continue;
+            }
+            let Some(caller) = self.shop.caller(contest.known()) else { return };
+            // An order that nobody gave: nothing is granted, but a run whose lock is over is ended.
+            let settle = Manual {
+                caller,
+                run: RunId::new(),
+                tick,
+                asked: self.shop.store_time(),
+                order: Some(RunId::new()),
+                lease: contest.spec().lease,
+                overlap: contest.spec().overlap,
+                reruns_within: None,
+            };
+            left -= 1;
+            self.errands.spawn(settle_lost_runs::settle(Arc::clone(&self.shop), lost.run.clone(), settle));
+            self.lost.runs.get_mut(&id).expect("it is due").is_asked = true;
+        }
+    }
+
+    /// The store was asked about a lost run.
+    pub(crate) fn settled_lost(&mut self, run: &RunRef, settled: Settled) {
+        let now = self.shop.clock.boot();
+        let Some(lost) = self.lost.runs.get_mut(&run.run) else { return };
+        lost.is_asked = false;
+        match settled {
+            Settled::Held(left) => lost.due = now.plus(left),
+            Settled::InVain => {
+                lost.due = now.plus(AGAIN);
+                lost.was_in_vain = true;
+            }
+            Settled::Over { here, entry } => {
+                let (peer, was_in_vain) = (lost.node.clone(), lost.was_in_vain);
+                self.lost.runs.remove(&run.run);
+                let is_down = self.lost.silence.is_down(&peer);
+                let falls_here = !was_in_vain && is_down && self.turn(run.job.as_str(), run.tick, None) == 0;
+                let node_lost = |entry: &Entry| {
+                    (entry.outcome, entry.reason) == (Outcome::Interrupted, Some(Reason::NodeLost))
+                };
+                if let Some(entry) = entry.filter(|entry| node_lost(entry) && (here || falls_here)) {
+                    let took = entry.started.map(|started| entry.finished.since(started)).unwrap_or_default();
+                    let (run, verdict) = (run.clone(), entry.verdict());
+                    self.shop.events.tell(Event::Peer(PeerEvent::RunInterrupted {
+                        run,
+                        peer,
+                        verdict,
+                        took,
+                    }));
+                }
+            }
+        }
+        self.ask_about_lost_runs();
+    }
+}

@@ -1,0 +1,134 @@
+//! When a former run is looked after: while its replica still lives, and ends the run well.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::{BoxFuture, FutureExt};
+use tokio::sync::{mpsc, watch};
+
+use crate::events::log::Events;
+use crate::hold::context::{Shop, Traffic};
+use crate::hold::lease_file::Ledger;
+use crate::hold::lease_file::entry::Note;
+use crate::hold::lease_file::entry::tests::holding;
+use crate::job::{ClusterName, JobName, Outcome, Verdict};
+use crate::lease::{Era, Holding, Phase, Record, Reply, Request};
+use crate::run::{Guards, Identity, JobOutput, RunLogs};
+use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store};
+use crate::time::{SystemClock, UtcMillis};
+
+use super::orphans::{bury, formers};
+
+/// A store that answers at once what the job's record is.
+#[derive(Debug)]
+struct OneRecord(Mutex<Record>);
+
+impl Store for OneRecord {
+    fn ready(&self) -> Answered<'_, ()> {
+        async { Ok(()) }.boxed()
+    }
+
+    fn records<'a>(&'a self, _: &'a [JobName]) -> Answered<'a, Vec<Option<Record>>> {
+        async { Ok(vec![Some(self.0.lock().unwrap().clone())]) }.boxed()
+    }
+
+    fn submit<'a>(&'a self, _: &'a JobName, _: &'a Request) -> Answered<'a, Reply> {
+        unreachable!("nothing is told here")
+    }
+
+    fn submit_all<'a>(&'a self, _: &'a [(JobName, Request)]) -> BoxFuture<'a, Vec<Replied>> {
+        unreachable!("nothing is told here")
+    }
+
+    fn pulse<'a>(&'a self, _: Option<&'a Beat>) -> Answered<'a, Pulse> {
+        unreachable!("nobody beats here")
+    }
+
+    fn announce<'a>(&'a self, _: &'a JobName) -> Answered<'a, ()> {
+        unreachable!("nothing is told here")
+    }
+
+    fn hints(&self) -> mpsc::Receiver<Hint> {
+        unreachable!("nobody listens here")
+    }
+
+    fn known<'a>(&'a self, _: &'a [JobName]) -> Answered<'a, Vec<bool>> {
+        unreachable!("nothing is opened here")
+    }
+
+    fn jobs(&self) -> Answered<'_, Vec<JobName>> {
+        unreachable!("nobody lists jobs here")
+    }
+
+    fn enroll<'a>(&'a self, _: &'a [JobName]) -> Answered<'a, ()> {
+        unreachable!("nothing is opened here")
+    }
+
+    fn history<'a>(&'a self, _: &'a [JobName], _: usize) -> Answered<'a, Vec<JobEntries>> {
+        unreachable!("nobody reads here")
+    }
+
+    fn inspect(&self) -> Answered<'_, Vec<Concern>> {
+        unreachable!("nobody looks here")
+    }
+
+    fn label(&self) -> String {
+        "s".to_owned()
+    }
+}
+
+fn record(holding: &Holding, (phase, last): (Phase, Option<Verdict>)) -> Record {
+    let (run, fence, ended) = (Some(holding.run), holding.fence, Some(holding.started));
+    Record { run, fence, phase, last, ended, ..Record::empty(Era::default()) }
+}
+
+fn identity(job: &JobName, holding: &Holding) -> Identity {
+    Identity {
+        job: job.clone(),
+        tick: holding.tick,
+        tick_local: String::new(),
+        fence: holding.fence,
+        run: holding.run,
+        attempt: 1,
+        cause: holding.cause,
+        node: holding.node.clone(),
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_ends_well_while_its_sign_is_waited_for_is_not_told_as_interrupted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (job, holding) = (JobName::parse("j").unwrap(), holding(1));
+    let logs = || RunLogs::new(folder.path(), Arc::new(|| UtcMillis(0)));
+    let former_life = logs();
+    let sign = former_life.begin(&identity(&job, &holding)).await;
+    let ledger = Ledger::new(folder.path(), &ClusterName::parse("c").unwrap(), &holding.node, "s".to_owned());
+    ledger.take_over().await.unwrap();
+    let note = Note::running(&holding, &Era::default(), std::time::Duration::ZERO, ledger.site());
+    ledger.keep(&job, note).await;
+    let store = Arc::new(OneRecord(Mutex::new(record(&holding, (Phase::Running, None)))));
+    let shop = Arc::new(Shop {
+        node: holding.node.clone(),
+        store: Arc::clone(&store) as Arc<dyn Store>,
+        clock: Arc::new(SystemClock),
+        guards: Arc::new(Guards::of_this_program()),
+        logs: logs(),
+        ledger,
+        output: JobOutput::File,
+        events: Events::of(holding.node.clone()),
+        traffic: Traffic::default(),
+        memory: watch::Sender::new(None),
+    });
+    let notes = shop.ledger.read().await;
+    let former = formers(&notes, shop.logs.marked(&holding.node)).pop().expect("it has a note and a sign");
+
+    // The former life ends the run once the new one has begun to wait for it.
+    let ended_well = Verdict::plain(Outcome::Succeeded);
+    let former_life = async {
+        *store.0.lock().unwrap() = record(&holding, (Phase::Idle, Some(ended_well)));
+        former_life.forget(sign).await;
+    };
+    tokio::join!(bury(Arc::clone(&shop), former, true), former_life);
+
+    let noted = shop.ledger.note(&job);
+    assert!(matches!(&noted, Some(Note::Ended(finish)) if finish.verdict == ended_well), "{noted:?}");
+}

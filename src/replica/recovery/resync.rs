@@ -1,0 +1,233 @@
+//! What a replica tells a store that does not know, or may have forgotten: which jobs there are, and how runs ended. At
+//! start it first makes sure that the runs of its former life are dead; the other jobs do not wait for that.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::events::event::Event;
+use crate::events::marks_ahead::MarksAhead;
+use crate::events::run_ref::RunRef;
+use crate::hold::lease_file::entry::Note;
+use crate::job::{Fence, JobName, OnInterrupt};
+use crate::lease::{Answer, Finish, Open, Protection, Rerun};
+use crate::replica::driver::Driver;
+use crate::replica::errand;
+use crate::replica::tick::claiming::Contest;
+use crate::store::Replied;
+
+use super::orphans::{Buried, Former, bury, bury_later, finish_in_mid_run};
+
+/// What a former life left behind, and what the store has still to be told.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    /// Whether what a former life left behind has been read.
+    is_read: bool,
+    /// Each looks after one run.
+    pub(crate) burials: JoinSet<Buried>,
+    /// For how many runs of a former life each job waits.
+    awaited: HashMap<JobName, usize>,
+    /// The largest fencing token that a former life noted: the store may have forgotten it.
+    largest_fence: Fence,
+    /// Jobs of which the store may not know how the last run ended.
+    untold: HashSet<JobName>,
+}
+
+impl Driver {
+    /// A former life's notes and signs are read: looks after its runs.
+    pub(crate) fn recalled(&mut self, formers: Vec<Former>) {
+        self.past.is_read = true;
+        for former in formers {
+            *self.past.awaited.entry(former.job.clone()).or_default() += 1;
+            self.past.burials.spawn(bury(Arc::clone(&self.shop), former, true));
+        }
+        self.past.largest_fence = self.shop.ledger.largest_fence();
+        self.past.untold.extend(self.shop.ledger.jobs());
+        self.open_records();
+    }
+
+    /// A former run has been looked after. One that may still be running is left to its lease, and looked after again then.
+    pub(crate) fn buried(&mut self, Buried { job, is_first, left }: Buried) {
+        if let Some(former) = left {
+            self.past.burials.spawn(bury_later(Arc::clone(&self.shop), former));
+        }
+        if !is_first {
+            return;
+        }
+        if let Some(awaited) = self.past.awaited.get_mut(&job) {
+            *awaited -= 1;
+            if *awaited == 0 {
+                self.past.awaited.remove(&job);
+            }
+        }
+        self.open_records();
+    }
+
+    /// The store may have forgotten how runs ended, and later holders.
+    pub(crate) fn doubt_the_store(&mut self) {
+        self.shop.ledger.doubt_ends();
+        self.past.untold.extend(self.shop.ledger.jobs());
+    }
+
+    /// Opens the records of all jobs that need it, and tells how runs ended.
+    pub(crate) fn open_records(&mut self) {
+        if self.draining || !self.past.is_read || !self.watch.joining.is_over() {
+            return;
+        }
+        self.shop.hear_fence(self.past.largest_fence);
+        let memory = self.shop.memory.borrow().clone();
+        let Some(memory) = memory else { return };
+        let (now, wall) = (self.shop.clock.boot(), self.shop.clock.utc());
+        let (have_agreed, calm) = (self.watch.files.have_agreed(now), memory.calm(now));
+        let mut opens = Vec::new();
+        for (job, contest) in &mut self.contests {
+            let agreed = have_agreed && !contest.is_unopened() && contest.may_forget_lease(calm);
+            let is_busy = self.opening.contains_key(job) || self.past.awaited.contains_key(job);
+            if is_busy || !agreed && !contest.is_unopened() {
+                continue;
+            }
+            if agreed {
+                contest.ask_for_lease();
+            }
+            let caller = memory.caller(&self.shop.node, now, contest.known());
+            let pausing = self.notices.pausing(job);
+            // By the earlier clock, as ticks are due: one that is ahead would put it into the future.
+            let held = now.since(contest.begun());
+            let since = memory.store_time(contest.begun()).min(self.shop.now().minus(held));
+            opens.push((
+                job.clone(),
+                Open {
+                    pausing,
+                    agreed,
+                    ..contest.proposal().open(caller, since, memory.earlier(wall, now), wall)
+                },
+            ));
+        }
+        let ends = self.take_untold();
+        if opens.is_empty() && ends.is_empty() {
+            return;
+        }
+        self.opening.extend(ends.iter().map(|(job, _)| (job.clone(), None)));
+        let begun = |job: &JobName| Some(self.contests[job].begun());
+        self.opening.extend(opens.iter().map(|(job, _)| (job.clone(), begun(job))));
+        self.errands.spawn(errand::open(Arc::clone(&self.shop), opens, ends));
+    }
+
+    /// The record has to be opened anew: an answer that is under way does not count.
+    pub(crate) fn outdate_opening(&mut self, job: &JobName) {
+        let is_unopened = self.contests.get(job).is_some_and(Contest::is_unopened);
+        if let Some(begun) = self.opening.get_mut(job).filter(|_| is_unopened) {
+            *begun = None;
+        }
+    }
+
+    /// Whether the job's record is being opened, or a former run of it looked after.
+    fn is_busy(&self, job: &JobName) -> bool {
+        self.opening.contains_key(job) || self.past.awaited.contains_key(job)
+    }
+
+    /// The ends that the store has to be told: of runs that have ended, and of no others.
+    fn take_untold(&mut self) -> Vec<(JobName, Finish)> {
+        let untold = std::mem::take(&mut self.past.untold);
+        let (later, now): (Vec<_>, Vec<_>) = untold.into_iter().partition(|job| self.is_busy(job));
+        self.past.untold.extend(later);
+        let end = |job: JobName| match self.shop.ledger.note(&job)? {
+            Note::Ended(finish) => Some((job, finish)),
+            Note::Running { .. } if Protection::ResentFinish.is_on() => None,
+            Note::Running { holding, .. } => {
+                Some((job, finish_in_mid_run(holding, self.shop.era(), self.shop.store_time())))
+            }
+        };
+        now.into_iter().filter_map(end).collect()
+    }
+
+    pub(crate) fn opened(&mut self, opened: Vec<(JobName, Replied)>, told: Vec<(RunRef, Replied)>) {
+        let (now, mut is_outdated, mut lies_ahead) = (self.shop.now(), false, Vec::new());
+        for (job, reply) in opened {
+            let begun = self.opening.remove(&job).flatten();
+            let Some(contest) = self.contests.get_mut(&job) else { continue };
+            contest.told_lease(reply.as_ref().ok().and_then(|reply| reply.lease));
+            if begun != Some(contest.begun()) {
+                // Another file was loaded meanwhile, or another life of the store began.
+                is_outdated = true;
+                continue;
+            }
+            if let Ok(reply) = &reply {
+                contest.hear_of_rerun(reply.rerun.as_ref(), now);
+            }
+            match reply.map(|reply| (reply.mark, reply.answer)) {
+                Ok((mark, Answer::Opened { since, pausing, ahead, closed, returns_ahead })) => {
+                    contest.opened(mark.unwrap_or_default(), since, now);
+                    contest.told_ahead(ahead, returns_ahead);
+                    let before = std::mem::replace(&mut contest.closed_ahead, closed);
+                    lies_ahead
+                        .extend(closed.filter(|_| closed != before).map(|closed| (job.clone(), closed)));
+                    self.hear_pausing(&job, pausing);
+                    self.look_at(&job, now);
+                }
+                Ok((_, Answer::NewerSchema(schema))) if contest.may_complain(now) => {
+                    self.shop.events.tell(Event::NewerSchema { job, schema });
+                }
+                // Anything else is tried again after the next heartbeat, and said now and then.
+                other => {
+                    let error =
+                        other.map_or_else(|error| error.to_string(), |(_, answer)| answer.name().to_owned());
+                    if contest.may_complain(now) {
+                        self.shop.events.tell(Event::OpenFailed { job, error });
+                    }
+                }
+            }
+        }
+        if let Some((job, mark)) = lies_ahead.first().cloned() {
+            self.shop.events.tell(Event::MarksAhead(MarksAhead { jobs: lies_ahead.len(), job, mark }));
+        }
+        // After the answers of before: what was told is the newest.
+        for (run, reply) in told {
+            self.told(run, reply);
+        }
+        if is_outdated {
+            self.open_records();
+        }
+    }
+
+    /// Whether a run of the job that was cut short is to run once more.
+    pub(crate) fn reruns(&self, job: &JobName) -> bool {
+        self.jobs.get(job).is_some_and(|job| job.spec.enabled && job.spec.on_interrupt == OnInterrupt::Rerun)
+    }
+
+    /// A run of a former life was cut short: others take it up, or this replica does.
+    fn hear_of_former(&mut self, job: &JobName, rerun: Option<&Rerun>) {
+        let now = self.shop.now();
+        if let (Some(rerun), Some(contest)) =
+            (rerun.filter(|rerun| !rerun.goes_on), self.contests.get_mut(job))
+        {
+            contest.hear_of_rerun(Some(rerun), now);
+            self.look_at(job, now);
+            if self.reruns(job) {
+                self.errands.spawn(errand::announce(Arc::clone(&self.shop), job.clone()));
+            }
+        }
+    }
+
+    /// The store was told how a run ended, or did not answer: then it is told again.
+    fn told(&mut self, run: RunRef, reply: Replied) {
+        let job = run.job.clone();
+        self.opening.remove(&job);
+        if let Ok(reply) = &reply {
+            self.hear_of_former(&job, reply.rerun.as_ref());
+        }
+        match reply.map(|reply| reply.answer) {
+            Ok(Answer::Finished) => self.shop.events.tell(Event::RunRecalled { run }),
+            Ok(_) => {}
+            Err(_) => {
+                self.past.untold.insert(job);
+                return;
+            }
+        }
+        if !self.jobs.contains_key(&job) {
+            // No run of it will ever come to replace what is noted.
+            self.errands.spawn(errand::forget(Arc::clone(&self.shop), job));
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! How a replica makes sure that nothing of a run of its former life is left.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::hold::context::Shop;
+use crate::hold::lease_file::entry::Note;
+use crate::run::{SignState, sweep};
+
+use super::orphans::Former;
+
+/// Processes that SIGKILL does not end within this long hang in the kernel.
+const SWEEP_LIMIT: Duration = Duration::from_secs(2);
+
+/// Between two looks at a sign that another process holds; the kernel tells nobody that it is free but those who block.
+const LOOK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Why a sign that is missing proves nothing.
+const NO_SIGN: &str = "RUN.running is missing or cannot be read: it is unknown whether the run's \
+    guard is alive";
+
+/// Why processes that are not found prove nothing where no guard has looked after all that descend from it.
+const NO_GUARD: &str = "its guard was killed too, and processes without the run's environment, or of other users, cannot be found \
+    without it";
+
+/// Why a former run may still go on.
+#[derive(Debug)]
+pub(super) enum Doubt {
+    /// Whether it goes on cannot be seen from here: the job's record decides.
+    Unseen(&'static str),
+    /// Another process holds its sign.
+    Held,
+    /// So many of its processes cannot be killed, this one the first.
+    Unkilled(usize, nix::unistd::Pid),
+    /// Its processes cannot be looked for.
+    Hidden(io::Error),
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unseen(why) => f.write_str(why),
+            Self::Held => f.write_str("its guard, or a second replica of this name, has RUN.running locked"),
+            Self::Unkilled(count, pid) => {
+                write!(f, "{count} of its processes cannot be killed, process {pid} the first")
+            }
+            Self::Hidden(error) => write!(f, "its processes cannot be looked for: {error}"),
+        }
+    }
+}
+
+/// Waits until neither a former process of this replica nor the run's guard holds its sign, and kills what is left. Of a
+/// run without a sign, or whose guard was killed before it saw the run's end, nothing can be known: its processes may have cleared
+/// their environment, or be another user's, so that no look finds them.
+pub(super) async fn make_sure(shop: &Arc<Shop>, former: &Former) -> Result<(), Doubt> {
+    let is_noted_as_running = matches!(former.note, Some(Note::Running { .. }));
+    if is_noted_as_running && former.sign.is_none() {
+        return Err(Doubt::Unseen(NO_SIGN));
+    }
+    let let_go = async {
+        loop {
+            match sign_state(shop, former).await {
+                SignState::Held => tokio::time::sleep(LOOK_PAUSE).await,
+                state => return state,
+            }
+        }
+    };
+    let let_go = tokio::time::timeout(former.patience(), let_go).await;
+    let state = let_go.map_err(|_| Doubt::Held)?;
+    if state == SignState::Missing && is_noted_as_running {
+        return Err(Doubt::Unseen(NO_SIGN));
+    }
+    if matches!(former.note, Some(Note::Ended(_))) {
+        // What a run leaves behind that ended by itself is let alone.
+        return Ok(());
+    }
+    let left = sweep(former.run, SWEEP_LIMIT).await.map_err(Doubt::Hidden)?;
+    match left.first() {
+        Some(pid) => Err(Doubt::Unkilled(left.len(), *pid)),
+        None if state == SignState::Free && is_noted_as_running => Err(Doubt::Unseen(NO_GUARD)),
+        None => Ok(()),
+    }
+}
+
+async fn sign_state(shop: &Arc<Shop>, former: &Former) -> SignState {
+    let (shop, job, run) = (Arc::clone(shop), former.job.clone(), former.run);
+    let asking = tokio::task::spawn_blocking(move || shop.logs.sign_state(&job, run));
+    asking.await.expect("asking for a lock neither panics nor is it aborted")
+}

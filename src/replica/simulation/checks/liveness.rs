@@ -1,0 +1,264 @@
+//! What is judged at the end: every tick has its record, none was missed without a cause, and everything runs again.
+
+use std::time::Duration;
+
+use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
+use crate::lease::{EARLY_TOLERANCE, Entry};
+use crate::replica::simulation::world::clock::Moment;
+use crate::replica::simulation::world::process::Process;
+use crate::replica::simulation::world::{FAULTS, QUIET, World};
+use crate::time::UtcMillis;
+
+use super::safety::{Broken, Violation};
+
+/// The store's clock is looked at once a second.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// Of a tick that the store forgot, nobody knows whether it ran.
+const FORGOTTEN: Verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
+
+/// No clock is ahead for longer.
+const AHEAD: Duration = Duration::from_secs(60);
+
+impl World {
+    /// Judges the whole history.
+    pub(crate) fn judge(&mut self) -> Result<(), Violation> {
+        for job in 0..self.scenario.count() {
+            self.has_run_again(job)?;
+            self.is_told(job)?;
+            self.is_known_to_have_run(job)?;
+            self.is_left_behind_rightly(job)?;
+            self.is_foretold(job)?;
+            self.runs_again(job)?;
+        }
+        Ok(())
+    }
+
+    fn runs(&self, job: usize) -> impl Iterator<Item = &Process> {
+        self.witness.runs.iter().filter(move |run| run.job == job)
+    }
+
+    /// Something runs again once faults stop, however slowly.
+    fn has_run_again(&self, job: usize) -> Result<(), Violation> {
+        let settled = Moment(0).plus(FAULTS + QUIET / 4);
+        if self.runs(job).any(|run| run.started > settled && run.holding.cause != Cause::Manual) {
+            return Ok(());
+        }
+        Err(Violation::of(Broken::Stalled, format!("j{job} never ran after {settled:?}")))
+    }
+
+    /// When all faults are over and a lease has passed, every tick runs, or does not for a cause of its own moment.
+    fn runs_again(&self, job: usize) -> Result<(), Violation> {
+        let settled = self.settled();
+        let spec = &self.scenario.jobs[0][job];
+        let entries = by_tick(&self.server.told[job]);
+        let mut at = settled.utc();
+        while let Some(tick) = spec.schedule.next_after(at) {
+            at = tick.instant();
+            let decided_by = spec.start_deadline_of(tick) + self.scenario.longest_lease(job) + SLACK * 5;
+            if at.plus(decided_by) > self.now.utc() {
+                break;
+            }
+            let told: Vec<&Entry> = entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
+            // It may be its own, or one that it waits for.
+            let is_running = self.runs(job).any(|run| !run.is_over);
+            if told.is_empty() && !is_running {
+                let how = format!("j{job}: nothing is told of tick {tick}, after {settled:?}");
+                return Err(Violation::of(Broken::Stalled, how));
+            }
+            self.has_good_cause(job, tick, &told)?;
+        }
+        Ok(())
+    }
+
+    /// When the last fault was over, and a lease had passed.
+    fn settled(&self) -> Moment {
+        let over = self.troubles.iter().map(|(_, end)| *end).max();
+        over.unwrap_or_default().plus(self.scenario.longest() + SLACK * 5)
+    }
+
+    /// Of what has not come nothing is recorded, but of what was claimed while a clock was ahead.
+    fn is_foretold(&self, job: usize) -> Result<(), Violation> {
+        let now = self.now.utc().plus(SLACK);
+        let is_told = |entry: &&Entry| {
+            entry.tick.instant() > now && entry.run.is_none() && !self.was_claimed(job, entry)
+        };
+        match self.server.told[job].iter().rfind(is_told) {
+            Some(entry) => Err(Violation::of(Broken::Foretold, format!("j{job}: {entry:#?}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Every tick up to the mark is told of.
+    fn is_told(&mut self, job: usize) -> Result<(), Violation> {
+        let stalled = || Violation::of(Broken::Stalled, format!("j{job} has no record at the end"));
+        let first = self.server.first_marks[job].ok_or_else(stalled)?;
+        let record = self.server.shelf.records[job].clone().ok_or_else(stalled)?;
+        // What is open again, as a clock was ahead, is told of when its time has come.
+        let decided = record.decided_up_to(self.now.utc().plus(EARLY_TOLERANCE));
+        let told = record.lost.map_or(decided, |lost| lost.min(decided)).min(self.now.utc());
+        let entries = by_tick(&self.server.told[job]);
+        let schedule = self.scenario.jobs[0][job].schedule.clone();
+        // Without its protection, a mark may be as low as it gets.
+        let mut at = first.max(Moment(0).utc());
+        while let Some(tick) = schedule.next_after(at).filter(|tick| tick.instant() <= told) {
+            at = tick.instant();
+            let told: Vec<&Entry> = entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
+            self.tally.count("tick");
+            self.is_told_rightly(job, tick, &told)?;
+            self.is_skipped_rightly(job, tick, &told)?;
+            if self.is_calm_around(job, tick) {
+                self.tally.count("tick without a fault near");
+                self.has_good_cause(job, tick, &told)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One record for each tick; where the store forgot, at least one, or a run that was forgotten with its holder.
+    fn is_told_rightly(&self, job: usize, tick: Tick, told: &[&Entry]) -> Result<(), Violation> {
+        let first_runs =
+            told.iter().filter(|entry| !matches!(entry.cause, Cause::Rerun | Cause::Manual)).count();
+        // What was granted may be forgotten together with its holder, before anything is told of it.
+        let was_granted = self.server.granted[job].contains(&tick);
+        // A clock that was ahead may have told of it before it came, and the store may have forgotten the entry since. That is no
+        // other loss than that of an entry for a tick which had come: it was told of once.
+        let was_told = || self.server.forgotten[job].iter().any(|entry| covers(entry, tick));
+        // Its start may be under way to its replica still.
+        let record = self.server.shelf.records[job].as_ref();
+        let is_running = record.is_some_and(|record| record.is_running() && record.tick == Some(tick));
+        let has_forgotten = self.server.has_forgotten[job];
+        let broken = match first_runs {
+            0 if has_forgotten && (was_granted || was_told()) || is_running => return Ok(()),
+            0 => Broken::Untold,
+            1 => return Ok(()),
+            _ if has_forgotten => return Ok(()),
+            // Passed by a store that had just been restarted, and once more by clocks that were behind after it.
+            _ if told.iter().any(|entry| entry.verdict() == FORGOTTEN) => return Ok(()),
+            _ => Broken::ToldTwice,
+        };
+        Err(Violation::of(broken, format!("j{job}, tick {tick}: {told:#?}")))
+    }
+
+    /// Of no tick the same record tells how its run ended, and that nobody knows whether it ran. One record may, where another
+    /// that was deleted or is lost has told the other; and where the run was over, and who knows of it told the record later.
+    fn is_known_to_have_run(&self, job: usize) -> Result<(), Violation> {
+        for life in self.server.lives(job) {
+            for (at, unknown) in life.iter().enumerate().filter(|(_, entry)| entry.verdict() == FORGOTTEN) {
+                let is_same = |(told, entry): &(usize, &Entry)| {
+                    let is_first = !matches!(entry.cause, Cause::Rerun | Cause::Manual);
+                    let is_told_later = at < *told && entry.finished < unknown.finished;
+                    entry.run.is_some() && is_first && covers(unknown, entry.tick) && !is_told_later
+                };
+                if let Some((_, ran)) = life.iter().enumerate().find(is_same) {
+                    let how = format!("j{job}, tick {}: {ran:#?} and {unknown:#?}", ran.tick);
+                    return Err(Violation::of(Broken::ToldTwice, how));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Only of a run that cannot be killed is told that it was left behind.
+    fn is_left_behind_rightly(&self, job: usize) -> Result<(), Violation> {
+        let is_unkillable =
+            |entry: &Entry| self.runs(job).any(|run| run.is_unkillable && entry.run == Some(run.holding.run));
+        let told = |entry: &&Entry| entry.reason == Some(Reason::LeftBehind) && !is_unkillable(entry);
+        match self.server.told[job].iter().find(told) {
+            Some(entry) => Err(Violation::of(Broken::Unjust, format!("j{job}: {entry:#?}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Who skips a tick for overlap has proof that a run was alive at its instant. While clocks are wrong, nobody can
+    /// say what was when.
+    fn is_skipped_rightly(&self, job: usize, tick: Tick, told: &[&Entry]) -> Result<(), Violation> {
+        let overlap = Verdict::because(Outcome::Skipped, Reason::Overlap);
+        let Some(came) = self.came(tick).filter(|_| told.iter().any(|entry| entry.verdict() == overlap))
+        else {
+            return Ok(());
+        };
+        let (from, to) = (Moment(came.0.saturating_sub(1_500)), came.plus(SLACK));
+        let is_near = |(start, end): &(Moment, Moment)| *start <= to && *end >= from;
+        let is_alive = || self.runs(job).any(|run| is_near(&(run.started, run.ends.max(run.learned))));
+        let (early, late) = (tick.instant().minus(SLACK), tick.instant().plus(SLACK));
+        let was_heard =
+            || self.server.signs[job].iter().any(|(first, last)| *first <= late && *last >= early);
+        if self.confusions.iter().any(is_near) || is_alive() || was_heard() {
+            return Ok(());
+        }
+        Err(Violation::of(Broken::Unjust, format!("j{job}, tick {tick}, skipped for a run that was over")))
+    }
+
+    /// A run was alive until now: its last sign of life, which the store may hear of only with its end. Whoever skips a tick goes by
+    /// the store's clock, which may be ahead: true time does not tell that the run covered the instant.
+    pub(crate) fn note_end(&mut self, run: usize) {
+        let (now, run) = (self.store_reads().wall, &self.witness.runs[run]);
+        self.server.note_alive(run.job, run.holding.started, now);
+    }
+
+    /// Whether no fault was within the start deadline and one lease of the tick.
+    fn is_calm_around(&self, job: usize, tick: Tick) -> bool {
+        let spec = &self.scenario.jobs[0][job];
+        let around = spec.start_deadline_of(tick) + self.scenario.longest_lease(job);
+        let Some(came) = self.came(tick) else { return false };
+        let (from, to) = (Moment(came.0.saturating_sub(millis(around))), came.plus(around));
+        to < self.now && !self.troubles.iter().any(|(start, end)| *start <= to && *end >= from)
+    }
+
+    /// When the tick's instant came, if it did.
+    fn came(&self, tick: Tick) -> Option<Moment> {
+        let since = tick.instant().since(Moment(0).utc());
+        Some(Moment(0).plus(since)).filter(|came| *came <= self.now)
+    }
+
+    /// Whether its ticks were claimed, one by one, by a clock that was ahead: these stay decided, as do those that ran, and
+    /// are no more than come while it is.
+    fn was_claimed(&self, job: usize, entry: &Entry) -> bool {
+        let after = entry.after.unwrap_or(entry.tick.instant());
+        let is_short = entry.tick.instant().since(after) <= AHEAD;
+        is_short && self.server.foretold[job].contains(&entry.tick)
+    }
+
+    /// It ran, or was skipped or paused; where another run went on for longer than its start deadline, it came too late.
+    fn has_good_cause(&self, job: usize, tick: Tick, told: &[&Entry]) -> Result<(), Violation> {
+        let is_good = |entry: &&&Entry| {
+            self.was_claimed(job, entry)
+                || match (entry.outcome, entry.reason) {
+                    (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
+                    (Outcome::Unknown, Some(Reason::LeftBehind)) => entry.run.is_some() && entry.tick == tick,
+                    // What came until the next claim shares the entry of what was forgotten; so does what waited for a run to end
+                    // when the store began another life, in which nobody knows.
+                    (Outcome::Unknown, _) => self.server.has_forgotten[job] || self.has_run_near(job, tick),
+                    (Outcome::Missed, _) => false,
+                    _ => true,
+                }
+        };
+        if told.is_empty() || told.iter().any(|entry| is_good(&entry)) {
+            return Ok(());
+        }
+        Err(Violation::of(Broken::Missed, format!("j{job}, tick {tick}: {told:#?}")))
+    }
+
+    /// Whether another run went on within the tick's start deadline.
+    fn has_run_near(&self, job: usize, tick: Tick) -> bool {
+        let spec = &self.scenario.jobs[0][job];
+        let Some(came) = self.came(tick) else { return false };
+        let until = came.plus(spec.start_deadline_of(tick) + Duration::from_secs(1));
+        self.runs(job).any(|run| run.started <= until && run.ends >= came)
+    }
+}
+
+fn millis(of: Duration) -> u64 {
+    u64::try_from(of.as_millis()).expect("short")
+}
+
+/// Whether the entry stands for the tick.
+fn covers(entry: &Entry, tick: Tick) -> bool {
+    let is_above = |after: UtcMillis| after < tick.instant() && tick < entry.tick;
+    entry.cause != Cause::Manual && (entry.tick == tick || entry.after.is_some_and(is_above))
+}
+
+fn by_tick(entries: &[Entry]) -> Vec<&Entry> {
+    entries.iter().filter(|entry| entry.cause != Cause::Manual).collect()
+}

@@ -1,0 +1,128 @@
+//! Sees every run start and end, in true time, and says at once what must never happen.
+
+use std::fmt;
+
+use crate::job::{Cause, Fence};
+use crate::lease::Holding;
+use crate::replica::simulation::world::clock::Moment;
+use crate::replica::simulation::world::process::Process;
+
+/// What was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Broken {
+    /// Two runs of a job at once.
+    Overlap,
+    /// The same, on one replica.
+    OwnOverlap,
+    /// A second run of a tick, other than one rerun after an interruption.
+    SecondRun,
+    /// A run with a fence that is not above every earlier one.
+    Fence,
+    /// Something of a run was alive when its last good renewal had been sent a lease ago.
+    OutOfHand,
+    /// The lock of a run that cannot be killed is lost, although its replica has renewed it or could have.
+    LockTaken,
+    /// A run that was granted before its tick's instant by the store's clock, or begun before it by its replica's.
+    Early,
+    /// A tick without a record, although nothing was forgotten.
+    Untold,
+    /// A tick with two records.
+    ToldTwice,
+    /// A tick that no fault was near, and which did not run, for no good cause.
+    Missed,
+    /// A tick skipped for a run that was not alive at its instant.
+    Unjust,
+    /// A record of a tick whose time has not come, and which never ran.
+    Foretold,
+    /// A job that did not run again when faults had stopped, or a tick that nobody told of then.
+    Stalled,
+}
+
+/// What was broken, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Violation {
+    pub(crate) broken: Broken,
+    pub(crate) how: String,
+}
+
+impl Violation {
+    pub(crate) fn of(broken: Broken, how: String) -> Self {
+        Self { broken, how }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.broken, self.how)
+    }
+}
+
+/// A run in few words.
+pub(crate) fn named(holding: &Holding) -> String {
+    let Holding { tick, fence, cause, node, run, .. } = holding;
+    format!("{cause} of {tick} on {node}, fence {fence}, run {run}")
+}
+
+/// Everything that ran, in order of start.
+#[derive(Debug, Default)]
+pub(crate) struct Witness {
+    pub(crate) runs: Vec<Process>,
+}
+
+impl Witness {
+    /// A run is about to start.
+    pub(crate) fn started(&self, run: &Process) -> Result<(), Violation> {
+        let earlier = || self.runs.iter().filter(|earlier| earlier.job == run.job);
+        let what = named(&run.holding);
+        // Whoever was granted the lock that an unkillable run has lost runs beside it, but never its own replica.
+        let is_beside = |other: &&Process| other.has_lost_lock && !other.is_of((run.seat, run.life));
+        if let Some(other) = earlier().find(|earlier| !earlier.is_over && !is_beside(earlier)) {
+            let is_own = other.seat == run.seat;
+            let broken = if is_own { Broken::OwnOverlap } else { Broken::Overlap };
+            return Err(Violation::of(broken, format!("{what}, during {}", named(&other.holding))));
+        }
+        let highest = earlier().map(|earlier| earlier.holding.fence).max().unwrap_or(Fence(0));
+        if run.holding.fence <= highest {
+            return Err(Violation::of(Broken::Fence, format!("{what}, after fence {highest}")));
+        }
+        if run.holding.cause == Cause::Manual {
+            return Ok(());
+        }
+        let same = |earlier: &&Process| {
+            earlier.holding.tick == run.holding.tick && earlier.holding.cause != Cause::Manual
+        };
+        let before: Vec<&Process> = earlier().filter(same).collect();
+        let is_first_rerun = |first: &&Process| run.holding.cause == Cause::Rerun && first.was_cut_short();
+        if before.len() > 1 || before.first().is_some_and(|first| !is_first_rerun(first)) {
+            let before: Vec<String> = before.iter().map(|run| named(&run.holding)).collect();
+            return Err(Violation::of(Broken::SecondRun, format!("{what}, after {before:?}")));
+        }
+        let begins = run.holding.started;
+        if run.holding.tick.instant() > begins {
+            return Err(Violation::of(Broken::Early, format!("{what}, at {begins}")));
+        }
+        Ok(())
+    }
+
+    /// Nothing of a run is left.
+    pub(crate) fn ended(&self, at: usize, now: Moment) -> Result<(), Violation> {
+        let run = &self.runs[at];
+        let alive_for = now.since(run.last_good);
+        if alive_for > run.holding.lease {
+            let what = named(&run.holding);
+            let how = format!("{what}, alive {alive_for:?} after its last good renewal was sent");
+            return Err(Violation::of(Broken::OutOfHand, how));
+        }
+        Ok(())
+    }
+
+    /// Runs that still go on, and whose locks are theirs as far as anybody knows.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = &Process> {
+        self.alive().map(|(_, run)| run).filter(|run| !run.has_lost_lock)
+    }
+
+    /// Runs of a job that still go on.
+    pub(crate) fn alive(&self) -> impl Iterator<Item = (usize, &Process)> {
+        self.runs.iter().enumerate().filter(|(_, run)| !run.is_over)
+    }
+}

@@ -1,0 +1,128 @@
+//! Each protection that the simulation can break is needed: without it, a seed soon shows what it is for.
+
+use crate::lease::{Memory, Protection};
+use crate::replica::simulation::checks::safety::{Broken, Violation};
+use crate::replica::simulation::faults::fault::Fault;
+use crate::replica::simulation::world::World;
+use crate::replica::simulation::world::clock::Moment;
+use crate::replica::simulation::world::slow_line::switched_off as line;
+
+/// So many seeds may be tried until one shows the violation.
+const SEEDS: u64 = 400;
+
+/// The cluster starts as it is shipped.
+const START: Moment = Moment(9_000);
+
+/// What this seed leads to where only this goes wrong, without the protection.
+fn without(off: Protection, seed: u64, memory: Memory, menu: &'static [Fault]) -> Result<(), Violation> {
+    let mut world = World::seeded(seed, memory, false);
+    world.menu = menu;
+    world.run_until(START)?;
+    Protection::without(Some(off), || world.run())
+}
+
+/// A protection that is switched off.
+struct Case {
+    off: Protection,
+    memory: Memory,
+    /// What goes wrong.
+    menu: &'static [Fault],
+    /// What that leads to.
+    expected: Broken,
+    /// A seed that led to it when this was written, tried first.
+    likely: u64,
+}
+
+const fn case(
+    off: Protection,
+    memory: Memory,
+    menu: &'static [Fault],
+    (expected, likely): (Broken, u64),
+) -> Case {
+    Case { off, memory, menu, expected, likely }
+}
+
+const CASES: [Case; 18] = {
+    use Fault::{
+        Crash, Cut, Deleted, Emptied, Failover, Freeze, GuardFrozen, Lies, Restart, Rough, StoreFrozen,
+        StoreStep,
+    };
+    use Memory::{Durable, Forgetful};
+    const LOSSES: &[Fault] = &[Deleted, Emptied, Failover, Restart, Crash, Crash];
+    [
+        case(Protection::Mark, Forgetful, &[Crash], (Broken::SecondRun, 0)),
+        case(Protection::Mark, Durable, &[Crash], (Broken::SecondRun, 0)),
+        case(Protection::MarkReset, Forgetful, LOSSES, (Broken::SecondRun, 1)),
+        case(Protection::LargestLease, Forgetful, &[Crash, Freeze, GuardFrozen], (Broken::Overlap, 52)),
+        case(Protection::LargestLease, Durable, &[Freeze, Crash], (Broken::Overlap, 18)),
+        case(Protection::Calm, Forgetful, &[StoreStep, Restart, Cut], (Broken::Overlap, 1)),
+        case(Protection::Expect, Forgetful, &[Rough, StoreFrozen, Cut, StoreStep], (Broken::Overlap, 5)),
+        case(Protection::Early, Forgetful, &[StoreStep, Rough], (Broken::Early, 0)),
+        case(Protection::AtInstant, Forgetful, &[Rough], (Broken::Early, 0)),
+        case(Protection::AtInstant, Durable, &[Crash], (Broken::Early, 0)),
+        case(Protection::HolderCheck, Forgetful, &[Rough, Freeze, Cut], (Broken::Overlap, 1)),
+        case(Protection::HolderCheck, Durable, &[Freeze, Crash], (Broken::Overlap, 0)),
+        case(
+            Protection::DeadlineFromSending,
+            Forgetful,
+            &[Freeze, Rough, Cut, Cut, StoreFrozen],
+            (Broken::OutOfHand, 563),
+        ),
+        case(Protection::Guard, Forgetful, &[Crash, Freeze], (Broken::Overlap, 1)),
+        case(Protection::Guard, Durable, &[Crash, Freeze], (Broken::OutOfHand, 8)),
+        case(Protection::ResentFinish, Forgetful, LOSSES, (Broken::Overlap, 1)),
+        case(Protection::LivingHolder, Forgetful, &[Crash, Cut], (Broken::Unjust, 0)),
+        case(Protection::HintCheck, Forgetful, &[Lies], (Broken::Missed, 0)),
+    ]
+};
+
+impl Case {
+    /// Tries seeds without the protection until its violation shows.
+    fn shows(&self) {
+        let Self { off, memory, menu, expected, likely } = *self;
+        let mut others = Vec::new();
+        for seed in std::iter::once(likely).chain(0..SEEDS) {
+            match without(off, seed, memory, menu) {
+                Err(violation) if violation.broken == expected => {
+                    eprintln!("without {off}, seed {seed}: {violation}");
+                    return;
+                }
+                Err(violation) => others.push((seed, violation.broken)),
+                Ok(()) => {}
+            }
+        }
+        panic!("without {off}, no seed of {SEEDS} shows {expected:?}, but {others:?}");
+    }
+}
+
+fn every_case_of(memory: Memory) {
+    CASES.iter().filter(|case| case.memory == memory).for_each(Case::shows);
+}
+
+#[test]
+fn on_redis_each_protection_that_is_switched_off_is_missed() {
+    every_case_of(Memory::Forgetful);
+}
+
+#[test]
+fn on_the_embedded_store_each_protection_that_is_switched_off_is_missed() {
+    every_case_of(Memory::Durable);
+}
+
+#[test]
+fn no_protection_is_left_out() {
+    let is_shown = |off: Protection| off == line::SHOWN || CASES.iter().any(|case| case.off == off);
+    let all = Protection::ALL.iter().filter(|protection| !is_shown(**protection));
+    assert_eq!(all.count(), 0, "every protection is needed, and a case shows for what");
+}
+
+#[test]
+fn with_every_protection_on_no_case_shows_anything() {
+    for Case { memory, menu, .. } in CASES {
+        for seed in 0..2 {
+            let mut world = World::seeded(seed, memory, false);
+            world.menu = menu;
+            world.run().unwrap_or_else(|violation| panic!("{memory:?} {menu:?}, seed {seed}: {violation}"));
+        }
+    }
+}

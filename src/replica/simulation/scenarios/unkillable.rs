@@ -1,0 +1,186 @@
+//! Runs that cannot be killed, as no signal of their replica reaches a set-uid program: what becomes of them and of their
+//! locks. A living replica renews for such a run; nobody else may be granted its lock before that was impossible for a lease.
+
+use std::time::Duration;
+
+use crate::hold::lease_file::entry::Note;
+use crate::job::RunId;
+use crate::lease::{Memory, Pace};
+use crate::replica::recovery::orphans::Former;
+use crate::replica::simulation::checks::safety::{Broken, Violation, named};
+use crate::replica::simulation::stand_ins::node::Node;
+use crate::replica::simulation::world::clock::Moment;
+use crate::replica::simulation::world::network::Cut;
+use crate::replica::simulation::world::process::{Guard, Process};
+use crate::replica::simulation::world::{Event, Happening, World};
+
+/// As in `attempt/state`: what is alive so long after SIGKILL is stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
+
+/// Such a run takes up to so many leases.
+const LEASES: u64 = 5;
+
+/// A replica that could not renew for a while does so within this long, and the time that one renewal waits for its answer: the
+/// longest pause after a failure, and what a heartbeat takes to tell of a clock that was set.
+const RENEWS_WITHIN: Duration = Duration::from_millis(1_500);
+
+/// Clocks of two machines drift apart by one percent at the most: a lease may be over by so much earlier than in true time.
+const DRIFT_DIVISOR: u32 = 100;
+
+/// Something keeps a replica, or all of them, from renewing locks.
+#[derive(Debug)]
+pub(crate) struct Hindrance {
+    seat: Option<usize>,
+    until: Moment,
+}
+
+impl World {
+    /// For a while, no signal reaches what starts. By itself that is no trouble: jobs go by their policies, as with any long run.
+    pub(crate) fn let_none_be_killed(&mut self) -> bool {
+        if self.now < self.unkillable_until || self.witness.holders().any(|run| run.is_unkillable) {
+            return self.keep_from_renewing();
+        }
+        let during = self.dice.ms(1_000, 60_000);
+        self.note(|| format!("what starts cannot be killed for {during:?}"));
+        self.unkillable_until = self.now.plus(during);
+        true
+    }
+
+    /// A replica that renews the lock of what cannot be killed is frozen or cut off, for about as long as that lock lasts.
+    fn keep_from_renewing(&mut self) -> bool {
+        let is_replica = |run: &&Process| run.is_unkillable && run.seat < self.scenario.replicas;
+        let may_freeze = |seat: &usize| self.seats[*seat].is_well() && !self.has_frozen_guard(*seat);
+        let holders = self.witness.holders().filter(is_replica).map(|run| (run.seat, run.holding.lease));
+        let holders: Vec<(usize, Duration)> = holders.filter(|(seat, _)| may_freeze(seat)).collect();
+        if self.now < self.delicate || holders.is_empty() {
+            return false;
+        }
+        let (seat, lease) = self.dice.pick(&holders);
+        let during = lease / 2 + self.dice.ms(0, 15_000);
+        if self.server.memory == Memory::Forgetful && self.dice.percent(50) {
+            let cut = self.dice.pick(&Cut::ALL);
+            self.cut_for(seat, cut, during);
+        } else {
+            self.freeze_for(seat, during);
+        }
+        true
+    }
+
+    /// This replica, or every one, cannot renew its locks for so long.
+    pub(crate) fn hinder(&mut self, seat: Option<usize>, during: Duration) {
+        self.hindrances.push(Hindrance { seat, until: self.now.plus(during) });
+    }
+
+    /// A run that begins now may be one that cannot be killed; such a run has a length of its own.
+    pub(crate) fn may_be_unkillable(&mut self, process: &mut Process) {
+        if self.now >= self.unkillable_until || !self.is_troubled() || !self.dice.percent(70) {
+            return;
+        }
+        let lease = u64::try_from(process.holding.lease.as_millis()).expect("short");
+        process.is_unkillable = true;
+        process.ends = self.now.plus(self.dice.ms(0, LEASES * lease));
+        self.tally.count("run that cannot be killed");
+        self.note(|| format!("run {} cannot be killed, and ends at {:?}", process.holding.run, process.ends));
+    }
+
+    /// A run is to be killed after this grace: its replica sees that it lives on, if it does.
+    pub(crate) fn expect_complaint(&mut self, run: usize, grace: Duration) {
+        let process = &self.witness.runs[run];
+        if process.is_unkillable {
+            let (seat, life) = (process.seat, process.life);
+            let what = Box::new(Happening::Stuck(process.holding.run));
+            self.at(grace.saturating_add(STUCK_AFTER), Event::To { seat, life, what });
+        }
+    }
+
+    /// The store has decided on a request about the job. Where it does not keep the lock any more for a run that cannot be killed,
+    /// which held it before, or has another holder now, that run has lost its lock.
+    pub(crate) fn see_who_lost_its_lock(
+        &mut self,
+        job: usize,
+        before: Option<RunId>,
+    ) -> Result<(), Violation> {
+        let after = self.server.holder(job);
+        let has_lost = |run: &Process| {
+            let own = Some(run.holding.run);
+            let is_let_go = before == own || after.is_some();
+            run.job == job && run.is_unkillable && !run.has_lost_lock && after != own && is_let_go
+        };
+        if before == after {
+            return Ok(());
+        }
+        let lost = self.witness.alive().filter(|(_, run)| has_lost(run)).map(|(at, _)| at);
+        let lost: Vec<usize> = lost.collect();
+        for at in lost {
+            let run = &self.witness.runs[at];
+            let (what, ago) = (named(&run.holding), self.now.since(run.last_good));
+            let lease = run.holding.lease;
+            let could_renew = self.could_renew(run);
+            if could_renew || ago < lease - lease / DRIFT_DIVISOR {
+                let how = format!("{what}, last renewed {ago:?} before; could be renewed: {could_renew}");
+                return Err(Violation::of(Broken::LockTaken, how));
+            }
+            let lives = run.ends.since(self.now);
+            self.witness.runs[at].has_lost_lock = true;
+            if self.scenario.replicas == 1 {
+                // Its replica begins no run beside it, and there is no other.
+                self.trouble(lives);
+            }
+            self.tally.count("lock lost of what cannot be killed");
+            self.note(|| format!("{what} has lost its lock, {ago:?} after its last good renewal"));
+        }
+        Ok(())
+    }
+
+    /// Nothing of a run is left: in time, unless it could not be killed, and its lock not be renewed.
+    pub(crate) fn ends_in_time(&self, run: usize) -> Result<(), Violation> {
+        let process = &self.witness.runs[run];
+        if process.is_unkillable && (process.has_lost_lock || !self.could_renew(process)) {
+            return Ok(());
+        }
+        self.witness.ended(run, self.now)
+    }
+
+    /// Whether the replica of a run lives, and has had the time to renew its lock since anything kept it from that.
+    fn could_renew(&self, run: &Process) -> bool {
+        let place = &self.seats[run.seat];
+        let time = RENEWS_WITHIN + Pace::new(run.holding.lease, Duration::ZERO).renew_every();
+        let has_passed = |hindrance: &Hindrance| {
+            hindrance.seat.is_some_and(|seat| seat != run.seat) || hindrance.until.plus(time) < self.now
+        };
+        place.node.is_some() && run.is_of((run.seat, place.life)) && self.hindrances.iter().all(has_passed)
+    }
+
+    /// `Driver::recalled`: looks after the runs that former lives left behind, by notes and by signs. What a reboot ended shows no
+    /// sign, and keeps its lease, as does what had no guard any more; what lives is buried when it is over, or left to its lease when that takes too long.
+    pub(crate) fn look_after_former_runs(&mut self, seat: usize, node: &mut Node) {
+        let reads = self.reads(seat);
+        let booted = self.scenario.clocks[self.scenario.clock_of(seat)].booted();
+        let signed = self.witness.alive().filter(|(_, run)| run.seat == seat);
+        node.awaited.extend(signed.map(|(_, run)| (run.job, run.holding.run)));
+        for (job, run) in node.awaited.clone() {
+            let its = self.witness.runs.iter().find(|process| process.holding.run == run);
+            // Without a guard that saw the end, nobody knows whether the run lives.
+            let was_guarded = its.is_some_and(|process| process.guard != Guard::Dead);
+            let Some(alive) = its.filter(|process| !process.is_over && was_guarded) else {
+                let was_here = its.is_some_and(|process| process.started >= booted);
+                node.buried((job, run), was_here && was_guarded, reads);
+                continue;
+            };
+            let is_unkillable = alive.is_unkillable;
+            let note = node.disk.get(&job).filter(|note| note.holding().run == run);
+            let patience = patience(node, job, run, note.cloned());
+            if is_unkillable {
+                self.tally.count("run of a former life that cannot be killed");
+                self.trouble(patience);
+            }
+            let (life, what) = (self.seats[seat].life, Box::new(Happening::Buried(job, run, false)));
+            self.at(patience, Event::To { seat, life, what });
+        }
+    }
+}
+
+/// How long a replica waits for the guard of a former run to end it.
+fn patience(node: &Node, job: usize, run: RunId, note: Option<Note>) -> Duration {
+    Former { job: node.jobs[job].name.clone(), run, note, sign: None }.patience()
+}

@@ -1,0 +1,128 @@
+//! Hints in the simulation: what `claim.lua` publishes, how it gets lost and late, and what a replica makes of it: the
+//! counterparts of `store/redis/hints.rs` and `replica/tick/hints.rs`.
+
+use std::time::Duration;
+
+use crate::job::{Outcome, Tick, Verdict};
+use crate::lease::{Answer, EARLY_TOLERANCE, Era, Protection, Reply, Request, Rerun};
+use crate::replica::simulation::world::clock::Reads;
+use crate::replica::simulation::world::{Event, Happening, World, network};
+use crate::store::Marked;
+use crate::time::UtcMillis;
+
+use super::node::Node;
+
+/// A hint about a job, in a life of the store.
+pub(crate) type Hinted = (usize, Era, Reply);
+
+/// What everybody is told of a request that found this mark: that it decided its tick, or gave it back, if it did.
+pub(crate) fn hint_of(request: &Request, mark: Option<UtcMillis>, reply: &Reply) -> Option<Reply> {
+    let claim = match request {
+        Request::Claim(claim) => claim,
+        Request::Abandon(_) if reply.mark < mark => return Some(reply.clone()),
+        _ => return None,
+    };
+    if mark? >= claim.tick.instant() || !Protection::Mark.is_on() {
+        return None;
+    }
+    let answer = match &reply.answer {
+        Answer::Won { .. } => {
+            let how = Some(Verdict::plain(Outcome::Running));
+            Answer::Decided { by: Some(claim.caller.node.clone()), how }
+        }
+        // Those are told of in passing: the mark was raised when the store was found to have forgotten.
+        Answer::Consumed(verdict) if verdict.outcome == Outcome::Unknown => return None,
+        Answer::Consumed(verdict) => Answer::Decided { by: None, how: Some(*verdict) },
+        _ => return None,
+    };
+    Some(Reply { answer, ..reply.clone() })
+}
+
+impl World {
+    /// For a while, somebody who may publish tells everybody what is not so. That is no trouble: nothing comes of it.
+    pub(crate) fn begin_to_lie(&mut self) -> bool {
+        if self.now < self.lies {
+            return false;
+        }
+        let during = self.dice.ms(5_000, 30_000);
+        self.note(|| format!("somebody lies for {during:?}"));
+        self.lies = self.now.plus(during);
+        self.at(Duration::ZERO, Event::Lie);
+        true
+    }
+
+    /// One lie, and the next one before long.
+    pub(crate) fn lie(&mut self) {
+        if self.now >= self.lies {
+            return;
+        }
+        let job = self.dice.below(self.scenario.count());
+        let now = self.store_reads().wall;
+        let schedule = &self.scenario.jobs[0][job].schedule;
+        let next = schedule.next_after(now).map_or(now, Tick::instant);
+        let ahead = now.plus(EARLY_TOLERANCE);
+        let mark = match self.dice.below(6) {
+            0 => UtcMillis(i64::MAX),
+            1 => next,
+            2 => next.minus(Duration::from_millis(1)),
+            3 => self.server.shelf.records[job]
+                .as_ref()
+                .map_or(now, |record| record.mark.minus(Duration::from_millis(1))),
+            4 => now,
+            _ => ahead,
+        };
+        let answer =
+            if self.dice.percent(70) { Answer::Decided { by: None, how: None } } else { Answer::Abandoned };
+        let frees_in = self.dice.ms_of_any_order(1_000_000_000);
+        let by = Some(self.scenario.names[0].clone());
+        let rerun = Rerun { tick: Tick(mark), by, goes_on: self.dice.percent(50), frees_in };
+        let rerun = Some(rerun).filter(|_| self.dice.percent(50));
+        let told = if self.dice.percent(50) { now } else { now.plus(frees_in) };
+        let reply = Reply { now: told, mark: Some(mark), lease: Some(frees_in), rerun, answer };
+        let era = self.server.moments(self.store_reads()).era;
+        self.server.hints.push((job, era, reply));
+        self.tally.count("lie");
+        self.spread_hints();
+        let pause = self.dice.ms(1, 400);
+        self.at(pause, Event::Lie);
+    }
+
+    /// What the store has to tell everybody goes out: each by a way of its own, which is not the way of answers.
+    pub(crate) fn spread_hints(&mut self) {
+        for hint in std::mem::take(&mut self.server.hints) {
+            for seat in 0..self.scenario.replicas {
+                let fate = network::fate(&mut self.dice, self.weather, self.seats[seat].cut);
+                // What would not come back, or be refused, does not come at all.
+                let Some(back) = fate.back else {
+                    self.tally.count("hint lost");
+                    continue;
+                };
+                for after in fate.arrivals {
+                    let (life, what) = (self.seats[seat].life, Box::new(Happening::Overheard(hint.clone())));
+                    self.at(after + back, Event::To { seat, life, what });
+                }
+            }
+        }
+    }
+}
+
+impl Node {
+    /// `Driver::take_hint`.
+    pub(crate) fn take_hint(&mut self, (job, era, reply): Hinted, reads: Reads) -> bool {
+        self.reads = reads;
+        let (now, store_now) = (self.now(), self.store_time());
+        let Some(memory) = self.memory.as_mut().filter(|memory| *memory.era() == era) else { return false };
+        memory.hear(store_now);
+        if let Some(at) = self.contests[job].overhear(&reply, store_now, now) {
+            self.alarms.insert((at, job));
+        }
+        true
+    }
+
+    /// `Driver::marked`.
+    pub(crate) fn marked(&mut self, job: usize, found: Option<Marked>) {
+        let now = self.now();
+        self.contests[job].look_found(found.as_ref(), now);
+        self.look_at(job);
+    }
+}

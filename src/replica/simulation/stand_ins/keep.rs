@@ -1,0 +1,279 @@
+//! One granted lock on a simulated replica: the counterpart of `holder.rs`, around the production code's own `Hold`.
+
+use std::time::Duration;
+
+use crate::hold::lease_file::entry::Note;
+use crate::hold::renewal::{Duty, Hold};
+use crate::job::{JobSpec, Outcome, Reason, RunId, Verdict};
+use crate::lease::{
+    Answer, Deadline, EARLY_TOLERANCE, Era, Finish, Holding, Pace, Protection, Renew, Reply, Request,
+};
+use crate::replica::simulation::world::clock::Reads;
+use crate::replica::simulation::world::message::Ask;
+use crate::run::StopReason;
+use crate::store::StoreError;
+use crate::time::BootInstant;
+
+use super::errand::{Chore, Errand};
+use super::node::{Deed, Node};
+
+/// As in `holder.rs`.
+const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+
+/// A lock and its run.
+#[derive(Debug, Clone)]
+pub(crate) struct Keep {
+    pub(crate) job: usize,
+    pub(crate) holding: Holding,
+    pub(crate) deadline: Deadline,
+    /// When its claim was sent, or its last good renewal.
+    pub(crate) sent: BootInstant,
+    /// When to attend to it again.
+    pub(crate) wake: Option<BootInstant>,
+    kill_grace: Duration,
+    hold: Hold,
+    pub(crate) era: Era,
+    /// The jobs that wait for a proof of life.
+    proving: Vec<usize>,
+    /// The end of the run, while it is not recorded.
+    finish: Option<Finish>,
+    pause: Duration,
+    /// Its run waits for its instant, and what has been ordered meanwhile.
+    pub(crate) waits: Option<Ordered>,
+    /// Nothing was started under it, and the store has yet to know.
+    pub(crate) is_given_back: bool,
+    /// Its run was found to outlive SIGKILL.
+    is_stuck: bool,
+}
+
+/// What a run that has not begun was ordered, if anything.
+pub(crate) type Ordered = Option<StopReason>;
+
+impl Keep {
+    pub(crate) fn granted(
+        job: usize,
+        spec: &JobSpec,
+        holding: Holding,
+        (era, sent): (Era, BootInstant),
+        now: BootInstant,
+    ) -> Self {
+        let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), counted_from(sent, now));
+        Self {
+            job,
+            holding,
+            deadline,
+            sent,
+            wake: None,
+            kill_grace: spec.kill_grace,
+            hold: Hold::granted(deadline, sent),
+            era,
+            proving: Vec::new(),
+            finish: None,
+            pause: FINISH_PAUSES.0,
+            waits: None,
+            is_given_back: false,
+            is_stuck: false,
+        }
+    }
+
+    /// Orders the run to stop, now or when it would begin.
+    fn stop(&mut self, grace: Duration, reason: StopReason) -> Option<Deed> {
+        if let Some(ordered) = &mut self.waits {
+            *ordered = Some(ordered.map_or(reason, |earlier| earlier.join(reason)));
+            return None;
+        }
+        Some(Deed::Stop { run: self.holding.run, grace, reason })
+    }
+
+    /// How much longer its run may wait for its instant: what the store grants ahead of one, and no more.
+    pub(crate) fn may_wait(&self, now: BootInstant) -> Duration {
+        EARLY_TOLERANCE.saturating_sub(now.since(self.sent))
+    }
+
+    /// Whether nothing of its run is left; the store may not know.
+    pub(crate) fn is_over(&self) -> bool {
+        self.finish.is_some() || self.is_given_back
+    }
+
+    /// When the store is to be told once more of the end; each pause is longer than the one before.
+    pub(crate) fn tell_again_at(&mut self, now: BootInstant) -> BootInstant {
+        let again = now.plus(self.pause);
+        self.pause = (self.pause * 2).min(FINISH_PAUSES.1);
+        again
+    }
+
+    pub(crate) fn hurry(&mut self, now: BootInstant) {
+        self.hold.hurry(now);
+    }
+
+    /// `Keeper::note`.
+    pub(crate) fn note(&self) -> Note {
+        Note::Running {
+            holding: self.holding.clone(),
+            era: self.era.clone(),
+            loss_grace: self.hold.loss_grace(),
+            site: None,
+        }
+    }
+
+    /// A newer tick takes its place.
+    pub(crate) fn give_way(&mut self) -> Option<Deed> {
+        self.stop(self.kill_grace, StopReason::Replaced)
+    }
+
+    /// Somebody waits for a renewal that shows that the run lives.
+    pub(crate) fn prove(&mut self, job: usize, now: BootInstant) {
+        self.proving.push(job);
+        self.hold.hurry(now);
+    }
+}
+
+/// What a deadline is counted from: the sending, unless a test wants to see what the answer's coming leads to.
+fn counted_from(sent: BootInstant, received: BootInstant) -> BootInstant {
+    if Protection::DeadlineFromSending.is_on() { sent } else { received }
+}
+
+impl Node {
+    /// `Keeper::hold_while`, for every keep.
+    pub(crate) fn attend_all(&mut self) {
+        for at in 0..self.keeps.len() {
+            self.attend(at);
+        }
+    }
+
+    fn attend(&mut self, at: usize) {
+        let now = self.reads.boot;
+        loop {
+            let keep = &mut self.keeps[at];
+            if keep.finish.is_some() || keep.is_given_back {
+                keep.wake = None;
+                return;
+            }
+            match keep.hold.duty(now) {
+                Duty::Wait(until) => {
+                    keep.wake = Some(until);
+                    return;
+                }
+                Duty::Renew => self.renew(at),
+                Duty::Stop => self.stop_for_loss(at),
+                Duty::Rest => {
+                    keep.wake = None;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// `Keeper::renew`.
+    fn renew(&mut self, at: usize) {
+        let (keep, sent) = (&self.keeps[at], self.reads.boot);
+        let run = keep.holding.run;
+        let renew = Renew { holding: keep.holding.clone(), expect: self.store_time(), leapt: self.leapt() };
+        let errand = Errand::Renew { run, sent, era: self.era() };
+        self.send(Ask::Submit(keep.job, Request::Renew(renew)), errand);
+    }
+
+    /// `Keeper::renewal_answered`.
+    pub(crate) fn renewal_answered(
+        &mut self,
+        run: RunId,
+        (sent, era): (BootInstant, Era),
+        answer: Result<Reply, StoreError>,
+    ) {
+        let now = self.reads.boot;
+        let Some(at) = self.keeps.iter().position(|keep| keep.holding.run == run) else { return };
+        let keep = &mut self.keeps[at];
+        if keep.finish.is_some() || keep.is_given_back {
+            return;
+        }
+        match answer.map(|reply| reply.answer) {
+            Ok(Answer::Renewed { stop }) => {
+                let from = counted_from(sent, now);
+                keep.hold.renewed(from);
+                keep.deadline = keep.deadline.renewed(from);
+                keep.sent = from;
+                keep.era = era;
+                let proven = std::mem::take(&mut keep.proving);
+                let deadline = Some(keep.deadline.at()).filter(|_| !keep.hold.is_lost());
+                self.deeds.push(Deed::Renewed { run, sent, deadline });
+                self.deeds
+                    .extend(stop.and_then(|why| keep.stop(keep.kill_grace, StopReason::asked_for(why))));
+                proven.into_iter().for_each(|job| self.proven(job));
+            }
+            Ok(Answer::Lost) => {
+                if keep.hold.lose() {
+                    self.stop_for_loss(at);
+                }
+            }
+            Ok(_) | Err(_) => keep.hold.failed(now),
+        }
+    }
+
+    fn stop_for_loss(&mut self, at: usize) {
+        let keep = &mut self.keeps[at];
+        let stop = keep.stop(keep.hold.loss_grace(), StopReason::LockLost);
+        self.deeds.extend(stop);
+    }
+
+    /// `Course::step_killing`: its processes outlive SIGKILL.
+    pub(crate) fn found_stuck(&mut self, run: RunId) {
+        self.keeps.iter_mut().filter(|keep| keep.holding.run == run).for_each(|keep| keep.is_stuck = true);
+    }
+
+    /// Nothing of the run is left: the end of `Keeper::keep`.
+    pub(crate) fn run_ended(&mut self, run: RunId, verdict: Verdict, reads: Reads) {
+        self.reads = reads;
+        let (ended, leapt) = (self.store_time(), self.leapt());
+        let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == run) else { return };
+        let proven = std::mem::take(&mut keep.proving);
+        let is_left_behind = keep.is_stuck && keep.hold.is_lost();
+        let left_behind = Verdict::because(Outcome::Unknown, Reason::LeftBehind);
+        let verdict = if is_left_behind { left_behind } else { verdict };
+        let finish = Finish {
+            holding: keep.holding.clone(),
+            era: keep.era.clone(),
+            attempt: 1,
+            verdict,
+            ended,
+            exit_code: None,
+            signal: None,
+            tail: String::new(),
+            leapt,
+        };
+        keep.finish = Some(finish.clone());
+        let job = keep.job;
+        self.jot(job, Note::Ended(finish));
+        proven.into_iter().for_each(|job| self.proven(job));
+        self.send_finish(run);
+        self.attend_all();
+    }
+
+    /// `Keeper::finish`.
+    pub(crate) fn send_finish(&mut self, run: RunId) {
+        let Some(keep) = self.keeps.iter().find(|keep| keep.holding.run == run) else { return };
+        if let Some(finish) = keep.finish.clone() {
+            self.send(Ask::Submit(keep.job, Request::Finish(finish)), Errand::Finish { run });
+        }
+    }
+
+    pub(crate) fn finish_answered(&mut self, run: RunId, answer: Result<Reply, StoreError>) {
+        let Some(at) = self.keeps.iter().position(|keep| keep.holding.run == run) else { return };
+        let keep = &mut self.keeps[at];
+        let answer = answer.map(|reply| reply.answer);
+        if !matches!(answer, Ok(Answer::Finished | Answer::AlreadyDecided)) {
+            let again = keep.tell_again_at(self.reads.boot);
+            return self.chores.push((again, Chore::Finish(run)));
+        }
+        if let (Ok(Answer::Finished), Some(finish)) = (answer, &keep.finish) {
+            self.deeds.push(Deed::Recorded { run, verdict: finish.verdict });
+        }
+        // `Driver::kept`.
+        let Keep { job, holding, finish, .. } = self.keeps.remove(at);
+        let is_cut_short = |finish: &Finish| finish.verdict.outcome == Outcome::Interrupted;
+        if holding.may_run_again() && finish.as_ref().is_some_and(is_cut_short) {
+            let now = self.now();
+            self.contests[job].cut_short_here(holding.tick, Some(self.name.clone()), now);
+        }
+        self.proven(job);
+    }
+}

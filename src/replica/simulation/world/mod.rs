@@ -1,0 +1,300 @@
+//! The world of a simulation: one queue of what happens when, in true time.
+
+pub(super) mod clock;
+mod diary;
+pub(super) mod machine;
+pub(super) mod message;
+pub(super) mod network;
+pub(super) mod process;
+pub(super) mod rng;
+pub(super) mod scenario;
+pub(super) mod slow_line;
+pub(super) mod store;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use clock::{Moment, Reads};
+use machine::Seat;
+use message::{Answered, Ask, Letter, Wish};
+use network::Weather;
+use rng::Dice;
+use scenario::Scenario;
+use slow_line::SlowLine;
+use store::{Server, Service};
+
+use crate::job::{RunId, Verdict};
+use crate::lease::Memory;
+use crate::store::StoreError;
+
+use super::checks::counters::Tally;
+use super::checks::safety::{Violation, Witness};
+use super::faults::fault::Fault;
+use super::scenarios::unkillable::Hindrance;
+use super::stand_ins::hints::Hinted;
+
+/// Something that happens at its moment.
+#[derive(Debug, Clone)]
+pub(super) enum Event {
+    /// A letter reaches the store; its answer is back after so long, if ever.
+    Arrive { seat: usize, life: u32, letter: Box<Letter>, back: Option<Duration> },
+    /// Something happens to a replica that is not frozen.
+    To { seat: usize, life: u32, what: Box<Happening> },
+    /// A replica looks at its clocks.
+    Wake { seat: usize, life: u32 },
+    /// The deadline that a guard was told may have come.
+    GuardDue(usize),
+    /// Nothing of a run may be left.
+    Over(usize),
+    /// A fault is over.
+    Mend(Mend),
+    /// The simulation begins.
+    Begin,
+    /// The next fault.
+    Fault,
+    /// The next order of an operator.
+    Operate,
+    /// The store's replica takes a copy.
+    Copy,
+    /// Somebody who may publish tells a lie.
+    Lie,
+}
+
+/// What can happen to a replica.
+#[derive(Debug, Clone)]
+pub(super) enum Happening {
+    Answered(u64, Answered),
+    /// A request that its own thread was about to perform on the embedded store.
+    Performs(Box<Letter>, Option<Duration>),
+    Ended(RunId, Verdict),
+    /// A run of a former life is surely dead, or has to be left to its lease.
+    Buried(usize, RunId, bool),
+    /// What should be dead is not.
+    Stuck(RunId),
+    Stepped,
+    Wished(usize, Wish),
+    Overheard(Hinted),
+}
+
+/// What is mended.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mend {
+    Thaw(usize),
+    Restart(usize),
+    Connect(usize),
+    Weather,
+    Service,
+    GuardThaw(usize),
+    Clock(usize),
+    /// The boot clock of a machine runs at another pace.
+    Pace(usize),
+    /// A guest comes for this job's lock.
+    Guest(usize),
+    /// The file says short leases again.
+    ShortLeases,
+    /// The long lease is over, and nobody has to reckon with it any more.
+    Forgotten,
+}
+
+/// How long faults go on, and how long it has to be quiet thereafter.
+pub(super) const FAULTS: Duration = Duration::from_secs(420);
+pub(super) const QUIET: Duration = Duration::from_secs(240);
+
+/// Everything.
+pub(super) struct World {
+    pub(super) now: Moment,
+    pub(super) dice: Dice,
+    pub(super) scenario: Scenario,
+    queue: BTreeMap<(Moment, u64), Event>,
+    numbers: u64,
+    pub(super) seats: Vec<Seat>,
+    pub(super) server: Server,
+    pub(super) weather: Weather,
+    /// What is slow about the line, if it is.
+    pub(super) slow: Option<SlowLine>,
+    pub(super) witness: Witness,
+    pub(super) tally: Tally,
+    /// What may go wrong.
+    pub(super) menu: &'static [Fault],
+    /// When a fault was going on, or its effects.
+    pub(super) troubles: Vec<(Moment, Moment)>,
+    /// When clocks were wrong.
+    pub(super) confusions: Vec<(Moment, Moment)>,
+    /// What keeps replicas from renewing their locks.
+    pub(super) hindrances: Vec<Hindrance>,
+    /// What starts before cannot be killed.
+    pub(super) unkillable_until: Moment,
+    /// Until then somebody lies.
+    pub(super) lies: Moment,
+    /// Until then somebody has to remember what the store forgot.
+    pub(super) delicate: Moment,
+    /// Who starts before has the file with the long lease.
+    pub(super) long_until: Moment,
+    /// Until then nobody comes who knows nothing: those who remember have not told it yet.
+    pub(super) told_by: Moment,
+    /// What happened, if anybody wants to read it.
+    pub(super) diary: Option<Vec<String>>,
+}
+
+impl World {
+    /// The world that this seed makes.
+    pub(super) fn seeded(seed: u64, memory: Memory, is_told: bool) -> Self {
+        let mut dice = Dice::seeded(seed);
+        let scenario = Scenario::thrown(memory, &mut dice);
+        let seats = scenario.names.iter().map(|_| Seat::default()).collect();
+        let mut world = Self {
+            now: Moment(0),
+            server: Server::new(memory, scenario.count()),
+            seats,
+            scenario,
+            dice,
+            queue: BTreeMap::new(),
+            numbers: 0,
+            weather: Weather::Fair,
+            slow: None,
+            witness: Witness::default(),
+            tally: Tally::default(),
+            menu: Fault::USUAL,
+            troubles: vec![(Moment(0), Moment(30_000))],
+            confusions: Vec::new(),
+            hindrances: Vec::new(),
+            unkillable_until: Moment(0),
+            lies: Moment(0),
+            delicate: Moment(0),
+            long_until: Moment(0),
+            told_by: Moment(0),
+            diary: is_told.then(Vec::new),
+        };
+        world.at(Duration::ZERO, Event::Begin);
+        for seat in 0..world.scenario.replicas {
+            let late = if world.dice.percent(50) { Duration::ZERO } else { world.dice.ms(0, 5_000) };
+            world.at(late, Event::Mend(Mend::Restart(seat)));
+        }
+        world.at(Duration::from_secs(10), Event::Fault);
+        world.at(Duration::from_secs(5), Event::Operate);
+        world.at(Duration::from_secs(1), Event::Copy);
+        world
+    }
+
+    /// Lets this happen so much later.
+    pub(super) fn at(&mut self, after: Duration, event: Event) {
+        self.at_moment(self.now.plus(after), event);
+    }
+
+    pub(super) fn at_moment(&mut self, at: Moment, event: Event) {
+        self.numbers += 1;
+        self.queue.insert((at, self.numbers), event);
+    }
+
+    /// Whether faults may still happen.
+    pub(super) fn is_troubled(&self) -> bool {
+        self.now < Moment(0).plus(FAULTS)
+    }
+
+    /// What a seat's clocks show.
+    pub(super) fn reads(&self, seat: usize) -> Reads {
+        self.scenario.clocks[self.scenario.clock_of(seat)].reads(self.now)
+    }
+
+    /// What the store's clocks show.
+    pub(super) fn store_reads(&self) -> Reads {
+        self.scenario.clocks[self.scenario.store_clock()].reads(self.now)
+    }
+
+    /// Goes on until the end, and judges.
+    pub(super) fn run(&mut self) -> Result<(), Violation> {
+        self.run_until(Moment(0).plus(FAULTS + QUIET))?;
+        self.judge()
+    }
+
+    /// Goes on until this moment.
+    pub(super) fn run_until(&mut self, end: Moment) -> Result<(), Violation> {
+        while let Some(next) = self.queue.first_entry().filter(|next| next.key().0 <= end) {
+            self.now = next.key().0;
+            let event = next.remove();
+            self.happen(event)?;
+        }
+        self.now = end;
+        Ok(())
+    }
+
+    fn happen(&mut self, event: Event) -> Result<(), Violation> {
+        match event {
+            Event::Arrive { seat, life, letter, back } => self.arrive((seat, life), letter, back)?,
+            Event::To { seat, life, what } => self.happen_to((seat, life), *what)?,
+            Event::Wake { seat, life } => self.wake((seat, life))?,
+            Event::GuardDue(run) => self.guard_due(run),
+            Event::Over(run) => self.over(run)?,
+            Event::Mend(mend) => self.mend(mend)?,
+            Event::Begin => self.begin(),
+            Event::Fault => self.next_fault(),
+            Event::Operate => self.operate(),
+            Event::Lie => self.lie(),
+            Event::Copy => {
+                self.server.copy(self.now);
+                self.watch_clocks();
+                self.at(Duration::from_secs(1), Event::Copy);
+            }
+        }
+        Ok(())
+    }
+
+    /// It is trouble when clocks are wrong.
+    fn watch_clocks(&mut self) {
+        let wrong = Duration::from_millis(500);
+        if self.scenario.clocks.iter().any(|clock| clock.error(self.now) > wrong) {
+            self.trouble(Duration::from_secs(1));
+            self.confusions.push((self.now, self.now.plus(Duration::from_secs(2))));
+        }
+    }
+
+    /// A fault, or its effects, go on for so long.
+    pub(super) fn trouble(&mut self, during: Duration) {
+        self.troubles.push((self.now, self.now.plus(during)));
+    }
+
+    /// A letter is there: the store answers at once, or when it can.
+    pub(super) fn arrive(
+        &mut self,
+        (seat, life): (usize, u32),
+        letter: Box<Letter>,
+        back: Option<Duration>,
+    ) -> Result<(), Violation> {
+        let id = letter.id;
+        let is_local = self.server.memory == Memory::Durable;
+        if is_local && self.seats[seat].life != life {
+            // The embedded store lives in the replica's own process.
+            return Ok(());
+        }
+        if let Service::Frozen(until) = self.server.service {
+            self.at_moment(until, Event::Arrive { seat, life, letter, back });
+            return Ok(());
+        }
+        if is_local && self.seats[seat].frozen.is_some() {
+            self.seats[seat].held.push(Happening::Performs(letter, back));
+            return Ok(());
+        }
+        if is_local && !self.seats[seat].is_waiting_for(id) {
+            return Ok(());
+        }
+        let holder = if let Ask::Submit(job, _) = letter.ask { self.server.holder(job) } else { None };
+        let answered = if self.server.service == Service::Down {
+            Err(StoreError::NotSent("connection refused".into()))
+        } else {
+            let (name, reads) = (&self.scenario.names[seat], self.store_reads());
+            let told = self.server.answer(name, &letter.ask, reads, &mut self.tally);
+            self.note_exchange(seat, &letter, &told);
+            if let Ask::Submit(job, _) = letter.ask {
+                self.server.note_foretold(job, self.now.utc().plus(Duration::from_secs(1)));
+                self.see_who_lost_its_lock(job, holder)?;
+            }
+            self.spread_hints();
+            Ok(told)
+        };
+        if let Some(back) = back {
+            let what = Box::new(Happening::Answered(id, answered));
+            self.at(back, Event::To { seat, life, what });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! The process of a run, and its guard: kills at the deadline that was last sent, at the end of its replica, and on order.
+
+use std::time::Duration;
+
+use crate::job::{Outcome, Verdict};
+use crate::lease::{Holding, Protection};
+use crate::replica::simulation::checks::safety::Violation;
+use crate::replica::simulation::world::{Event, Happening, World};
+use crate::run::StopReason;
+use crate::time::BootInstant;
+
+use super::clock::Moment;
+use super::rng::Dice;
+
+/// What SIGKILL may take, and timers may be late, at the most; the holder's margin has a second for it.
+const SLOWEST_DEATH: u64 = 1_000;
+
+/// How a guard is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guard {
+    Well,
+    /// Until this moment.
+    Frozen(Moment),
+    /// Killed: the nursery has killed its job.
+    Dead,
+}
+
+/// A run as the machine has it.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    pub(crate) job: usize,
+    pub(crate) seat: usize,
+    /// The life of the replica that started it.
+    pub(crate) life: u32,
+    pub(crate) holding: Holding,
+    pub(crate) started: Moment,
+    /// When nothing of it is left, as things stand.
+    pub(crate) ends: Moment,
+    /// How it ends, as things stand.
+    pub(crate) verdict: Verdict,
+    pub(crate) is_over: bool,
+    /// When its replica learned that it is over.
+    pub(crate) learned: Moment,
+    pub(crate) guard: Guard,
+    /// What the guard was told last, when, and how long that was before it.
+    pub(crate) deadline: BootInstant,
+    pub(crate) told: (Moment, Duration),
+    /// When the last good claim or renewal was sent.
+    pub(crate) last_good: Moment,
+    /// Whether the end is recorded, and not as interrupted.
+    pub(crate) is_recorded: bool,
+    /// Whether no signal reaches it: it ends by itself.
+    pub(crate) is_unkillable: bool,
+    /// Whether the lock was lost that it still needs: the store ended the run, or granted the lock to another.
+    pub(crate) has_lost_lock: bool,
+    /// Why it is stopped, in vain.
+    ordered: Option<StopReason>,
+    loss_grace: Duration,
+    /// How long it takes to obey SIGTERM.
+    obeys: Duration,
+}
+
+impl Process {
+    /// A command that was just started, and would go on for so long.
+    pub(crate) fn start(
+        (job, seat, life): (usize, usize, u32),
+        holding: Holding,
+        (deadline, left, loss_grace): (BootInstant, Duration, Duration),
+        (now, length): (Moment, Duration),
+        dice: &mut Dice,
+    ) -> Self {
+        let obeys = if dice.percent(50) { dice.ms(0, 50) } else { Duration::MAX };
+        Self {
+            job,
+            seat,
+            life,
+            holding,
+            started: now,
+            ends: now.plus(length),
+            verdict: Verdict::plain(if dice.percent(80) { Outcome::Succeeded } else { Outcome::Failed }),
+            is_over: false,
+            learned: now,
+            guard: Guard::Well,
+            deadline,
+            told: (now, left),
+            last_good: now,
+            is_recorded: false,
+            is_unkillable: false,
+            has_lost_lock: false,
+            ordered: None,
+            loss_grace,
+            obeys,
+        }
+    }
+
+    /// The guard receives a deadline. At `now` the boot clock shows that `left` remains.
+    pub(crate) fn hear(&mut self, deadline: BootInstant, (now, left): (Moment, Duration)) {
+        if deadline > self.deadline {
+            (self.deadline, self.told) = (deadline, (now, left));
+        }
+    }
+
+    /// SIGTERM, then SIGKILL after the grace. True when it now ends sooner.
+    pub(crate) fn stop(&mut self, now: Moment, grace: Duration, reason: StopReason, dice: &mut Dice) -> bool {
+        if self.is_unkillable {
+            // How it ends is no choice of its own any more, whenever that is.
+            let joined = self.ordered.map_or(reason, |earlier| earlier.join(reason));
+            (self.ordered, self.verdict) = (Some(joined), joined.verdict());
+            return false;
+        }
+        let death = Duration::from_millis(SLOWEST_DEATH).min(dice.ms_of_any_order(SLOWEST_DEATH));
+        let ends = now.plus(grace.min(self.obeys)).plus(death);
+        let is_sooner = !self.is_over && ends < self.ends;
+        if is_sooner {
+            self.ends = ends;
+            self.verdict = reason.verdict();
+        }
+        is_sooner
+    }
+
+    /// Its time is over, or its replica is gone.
+    pub(crate) fn stop_by_guard(&mut self, now: Moment, dice: &mut Dice) -> bool {
+        if !Protection::Guard.is_on() || self.guard != Guard::Well {
+            return false;
+        }
+        self.stop(now, self.loss_grace, StopReason::LockLost, dice)
+    }
+
+    /// The guard was killed: whoever forked it kills the job at once.
+    pub(crate) fn lose_guard(&mut self, now: Moment, dice: &mut Dice) -> bool {
+        self.guard = Guard::Dead;
+        self.stop(now, Duration::ZERO, StopReason::GuardLost, dice)
+    }
+
+    /// Whether it was cut short, as far as anybody recorded: by its replica, or because its lock was lost.
+    pub(crate) fn was_cut_short(&self) -> bool {
+        (self.is_over || self.has_lost_lock) && !self.is_recorded
+    }
+
+    /// Whether it is this life of its replica that started it.
+    pub(crate) fn is_of(&self, (seat, life): (usize, u32)) -> bool {
+        (self.seat, self.life) == (seat, life)
+    }
+}
+
+impl World {
+    /// The end of a run is looked for when it should come.
+    pub(crate) fn expect_end(&mut self, run: usize) {
+        self.at_moment(self.witness.runs[run].ends, Event::Over(run));
+    }
+
+    /// The guard waits for the deadline that it was told.
+    pub(crate) fn watch_deadline(&mut self, run: usize) {
+        let process = &self.witness.runs[run];
+        let due = self.deadline_of(process);
+        let due = if let Guard::Frozen(until) = process.guard { due.max(until) } else { due };
+        self.at_moment(due, Event::GuardDue(run));
+    }
+
+    pub(crate) fn guard_due(&mut self, run: usize) {
+        let process = &self.witness.runs[run];
+        let is_due = self.deadline_of(process) <= self.now;
+        if process.is_over || !is_due || process.guard != Guard::Well {
+            return;
+        }
+        if self.witness.runs[run].stop_by_guard(self.now, &mut self.dice) {
+            self.tally.count("guard killed at the deadline");
+            self.note(|| format!("guard of run {run} kills at the deadline"));
+            self.expect_end(run);
+        }
+    }
+
+    /// Nothing of a run is left, unless that has changed meanwhile.
+    pub(crate) fn over(&mut self, run: usize) -> Result<(), Violation> {
+        let process = &mut self.witness.runs[run];
+        if process.is_over || process.ends > self.now {
+            return Ok(());
+        }
+        process.is_over = true;
+        let (whose, verdict, id) = ((process.seat, process.life), process.verdict, process.holding.run);
+        let (job, was_guarded) = (process.job, process.guard != Guard::Dead);
+        self.note_end(run);
+        self.note(|| format!("run {id} is over: {verdict}"));
+        self.ends_in_time(run)?;
+        let life = self.seats[whose.0].life;
+        if life != whose.1 {
+            // The next life of its replica looks after it.
+            return self.happen_to((whose.0, life), Happening::Buried(job, id, was_guarded));
+        }
+        self.happen_to(whose, Happening::Ended(id, verdict))
+    }
+}

@@ -1,0 +1,172 @@
+//! What a simulation is about: which jobs, how many replicas, which kind of store, and how clocks run.
+
+use std::fmt::Write as _;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::config::{Overrides, Source, load};
+use crate::job::{CatchUp, JobSpec, NodeName, OnInterrupt, Overlap};
+use crate::lease::Memory;
+
+use super::clock::Clock;
+use super::rng::Dice;
+
+/// Schedules, from every second to every minute.
+const SCHEDULES: [&str; 7] =
+    ["@every 1s", "@every 2s", "@every 5s", "*/10 * * * * *", "@every 20s", "30 * * * * *", "* * * * *"];
+
+/// Leases, in seconds. Most are short: much happens to them.
+const LEASES: [u64; 6] = [5, 5, 6, 10, 15, 30];
+
+/// What a guest asks for, and what replicas ask for while they have another file.
+const GUEST_LEASE: Duration = Duration::from_secs(5);
+pub(crate) const LONG_LEASE: Duration = Duration::from_secs(90);
+
+/// How many replicas there are, most often three.
+const REPLICAS: [usize; 6] = [3, 3, 3, 3, 2, 1];
+
+/// Clocks of two machines drift apart by one percent at the most: half of it each, in parts of a million.
+const DRIFT: u64 = 5_000;
+
+/// How long runs of a job take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Length {
+    /// No time worth mentioning.
+    None,
+    /// Up to this many milliseconds.
+    UpTo(u64),
+}
+
+/// What is simulated.
+pub(crate) struct Scenario {
+    pub(crate) memory: Memory,
+    /// How many replicas there are; a guest comes after them.
+    pub(crate) replicas: usize,
+    pub(crate) names: Vec<NodeName>,
+    /// Each replica's own file: leases may differ. The last is a guest's own wish.
+    pub(crate) jobs: Vec<Rc<[Arc<JobSpec>]>>,
+    /// The file that everybody has for a while, and whether anybody may still know what it says.
+    pub(crate) long_jobs: Rc<[Arc<JobSpec>]>,
+    pub(crate) is_stretched: bool,
+    pub(crate) lengths: Vec<Length>,
+    /// One machine per replica, or one for all; the last is the store's.
+    pub(crate) clocks: Vec<Clock>,
+}
+
+impl Scenario {
+    /// What this dice throws, for a store of this kind.
+    pub(crate) fn thrown(memory: Memory, dice: &mut Dice) -> Self {
+        let replicas = dice.pick(&REPLICAS);
+        let names = ["a", "b", "c"][..replicas]
+            .iter()
+            .chain(&["guest"])
+            .map(|n| NodeName::parse(n).expect("a name"))
+            .collect();
+        let count = dice.below(2) + 2;
+        let tables: Vec<Table> = (0..count).map(|_| Table::thrown(dice)).collect();
+        let leases: Vec<u64> = tables.iter().map(|_| dice.pick(&LEASES)).collect();
+        let has_own_files = dice.percent(30);
+        let lengths = leases.iter().map(|lease| length(*lease, dice)).collect();
+        let mut file = || {
+            let lease = |lease: u64, dice: &mut Dice| if has_own_files { dice.pick(&LEASES) } else { lease };
+            let leases = leases.iter().map(|all| lease(*all, dice)).enumerate();
+            leases.zip(&tables).map(|((job, lease), table)| table.spec(job, lease)).collect()
+        };
+        let mut jobs: Vec<Rc<[Arc<JobSpec>]>> = (0..replicas).map(|_| file()).collect();
+        let with = |of: &[Arc<JobSpec>], lease, enabled| {
+            let spec = |job: &Arc<JobSpec>| Arc::new(JobSpec { lease, enabled, ..JobSpec::clone(job) });
+            of.iter().map(spec).collect::<Rc<[_]>>()
+        };
+        let long_jobs = with(&jobs[0], LONG_LEASE, true);
+        jobs.push(with(&jobs[0], GUEST_LEASE, false));
+        let clocks = clocks(memory, replicas, dice);
+        Self { memory, replicas, names, jobs, long_jobs, is_stretched: false, lengths, clocks }
+    }
+
+    /// How many jobs there are.
+    pub(crate) fn count(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// The clock of the store's machine.
+    pub(crate) fn store_clock(&self) -> usize {
+        self.clocks.len() - 1
+    }
+
+    /// The clock of a replica's machine.
+    pub(crate) fn clock_of(&self, seat: usize) -> usize {
+        // A guest is on the machine of the first.
+        if self.memory == Memory::Durable { 0 } else { seat % self.replicas }
+    }
+
+    /// The longest lease that anybody has for a job.
+    pub(crate) fn longest_lease(&self, job: usize) -> Duration {
+        let stretched = self.is_stretched.then_some(LONG_LEASE);
+        self.jobs.iter().map(|jobs| jobs[job].lease).chain(stretched).max().unwrap_or_default()
+    }
+
+    /// The longest lease of all.
+    pub(crate) fn longest(&self) -> Duration {
+        (0..self.count()).map(|job| self.longest_lease(job)).max().unwrap_or_default()
+    }
+}
+
+/// What all replicas' files say of a job.
+#[derive(Clone)]
+struct Table {
+    keys: String,
+    overlap: Overlap,
+    on_interrupt: OnInterrupt,
+    catch_up: CatchUp,
+}
+
+impl Table {
+    fn thrown(dice: &mut Dice) -> Self {
+        let schedule = dice.pick(&SCHEDULES);
+        let grace = dice.pick(&["0s", "1s", "10s"]);
+        let mut keys = format!("command = [\"true\"]\nschedule = \"{schedule}\"\nkill_grace = \"{grace}\"\n");
+        if dice.percent(40) {
+            let limit = dice.pick(&["5s", "10s", "30s"]);
+            writeln!(keys, "start_deadline = \"{limit}\"").expect("a text takes everything");
+        }
+        Self {
+            keys,
+            overlap: dice.pick(&[Overlap::Skip, Overlap::Skip, Overlap::Wait, Overlap::Replace]),
+            on_interrupt: dice.pick(&[OnInterrupt::Skip, OnInterrupt::Rerun]),
+            catch_up: dice.pick(&[CatchUp::None, CatchUp::Last]),
+        }
+    }
+
+    fn spec(&self, job: usize, lease: u64) -> Arc<JobSpec> {
+        let keys = &self.keys;
+        let cluster = "[cluster]\nname = \"sim\"\nstore = \"redis://127.0.0.1\"\n";
+        let text = format!("{cluster}[jobs.j{job}]\n{keys}lease = \"{lease}s\"\n");
+        let source = Source::new("jobs.toml", text);
+        let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
+        let spec = config.jobs.into_values().next().expect("one job");
+        let Self { overlap, on_interrupt, catch_up, .. } = *self;
+        Arc::new(JobSpec { overlap, on_interrupt, catch_up, ..JobSpec::clone(&spec) })
+    }
+}
+
+fn length(lease: u64, dice: &mut Dice) -> Length {
+    match dice.between(0, 5) {
+        0 => Length::None,
+        1 => Length::UpTo(500),
+        2 => Length::UpTo(lease * 1_000),
+        _ => Length::UpTo(lease * 3_000),
+    }
+}
+
+/// All replicas of an embedded store share its machine.
+fn clocks(memory: Memory, replicas: usize, dice: &mut Dice) -> Vec<Clock> {
+    let count = if memory == Memory::Durable { 1 } else { replicas + 1 };
+    let wall_drifts = |at: usize| memory == Memory::Forgetful && at + 1 == count;
+    let mut drift = |at| {
+        let ppm = if dice.percent(50) { 0 } else { dice.between(0, 2 * DRIFT) };
+        let ppm = if ppm == 0 { 0 } else { i64::try_from(ppm).expect("small") - DRIFT as i64 };
+        Clock::new(ppm, wall_drifts(at))
+    };
+    (0..count).map(&mut drift).collect()
+}

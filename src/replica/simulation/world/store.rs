@@ -1,0 +1,283 @@
+//! The store: `lease::decide` over records that live through restarts, failovers and losses.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
+use std::time::Duration;
+
+use crate::job::{NodeName, RunId, Tick};
+use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Passed, Record, Server as Moments, decide};
+use crate::replica::simulation::checks::counters::Tally;
+use crate::replica::simulation::faults::fault::Fault;
+use crate::replica::simulation::stand_ins::hints::{Hinted, hint_of};
+use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marked, Marker, Peer, Pulse};
+use crate::time::UtcMillis;
+
+use super::clock::{Moment, Reads};
+use super::message::{Ask, Told};
+
+/// A copy that a failover brings back is at most this old.
+const OLDEST_COPY: Duration = Duration::from_secs(8);
+
+/// What a store may lose.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Shelf {
+    pub(crate) records: Vec<Option<Record>>,
+    /// The entries of each job.
+    histories: Vec<Rc<Vec<Entry>>>,
+    /// Those since its record was made.
+    of_records: Vec<Rc<Vec<Entry>>>,
+    nodes: BTreeMap<NodeName, Peer>,
+    known: BTreeSet<usize>,
+    marker: Option<Marker>,
+}
+
+impl Shelf {
+    /// One on which nothing is.
+    fn of(jobs: usize) -> Self {
+        let none = vec![Rc::default(); jobs];
+        Self { records: vec![None; jobs], histories: none.clone(), of_records: none, ..Self::default() }
+    }
+
+    /// The same without some of its keys.
+    pub(crate) fn without(mut self, record: Option<usize>, fault: Fault) -> Self {
+        if let Some(job) = record {
+            (self.records[job], self.of_records[job]) = (None, Rc::default());
+        }
+        if matches!(fault, Fault::KnownLost | Fault::RecordAndKnownLost) {
+            self.known.clear();
+        }
+        if matches!(fault, Fault::NodesLost | Fault::RecordAndNodesLost) {
+            self.nodes.clear();
+            self.marker = None;
+        }
+        self
+    }
+
+    /// Whether it has a heartbeat that the other does not know.
+    pub(crate) fn has_newer_beat_than(&self, other: &Self) -> bool {
+        let is_known = |name: &NodeName, at| other.nodes.get(name).is_some_and(|known| known.at >= at);
+        self.nodes.iter().any(|(name, peer)| !is_known(name, peer.at))
+    }
+}
+
+/// Whether it can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    Up,
+    /// Refuses connections.
+    Down,
+    /// Takes requests, and performs them at this moment.
+    Frozen(Moment),
+}
+
+/// One store.
+pub(crate) struct Server {
+    pub(crate) memory: Memory,
+    pub(crate) service: Service,
+    pub(crate) shelf: Shelf,
+    /// Younger than [`OLDEST_COPY`], oldest first.
+    copies: VecDeque<(Moment, Shelf)>,
+    life: u32,
+    /// How often it began to remember.
+    markers: u32,
+    /// Every entry ever written of each job, whether or not the store still has it.
+    pub(crate) told: Vec<Vec<Entry>>,
+    /// The entries since a job's record was made, as they were whenever the store forgot.
+    of_former_records: Vec<Vec<Rc<Vec<Entry>>>>,
+    /// What was told of ticks that had not come yet, by a clock that was ahead, when the store forgot it. Those who were told
+    /// know these ticks as decided, and nobody tells of them again, unless they are opened again.
+    pub(crate) forgotten: Vec<Vec<Entry>>,
+    /// From when to when, by its clock, it heard from the holders of each job's lock, or their runs lived: also of those that
+    /// never heard of their grant, and asked again.
+    pub(crate) signs: Vec<Vec<(UtcMillis, UtcMillis)>>,
+    /// Every tick ever granted of each job, started or not.
+    pub(crate) granted: Vec<BTreeSet<Tick>>,
+    /// Ticks that were decided one by one before they had come, by a clock that was ahead.
+    pub(crate) foretold: Vec<BTreeSet<Tick>>,
+    /// The mark of each job's first record.
+    pub(crate) first_marks: Vec<Option<UtcMillis>>,
+    /// Jobs of which something was forgotten.
+    pub(crate) has_forgotten: Vec<bool>,
+    /// What everybody is to be told.
+    pub(crate) hints: Vec<Hinted>,
+}
+
+impl Server {
+    pub(crate) fn new(memory: Memory, jobs: usize) -> Self {
+        let shelf = Shelf::of(jobs);
+        Self {
+            memory,
+            service: Service::Up,
+            shelf,
+            copies: VecDeque::new(),
+            life: 0,
+            markers: 0,
+            told: vec![Vec::new(); jobs],
+            of_former_records: vec![Vec::new(); jobs],
+            forgotten: vec![Vec::new(); jobs],
+            signs: vec![Vec::new(); jobs],
+            granted: vec![BTreeSet::new(); jobs],
+            foretold: vec![BTreeSet::new(); jobs],
+            first_marks: vec![None; jobs],
+            has_forgotten: vec![false; jobs],
+            hints: Vec::new(),
+        }
+    }
+
+    fn era(&self) -> Era {
+        Era(format!("life {}", self.life))
+    }
+
+    /// Answers a question at the time that its clocks show.
+    pub(crate) fn answer(&mut self, from: &NodeName, ask: &Ask, reads: Reads, tally: &mut Tally) -> Told {
+        match ask {
+            Ask::Pulse(beat) => Told::Pulse(self.pulse(beat.as_ref(), reads.wall)),
+            Ask::Look(job) => {
+                let record = self.shelf.records[*job].as_ref();
+                Told::Looked(record.and_then(|record| Some((record.run?, record.is_running()))))
+            }
+            Ask::Mark(job) => Told::Mark(self.shelf.records[*job].as_ref().and_then(Marked::of)),
+            Ask::Known(jobs) => Told::Known(jobs.iter().map(|job| self.shelf.known.contains(job)).collect()),
+            Ask::Enroll(jobs) => {
+                self.shelf.known.extend(jobs);
+                Told::Enrolled
+            }
+            Ask::Submit(job, request) => {
+                let server = self.moments(reads);
+                let decision = decide(self.shelf.records[*job].as_ref(), request, &server);
+                tally.count(&format!("reply {}", decision.reply.answer.name()));
+                for entry in &decision.entries {
+                    tally.count(&format!("entry {}", entry.verdict()));
+                }
+                if let Answer::Won { .. } = decision.reply.answer {
+                    tally.count(&format!("won by {from}"));
+                    let tick = decision.record.as_ref().and_then(|record| record.tick);
+                    self.granted[*job].extend(tick);
+                }
+                if let (Answer::Won { .. } | Answer::Renewed { .. }, Some(record)) =
+                    (&decision.reply.answer, &decision.record)
+                {
+                    self.note_alive(*job, record.started.unwrap_or(reads.wall), reads.wall);
+                }
+                if self.memory == Memory::Forgetful {
+                    let mark = self.shelf.records[*job].as_ref().map(|record| record.mark);
+                    let hint = hint_of(request, mark, &decision.reply);
+                    self.hints.extend(hint.map(|reply| (*job, server.era.clone(), reply)));
+                }
+                self.first_marks[*job] = self.first_marks[*job].or(decision.reply.mark);
+                decision.append_to(&mut self.told[*job]);
+                self.forgotten[*job].retain(|entry| !decision.retracts(entry));
+                decision.append_to(Rc::make_mut(&mut self.shelf.histories[*job]));
+                decision.append_to(Rc::make_mut(&mut self.shelf.of_records[*job]));
+                self.shelf.records[*job] = decision.record;
+                Told::Reply(decision.reply)
+            }
+        }
+    }
+
+    /// Which run holds a job's lock, as far as the store knows.
+    pub(crate) fn holder(&self, job: usize) -> Option<RunId> {
+        self.shelf.records[job].as_ref().filter(|record| record.is_running()).and_then(|record| record.run)
+    }
+
+    /// The run of a job that began then, by the store's clock, is alive now.
+    pub(crate) fn note_alive(&mut self, job: usize, began: UtcMillis, now: UtcMillis) {
+        match self.signs[job].last_mut().filter(|(earlier, _)| *earlier == began) {
+            Some((_, last)) => *last = now.max(*last),
+            None => self.signs[job].push((began, now)),
+        }
+    }
+
+    /// What a clock that was ahead has just told of a job's ticks. A tick that was claimed stays decided.
+    pub(crate) fn note_foretold(&mut self, job: usize, now: UtcMillis) {
+        let newest = self.told[job].iter().rev().take(4).filter(|entry| entry.tick.instant() > now);
+        self.foretold[job].extend(newest.map(|entry| entry.tick));
+    }
+
+    /// What both kinds of store read when they decide: the Redis scripts, and `Desk::server`.
+    pub(crate) fn moments(&self, reads: Reads) -> Moments {
+        let lease_now = match self.memory {
+            Memory::Forgetful => reads.wall.0,
+            Memory::Durable => i64::try_from(reads.boot.0.as_millis()).expect("a short time"),
+        };
+        let era = self.era();
+        Moments { now: reads.wall, lease_now: LeaseInstant(lease_now), era, memory: self.memory }
+    }
+
+    /// `pulse.lua`, and `LocalStore::pulse`.
+    fn pulse(&mut self, beat: Option<&Beat>, now: UtcMillis) -> Pulse {
+        let newest = self.shelf.nodes.values().map(|peer| peer.beat.count).max().unwrap_or_default();
+        let own = beat.and_then(|beat| self.shelf.nodes.get(&beat.node)).map(|peer| peer.beat.count);
+        if beat.is_some() && self.memory == Memory::Forgetful {
+            // What is further ahead was written before the clock was set back.
+            let is_over = |at: UtcMillis| now.0 - at.0 > FORGET_NODES_MS || at.0 - now.0 > FORGET_NOTICES_MS;
+            self.shelf.nodes.retain(|_, peer| !is_over(peer.at));
+        }
+        let peers: Vec<Peer> = self.shelf.nodes.values().cloned().collect();
+        let by = (&self.era(), self.shelf.marker.as_ref());
+        let told = beat.and_then(|beat| beat.told.as_ref());
+        if self.shelf.marker.is_none() || told.is_some_and(|told| told.is_forgotten(by, own, newest)) {
+            self.markers += 1;
+            self.shelf.marker = Some(Marker(self.markers.to_string()));
+        }
+        let count = newest + 1;
+        let taken = beat.map(|beat| Peer { at: now, beat: Beat { count, ..beat.clone() } });
+        self.shelf.nodes.extend(taken.map(|peer| (peer.beat.node.clone(), peer)));
+        let marker = self.shelf.marker.clone();
+        Pulse { now, era: self.era(), marker, count, peers, notices: Vec::new() }
+    }
+
+    /// Keeps a copy for a later failover.
+    pub(crate) fn copy(&mut self, now: Moment) {
+        self.copies.push_back((now, self.shelf.clone()));
+        while self.copies.front().is_some_and(|(at, _)| now.since(*at) > OLDEST_COPY) {
+            self.copies.pop_front();
+        }
+    }
+
+    /// What a failover would bring back that picks this copy.
+    pub(crate) fn copy_at(&self, pick: usize) -> Option<&Shelf> {
+        self.copies.get(pick % self.copies.len().max(1)).map(|(_, shelf)| shelf)
+    }
+
+    /// Another life begins, with what is on this shelf.
+    pub(crate) fn begin_life(&mut self, shelf: Shelf, now: UtcMillis) {
+        self.life += 1;
+        self.replace(shelf, now);
+    }
+
+    /// The same life goes on with what is on this shelf. Of what was told of ticks that have not come by now, that which the
+    /// shelf lacks is forgotten: no entry is left that tells of them too early.
+    pub(crate) fn replace(&mut self, shelf: Shelf, now: UtcMillis) {
+        for (job, record) in shelf.records.iter().enumerate() {
+            if *record != self.shelf.records[job] {
+                self.has_forgotten[job] = true;
+                self.of_former_records[job].push(Rc::clone(&self.shelf.of_records[job]));
+            }
+            let is_kept = |entry: &Entry| entry.run.is_some() || shelf.histories[job].contains(entry);
+            let is_lost = |entry: &mut Entry| entry.tick.instant() > now && !is_kept(entry);
+            self.forgotten[job].extend(self.told[job].extract_if(.., is_lost));
+        }
+        self.shelf = shelf;
+        self.copies.clear();
+    }
+
+    /// The entries of one life of the job's record after the other: no record has forgotten any of its own.
+    pub(crate) fn lives(&self, job: usize) -> impl Iterator<Item = &Vec<Entry>> {
+        self.of_former_records[job].iter().chain([&self.shelf.of_records[job]]).map(Rc::as_ref)
+    }
+
+    /// A shelf on which nothing is.
+    pub(crate) fn empty_shelf(&self) -> Shelf {
+        Shelf::of(self.told.len())
+    }
+
+    /// Whether ticks are still to be told of as forgotten.
+    pub(crate) fn owes_entries(&self, job: usize) -> bool {
+        let owes = |record: &Record| {
+            record.lost.is_some_and(|lost| lost < record.mark)
+                || record.leaps.iter().any(|leap| leap.passed == Passed::Lost)
+        };
+        self.shelf.records[job].as_ref().is_none_or(owes)
+    }
+}

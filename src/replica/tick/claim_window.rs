@@ -1,0 +1,128 @@
+//! How many claims of a replica are under way, and which jobs wait for their turn. A claim is made when its turn has come,
+//! so that what it says of the time is true when it is sent, however many wait. But for the driver's part, pure.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::Hash;
+use std::sync::Arc;
+
+use crate::job::JobName;
+use crate::lease::Protection;
+use crate::replica::driver::Driver;
+use crate::replica::errand;
+use crate::time::UtcMillis;
+
+/// So many claims are under way at the most: over a slow line, so many are decided in each round trip.
+pub(crate) const CLAIMS_UNDER_WAY: usize = 512;
+
+/// The claims of one replica.
+#[derive(Debug)]
+pub(crate) struct Window<J> {
+    limit: usize,
+    under_way: usize,
+    /// Each job waits once, in the order in which they came: none is passed over again and again.
+    waiting: VecDeque<J>,
+    queued: HashSet<J>,
+}
+
+impl Driver {
+    /// Looks whether a tick of the job is due by `now`, and does what follows, now or once its turn has come.
+    pub(crate) fn look_at(&mut self, job: &JobName, now: UtcMillis) {
+        if self.window.admits(job) {
+            self.look(job, now);
+        }
+    }
+
+    /// Looks at the jobs whose turn has come, and sends what is to be claimed since the last time, so that it goes to the
+    /// store together.
+    pub(crate) fn send_claims(&mut self) {
+        while let Some(job) = self.window.next() {
+            self.look(&job, self.shop.now());
+        }
+        if !self.claims.is_empty() {
+            let claims = std::mem::take(&mut self.claims);
+            self.errands.spawn(errand::claim(Arc::clone(&self.shop), claims));
+        }
+    }
+}
+
+impl<J: Clone + Eq + Hash> Window<J> {
+    /// A window for so many claims at a time.
+    pub(crate) fn of(limit: usize) -> Self {
+        Self { limit, under_way: 0, waiting: VecDeque::new(), queued: HashSet::new() }
+    }
+
+    /// Whether the job may be claimed now. If not, its turn comes once those before it have had theirs.
+    pub(crate) fn admits(&mut self, job: &J) -> bool {
+        let is_open = self.under_way < self.limit && self.waiting.is_empty();
+        if is_open || !Protection::FreshClaims.is_on() {
+            return true;
+        }
+        if self.queued.insert(job.clone()) {
+            self.waiting.push_back(job.clone());
+        }
+        false
+    }
+
+    /// The job whose turn has come.
+    pub(crate) fn next(&mut self) -> Option<J> {
+        if self.under_way >= self.limit {
+            return None;
+        }
+        let job = self.waiting.pop_front()?;
+        self.queued.remove(&job);
+        Some(job)
+    }
+
+    /// A claim is made.
+    pub(crate) fn begin(&mut self) {
+        self.under_way += 1;
+    }
+
+    /// A claim was answered, or given up.
+    pub(crate) fn end(&mut self) {
+        self.under_way -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A window of two, both under way.
+    fn full() -> Window<&'static str> {
+        let mut window = Window::of(2);
+        for job in ["a", "b"] {
+            assert!(window.admits(&job));
+            window.begin();
+        }
+        window
+    }
+
+    #[test]
+    fn what_finds_no_place_waits_for_an_answer() {
+        let mut window = full();
+        assert!(!window.admits(&"c"));
+        assert_eq!(window.next(), None);
+        window.end();
+        assert_eq!(window.next(), Some("c"));
+        assert_eq!(window.next(), None);
+        assert!(window.admits(&"d"), "nobody waits any more");
+    }
+
+    #[test]
+    fn each_waits_once_and_has_its_turn_before_those_that_came_later() {
+        let mut window = full();
+        for job in ["c", "d", "c"] {
+            assert!(!window.admits(&job));
+        }
+        window.end();
+        assert!(!window.admits(&"a"), "who was answered does not go before those who wait");
+        let mut turns = Vec::new();
+        while let Some(job) = window.next() {
+            turns.push(job);
+            window.begin();
+            window.end();
+        }
+        assert_eq!(turns, ["c", "d", "a"]);
+    }
+}

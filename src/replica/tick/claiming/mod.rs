@@ -1,0 +1,304 @@
+//! One job's tick on one replica, from when it may be asked for until it is known how it was decided. Pure: a step takes
+//! what happened and the time, and says what to do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::hold::give_back::Doubt;
+use crate::job::{JobSpec, Overlap, Reason, Tick};
+use crate::lease::{Ahead, Answer, Dropped, Reply};
+use crate::replica::recovery::registration::Opening;
+use crate::replica::tick::backoff;
+use crate::time::{BootInstant, UtcMillis};
+
+use super::action::{Action, Bid, Finding, Wanted, Won};
+use super::eligibility::Standing;
+use super::request::cause_of;
+
+mod early;
+mod hinted;
+mod leases;
+mod marks;
+mod pending;
+mod redefine;
+mod rerun;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub(crate) use early::asked_ahead;
+use hinted::Hearsay;
+use leases::Leases;
+use marks::{DecidedAhead, is_done};
+use redefine::up_to_date;
+use rerun::RerunLeft;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum State {
+    /// No tick is at hand.
+    Idle,
+    /// A tick is at hand, and will be claimed at this instant.
+    Waiting { bid: Bid, until: UtcMillis },
+    /// A claim is under way.
+    Asking { bid: Bid },
+}
+
+/// One job on this replica.
+#[derive(Debug)]
+pub struct Contest {
+    spec: Arc<JobSpec>,
+    /// Whether this replica may take the job's ticks.
+    pub(crate) standing: Standing,
+    /// Every tick up to here is known to be decided.
+    pub(crate) decided: UtcMillis,
+    /// The newest ticks, one right after the other, that are known to have run.
+    ran: Ahead,
+    /// The newest mark that an answer to this replica has told.
+    pub(crate) answered: UtcMillis,
+    ahead: DecidedAhead,
+    /// The newest tick that has not come yet, and does not run when it comes, as the record told then.
+    pub(crate) closed_ahead: Option<UtcMillis>,
+    /// Which of its leases may be held.
+    leases: Leases,
+    /// Whether heartbeats have told of a run of the job: then it is none that nobody knows.
+    pub(crate) is_known: bool,
+    opening: Opening,
+    state: State,
+    /// Why the tick at hand has not been decided yet: becomes the reason of ticks that are passed over.
+    pub(crate) delayed_by: Option<Reason>,
+    /// When the job began to be scheduled as it is, by what this replica has loaded or the record says: older ticks start
+    /// nothing.
+    since: UtcMillis,
+    /// Since when this replica has scheduled it so, or has not scheduled it.
+    begun: BootInstant,
+    /// What was left of the schedule before, until the record knows.
+    dropped: Option<Dropped>,
+    /// The job is not scheduled: it is remembered for what is known of its record, which has to know that as well.
+    retired: bool,
+    /// The tick that may run once more, as it was cut short.
+    rerun: RerunLeft,
+    /// The newest tick whose rerun is known to have been taken by another, or settled.
+    rerun_over: UtcMillis,
+    /// The next ticks that are asked for ahead of their instants, and from when on.
+    called: Vec<(Tick, UtcMillis)>,
+    /// What was told of others' claims.
+    hearsay: Hearsay,
+}
+
+impl Contest {
+    /// A job of a replica that starts at `begun`: its record is not open yet. One that is not enabled is only told of.
+    pub fn new(spec: Arc<JobSpec>, begun: BootInstant) -> Self {
+        Self {
+            leases: Leases::of(spec.lease),
+            standing: Standing::default(),
+            decided: UtcMillis(0),
+            ran: Ahead { after: UtcMillis(0), to: UtcMillis(0) },
+            answered: UtcMillis(0),
+            ahead: DecidedAhead::default(),
+            closed_ahead: None,
+            is_known: false,
+            opening: Opening::default(),
+            state: State::Idle,
+            delayed_by: None,
+            since: UtcMillis(0),
+            begun,
+            dropped: None,
+            retired: !spec.enabled,
+            spec,
+            rerun: RerunLeft::default(),
+            rerun_over: UtcMillis(0),
+            called: Vec::new(),
+            hearsay: Hearsay::default(),
+        }
+    }
+
+    /// The job.
+    pub fn spec(&self) -> &Arc<JobSpec> {
+        &self.spec
+    }
+
+    /// Whether the job's record still has to be opened.
+    pub fn is_unopened(&self) -> bool {
+        !self.opening.is_open()
+    }
+
+    /// Whether it is worth another complaint that nothing can be claimed.
+    pub fn may_complain(&mut self, now: UtcMillis) -> bool {
+        self.opening.may_complain(now)
+    }
+
+    /// Time has passed: a tick's instant, or a wait, may be over. `stagger` tells how long after a tick's instant
+    /// this replica asks for it.
+    pub fn wake(&mut self, now: UtcMillis, stagger: impl FnOnce(Tick) -> Duration) -> Action {
+        if self.is_unopened() || self.is_asking() || self.retired {
+            return Action::Nothing;
+        }
+        if let State::Waiting { bid, until } = &self.state
+            && bid.unsure
+            && bid.tick.instant() <= self.decided
+        {
+            // The mark may be this bid's own: only asking again tells whether the lock is ours.
+            let (bid, until) = (bid.clone(), *until);
+            return if now < until { Action::WakeAt(until) } else { self.ask(bid, None) };
+        }
+        let Some(tick) = self.tick_at_hand(now) else {
+            let doubt = self.doubt();
+            self.rest();
+            let next = doubt.map_or_else(|| self.look_again(now), Action::GiveBack);
+            return self.or_rerun(next, now);
+        };
+        let (goes_first, stagger) = (self.is_rerun(tick), stagger(tick));
+        match &mut self.state {
+            // Who has waited for the lock too long is decided as missed before the next tick waits.
+            State::Waiting { bid, until }
+                if bid.tick == tick
+                    || bid.waited && bid.tick < tick && bid.tick.instant() > self.decided && !goes_first =>
+            {
+                let is_fit_now = bid.unfit.is_some() && self.standing == Standing::Takes;
+                if now < *until && !is_fit_now {
+                    return Action::WakeAt(*until);
+                }
+                let bid = bid.clone();
+                self.ask_or_put_off(bid, None, stagger, now)
+            }
+            _ => {
+                let instead_of = self.doubt();
+                let bid = Bid::new(tick);
+                let at = self.asked_at(tick, stagger, now);
+                if now < at && instead_of.is_none() {
+                    return self.wait(bid, at);
+                }
+                self.ask_or_put_off(bid, instead_of, stagger, now)
+            }
+        }
+    }
+
+    fn ask(&mut self, bid: Bid, instead_of: Option<Doubt>) -> Action {
+        let (bid, instead_of) = up_to_date(bid, instead_of);
+        // What may have been granted is asked for as before.
+        let unfit = if bid.unsure { bid.unfit } else { self.standing.excuse() };
+        let bid = Bid { unfit, ..bid };
+        self.state = State::Asking { bid: bid.clone() };
+        Action::Claim { bid, instead_of }
+    }
+
+    fn wait(&mut self, bid: Bid, until: UtcMillis) -> Action {
+        self.state = State::Waiting { bid, until };
+        Action::WakeAt(until)
+    }
+
+    fn rest(&mut self) -> Action {
+        self.state = State::Idle;
+        Action::Nothing
+    }
+
+    /// The store answered the claim sent at `sent`. `in_time` is false when a grant must not start anything any more.
+    pub fn answered(
+        &mut self,
+        reply: &Reply,
+        now: UtcMillis,
+        sent: BootInstant,
+        in_time: bool,
+    ) -> (Option<Finding>, Action) {
+        let State::Asking { bid } = self.state.clone() else { return (None, Action::Nothing) };
+        let ran = match &reply.answer {
+            Answer::Won { .. } => true,
+            Answer::Decided { by, how } => is_done(by.as_ref(), *how),
+            Answer::Consumed(verdict) => is_done(None, Some(*verdict)),
+            _ => false,
+        };
+        self.learn_mark(reply.mark.unwrap_or(UtcMillis(0)), now, Some(bid.tick).filter(|_| ran));
+        self.saw(reply.lease);
+        let is_rerun = self.is_rerun(bid.tick);
+        self.hear_of_rerun(reply.rerun.as_ref(), now);
+        if bid.wanted == Wanted::NoMore {
+            return self.answered_in_vain(&bid, &reply.answer, now);
+        }
+        let in_time = in_time && bid.wanted == Wanted::AsItIs;
+        let again = Self::not_beyond_its_instant(&bid, now, now.plus(backoff::after_failures(0)));
+        match &reply.answer {
+            Answer::Won { tries, .. } if !in_time => (None, self.too_late(&bid, *tries, now)),
+            Answer::Won { fence, tries, started } => {
+                let cause = cause_of(bid.catch_up, *tries);
+                self.settled(&bid, is_rerun);
+                let won = Won {
+                    run: bid.run,
+                    tick: bid.tick,
+                    fence: *fence,
+                    cause,
+                    tries: *tries,
+                    started: *started,
+                    era: bid.era,
+                    mark: reply.mark.unwrap_or(bid.tick.instant()),
+                    waited: bid.waited,
+                };
+                (None, Action::Start { won, sent })
+            }
+            Answer::Early { wait } => {
+                self.delayed_by = self.delayed_by.or(bid.unfit);
+                (None, self.wait(bid.sure(), now.plus(*wait)))
+            }
+            Answer::Held { by, frees_in } => {
+                if by.is_none() && self.ahead.lies_ahead(now) {
+                    // The record may be new, and know nothing of what a clock that was ahead has decided.
+                    self.close();
+                }
+                let waits = self.spec.overlap != Overlap::Skip;
+                // Older ticks were not decided for whatever reason they already have.
+                let held_up = if waits { Reason::Late } else { Reason::Overlap };
+                let is_first = !self.proposal().skips_any(bid.tick);
+                if !is_rerun {
+                    let reason = if is_first { held_up } else { self.proposal().gap_reason(&bid) };
+                    self.delayed_by = Some(reason);
+                }
+                let pause = backoff::while_held(&self.spec, bid.tick, *frees_in, now);
+                let bid = Bid { waited: waits && !is_rerun, ..bid.held(by.as_ref()) };
+                (Some(Finding::Held(by.clone())), self.wait(bid, now.plus(pause)))
+            }
+            Answer::Decided { by, how } => {
+                let decided = Finding::Decided { by: by.clone(), how: *how };
+                let finding = if is_rerun { self.rerun_denied(bid.tick, *how, now) } else { None };
+                (finding.or(Some(decided)), self.settled(&bid, is_rerun))
+            }
+            Answer::Consumed(verdict) => (Some(Finding::Consumed(*verdict)), self.settled(&bid, is_rerun)),
+            Answer::NewerSchema(schema) => {
+                (Some(Finding::NewerSchema(*schema)), self.wait(bid.sure(), now.plus(backoff::SCHEMA)))
+            }
+            Answer::NewEra(_) | Answer::Unsynced => {
+                if reply.answer != Answer::Unsynced {
+                    self.close();
+                }
+                self.wait(bid, again);
+                (None, Action::Resync(again))
+            }
+            // No answers to a claim.
+            Answer::Opened { .. }
+            | Answer::Renewed { .. }
+            | Answer::Lost
+            | Answer::Finished
+            | Answer::AlreadyDecided
+            | Answer::Abandoned
+            | Answer::Noted
+            | Answer::NoRecord => (None, self.wait(bid, again)),
+        }
+    }
+
+    fn settled(&mut self, bid: &Bid, is_rerun: bool) -> Action {
+        self.decide(bid.tick.instant(), false);
+        // What came while it waited may be too late by now; of newer ticks a rerun says nothing.
+        self.delayed_by = self.delayed_by.filter(|_| is_rerun).or(bid.waited.then_some(Reason::Late));
+        self.rest()
+    }
+
+    /// The claim under way got no answer.
+    pub fn failed(&mut self, may_have_been_applied: bool, now: UtcMillis) -> Action {
+        let State::Asking { bid } = self.state.clone() else { return Action::Nothing };
+        self.delayed_by = Some(Reason::StoreUnreachable);
+        let pause = backoff::after_failures(bid.failures);
+        let unsure = bid.unsure || (may_have_been_applied && bid.unfit.is_none());
+        if bid.wanted == Wanted::NoMore {
+            return self.give_up(&bid, unsure);
+        }
+        let again = Self::not_beyond_its_instant(&bid, now, now.plus(pause));
+        self.wait(Bid { unsure, failures: bid.failures + 1, ..bid }, again)
+    }
+}

@@ -1,0 +1,298 @@
+//! The contest step by step: what it does at an instant, and with every kind of answer.
+
+#[cfg(test)]
+mod policy;
+#[cfg(test)]
+mod redefine;
+#[cfg(test)]
+mod rerun;
+
+use std::time::Duration;
+
+use crate::config::{Overrides, Source, load};
+use crate::job::{Fence, JobSpec, NodeName, Outcome, Overlap, Reason, RunId, Tick, Verdict};
+use crate::lease::{Ahead, Answer, Caller, Era, Holder, Reply};
+use crate::replica::tick::action::{Action, Bid, Finding};
+use crate::replica::tick::claiming::Contest;
+use crate::time::{BootInstant, UtcMillis};
+
+pub(crate) const T0: UtcMillis = UtcMillis(1_767_225_600_000);
+pub(crate) const SENT: BootInstant = BootInstant(Duration::ZERO);
+
+pub(crate) fn at(ms: i64) -> UtcMillis {
+    UtcMillis(T0.0 + ms)
+}
+
+pub(crate) fn contest(keys: &str) -> Contest {
+    let text = format!("[cluster]\nstore = \"local\"\n[jobs.x]\ncommand = [\"true\"]\n{keys}\n");
+    let source = Source::new("jobs.toml", text);
+    let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
+    let spec = config.jobs.into_values().next().expect("one job");
+    let mut contest = Contest::new(spec, SENT);
+    contest.opened(T0, UtcMillis(0), T0);
+    contest
+}
+
+pub(crate) fn every_second() -> Contest {
+    contest("schedule = \"* * * * * *\"")
+}
+
+pub(crate) fn no_stagger(_: Tick) -> Duration {
+    Duration::ZERO
+}
+
+pub(crate) fn claimed(action: Action) -> Bid {
+    match action {
+        Action::Claim { bid, .. } => bid,
+        other => panic!("expected a claim, got {other:?}"),
+    }
+}
+
+pub(crate) fn reply(answer: Answer) -> Reply {
+    Reply { now: T0, mark: None, lease: None, rerun: None, answer }
+}
+
+pub(crate) fn won() -> Reply {
+    reply(Answer::Won { fence: Fence(1), tries: 1, started: T0 })
+}
+
+pub(crate) fn holder() -> Holder {
+    Holder { node: NodeName::parse("b").expect("name"), run: RunId::new(), since: T0 }
+}
+
+pub(crate) fn held(frees_in: Duration) -> Reply {
+    reply(Answer::Held { by: Some(holder()), frees_in })
+}
+
+pub(crate) fn caller() -> Caller {
+    Caller {
+        node: NodeName::parse("a").expect("name"),
+        expect: T0,
+        era: Era("e".into()),
+        calm: Duration::ZERO,
+        heard: UtcMillis(0),
+        largest_lease: Duration::ZERO,
+        seen: None,
+        answered: None,
+        leapt: None,
+        largest_fence: Fence(0),
+    }
+}
+
+#[test]
+fn nothing_is_claimed_before_the_record_is_open_nor_before_the_instant() {
+    let mut contest = every_second();
+    assert_eq!(contest.wake(at(999), no_stagger), Action::Nothing);
+    contest.close();
+    assert_eq!(contest.wake(at(1_000), no_stagger), Action::Nothing);
+}
+
+#[test]
+fn the_first_ranked_claims_at_the_instant_and_others_a_little_later() {
+    assert_eq!(claimed(every_second().wake(at(1_000), no_stagger)).tick, Tick(at(1_000)));
+
+    let mut later = every_second();
+    let stagger = |_| Duration::from_millis(20);
+    assert_eq!(later.wake(at(1_000), stagger), Action::WakeAt(at(1_020)));
+    assert_eq!(claimed(later.wake(at(1_020), stagger)).tick, Tick(at(1_000)));
+}
+
+#[test]
+fn a_larger_lease_that_an_answer_tells_of_is_remembered() {
+    let mut contest = every_second();
+    let own = contest.known().largest_lease;
+    claimed(contest.wake(at(1_000), no_stagger));
+    let larger = Reply { lease: Some(own * 9), ..held(Duration::from_secs(60)) };
+    contest.answered(&larger, at(1_001), SENT, true);
+    contest.saw(Some(own * 2));
+    assert_eq!(contest.known().largest_lease, own * 9);
+}
+
+#[test]
+fn a_won_claim_starts_its_run_and_one_that_was_answered_too_late_gives_the_tick_back() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    let (_, action) = contest.answered(&won(), at(1_001), SENT, true);
+    assert!(matches!(action, Action::Start { won, .. } if won.run == bid.run && won.tick == bid.tick));
+    assert_eq!(contest.wake(at(1_002), no_stagger), Action::Nothing);
+
+    let mut late = every_second();
+    let bid = claimed(late.wake(at(1_000), no_stagger));
+    let (_, action) = late.answered(&won(), at(1_500), SENT, false);
+    let Action::Claim { bid: again, instead_of: Some(doubt) } = action else { panic!("it is claimed anew") };
+    assert_eq!((again.tick, doubt.run), (bid.tick, bid.run));
+    assert_ne!(again.run, bid.run, "a run id that was given back is never used again");
+}
+
+#[test]
+fn no_answer_is_asked_again_under_the_same_run_id() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    assert_eq!(contest.failed(true, at(1_010)), Action::WakeAt(at(1_110)));
+    assert_eq!(contest.wake(at(1_050), no_stagger), Action::WakeAt(at(1_110)));
+    assert_eq!(claimed(contest.wake(at(1_110), no_stagger)).run, bid.run);
+    assert_eq!(contest.failed(true, at(1_120)), Action::WakeAt(at(1_320)), "the pause doubles");
+}
+
+#[test]
+fn a_newer_tick_takes_over_and_what_an_unanswered_claim_may_have_taken_is_given_back() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    contest.claims(&contest.proposal().claim(&bid, caller(), at(1_000), at(1_000)));
+    contest.failed(true, at(1_990));
+    let Action::Claim { bid: newer, instead_of: Some(doubt) } = contest.wake(at(2_000), no_stagger) else {
+        panic!("the newer tick is claimed");
+    };
+    assert_eq!((newer.tick, doubt.run, doubt.era), (Tick(at(2_000)), bid.run, Era("e".into())));
+    let claim = contest.proposal().claim(&newer, caller(), at(2_000), at(2_000));
+    assert_eq!((claim.prev, claim.gap_reason), (Some(Tick(at(1_000))), Reason::StoreUnreachable));
+    assert_eq!(claim.gap.map(|gap| (gap.after, gap.count)), Some((T0, 1)));
+}
+
+#[test]
+fn a_claim_that_may_be_in_the_mark_already_is_asked_again_and_not_forgotten() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    contest.failed(true, at(1_010));
+    // The store is back after a restart, and remembers the grant that nobody heard of.
+    contest.close();
+    contest.opened(at(1_000), UtcMillis(0), at(1_500));
+    assert_eq!(claimed(contest.wake(at(1_500), no_stagger)).run, bid.run);
+    let (_, action) = contest.answered(&won(), at(1_501), SENT, true);
+    assert!(matches!(action, Action::Start { won, .. } if won.run == bid.run));
+}
+
+#[test]
+fn what_was_certainly_not_sent_need_not_be_given_back() {
+    let mut contest = every_second();
+    contest.wake(at(1_000), no_stagger);
+    contest.failed(false, at(1_990));
+    assert!(matches!(contest.wake(at(2_000), no_stagger), Action::Claim { instead_of: None, .. }));
+}
+
+#[test]
+fn within_its_start_deadline_an_older_tick_goes_first() {
+    let mut contest = contest("schedule = \"* * * * * *\"\nstart_deadline = \"10s\"");
+    assert_eq!(claimed(contest.wake(at(4_500), no_stagger)).tick, Tick(at(1_000)));
+    contest.answered(&won(), at(4_501), SENT, true);
+    assert_eq!(claimed(contest.wake(at(4_502), no_stagger)).tick, Tick(at(2_000)));
+
+    let mut late = self::contest("schedule = \"* * * * * *\"\nstart_deadline = \"2s\"");
+    assert_eq!(claimed(late.wake(at(9_500), no_stagger)).tick, Tick(at(8_000)));
+}
+
+#[test]
+fn a_tick_too_late_for_anybody_is_claimed_all_the_same_so_that_it_gets_its_record() {
+    let mut contest = contest("schedule = \"0 * * * *\"\nstart_deadline = \"1m\"");
+    let bid = claimed(contest.wake(at(2 * 3_600_000 + 600_000), no_stagger));
+    assert_eq!(bid.tick, Tick(at(2 * 3_600_000)));
+}
+
+#[test]
+fn a_held_lock_is_asked_for_again_when_it_may_be_free_and_every_sixth_of_the_lease() {
+    let mut soon = every_second();
+    soon.wake(at(1_000), no_stagger);
+    let (finding, action) = soon.answered(&held(Duration::from_millis(300)), at(1_001), SENT, true);
+    assert!(matches!(finding, Some(Finding::Held(Some(_)))));
+    assert_eq!(action, Action::WakeAt(at(1_301)));
+
+    let mut long = every_second();
+    long.wake(at(1_000), no_stagger);
+    let (_, action) = long.answered(&held(Duration::from_secs(25)), at(1_001), SENT, true);
+    assert_eq!(action, Action::WakeAt(at(6_001)));
+}
+
+#[test]
+fn a_lock_that_its_own_unanswered_claim_holds_stays_in_doubt() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    contest.failed(true, at(1_001));
+    contest.wake(at(1_101), no_stagger);
+    let by = Some(Holder { node: NodeName::parse("a").expect("name"), run: bid.run, since: T0 });
+    let held = reply(Answer::Held { by, frees_in: Duration::from_secs(3) });
+    let (_, action) = contest.answered(&held, at(1_102), SENT, true);
+    assert_eq!(action, Action::WakeAt(at(4_102)));
+    assert_eq!(contest.doubt().map(|doubt| doubt.run), Some(bid.run));
+}
+
+#[test]
+fn the_holders_own_proof_of_life_ends_the_wait_at_once() {
+    let mut contest = every_second();
+    contest.wake(at(1_000), no_stagger);
+    contest.answered(&held(Duration::from_secs(25)), at(1_001), SENT, true);
+    contest.hurry(at(1_010));
+    assert_eq!(claimed(contest.wake(at(1_010), no_stagger)).tick, Tick(at(1_000)));
+}
+
+#[test]
+fn only_a_run_that_began_by_the_instant_of_a_tick_to_be_skipped_is_asked_for_a_proof_of_life() {
+    let spec = JobSpec::clone(every_second().spec());
+    let waits = JobSpec { overlap: Overlap::Wait, ..spec.clone() };
+    let finding = Finding::Held(Some(holder()));
+    assert!(finding.awaits_proof(&spec, Tick(T0)).is_some());
+    assert!(finding.awaits_proof(&spec, Tick(at(-1_000))).is_none(), "it began later");
+    assert!(finding.awaits_proof(&waits, Tick(T0)).is_none(), "no proof would decide the tick");
+    assert!(Finding::Held(None).awaits_proof(&spec, Tick(T0)).is_none());
+}
+
+#[test]
+fn what_the_store_decided_is_told_and_not_asked_again() {
+    let verdict = Verdict::because(Outcome::Skipped, Reason::Overlap);
+    for answer in [Answer::Consumed(verdict), Answer::Decided { by: None, how: Some(verdict) }] {
+        let mut contest = every_second();
+        contest.wake(at(1_000), no_stagger);
+        let (finding, action) = contest.answered(&reply(answer), at(1_001), SENT, true);
+        assert!(finding.is_some());
+        assert_eq!(action, Action::Nothing);
+        assert_eq!(contest.wake(at(1_500), no_stagger), Action::Nothing);
+    }
+}
+
+#[test]
+fn an_early_claim_is_made_again_at_its_instant() {
+    let mut contest = every_second();
+    contest.wake(at(1_000), no_stagger);
+    let early = reply(Answer::Early { wait: Duration::from_millis(700) });
+    assert_eq!(contest.answered(&early, at(1_001), SENT, true).1, Action::WakeAt(at(1_701)));
+}
+
+#[test]
+fn a_new_life_of_the_store_is_learned_and_opened_before_anything_is_claimed_again() {
+    let mut contest = every_second();
+    let bid = claimed(contest.wake(at(1_000), no_stagger));
+    let (_, action) = contest.answered(&reply(Answer::NewEra(Era("f".into()))), at(1_001), SENT, true);
+    assert!(matches!(action, Action::Resync(_)));
+    assert!(contest.is_unopened());
+    assert_eq!(contest.wake(at(1_500), no_stagger), Action::Nothing);
+    contest.opened(T0, UtcMillis(0), at(1_600));
+    assert_eq!(claimed(contest.wake(at(1_600), no_stagger)).run, bid.run);
+}
+
+#[test]
+fn ticks_that_ran_stay_known_to_where_a_store_that_forgot_may_have_decided_more() {
+    let mut contest = every_second();
+    let runs = |contest: &mut Contest, ms| {
+        claimed(contest.wake(at(ms), no_stagger));
+        contest.answered(&Reply { mark: Some(at(ms)), ..won() }, at(ms), SENT, true);
+        contest.known_to_have_run()
+    };
+    assert_eq!(runs(&mut contest, 1_000), Some(Ahead { after: at(999), to: at(1_000) }));
+    let row = Some(Ahead { after: at(999), to: at(2_000) });
+    assert_eq!(runs(&mut contest, 2_000), row);
+    for mark in [2_700, 4_200] {
+        contest.opened(at(mark), UtcMillis(0), at(mark));
+        assert_eq!(contest.known_to_have_run(), row, "{mark}");
+    }
+    assert_eq!(runs(&mut contest, 5_000), Some(Ahead { after: at(4_999), to: at(5_000) }));
+    contest.given_back(Tick(at(5_000)));
+    assert_eq!(contest.known_to_have_run(), None);
+}
+
+#[test]
+fn under_an_edited_schedule_the_past_is_not_claimed() {
+    let mut contest = every_second();
+    contest.close();
+    contest.opened(at(-60_000), at(5_500), at(5_500));
+    assert_eq!(contest.wake(at(5_999), no_stagger), Action::Nothing);
+    assert_eq!(claimed(contest.wake(at(6_000), no_stagger)).tick, Tick(at(6_000)));
+}

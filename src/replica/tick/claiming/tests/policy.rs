@@ -1,0 +1,115 @@
+//! The contest under policies other than the usual ones: ticks that wait, and ticks that are caught up with.
+
+use std::time::Duration;
+
+use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
+use crate::lease::{Answer, Claim};
+use crate::replica::tick::action::{Action, Bid};
+use crate::replica::tick::claiming::Contest;
+use crate::replica::tick::claiming::tests::{
+    SENT, T0, at, caller, claimed, contest, held, no_stagger, reply, won,
+};
+
+#[test]
+fn a_tick_that_waits_is_asked_for_in_its_turn_and_is_decided_as_missed_before_the_next_one_waits() {
+    let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"\nstart_deadline = \"2500ms\"");
+    claimed(contest.wake(at(1_000), no_stagger));
+    let long = held(Duration::from_secs(25));
+    assert_eq!(
+        contest.answered(&long, at(1_001), SENT, true).1,
+        Action::WakeAt(at(3_501)),
+        "not slept through"
+    );
+    assert_eq!(contest.wake(at(2_000), no_stagger), Action::WakeAt(at(3_501)), "the older one goes first");
+
+    let bid = claimed(contest.wake(at(3_501), no_stagger));
+    assert_eq!(bid.tick, Tick(at(1_000)));
+    let late = Verdict::because(Outcome::Missed, Reason::Late);
+    contest.answered(&reply(Answer::Consumed(late)), at(3_502), SENT, true);
+    assert_eq!(claimed(contest.wake(at(3_502), no_stagger)).tick, Tick(at(2_000)));
+    contest.answered(&long, at(3_503), SENT, true);
+    contest.hurry(at(3_600));
+    assert_eq!(claimed(contest.wake(at(3_600), no_stagger)).tick, Tick(at(2_000)), "its holder has ended");
+}
+
+#[test]
+fn a_run_that_waited_for_another_is_told_apart_from_one_that_started_at_its_tick() {
+    let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"");
+    claimed(contest.wake(at(1_000), no_stagger));
+    let (_, action) = contest.answered(&won(), at(1_001), SENT, true);
+    assert!(matches!(action, Action::Start { won, .. } if !won.waited));
+    claimed(contest.wake(at(2_000), no_stagger));
+    contest.answered(&held(Duration::from_millis(300)), at(2_001), SENT, true);
+    claimed(contest.wake(at(2_301), no_stagger));
+    let (_, action) = contest.answered(&won(), at(2_302), SENT, true);
+    assert!(matches!(action, Action::Start { won, .. } if won.waited && won.tick == Tick(at(2_000))));
+}
+
+#[test]
+fn a_tick_that_waited_until_the_next_came_is_decided_first_and_not_asked_for_once_others_decided_it() {
+    let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"");
+    let long = held(Duration::from_secs(25));
+    claimed(contest.wake(at(1_000), no_stagger));
+    contest.answered(&long, at(1_001), SENT, true);
+    let action = contest.wake(at(2_000), no_stagger);
+    assert_eq!(action, Action::WakeAt(at(2_001)));
+    assert_eq!(claimed(contest.wake(at(2_001), no_stagger)).tick, Tick(at(1_000)));
+    let decided = reply(Answer::Decided { by: None, how: None });
+    contest.answered(&decided, at(2_002), SENT, true);
+    assert_eq!(claimed(contest.wake(at(2_003), no_stagger)).tick, Tick(at(2_000)));
+}
+
+#[test]
+fn a_tick_that_waits_goes_after_those_that_come_first_by_a_clock_that_was_set_back() {
+    let mut contest = contest("schedule = \"* * * * * *\"\noverlap = \"wait\"");
+    assert_eq!(claimed(contest.wake(at(HOUR), no_stagger)).tick, Tick(at(HOUR)));
+    contest.answered(&held(Duration::from_secs(25)), at(HOUR + 1), SENT, true);
+    assert_eq!(claimed(contest.wake(at(1_000), no_stagger)).tick, Tick(at(1_000)));
+}
+
+const HOUR: i64 = 3_600_000;
+
+fn hourly_with_catch_up() -> Contest {
+    contest("schedule = \"@hourly\"\nstart_deadline = \"1m\"\ncatch_up = \"last\"")
+}
+
+fn claim_at(contest: &mut Contest, now: i64) -> (Bid, Claim) {
+    let bid = claimed(contest.wake(at(now), no_stagger));
+    let claim = contest.proposal().claim(&bid, caller(), at(now), at(now));
+    contest.claims(&claim);
+    (bid, claim)
+}
+
+#[test]
+fn after_an_outage_the_newest_missed_tick_is_caught_up_with_and_the_others_are_told_of_with_their_number() {
+    let mut contest = hourly_with_catch_up();
+    let (bid, claim) = claim_at(&mut contest, 3 * HOUR + HOUR / 2);
+    assert_eq!((bid.tick, claim.catch_up), (Tick(at(3 * HOUR)), true));
+    assert_eq!(claim.gap.map(|gap| (gap.after, gap.count)), Some((T0, 2)));
+    assert_eq!(claim.gap_reason, Reason::NoReplica);
+    contest.answered(&held(Duration::from_secs(5)), at(3 * HOUR + HOUR / 2), SENT, true);
+    let (_, claim) = claim_at(&mut contest, 3 * HOUR + HOUR / 2 + 5_000);
+    assert_eq!(claim.gap_reason, Reason::NoReplica, "the lock that is held now held up none of them");
+    let (_, action) = contest.answered(&won(), at(3 * HOUR + HOUR / 2), SENT, true);
+    assert!(matches!(action, Action::Start { won, .. } if won.cause == Cause::CatchUp));
+}
+
+#[test]
+fn a_tick_that_still_is_in_time_is_no_catch_up_and_one_that_is_not_the_newest_any_more_is_missed() {
+    let mut in_time = hourly_with_catch_up();
+    assert!(!claim_at(&mut in_time, 3 * HOUR + 30_000).1.catch_up);
+
+    let mut contest = hourly_with_catch_up();
+    let (bid, _) = claim_at(&mut contest, 3 * HOUR + HOUR / 2);
+    let claim = contest.proposal().claim(&bid, caller(), at(4 * HOUR), at(4 * HOUR));
+    assert!(!claim.catch_up);
+}
+
+#[test]
+fn an_edited_schedule_starts_now_and_catches_up_with_nothing() {
+    let mut contest = hourly_with_catch_up();
+    contest.close();
+    contest.opened(T0, at(3 * HOUR + HOUR / 2), at(3 * HOUR + HOUR / 2));
+    assert_eq!(contest.wake(at(3 * HOUR + HOUR / 2), no_stagger), Action::Nothing);
+    assert!(!claim_at(&mut contest, 4 * HOUR).1.catch_up);
+}

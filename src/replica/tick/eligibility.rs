@@ -1,0 +1,270 @@
+//! Whether a replica may take a job's ticks, and what it asks for where it may not: every replica watches the end of
+//! each tick's `start_deadline`, so that what nobody took gets its record. Pure.
+
+use std::time::Duration;
+
+use crate::job::{CatchUp, JobSpec, Reason, Tick};
+use crate::time::UtcMillis;
+
+use super::action::Action;
+use super::claiming::Contest;
+use super::request::candidate;
+
+/// Replicas that could take the tick are left this long to tell why they did not: they know better.
+const FIRST_WORD: Duration = Duration::from_secs(1);
+
+/// Whether a replica may take a job's ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Standing {
+    /// It takes them.
+    #[default]
+    Takes,
+    /// It runs as much as it may at once: it asks, so that what is to be skipped is, and nothing is granted to it. A tick
+    /// that nobody took is missed for this reason.
+    Full(Reason),
+    /// It is not fit for the job, and only watches. A tick that nobody took is missed for this reason.
+    Watches(Reason),
+}
+
+impl Standing {
+    /// Why nothing may be granted, if that is so.
+    pub(crate) fn excuse(self) -> Option<Reason> {
+        match self {
+            Self::Takes => None,
+            Self::Full(reason) | Self::Watches(reason) => Some(reason),
+        }
+    }
+}
+
+impl Contest {
+    /// Whether this replica may take the job's ticks from now on.
+    pub fn stand(&mut self, standing: Standing) {
+        self.standing = standing;
+    }
+
+    /// The tick to ask for by now.
+    pub(crate) fn tick_at_hand(&self, now: UtcMillis) -> Option<Tick> {
+        match self.standing {
+            // A rerun goes first.
+            Standing::Takes => {
+                let come = || candidate(self.spec(), self.past(), now);
+                self.rerun_at_hand(now).or_else(come).or_else(|| self.ahead_of_its_instant(now))
+            }
+            Standing::Full(_) => self.overdue(now).or_else(|| {
+                let may_start = |tick: &Tick| now < end_of(self.spec(), *tick);
+                candidate(self.spec(), self.past(), now).filter(may_start)
+            }),
+            Standing::Watches(_) => self.overdue(now),
+        }
+    }
+
+    /// When a tick is asked for that is not asked for yet.
+    pub(crate) fn asked_at(&self, tick: Tick, stagger: Duration, now: UtcMillis) -> UtcMillis {
+        match self.standing {
+            Standing::Takes if stagger.is_zero() && self.ahead_of_its_instant(now) == Some(tick) => now,
+            Standing::Takes => self.due(tick).plus(stagger),
+            Standing::Full(_) if self.overdue(now) != Some(tick) => tick.instant().plus(stagger),
+            Standing::Full(_) | Standing::Watches(_) => {
+                end_of(self.spec(), tick).plus(self.first_word() + stagger)
+            }
+        }
+    }
+
+    /// The tick that is over, as far as it is this replica's to say so.
+    fn overdue(&self, now: UtcMillis) -> Option<Tick> {
+        overdue(self.spec(), self.past(), now.minus(self.first_word()))
+    }
+
+    /// How long others are left to speak first.
+    fn first_word(&self) -> Duration {
+        if self.standing.excuse() == Some(Reason::Late) { FIRST_WORD } else { Duration::ZERO }
+    }
+
+    /// When to look again, while there is nothing to ask for.
+    pub(crate) fn look_again(&self, now: UtcMillis) -> Action {
+        if self.standing == Standing::Takes {
+            return Action::Nothing;
+        }
+        let undecided = self.spec().schedule.next_after(self.past()).filter(|tick| tick.instant() <= now);
+        let end = undecided.map(|tick| end_of(self.spec(), tick).plus(self.first_word()));
+        end.filter(|end| *end > now).map_or(Action::Nothing, Action::WakeAt)
+    }
+}
+
+/// The first instant at which the tick may not start any more.
+fn end_of(spec: &JobSpec, tick: Tick) -> UtcMillis {
+    tick.instant().plus(spec.start_deadline_of(tick) + Duration::from_millis(1))
+}
+
+/// Of the ticks after `decided`, the newest whose start deadline is over. None is where missed ticks are caught up with.
+fn overdue(spec: &JobSpec, decided: UtcMillis, now: UtcMillis) -> Option<Tick> {
+    if spec.catch_up == CatchUp::Last {
+        return None;
+    }
+    let is_over = |tick: &Tick| now.since(tick.instant()) >= spec.start_deadline_of(*tick);
+    let newest = match spec.start_deadline {
+        Some(limit) => spec.schedule.at_or_before(now.minus(limit)),
+        None => spec.schedule.at_or_before(now),
+    };
+    // Without a deadline of its own, a tick is over with the next one at the latest.
+    let before = |tick: Tick| spec.schedule.at_or_before(UtcMillis(tick.as_millis() - 1));
+    newest.filter(is_over).or_else(|| newest.and_then(before)).filter(|tick| tick.instant() > decided)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::job::{Outcome, Verdict};
+    use crate::lease::{Answer, Reply};
+    use crate::replica::tick::claiming::tests::{T0, at, contest};
+    use crate::time::BootInstant;
+
+    use super::*;
+
+    const WATCHES: Standing = Standing::Watches(Reason::NoReplica);
+
+    fn every_minute() -> Contest {
+        contest("schedule = \"* * * * *\"\nstart_deadline = \"10s\"")
+    }
+
+    fn at_once(_: Tick) -> Duration {
+        Duration::ZERO
+    }
+
+    /// The tick that is claimed, and why the replica could not run it.
+    fn claimed(action: Action) -> (Tick, Option<Reason>) {
+        match action {
+            Action::Claim { bid, .. } => (bid.tick, bid.unfit),
+            other => panic!("expected a claim, got {other:?}"),
+        }
+    }
+
+    fn consumed(contest: &mut Contest, now: UtcMillis) {
+        let missed = Verdict::because(Outcome::Missed, Reason::NoReplica);
+        let answer = Answer::Consumed(missed);
+        let reply = Reply { now, mark: None, lease: None, rerun: None, answer };
+        contest.answered(&reply, now, BootInstant(Duration::ZERO), true);
+    }
+
+    #[test]
+    fn who_is_not_fit_asks_for_a_tick_only_once_its_start_deadline_is_over() {
+        let mut contest = every_minute();
+        contest.stand(WATCHES);
+        assert_eq!(contest.wake(at(59_999), at_once), Action::Nothing);
+        assert_eq!(contest.wake(at(60_000), at_once), Action::WakeAt(at(70_001)));
+        assert_eq!(contest.wake(at(70_000), at_once), Action::WakeAt(at(70_001)));
+        assert_eq!(claimed(contest.wake(at(70_001), at_once)), (Tick(at(60_000)), Some(Reason::NoReplica)));
+        consumed(&mut contest, at(70_002));
+        assert_eq!(contest.wake(at(70_003), at_once), Action::Nothing, "it is decided");
+    }
+
+    #[test]
+    fn without_a_deadline_of_its_own_a_tick_is_over_with_the_next_one() {
+        let mut contest = contest("schedule = \"* * * * *\"");
+        contest.stand(WATCHES);
+        assert_eq!(contest.wake(at(60_000), at_once), Action::WakeAt(at(120_001)));
+        assert_eq!(contest.wake(at(120_000), at_once), Action::WakeAt(at(120_001)));
+        assert_eq!(claimed(contest.wake(at(120_001), at_once)).0, Tick(at(60_000)));
+        consumed(&mut contest, at(120_002));
+        assert_eq!(contest.wake(at(120_003), at_once), Action::WakeAt(at(180_001)));
+    }
+
+    #[test]
+    fn after_an_outage_the_newest_tick_that_is_over_is_asked_for_and_passes_the_others() {
+        let mut contest = every_minute();
+        contest.stand(WATCHES);
+        let (tick, _) = claimed(contest.wake(at(305_000), at_once));
+        assert_eq!(tick, Tick(at(240_000)), "the tick of five minutes may still start");
+    }
+
+    #[test]
+    fn who_could_run_it_has_the_first_word_about_why_it_did_not() {
+        let mut contest = every_minute();
+        contest.stand(Standing::Watches(Reason::Late));
+        let stagger = |_: Tick| Duration::from_millis(40);
+        assert_eq!(contest.wake(at(70_001), stagger), Action::WakeAt(at(71_001)));
+        assert_eq!(contest.wake(at(71_001), stagger), Action::WakeAt(at(71_041)));
+        assert_eq!(claimed(contest.wake(at(71_041), stagger)).1, Some(Reason::Late));
+    }
+
+    #[test]
+    fn who_is_full_asks_at_the_instant_and_again_once_the_tick_is_over() {
+        let mut contest = every_minute();
+        contest.stand(Standing::Full(Reason::Capacity));
+        let asked = (Tick(at(60_000)), Some(Reason::Capacity));
+        assert_eq!(claimed(contest.wake(at(60_000), at_once)), asked);
+        let early = Answer::Early { wait: Duration::from_millis(10_001) };
+        let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
+        let (_, action) = contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
+        assert_eq!(action, Action::WakeAt(at(70_001)));
+        assert_eq!(claimed(contest.wake(at(70_001), at_once)), asked);
+    }
+
+    #[test]
+    fn who_finds_room_meanwhile_asks_for_the_tick_itself() {
+        let mut contest = every_minute();
+        contest.stand(Standing::Full(Reason::Capacity));
+        claimed(contest.wake(at(60_000), at_once));
+        let early = Answer::Early { wait: Duration::from_millis(10_001) };
+        let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
+        contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
+        contest.stand(Standing::Takes);
+        assert_eq!(claimed(contest.wake(at(62_000), at_once)), (Tick(at(60_000)), None));
+    }
+
+    #[test]
+    fn ticks_that_come_while_a_replica_is_full_are_each_told_of() {
+        let mut contest = contest("schedule = \"* * * * *\"");
+        contest.stand(Standing::Full(Reason::Capacity));
+        claimed(contest.wake(at(60_000), at_once));
+        let early = Answer::Early { wait: Duration::from_millis(60_001) };
+        let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
+        contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
+        assert_eq!(contest.wake(at(120_000), at_once), Action::WakeAt(at(120_001)));
+        assert_eq!(claimed(contest.wake(at(120_001), at_once)).0, Tick(at(60_000)));
+        consumed(&mut contest, at(120_002));
+        assert_eq!(claimed(contest.wake(at(120_002), at_once)).0, Tick(at(120_000)));
+    }
+
+    #[test]
+    fn ticks_that_come_faster_than_others_speak_are_asked_for_all_the_same() {
+        let mut contest = contest("schedule = \"* * * * * *\"");
+        contest.stand(Standing::Watches(Reason::Late));
+        let stagger = |_: Tick| Duration::from_millis(40);
+        for wake in [1_000, 2_000, 2_001, 3_000, 3_001] {
+            assert!(matches!(contest.wake(at(wake), stagger), Action::WakeAt(_)), "{wake}");
+        }
+        assert_eq!(claimed(contest.wake(at(3_041), stagger)).0, Tick(at(1_000)));
+    }
+
+    #[test]
+    fn what_is_caught_up_with_is_left_to_who_can_do_that() {
+        let spec = JobSpec { catch_up: CatchUp::Last, ..JobSpec::clone(every_minute().spec()) };
+        let mut contest = Contest::new(Arc::new(spec), BootInstant(Duration::ZERO));
+        contest.opened(T0, UtcMillis(0), T0);
+        contest.stand(WATCHES);
+        assert_eq!(contest.wake(at(75_000), at_once), Action::Nothing);
+    }
+
+    #[test]
+    fn who_is_not_fit_any_more_gives_back_what_it_may_have_been_granted() {
+        let mut contest = every_minute();
+        let Action::Claim { bid, .. } = contest.wake(at(60_000), at_once) else { panic!("no claim") };
+        contest.failed(true, at(60_010));
+        contest.stand(WATCHES);
+        let action = contest.wake(at(60_110), at_once);
+        assert!(matches!(&action, Action::GiveBack(doubt) if doubt.run == bid.run), "{action:?}");
+        assert_eq!(contest.doubt(), None);
+    }
+
+    #[test]
+    fn an_unanswered_claim_of_who_cannot_run_it_leaves_nothing_in_doubt() {
+        let mut contest = every_minute();
+        contest.stand(WATCHES);
+        claimed(contest.wake(at(70_001), at_once));
+        assert_eq!(contest.failed(true, at(70_010)), Action::WakeAt(at(70_110)));
+        assert_eq!(contest.doubt(), None);
+        assert_eq!(claimed(contest.wake(at(70_110), at_once)).0, Tick(at(60_000)));
+    }
+}

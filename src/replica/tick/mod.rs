@@ -1,0 +1,13 @@
+//! The life of a tick up to its lock: planned, due, eligible, claimed.
+
+pub(crate) mod action;
+mod backoff;
+pub(super) mod claim_window;
+pub(crate) mod claiming;
+pub(super) mod eligibility;
+mod hints;
+pub(super) mod late_claims;
+pub(super) mod planner;
+mod prepare;
+mod request;
+pub(super) mod ticker;

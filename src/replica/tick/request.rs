@@ -1,0 +1,170 @@
+//! What a replica puts into its requests: the schedule's neighbours of a tick, counted and dated, and what the replica
+//! remembers. Pure.
+
+use std::time::Duration;
+
+use crate::job::{CatchUp, Cause, JobSpec, OnInterrupt, Reason, Tick};
+use crate::lease::{Ahead, Caller, Claim, Dropped, Gap, Open, ScheduleHash};
+use crate::store::clock::Known;
+use crate::time::UtcMillis;
+
+use super::action::Bid;
+use super::claiming::Contest;
+
+/// Undecided ticks before a claimed one are counted up to this many; above, the count is left out.
+const MAX_COUNTED: u64 = 10_000;
+
+/// A tick has just come within this long after its instant.
+const JUST_COME: Duration = Duration::from_secs(1);
+
+/// A job as a replica knows it.
+pub(crate) struct Proposal<'a> {
+    pub(super) spec: &'a JobSpec,
+    /// Every tick up to here is known to be decided.
+    pub(super) decided: UtcMillis,
+    /// Ticks up to here start nothing: they are decided, or came while the job was not scheduled as it is.
+    pub(super) past: UtcMillis,
+    /// Whether the job is scheduled.
+    pub(super) is_scheduled: bool,
+    /// Whether heartbeats have told of a run of the job.
+    pub(super) is_known: bool,
+    /// What was left of the schedule before.
+    pub(super) dropped: Option<Dropped>,
+    /// Why ticks before the claimed one were not decided, if that is known.
+    pub(super) delayed_by: Option<Reason>,
+    /// What happens to a tick whose run was interrupted.
+    pub(super) on_interrupt: OnInterrupt,
+    /// Ticks that are known to have run.
+    pub(super) ahead: Option<Ahead>,
+    /// How often ticks that had not come were opened again when this was learnt.
+    pub(super) returns_ahead: u64,
+}
+
+impl Contest {
+    /// What requests tell of the job besides.
+    pub(crate) fn known(&self) -> Known {
+        let told = |mark| Some(mark).filter(|mark| *mark > UtcMillis(0));
+        let (mark, answered) = (told(self.decided), told(self.answered));
+        Known { largest_lease: self.largest_lease(), mark, answered }
+    }
+
+    /// The job as this replica knows it, to be put into requests.
+    pub(crate) fn proposal(&self) -> Proposal<'_> {
+        let on_interrupt = self.on_interrupt();
+        Proposal {
+            spec: self.spec(),
+            decided: self.decided,
+            past: self.past(),
+            is_scheduled: !self.is_retired(),
+            is_known: self.is_known,
+            dropped: self.dropped(),
+            delayed_by: self.delayed_by,
+            on_interrupt,
+            ahead: self.known_to_have_run(),
+            returns_ahead: self.returns_ahead(),
+        }
+    }
+}
+
+impl Proposal<'_> {
+    /// The claim for a bid, made at `now`, as ticks are due, while the wall clock shows `wall`.
+    pub(crate) fn claim(&self, bid: &Bid, caller: Caller, now: UtcMillis, wall: UtcMillis) -> Claim {
+        let spec = self.spec;
+        let prev = spec.schedule.at_or_before(UtcMillis(bid.tick.as_millis() - 1));
+        Claim {
+            run: bid.run,
+            tick: bid.tick,
+            prev,
+            gap: prev.and_then(|prev| self.gap(prev)),
+            gap_reason: self.gap_reason(bid),
+            sched: ScheduleHash::of(&spec.schedule),
+            lease: spec.lease,
+            start_deadline: spec.start_deadline_of(bid.tick),
+            overlap: spec.overlap,
+            on_interrupt: self.on_interrupt,
+            catch_up: is_catch_up(spec, bid.tick, now),
+            wall,
+            unfit: bid.unfit,
+            caller,
+        }
+    }
+
+    /// The request to open the job's record, by a replica that has scheduled the job so since then, and heard from earlier
+    /// lives of the store until `earlier`, while the wall clock shows `wall`.
+    pub(crate) fn open(&self, caller: Caller, since: UtcMillis, earlier: UtcMillis, wall: UtcMillis) -> Open {
+        let sched = self.is_scheduled.then(|| ScheduleHash::of(&self.spec.schedule));
+        Open {
+            sched: sched.unwrap_or_else(ScheduleHash::none),
+            since,
+            wall,
+            ahead: self.ahead,
+            returns_ahead: self.returns_ahead,
+            lease: self.spec.lease,
+            agreed: false,
+            known: self.is_known || self.decided > UtcMillis(0),
+            earlier,
+            dropped: self.dropped,
+            pausing: None,
+            caller,
+        }
+    }
+
+    /// What is left undecided where the schedule ends at `now`. Ticks that have just come are others' to claim still.
+    pub(super) fn left_by(&self, now: UtcMillis) -> Option<Dropped> {
+        if self.decided == UtcMillis(0) {
+            // Nothing was ever heard of the record.
+            return None;
+        }
+        let newest = self.spec.schedule.at_or_before(now.minus(JUST_COME));
+        let tick = newest.filter(|tick| tick.instant() > self.past)?;
+        Some(Dropped { tick, after: self.past, count: self.gap(tick).map(|gap| gap.count) })
+    }
+
+    /// Why ticks before the claimed one were not decided.
+    pub(super) fn gap_reason(&self, bid: &Bid) -> Reason {
+        self.delayed_by.or(bid.unfit).unwrap_or(Reason::NoReplica)
+    }
+
+    /// Whether ticks before this one are not decided.
+    pub(super) fn skips_any(&self, tick: Tick) -> bool {
+        self.spec.schedule.next_after(self.past).is_some_and(|oldest| oldest < tick)
+    }
+
+    /// How many ticks are not decided, up to `prev`.
+    fn gap(&self, prev: Tick) -> Option<Gap> {
+        let mut count = 0;
+        let mut at = self.past;
+        while let Some(tick) = self.spec.schedule.next_after(at).filter(|tick| *tick <= prev) {
+            count += 1;
+            if count > MAX_COUNTED {
+                return None;
+            }
+            at = tick.instant();
+        }
+        let before = self.spec.schedule.at_or_before(self.past);
+        (count > 0).then_some(Gap { after: self.past, before, count })
+    }
+}
+
+/// Whether the tick is too late for anything but catching up, and that is wanted: of the newest tick alone.
+fn is_catch_up(spec: &JobSpec, tick: Tick, now: UtcMillis) -> bool {
+    let is_newest = || spec.schedule.at_or_before(now).is_none_or(|newest| newest <= tick);
+    spec.catch_up == CatchUp::Last && now.since(tick.instant()) > spec.start_deadline_of(tick) && is_newest()
+}
+
+/// Of the ticks after `decided`, the oldest that may still start, or else the newest, which has to be decided all the same.
+pub(super) fn candidate(spec: &JobSpec, decided: UtcMillis, now: UtcMillis) -> Option<Tick> {
+    let newest = spec.schedule.at_or_before(now).filter(|tick| tick.instant() > decided)?;
+    let Some(limit) = spec.start_deadline else { return Some(newest) };
+    let in_time = now.minus(limit + Duration::from_millis(1)).max(decided);
+    Some(spec.schedule.next_after(in_time).map_or(newest, |oldest| oldest.min(newest)))
+}
+
+/// Why a tick that was granted for the `tries`th time runs.
+pub(super) fn cause_of(catch_up: bool, tries: u32) -> Cause {
+    match (tries > 1, catch_up) {
+        (true, _) => Cause::Rerun,
+        (false, true) => Cause::CatchUp,
+        (false, false) => Cause::Schedule,
+    }
+}

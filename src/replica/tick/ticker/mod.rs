@@ -1,0 +1,187 @@
+//! The clockwork: tokio-cron-scheduler, over a storage of our own, announces ticks well ahead of their instant. It is
+//! named in this file only, and trusted with nothing but waking up: which ticks come is the agenda's to say, and the
+//! exact instant is waited for elsewhere.
+
+#[cfg(test)]
+mod tests;
+
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use tokio::sync::{RwLock, mpsc};
+use tokio_cron_scheduler::job::JobToRunAsync;
+use tokio_cron_scheduler::job::job_data::{self, JobAndNextTick, JobStoredData, JobType, job_stored_data};
+use tokio_cron_scheduler::store::{DataStore, InitStore};
+use tokio_cron_scheduler::{
+    Context, JobCode, JobScheduler, JobSchedulerError, MetaDataStorage, PinnedGetFuture,
+    SimpleNotificationCode, SimpleNotificationStore, ToCode,
+};
+use uuid::Uuid;
+
+use crate::time::UtcMillis;
+
+use super::planner::{Agenda, Coming};
+
+/// Ticks are announced this long before their instant: the scheduler looks twice a second, and may be late.
+pub(crate) const LEAD: Duration = Duration::from_millis(1_500);
+
+/// The scheduler knows a single job, "announce what comes", so that its channels can never overflow.
+const ANNOUNCE: Uuid = Uuid::from_u128(0x736f_6c6f_6372_6f6e_0000_0000_0000_0001);
+
+/// Two announcements at a time are the most there can be; the rest is slack.
+const CHANNEL_SIZE: usize = 64;
+
+/// The clockwork could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("the scheduler could not be started: {0}")]
+pub struct ClockworkError(String);
+
+/// What the agenda holds, seen by the scheduler and by the replica.
+pub(crate) type SharedAgenda = Arc<Mutex<Agenda>>;
+
+/// Reads the clock that ticks are due by.
+pub(crate) type Now = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
+
+/// The running clockwork.
+pub(crate) struct Clockwork {
+    scheduler: JobScheduler,
+}
+
+impl Clockwork {
+    /// Starts to announce the agenda's ticks.
+    pub(crate) async fn start(
+        agenda: SharedAgenda,
+        now: Now,
+        announce: mpsc::UnboundedSender<Vec<Coming>>,
+    ) -> Result<Self, ClockworkError> {
+        let failed = |error: JobSchedulerError| ClockworkError(format!("{error:?}"));
+        let source = Source { agenda, now, announce };
+        let scheduler = JobScheduler::new_with_storage_and_code(
+            Box::new(source.clone()),
+            Box::new(SimpleNotificationStore::default()),
+            Box::new(source),
+            Box::new(SimpleNotificationCode::default()),
+            CHANNEL_SIZE,
+        )
+        .await
+        .map_err(failed)?;
+        scheduler.start().await.map_err(failed)?;
+        Ok(Self { scheduler })
+    }
+
+    /// Stops announcing.
+    pub(crate) async fn stop(mut self) {
+        // It only sets a flag, and has no error to tell.
+        let _ = self.scheduler.shutdown().await;
+    }
+}
+
+/// What comes until the lead, taken off the agenda.
+pub(crate) fn take_coming(agenda: &SharedAgenda, now: UtcMillis) -> Vec<Coming> {
+    agenda.lock().unwrap_or_else(PoisonError::into_inner).take_until(now.plus(LEAD))
+}
+
+#[derive(Clone)]
+struct Source {
+    agenda: SharedAgenda,
+    now: Now,
+    announce: mpsc::UnboundedSender<Vec<Coming>>,
+}
+
+type Done<T> = Pin<Box<dyn Future<Output = Result<T, JobSchedulerError>> + Send>>;
+
+fn done<T: Send + 'static>(value: T) -> Done<T> {
+    Box::pin(ready(Ok(value)))
+}
+
+impl InitStore for Source {
+    fn init(&mut self) -> Done<()> {
+        done(())
+    }
+
+    fn inited(&mut self) -> Done<bool> {
+        done(true)
+    }
+}
+
+/// The scheduler's book-keeping of its one job is answered with the same data always, and what it writes is ignored.
+impl DataStore<JobStoredData> for Source {
+    fn get(&mut self, id: Uuid) -> Done<Option<JobStoredData>> {
+        done((id == ANNOUNCE).then(|| JobStoredData {
+            id: Some(ANNOUNCE.into()),
+            last_updated: None,
+            last_tick: None,
+            next_tick: 1,
+            job_type: JobType::Repeated as i32,
+            count: 0,
+            extra: Vec::new(),
+            ran: false,
+            stopped: false,
+            job: Some(job_stored_data::Job::NonCronJob(job_data::NonCronJob {
+                repeating: true,
+                repeated_every: 1,
+            })),
+            time_offset_seconds: 0,
+        }))
+    }
+
+    fn add_or_update(&mut self, _: JobStoredData) -> Done<()> {
+        done(())
+    }
+
+    fn delete(&mut self, _: Uuid) -> Done<()> {
+        done(())
+    }
+}
+
+impl MetaDataStorage for Source {
+    /// The one job is due as long as a tick within the lead waits to be announced.
+    fn list_next_ticks(&mut self) -> Done<Vec<JobAndNextTick>> {
+        let earliest = self.agenda.lock().unwrap_or_else(PoisonError::into_inner).earliest();
+        let horizon = (self.now)().plus(LEAD);
+        let due = earliest.is_some_and(|earliest| earliest <= horizon);
+        // Any time in the past says "now"; zero would delete the job.
+        let job = JobAndNextTick {
+            id: Some(ANNOUNCE.into()),
+            job_type: JobType::Repeated as i32,
+            next_tick: 1,
+            last_tick: None,
+        };
+        done(if due { vec![job] } else { Vec::new() })
+    }
+
+    fn set_next_and_last_tick(
+        &mut self,
+        _: Uuid,
+        _: Option<DateTime<Utc>>,
+        _: Option<DateTime<Utc>>,
+    ) -> Done<()> {
+        done(())
+    }
+
+    fn time_till_next_job(&mut self) -> Done<Option<Duration>> {
+        done(None)
+    }
+}
+
+impl ToCode<Box<JobToRunAsync>> for Source {
+    fn init(&mut self, _: &Context) -> Done<()> {
+        done(())
+    }
+
+    fn get(&mut self, id: Uuid) -> PinnedGetFuture<Box<JobToRunAsync>> {
+        let source = self.clone();
+        let announce: Box<JobToRunAsync> = Box::new(move |_, _| {
+            let coming = take_coming(&source.agenda, (source.now)());
+            // The replica may have stopped listening.
+            let _ = source.announce.send(coming);
+            Box::pin(ready(()))
+        });
+        done((id == ANNOUNCE).then(|| Arc::new(RwLock::new(announce))))
+    }
+}
+
+impl JobCode for Source {}

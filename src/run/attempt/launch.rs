@@ -1,0 +1,142 @@
+//! What to start, and in whose name. A launch is complete: starting it asks nothing more of jobs.toml.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::{Cause, Fence, JobName, JobSpec, NodeName, RunId, Tick};
+use crate::lease::{Holding, Pace};
+
+use super::state::Limits;
+
+/// Everything an attempt needs to know; built by the replica.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// What runs: a program and its arguments; never empty.
+    pub command: Vec<OsString>,
+    /// The job's own variables, with `${…}` resolved.
+    pub env: BTreeMap<String, String>,
+    /// Variables of the replica that reach the job only by its own `env`: what jobs.toml refers to by `${NAME}`.
+    pub withheld: Arc<BTreeSet<String>>,
+    /// Working directory; if absent the replica's own, and for another user its home, or `/` where it may not enter that.
+    pub cwd: Option<PathBuf>,
+    /// Run as this user, by name.
+    pub user: Option<String>,
+    /// Run as this group, by name; the user's own if absent.
+    pub group: Option<String>,
+    /// Nothing that it starts gains privileges.
+    pub no_new_privileges: bool,
+    /// The most processes that its user may have where it starts one more.
+    pub max_processes: Option<u64>,
+    /// What is kept of the run's output, in bytes.
+    pub max_output: u64,
+    /// Exit codes that count as success.
+    pub success_codes: Vec<u8>,
+    /// Stop the attempt after this long.
+    pub timeout: Option<Duration>,
+    /// Between SIGTERM and SIGKILL when the timeout has passed; every other stop order brings its own grace.
+    pub kill_grace: Duration,
+    /// Between SIGTERM and SIGKILL when the lock is lost, or the replica is gone.
+    pub loss_grace: Duration,
+    /// Where its standard streams lead.
+    pub streams: Streams,
+    /// Which attempt of which run this is.
+    pub identity: Identity,
+}
+
+/// Where the standard streams of a command lead.
+#[derive(Debug, Clone, Default)]
+pub enum Streams {
+    /// There is nothing to read, and what it prints is kept.
+    #[default]
+    Kept,
+    /// There is nothing to read, and what it prints goes into these: stdout and stderr.
+    Handed(Arc<[OwnedFd; 2]>),
+    /// They are those of the process that has it started, its terminal included.
+    Inherited,
+}
+
+impl Streams {
+    /// Whether the command shares them with its caller, as it then does its session and environment.
+    pub(crate) fn are_the_callers(&self) -> bool {
+        matches!(self, Self::Inherited)
+    }
+}
+
+/// Which attempt of which run of which tick; the job sees it as `SOLOCRON_*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The job.
+    pub job: JobName,
+    /// Its tick.
+    pub tick: Tick,
+    /// The tick in the job's time zone, RFC 3339.
+    pub tick_local: String,
+    /// The run's fencing token.
+    pub fence: Fence,
+    /// The run; its attempts share it.
+    pub run: RunId,
+    /// The attempt, from 1.
+    pub attempt: u32,
+    /// Why the run was started.
+    pub cause: Cause,
+    /// The replica it runs on.
+    pub node: NodeName,
+}
+
+impl Identity {
+    /// The first attempt of the run that holds this lock.
+    pub fn of(job: &JobName, holding: &Holding, tick_local: String) -> Self {
+        Self {
+            job: job.clone(),
+            tick: holding.tick,
+            tick_local,
+            fence: holding.fence,
+            run: holding.run,
+            attempt: 1,
+            cause: holding.cause,
+            node: holding.node.clone(),
+        }
+    }
+}
+
+impl Launch {
+    /// The launch of `spec`, whose `env` was resolved to `env`, without these variables of the replica.
+    pub fn new(
+        spec: &JobSpec,
+        env: BTreeMap<String, String>,
+        withheld: Arc<BTreeSet<String>>,
+        identity: Identity,
+    ) -> Self {
+        Self {
+            command: spec.command.words(),
+            env,
+            withheld,
+            cwd: spec.cwd.clone(),
+            user: spec.user.clone(),
+            group: spec.group.clone(),
+            no_new_privileges: spec.no_new_privileges,
+            max_processes: spec.max_processes,
+            max_output: spec.max_output,
+            success_codes: spec.success_codes.clone(),
+            timeout: spec.timeout,
+            kill_grace: spec.kill_grace,
+            loss_grace: Pace::new(spec.lease, spec.kill_grace).loss_grace(),
+            streams: Streams::Kept,
+            identity,
+        }
+    }
+
+    /// When it is over.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            timeout: self.timeout,
+            kill_grace: self.kill_grace,
+            loss_grace: self.loss_grace,
+            success_codes: self.success_codes.clone(),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Drives one attempt from its start to its end. When it returns after a stop, nothing that descends from the job is
+//! left; when its future is dropped, all of it is killed.
+
+mod environment;
+pub(super) mod launch;
+pub(super) mod preview;
+pub(super) mod process;
+mod spawn;
+mod start_error;
+mod state;
+pub(super) mod stop;
+mod supervise;
+pub(super) mod user;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use launch::Launch;
+use process::{Process, Spawned};
+use stop::Reins;
+use supervise::{Drive, Fate};
+use tokio_util::sync::CancellationToken;
+
+use crate::job::Verdict;
+use crate::time::{BootInstant, Clock, SystemClock, UtcMillis};
+
+use super::error::RunError;
+use super::guard::Guards;
+use super::history::run_log::RunLog;
+use super::output::capture::Output;
+use super::output::sink::{JobOutput, Sink};
+
+/// How an attempt ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Whether any process of it was ever there, or an error or an order to kill it kept it from being started; without
+    /// any of these, nothing has happened that anybody need know of, and its tick may run elsewhere.
+    pub was_tried: bool,
+    /// Exit code of the main process, if it exited.
+    pub exit_code: Option<i32>,
+    /// Signal that the main process died of, if it did.
+    pub signal: Option<i32>,
+    /// Why it could not be started.
+    pub error: Option<RunError>,
+    /// The end of its output, both streams as they were read: at most 4 KiB, lossy UTF-8. Of the last attempt of a run, that of all
+    /// its attempts, each headed by its number.
+    pub tail: String,
+    /// Whether processes of it were found to outlive SIGKILL.
+    pub was_stuck: bool,
+    /// When it was started, by the wall clock.
+    pub started: UtcMillis,
+    /// How long ago that was, when it was heard of: more than nothing where the replica was frozen meanwhile.
+    pub ago: Duration,
+    /// When nothing of it was left, by the wall clock.
+    pub finished: UtcMillis,
+    /// Bytes that it added to the run's log.
+    pub log_bytes: u64,
+    /// When it came into the world.
+    pub birth: Birth,
+}
+
+/// When an attempt came into the world, as far as it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Birth {
+    /// When its guard was asked for.
+    pub asked: Option<BootInstant>,
+    /// When its main process was heard of.
+    pub born: Option<BootInstant>,
+}
+
+/// Runs the command once under a guard, until it ends or an order has ended it.
+///
+/// A background process that the command leaves behind when it ends by itself is left alone.
+pub async fn attempt(
+    guards: &Arc<Guards>,
+    launch: &Launch,
+    log: &RunLog,
+    output: JobOutput,
+    reins: Reins,
+) -> Ended {
+    let started = log.now();
+    let mut output = Output::new(Sink::new(log, output, launch.max_output));
+    let mut birth = Birth::default();
+    let fate = live(guards, launch, &mut output, (reins, &mut birth)).await;
+    Ended {
+        verdict: fate.verdict,
+        was_tried: fate.was_tried,
+        exit_code: fate.exit.code,
+        signal: fate.exit.signal,
+        error: fate.error,
+        tail: output.sink().tail(),
+        was_stuck: fate.was_stuck,
+        started,
+        ago: fate.ago,
+        finished: fate.finished,
+        log_bytes: output.sink().written(),
+        birth,
+    }
+}
+
+async fn live(
+    guards: &Arc<Guards>,
+    launch: &Launch,
+    output: &mut Output<'_>,
+    (mut reins, birth): (Reins, &mut Birth),
+) -> Fate {
+    let log = output.sink().log();
+    let over = CancellationToken::new();
+    let fate = match Process::spawn(guards, launch, log.sign(), &reins).await {
+        Ok(Spawned::Ordered(order)) => return Fate::untried(order.reason, log),
+        Ok(Spawned::Asked(asked)) => {
+            let (process, pipes) = *asked;
+            birth.asked = Some(SystemClock.boot());
+            output.connect(pipes);
+            let drive = Drive::new(process, (guards, launch), log);
+            let driving = async {
+                let fate = drive.until_over(&mut reins, birth).await;
+                // Why it was not started is told where its own words would be: before these are closed.
+                over.cancel();
+                fate
+            };
+            tokio::join!(driving, output.pass_on(&over)).0
+        }
+        Err(error) => Fate::not_started(error, log),
+    };
+    if let Some(error) = &fate.error {
+        output.say(&error.to_string());
+        over.cancel();
+        output.pass_on(&over).await;
+    }
+    fate
+}

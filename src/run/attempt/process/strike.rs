@@ -1,0 +1,59 @@
+//! What a replica does about a run whose guard does not, or is gone.
+
+use std::io;
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+use crate::run::attempt::state::Tree;
+use crate::run::guard::Guards;
+use crate::run::procs::{sweep, tree};
+
+use super::Process;
+
+impl Process {
+    /// Kills, without the guard, whatever of the run is alive, and says whether anything was. Costs milliseconds: as
+    /// long as nothing else is found, it walks through all processes.
+    pub(in crate::run) fn strike(&mut self, guards: &Guards) -> Tree {
+        self.struck = true;
+        // What cannot be looked for may be alive.
+        self.strike_seen(guards).unwrap_or(Tree::Alive)
+    }
+
+    fn strike_seen(&mut self, guards: &Guards) -> io::Result<Tree> {
+        let mut blows = std::mem::take(&mut self.blows);
+        let living = blows.strike(|signal| self.reach(guards, signal));
+        self.blows = blows;
+        let living = living?;
+        // As long as nothing was heard of the guard and its line is open, it may be about to start something.
+        let is_empty = living.is_empty()
+            && !self.is_unborn()
+            && !self.group.map(tree::is_group_alive).transpose()?.unwrap_or(false);
+        Ok(if is_empty { Tree::Empty } else { Tree::Alive })
+    }
+
+    /// Sends a signal to whatever of the run is found alive.
+    fn reach(&mut self, guards: &Guards, signal: Signal) -> io::Result<Vec<Pid>> {
+        // First, as it needs nothing and reaches all of it at once.
+        self.group = self.group.filter(|group| tree::signal_group(*group, signal));
+        let guard = self.started.filter(|_| !self.lost).map(|(guard, _)| guard);
+        let listed = guard.map(|guard| tree::reach(guard, &[], Some(signal))).transpose()?;
+        let mut living = listed.unwrap_or_default();
+        let mut others = Vec::new();
+        if living.is_empty() {
+            living = sweep::reach(self.run, Some(signal))?;
+            others.extend(guard.map(|guard| tree::descendants(guard, &[])).transpose()?.unwrap_or_default());
+        }
+        if self.lost {
+            others.extend(guards.strays()?);
+        }
+        tree::signal_each(&others, signal);
+        living.append(&mut others);
+        Ok(living)
+    }
+
+    /// Whether the next strike is to follow without a pause.
+    pub(in crate::run) fn presses(&self) -> bool {
+        self.blows.press()
+    }
+}

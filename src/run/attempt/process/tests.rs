@@ -1,0 +1,80 @@
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+
+use crate::run::attempt::state::Tree;
+
+use super::*;
+
+/// A process, and its guard's end of the line.
+fn guarded() -> (Process, std::os::unix::net::UnixStream) {
+    let (line, guard) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    for end in [&line, &guard] {
+        end.set_nonblocking(true).expect("a socket");
+    }
+    (Process::new(UnixStream::from_std(line).expect("a runtime"), RunId::new(), false), guard)
+}
+
+#[tokio::test]
+async fn an_order_reaches_the_guard_before_the_runtime_knows_of_the_line() {
+    let (process, mut guard) = guarded();
+    let order = Order::Stop(Duration::ZERO);
+    process.tell(order);
+    let mut heard = [0; LENGTH];
+    guard.read_exact(&mut heard).expect("it is there at once");
+    assert_eq!(Order::decode(&heard), Some(order));
+}
+
+#[tokio::test]
+async fn what_the_replica_has_killed_itself_has_not_ended_by_itself() {
+    let (mut process, mut guard) = guarded();
+    process.strike(&Guards::of_this_program());
+    guard.write_all(&Report::Exited(9).encode()).expect("somebody reads");
+    assert_eq!(process.said().await, Said::Stopped(Exit { code: None, signal: Some(9) }));
+    // The guard has let go of the rest: the replica hears of its end, and looks for itself.
+    drop(guard);
+    assert_eq!(process.said().await, Said::Lost);
+}
+
+#[tokio::test]
+async fn nothing_is_over_as_long_as_a_guard_may_come_up() {
+    let (mut process, guard) = guarded();
+    assert_eq!(process.strike(&Guards::of_this_program()), Tree::Alive);
+    drop(guard);
+    assert_eq!(process.said().await, Said::Lost);
+    assert_eq!(process.strike(&Guards::of_this_program()), Tree::Empty);
+}
+
+#[tokio::test]
+async fn an_end_that_was_told_to_a_frozen_replica_is_as_old_as_it_is() {
+    let (mut process, mut guard) = guarded();
+    let minute = Duration::from_secs(60);
+    let then = BootInstant(SystemClock.boot().0.saturating_sub(minute));
+    guard
+        .write_all(&[Report::At(then).encode(), Report::Exited(0).encode()].concat())
+        .expect("somebody reads");
+    assert_eq!(process.said().await, Said::Exited(Exit { code: Some(0), signal: None }));
+    assert!(process.ago() >= minute.min(then.0), "{:?}", process.ago());
+
+    let (mut process, mut guard) = guarded();
+    let now = Report::At(SystemClock.boot()).encode();
+    guard.write_all(&[now, Report::Empty.encode()].concat()).expect("somebody reads");
+    assert_eq!(process.said().await, Said::Empty);
+    assert_eq!(process.ago(), Duration::ZERO);
+}
+
+#[tokio::test]
+async fn a_guard_that_its_job_stopped_before_it_could_say_that_the_run_began_is_woken() {
+    let mut guard = std::process::Command::new("sh");
+    let mut guard = guard.args(["-c", "kill -STOP $$; exit 5"]).spawn().expect("a shell");
+    let pid = Pid::from_raw(guard.id().cast_signed());
+    let stopped = waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("it is our child");
+    assert_eq!(stopped, WaitStatus::Stopped(pid, Signal::SIGSTOP));
+
+    let (mut process, mut line) = guarded();
+    line.write_all(&Report::Made(pid).encode()).expect("somebody reads");
+    assert_eq!(process.said_so_far(), None);
+    process.wake_guard();
+    assert_eq!(guard.wait().expect("it ends").code(), Some(5));
+}

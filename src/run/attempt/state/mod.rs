@@ -1,0 +1,208 @@
+//! The course of one attempt as a pure state machine. Equal events at equal times lead to equal verdicts, and nothing
+//! ends a stop but the proof that nothing of the run is left.
+
+use std::time::Duration;
+
+use crate::job::{Outcome, Verdict};
+
+use super::stop::{StopOrder, StopReason};
+
+/// SIGKILL needs no cooperation and works within milliseconds; who is still there after this long hangs in the kernel,
+/// or belongs to somebody the replica may not signal.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
+
+/// How the main process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Exit {
+    /// Its exit code, if it exited.
+    pub(super) code: Option<i32>,
+    /// The signal that it died of, if it did.
+    pub(super) signal: Option<i32>,
+}
+
+/// What the job says about its end.
+#[derive(Debug, Clone)]
+pub(crate) struct Limits {
+    pub(super) timeout: Option<Duration>,
+    pub(super) kill_grace: Duration,
+    pub(super) loss_grace: Duration,
+    pub(super) success_codes: Vec<u8>,
+}
+
+/// What is left of the run's processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tree {
+    Alive,
+    Empty,
+}
+
+/// What can happen to an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// The main process ended by itself: its guard had not begun to stop it.
+    Exited(Exit),
+    /// The main process ended after its guard had begun to stop it: by order, or for its deadline.
+    Stopped(Exit),
+    /// The guard is gone, and nobody can say how the main process ends.
+    GuardLost,
+    /// Somebody wants it to end.
+    Stop(StopOrder),
+    /// The instant of `wake_at` has come.
+    Clock,
+    /// The guard says, or a look has shown, what is left.
+    Tree(Tree),
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Wait,
+    /// Have the tree asked to end, and killed after this long.
+    Stop(Duration),
+    /// Say that the tree outlives SIGKILL; it is killed for this reason.
+    Complain(StopReason),
+}
+
+/// Where an attempt stands. Times are counted from its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Course {
+    /// Nobody wants it to end.
+    Running,
+    /// Asked to end; `exit` once the main process did.
+    Stopping { reason: StopReason, kill_at: Duration, exit: Option<Exit> },
+    /// Killed; `exit` once the main process was reaped.
+    Killing { reason: StopReason, since: Duration, complained: bool, exit: Option<Exit> },
+}
+
+/// What an event leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    On(Course, Action),
+    Over(Verdict, Exit),
+}
+
+impl Limits {
+    /// The verdict of a process that ended by itself.
+    fn verdict(&self, exit: Exit) -> Verdict {
+        let success =
+            exit.code.is_some_and(|code| self.success_codes.iter().any(|&good| code == i32::from(good)));
+        Verdict::plain(if success { Outcome::Succeeded } else { Outcome::Failed })
+    }
+}
+
+impl Course {
+    /// What `event` leads to, `at` this long after the start.
+    pub(super) fn step(self, event: Event, at: Duration, limits: &Limits) -> Step {
+        match self {
+            Self::Running => Self::step_running(event, at, limits),
+            Self::Stopping { .. } => self.step_stopping(event, at, limits),
+            Self::Killing { .. } => self.step_killing(event, at, limits),
+        }
+    }
+
+    /// When a `Clock` event is due, counted from the start.
+    pub(super) fn wake_at(&self, limits: &Limits) -> Option<Duration> {
+        match self {
+            Self::Running => limits.timeout,
+            Self::Stopping { kill_at, .. } => Some(*kill_at),
+            Self::Killing { .. } => None,
+        }
+    }
+
+    /// Since when the tree should have been dead, counted from the start.
+    pub(super) fn killing_since(&self) -> Option<Duration> {
+        match self {
+            Self::Running | Self::Stopping { .. } => None,
+            Self::Killing { since, .. } => Some(*since),
+        }
+    }
+
+    /// Whether the tree was found to outlive SIGKILL.
+    pub(super) fn is_stuck(&self) -> bool {
+        matches!(self, Self::Killing { complained: true, .. })
+    }
+
+    fn step_running(event: Event, at: Duration, limits: &Limits) -> Step {
+        match event {
+            Event::Exited(exit) => Step::Over(limits.verdict(exit), exit),
+            Event::Stop(order) => Self::ask(order, at),
+            Event::Clock if limits.timeout.is_some_and(|timeout| at >= timeout) => {
+                Self::ask(StopOrder { reason: StopReason::Timeout, grace: limits.kill_grace }, at)
+            }
+            // The guard found the deadline over: its clock goes on while the replica is frozen.
+            Event::Stopped(exit) => Step::On(
+                Self::Stopping {
+                    reason: StopReason::LockLost,
+                    kill_at: at.saturating_add(limits.loss_grace),
+                    exit: Some(exit),
+                },
+                Action::Wait,
+            ),
+            Event::GuardLost => Self::kill(StopReason::GuardLost, Some(Exit::default()), at),
+            Event::Clock | Event::Tree(_) => Step::On(Self::Running, Action::Wait),
+        }
+    }
+
+    /// The first order: SIGTERM, or SIGKILL when there is no grace.
+    fn ask(order: StopOrder, at: Duration) -> Step {
+        if order.grace.is_zero() {
+            return Self::kill(order.reason, None, at);
+        }
+        let kill_at = at.saturating_add(order.grace);
+        Step::On(Self::Stopping { reason: order.reason, kill_at, exit: None }, Action::Stop(order.grace))
+    }
+
+    fn kill(reason: StopReason, exit: Option<Exit>, at: Duration) -> Step {
+        let killing = Self::Killing { reason, since: at, complained: false, exit };
+        Step::On(killing, Action::Stop(Duration::ZERO))
+    }
+
+    fn step_stopping(self, event: Event, at: Duration, limits: &Limits) -> Step {
+        let Self::Stopping { mut reason, mut kill_at, mut exit } = self else {
+            return Step::On(self, Action::Wait);
+        };
+        let mut action = Action::Wait;
+        match event {
+            // It was quicker than the order.
+            Event::Exited(exit) => return Step::Over(limits.verdict(exit), exit),
+            Event::Tree(Tree::Empty) => return Step::Over(reason.verdict(), exit.unwrap_or_default()),
+            Event::GuardLost => return Self::kill(reason, exit.or(Some(Exit::default())), at),
+            Event::Stopped(how) => exit = Some(how),
+            Event::Stop(order) => {
+                reason = reason.join(order.reason);
+                if at.saturating_add(order.grace) < kill_at {
+                    kill_at = at.saturating_add(order.grace);
+                    action = Action::Stop(order.grace);
+                }
+            }
+            Event::Clock | Event::Tree(Tree::Alive) => {}
+        }
+        // The tree may have ended with its main process: the guard tells before it kills.
+        if kill_at <= at && !matches!(event, Event::Stopped(_)) {
+            return Self::kill(reason, exit, at);
+        }
+        Step::On(Self::Stopping { reason, kill_at, exit }, action)
+    }
+
+    fn step_killing(self, event: Event, at: Duration, limits: &Limits) -> Step {
+        let Self::Killing { mut reason, since, mut complained, mut exit } = self else {
+            return Step::On(self, Action::Wait);
+        };
+        let mut action = Action::Wait;
+        match event {
+            Event::Exited(exit) => return Step::Over(limits.verdict(exit), exit),
+            Event::Tree(Tree::Empty) => return Step::Over(reason.verdict(), exit.unwrap_or_default()),
+            Event::Stopped(how) => exit = Some(how),
+            Event::Stop(order) => reason = reason.join(order.reason),
+            Event::Tree(Tree::Alive) if !complained && at >= since.saturating_add(STUCK_AFTER) => {
+                complained = true;
+                action = Action::Complain(reason);
+            }
+            Event::Clock | Event::GuardLost | Event::Tree(Tree::Alive) => {}
+        }
+        Step::On(Self::Killing { reason, since, complained, exit }, action)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,138 @@
+//! What reaches an attempt from outside: how long it may go on, and wishes to end it. However many of those meet, the
+//! strongest reason and the shortest grace remain.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::job::{Outcome, Reason, Verdict};
+use crate::time::BootInstant;
+
+/// How an attempt is held while it goes on.
+#[derive(Debug, Clone)]
+pub struct Reins {
+    /// The strongest wish to end it so far.
+    pub stops: watch::Receiver<Option<StopOrder>>,
+    /// It may go on until this instant, on `CLOCK_BOOTTIME`; only ever later ones are given.
+    pub deadlines: watch::Receiver<BootInstant>,
+    /// Cancelled by the attempt once its main process is there, if it ever is.
+    pub born: CancellationToken,
+}
+
+/// Why an attempt is stopped, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StopReason {
+    /// Its guard was killed: nobody watches over it any more.
+    GuardLost,
+    /// It ran longer than the job's `timeout`.
+    Timeout,
+    /// An operator asked for it.
+    Operator,
+    /// A newer tick takes its place.
+    Replaced,
+    /// The replica shuts down.
+    Shutdown,
+    /// The replica cannot prove any more that the lock is its own.
+    LockLost,
+}
+
+impl StopReason {
+    /// The reason of an order that lies in the job's record.
+    pub const fn asked_for(why: Reason) -> Self {
+        match why {
+            Reason::Operator => Self::Operator,
+            _ => Self::Replaced,
+        }
+    }
+
+    /// Both reasons in one. A run that was to end for good does not become one that was cut short, and may be run again,
+    /// because its lock is lost or its replica leaves while it is stopped.
+    #[must_use]
+    pub fn join(self, later: Self) -> Self {
+        let is_cut_short = matches!(later, Self::Shutdown | Self::LockLost);
+        match self {
+            Self::Timeout | Self::Operator | Self::Replaced if is_cut_short => self,
+            _ => self.max(later),
+        }
+    }
+
+    /// How a run that was stopped for this reason ends.
+    pub const fn verdict(self) -> Verdict {
+        match self {
+            Self::GuardLost => Verdict::because(Outcome::Interrupted, Reason::NodeLost),
+            Self::Timeout => Verdict::plain(Outcome::TimedOut),
+            Self::Operator => Verdict::because(Outcome::Killed, Reason::Operator),
+            Self::Replaced => Verdict::because(Outcome::Killed, Reason::Replaced),
+            Self::Shutdown => Verdict::because(Outcome::Interrupted, Reason::Shutdown),
+            Self::LockLost => Verdict::because(Outcome::Interrupted, Reason::LockLost),
+        }
+    }
+}
+
+/// A wish to end an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StopOrder {
+    /// Why.
+    pub reason: StopReason,
+    /// Between SIGTERM and SIGKILL; zero means SIGKILL at once. An order given before the command runs has no grace.
+    pub grace: Duration,
+}
+
+impl StopOrder {
+    /// Both wishes in one, this one first: the stronger reason and the shorter grace.
+    #[must_use]
+    pub fn join(self, later: Self) -> Self {
+        Self { reason: self.reason.join(later.reason), grace: self.grace.min(later.grace) }
+    }
+
+    /// Gives the order to an attempt. Unlike a plain `send` it never covers up a stronger order that was not seen yet.
+    pub fn give(self, to: &watch::Sender<Option<Self>>) {
+        to.send_modify(|order| *order = Some(order.map_or(self, |earlier| earlier.join(self))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(reason: StopReason, seconds: u64) -> StopOrder {
+        StopOrder { reason, grace: Duration::from_secs(seconds) }
+    }
+
+    #[test]
+    fn a_weaker_reason_never_replaces_a_stronger_but_a_shorter_grace_replaces_a_longer() {
+        let (to, seen) = watch::channel(None);
+        order(StopReason::Shutdown, 10).give(&to);
+        order(StopReason::Operator, 2).give(&to);
+        assert_eq!(*seen.borrow(), Some(order(StopReason::Shutdown, 2)));
+        order(StopReason::LockLost, 5).give(&to);
+        assert_eq!(*seen.borrow(), Some(order(StopReason::LockLost, 2)));
+    }
+
+    #[test]
+    fn what_was_to_end_for_good_is_not_cut_short_as_well() {
+        for first in [StopReason::Timeout, StopReason::Operator, StopReason::Replaced] {
+            for later in [StopReason::Shutdown, StopReason::LockLost] {
+                assert_eq!(order(first, 9).join(order(later, 1)), order(first, 1));
+                assert_eq!(later.join(first), later);
+            }
+        }
+    }
+
+    #[test]
+    fn every_reason_has_the_contracts_verdict() {
+        let cases = [
+            (StopReason::GuardLost, "interrupted (node_lost)"),
+            (StopReason::Timeout, "timed_out"),
+            (StopReason::Operator, "killed (operator)"),
+            (StopReason::Replaced, "killed (replaced)"),
+            (StopReason::Shutdown, "interrupted (shutdown)"),
+            (StopReason::LockLost, "interrupted (lock_lost)"),
+        ];
+        for (reason, words) in cases {
+            assert_eq!(reason.verdict().to_string(), words);
+        }
+        assert!(cases.is_sorted_by_key(|(reason, _)| *reason));
+    }
+}

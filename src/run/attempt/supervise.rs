@@ -1,0 +1,269 @@
+//! Drives the processes of one attempt: lets its course decide, tells its guard, and strikes where the guard does not.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::job::{Outcome, Reason, Verdict};
+use crate::run::attempt::Birth;
+use crate::run::error::RunError;
+use crate::run::guard::{Guards, Order, STEP_OVERDUE, STEP_SHIFT};
+use crate::run::history::run_log::RunLog;
+use crate::time::{Clock, SystemClock, UtcMillis};
+
+use super::launch::Launch;
+use super::process::{Process, Said};
+use super::start_error::start_error;
+use super::state::{Action, Course, Event, Exit, Limits, Step, Tree};
+use super::stop::{Reins, StopOrder, StopReason};
+
+/// First pause between two looks at a tree that should be dead.
+const FIRST_LOOK: Duration = Duration::from_millis(1);
+
+/// Longest pause between two looks, and so the longest that a lock is held too long.
+const SLOWEST_LOOK: Duration = Duration::from_millis(100);
+
+/// A guard that has not killed its run this long after it should have is taken for frozen, and done without.
+const GUARDS_TURN: Duration = Duration::from_millis(200);
+
+/// A guard that is not there by then never will be: what makes guards is frozen.
+const BIRTH_LIMIT: Duration = Duration::from_secs(10);
+
+/// What became of the processes.
+pub(super) struct Fate {
+    pub(super) verdict: Verdict,
+    pub(super) was_tried: bool,
+    pub(super) exit: Exit,
+    pub(super) error: Option<RunError>,
+    pub(super) was_stuck: bool,
+    /// How long ago that was when it was heard of.
+    pub(super) ago: Duration,
+    pub(super) finished: UtcMillis,
+}
+
+/// A process, and where its attempt stands.
+pub(super) struct Drive<'a> {
+    process: Process,
+    launch: &'a Launch,
+    guards: &'a Guards,
+    limits: Limits,
+    course: Course,
+    start: Instant,
+    pause: Duration,
+    /// What makes guards is given up at this instant, once, if nothing was heard of the guard.
+    birth_limit: Option<Instant>,
+    log: &'a RunLog,
+}
+
+/// What an attempt is told next.
+enum News {
+    /// By its guard.
+    Said(Said),
+    /// By whoever wants it to end, by the clock, or by a look at the tree.
+    Event(Event),
+    /// It may go on for longer.
+    Deadline,
+    /// Nothing was heard of its guard for too long.
+    Unborn,
+}
+
+impl Fate {
+    /// It was to end before it had begun. Whom an operator or a newer tick has killed does not run elsewhere either.
+    pub(super) fn untried(reason: StopReason, log: &RunLog) -> Self {
+        let (verdict, finished) = (reason.verdict(), log.now());
+        let was_tried = verdict.outcome == Outcome::Killed;
+        let (exit, ago) = (Exit::default(), Duration::ZERO);
+        Self { verdict, was_tried, exit, error: None, was_stuck: false, ago, finished }
+    }
+
+    pub(super) fn not_started(error: RunError, log: &RunLog) -> Self {
+        let verdict = Verdict::because(Outcome::Failed, Reason::SpawnFailed);
+        let (exit, error, ago) = (Exit::default(), Some(error), Duration::ZERO);
+        Self { verdict, was_tried: true, exit, error, was_stuck: false, ago, finished: log.now() }
+    }
+}
+
+impl<'a> Drive<'a> {
+    pub(super) fn new(process: Process, (guards, launch): (&'a Guards, &'a Launch), log: &'a RunLog) -> Self {
+        Self {
+            process,
+            launch,
+            guards,
+            limits: launch.limits(),
+            course: Course::Running,
+            start: Instant::now(),
+            pause: Duration::ZERO,
+            birth_limit: Some(Instant::now() + BIRTH_LIMIT),
+            log,
+        }
+    }
+
+    /// Drives until nothing is left to drive, and notes when it began.
+    pub(super) async fn until_over(mut self, reins: &mut Reins, birth: &mut Birth) -> Fate {
+        // An order that came while the command was being started has had its grace.
+        let ordered = *reins.stops.borrow_and_update();
+        let late = ordered.map(|order| Event::Stop(StopOrder { grace: Duration::ZERO, ..order }));
+        if let Some(fate) = late.and_then(|event| self.feed(event)) {
+            return fate;
+        }
+        loop {
+            let news = self.next_news(reins).await;
+            let fate = match news {
+                News::Said(said) => self.hear(said),
+                // Who had ended by itself when a stop came keeps its own verdict, in whatever order we hear of the two.
+                _ => self.catch_up().or_else(|| self.take_in(news, reins)),
+            };
+            if birth.born.is_none() && self.process.main().is_some() {
+                birth.born = Some(SystemClock.boot());
+                reins.born.cancel();
+            }
+            if let Some(fate) = fate {
+                return fate;
+            }
+        }
+    }
+
+    /// Hears what the guard has said by now.
+    fn catch_up(&mut self) -> Option<Fate> {
+        while let Some(said) = self.process.said_so_far() {
+            if let Some(fate) = self.hear(said) {
+                return Some(fate);
+            }
+        }
+        None
+    }
+
+    async fn next_news(&mut self, reins: &mut Reins) -> News {
+        let wake = self.course.wake_at(&self.limits).and_then(|after| self.start.checked_add(after));
+        let looks = self.course.killing_since().is_some();
+        let birth = self.birth_limit.filter(|_| self.process.is_unborn());
+        tokio::select! {
+            biased;
+            said = self.process.said() => News::Said(said),
+            order = next_order(&mut reins.stops) => News::Event(Event::Stop(order)),
+            () = sleep_until(wake.unwrap_or(self.start)), if wake.is_some() => News::Event(Event::Clock),
+            () = sleep(self.pause), if looks => self.look(),
+            Ok(()) = reins.deadlines.changed() => News::Deadline,
+            () = sleep_until(birth.unwrap_or(self.start)), if birth.is_some() => News::Unborn,
+        }
+    }
+
+    fn look(&mut self) -> News {
+        self.pause = (self.pause * 2).clamp(FIRST_LOOK, SLOWEST_LOOK);
+        let due = self.course.killing_since().unwrap_or_default() + GUARDS_TURN;
+        let by_hand = self.process.is_lost() || self.start.elapsed() >= due;
+        let tree = if by_hand { self.process.strike(self.guards) } else { Tree::Alive };
+        if self.process.presses() {
+            self.pause = FIRST_LOOK;
+        }
+        News::Event(Event::Tree(tree))
+    }
+
+    fn take_in(&mut self, news: News, reins: &mut Reins) -> Option<Fate> {
+        match news {
+            News::Said(said) => self.hear(said),
+            News::Event(event) => self.feed(event),
+            News::Deadline => {
+                self.process.tell(Order::Deadline(*reins.deadlines.borrow_and_update()));
+                self.process.wake_guard();
+                None
+            }
+            News::Unborn => self.give_up_birth(),
+        }
+    }
+
+    /// Kills the guard that was made and does not speak; or else what should have made it, whose line ends then. One that
+    /// was made after all hears that it is to stop, and until it has spoken or is gone the run is not over.
+    fn give_up_birth(&mut self) -> Option<Fate> {
+        if !self.process.is_unborn() {
+            return None;
+        }
+        let (job, run) = (self.log.job(), self.log.run());
+        if self.process.kill_unborn() {
+            tracing::error!(%job, %run, "guard does not start: it is killed");
+        } else if self.guards.give_up() {
+            tracing::error!(%job, %run, "guard does not start: `lease-guards` is killed and started again");
+        } else {
+            self.birth_limit = Some(Instant::now() + SLOWEST_LOOK);
+            return None;
+        }
+        self.birth_limit = None;
+        self.feed(Event::Stop(StopOrder { reason: StopReason::GuardLost, grace: Duration::ZERO }))
+    }
+
+    fn hear(&mut self, said: Said) -> Option<Fate> {
+        match said {
+            Said::Started => None,
+            Said::NotStarted(code) if code >> STEP_SHIFT == STEP_OVERDUE => {
+                self.process.release();
+                Some(Fate::untried(StopReason::LockLost, self.log))
+            }
+            Said::NotStarted(code) => {
+                self.process.release();
+                let error = std::io::Error::from_raw_os_error(code);
+                let error = start_error(self.launch, self.process.is_switched, error);
+                Some(Fate::not_started(error, self.log))
+            }
+            Said::Exited(exit) => self.feed(Event::Exited(exit)),
+            Said::Stopped(exit) => self.feed(Event::Stopped(exit)),
+            Said::Empty => self.feed(Event::Tree(Tree::Empty)),
+            Said::Lost => {
+                let (job, run) = (self.log.job(), self.log.run());
+                tracing::error!(%job, %run, "guard of the run was killed: the run is killed, too");
+                self.feed(Event::GuardLost)
+            }
+        }
+    }
+
+    /// Takes the step that the event leads to.
+    fn feed(&mut self, event: Event) -> Option<Fate> {
+        match self.course.step(event, self.start.elapsed(), &self.limits) {
+            Step::Over(verdict, exit) => {
+                self.process.release();
+                let ago = self.process.ago();
+                let finished = self.log.now().minus(ago);
+                let was_stuck = self.course.is_stuck();
+                Some(Fate { verdict, was_tried: true, exit, error: None, was_stuck, ago, finished })
+            }
+            Step::On(course, action) => {
+                if course.killing_since() != self.course.killing_since() {
+                    self.pause = Duration::ZERO;
+                }
+                self.course = course;
+                self.perform(action);
+                None
+            }
+        }
+    }
+
+    fn perform(&self, action: Action) {
+        match action {
+            Action::Wait => {}
+            Action::Stop(grace) => self.process.tell(Order::Stop(grace)),
+            Action::Complain(reason) => {
+                let (job, run) = (self.log.job(), self.log.run());
+                let main = self.process.main().map(tracing::field::display);
+                if reason == StopReason::LockLost {
+                    tracing::error!(%job, %run, main, "processes survived SIGKILL and the lock is lost: \
+                        another replica may start the job while they still run");
+                    return;
+                }
+                tracing::warn!(%job, %run, main, "processes survived SIGKILL: the job stays locked until they end");
+            }
+        }
+    }
+}
+
+/// The next order. Nobody left to give one: waits for ever.
+async fn next_order(stops: &mut watch::Receiver<Option<StopOrder>>) -> StopOrder {
+    loop {
+        if stops.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        let order = *stops.borrow_and_update();
+        if let Some(order) = order {
+            return order;
+        }
+    }
+}

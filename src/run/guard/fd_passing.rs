@@ -1,0 +1,92 @@
+//! What travels over the lines between a replica, its nursery, their guards and the main processes made ahead: a request,
+//! together with descriptors.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use nix::cmsg_space;
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
+
+use crate::run::procs::syscalls;
+
+use super::request::Request;
+
+/// In the place of a request's length: the request comes later, on the line that is handed over.
+const AHEAD: u64 = u64::MAX;
+
+/// The longest request: more than the kernel takes as words and variables of a command.
+const LONGEST: usize = 16 * 1024 * 1024;
+
+/// What was asked for.
+pub(super) struct Asked {
+    /// The run; absent where a guard is made ahead of it.
+    pub(super) request: Option<Request>,
+    /// What is handed over. To the nursery, the guard's line comes first.
+    pub(super) handed: Vec<OwnedFd>,
+}
+
+/// Sends an encoded request, or none to be told of it later, with these descriptors.
+pub(super) fn send(line: &UnixStream, request: Option<&[u8]>, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let (head, bytes) = (head_of(request), request.unwrap_or_default());
+    let sent = send_first(line, (&head, bytes), handed, MsgFlags::MSG_NOSIGNAL)?;
+    let mut line = line;
+    line.write_all(head.get(sent..).unwrap_or_default())?;
+    line.write_all(&bytes[sent.saturating_sub(head.len())..])
+}
+
+/// Sends an encoded request with these descriptors, and does not wait until there is room for it. After an error a part may
+/// have been sent, and the line is of no use any more.
+pub(super) fn send_at_once(line: &UnixStream, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
+    let sent = send_first(line, (&head_of(Some(bytes)), bytes), handed, flags)?;
+    if sent == size_of::<u64>() + bytes.len() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
+}
+
+fn head_of(request: Option<&[u8]>) -> [u8; 8] {
+    request.map_or(AHEAD, |bytes| bytes.len() as u64).to_le_bytes()
+}
+
+/// Sends as much as there is room for, and how much that was.
+fn send_first(
+    line: &UnixStream,
+    (head, bytes): (&[u8], &[u8]),
+    handed: &[BorrowedFd<'_>],
+    flags: MsgFlags,
+) -> io::Result<usize> {
+    let fds: Vec<_> = handed.iter().map(AsRawFd::as_raw_fd).collect();
+    let (parts, controls) = ([IoSlice::new(head), IoSlice::new(bytes)], [ControlMessage::ScmRights(&fds)]);
+    Ok(sendmsg::<()>(line.as_raw_fd(), &parts, &controls, flags, None)?)
+}
+
+/// The next request; nothing if it makes no sense, and an error once nothing more can come.
+pub(super) fn receive(line: &UnixStream) -> io::Result<Option<Asked>> {
+    let mut from = line;
+    let mut head = [0_u8; 8];
+    let (count, handed) = receive_head(line, &mut head)?;
+    if count == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    from.read_exact(&mut head[count..])?;
+    let length = u64::from_le_bytes(head);
+    if length == AHEAD {
+        return Ok(Some(Asked { request: None, handed }));
+    }
+    let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST);
+    let mut bytes = vec![0; length.ok_or(io::ErrorKind::InvalidData)?];
+    from.read_exact(&mut bytes)?;
+    Ok(Request::decode(&bytes).map(|request| Asked { request: Some(request), handed }))
+}
+
+fn receive_head(line: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = cmsg_space!([RawFd; 5]);
+    let mut parts = [IoSliceMut::new(head)];
+    let message = recvmsg::<()>(line.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
+    let mut fds = Vec::new();
+    for control in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(handed) = control {
+            fds.extend(syscalls::adopt(handed));
+        }
+    }
+    Ok((message.bytes, fds))
+}

@@ -1,0 +1,118 @@
+//! Guards that were made ahead of their runs, as their replica sees them: how many are wanted, and for how long.
+
+use std::collections::VecDeque;
+use std::os::unix::net::UnixStream;
+
+use nix::sys::resource::{Resource, getrlimit};
+
+use crate::time::BootInstant;
+
+/// However many runs come at once, no more guards than this wait for them: each takes some 150 KiB, with the process below it.
+const MOST: usize = 512;
+
+/// And no more than one for so many files that the replica may have open: a run takes six.
+const FILES_PER_SPARE: u64 = 16;
+
+/// And for so many processes: each is two of them, and commands make their own.
+const PROCESSES_PER_SPARE: u64 = 8;
+
+/// Guards that wait for a request.
+#[derive(Debug, Default)]
+pub(super) struct Spares {
+    /// The one that has waited longest comes first.
+    lines: VecDeque<UnixStream>,
+    /// How many runs are likely to begin until when, in the order in which they were told of.
+    booked: VecDeque<(BootInstant, usize)>,
+}
+
+impl Spares {
+    /// So many runs more are likely to begin before `until`. How many guards have to be made for all of them.
+    pub(super) fn book(&mut self, runs: usize, until: BootInstant, now: BootInstant) -> usize {
+        self.booked.push_back((until, runs));
+        self.wanted(now).saturating_sub(self.lines.len())
+    }
+
+    /// One is made.
+    pub(super) fn put(&mut self, line: UnixStream) {
+        self.lines.push_back(line);
+    }
+
+    /// A run begins: the guard for it, if there is one.
+    pub(super) fn take(&mut self) -> Option<UnixStream> {
+        if let Some((_, runs)) = self.booked.iter_mut().find(|(_, runs)| *runs > 0) {
+            *runs -= 1;
+        }
+        self.lines.pop_front()
+    }
+
+    /// Whether none is ready.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Lets go of those that nobody wants any more, which ends them.
+    pub(super) fn release(&mut self, now: BootInstant) {
+        let wanted = self.wanted(now);
+        // Of the oldest, the most may be gone by themselves.
+        self.lines.drain(..self.lines.len().saturating_sub(wanted));
+    }
+
+    fn wanted(&mut self, now: BootInstant) -> usize {
+        self.booked.retain(|(until, runs)| *until > now && *runs > 0);
+        self.booked.iter().map(|(_, runs)| runs).sum::<usize>().min(most())
+    }
+}
+
+/// How many may wait.
+fn most() -> usize {
+    let allowed = |resource| getrlimit(resource).map_or(0, |(soft, _)| soft);
+    let files = allowed(Resource::RLIMIT_NOFILE) / FILES_PER_SPARE;
+    let processes = allowed(Resource::RLIMIT_NPROC) / PROCESSES_PER_SPARE;
+    usize::try_from(files.min(processes)).unwrap_or(MOST).min(MOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const NOW: BootInstant = BootInstant(Duration::from_secs(100));
+
+    fn put(spares: &mut Spares, count: usize) {
+        (0..count).for_each(|_| spares.put(UnixStream::pair().expect("a socket").0));
+    }
+
+    #[test]
+    fn as_many_are_made_as_runs_are_to_come_and_none_waits() {
+        let (now, mut spares) = (NOW, Spares::default());
+        let soon = now.plus(Duration::from_secs(2));
+        assert_eq!(spares.book(3, soon, now), 3);
+        put(&mut spares, 3);
+        assert_eq!(spares.book(2, soon, now), 2, "the three are for others");
+        put(&mut spares, 2);
+        assert!((0..5).all(|_| spares.take().is_some()));
+        assert!(spares.take().is_none());
+        assert_eq!(spares.book(1, soon, now), 1);
+    }
+
+    #[test]
+    fn whose_runs_did_not_begin_are_there_for_the_next_and_are_let_go_after_a_while() {
+        let (now, mut spares) = (NOW, Spares::default());
+        let later = now.plus(Duration::from_secs(3));
+        put(&mut spares, 4);
+        assert_eq!(spares.book(4, now.plus(Duration::from_secs(2)), now), 0);
+        assert_eq!(spares.book(1, later.plus(Duration::from_secs(2)), later), 0);
+        spares.release(later);
+        assert_eq!(spares.lines.len(), 1);
+        spares.release(later.plus(Duration::from_secs(2)));
+        assert!(spares.lines.is_empty());
+    }
+
+    #[test]
+    fn there_is_a_limit() {
+        let (now, mut spares) = (NOW, Spares::default());
+        assert_eq!(spares.book(10_000, now.plus(Duration::from_secs(2)), now), most());
+        assert!(most() <= MOST);
+    }
+}

@@ -1,0 +1,293 @@
+//! The guard of one run, as a process: single-threaded, parent of the job's main process and reaper of everything that
+//! descends from it. It performs what its vigil says, and ends with the last process of its run.
+
+pub(super) mod child;
+mod clock;
+pub(super) mod ready;
+mod state;
+mod timer;
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use child::{Child, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, in_step};
+use clock::GuardClock;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::set_name;
+use nix::sys::signal::Signal;
+use nix::sys::signalfd::SignalFd;
+use nix::unistd::{Pid, getpgid, getpid};
+use ready::{Handed, Ready};
+use state::{Act, Cue, Vigil};
+use timer::Alarm;
+
+use crate::lease::Protection;
+use crate::run::history::running_sign;
+use crate::run::procs::cgroup::Cgroup;
+use crate::run::procs::kill_rounds::Blows;
+use crate::run::procs::syscalls::Reaped;
+use crate::run::procs::{syscalls, tree};
+use crate::time::{Clock, SystemClock};
+
+use super::names::{AFTER_THE_RUN, guard_name};
+use super::request::Request;
+use super::wire::{Inbox, LENGTH, Order, Report};
+
+/// Processes that die as fast as they are reaped must not keep whoever reaps them from anything else.
+pub(super) const REAPED_AT_ONCE: usize = 100;
+
+/// A guard at work.
+struct Guard {
+    line: UnixStream,
+    inbox: Inbox,
+    is_hung_up: bool,
+    main: Child,
+    status: Option<i32>,
+    /// Further children may be dead.
+    is_reaping: bool,
+    vigil: Vigil,
+    clock: GuardClock,
+    blows: Blows,
+    cgroup: Option<Cgroup>,
+    sign: Option<OwnedFd>,
+    alarm: Alarm,
+}
+
+/// Guards one run until nothing of it is left. `signals` tells of dead children.
+pub(super) fn guard(
+    request: &Request,
+    handed: Handed,
+    ready: Ready,
+    cgroup: Option<Cgroup>,
+    signals: &SignalFd,
+) {
+    let _ = set_name(&guard_name(&request.name));
+    match Guard::start(request, handed, ready, cgroup) {
+        Ok(mut guard) => guard.watch(signals),
+        Err((line, code)) => tell(&line, Report::NotStarted(code)),
+    }
+}
+
+pub(super) fn tell(mut line: &UnixStream, report: Report) {
+    // The replica may be gone, or frozen with a full pipe: the run is stopped all the same.
+    let _ = line.write_all(&report.encode());
+}
+
+impl Guard {
+    fn start(
+        request: &Request,
+        Handed { line, streams, sign }: Handed,
+        ready: Ready,
+        cgroup: Option<Cgroup>,
+    ) -> Result<Self, (UnixStream, i32)> {
+        // All that can fail comes first.
+        let alarm = match line.set_nonblocking(true).and(ready.alarm) {
+            Ok(alarm) => alarm,
+            Err(error) => return Err((line, in_step(STEP_GUARD, error))),
+        };
+        let clock = GuardClock::start();
+        // A request may have waited, in a frozen nursery or a frozen replica, until it is worth nothing any more.
+        if SystemClock.boot() >= request.deadline && Protection::Guard.is_on() || is_abandoned(&line) {
+            return Err((line, STEP_OVERDUE << STEP_SHIFT));
+        }
+        let ahead = ready.child.and_then(|ahead| ahead.go(request, &streams));
+        let started = ahead.map_or_else(|| Child::start(request, streams, cgroup.as_ref()), Ok);
+        match started {
+            Err(code) => Err((line, code)),
+            Ok(main) => {
+                tell(&line, Report::Started { guard: getpid(), main: main.pid });
+                let vigil = Vigil::new(request.deadline, request.loss_grace);
+                let (inbox, blows) = (Inbox::default(), Blows::default());
+                let (is_hung_up, is_reaping, status) = (false, false, None);
+                Ok(Self {
+                    line,
+                    inbox,
+                    is_hung_up,
+                    main,
+                    status,
+                    is_reaping,
+                    vigil,
+                    clock,
+                    blows,
+                    cgroup,
+                    sign,
+                    alarm,
+                })
+            }
+        }
+    }
+
+    fn watch(&mut self, signals: &SignalFd) {
+        loop {
+            self.alarm.set(self.vigil.wake_at().map(|at| self.clock.timer_for(at)));
+            self.wait(signals);
+            // The dead first: who ended by itself was not stopped.
+            if self.reap() || self.hear() || self.cue(Cue::Clock) {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a word of the replica, a dead child, or the vigil's time.
+    fn wait(&self, signals: &SignalFd) {
+        let watched = |fd| PollFd::new(fd, PollFlags::POLLIN);
+        let mut fds = vec![watched(self.alarm.as_fd()), watched(signals.as_fd())];
+        if !self.is_hung_up {
+            fds.push(watched(self.line.as_fd()));
+        }
+        let limit = if self.is_reaping { PollTimeout::ZERO } else { PollTimeout::NONE };
+        // An interrupted wait is only a shorter one.
+        let _ = poll(&mut fds, limit);
+        while matches!(signals.read_signal(), Ok(Some(_))) {}
+    }
+
+    /// Takes in dead children, all of them unless they are too many; true when the watch is over.
+    fn reap(&mut self) -> bool {
+        self.is_reaping = false;
+        for _ in 0..REAPED_AT_ONCE {
+            match syscalls::reap() {
+                Reaped::Child(pid, status) if pid == self.main.pid && self.status.is_none() => {
+                    self.status = Some(status);
+                    if self.cue(Cue::MainEnded) {
+                        return true;
+                    }
+                }
+                Reaped::Child(..) => {}
+                Reaped::None => return false,
+                Reaped::Childless => return self.cue(Cue::Childless),
+            }
+        }
+        self.is_reaping = true;
+        false
+    }
+
+    /// Takes in what the replica says; true when the watch is over.
+    fn hear(&mut self) -> bool {
+        let mut bytes = [0; 16 * LENGTH];
+        while !self.is_hung_up {
+            match self.line.read(&mut bytes) {
+                Ok(0) => self.is_hung_up = true,
+                Ok(count) => self.inbox.take(&bytes[..count]),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => self.is_hung_up = true,
+            }
+            while let Some(order) = self.inbox.next().and_then(|word| Order::decode(&word)) {
+                let cue = match order {
+                    Order::Deadline(at) => {
+                        self.clock = GuardClock::start();
+                        Cue::Deadline(at)
+                    }
+                    Order::Stop(grace) => Cue::Stop(grace),
+                };
+                if self.cue(cue) {
+                    return true;
+                }
+            }
+            if self.is_hung_up {
+                return self.cue(Cue::Hangup);
+            }
+        }
+        false
+    }
+
+    fn cue(&mut self, cue: Cue) -> bool {
+        let act = self.vigil.step(cue, self.clock.now());
+        self.perform(act)
+    }
+
+    /// Does what the vigil says; true when the watch is over.
+    fn perform(&mut self, act: Act) -> bool {
+        match act {
+            Act::Wait => {}
+            Act::Terminate => self.terminate(),
+            Act::Kill => {
+                let begun = SystemClock.boot();
+                self.kill();
+                let took = SystemClock.boot().since(begun);
+                return self.cue(Cue::Struck { took, press: self.blows.press() });
+            }
+            Act::TellExited => {
+                let status = self.status.unwrap_or_default();
+                let report = self.main.failure().map_or(Report::Exited(status), Report::NotStarted);
+                // The run is over; what it left behind is no sign of it, nor stopped with it. A replica that has heard so hangs up.
+                self.let_go();
+                tell(&self.line, Report::At(SystemClock.boot()));
+                tell(&self.line, report);
+                let _ = set_name(AFTER_THE_RUN);
+            }
+            Act::TellStopped => tell(&self.line, Report::Stopped(self.status.unwrap_or_default())),
+            Act::TellEmpty => {
+                self.let_go();
+                tell(&self.line, Report::At(SystemClock.boot()));
+                tell(&self.line, Report::Empty);
+                return true;
+            }
+            Act::Leave => return true,
+        }
+        false
+    }
+
+    /// Lets go of the sign: the run is over. Where the replica does not learn it from this guard any more, its next life does from the
+    /// sign.
+    fn let_go(&mut self) {
+        if let Some(sign) = self.sign.take()
+            && is_abandoned(&self.line)
+        {
+            running_sign::note_end(&sign);
+        }
+    }
+
+    /// Asks everything of the run to end. A stopped process would sleep through its grace.
+    fn terminate(&self) {
+        // Among very many processes, its turn might come too late.
+        syscalls::go_first(true);
+        // Before anybody ends, whose children would be somebody else's while they are looked for.
+        let others = self.outside();
+        for signal in [Signal::SIGTERM, Signal::SIGCONT] {
+            self.signal_group(signal);
+            tree::signal_each(&others, signal);
+        }
+    }
+
+    /// Kills everything of the run. What is not seen now is looked for again.
+    fn kill(&mut self) {
+        syscalls::go_first(true);
+        // First, as these need nothing and reach all of it at once.
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.kill();
+        }
+        let group = self.group();
+        // Who cannot look now does so at the next blow.
+        let _ = self.blows.strike(|signal| {
+            group.map(|group| tree::signal_group(group, signal));
+            tree::reach(getpid(), &[], Some(signal))
+        });
+    }
+
+    /// The main process's group. Once that is reaped, its number may become the number of somebody else's.
+    fn group(&self) -> Option<Pid> {
+        Some(self.main.pid).filter(|_| self.status.is_none())
+    }
+
+    fn signal_group(&self, signal: Signal) {
+        if let Some(group) = self.group() {
+            tree::signal_group(group, signal);
+        }
+    }
+
+    /// Everything else that descends from this guard.
+    fn outside(&self) -> Vec<Pid> {
+        let group = self.group();
+        let is_outside = |pid: &Pid| group.is_none() || getpgid(Some(*pid)).ok() != group;
+        tree::reach(getpid(), &[], None).unwrap_or_default().into_iter().filter(is_outside).collect()
+    }
+}
+
+/// Whether the replica has hung up already.
+fn is_abandoned(line: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(line.as_fd(), PollFlags::POLLIN)];
+    let polled = poll(&mut fds, PollTimeout::ZERO);
+    polled.is_ok() && fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP))
+}

@@ -1,0 +1,297 @@
+//! What this node keeps of its runs, under the state directory. A run can be found from its first moment to its deletion,
+//! and no error of a file stops a job: it is said, and costs what the file would have held.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::config::LOCAL_STORE_FILE;
+use crate::job::{JobName, NodeName, RunId};
+use crate::lease::begins;
+use crate::run::attempt::Ended;
+use crate::run::attempt::launch::Identity;
+use crate::run::error::RunError;
+use crate::run::history::{paths, running_sign};
+use crate::run::output::disk_reserve::Room;
+use crate::time::UtcMillis;
+
+use super::disk::Disk;
+use super::journal::Journal;
+use super::retention::{LogRetention, plan};
+use super::run_entry::RunEntry;
+use super::run_log::RunLog;
+use super::running_sign::{Marker, Sign, SignState};
+use super::warnings::Complaints;
+
+/// Reads the wall clock; it stamps lines and entries, and decides nothing.
+pub type WallClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
+
+/// Listing every run's files is cheap enough once a minute, and logs do not pile up faster than disks can bear.
+const PRUNE_EVERY: Duration = Duration::from_secs(60);
+
+/// A run starts without its log, and without a sign that it goes on, when the disk takes longer.
+const START_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whatever comes after the run is waited for this long.
+const END_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The runs of a state directory; shared by all runs of a replica.
+pub struct RunLogs {
+    state_dir: PathBuf,
+    disk: Disk,
+    now: WallClock,
+    journal: Journal,
+    complaints: Complaints,
+    /// Whether anything is kept at all.
+    is_kept: bool,
+    pruned: Mutex<Option<UtcMillis>>,
+    /// Jobs whose folders were made once. Where one is gone since, the run that needs it makes it.
+    folders: Mutex<HashSet<JobName>>,
+}
+
+impl fmt::Debug for RunLogs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunLogs").field("state_dir", &self.state_dir).finish_non_exhaustive()
+    }
+}
+
+impl RunLogs {
+    /// The runs kept under `state_dir`, which is created when the first one begins.
+    pub fn new(state_dir: impl Into<PathBuf>, now: WallClock) -> Self {
+        let state_dir = state_dir.into();
+        let disk = Disk::default();
+        let journal = Journal::new(&state_dir, disk.clone());
+        Self {
+            state_dir,
+            disk,
+            now,
+            journal,
+            complaints: Complaints::default(),
+            is_kept: true,
+            pruned: Mutex::default(),
+            folders: Mutex::default(),
+        }
+    }
+
+    /// Nothing is kept: no file is written. For runs whose output is not read, and which no replica looks after.
+    pub fn unkept(now: WallClock) -> Self {
+        Self { is_kept: false, ..Self::new(PathBuf::new(), now) }
+    }
+
+    /// A run begins: from here on it is found as running, until `finish`, or until this process ends.
+    pub async fn begin(&self, identity: &Identity) -> RunLog {
+        let started = begins(identity.cause, identity.tick.instant(), (self.now)());
+        let entry = RunEntry::running(identity, started);
+        let path = self.log_path(&identity.job, identity.run);
+        if !self.is_kept {
+            return RunLog::unkept(entry, Arc::clone(&self.now));
+        }
+        let (sign, shown) = (path.with_extension("running"), entry.clone());
+        let put_up = move || {
+            sign.parent().map_or(Ok(()), paths::create_folder)?;
+            Marker::put_up(sign, &shown)
+        };
+        // Of a sign that comes too late nobody would know when it is over.
+        let late = |sign: Marker| drop(sign.take_down());
+        let sign = self.disk.work(START_PATIENCE, put_up, late).await;
+        RunLog::new(entry, (self.disk.clone(), path), (Arc::clone(&self.now), self.complaints.clone()), sign)
+    }
+
+    /// Has the folders ready of jobs whose runs are about to begin, so that these need not wait for them. Whatever goes wrong
+    /// is met again, and said, when they begin.
+    pub async fn expect(&self, jobs: &[JobName]) {
+        let made = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        for job in jobs.iter().filter(|_| self.is_kept) {
+            if made().contains(job) {
+                continue;
+            }
+            let folder = paths::folder(&self.state_dir, job);
+            // One at a time: a slow disk is no disk that hangs.
+            let created = self.disk.work(START_PATIENCE, move || paths::create_folder(&folder), drop);
+            if created.await.is_err() {
+                return;
+            }
+            made().insert(job.clone());
+        }
+    }
+
+    /// The run has ended with this attempt, counted from 1: into the journal, then no longer running.
+    pub async fn finish(&self, log: RunLog, attempt: u32, ended: &Ended) {
+        if !self.is_kept {
+            return;
+        }
+        let (entry, marker) = self.close(log).await;
+        let entry = entry.ended(attempt, ended);
+        let (job, run) = (&entry.job, entry.run);
+        if let Err(error) = self.journal.append(&entry).await {
+            self.complaints.journal(job, run, &error);
+        }
+        self.take_down(job, run, marker).await;
+    }
+
+    /// Nothing was started after all: there is nothing to be kept of it.
+    pub async fn forget(&self, log: RunLog) {
+        if !self.is_kept {
+            return;
+        }
+        let (entry, marker) = self.close(log).await;
+        self.take_down(&entry.job, entry.run, marker).await;
+    }
+
+    async fn close(&self, log: RunLog) -> (RunEntry, Option<Marker>) {
+        let path = log.path().to_owned();
+        let is_there = self.disk.work(END_PATIENCE, move || fs::exists(path), drop).await;
+        log.close(is_there.unwrap_or(false), &self.state_dir)
+    }
+
+    async fn take_down(&self, job: &JobName, run: RunId, marker: Option<Marker>) {
+        let Some(marker) = marker else { return };
+        if let Err(error) = self.disk.work(END_PATIENCE, move || marker.take_down(), drop).await {
+            self.complaints.sign(job, run, &error);
+        }
+    }
+
+    /// The runs of this replica whose sign is up: those that go on, and those that a former life of it left behind.
+    /// Blocks on files.
+    pub fn marked(&self, node: &NodeName) -> Vec<Sign> {
+        let mut signs = self.signs(&paths::jobs(&self.state_dir));
+        signs.retain(|sign| sign.entry.node == *node);
+        signs
+    }
+
+    /// Notes how a run ended whose replica did not live to do so, and takes down its sign.
+    pub async fn bury(&self, entry: &RunEntry) {
+        let (job, run) = (&entry.job, entry.run);
+        let journal = Journal::new(&self.state_dir, self.disk.clone());
+        // A crash between the two steps of `finish` leaves both the line and the sign.
+        let is_noted = move || Ok(journal.entries().map(|mut entries| entries.any(|entry| entry.run == run)));
+        let noted = match self.disk.work(END_PATIENCE, is_noted, drop).await {
+            Ok(Ok(true)) => Ok(()),
+            Ok(Ok(false)) => self.journal.append(entry).await,
+            Ok(Err(error)) => Err(error.into()),
+            Err(error) => Err(RunError::file(&self.state_dir, error).into()),
+        };
+        if let Err(error) = noted {
+            self.complaints.journal(job, run, &error);
+        }
+        let sign = paths::path(&self.state_dir, (job, run), "running");
+        if let Err(error) = self.disk.work(END_PATIENCE, move || fs::remove_file(sign), drop).await {
+            self.complaints.sign(job, run, &error);
+        }
+    }
+
+    /// The job's newest run on this node, running or ended. Blocks on files.
+    pub fn last_run(&self, job: &JobName) -> Result<Option<RunEntry>, RunError> {
+        let running = self.signs(std::slice::from_ref(job)).into_iter().map(|sign| sign.entry);
+        let ended = self.journal.entries()?.filter(|entry| entry.job == *job);
+        // Of equals the last wins: the journal knows better than a sign how a run ended.
+        Ok(running.chain(ended).max_by_key(|entry| (entry.started, entry.run)))
+    }
+
+    /// A run on this node, running or ended. Blocks on files.
+    pub fn find(&self, run: RunId) -> Result<Option<RunEntry>, RunError> {
+        Ok(self.find_all(|found| found == run)?.pop())
+    }
+
+    /// The runs on this node with such ids, running or ended, each once. Blocks on files.
+    pub fn find_all(&self, is_wanted: impl Fn(RunId) -> bool) -> Result<Vec<RunEntry>, RunError> {
+        let running = self.signs(&paths::jobs(&self.state_dir)).into_iter().map(|sign| sign.entry);
+        let ended = self.journal.entries()?;
+        let found = running.chain(ended).filter(|entry| is_wanted(entry.run));
+        // Of equals the last wins: the journal knows better than a sign how a run ended.
+        Ok(found.map(|entry| (entry.run, entry)).collect::<BTreeMap<_, _>>().into_values().collect())
+    }
+
+    /// Whether a replica of this machine is at the run. Asks for one lock: cheap enough to be asked again and again.
+    pub fn is_running(&self, job: &JobName, run: RunId) -> bool {
+        self.sign_state(job, run) == SignState::Held
+    }
+
+    /// What the run's sign tells. Asks for one lock, too.
+    pub fn sign_state(&self, job: &JobName, run: RunId) -> SignState {
+        running_sign::state(&paths::path(&self.state_dir, (job, run), "running"))
+    }
+
+    /// Where the output of a run is, if it printed any.
+    pub fn log_path(&self, job: &JobName, run: RunId) -> PathBuf {
+        paths::path(&self.state_dir, (job, run), "log")
+    }
+
+    /// Notes what could not be noted in the journal so far, if that is possible now.
+    pub async fn flush(&self) {
+        self.journal.flush().await;
+    }
+
+    /// Deletes what is kept no longer. To be called at start and after runs; it does something once a minute.
+    pub async fn prune(&self, policy: LogRetention) {
+        let now = (self.now)();
+        if !self.is_prune_due(now) {
+            return;
+        }
+        let state_dir = self.state_dir.clone();
+        let pruning = tokio::task::spawn_blocking(move || prune_files(&state_dir, &policy, now));
+        pruning.await.expect("deleting logs neither panics nor is it aborted");
+        if let Err(error) = self.journal.compact(policy, now).await {
+            tracing::warn!(%error, "cannot compact runs.jsonl");
+        }
+    }
+
+    fn is_prune_due(&self, now: UtcMillis) -> bool {
+        let mut pruned = self.pruned.lock().unwrap_or_else(PoisonError::into_inner);
+        // A clock that was stepped back starts a new minute.
+        let due = pruned.is_none_or(|last| now < last || now.since(last) >= PRUNE_EVERY);
+        if due {
+            *pruned = Some(now);
+        }
+        due
+    }
+
+    /// The runs of these jobs that go on, or whose replica crashed. To be read before the journal: a run that finishes
+    /// meanwhile is then found in both, and never in neither.
+    fn signs(&self, jobs: &[JobName]) -> Vec<Sign> {
+        let files = jobs.iter().flat_map(|job| paths::list_job(&self.state_dir, job));
+        let paths = files.map(|files| paths::path(&self.state_dir, (&files.job, files.run), "running"));
+        let signs = paths.filter_map(|path| running_sign::read(&path));
+        let signs = signs.map(|sign| Sign { entry: self.with_log(sign.entry), ..sign });
+        signs.collect()
+    }
+
+    /// With the log, if there is one by now.
+    fn with_log(&self, entry: RunEntry) -> RunEntry {
+        let path = self.log_path(&entry.job, entry.run);
+        let log = path.exists().then(|| path.strip_prefix(&self.state_dir).unwrap_or(&path).to_owned());
+        RunEntry { log, ..entry }
+    }
+}
+
+/// How many bytes of logs the embedded store is short of, where it lies on their disk.
+fn shortage(state_dir: &Path) -> u64 {
+    let device = |path: &Path| fs::metadata(path).map(|file| file.dev()).ok();
+    let logs = paths::all(state_dir);
+    let is_shared =
+        device(&state_dir.join(LOCAL_STORE_FILE)).is_some_and(|store| Some(store) == device(&logs));
+    if is_shared { Room::of(&logs).map_or(0, Room::shortage) } else { 0 }
+}
+
+fn prune_files(state_dir: &Path, policy: &LogRetention, now: UtcMillis) {
+    let files = paths::list(state_dir);
+    let shortage = shortage(state_dir);
+    let policy = policy.short_of(shortage, &files);
+    let doomed = plan(files, &policy, now);
+    if shortage > 0 && !doomed.is_empty() {
+        let bytes: u64 = doomed.iter().map(|run| run.bytes).sum();
+        tracing::warn!(
+            logs = doomed.len(),
+            bytes,
+            "disk is nearly full: old run logs are deleted, as the store needs room"
+        );
+    }
+    let failed: Vec<_> = doomed.iter().filter_map(|files| paths::delete(state_dir, files).err()).collect();
+    if let Some(error) = failed.first() {
+        tracing::warn!(logs = failed.len(), %error, "old run logs cannot be deleted");
+    }
+}

@@ -1,0 +1,155 @@
+//! Reads what a job prints. It keeps up with any job in bounded memory, and waits neither for a pipe that a background
+//! process holds nor for a disk that hangs once the job is over.
+//!
+//! What a background process prints after the end of its job is not read: it gets SIGPIPE, as in any closed pipeline.
+
+use std::io;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use tokio::net::unix::pipe::Receiver;
+use tokio_util::sync::CancellationToken;
+
+use crate::run::attempt::process::Pipes;
+
+use super::sink::{Sink, Stream};
+
+/// One read: a quarter of what a pipe holds.
+const READ: usize = 16 * 1024;
+
+/// Reads of one pipe in a row, so that the other gets its turn.
+const READS_IN_A_ROW: usize = 4;
+
+/// What may still be read of a pipe after the end. A pipe holds 64 KiB unless the job enlarged it, to at most 1 MiB;
+/// what comes beyond is from a background process that goes on printing.
+const MAX_REST: usize = 1024 * 1024;
+
+/// A batch is written at the latest when it is this long.
+const BATCH: usize = 64 * 1024;
+
+/// How long the end of a run, and so the release of its lock, waits for a disk that hangs.
+const FLUSH_LIMIT: Duration = Duration::from_secs(2);
+
+/// One attempt's output on its way from the pipes to the sink.
+#[derive(Debug)]
+pub(crate) struct Output<'a> {
+    out: Option<Receiver>,
+    err: Option<Receiver>,
+    sink: Sink<'a>,
+}
+
+/// What a read told about its pipe.
+enum Read {
+    Bytes(usize),
+    Dry,
+    Ended,
+}
+
+impl<'a> Output<'a> {
+    pub(crate) fn new(sink: Sink<'a>) -> Self {
+        Self { out: None, err: None, sink }
+    }
+
+    /// From here on, reads these pipes, if there are any.
+    pub(crate) fn connect(&mut self, pipes: Option<Pipes>) {
+        (self.out, self.err) = pipes.map(|pipes| (pipes.out, pipes.err)).unzip();
+    }
+
+    /// Notes a message of ours, as if the job had printed it.
+    pub(crate) fn say(&mut self, message: &str) {
+        self.sink.take(Stream::Err, format!("solocron: {message}\n").as_bytes());
+    }
+
+    /// Passes the output on until `over`, and then what is left in the pipes.
+    pub(crate) async fn pass_on(&mut self, over: &CancellationToken) {
+        let given_up = async {
+            over.cancelled().await;
+            tokio::time::sleep(FLUSH_LIMIT).await;
+        };
+        let log = self.sink.log();
+        tokio::select! {
+            biased;
+            () = self.pass_on_all(over) => {}
+            () = given_up => log.broke(&io::Error::from(io::ErrorKind::TimedOut)),
+        }
+    }
+
+    /// The sink, once all is passed on.
+    pub(crate) fn sink(&self) -> &Sink<'a> {
+        &self.sink
+    }
+
+    async fn pass_on_all(&mut self, over: &CancellationToken) {
+        let mut buffer = Vec::new();
+        while self.out.is_some() || self.err.is_some() {
+            tokio::select! {
+                biased;
+                () = over.cancelled() => break,
+                () = readable(self.out.as_ref()) => {}
+                () = readable(self.err.as_ref()) => {}
+            }
+            buffer.resize(READ, 0);
+            read_some(&mut self.out, Stream::Out, &mut buffer, &mut self.sink);
+            read_some(&mut self.err, Stream::Err, &mut buffer, &mut self.sink);
+            self.sink.flush().await;
+            // A job that prints faster than we read must not keep the stop order waiting.
+            tokio::task::consume_budget().await;
+        }
+        over.cancelled().await;
+        buffer.resize(READ, 0);
+        for (pipe, stream) in [(self.out.take(), Stream::Out), (self.err.take(), Stream::Err)] {
+            if let Some(pipe) = pipe {
+                read_rest(&pipe, stream, &mut buffer, &mut self.sink).await;
+            }
+        }
+        self.sink.finish();
+        self.sink.flush().await;
+    }
+}
+
+/// Waits until there is something to read, for ever if the pipe has ended.
+async fn readable(pipe: Option<&Receiver>) {
+    match pipe {
+        // An error shows again in the read that follows.
+        Some(pipe) => drop(pipe.readable().await),
+        None => std::future::pending().await,
+    }
+}
+
+fn read_some(pipe: &mut Option<Receiver>, stream: Stream, buffer: &mut [u8], sink: &mut Sink<'_>) {
+    for _ in 0..READS_IN_A_ROW {
+        let Some(open) = pipe else { return };
+        match classify(open.try_read(buffer)) {
+            Read::Bytes(count) => sink.take(stream, &buffer[..count]),
+            Read::Dry => return,
+            Read::Ended => *pipe = None,
+        }
+    }
+}
+
+/// Reads what is in the pipe now. The kernel is asked itself: the runtime may not have heard yet of the last bytes.
+async fn read_rest(pipe: &Receiver, stream: Stream, buffer: &mut [u8], sink: &mut Sink<'_>) {
+    let mut rest = MAX_REST;
+    while rest > 0 {
+        match classify(nix::unistd::read(pipe, buffer).map_err(Errno::into)) {
+            Read::Bytes(count) => {
+                sink.take(stream, &buffer[..count]);
+                rest = rest.saturating_sub(count);
+            }
+            Read::Dry | Read::Ended => return,
+        }
+        if sink.waiting() >= BATCH {
+            sink.flush().await;
+        }
+    }
+}
+
+fn classify(read: io::Result<usize>) -> Read {
+    match read {
+        Ok(0) => Read::Ended,
+        Ok(count) => Read::Bytes(count),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Read::Bytes(0),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Read::Dry,
+        Err(_) => Read::Ended,
+    }
+}

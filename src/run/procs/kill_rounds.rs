@@ -1,0 +1,112 @@
+//! Blow upon blow at the processes of a run, until none is left. The first ones kill at once. What goes on multiplying is
+//! stopped first, all of it, and killed only then: a process that is killed may be replaced by the next.
+
+use std::collections::HashSet;
+use std::io;
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+/// So many blows kill at once: nearly everything ends with the first.
+const PLAIN: u32 = 3;
+
+/// What is not all stopped after so many blows is killed as far as it is.
+const MOST_STOPS: u32 = 50;
+
+/// Where the blows at one run have led to so far.
+#[derive(Debug, Default)]
+pub(crate) struct Blows {
+    count: u32,
+    /// So many of the last ones only stopped.
+    stops: u32,
+    /// Who was found by the last one.
+    found: HashSet<Pid>,
+    /// Whether the last one found somebody whom the one before had not.
+    is_growing: bool,
+}
+
+impl Blows {
+    /// Strikes once. `reach` sends a signal to whoever it finds alive, at the moment of finding, and returns them. So does
+    /// this; an error says that nobody can tell whether anything is left.
+    pub(crate) fn strike(
+        &mut self,
+        reach: impl FnOnce(Signal) -> io::Result<Vec<Pid>>,
+    ) -> io::Result<Vec<Pid>> {
+        let stops = self.count >= PLAIN && self.is_growing && self.stops < MOST_STOPS;
+        self.stops = if stops { self.stops + 1 } else { 0 };
+        let found = reach(if stops { Signal::SIGSTOP } else { Signal::SIGKILL })?;
+        self.is_growing = self.count > 0 && found.iter().any(|pid| !self.found.contains(pid));
+        self.found = found.iter().copied().collect();
+        self.count = self.count.saturating_add(1);
+        Ok(found)
+    }
+
+    /// Whether the next blow is to follow without a pause: somebody is born in each, or has only been stopped.
+    pub(crate) fn press(&self) -> bool {
+        self.is_growing || self.stops > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KILL: Signal = Signal::SIGKILL;
+    const STOP: Signal = Signal::SIGSTOP;
+
+    fn pids(ids: &[i32]) -> Vec<Pid> {
+        ids.iter().copied().map(Pid::from_raw).collect()
+    }
+
+    /// The signals of blows that find these, and whether the next one follows without a pause.
+    fn signals(blows: &mut Blows, looks: &[&[i32]]) -> Vec<(Signal, bool)> {
+        let strike = |found: &&[i32]| {
+            let mut sent = None;
+            let struck = blows.strike(|signal| {
+                sent = Some(signal);
+                Ok(pids(found))
+            });
+            assert_eq!(struck.expect("it can be looked for"), pids(found));
+            (sent.expect("it strikes"), blows.press())
+        };
+        looks.iter().map(strike).collect()
+    }
+
+    #[test]
+    fn what_dies_slowly_is_killed_again_and_again_with_pauses() {
+        let looks: [&[i32]; 6] = [&[1, 2], &[2, 1], &[1], &[1], &[1], &[]];
+        assert_eq!(signals(&mut Blows::default(), &looks), [(KILL, false); 6]);
+    }
+
+    #[test]
+    fn what_multiplies_under_a_few_blows_is_stopped_until_nobody_new_is_found_and_then_killed() {
+        let looks: [&[i32]; 7] = [&[1], &[2], &[3], &[3, 4], &[3, 4, 5], &[5, 4, 3], &[3, 4, 5]];
+        let expected = [
+            (KILL, false),
+            (KILL, true),
+            (KILL, true),
+            (STOP, true),
+            (STOP, true),
+            (STOP, true),
+            (KILL, false),
+        ];
+        assert_eq!(signals(&mut Blows::default(), &looks), expected);
+    }
+
+    #[test]
+    fn what_is_never_all_stopped_is_killed_as_far_as_it_is() {
+        let mut blows = Blows::default();
+        let sent: Vec<_> =
+            (1..=200).flat_map(|pid| signals(&mut blows, &[&[pid]])).map(|(sent, _)| sent).collect();
+        let kills = sent[PLAIN as usize..].iter().filter(|sent| **sent == KILL).count();
+        assert_eq!(kills, (200 - PLAIN as usize) / (MOST_STOPS as usize + 1));
+    }
+
+    #[test]
+    fn who_cannot_look_strikes_again_as_before() {
+        let mut blows = Blows::default();
+        signals(&mut blows, &[&[1], &[2], &[3]]);
+        assert!(blows.strike(|_| Err(io::ErrorKind::Other.into())).is_err());
+        assert_eq!(signals(&mut blows, &[&[3], &[3]]), [(STOP, true), (KILL, false)]);
+    }
+}

@@ -1,0 +1,114 @@
+//! Whether the store's clock runs as fast as this machine's: no more than one percent too fast or too slow, over any time
+//! from a second to half an hour. Pure; a memory feeds it.
+
+use std::time::Duration;
+
+use crate::store::Slewed;
+use crate::store::clock::{DRIFT_DIVISOR, Reading};
+use crate::time::BootInstant;
+
+/// Readings are in whole milliseconds, on both sides.
+const ROUNDING: Duration = Duration::from_millis(3);
+
+/// A quick slew shows within seconds, a slow one, or one over a slow line, within minutes; an old reading alone would hide
+/// both, as a percent of all the time since then may pass unseen.
+const SPANS: [u64; 6] = [1, 4, 16, 64, 256, 1_024];
+
+/// A clock that is set right now and then is off by so much at once: a tenth of what a holder has over before its lock ends.
+const CORRECTION: Duration = Duration::from_millis(100);
+
+/// A slew of little more than one percent does not show in every reading. Without a sign of it for so long, it is over.
+const OVER_AFTER: Duration = Duration::from_secs(30);
+
+impl Reading {
+    /// Whether the store's clock has certainly run more than one percent too fast or too slow since an earlier reading, and by
+    /// more than a small correction.
+    fn drifts_from(self, earlier: Self) -> bool {
+        let off = Duration::from_millis(self.origin().abs_diff(earlier.origin()));
+        let allowed = self.received.since(earlier.sent) / DRIFT_DIVISOR;
+        off > allowed + self.error() + earlier.error() + ROUNDING + CORRECTION
+    }
+}
+
+/// The best reading of a span of time that goes on, and of the one before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Span {
+    length: Duration,
+    begun: BootInstant,
+    best: Reading,
+    before: Option<Reading>,
+}
+
+impl Span {
+    fn take(&mut self, reading: Reading) {
+        if reading.received.since(self.begun) >= self.length {
+            *self = Self { begun: reading.received, best: reading, before: Some(self.best), ..*self };
+        } else if reading.error() < self.best.error() {
+            self.best = reading;
+        }
+    }
+}
+
+/// A time of steadiness.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Steady {
+    pub(crate) since: BootInstant,
+    spans: [Span; SPANS.len()],
+}
+
+impl Steady {
+    /// Begins with this reading.
+    pub(crate) fn from(reading: Reading) -> Self {
+        let span = |seconds| Span {
+            length: Duration::from_secs(seconds),
+            begun: reading.received,
+            best: reading,
+            before: None,
+        };
+        Self { since: reading.received, spans: SPANS.map(span) }
+    }
+
+    /// Goes on with this reading.
+    pub(crate) fn take(&mut self, reading: Reading) {
+        self.spans.iter_mut().for_each(|span| span.take(reading));
+    }
+
+    /// The newest reading since which the clock has certainly drifted too far.
+    pub(crate) fn drifted_since(&self, reading: Reading) -> Option<Reading> {
+        let known = self.spans.iter().flat_map(|span| span.before.into_iter().chain([span.best]));
+        known.filter(|earlier| reading.drifts_from(*earlier)).max_by_key(|earlier| earlier.received)
+    }
+}
+
+/// A time in which the store's clock is slewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slew {
+    from: Reading,
+    /// The newest reading that showed it.
+    to: Reading,
+}
+
+impl Slew {
+    /// A slew that has shown since `from`, or the one that it goes on with.
+    pub(crate) fn seen(before: Option<Self>, from: Reading, to: Reading) -> Self {
+        let before = before.filter(|before| !before.is_over(to.received));
+        Self { from: before.map_or(from, |before| before.from), to }
+    }
+
+    fn is_over(&self, now: BootInstant) -> bool {
+        now.since(self.to.received) > OVER_AFTER
+    }
+
+    /// What a replica tells of it; nothing once it is over.
+    pub(crate) fn told(&self, now: BootInstant) -> Option<Slewed> {
+        let gained = i128::from(self.to.origin()) - i128::from(self.from.origin());
+        let passed = self.to.received.since(self.from.received).as_millis().max(1);
+        let ppm = gained * 1_000_000 / i128::try_from(passed).unwrap_or(i128::MAX);
+        let faster_ppm = i64::try_from(ppm).unwrap_or(i64::MAX);
+        (!self.is_over(now)).then_some(Slewed { since: self.from.store, faster_ppm })
+    }
+}
+
+#[cfg(test)]
+#[path = "steady_tests.rs"]
+mod tests;

@@ -1,0 +1,285 @@
+//! A connection that is either up or known to be down: a call made while down fails at once, and whatever casts doubt
+//! on the server drops the connection, so that the next one resolves the address again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, RedisError, RedisResult, ServerErrorKind, Value};
+use tokio::sync::{Mutex, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::debug;
+
+use crate::job::format_duration;
+use crate::store::redis::scripts::lessons;
+use crate::store::{Diagnosis, StoreError};
+
+use super::server::Server;
+use super::stream::Untaken;
+
+/// A connection attempt, with its greeting, takes at most this long.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A connection is waited for a little longer than one attempt takes, so that it is known why that failed.
+const READY_TIMEOUT: Duration = Duration::from_millis(2_250);
+
+/// A server that has not answered for this long is given up: less than the renewal interval of the usual lease.
+pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Pauses between connection attempts grow from the first to the second.
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// No server that is one sends more before an answer is over: thirty-two histories, of two hundred runs each.
+const LONGEST_ANSWER: usize = 64 << 20;
+
+#[derive(Clone)]
+enum State {
+    Down { why: Diagnosis, tried: bool },
+    Up(Line),
+}
+
+/// A connection that is up.
+#[derive(Clone)]
+struct Line {
+    connection: MultiplexedConnection,
+    number: u64,
+    /// How many answers came over it.
+    heard: Arc<AtomicU64>,
+    untaken: Arc<Untaken>,
+    /// Moves it along.
+    _driver: Arc<AbortOnDropHandle<()>>,
+}
+
+/// One connection, kept up by a task of its own until this is dropped.
+pub(crate) struct Connector {
+    server: Server,
+    state: Arc<watch::Sender<State>>,
+    keeper: JoinHandle<()>,
+    /// Over which connection the server was last sent the scripts that decide requests.
+    taught: Mutex<Option<u64>>,
+}
+
+impl Drop for Connector {
+    fn drop(&mut self) {
+        self.keeper.abort();
+    }
+}
+
+impl Connector {
+    /// Starts to connect, and returns at once. People know the server by this label.
+    pub(crate) fn start(server: &Server, label: &str) -> Self {
+        let state =
+            Arc::new(watch::Sender::new(State::Down { why: "not connected yet".into(), tried: false }));
+        let keeper = tokio::spawn(keep_up(server.clone(), label.to_owned(), Arc::clone(&state)));
+        Self { server: server.clone(), state, keeper, taught: Mutex::default() }
+    }
+
+    /// Waits until the connection is up, or it is known that another attempt would fail as well; at most one attempt long.
+    pub(crate) async fn ready(&self) -> Result<(), StoreError> {
+        let mut states = self.state.subscribe();
+        let is_settled = |state: &State| match state {
+            State::Up(_) => true,
+            State::Down { why, .. } => why.certain_cause().is_some(),
+        };
+        // Whatever came of it is the state that is left.
+        let _ = timeout(READY_TIMEOUT, states.wait_for(is_settled)).await;
+        self.line().map(|_| ()).map_err(StoreError::from)
+    }
+
+    /// Whether the connection that was just dropped is up again: by the first try to connect anew, and within this limit.
+    pub(crate) async fn is_back(&self, limit: Duration) -> bool {
+        let mut states = self.state.subscribe();
+        let outcome = states.wait_for(|state| !matches!(state, State::Down { tried: false, .. }));
+        timeout(limit, outcome).await.is_ok_and(|state| matches!(state.as_deref(), Ok(State::Up(_))))
+    }
+
+    /// Sends one command and waits for its answer, no longer than `limit`.
+    pub(crate) async fn call(&self, command: &Cmd, limit: Duration) -> Result<Value, CallError> {
+        let (value, line) = self.exchange(command, limit).await?;
+        // The client hands errors of the server on as values.
+        value.extract_error().map_err(|error| self.judge(&error, line))
+    }
+
+    /// Sends one command that makes several requests, and waits for the answers to all of them, no longer than `limit`.
+    pub(crate) async fn call_for_each(&self, command: &Cmd, limit: Duration) -> Result<Answers, CallError> {
+        let (value, line) = self.exchange(command, limit).await?;
+        let judged = |value: Value| value.extract_error().map_err(|error| self.judge(&error, line));
+        match value {
+            Value::Array(answers) => Ok(answers.into_iter().map(judged).collect()),
+            // An error of the whole; anything else is no answer, and found to be none where it is read.
+            one => judged(one).map(|value| vec![Ok(value)]),
+        }
+    }
+
+    async fn exchange(&self, command: &Cmd, limit: Duration) -> Result<(Value, u64), CallError> {
+        let line = self.line()?;
+        let mut connection = line.connection.clone();
+        let value = self.hear(&line, limit, connection.send_packed_command(command)).await?;
+        Ok((value, line.number))
+    }
+
+    /// Makes sure that the server was sent the scripts over this connection: each once, with nothing to decide.
+    pub(crate) async fn teach(&self, limit: Duration) -> Result<(), CallError> {
+        let busy = |_| StoreError::NotSent("the server is being sent the scripts: ask again".into());
+        let mut taught = timeout(limit, self.taught.lock()).await.map_err(busy).map_err(CallError::Store)?;
+        let line = self.line()?;
+        if *taught != Some(line.number) {
+            let (mut connection, scripts) = (line.connection.clone(), lessons());
+            let sent = connection.send_packed_commands(&scripts, 0, scripts.len());
+            self.hear(&line, limit, sent).await?;
+            *taught = Some(line.number);
+        }
+        Ok(())
+    }
+
+    fn line(&self) -> Result<Line, CallError> {
+        match &*self.state.borrow() {
+            State::Up(line) => Ok(line.clone()),
+            State::Down { why, .. } => Err(CallError::Store(StoreError::NotSent(why.clone()))),
+        }
+    }
+
+    /// Waits for an answer, and doubts the connection when it does not come.
+    async fn hear<T>(
+        &self,
+        line: &Line,
+        limit: Duration,
+        answer: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, CallError> {
+        let before = line.heard.load(Ordering::Relaxed);
+        match timeout(limit, answer).await {
+            Ok(result) => {
+                if result.is_ok() {
+                    line.heard.fetch_add(1, Ordering::Relaxed);
+                    line.untaken.take();
+                }
+                result.map_err(|error| self.judge(&error, line.number))
+            }
+            Err(_) => {
+                let why = Diagnosis::from(format!("no answer within {}", format_duration(limit)));
+                // A server that answered others meanwhile is slow, and a new connection would not make it quicker.
+                if limit >= RESPONSE_TIMEOUT || line.heard.load(Ordering::Relaxed) == before {
+                    self.drop_connection(line.number, &why);
+                }
+                Err(CallError::Store(StoreError::Unknown(why)))
+            }
+        }
+    }
+
+    /// What an error means for the request, and whether the server can still be trusted.
+    fn judge(&self, error: &RedisError, number: u64) -> CallError {
+        let why = self.server.diagnose(error);
+        match error.kind() {
+            redis::ErrorKind::Server(ServerErrorKind::NoScript) => CallError::NoScript,
+            redis::ErrorKind::Server(
+                ServerErrorKind::ReadOnly
+                | ServerErrorKind::BusyLoading
+                | ServerErrorKind::MasterDown
+                | ServerErrorKind::ClusterDown,
+            ) => {
+                self.drop_connection(number, &why);
+                CallError::Store(StoreError::Refused(why))
+            }
+            redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
+                // By Redis 6.2, not as an error of its own kind.
+                if why.contains("READONLY") {
+                    self.drop_connection(number, &why);
+                }
+                CallError::Store(StoreError::Refused(why))
+            }
+            _ => {
+                self.drop_connection(number, &why);
+                CallError::Store(StoreError::Unknown(why))
+            }
+        }
+    }
+
+    fn drop_connection(&self, doubted: u64, why: &Diagnosis) {
+        drop_line(&self.state, doubted, why);
+    }
+}
+
+/// The answers to the requests of one command, each of which may be an error.
+pub(crate) type Answers = Vec<Result<Value, CallError>>;
+
+/// Why a command has no answer; a script that the server does not know may be sent whole.
+pub(crate) enum CallError {
+    /// The server does not know the script: nothing was applied.
+    NoScript,
+    /// Anything else.
+    Store(StoreError),
+}
+
+impl From<CallError> for StoreError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Store(error) => error,
+            CallError::NoScript => Self::Refused("the server does not know a script that it was sent".into()),
+        }
+    }
+}
+
+fn drop_line(state: &watch::Sender<State>, doubted: u64, why: &Diagnosis) {
+    state.send_if_modified(|state| {
+        let is_it = matches!(state, State::Up(line) if line.number == doubted);
+        if is_it {
+            *state = State::Down { why: why.clone(), tried: false };
+        }
+        is_it
+    });
+}
+
+async fn keep_up(server: Server, label: String, state: Arc<watch::Sender<State>>) {
+    let config = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(CONNECT_TIMEOUT))
+        .set_response_timeout(Some(RESPONSE_TIMEOUT));
+    let mut states = state.subscribe();
+    let (mut pause, mut number) = (RETRY_PAUSES.0, 0);
+    loop {
+        let untaken = Untaken::up_to(LONGEST_ANSWER);
+        let attempt = server.connect(config.clone(), &untaken);
+        let why = match timeout(CONNECT_TIMEOUT, attempt).await {
+            Ok(Ok((connection, driver))) => {
+                (number, pause) = (number + 1, RETRY_PAUSES.0);
+                debug!(store = %label, "connected");
+                let (since, is_over) = (Instant::now(), CancellationToken::new());
+                let over = is_over.clone().drop_guard();
+                let driver = async move {
+                    driver.await;
+                    drop(over);
+                };
+                let _driver = Arc::new(AbortOnDropHandle::new(tokio::spawn(driver)));
+                state.send_replace(State::Up(Line {
+                    connection,
+                    number,
+                    heard: Arc::default(),
+                    untaken,
+                    _driver,
+                }));
+                // A connection that ends while nobody uses it is made anew as well: who needs it next finds it up.
+                tokio::select! {
+                    doubted = states.wait_for(|state| matches!(state, State::Down { .. })) => {
+                        if doubted.is_err() {
+                            return;
+                        }
+                    }
+                    () = is_over.cancelled() => drop_line(&state, number, &"the server closed the connection".into()),
+                }
+                debug!(store = %label, "connection dropped");
+                if since.elapsed() < RETRY_PAUSES.1 {
+                    sleep(pause).await;
+                }
+                continue;
+            }
+            Ok(Err(error)) => server.diagnose(&error),
+            Err(_) => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()).into(),
+        };
+        state.send_replace(State::Down { why, tried: true });
+        sleep(pause).await;
+        pause = (pause * 2).min(RETRY_PAUSES.1);
+    }
+}

@@ -1,0 +1,10 @@
+//! One connection to a Redis server: made, kept, made again, and shared by requests that are sent together.
+
+pub(super) mod batch;
+pub(super) mod connect;
+#[cfg(test)]
+mod connect_tests;
+pub(super) mod gather;
+pub(super) mod server;
+pub(super) mod stream;
+mod wording;

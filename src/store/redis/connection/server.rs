@@ -1,0 +1,159 @@
+//! How connections to a server are made: over TCP, TLS or a Unix socket.
+
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::select_ok;
+use redis::aio::{MultiplexedConnection, PubSub};
+use redis::{
+    AsyncConnectionConfig, ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult,
+};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use crate::config::{CertificateFiles, RedisUrl};
+use crate::store::{Diagnosis, StoreError};
+
+use super::stream::{Bounded, Misfit, Stream, Untaken};
+use super::wording::diagnose;
+
+/// Probe an idle connection this often, so that a vanished server is noticed between ticks.
+const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// Give up on data that the server has not acknowledged for this long.
+const USER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A handshake of TLS takes no longer: less than a connection may take, so that it is known what is missing. A plain Redis
+/// waits for the rest of what it takes for a command.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_millis(1_500);
+
+/// What connections to a server are made by.
+#[derive(Clone)]
+pub(crate) struct Server {
+    info: ConnectionInfo,
+    tls: TlsConnector,
+}
+
+impl Server {
+    /// The server at this address. Certificates are read now: those of the system, or those that the address names.
+    pub(crate) fn at(url: &RedisUrl) -> Result<Self, StoreError> {
+        let info = url.reveal().into_connection_info();
+        let info = info.map_err(|error| StoreError::NotSent(format!("{url}: {error}").into()))?;
+        let is_tls = matches!(info.addr(), ConnectionAddr::TcpTls { .. });
+        let roots = if is_tls { roots(url)? } else { RootCertStore::empty() };
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("it has what these versions need")
+            .with_root_certificates(roots);
+        let config = match &url.certificates().client {
+            None => config.with_no_client_auth(),
+            Some((cert, key)) => {
+                let chain = certificates(url, cert)?;
+                let secret =
+                    PrivateKeyDer::from_pem_file(key).map_err(|error| unreadable(url, key, error))?;
+                config.with_client_auth_cert(chain, secret).map_err(|error| {
+                    StoreError::NotSent(
+                        format!("{url}: {} and {}: {error}", cert.display(), key.display()).into(),
+                    )
+                })?
+            }
+        };
+        Ok(Self { info, tls: Arc::new(config).into() })
+    }
+
+    /// A connection for requests, and what moves it along for as long as it is polled.
+    pub(crate) async fn connect(
+        &self,
+        config: AsyncConnectionConfig,
+        untaken: &Arc<Untaken>,
+    ) -> RedisResult<(MultiplexedConnection, impl Future<Output = ()> + 'static)> {
+        let stream = self.stream(untaken).await?;
+        MultiplexedConnection::new_with_config(self.info.redis_settings(), stream, config).await
+    }
+
+    /// A connection that listens to channels.
+    pub(crate) async fn listen(&self, untaken: &Arc<Untaken>) -> RedisResult<PubSub> {
+        PubSub::new(self.info.redis_settings(), self.stream(untaken).await?).await
+    }
+
+    async fn stream(&self, untaken: &Arc<Untaken>) -> RedisResult<Bounded> {
+        let stream: Box<dyn Stream> = match self.info.addr() {
+            ConnectionAddr::TcpTls { host, port, .. } => {
+                let name = ServerName::try_from(host.as_str())?.to_owned();
+                let stream = tcp(host, *port).await?;
+                let handshake = timeout(HANDSHAKE_TIMEOUT, self.tls.connect(name, stream)).await;
+                Box::new(handshake.map_err(|_| io::Error::from(Misfit::NoHandshake))??)
+            }
+            ConnectionAddr::Unix(path) => Box::new(UnixStream::connect(path).await?),
+            ConnectionAddr::Tcp(host, port) => Box::new(tcp(host, *port).await?),
+            other => return Err(io::Error::other(format!("no way to connect to {other}")).into()),
+        };
+        Ok(Bounded::new(stream, untaken))
+    }
+
+    /// What an error of this server means.
+    pub(crate) fn diagnose(&self, error: &RedisError) -> Diagnosis {
+        diagnose(error, &self.info)
+    }
+}
+
+/// The first that answers of all addresses of a host.
+async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
+    if addresses.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "No address found for host"));
+    }
+    let attempts = addresses.into_iter().map(|address| Box::pin(TcpStream::connect(address)));
+    let (stream, _) = select_ok(attempts).await?;
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(&stream);
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE))?;
+    socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
+    Ok(stream)
+}
+
+/// Who vouches for the server: whoever the address names, or else those that this machine trusts.
+fn roots(url: &RedisUrl) -> Result<RootCertStore, StoreError> {
+    let CertificateFiles { cacert, .. } = url.certificates();
+    let mut roots = RootCertStore::empty();
+    let (found, whose) = match cacert {
+        Some(path) => (certificates(url, path)?, path.display().to_string()),
+        None => {
+            let mut found = rustls_native_certs::load_native_certs();
+            if let Some(error) = found.errors.pop() {
+                return Err(StoreError::NotSent(
+                    format!("{url}: certificates of this machine: {error}").into(),
+                ));
+            }
+            (found.certs, "certificates of this machine".to_owned())
+        }
+    };
+    for certificate in found {
+        roots
+            .add(certificate)
+            .map_err(|error| StoreError::NotSent(format!("{url}: {whose}: {error}").into()))?;
+    }
+    Ok(roots)
+}
+
+fn certificates(url: &RedisUrl, path: &Path) -> Result<Vec<CertificateDer<'static>>, StoreError> {
+    let all = CertificateDer::pem_file_iter(path).and_then(|certificates| certificates.collect());
+    all.map_err(|error| unreadable(url, path, error))
+}
+
+fn unreadable(url: &RedisUrl, path: &Path, error: pem::Error) -> StoreError {
+    let why = match error {
+        pem::Error::Io(error) => error.to_string(),
+        error => error.to_string(),
+    };
+    StoreError::NotSent(format!("{url}: {} cannot be read: {why}", path.display()).into())
+}

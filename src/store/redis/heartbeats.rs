@@ -1,0 +1,94 @@
+//! Heartbeats as they lie on the server, and what of its fields no replica wrote.
+
+use std::collections::BTreeSet;
+
+use redis::Value;
+
+use crate::job::JobName;
+use crate::lease::Era;
+use crate::store::{Beat, FORGET_NODES_MS, FORGET_NOTICES_MS, Marker, Notice, Peer, Pulse, StoreError, Told};
+use crate::time::UtcMillis;
+
+use super::connection::batch;
+use super::connection::connect::RESPONSE_TIMEOUT;
+use super::records::RedisStore;
+use super::reply::Texts;
+use super::scripts;
+
+impl RedisStore {
+    /// Exchanges heartbeats.
+    pub(super) async fn beat(&self, beat: Option<&Beat>) -> Result<Pulse, StoreError> {
+        let node = beat.map_or("", |beat| beat.node.as_str());
+        let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
+        let told = beat.and_then(|beat| beat.told.as_ref());
+        let told = told.map(|Told { count, era, marker }| format!(" {count} {} {}", era.0, marker.0));
+        let told = told.unwrap_or_default();
+        let args = [
+            node.into(),
+            said.unwrap_or_default().into_bytes(),
+            FORGET_NODES_MS.to_string().into_bytes(),
+            FORGET_NOTICES_MS.to_string().into_bytes(),
+            (Marker::fresh().0 + &told).into_bytes(),
+        ];
+        let keys = [self.keys.nodes(), self.keys.notices()];
+        let answers = batch::run(&self.rest, scripts::pulse(), (&keys, &args), RESPONSE_TIMEOUT).await?;
+        let mut lists = answers.into_iter();
+        // An error stands alone, in place of the first list.
+        let mut next =
+            || lists.next().map_or(Ok(Value::Array(Vec::new())), |list| Ok(list?)).and_then(Texts::of);
+        let (mut head, notices, foreign, beats) = (next()?, next()?, next()?, next()?);
+        let (now, era, marker) = (UtcMillis(head.value()?), Era(head.text()), head.text());
+        let count = head.value()?;
+        let marker = Some(marker).filter(|marker| !marker.is_empty()).map(Marker);
+        let mut foreign: BTreeSet<(String, String)> = pairs(foreign).into_iter().collect();
+        let notices = readable(pairs(notices), notice, (&keys[1], &mut foreign));
+        let mut peers = readable(pairs(beats), peer, (&keys[0], &mut foreign));
+        peers.sort_by(|a, b| a.beat.node.cmp(&b.beat.node));
+        self.foreign.found(&self.label, foreign);
+        Ok(Pulse { now, era, marker, count, peers, notices })
+    }
+}
+
+/// What this field of the nodes tells, if it is a replica's own heartbeat.
+fn peer(node: &str, text: &str) -> Option<Peer> {
+    let (at, said) = text.split_once(' ')?;
+    let peer = Peer { at: UtcMillis(at.parse().ok()?), beat: serde_json::from_str(said).ok()? };
+    (peer.beat.node.as_str() == node).then_some(peer)
+}
+
+/// For programs that try inputs.
+#[cfg(feature = "test-switches")]
+pub(super) fn try_reading(value: Value) {
+    let Ok(texts) = Texts::of(value) else { return };
+    let (pairs, mut foreign) = (pairs(texts), BTreeSet::new());
+    let count = pairs.len();
+    let peers = readable(pairs.clone(), peer, ("nodes", &mut foreign));
+    let notices = readable(pairs, notice, ("notices", &mut foreign));
+    assert!(peers.len() <= count && notices.len() <= count);
+}
+
+fn notice(job: &str, stamp: &str) -> Option<Notice> {
+    Some(Notice { job: JobName::parse(job).ok()?, stamp: stamp.parse().ok()? })
+}
+
+/// The pairs in a list of texts.
+fn pairs(texts: Texts) -> Vec<(String, String)> {
+    let mut texts = texts.rest();
+    std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect()
+}
+
+/// The pairs that can be read; the names of the others go with their key to what is foreign.
+fn readable<T>(
+    pairs: Vec<(String, String)>,
+    read: impl Fn(&str, &str) -> Option<T>,
+    (key, foreign): (&str, &mut BTreeSet<(String, String)>),
+) -> Vec<T> {
+    let read = |(name, text): (String, String)| {
+        let value = read(&name, &text);
+        if value.is_none() {
+            foreign.insert((key.to_owned(), name));
+        }
+        value
+    };
+    pairs.into_iter().filter_map(read).collect()
+}

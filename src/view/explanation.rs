@@ -1,0 +1,278 @@
+//! What became of one instant of a job, and why, in a sentence: from the job's record, its history and its schedule. Pure.
+
+use std::time::Duration;
+
+use crate::job::{Cause, JobSpec, Outcome, Reason, Tick, quoted};
+use crate::lease::{LeaseInstant, Record};
+use crate::store::Concern;
+use crate::time::UtcMillis;
+
+use super::history::PastTick;
+use super::problems::labels;
+use super::short_text::short_id;
+use super::time_format::{Rfc3339, from_now, span};
+
+/// What there is to judge by.
+pub(crate) struct Facts<'a> {
+    /// The job by name, for people.
+    pub(crate) job: &'a str,
+    /// What the file says of it, if it does.
+    pub(crate) spec: Option<&'a JobSpec>,
+    /// Its record, if the store has one.
+    pub(crate) record: Option<&'a Record>,
+    /// Its history, oldest first, and the run that is going on.
+    pub(crate) past: &'a [PastTick],
+    /// Why no job can run, as far as the store's settings tell.
+    pub(crate) concern: Option<&'a Concern>,
+    /// The store's time.
+    pub(crate) now: UtcMillis,
+}
+
+impl Facts<'_> {
+    /// What became of this instant: a sentence or a few.
+    pub(crate) fn explain(&self, at: UtcMillis) -> String {
+        let told: Vec<String> =
+            self.past.iter().filter(|past| self.covers(past, at)).map(|past| self.worded(past, at)).collect();
+        if !told.is_empty() {
+            return format!("{}: {}", self.named(at), told.join("; then "));
+        }
+        let Some(spec) = self.spec else {
+            return format!("{}: the store's history of `{}` has no tick then", self.time(at), self.job);
+        };
+        if !spec.enabled {
+            return format!("`{}` is not enabled (enabled = false): it has no ticks", self.job);
+        }
+        if spec.schedule.at_or_before(at).map(Tick::instant) != Some(at) {
+            return self.no_tick(spec, at);
+        }
+        if at > self.now {
+            return self.to_come(at);
+        }
+        format!("{}: {}", self.named(at), self.undecided(spec, at))
+    }
+
+    /// `` `nightly`, tick of 2026-11-26 02:30:00 +01:00 ``
+    fn named(&self, at: UtcMillis) -> String {
+        format!("`{}`, tick of {}", self.job, self.time(at))
+    }
+
+    /// An instant in the job's zone, or in UTC where that is not known.
+    fn time(&self, at: UtcMillis) -> String {
+        match self.spec {
+            Some(spec) => super::time_format::local(&spec.schedule, Tick::at_millis(at.0)),
+            None => format!("{} UTC", super::time_format::utc(at)),
+        }
+    }
+
+    /// Whether the entry is about the tick of this instant. Runs by hand are about none of the schedule's, unless they were for it.
+    fn covers(&self, past: &PastTick, at: UtcMillis) -> bool {
+        let (tick, after) = (past.tick.0, past.after.map(|Rfc3339(after)| after));
+        let is_tick =
+            || self.spec.is_none_or(|spec| spec.schedule.at_or_before(at).map(Tick::instant) == Some(at));
+        tick == at || after.is_some_and(|after| after < at && at < tick) && is_tick()
+    }
+
+    /// What one entry says.
+    fn worded(&self, past: &PastTick, at: UtcMillis) -> String {
+        let on = past.node.as_ref().map_or_else(|| "a replica".to_owned(), ToString::to_string);
+        let took = past.took(self.now).map_or_else(String::new, |took| format!(" after {}", span(took)));
+        let what = match past.cause {
+            Some(Cause::Rerun) => "its rerun",
+            Some(Cause::Manual) => "a manual run",
+            Some(Cause::CatchUp) => "its run, caught up after an outage,",
+            Some(Cause::Schedule) | None => "its run",
+        };
+        let ended = |how: &str| format!("{what} on {on} {how}{took}{}", run(past));
+        let exit = past.exit().map_or_else(String::new, |exit| match past.signal {
+            Some(_) => format!(" by {exit}"),
+            None => format!(" with exit code {exit}"),
+        });
+        match (past.outcome, past.reason) {
+            (Outcome::Running, _) => {
+                let since = past.started.map_or_else(String::new, |Rfc3339(since)| {
+                    format!(" for {}", span(self.now.since(since)))
+                });
+                format!("{what} has been running on {on}{since}{}", run(past))
+            }
+            (Outcome::Succeeded, _) => {
+                let late = past.late().filter(|_| past.cause == Some(Cause::Schedule));
+                let late = late.map_or_else(String::new, |late| format!("started {} late and ", span(late)));
+                ended(&format!("{late}succeeded"))
+            }
+            (Outcome::Failed, Some(Reason::SpawnFailed)) => {
+                format!(
+                    "its command could not be started on {on}; see `solocron logs {}`{}",
+                    self.job,
+                    run(past)
+                )
+            }
+            (Outcome::Failed, _) => {
+                let attempts = past.attempt.filter(|attempt| *attempt > 1);
+                let attempts =
+                    attempts.map_or_else(String::new, |last| format!(", in attempt {last}, the last,"));
+                ended(&format!("failed{exit}{attempts}"))
+            }
+            (Outcome::TimedOut, _) => ended("was stopped, because it ran longer than its `timeout`,"),
+            (Outcome::Killed, Some(Reason::Replaced)) => {
+                ended("was stopped for a newer tick (overlap = \"replace\")")
+            }
+            (Outcome::Killed, _) => ended("was stopped by an operator"),
+            (Outcome::Interrupted, reason) => ended(&interrupted(reason)),
+            (Outcome::Skipped, Some(Reason::Paused)) => {
+                format!("it was skipped, because the job was paused{}", self.row(past))
+            }
+            (Outcome::Skipped, _) => {
+                format!("it was skipped, because {}{}", self.in_the_way(at), self.row(past))
+            }
+            (Outcome::Missed, reason) => {
+                format!("it was missed: {}{}", self.missed(reason, at), self.row(past))
+            }
+            (Outcome::Unknown, Some(Reason::LeftBehind)) => ended(
+                "may have overlapped with the next run, because one of its processes could not be killed; it ended",
+            ),
+            (Outcome::Unknown, _) => format!(
+                "whether it ran is unknown, because the store lost its records and no replica remembers{}",
+                self.row(past)
+            ),
+        }
+    }
+
+    /// Why a tick was missed.
+    fn missed(&self, reason: Option<Reason>, at: UtcMillis) -> String {
+        let deadline = self.spec.map_or_else(String::new, |spec| {
+            format!(" ({})", span(spec.start_deadline_of(Tick::at_millis(at.0))))
+        });
+        match reason {
+            Some(Reason::Edited) => "its schedule was changed before it started".to_owned(),
+            Some(Reason::StoreUnreachable) => {
+                format!("no replica reached the store within its `start_deadline`{deadline}")
+            }
+            Some(Reason::StoreReset) => {
+                "the store was reset, and it was too late once jobs could start again".to_owned()
+            }
+            Some(Reason::Capacity) => "each replica that could run it was at its `max_running`".to_owned(),
+            Some(Reason::NoReplica) => match self.spec.filter(|spec| !spec.only_on.is_empty()) {
+                Some(spec) => format!("no live replica had the labels `{}`", labels(spec, "`, `")),
+                None => "no replica was live".to_owned(),
+            },
+            Some(Reason::Abandoned) => "a replica took it, and could not start it in time".to_owned(),
+            Some(Reason::Overlap) => {
+                format!("{} until its `start_deadline`{deadline} was over", self.in_the_way(at))
+            }
+            _ => {
+                let waits =
+                    self.run_at(at).map_or_else(String::new, |_| format!("; {}", self.in_the_way(at)));
+                format!("it was not started within its `start_deadline`{deadline}{waits}")
+            }
+        }
+    }
+
+    /// The run that was going on at an instant.
+    fn run_at(&self, at: UtcMillis) -> Option<&PastTick> {
+        let covers = |past: &&PastTick| {
+            let started = past.started.is_some_and(|Rfc3339(started)| started <= at);
+            past.run.is_some() && past.tick.0 != at && started && past.ended() >= at
+        };
+        self.past.iter().find(covers)
+    }
+
+    fn in_the_way(&self, at: UtcMillis) -> String {
+        match self.run_at(at) {
+            Some(past) => {
+                let on = past.node.as_ref().map_or_else(String::new, |node| format!(" on {node}"));
+                let until = past.finished.map_or_else(
+                    || "is still running".to_owned(),
+                    |Rfc3339(until)| format!("was running until {}", self.time(until)),
+                );
+                format!("the run of {}{on} {until}", self.time(past.tick.0))
+            }
+            None => "the previous run was still running".to_owned(),
+        }
+    }
+
+    /// ` (with 12 others up to …)` where the entry stands for several ticks.
+    fn row(&self, past: &PastTick) -> String {
+        match (past.after, past.count) {
+            (Some(_), Some(count)) if count > 1 => {
+                format!(", as one of {count} in a row, the last at {}", self.time(past.tick.0))
+            }
+            (Some(_), None) => {
+                format!(", as one of several in a row, the last at {}", self.time(past.tick.0))
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// Not an instant of the schedule.
+    fn no_tick(&self, spec: &JobSpec, at: UtcMillis) -> String {
+        let around = |tick: Option<Tick>, which: &str| {
+            tick.map(|tick| format!("{which} at {}", self.time(tick.instant())))
+        };
+        let before = around(spec.schedule.at_or_before(at), "one");
+        let after = around(spec.schedule.next_after(at), "the next");
+        let known: Vec<String> = before.into_iter().chain(after).collect();
+        let known = if known.is_empty() { String::new() } else { format!("; it has {}", known.join(", ")) };
+        format!("`{}` has no tick at {}{known}", self.job, self.time(at))
+    }
+
+    /// A tick that has not come.
+    fn to_come(&self, at: UtcMillis) -> String {
+        let comes = format!("{} comes {}", self.named(at), from_now(at, self.now));
+        let pause = self.record.and_then(Record::pausing);
+        let Some(pause) = pause.filter(|pause| pause.until.is_some_and(|until| at < until)) else {
+            return comes;
+        };
+        let by = if pause.by.is_empty() { String::new() } else { format!(" by {}", quoted(&pause.by)) };
+        format!("{comes}, and will be skipped: the job is paused{by}")
+    }
+
+    /// A tick that has come, and has no entry.
+    fn undecided(&self, spec: &JobSpec, at: UtcMillis) -> String {
+        let Some(record) = self.record else {
+            return "the store has no record of the job: no replica has scheduled it yet".to_owned();
+        };
+        if at <= record.since {
+            return format!("it was not due: the schedule is as it is since {}", self.time(record.since));
+        }
+        if at <= record.decided_by(self.now) {
+            let oldest = self.past.first().map_or_else(String::new, |oldest| {
+                format!("; the oldest entry there is from {}", self.time(oldest.tick.0))
+            });
+            return format!("its entry is no longer in the history{oldest}");
+        }
+        let until = at.plus(spec.start_deadline_of(Tick::at_millis(at.0)));
+        let left = until.since(self.now);
+        if let Some(running) = self.past.iter().find(|past| past.outcome == Outcome::Running) {
+            let on = running.node.as_ref().map_or_else(String::new, |node| format!(" on {node}"));
+            let tick = self.time(running.tick.0);
+            return format!("it waits for the run of {tick}{on} to end, until {}", self.time(until));
+        }
+        if record.waits_for_nobody(LeaseInstant(self.now.0)) {
+            let wait = UtcMillis(record.until.0);
+            return format!(
+                "it waits: the store was restarted or lost records, and no run starts before {}",
+                self.time(wait)
+            );
+        }
+        let why = self.concern.map_or_else(String::new, |concern| format!(": {}", concern.what));
+        match left > Duration::ZERO {
+            true => format!("no replica has taken it yet{why}; it may start until {}", self.time(until)),
+            false => format!("no replica has decided it{why}; see `solocron status`"),
+        }
+    }
+}
+
+/// ` (run 01939d2c-0000)`: as much of its id as `logs --run` needs.
+fn run(past: &PastTick) -> String {
+    past.run.map_or_else(String::new, |run| format!(" (run {})", short_id(&run.to_string())))
+}
+
+fn interrupted(reason: Option<Reason>) -> String {
+    let why = match reason {
+        Some(Reason::NodeLost) => "its replica died or hung",
+        Some(Reason::Shutdown) => "its replica was shut down",
+        Some(Reason::LockLost) => "its replica could not renew the lock in time",
+        _ => "its replica cut it short",
+    };
+    format!("was interrupted, because {why},")
+}

@@ -1,0 +1,165 @@
+//! A past tick, or one whose run goes on, with the field names that programs rely on. What does not apply is null.
+
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde::Serialize;
+
+use crate::job::{Cause, Fence, JobName, NodeName, Outcome, Reason, RunId, Schedule, Tick, Verdict};
+use crate::lease::{Entry, Record};
+use crate::run::RunEntry;
+use crate::time::UtcMillis;
+
+use super::time_format::Rfc3339;
+
+/// More ticks than this are not counted one by one: a schedule of every second has as many in three hours.
+const MAX_COUNTED: usize = 10_000;
+
+/// How a tick ended, or that it goes on.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct PastTick {
+    pub(crate) job: JobName,
+    /// The newest one where this stands for several.
+    pub(crate) tick: Rfc3339,
+    pub(crate) tick_ms: Tick,
+    pub(crate) run: Option<RunId>,
+    pub(crate) node: Option<NodeName>,
+    pub(crate) fence: Option<Fence>,
+    /// From 1; not known of a run that goes on.
+    pub(crate) attempt: Option<u32>,
+    pub(crate) cause: Option<Cause>,
+    pub(crate) outcome: Outcome,
+    pub(crate) reason: Option<Reason>,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) signal: Option<i32>,
+    pub(crate) started: Option<Rfc3339>,
+    pub(crate) finished: Option<Rfc3339>,
+    /// This stands for every tick after this instant, up to `tick`; null for a single one.
+    pub(crate) after: Option<Rfc3339>,
+    /// For how many ticks this stands; null for a single one, and where it is not known.
+    pub(crate) count: Option<u64>,
+    pub(crate) tail: Option<String>,
+}
+
+impl PastTick {
+    /// A tick that was decided.
+    pub(crate) fn decided(job: &JobName, entry: &Entry) -> Self {
+        Self {
+            job: job.clone(),
+            tick: Rfc3339(entry.tick.instant()),
+            tick_ms: entry.tick,
+            run: entry.run,
+            node: entry.node.clone(),
+            fence: entry.fence,
+            attempt: entry.attempt,
+            cause: Some(entry.cause),
+            outcome: entry.outcome,
+            reason: entry.reason,
+            exit_code: entry.exit_code,
+            signal: entry.signal,
+            started: entry.started.map(Rfc3339),
+            finished: Some(Rfc3339(entry.finished)),
+            after: entry.after.map(Rfc3339),
+            count: entry.count,
+            tail: entry.tail.clone(),
+        }
+    }
+
+    /// The run that a record says is going on.
+    pub(crate) fn running(job: &JobName, record: &Record) -> Option<Self> {
+        let tick = record.tick.filter(|_| record.is_running())?;
+        Some(Self {
+            job: job.clone(),
+            tick: Rfc3339(tick.instant()),
+            tick_ms: tick,
+            run: record.run,
+            node: record.owner.clone(),
+            fence: Some(record.fence),
+            attempt: None,
+            cause: record.cause,
+            outcome: Outcome::Running,
+            reason: None,
+            exit_code: None,
+            signal: None,
+            started: record.started.map(Rfc3339),
+            finished: None,
+            after: None,
+            count: None,
+            tail: None,
+        })
+    }
+
+    /// A run of this node, as its own files tell it.
+    pub(crate) fn kept(entry: &RunEntry) -> Self {
+        Self {
+            job: entry.job.clone(),
+            tick: Rfc3339(entry.tick.instant()),
+            tick_ms: entry.tick,
+            run: Some(entry.run),
+            node: Some(entry.node.clone()),
+            fence: Some(entry.fence),
+            attempt: Some(entry.attempt),
+            cause: Some(entry.cause),
+            outcome: entry.outcome,
+            reason: entry.reason,
+            exit_code: entry.exit_code,
+            signal: entry.signal,
+            started: Some(Rfc3339(entry.started)),
+            finished: entry.finished.map(Rfc3339),
+            after: None,
+            count: None,
+            tail: entry.tail.clone(),
+        }
+    }
+
+    /// `failed (spawn_failed)`, `missed (no_replica) ×12`
+    pub(crate) fn verdict(&self) -> String {
+        let verdict = Verdict { outcome: self.outcome, reason: self.reason };
+        match (self.after.is_some(), self.count) {
+            (true, Some(count)) => format!("{verdict} ×{count}"),
+            (true, None) => format!("{verdict} ×?"),
+            (false, _) => verdict.to_string(),
+        }
+    }
+
+    /// `3`, `SIGTERM`: how the command itself ended.
+    pub(crate) fn exit(&self) -> Option<String> {
+        let name =
+            |signal| Signal::try_from(signal).map_or(format!("signal {signal}"), |it| it.as_str().into());
+        self.signal.map(name).or_else(|| self.exit_code.map(|code| code.to_string()))
+    }
+
+    /// How long after its instant it was granted.
+    pub(crate) fn late(&self) -> Option<Duration> {
+        self.started.map(|Rfc3339(started)| started.since(self.tick.0))
+    }
+
+    /// How long it took, or has taken so far.
+    pub(crate) fn took(&self, now: UtcMillis) -> Option<Duration> {
+        let end = match self.finished {
+            Some(Rfc3339(finished)) => finished,
+            None if self.outcome == Outcome::Running => now,
+            // Its replica crashed, and nobody saw the end.
+            None => return None,
+        };
+        self.started.map(|Rfc3339(started)| end.since(started))
+    }
+
+    /// When it ended; of a run that goes on nothing is later.
+    pub(crate) fn ended(&self) -> UtcMillis {
+        self.finished.map_or(UtcMillis(i64::MAX), |Rfc3339(finished)| finished)
+    }
+}
+
+/// For how many ticks an entry stands that says none: counted by the schedule, if that is known, and still the same.
+pub(crate) fn count(entry: &Entry, schedule: Option<&Schedule>, record: Option<&Record>) -> Option<u64> {
+    let after = entry.after?;
+    let Some(schedule) = schedule.filter(|_| entry.count.is_none()) else { return entry.count };
+    let is_of = |record: &Record| record.sched.0 == schedule.fingerprint() && record.since <= after;
+    if !record.is_some_and(is_of) {
+        return None;
+    }
+    let ticks = std::iter::successors(schedule.next_after(after), |tick| schedule.next_after(tick.instant()));
+    let count = ticks.take_while(|tick| *tick <= entry.tick).take(MAX_COUNTED + 1).count();
+    (1..=MAX_COUNTED).contains(&count).then_some(count as u64)
+}

@@ -1,0 +1,48 @@
+//! Clocks that do not go as they should, as live replicas tell.
+
+use std::time::Duration;
+
+use crate::store::{Peer, Slewed};
+use crate::time::UtcMillis;
+use crate::view::time_format::{Rfc3339, from_now, span, utc};
+
+use super::{Kind, Trouble};
+
+/// Millionths in a tenth of a percent.
+const PPM_PER_TENTH: u64 = 1_000;
+
+/// A live replica whose clock is off by more than ticks are shared out over.
+pub(super) fn clock_differs(peer: &Peer) -> Option<Trouble> {
+    let (node, ahead_ms) = (&peer.beat.node, peer.beat.ahead_ms?);
+    let off = span(Duration::from_millis(ahead_ms.unsigned_abs()));
+    let side = if ahead_ms > 0 { "ahead of" } else { "behind" };
+    let message = format!("the clock of {node} is {off} {side} the store's; check NTP on both machines");
+    Some(Trouble { node: Some(node.clone()), ..Trouble::of_cluster(Kind::ClockDiffers, message) })
+}
+
+/// What the replicas that see the store's clock slewed tell of it, as one matter. It is that clock where all see it.
+pub(super) fn clock_slewed(live: &[&Peer], now: UtcMillis) -> Option<Trouble> {
+    let seen: Vec<(&Peer, Slewed)> =
+        live.iter().filter_map(|peer| Some((*peer, peer.beat.slewed?))).collect();
+    let (first, slewed) = seen.iter().min_by_key(|(_, slewed)| slewed.since)?;
+    let tenths = slewed.faster_ppm.unsigned_abs() / PPM_PER_TENTH;
+    let how = if slewed.faster_ppm < 0 { "slow" } else { "fast" };
+    let nodes: Vec<&str> = seen.iter().map(|(peer, _)| peer.beat.node.as_str()).collect();
+    let whose = match seen.len() == live.len() {
+        true => "the store's clock is slewed".to_owned(),
+        false => format!("the store's clock, or that of {}, is slewed", nodes.join(", ")),
+    };
+    // Who writes to the store may tell anything.
+    let since = Some(slewed.since).filter(|since| since.0 > 0 && *since <= now);
+    let begun =
+        since.map_or(String::new(), |since| format!(" since {} UTC ({})", utc(since), from_now(since, now)));
+    let message = format!(
+        "{whose}: measured by {}, it runs {}.{} % too {how}{begun}. Until it has been steady for one lease, jobs of dead replicas \
+         are not taken over, and jobs with a mark in the future do not run; all other jobs run. Wait until NTP has corrected the clock; if you cannot wait, use \
+         `solocron unlock JOB`",
+        first.beat.node,
+        tenths / 10,
+        tenths % 10,
+    );
+    Some(Trouble { since: since.map(Rfc3339), ..Trouble::of_cluster(Kind::ClockSlewed, message) })
+}

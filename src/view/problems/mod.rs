@@ -1,0 +1,288 @@
+//! What is wrong with a cluster, the worst first. Pure: it judges a survey, and each trouble says what it means and
+//! what to do.
+
+use serde::Serialize;
+
+use crate::job::{JobName, JobSpec, Label, NodeName, Outcome, Tick};
+use crate::lease::SCHEMA;
+use crate::store::Peer;
+use crate::time::UtcMillis;
+use crate::view::job_definition::Definition;
+
+use super::expected::Expected;
+use super::history::PastTick;
+use super::short_text::short_hash;
+use super::snapshot::{JobState, Survey};
+use super::time_format::{Rfc3339, from_now, span, utc};
+
+mod clocks;
+pub(crate) mod prospect;
+mod replicas;
+mod standstill;
+mod unopened;
+
+use clocks::{clock_differs, clock_slewed};
+pub(crate) use prospect::{Prospect, prospect};
+use replicas::{mixed, name_taken, too_few};
+use standstill::{mark_ahead, store_reset, untold, waits_for_lease};
+use unopened::{blocked, no_record, runs_otherwise, unfit, unreadable};
+
+/// How many entries of a job are looked through for the beginning of its troubles.
+pub(crate) const DEPTH: usize = 50;
+
+/// The kinds of trouble, by the names that programs rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// The jobs.toml at hand is invalid.
+    BadFile,
+    /// A process does not end its write, and nobody else can write.
+    StoreBlocked,
+    /// No live replica takes ticks.
+    NoReplica,
+    /// Fewer replicas take ticks than the file expects.
+    TooFewReplicas,
+    /// No live replica has the labels of a job.
+    NoReplicaFits,
+    /// Two live replicas have the same name.
+    NameTaken,
+    /// Live replicas loaded different files.
+    MixedFiles,
+    /// Live replicas are of different releases.
+    MixedVersions,
+    /// The clock of a live replica differs from the store's.
+    ClockDiffers,
+    /// The store's clock runs too fast or too slow for locks of dead holders to be taken over.
+    ClockSlewed,
+    /// A record was written by a newer release.
+    NewerSchema,
+    /// A job's mark lies in the future: a clock was ahead, and ticks that it decided do not run.
+    MarkAhead,
+    /// The store was reset, or lost records: their jobs wait one lease.
+    StoreReset,
+    /// A job waits for a long lease that nobody is known to hold.
+    LeaseAwaited,
+    /// A job has no record, and so cannot run.
+    NoRecord,
+    /// What the store holds of a job cannot be read.
+    Unreadable,
+    /// The store settings keep jobs from running.
+    StoreUnfit,
+    /// A tick should have been decided by now.
+    Overdue,
+    /// The holder of a lock sends no heartbeats.
+    HolderLost,
+    /// The last tick of a job did not end well.
+    LastOutcome,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Trouble {
+    pub(crate) kind: Kind,
+    pub(crate) job: Option<JobName>,
+    pub(crate) node: Option<NodeName>,
+    /// Since when, where that is known.
+    pub(crate) since: Option<Rfc3339>,
+    /// How many ticks in a row, where that is known.
+    pub(crate) count: Option<u64>,
+    pub(crate) message: String,
+}
+
+impl Trouble {
+    fn of_cluster(kind: Kind, message: String) -> Self {
+        Self { kind, job: None, node: None, since: None, count: None, message }
+    }
+
+    fn of_job(job: &JobState, kind: Kind, message: String) -> Self {
+        Self { job: Some(job.name.clone()), ..Self::of_cluster(kind, message) }
+    }
+}
+
+/// Everything that is wrong.
+pub(crate) fn troubles(survey: &Survey, expected: Expected<'_>) -> Vec<Trouble> {
+    let live: Vec<&Peer> = survey.peers.iter().filter(|peer| survey.is_live(peer)).collect();
+    let taking: Vec<&Peer> = live.iter().copied().filter(|peer| !peer.beat.draining).collect();
+    let mut all = Vec::new();
+    all.extend(expected.flaw.map(|flaw| Trouble::of_cluster(Kind::BadFile, flaw.to_owned())));
+    all.extend(survey.blocked.as_deref().map(blocked));
+    all.extend(too_few(survey, expected.replicas, taking.len()));
+    let files = ("loaded different files", "reload");
+    all.extend(mixed(&live, Kind::MixedFiles, files, |peer| short_hash(&peer.beat.file)));
+    let releases = ("are of different releases", "restart");
+    all.extend(mixed(&live, Kind::MixedVersions, releases, |peer| &peer.beat.version));
+    all.extend(live.iter().filter_map(|peer| name_taken(peer)));
+    all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
+    all.extend(clock_slewed(&live, survey.now));
+    all.extend(survey.concerns.iter().map(unfit));
+    all.extend(store_reset(&survey.jobs, survey.now));
+    // Of a job that the file does not name, nothing is expected.
+    let named = |job: &&JobState| !matches!(job.definition, Definition::Absent);
+    for job in survey.jobs.iter().filter(named) {
+        all.extend(newer_schema(job));
+        all.extend(mark_ahead(job, survey.now));
+        all.extend(waits_for_lease(job, survey.now));
+        all.extend(unreadable(job));
+        all.extend(no_record(job, survey, expected));
+        all.extend(runs_otherwise(job, &taking, expected));
+        // Without replicas, every job is overdue, and saying so of each would hide why.
+        all.extend((!taking.is_empty()).then(|| no_replica_fits(job, &taking)).flatten());
+        all.extend(
+            (!taking.is_empty())
+                .then(|| overdue(job, survey.now).or_else(|| untold(job, survey.now)))
+                .flatten(),
+        );
+        all.extend(holder_lost(job, survey));
+        all.extend(last_outcome(job, survey.now));
+    }
+    all
+}
+
+fn newer_schema(job: &JobState) -> Option<Trouble> {
+    let schema = job.record.as_ref()?.schema;
+    (schema > SCHEMA).then(|| {
+        let name = &job.name;
+        let message = format!(
+            "`{name}` has a record of schema {schema}, and this release knows up to {SCHEMA}: replicas of this \
+             release do not run it; update them"
+        );
+        Trouble::of_job(job, Kind::NewerSchema, message)
+    })
+}
+
+/// A job that none of the replicas that take ticks may run.
+fn no_replica_fits(job: &JobState, taking: &[&Peer]) -> Option<Trouble> {
+    let spec = job.spec().filter(|spec| spec.enabled)?;
+    // Of two replicas of one name, the heartbeat of one alone is seen.
+    let missing = misses_labels(spec, taking).filter(|_| !taking.iter().any(|peer| peer.beat.name_taken))?;
+    let message = format!(
+        "`{}` does not run: {missing}; start one with `solocron run --label {}`",
+        spec.name,
+        labels(spec, ",")
+    );
+    Some(Trouble::of_job(job, Kind::NoReplicaFits, message))
+}
+
+/// Whether the replica has all labels of the job.
+fn fits(spec: &JobSpec, peer: &Peer) -> bool {
+    spec.only_on.iter().all(|label| peer.beat.labels.contains(label))
+}
+
+/// That none of these replicas has the labels of the job, if so.
+fn misses_labels(spec: &JobSpec, peers: &[&Peer]) -> Option<String> {
+    if peers.iter().any(|peer| fits(spec, peer)) {
+        return None;
+    }
+    let what = if spec.only_on.len() == 1 { "the label" } else { "all the labels" };
+    Some(format!("no live replica has {what} `{}`", labels(spec, "`, `")))
+}
+
+/// The labels of a job, with this between them.
+pub(crate) fn labels(spec: &JobSpec, between: &str) -> String {
+    spec.only_on.iter().map(Label::as_str).collect::<Vec<_>>().join(between)
+}
+
+/// The oldest tick that should have been decided by now, and is not.
+fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+    let (spec, tick) = job.undecided(now)?;
+    is_late(spec, tick, now).then(|| {
+        let message = format!(
+            "`{}` is overdue: its tick of {} UTC ({}) neither ran nor was recorded as missed; see the replicas' logs",
+            spec.name,
+            utc(tick.instant()),
+            from_now(tick.instant(), now)
+        );
+        Trouble { since: Some(Rfc3339(tick.instant())), ..Trouble::of_job(job, Kind::Overdue, message) }
+    })
+}
+
+/// Whether the tick should have been decided by now.
+fn is_late(spec: &JobSpec, tick: Tick, now: UtcMillis) -> bool {
+    now.since(tick.instant()) > spec.start_deadline_of(tick) + spec.lease
+}
+
+fn holder_lost(job: &JobState, survey: &Survey) -> Option<Trouble> {
+    let (running, record) = (job.running()?, job.record.as_ref()?);
+    let node = running.node?;
+    if survey.hears_holder(record) {
+        return None;
+    }
+    let heard = survey.peers.iter().find(|peer| peer.beat.node == node).map(|peer| peer.at);
+    let silence = heard.map_or("no heartbeat within the last hour".to_owned(), |at| {
+        format!("last heartbeat {}", from_now(at, survey.now))
+    });
+    let left = record.lock_left(survey.now);
+    let lock = match left.is_zero() {
+        true if survey.peers.iter().any(|peer| survey.is_live(peer)) => {
+            "its lock has expired; a live replica records the run as interrupted".to_owned()
+        }
+        true => "its lock has expired; the run is recorded once a replica is up".to_owned(),
+        false => format!("its lock expires in {} unless it is renewed", span(left)),
+    };
+    let message = format!("`{}` was running on {node}, {silence}; {lock}", job.name);
+    let since = heard.map(Rfc3339);
+    Some(Trouble { node: Some(node), since, ..Trouble::of_job(job, Kind::HolderLost, message) })
+}
+
+/// Whether nobody needs to look at a tick that ended so.
+const fn is_well(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Succeeded | Outcome::Killed | Outcome::Running)
+}
+
+/// Whether more than the newest entry has to be seen to judge a job.
+pub(crate) fn needs_depth(job: &JobState) -> bool {
+    job.entries.last().is_some_and(|entry| !is_well(entry.outcome))
+}
+
+/// The last tick that was to run did not end well. Skipped ones say nothing of that.
+fn last_outcome(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+    if !job.definition.may_run() {
+        return None;
+    }
+    let ran = || job.decided().rev().filter(|tick| tick.outcome != Outcome::Skipped);
+    let streak: Vec<PastTick> = ran().take_while(|tick| !is_well(tick.outcome)).collect();
+    let (newest, oldest) = (streak.first()?, streak.last()?);
+    let ends_within = job.entries.len() < DEPTH || ran().count() > streak.len();
+    let known = ends_within && streak.iter().all(|tick| tick.after.is_none() || tick.count.is_some());
+    let count: u64 = streak.iter().map(|tick| tick.count.unwrap_or(1)).sum();
+    // Of ticks that share an entry, the first.
+    let first = oldest
+        .after
+        .and_then(|after| job.spec()?.schedule.next_after(after.0))
+        .map(|tick| Rfc3339(tick.instant()));
+    let since = first.or(oldest.finished);
+    let row = in_a_row(since.map_or(oldest.ended(), |since| since.0), (count, known), now);
+    let message = format!("{}{row}", worded(newest, now));
+    Some(Trouble {
+        node: newest.node.clone(),
+        since,
+        count: known.then_some(count),
+        ..Trouble::of_job(job, Kind::LastOutcome, message)
+    })
+}
+
+/// `` `backup`: failed with exit code 3 on n1, 2m ago (see `solocron logs backup`) ``
+fn worded(tick: &PastTick, now: UtcMillis) -> String {
+    let on = tick.node.as_ref().map_or(String::new(), |node| format!(" on {node}"));
+    let exit = tick.exit().map_or(String::new(), |exit| match tick.signal {
+        Some(_) => format!(" by {exit}"),
+        None => format!(" with exit code {exit}"),
+    });
+    let command = if tick.run.is_some() { "logs" } else { "history" };
+    let verdict = crate::job::Verdict { outcome: tick.outcome, reason: tick.reason };
+    let job = &tick.job;
+    format!("`{job}`: {verdict}{exit}{on}, {} (see `solocron {command} {job}`)", from_now(tick.ended(), now))
+}
+
+/// `; 5 ticks in a row since 2026-11-20 10:00:00 UTC`, for more than one.
+fn in_a_row(since: UtcMillis, (count, known): (u64, bool), now: UtcMillis) -> String {
+    if count < 2 {
+        return String::new();
+    }
+    let least = if known { "" } else { "at least " };
+    let (since, ago) = (utc(since), from_now(since, now));
+    format!("; {least}{count} ticks in a row since {since} UTC ({ago})")
+}
+
+#[cfg(test)]
+mod tests;

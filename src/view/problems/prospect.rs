@@ -1,0 +1,131 @@
+//! Whether a run that an operator asks for can start, and what it waits for meanwhile. Pure: it judges a survey of one job.
+
+use crate::job::{JobSpec, Overlap};
+use crate::lease::{LeaseInstant, Record, ScheduleHash};
+use crate::store::Peer;
+use crate::time::UtcMillis;
+use crate::view::short_text::short_id;
+use crate::view::snapshot::Survey;
+use crate::view::time_format::{span, utc};
+
+use super::replicas::last_heartbeat;
+use super::{fits, labels, misses_labels};
+
+/// What becomes of a run that is asked for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Prospect {
+    /// A live replica starts it at once.
+    Open,
+    /// It waits for this.
+    Waits(String),
+    /// It waits for the end of another run, as the job's `overlap` says.
+    WaitsForRun(String),
+    /// No live replica can start it: why, and the way out.
+    Hopeless(String),
+}
+
+/// The prospect of this job, of which alone the survey was taken.
+pub(crate) fn prospect(spec: &JobSpec, survey: &Survey) -> Prospect {
+    let record = survey.jobs.first().and_then(|job| job.record.as_ref());
+    let live: Vec<&Peer> = survey.peers.iter().filter(|peer| survey.is_live(peer)).collect();
+    let taking: Vec<&Peer> = live.iter().copied().filter(|peer| !peer.beat.draining).collect();
+    if let Some(why) = hopeless((spec, record), survey, (&live, &taking)) {
+        return Prospect::Hopeless(why);
+    }
+    if let Some(who) = &survey.blocked {
+        return Prospect::Waits(format!("no replica can write to the store: {who}"));
+    }
+    if let Some(record) = record.filter(|record| record.is_running()) {
+        return behind_run(spec.overlap, record, survey);
+    }
+    if let Some(record) = record.filter(|record| record.waits_for_nobody(LeaseInstant(survey.now.0))) {
+        return Prospect::Waits(reserved(spec, record));
+    }
+    let mut fitting = taking.iter().filter(|peer| fits(spec, peer));
+    if fitting.all(|peer| peer.beat.full) {
+        return Prospect::Waits("every replica that could run it is full (max_running)".to_owned());
+    }
+    Prospect::Open
+}
+
+/// Why no live replica can start it, and the way out.
+fn hopeless(
+    (spec, record): (&JobSpec, Option<&Record>),
+    survey: &Survey,
+    (live, taking): (&[&Peer], &[&Peer]),
+) -> Option<String> {
+    let name = &spec.name;
+    if !spec.enabled {
+        return Some(format!("job `{name}` is disabled (enabled = false)\n  help: enable it in the file"));
+    }
+    if taking.is_empty() {
+        let why = if live.is_empty() {
+            let last = last_heartbeat(survey).unwrap_or("no heartbeat within the last hour".to_owned());
+            format!("no live replica ({last})")
+        } else {
+            "every live replica is draining".to_owned()
+        };
+        return Some(format!("{why}: nothing ran\n  help: start one with `solocron run`"));
+    }
+    if let Some(missing) = misses_labels(spec, taking) {
+        return Some(format!(
+            "{missing}: nothing ran\n  help: start one with `solocron run --label {}`",
+            labels(spec, ",")
+        ));
+    }
+    let record = record?;
+    if record.sched == ScheduleHash::none() && has_one_file(live) {
+        return Some(format!(
+            "the replicas' jobs.toml does not have job `{name}`, or has it disabled: nothing ran\n  help: have them load the \
+             file at hand: `solocron reload`"
+        ));
+    }
+    // Other commands make a record of the name, too; a replica tells its schedule.
+    (record.sched == ScheduleHash::default()).then(|| {
+        format!(
+            "no replica has registered job `{name}` yet: nothing ran\n  help: have the replicas load the file at hand: \
+             `solocron reload`; just after a start, try again in a few seconds"
+        )
+    })
+}
+
+/// Whether all of them have loaded the same jobs.toml, so that what one of them has told counts for all.
+fn has_one_file(live: &[&Peer]) -> bool {
+    live.windows(2).all(|pair| pair[0].beat.file == pair[1].beat.file)
+}
+
+/// Another run holds the lock.
+fn behind_run(overlap: Overlap, record: &Record, survey: &Survey) -> Prospect {
+    let run =
+        record.run.map_or("another run".to_owned(), |run| format!("run {}", short_id(&run.to_string())));
+    let on = record.owner.as_ref().map_or(String::new(), |node| format!(" on {node}"));
+    if !survey.hears_holder(record) {
+        let lease = span(record.lease);
+        return Prospect::Waits(format!(
+            "{run}{on} holds the lock, but sends no heartbeat: its lock expires within {lease}"
+        ));
+    }
+    match overlap {
+        Overlap::Skip => Prospect::Open,
+        Overlap::Wait => Prospect::WaitsForRun(format!("{run}{on} is running (overlap = \"wait\")")),
+        Overlap::Replace => {
+            Prospect::WaitsForRun(format!("{run}{on} is stopped first (overlap = \"replace\")"))
+        }
+    }
+}
+
+/// The lock is kept for a holder that the store may have forgotten.
+fn reserved(spec: &JobSpec, record: &Record) -> String {
+    let until = utc(UtcMillis(record.until.0));
+    if record.lease < spec.lease {
+        // A first start waits two seconds.
+        return format!("its record in the store is new: no start before {until} UTC");
+    }
+    format!(
+        "the store was restarted or lost records, and a holder may still run: no start before {until} UTC"
+    )
+}
+
+#[cfg(test)]
+#[path = "prospect_tests.rs"]
+mod tests;

@@ -1,0 +1,87 @@
+//! Jobs that stand still, or will, for what the store remembers of a clock or a lease that is none any more.
+
+use crate::lease::{Entry, LeaseInstant};
+use crate::time::UtcMillis;
+use crate::view::snapshot::JobState;
+use crate::view::time_format::{Rfc3339, from_now, span, utc};
+
+use super::{Kind, Trouble, is_late, is_well};
+
+/// Ticks that have not come yet were decided, and ran, by a clock that was ahead.
+pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+    // A mark below which all of these are open again takes none away: it is no trouble, and the replicas log none.
+    let (name, mark) = (&job.name, job.record.as_ref()?.closed_after(now)?);
+    let message = format!(
+        "a clock was ahead: ticks of `{name}` up to {} UTC ({}) count as done, and those that ran do not run again; \
+         `solocron unlock --mark {name}` lets them run",
+        utc(mark),
+        from_now(mark, now)
+    );
+    Some(Trouble::of_job(job, Kind::MarkAhead, message))
+}
+
+/// A job waits for a longer lease than its own, and nobody is known to hold one: the store forgot, and some replica remembers it.
+/// An embedded store measures leases by another clock, and waits only for what was lost with its file.
+pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+    let (name, lease) = (&job.name, job.spec()?.lease);
+    let waits = |until: UtcMillis| until.since(now) > lease;
+    let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
+    let until = Some(UtcMillis(record.until.0)).filter(|until| record.lease > lease && waits(*until))?;
+    let message = format!(
+        "`{name}` waits until {} UTC ({}) because the store lost a lock with a lease of {}, and its holder may still run; `solocron unlock {name}` \
+         ends the wait",
+        utc(until),
+        from_now(until, now),
+        span(record.lease)
+    );
+    Some(Trouble::of_job(job, Kind::LeaseAwaited, message))
+}
+
+/// Jobs that wait one lease, because the store was restarted, or lost what it knew of them: somebody may hold their locks.
+pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<Trouble> {
+    let wait = |job: &JobState| {
+        let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
+        let (until, spec) = (UtcMillis(record.until.0), job.spec()?);
+        // A first start waits two seconds, and a longer wait than the job's own is named by itself.
+        let is_usual = record.lease >= spec.lease && until.since(now) <= spec.lease;
+        (is_usual && spec.enabled).then_some(until)
+    };
+    let waits: Vec<(&JobState, UtcMillis)> = jobs.iter().filter_map(|job| Some((job, wait(job)?))).collect();
+    let last = waits.iter().map(|(_, until)| *until).max()?;
+    let who = match waits[..] {
+        [(one, _)] => format!("`{}` does not start", one.name),
+        [(one, _), (other, _)] => format!("`{}` and `{}` do not start", one.name, other.name),
+        [(one, _), ..] => format!("`{}` and {} more jobs do not start", one.name, waits.len() - 1),
+        [] => return None,
+    };
+    let message = format!(
+        "the store was restarted or lost records: {who} before {} UTC ({}), because a former run may still be running",
+        utc(last),
+        from_now(last, now)
+    );
+    Some(Trouble::of_cluster(Kind::StoreReset, message))
+}
+
+/// A tick that may have run, of which the store forgot that, and that has no entry before the next tick is claimed. A run of a later
+/// one that ended well says that the job is.
+pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+    let record = job.record.as_ref()?;
+    let spec = job.by_this_schedule(record)?;
+    let tick = record.first_untold(|after| spec.schedule.next_after(after))?;
+    let has_come_since = |entry: &Entry| entry.tick > tick && entry.tick.instant() <= now;
+    let is_over = job.entries.iter().any(|entry| has_come_since(entry) && is_well(entry.outcome));
+    (is_late(spec, tick, now) && !is_over).then(|| {
+        let message = format!(
+            "`{}`: the store forgot whether its tick of {} UTC ({}) ran; see the replicas' logs (with the next tick, it \
+             is recorded as unknown)",
+            spec.name,
+            utc(tick.instant()),
+            from_now(tick.instant(), now)
+        );
+        Trouble { since: Some(Rfc3339(tick.instant())), ..Trouble::of_job(job, Kind::Overdue, message) }
+    })
+}
+
+#[cfg(test)]
+#[path = "standstill_tests.rs"]
+mod tests;

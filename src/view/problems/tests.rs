@@ -1,0 +1,298 @@
+//! What counts as trouble, and what does not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job::{Cause, JobSpec, Label, Reason, Verdict};
+use crate::lease::{Entry, Phase};
+use crate::store::{Beat, Slewed};
+use crate::view::testing::{Bench, FILE, NOON, node, run_id};
+
+use super::*;
+
+/// Two live replicas and jobs that were just opened: nothing is wrong.
+pub(super) async fn healthy(file: &str) -> (Bench, Survey) {
+    let bench = Bench::new(file).await;
+    for job in ["backup", "payout"] {
+        bench.open(job).await;
+    }
+    let fingerprint = bench.config.fingerprint.clone();
+    bench.beat("n1", &fingerprint, &[]).await;
+    bench.beat("n2", &fingerprint, &[]).await;
+    let jobs = bench.jobs();
+    let survey = Survey::take(&bench.store, jobs, DEPTH).await.expect("answers");
+    assert!(troubles(&survey, bench.expected()).is_empty());
+    (bench, survey)
+}
+
+/// Lets time pass in which the replicas are heard from.
+fn pass(survey: &mut Survey, time: Duration) {
+    survey.now = survey.now.plus(time);
+    for peer in &mut survey.peers {
+        peer.at = survey.now;
+    }
+}
+
+pub(super) fn messages(survey: &Survey, bench: &Bench) -> Vec<String> {
+    troubles(survey, bench.expected()).into_iter().map(|trouble| trouble.message).collect()
+}
+
+/// An entry of the tick this many minutes after noon, decided at its instant.
+fn entry(minute: i64, outcome: Outcome, reason: Option<Reason>) -> Entry {
+    let tick = Tick::at_millis(NOON + minute * 60_000);
+    Entry::without_run(tick, Cause::Schedule, Verdict { outcome, reason }, tick.instant())
+}
+
+#[tokio::test]
+async fn replicas_with_different_files_or_releases_are_named_with_what_they_have() {
+    let (bench, mut survey) = healthy(FILE).await;
+    survey.peers[1].beat =
+        Beat { file: "f2".into(), version: "0.2.0".into(), ..survey.peers[1].beat.clone() };
+    let file = &bench.config.fingerprint;
+    assert_eq!(messages(&survey, &bench).len(), 2);
+    let [files, versions] = &messages(&survey, &bench)[..] else { panic!("two") };
+    assert!(files.contains(&format!("n1 ({})", &file[..8])) && files.contains("n2 (f2)"), "{files}");
+    assert_eq!(
+        versions,
+        "live replicas are of different releases: n1 (0.1.0) and n2 (0.2.0); restart those that are behind"
+    );
+    survey.peers[1].at = UtcMillis(0);
+    let kinds: Vec<Kind> = troubles(&survey, bench.expected()).iter().map(|trouble| trouble.kind).collect();
+    assert_eq!(kinds, [Kind::TooFewReplicas], "what a dead replica had does not matter");
+}
+
+#[tokio::test]
+async fn a_clock_that_differs_from_the_stores_is_said_of_live_replicas() {
+    let (bench, mut survey) = healthy(FILE).await;
+    survey.peers[0].beat.ahead_ms = Some(90_000);
+    survey.peers[1].beat.ahead_ms = Some(-2_000);
+    let said = messages(&survey, &bench);
+    assert!(
+        matches!(&said[..], [one, two]
+            if one.starts_with("the clock of n1 is") && one.contains("ahead of the store's; check NTP")
+            && two.starts_with("the clock of n2 is") && two.contains("behind the store's")),
+        "{said:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_slewed_clock_of_the_store_is_said_once_for_all_live_replicas_that_see_it() {
+    let (bench, mut survey) = healthy(FILE).await;
+    pass(&mut survey, Duration::from_secs(40));
+    let slewed =
+        |second: i64, faster_ppm| Some(Slewed { since: UtcMillis(NOON + second * 1_000), faster_ppm });
+    survey.peers[0].beat.slewed = slewed(12, 83_310);
+    survey.peers[1].beat.slewed = slewed(10, 83_290);
+    let found = troubles(&survey, bench.expected());
+    assert_eq!((found.len(), found[0].kind), (1, Kind::ClockSlewed));
+    assert_eq!(found[0].since, Some(Rfc3339(UtcMillis(NOON + 10_000))));
+    assert_eq!(
+        found[0].message,
+        "the store's clock is slewed: measured by n2, it runs 8.3 % too fast since 2026-11-20 12:00:10 UTC (30s ago). Until it has \
+         been steady for one lease, jobs of dead replicas are not taken over, and jobs with a mark in the future do not run; all other jobs \
+         run. Wait until NTP has corrected the clock; if you cannot wait, use `solocron unlock JOB`"
+    );
+    survey.peers[0].beat.slewed = None;
+    let one = messages(&survey, &bench);
+    assert!(one[0].starts_with("the store's clock, or that of n2, is slewed: measured by n2"), "{one:?}");
+    // Whoever writes to the store may claim anything.
+    survey.peers[1].beat.slewed = Some(Slewed { since: UtcMillis(i64::MIN), faster_ppm: i64::MIN });
+    let found = troubles(&survey, bench.expected());
+    assert!(found[0].since.is_none() && found[0].message.contains("% too slow. Until"), "{found:?}");
+    survey.peers[1].at = UtcMillis(0);
+    assert!(!messages(&survey, &bench).iter().any(|said| said.contains("slewed")), "only the living count");
+}
+
+#[tokio::test]
+async fn a_record_of_a_newer_release_is_said() {
+    let (bench, mut survey) = healthy(FILE).await;
+    survey.jobs[0].record.as_mut().expect("opened").schema = SCHEMA + 1;
+    let all = messages(&survey, &bench);
+    assert_eq!(all.len(), 1);
+    assert!(
+        all[0].starts_with("`backup` has a record of schema 2, and this release knows up to 1"),
+        "{all:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_tick_is_overdue_only_after_its_start_deadline_and_one_lease() {
+    let file = FILE.replace("[\"payout\"]", "[\"payout\"]\nstart_deadline = \"10m\"");
+    let (bench, mut survey) = healthy(&file).await;
+    survey.jobs.retain(|job| job.name.as_str() == "payout");
+    pass(&mut survey, Duration::from_secs(3_600 + 600 + 30));
+    assert!(messages(&survey, &bench).is_empty());
+    pass(&mut survey, Duration::from_millis(1));
+    assert_eq!(
+        messages(&survey, &bench),
+        [
+            "`payout` is overdue: its tick of 2026-11-20 13:00:00 UTC (10m 30s ago) neither ran nor was recorded as missed; \
+          see the replicas' logs"
+        ]
+    );
+    survey.jobs[0].record.as_mut().expect("opened").sched.0 = "edited".into();
+    assert!(messages(&survey, &bench).is_empty(), "by another schedule nothing can be said");
+}
+
+#[tokio::test]
+async fn a_holder_that_is_silent_is_named_with_how_long_its_lock_lasts() {
+    let (bench, mut survey) = healthy(FILE).await;
+    pass(&mut survey, Duration::from_secs(12));
+    survey.peers[1].at = UtcMillis(NOON);
+    let record = survey.jobs[0].record.as_mut().expect("opened");
+    record.phase = Phase::Running;
+    record.run = Some(run_id(1));
+    record.tick = Some(Tick::at_millis(NOON));
+    record.owner = Some(node("n2"));
+    record.lease = Duration::from_secs(30);
+    record.ended = Some(UtcMillis(NOON));
+    let all = troubles(&survey, bench.expected());
+    let held = all.iter().find(|trouble| trouble.kind == Kind::HolderLost).expect("it is silent");
+    assert_eq!(
+        held.message,
+        "`backup` was running on n2, last heartbeat 12s ago; its lock expires in 18s unless it is renewed"
+    );
+    assert_eq!((held.node.as_ref(), held.since), (Some(&node("n2")), Some(Rfc3339(UtcMillis(NOON)))));
+}
+
+#[tokio::test]
+async fn a_holder_that_is_no_replica_is_heard_by_its_renewals() {
+    let (bench, mut survey) = healthy(FILE).await;
+    pass(&mut survey, Duration::from_secs(12));
+    let now = survey.now;
+    let record = survey.jobs[0].record.as_mut().expect("opened");
+    record.phase = Phase::Running;
+    record.run = Some(run_id(1));
+    record.tick = Some(Tick::at_millis(NOON));
+    record.owner = Some(node("crontab-host"));
+    record.lease = Duration::from_secs(30);
+    // Renewed every five seconds, and four more are allowed.
+    record.ended = Some(now.minus(Duration::from_secs(9)));
+    let is_lost = |survey: &Survey| {
+        troubles(survey, bench.expected()).iter().any(|trouble| trouble.kind == Kind::HolderLost)
+    };
+    assert!(!is_lost(&survey));
+    pass(&mut survey, Duration::from_millis(1));
+    assert!(is_lost(&survey));
+}
+
+#[tokio::test]
+async fn a_failure_stays_trouble_until_a_run_succeeds_whatever_is_skipped_meanwhile() {
+    let (bench, mut survey) = healthy(FILE).await;
+    let failed = entry(5, Outcome::Failed, None);
+    let skipped = entry(10, Outcome::Skipped, Some(Reason::Overlap));
+    survey.jobs[0].entries = vec![failed, skipped.clone()];
+    assert!(needs_depth(&survey.jobs[0]));
+    assert_eq!(messages(&survey, &bench).len(), 1);
+    for well in [Outcome::Succeeded, Outcome::Killed] {
+        let mut better = survey.jobs[0].entries.clone();
+        better.extend([entry(15, well, None), skipped.clone()]);
+        let before = std::mem::replace(&mut survey.jobs[0].entries, better);
+        assert!(messages(&survey, &bench).is_empty(), "{well}");
+        survey.jobs[0].entries = before;
+    }
+}
+
+#[tokio::test]
+async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_never_overstated() {
+    let (bench, mut survey) = healthy(FILE).await;
+    let folded = Entry {
+        after: Some(UtcMillis(NOON)),
+        count: Some(12),
+        ..entry(60, Outcome::Missed, Some(Reason::NoReplica))
+    };
+    survey.jobs[0].entries =
+        vec![entry(0, Outcome::Succeeded, None), folded, entry(65, Outcome::Failed, None)];
+    let trouble = troubles(&survey, bench.expected()).remove(0);
+    assert_eq!(trouble.count, Some(13));
+    assert!(trouble.message.contains("; 13 ticks in a row since 2026-11-20 12:05:00 UTC"), "{trouble:?}");
+
+    survey.jobs[0].entries = (0..DEPTH).map(|_| entry(65, Outcome::Failed, None)).collect();
+    let trouble = troubles(&survey, bench.expected()).remove(0);
+    assert_eq!(trouble.count, None, "more may lie further back");
+    assert!(trouble.message.contains("at least 50 ticks in a row"), "{trouble:?}");
+}
+
+#[tokio::test]
+async fn a_job_that_no_live_replica_has_the_labels_of_is_trouble() {
+    let (bench, mut survey) = healthy(FILE).await;
+    let label = |label: &str| Label::parse(label).expect("a label");
+    let payout = survey.jobs.iter_mut().find(|job| job.name.as_str() == "payout").expect("it is there");
+    let spec = JobSpec { only_on: vec![label("eu"), label("gpu")], ..JobSpec::clone(bench.spec("payout")) };
+    payout.definition = Definition::Known(Arc::new(spec));
+    survey.peers[1].beat.labels = vec![label("gpu")];
+    assert_eq!(
+        messages(&survey, &bench),
+        ["`payout` does not run: no live replica has all the labels `eu`, `gpu`; start one with \
+             `solocron run --label eu,gpu`"]
+    );
+    survey.peers[1].beat.labels = vec![label("gpu"), label("eu")];
+    assert!(messages(&survey, &bench).is_empty());
+    survey.peers[1].beat.draining = true;
+    assert!(messages(&survey, &bench).iter().any(|message| message.starts_with("`payout` does not run")));
+}
+
+#[tokio::test]
+async fn a_job_that_is_not_enabled_troubles_nobody() {
+    let (bench, mut survey) = healthy(FILE).await;
+    let retired = survey.jobs.iter_mut().find(|job| !job.definition.may_run()).expect("one is not");
+    retired.entries = vec![entry(0, Outcome::Failed, None)];
+    assert!(messages(&survey, &bench).is_empty());
+}
+
+#[tokio::test]
+async fn a_job_that_no_replica_could_open_is_trouble_once_one_had_the_time() {
+    let (bench, mut survey) = healthy(FILE).await;
+    survey.jobs[0].record = None;
+    let said = "`backup` does not run: it has no record in the store, as no replica could open it; see the replicas' logs, \
+                and `solocron check --probe`";
+    assert_eq!(messages(&survey, &bench), [said]);
+    let now = survey.now;
+    for peer in &mut survey.peers {
+        // By a clock that is a minute ahead.
+        peer.beat.started = now.plus(Duration::from_secs(60)).minus(Duration::from_millis(9_999));
+        peer.beat.ahead_ms = Some(60_000);
+    }
+    let has_no_record = |survey: &Survey| {
+        troubles(survey, bench.expected()).iter().any(|trouble| trouble.kind == Kind::NoRecord)
+    };
+    assert!(!has_no_record(&survey), "both have just started");
+    pass(&mut survey, Duration::from_millis(1));
+    assert!(has_no_record(&survey));
+    let disabled = JobSpec { enabled: false, ..JobSpec::clone(bench.spec("backup")) };
+    survey.jobs[0].definition = Definition::Known(Arc::new(disabled));
+    assert!(!has_no_record(&survey), "it needs none");
+}
+
+#[tokio::test]
+async fn a_job_that_no_replica_has_heard_of_is_trouble() {
+    let (bench, mut survey) = healthy(FILE).await;
+    survey.jobs[0].record = None;
+    for peer in &mut survey.peers {
+        peer.beat.file = "another".into();
+    }
+    assert_eq!(
+        messages(&survey, &bench),
+        [
+            "`backup` does not run: it has no record in the store, as no live replica has loaded this jobs.toml; reload them"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_of_one_job_is_its_own_trouble() {
+    let (bench, survey) = healthy(FILE).await;
+    let file = rusqlite::Connection::open(bench.folder.path().join("store.sqlite3")).expect("a store");
+    file.execute("UPDATE records SET fields = '{\"schema\": \"x\\u001b[2J\"}' WHERE job = 'payout'", [])
+        .expect("its row");
+    let jobs = bench.jobs();
+    let spoilt = Survey::take(&bench.store, jobs, DEPTH).await.expect("the others can be read");
+    assert_eq!(
+        messages(&spoilt, &bench),
+        [
+            "the store's data for `payout` cannot be read, and the job may not run: local store: job `payout`: stored field \
+          `schema` holds `x\\u{1b}[2J`, which this release cannot read"
+        ]
+    );
+    assert_eq!(spoilt.jobs[0].record, survey.jobs[0].record);
+}

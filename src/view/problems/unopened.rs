@@ -1,0 +1,71 @@
+//! Jobs that have no record, or none that can be read, and why that may be.
+
+use std::time::Duration;
+
+use crate::store::{Concern, Peer};
+use crate::time::UtcMillis;
+use crate::view::snapshot::{JobState, Survey};
+
+use super::super::expected::Expected;
+use super::{Kind, Trouble};
+
+/// A replica that has started has opened its jobs' records by then, however busy its machine.
+const TO_OPEN: Duration = Duration::from_secs(10);
+
+/// What makes it impossible that any job runs.
+pub(super) fn unfit(concern: &Concern) -> Trouble {
+    let help = concern.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
+    let message = format!("{}: {}{help}", concern.what, concern.value);
+    Trouble::of_cluster(Kind::StoreUnfit, message)
+}
+
+/// Who keeps everybody else from writing.
+pub(super) fn blocked(who: &str) -> Trouble {
+    let message = format!("no replica can write to the store, so no job runs: {who}");
+    Trouble::of_cluster(Kind::StoreBlocked, message)
+}
+
+/// A job of which what the store holds is not what replicas write.
+pub(super) fn unreadable(job: &JobState) -> Option<Trouble> {
+    let (name, why) = (&job.name, job.unread.as_ref()?);
+    let message = format!("the store's data for `{name}` cannot be read, and the job may not run: {why}");
+    Some(Trouble::of_job(job, Kind::Unreadable, message))
+}
+
+/// A job that all replicas that take ticks know by another file alone: it runs by another schedule than this one's, or not at all.
+pub(super) fn runs_otherwise(job: &JobState, taking: &[&Peer], expected: Expected<'_>) -> Option<Trouble> {
+    let (spec, record, file) = (job.spec()?, job.record.as_ref()?, expected.valid_file()?);
+    let is_loaded = taking.iter().any(|peer| peer.beat.file == file);
+    let is_other = spec.enabled && job.by_this_schedule(record).is_none();
+    (is_other && !is_loaded && !taking.is_empty()).then(|| {
+        let message = format!(
+            "the replicas have another schedule for `{}` than this jobs.toml, or none: no live replica has loaded this jobs.toml; reload them",
+            spec.name
+        );
+        Trouble::of_job(job, Kind::MixedFiles, message)
+    })
+}
+
+/// A job that no replica could open, or that none has heard of.
+pub(super) fn no_record(job: &JobState, survey: &Survey, expected: Expected<'_>) -> Option<Trouble> {
+    let file = expected.valid_file()?;
+    let could_open = |peer: &&Peer| {
+        let started = UtcMillis(peer.beat.started.0.saturating_sub(peer.beat.ahead_ms.unwrap_or(0)));
+        survey.is_live(peer) && !peer.beat.draining && survey.now.since(started) >= TO_OPEN
+    };
+    let mut able = survey.peers.iter().filter(could_open).peekable();
+    if !job.lacks_record() || able.peek().is_none() {
+        return None;
+    }
+    let why = if able.any(|peer| peer.beat.file == file) {
+        "no replica could open it; see the replicas' logs, and `solocron check --probe`"
+    } else {
+        "no live replica has loaded this jobs.toml; reload them"
+    };
+    let message = format!("`{}` does not run: it has no record in the store, as {why}", job.name);
+    Some(Trouble::of_job(job, Kind::NoRecord, message))
+}
+
+#[cfg(test)]
+#[path = "unopened_tests.rs"]
+mod tests;

@@ -1,0 +1,218 @@
+//! What the store knows of a cluster at one moment. Every age in it is by the store's clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt, TryStreamExt};
+use tokio::time::timeout;
+
+use crate::job::{JobName, JobSpec, RunId, Tick};
+use crate::lease::{Entry, Record};
+use crate::store::{Cause, Concern, Grade, JobEntries, LIVE_FOR, Peer, Store, StoreError};
+use crate::time::UtcMillis;
+use crate::view::job_definition::{Definition, KnownJob};
+
+use super::history::{PastTick, count};
+
+/// Replicas and jobs as the store knows them.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    /// The store's time.
+    pub(crate) now: UtcMillis,
+    /// Every replica heard from within the last hour, by name.
+    pub(crate) peers: Vec<Peer>,
+    /// The jobs that were asked for, in their order.
+    pub(crate) jobs: Vec<JobState>,
+    /// Why no job can run, as far as the store's settings tell: looked at only where something waits.
+    pub(crate) concerns: Vec<Concern>,
+    /// Who keeps everybody from writing, for people.
+    pub(crate) blocked: Option<String>,
+}
+
+/// One job.
+#[derive(Debug)]
+pub(crate) struct JobState {
+    /// Its name.
+    pub(crate) name: JobName,
+    /// What jobs.toml says of it.
+    pub(crate) definition: Definition,
+    /// Its record, once there is one.
+    pub(crate) record: Option<Record>,
+    /// Its newest entries, oldest first.
+    pub(crate) entries: Vec<Entry>,
+    /// Why its record, or its entries, cannot be read.
+    pub(crate) unread: Option<String>,
+}
+
+/// A job that can be read, or why it cannot be.
+type Read<T> = Result<T, String>;
+
+/// So many jobs are read at a time where each is read by itself.
+const AT_A_TIME: usize = 64;
+
+/// A tick that has not been decided for so long waits for something.
+const WAITS_AFTER: Duration = Duration::from_secs(3);
+
+/// The time that the store's settings are worth.
+const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
+
+/// Reads all jobs at once; where one of them cannot be read, each by itself, so that the others are.
+async fn read_each<'a, T, F>(
+    jobs: &'a [JobName],
+    read: impl Fn(&'a [JobName]) -> F,
+) -> Result<Vec<Read<T>>, StoreError>
+where
+    F: Future<Output = Result<Vec<T>, StoreError>> + 'a,
+{
+    match read(jobs).await {
+        Ok(all) => return Ok(all.into_iter().map(Ok).collect()),
+        // What is refused of every job is no matter of one.
+        Err(error) if matches!(error.cause(), Some(Cause::DamagedJob(_))) => {}
+        Err(error) => return Err(error),
+    }
+    let one = |job: &'a JobName| {
+        let reading = read(std::slice::from_ref(job));
+        async move {
+            match reading.await {
+                Ok(one) => Ok(Ok(one.into_iter().next().expect("one was asked for"))),
+                Err(error) if matches!(error.cause(), Some(Cause::DamagedJob(of)) if of == job) => {
+                    Ok(Err(error.to_string()))
+                }
+                Err(error) => Err(error),
+            }
+        }
+    };
+    futures_util::stream::iter(jobs.iter().map(one)).buffered(AT_A_TIME).try_collect().await
+}
+
+impl Survey {
+    /// Asks the store, for at most the `newest` entries of each job.
+    pub(crate) async fn take(
+        store: &dyn Store,
+        jobs: Vec<KnownJob>,
+        newest: usize,
+    ) -> Result<Self, StoreError> {
+        let names: Vec<JobName> = jobs.iter().map(|job| job.name.clone()).collect();
+        // Records first: a run that ends meanwhile is then found in both, and never in neither.
+        let records = read_each(&names, |names| store.records(names)).await?;
+        let entries = read_each(&names, |names| store.history(names, newest)).await?;
+        let pulse = store.pulse(None).await?;
+        let states = jobs.into_iter().zip(records).zip(entries);
+        let jobs = states.map(|((job, record), entries)| JobState::of(job, record, entries)).collect();
+        // Where that cannot be told, the rest can.
+        let blocked = store.blocked().await.unwrap_or_default();
+        Ok(Self { now: pulse.now, peers: pulse.peers, jobs, concerns: Vec::new(), blocked })
+    }
+
+    /// Asks how the store is set up, where some job that should have a record has none, a tick waits, or every replica is silent.
+    pub(crate) async fn ask_why(&mut self, store: &dyn Store) {
+        let is_up = self.peers.iter().any(|peer| self.is_live(peer));
+        let lacks_record = is_up && self.jobs.iter().any(JobState::lacks_record);
+        let are_silent = !is_up && !self.peers.is_empty();
+        if lacks_record || are_silent || self.jobs.iter().any(|job| job.waits(self.now)) {
+            let asked = timeout(INSPECTION_LIMIT, store.settings()).await;
+            // Where it does not tell, the replicas' logs do.
+            let found = asked.ok().and_then(Result::ok).unwrap_or_default();
+            self.concerns = found.into_iter().filter(|concern| concern.grade == Grade::Error).collect();
+        }
+    }
+
+    /// Asks for more entries of those jobs for which `wanted` says so.
+    pub(crate) async fn deepen(
+        &mut self,
+        store: &dyn Store,
+        newest: usize,
+        wanted: impl Fn(&JobState) -> bool,
+    ) -> Result<(), StoreError> {
+        let mut wanted: Vec<&mut JobState> = self.jobs.iter_mut().filter(|job| wanted(job)).collect();
+        let names: Vec<JobName> = wanted.iter().map(|job| job.name.clone()).collect();
+        let entries = read_each(&names, |names| store.history(names, newest)).await?;
+        for (job, entries) in wanted.iter_mut().zip(entries) {
+            match entries {
+                Ok((_, entries)) => job.entries = entries,
+                Err(why) => job.unread = Some(why),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the replica was heard from a moment ago.
+    pub(crate) fn is_live(&self, peer: &Peer) -> bool {
+        self.now.since(peer.at) <= LIVE_FOR
+    }
+
+    /// Whether the end of this run is not recorded yet, as far as the jobs tell that were asked for.
+    pub(crate) fn is_open(&self, run: RunId) -> bool {
+        let mut records = self.jobs.iter().filter_map(|job| job.record.as_ref());
+        records.any(|record| record.is_running() && record.run == Some(run))
+    }
+
+    /// Whether the holder of a job's lock was heard a moment ago: by its heartbeat, or where it has none that tells of
+    /// this run, as with `exec`, by its renewals.
+    pub(crate) fn hears_holder(&self, record: &Record) -> bool {
+        let of_owner = |peer: &&Peer| Some(&peer.beat.node) == record.owner.as_ref();
+        let peer = self.peers.iter().find(of_owner);
+        let tells = peer.is_some_and(|peer| peer.beat.running.iter().any(|run| Some(run.run) == record.run));
+        if tells { peer.is_some_and(|peer| self.is_live(peer)) } else { record.is_heard(self.now) }
+    }
+}
+
+impl JobState {
+    fn of(job: KnownJob, record: Read<Option<Record>>, entries: Read<JobEntries>) -> Self {
+        let unread = record.as_ref().err().or(entries.as_ref().err()).cloned();
+        let entries = entries.map(|(_, entries)| entries).unwrap_or_default();
+        let KnownJob { name, definition } = job;
+        Self { name, definition, record: record.unwrap_or_default(), entries, unread }
+    }
+
+    /// The whole job, where the file says it.
+    pub(crate) fn spec(&self) -> Option<&Arc<JobSpec>> {
+        self.definition.spec()
+    }
+
+    /// Whether it has no record, though replicas open one for every job that is enabled.
+    pub(crate) fn lacks_record(&self) -> bool {
+        self.spec().is_some_and(|spec| spec.enabled) && self.record.is_none() && self.unread.is_none()
+    }
+
+    /// The oldest tick that is not decided, which may have yet to come, where the replicas go by the schedule that jobs.toml says here.
+    pub(crate) fn undecided(&self, now: UtcMillis) -> Option<(&JobSpec, Tick)> {
+        let record = self.record.as_ref()?;
+        let spec = self.by_this_schedule(record)?;
+        // A mark that a clock which was ahead has set decides nothing where its ticks are open again.
+        let decided = record.decided_by(now).max(record.since.min(now));
+        Some((spec, spec.schedule.next_after(decided)?))
+    }
+
+    /// Whether a tick should have started by now, and no run is in its way.
+    fn waits(&self, now: UtcMillis) -> bool {
+        let is_due = |(_, tick): (&JobSpec, Tick)| now.since(tick.instant()) > WAITS_AFTER;
+        self.running().is_none() && self.undecided(now).is_some_and(is_due)
+    }
+
+    /// The job, where it is scheduled, and the replicas go by the schedule that jobs.toml says here.
+    pub(crate) fn by_this_schedule(&self, record: &Record) -> Option<&JobSpec> {
+        let spec = self.spec()?;
+        (spec.enabled && record.sched.0 == spec.schedule.fingerprint()).then_some(spec)
+    }
+
+    /// The ticks that were decided, and what runs last.
+    pub(crate) fn past(&self) -> impl Iterator<Item = PastTick> {
+        self.decided().chain(self.running())
+    }
+
+    /// The run that goes on, as far as the store knows.
+    pub(crate) fn running(&self) -> Option<PastTick> {
+        let running = PastTick::running(&self.name, self.record.as_ref()?)?;
+        let has_ended = |run: RunId| self.entries.iter().any(|entry| entry.run == Some(run));
+        (!running.run.is_some_and(has_ended)).then_some(running)
+    }
+
+    /// The ticks that were decided, oldest first.
+    pub(crate) fn decided(&self) -> impl DoubleEndedIterator<Item = PastTick> {
+        self.entries.iter().map(move |entry| PastTick {
+            count: count(entry, self.spec().map(|spec| &spec.schedule), self.record.as_ref()),
+            ..PastTick::decided(&self.name, entry)
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! What `status` tells programs: stable names, and null for what does not apply.
+
+use serde::Serialize;
+
+use crate::job::{Cause, Fence, JobName, Label, NodeName, RunId, Tick};
+use crate::lease::{Pausing, Record};
+use crate::store::{Peer, StageTimes};
+
+use super::expected::Expected;
+use super::history::PastTick;
+use super::problems::{Trouble, troubles};
+use super::snapshot::{JobState, Survey};
+use super::time_format::Rfc3339;
+
+/// The state of a cluster.
+#[derive(Debug, Serialize)]
+pub(crate) struct StatusView {
+    /// Whether nothing is wrong.
+    pub(crate) ok: bool,
+    pub(crate) problems: Vec<Trouble>,
+    pub(crate) replicas: Vec<ReplicaView>,
+    pub(crate) jobs: Vec<JobView>,
+}
+
+/// A replica that was heard from within the last hour.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReplicaView {
+    pub(crate) node: NodeName,
+    /// Whether it was heard a moment ago.
+    pub(crate) live: bool,
+    pub(crate) draining: bool,
+    /// Whether it runs as much as it may at once.
+    pub(crate) full: bool,
+    /// When it started, by its own clock.
+    pub(crate) started: Rfc3339,
+    pub(crate) heard: Rfc3339,
+    pub(crate) version: String,
+    /// Hash of the file it loaded.
+    pub(crate) file: String,
+    /// Whether that is the file at hand, if there is one.
+    pub(crate) same_file: Option<bool>,
+    pub(crate) labels: Vec<Label>,
+    /// What it is running, while it is live.
+    pub(crate) running: Vec<RunView>,
+    /// What it was running with its last heartbeat, and is not recorded yet, while it is not live.
+    pub(crate) was_running: Vec<RunView>,
+    /// How long it takes to start what it was granted, stage by stage; `late` is all of them together.
+    pub(crate) stages: Vec<StageTimes>,
+}
+
+/// A run that a replica is at.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunView {
+    pub(crate) job: JobName,
+    pub(crate) run: RunId,
+}
+
+/// A job.
+#[derive(Debug, Serialize)]
+pub(crate) struct JobView {
+    pub(crate) job: JobName,
+    /// Whether the file at hand names it, if that is known.
+    pub(crate) in_file: Option<bool>,
+    /// What the file at hand says of it; null where that is not known.
+    pub(crate) enabled: Option<bool>,
+    /// The labels that a replica must carry to run it.
+    pub(crate) only_on: Vec<Label>,
+    pub(crate) next: Option<Rfc3339>,
+    pub(crate) next_ms: Option<Tick>,
+    /// When its pause ends by itself, if it does.
+    pub(crate) paused_until: Option<Rfc3339>,
+    pub(crate) paused: Option<PausedView>,
+    /// Whether the store has a record of it.
+    pub(crate) known: bool,
+    /// Whether the cluster decides ticks by the schedule of the file at hand, if that is known.
+    pub(crate) same_schedule: Option<bool>,
+    /// The newest decided tick, as in `history`, without its output.
+    pub(crate) last: Option<PastTick>,
+    pub(crate) lock: Option<LockView>,
+}
+
+/// A pause that goes on.
+#[derive(Debug, Serialize)]
+pub(crate) struct PausedView {
+    pub(crate) by: Option<String>,
+    pub(crate) since: Option<Rfc3339>,
+    pub(crate) reason: Option<String>,
+}
+
+/// A lock that is held.
+#[derive(Debug, Serialize)]
+pub(crate) struct LockView {
+    pub(crate) node: Option<NodeName>,
+    /// Whether its holder was heard a moment ago.
+    pub(crate) live: bool,
+    pub(crate) run: Option<RunId>,
+    pub(crate) tick: Rfc3339,
+    pub(crate) tick_ms: Tick,
+    pub(crate) fence: Option<Fence>,
+    pub(crate) cause: Option<Cause>,
+    pub(crate) since: Option<Rfc3339>,
+}
+
+impl StatusView {
+    /// The view of a survey.
+    pub(crate) fn of(survey: &Survey, expected: Expected<'_>) -> Self {
+        let problems = troubles(survey, expected);
+        Self {
+            ok: problems.is_empty(),
+            problems,
+            replicas: survey.peers.iter().map(|peer| replica(peer, survey, expected)).collect(),
+            jobs: survey.jobs.iter().map(|job| self::job(job, survey)).collect(),
+        }
+    }
+}
+
+fn replica(peer: &Peer, survey: &Survey, expected: Expected<'_>) -> ReplicaView {
+    let beat = &peer.beat;
+    let live = survey.is_live(peer);
+    let runs = || beat.running.iter().map(|run| RunView { job: run.job.clone(), run: run.run });
+    ReplicaView {
+        node: beat.node.clone(),
+        live,
+        draining: beat.draining,
+        full: beat.full,
+        started: Rfc3339(beat.started),
+        heard: Rfc3339(peer.at),
+        version: beat.version.clone(),
+        file: beat.file.clone(),
+        same_file: expected.file.map(|file| file == beat.file),
+        labels: beat.labels.clone(),
+        running: runs().filter(|_| live).collect(),
+        was_running: runs().filter(|run| !live && survey.is_open(run.run)).collect(),
+        stages: beat.stages.clone(),
+    }
+}
+
+fn job(job: &JobState, survey: &Survey) -> JobView {
+    let (spec, record) = (job.spec(), job.record.as_ref());
+    let scheduled = spec.filter(|spec| spec.enabled);
+    let next = scheduled.and_then(|spec| spec.schedule.next_after(survey.now));
+    let paused = record.and_then(|record| record.paused.filter(|until| *until > survey.now));
+    let is_same = |record: &Record| job.by_this_schedule(record).is_some();
+    JobView {
+        job: job.name.clone(),
+        in_file: job.definition.is_in_file(),
+        enabled: spec.map(|spec| spec.enabled),
+        only_on: spec.map(|spec| spec.only_on.clone()).unwrap_or_default(),
+        next: next.map(|tick| Rfc3339(tick.instant())),
+        next_ms: next,
+        paused_until: paused.filter(|until| *until < Pausing::UNTIL_RESUMED).map(Rfc3339),
+        paused: paused.and(record).map(|record| PausedView {
+            by: record.paused_by.clone(),
+            since: record.paused_at.map(Rfc3339),
+            reason: record.paused_why.clone(),
+        }),
+        known: record.is_some(),
+        same_schedule: spec.map(|spec| !spec.enabled || record.is_none_or(is_same)),
+        last: job.decided().next_back().map(|last| PastTick { tail: None, ..last }),
+        lock: job.running().zip(record).map(|(running, record)| lock(running, record, survey)),
+    }
+}
+
+fn lock(running: PastTick, record: &Record, survey: &Survey) -> LockView {
+    LockView {
+        live: survey.hears_holder(record),
+        node: running.node,
+        run: running.run,
+        tick: running.tick,
+        tick_ms: running.tick_ms,
+        fence: running.fence,
+        cause: running.cause,
+        since: running.started,
+    }
+}
