@@ -1,5 +1,5 @@
-//! A guest: one command that wants one lock, once, and is no replica (`exec`). It asks as a run by hand does, beats no
-//! heart, and keeps its lock as a replica does: the same guard, renewals and deadlines. It leaves no file behind.
+//! One command under one lock, once (`exec`): a guest of the cluster, and no replica. It asks as a run by hand does, sends no
+//! heartbeats, and holds its lock as a replica does: the same guard, renewals and deadlines. It leaves no file behind.
 
 mod acquire;
 #[cfg(test)]

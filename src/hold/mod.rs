@@ -1,5 +1,5 @@
-//! Holds one granted lock: starts the command, renews the lease, stops the run in time, records how it ended. Replicas and `exec` hold
-//! locks by the same code.
+//! Holds one granted lock: starts the command, renews the lease, stops the run in time, records how it ended.
+//! Replicas and `exec` hold locks by the same code.
 
 pub(crate) mod attempts;
 pub(crate) mod context;

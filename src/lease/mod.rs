@@ -4,7 +4,7 @@
 //! The Redis scripts say the same rules once more in Lua, and a property test holds the two equal.
 
 mod deadline;
-pub(crate) mod decide;
+mod decide;
 mod message;
 mod protections;
 mod record;

@@ -1,17 +1,17 @@
-//! The life of a tick on one replica: planned, due, claimed or decided elsewhere, running, recorded. What is decided
-//! is decided by pure steps; the driver performs them.
+//! A replica: plans ticks, claims them, watches the others, recovers after a loss. Pure steps decide; the driver performs what
+//! they decide.
 
 mod cluster;
 mod control;
 mod driver;
-pub(crate) mod errand;
+mod errand;
 mod moves;
 mod recovery;
 #[expect(clippy::module_inception, reason = "the replica itself is what the module is about")]
-pub(crate) mod replica;
+mod replica;
 #[cfg(test)]
 mod simulation;
-pub(crate) mod tick;
+mod tick;
 
 pub use cluster::roster::Roster;
 pub use control::manual::order_waits;

@@ -12,13 +12,13 @@
 //! runs.lock             held while runs.jsonl is written, as replicas may share the directory
 //! ```
 
-pub(crate) mod attempt;
+mod attempt;
 mod error;
 mod guard;
 mod history;
 mod job;
 mod output;
-pub(crate) mod procs;
+mod procs;
 
 pub use attempt::launch::{Identity, Launch, Streams};
 pub use attempt::preview::Preview;

@@ -10,10 +10,7 @@ mod local;
 mod redis;
 mod trait_;
 
-pub use clock::Known;
-pub use clock::Learned;
-pub use clock::Memory;
-pub use clock::Reading;
+pub use clock::{Known, Learned, Memory, Reading};
 pub use concern::{Concern, Grade};
 pub use error::{Cause, Diagnosis, StoreError};
 pub use heartbeat::{Beat, BeatRun, LIVE_FOR, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};

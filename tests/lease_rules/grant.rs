@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, Fence, Reason, RunId};
-use solocron::lease::{Answer, Gap, Memory, Phase, Record};
+use solocron::lease::{Answer, Caller, Gap, Memory, Phase, Record};
 
 use crate::book::{Book, GAP, MEMORIES, at, is_won, secs, several, tick};
 use crate::sample::{self, LEASE, node};
@@ -167,4 +167,40 @@ fn rule_14_a_fence_is_above_every_one_that_the_caller_knows_also_where_the_recor
         let answer = book.manual(|manual| manual.caller.largest_fence = ahead);
         assert!(matches!(answer, Answer::Won { fence, .. } if fence == Fence(ahead.0 + 1)), "{answer:?}");
     }
+}
+
+#[test]
+fn rule_14_where_the_store_forgot_a_fence_is_above_those_of_a_replica_that_does_not_answer() {
+    // A clock was years ahead, and the fences still are. One replica was granted newer ones than the others know, and is frozen.
+    let (told, untold) = (Fence(at(300_000_000.0).0), Fence(at(300_000_000.0).0 + 3));
+    let known = |caller: &mut Caller| caller.largest_fence = told;
+    let granted = |book: &mut Book, seconds| {
+        book.pass(LEASE);
+        let answer = book.claim(tick(seconds), |claim| {
+            claim.prev = Some(tick(seconds - 60.0));
+            known(&mut claim.caller);
+        });
+        let Answer::Won { fence, .. } = answer else { panic!("{answer:?}") };
+        fence
+    };
+    for memory in MEMORIES {
+        let mut by_open = Book::new(memory);
+        by_open.open(|open| known(&mut open.caller));
+        assert!(granted(&mut by_open, 30.0) > untold);
+        let mut by_claim = Book::new(memory);
+        by_claim.claim(tick(0.0), |claim| known(&mut claim.caller));
+        assert!(granted(&mut by_claim, 30.0) > untold);
+    }
+    let mut older = Book::ready(Memory::Forgetful);
+    older.record().fence = Fence(told.0 - 1);
+    older.new_era();
+    older.open(|open| known(&mut open.caller));
+    older.open(|open| known(&mut open.caller));
+    let fence = granted(&mut older, 30.0);
+    assert!(fence > untold && fence.0 < told.0 + 20_000, "once, however many tell: {fence}");
+    let mut right = Book::new(Memory::Forgetful);
+    right.open(|open| open.caller.largest_fence = Fence(at(-1.0).0));
+    right.pass(LEASE);
+    let answer = right.manual(|manual| manual.caller.largest_fence = Fence(at(29.0).0));
+    assert!(matches!(answer, Answer::Won { fence, .. } if fence == Fence(at(30.0).0)), "{answer:?}");
 }

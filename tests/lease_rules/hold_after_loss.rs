@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Verdict};
-use solocron::lease::{Ahead, Answer, Claim, Holding, Memory, Request};
+use solocron::lease::{Ahead, Answer, Claim, Era, Holding, Memory, Request};
 
 use crate::book::{Book, MEMORIES, Told, at, held_for, is_held_by, is_won, one, secs, several, tick};
 use crate::sample::{self, LEASE, forgotten, node};
@@ -103,6 +103,20 @@ fn a_finish_that_a_store_forgot_puts_back_fence_and_mark_and_writes_its_entry_on
             assert_eq!((book.record().fence, book.record().mark), (holding.fence, at(0.0)));
             assert!(!book.record().is_running());
         }
+    }
+}
+
+#[test]
+fn a_finish_told_again_to_a_record_that_went_back_alone_has_no_second_entry() {
+    for memory in MEMORIES {
+        let mut book = Book::ready(memory);
+        let holding = book.win(tick(0.0));
+        let copy = book.record.clone();
+        assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+        book.record = copy;
+        assert_eq!(book.finish(&holding, |finish| finish.era = Era::default()), Answer::Finished);
+        assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded))]);
+        assert!(!book.record().is_running());
     }
 }
 

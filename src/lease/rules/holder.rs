@@ -75,7 +75,9 @@ pub(crate) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
     let now = draft.server.now;
     let mut ended = finish.ended.min(now).max(holding.started);
     let standing = standing(draft.record.as_ref(), holding);
-    draft.ends = Some(holding.run).filter(|_| matches!(standing, Standing::Mine));
+    // Without an era it may be told again, to a record that went back while the history did not.
+    let is_first = matches!(standing, Standing::Mine) && finish.era != Draft::no_era();
+    draft.ends = Some(holding.run).filter(|_| is_first);
     match standing {
         Standing::Mine => {
             // After a loss of memory the wait goes on: a later holder may have been forgotten. Where the record is of the life

@@ -16,6 +16,9 @@ pub(crate) const SYNC_TOLERANCE: Duration = Duration::from_secs(1);
 /// Every replica that reaches the store has learnt of another life of it by then, and has told what it remembers.
 pub(crate) const SETTLING: Duration = Duration::from_secs(5);
 
+/// More fences than this nobody is granted before the others hear of it. They are milliseconds of a clock, too: ten seconds.
+const UNTOLD_FENCES: i64 = 10_000;
+
 /// What a store has to make atomic: write `record`, append `entries`, answer `reply`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
@@ -220,6 +223,17 @@ impl<'a> Draft<'a> {
         let record = self.record_mut();
         if record.until > LeaseInstant::FREE {
             record.lease = open.caller.longest_lease(open.lease, record.lease);
+        }
+    }
+
+    /// While others may still tell what the store forgot: a replica that does not answer may have been granted fences of which
+    /// nobody tells. The store's clock is above those by itself, unless one was ahead when they were granted.
+    pub(crate) fn pass_untold_fences(&mut self, caller: &Caller) {
+        let (now, is_unsettled) = (self.server.now, self.unsettled().is_some());
+        let record = self.record_mut();
+        let told = record.fence.max(caller.largest_fence);
+        if is_unsettled && told.0 > now.0 + UNTOLD_FENCES {
+            record.floor = record.floor.max(Fence(told.0 + UNTOLD_FENCES));
         }
     }
 

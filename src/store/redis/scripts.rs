@@ -187,6 +187,7 @@ fn open_args(open: &Open) -> Args {
         .duration(caller.calm)
         .instant(caller.expect)
         .text(open.returns_ahead)
+        .text(caller.largest_fence)
 }
 
 fn abandon_args(abandon: &Abandon) -> Args {

@@ -5,6 +5,7 @@ local SCHEMA = 1
 local EARLY_TOLERANCE = 200
 local SYNC_TOLERANCE = 1000
 local SETTLING = 5000
+local UNTOLD_FENCES = 10000
 local KEPT_ENTRIES = 200
 local KEPT_LEAPS = 32
 -- A tick is granted once, and once more after an interruption.

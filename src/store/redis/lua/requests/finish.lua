@@ -46,7 +46,8 @@ else
   record.stop_for = ''
   record.ended = ended
 end
-if mine == 'mine' then ends = holding.run end
+-- Without an era it may be told again, to a record that went back while the history did not.
+if mine == 'mine' and ARGV[18] ~= '' then ends = holding.run end
 add_entry({
   'tick', holding.tick, 'run', holding.run, 'node', holding.node, 'fence', holding.fence, 'attempt', ARGV[11],
   'cause', holding.cause, 'outcome', ARGV[12], 'started', holding.started, 'finished', ended,

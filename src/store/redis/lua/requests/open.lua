@@ -5,7 +5,7 @@
 -- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras; 18 wall,
 -- 19 newest mark that was answered, 20 from when the clock leapt ahead; 21 ticks decided ahead of their time: after, 22 up to;
 -- 23 whether nobody takes a longer lease any more, 24 calm, 25 expect, 26 the record's `returns_ahead` when the caller learnt of
--- the ticks of 21 and 22.
+-- the ticks of 21 and 22; 27 largest fence.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era() ~= ARGV[1] then return answer('new_era', era()) end
 
@@ -33,6 +33,7 @@ end
 if is_decided_ahead then close_ahead() end
 adopt_era(heard, earlier, largest, lease, leapt, expect)
 fall_back(answered, largest, lease, leapt, expect)
+pass_untold_fences(number(ARGV[27]))
 -- A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
 -- caller remembers; so does one that waits for a holder whom the store may have forgotten.
 local remembered = longest_of(lease, 0, largest)

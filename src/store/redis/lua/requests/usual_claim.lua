@@ -36,8 +36,8 @@ function usual(key, arg)
   if opened > math.max(now, number(all_args[arg + 22])) + EARLY_TOLERANCE then opened = 0 end
   local knows_less = answered ~= '' and number(answered) > math.max(decided_up_to, opened)
   if decided_up_to > now + EARLY_TOLERANCE or knows_less or leaps and string.find(leaps, '[!?=]') then return end
-  -- So is a time that lies ahead by more than anybody is waited for.
-  if (settled or '') ~= '' and number(settled) > now + SETTLING then return end
+  -- So is a time in which others may still tell what was forgotten, or one that lies ahead by more than that.
+  if (settled or '') ~= '' and number(settled) > now then return end
   -- So is what was forgotten before the record was made.
   local knew = all_args[arg + 7]
   if made == mark and knew ~= '' and number(knew) < decided_up_to then return end
