@@ -93,7 +93,8 @@ fn print(failure: &Failure) {
     }
 }
 
-/// Runs a command that changes nothing, at this time by the wall clock. What it has to show goes to the screen; why it could not is the caller's to print.
+/// Runs a command that changes nothing, at this time by the wall clock. What it has to show goes to the screen; why it
+/// could not is the caller's to print.
 pub async fn read(
     command: &Reading,
     global: &GlobalArgs,

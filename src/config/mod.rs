@@ -7,6 +7,8 @@ mod secrets;
 mod sections;
 pub(crate) mod source;
 mod store;
+#[cfg(test)]
+pub(crate) mod testing;
 mod values;
 mod warnings;
 

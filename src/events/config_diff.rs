@@ -80,13 +80,12 @@ impl Change {
 mod tests {
     use std::sync::Arc;
 
-    use crate::config::{Overrides, Source, load};
+    use crate::config::testing::config;
 
     use super::*;
 
     fn jobs(text: &str) -> BTreeMap<JobName, Job> {
-        let source = Source::new("jobs.toml", format!("[cluster]\nstore = \"local\"\n{text}"));
-        let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
+        let config = config(format!("[cluster]\nstore = \"local\"\n{text}"));
         let job = |(name, spec)| (name, Job { spec, env: BTreeMap::new(), withheld: Arc::default() });
         config.jobs.into_iter().map(job).collect()
     }

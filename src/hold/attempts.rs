@@ -138,16 +138,9 @@ impl Retries {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Overrides, Source, load};
+    use crate::config::testing::spec;
 
     use super::*;
-
-    fn spec(keys: &str) -> Arc<JobSpec> {
-        let text = format!("[cluster]\nstore = \"local\"\n[jobs.x]\ncommand = [\"true\"]\n{keys}\n");
-        let (config, _) =
-            load(&Source::new("jobs.toml", text), &Overrides::default(), &|_| None).expect("a good file");
-        config.jobs.into_values().next().expect("one job")
-    }
 
     #[test]
     fn after_a_failure_the_delay_doubles_until_no_attempt_is_left() {

@@ -76,7 +76,7 @@ fn decide_open(mut draft: Draft<'_>, open: &Open) -> Decision {
     }
     draft.adopt_era(&open.caller, open.earlier, open.lease);
     draft.fall_back(&open.caller, open.lease);
-    draft.pass_untold_fences(&open.caller);
+    draft.raise_floor(&open.caller);
     draft.wait_for_remembered(open);
     draft.recall(open);
     draft.forget_longer(open);

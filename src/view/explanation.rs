@@ -10,7 +10,7 @@ use crate::time::UtcMillis;
 use super::history::PastTick;
 use super::problems::labels;
 use super::short_text::short_id;
-use super::time_format::{Rfc3339, from_now, span};
+use super::time_format::{Rfc3339, from_now, local, span, utc};
 
 /// What there is to judge by.
 pub(crate) struct Facts<'a> {
@@ -59,8 +59,8 @@ impl Facts<'_> {
     /// An instant in the job's zone, or in UTC where that is not known.
     fn time(&self, at: UtcMillis) -> String {
         match self.spec {
-            Some(spec) => super::time_format::local(&spec.schedule, Tick::at_millis(at.0)),
-            None => format!("{} UTC", super::time_format::utc(at)),
+            Some(spec) => local(&spec.schedule, Tick::at_millis(at.0)),
+            None => format!("{} UTC", utc(at)),
         }
     }
 

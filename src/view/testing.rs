@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
-use crate::config::{Config, Overrides, Source, load};
+use crate::config::Config;
+use crate::config::testing::config;
 use crate::job::{
     Cause, Fence, JobName, JobSpec, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, Verdict,
 };
@@ -86,8 +87,7 @@ impl Bench {
     /// The cluster of this file at noon, its jobs just opened.
     pub(crate) async fn new(file: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let source = Source::new("jobs.toml", file);
-        let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
+        let config = config(file);
         let clock = Hands(Arc::new(AtomicI64::new(NOON)));
         let path = folder.path().join("store.sqlite3");
         let store = LocalStore::start(&path, config.cluster.clone(), Box::new(clock.clone()));

@@ -94,7 +94,7 @@ fn run_command(
     block_on(async {
         let store = task.place.open(global)?;
         let around = holder_around(&*store, lock).await;
-        match around.map_err(|error| Failure::store(&store.label(), &error))? {
+        match around.map_err(Failure::of(&*store))? {
             Some(within) => Err(cannot_start(&words[0], &become_command(&within, words))),
             None => under_lock(args, &task, Work::Command(words.to_vec()), None, store).await,
         }

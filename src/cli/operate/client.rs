@@ -162,7 +162,7 @@ impl Operator {
 /// Whether there are live replicas, and each of them has loaded the file at hand.
 async fn is_loaded_by_all(place: &Place, store: &dyn Store) -> Result<bool, Failure> {
     let Some(file) = place.expected().valid_file() else { return Ok(false) };
-    let pulse = store.pulse(None).await.map_err(|error| Failure::store(&store.label(), &error))?;
+    let pulse = store.pulse(None).await.map_err(Failure::of(store))?;
     let mut live = pulse.peers.iter().filter(|peer| pulse.now.since(peer.at) <= LIVE_FOR).peekable();
     Ok(live.peek().is_some() && live.all(|peer| peer.beat.file == file))
 }

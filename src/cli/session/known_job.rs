@@ -82,8 +82,8 @@ async fn all_jobs(
 
 /// The first of these names that the store does not know.
 async fn first_unknown<'n>(names: &'n [JobName], store: &dyn Store) -> Result<Option<&'n JobName>, Failure> {
-    let failed = |error| Failure::store(&store.label(), &error);
-    let known = store.known(names).await.map_err(failed)?;
+    let failed = Failure::of(store);
+    let known = store.known(names).await.map_err(&failed)?;
     for (name, _) in names.iter().zip(known).filter(|(_, is_known)| !is_known) {
         match store.records(std::slice::from_ref(name)).await {
             Ok(records) if records.iter().all(Option::is_none) => return Ok(Some(name)),

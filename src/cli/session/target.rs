@@ -195,7 +195,7 @@ impl Place {
         self.expect_store_file(global)?;
         let start = LocalStore::start_patient;
         let store = open_store(&self.store, &self.cluster, &self.folder(global)?, start)?;
-        store.ready().await.map_err(|error| Failure::store(&store.label(), &error))?;
+        store.ready().await.map_err(Failure::of(&*store))?;
         Ok(store)
     }
 

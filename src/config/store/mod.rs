@@ -17,7 +17,7 @@ use super::sections::keys;
 use super::sections::section::Section;
 use super::source::regular_file::read_secret;
 use super::values::Raw;
-use super::values::substitute::{Lookup, Template};
+use super::values::substitute::{Lookup, ReferenceError, Template};
 
 /// How messages call the flag and its variable.
 const FLAG: &str = "--store (or SOLOCRON_STORE)";
@@ -86,7 +86,7 @@ fn resolved(text: &str, raw: Option<&Raw<'_>>, lookup: Lookup<'_>) -> Result<Sto
         vec![Problem::error(format!("{title} {}", error.message)).at(span.clone()).help(error.help)]
     })?;
     let url = template.fill(lookup).map_err(|errors| {
-        let problem = |error: super::values::substitute::ReferenceError| {
+        let problem = |error: ReferenceError| {
             Problem::error(format!("{title} {}", error.message)).at(span.clone()).help(error.help)
         };
         errors.into_iter().map(problem).collect::<Vec<_>>()

@@ -212,6 +212,8 @@ fn millis(of: Duration) -> u64 {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use crate::hold::lease_file::MAX_BYTES;
+
     use super::*;
 
     const STORE: &str = "redis://127.0.0.1:6379/0";
@@ -263,7 +265,7 @@ pub(crate) mod tests {
     fn the_longest_tail_makes_no_note_that_is_too_long_to_be_read() {
         // Control characters are written as six each.
         let text = ended(holding(8), &"\u{1}".repeat(4_096)).to_text(STORE);
-        assert!(text.len() < crate::hold::lease_file::MAX_BYTES, "{}", text.len());
+        assert!(text.len() < MAX_BYTES, "{}", text.len());
     }
 
     #[test]

@@ -109,13 +109,13 @@ fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
     if draft.record.is_none() {
         let wait = bid.caller.longest_lease(bid.lease, Duration::ZERO);
         draft.create(bid.caller, bid.caller.heard, (wait, true));
-        draft.pass_untold_fences(bid.caller);
+        draft.raise_floor(bid.caller);
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
     draft.adopt_era(bid.caller, bid.caller.heard, bid.lease);
     draft.fall_back(bid.caller, bid.lease);
-    draft.pass_untold_fences(bid.caller);
+    draft.raise_floor(bid.caller);
     draft.recall_lost(bid.caller);
     // Rule 5.
     if draft.record_mut().run == Some(bid.run) {

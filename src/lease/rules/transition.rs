@@ -16,7 +16,7 @@ pub(crate) const SYNC_TOLERANCE: Duration = Duration::from_secs(1);
 /// Every replica that reaches the store has learnt of another life of it by then, and has told what it remembers.
 pub(crate) const SETTLING: Duration = Duration::from_secs(5);
 
-/// More fences than this nobody is granted before the others hear of it. They are milliseconds of a clock, too: ten seconds.
+/// Between two heartbeats no replica is granted so many fences. In milliseconds of a clock: ten seconds.
 const UNTOLD_FENCES: i64 = 10_000;
 
 /// What a store has to make atomic: write `record`, append `entries`, answer `reply`.
@@ -226,9 +226,9 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// While others may still tell what the store forgot: a replica that does not answer may have been granted fences of which
-    /// nobody tells. The store's clock is above those by itself, unless one was ahead when they were granted.
-    pub(crate) fn pass_untold_fences(&mut self, caller: &Caller) {
+    /// Raises the floor of a record that is not settled above the fences that only a silent replica knows. Where no clock was
+    /// ahead, the store's own is above them.
+    pub(crate) fn raise_floor(&mut self, caller: &Caller) {
         let (now, is_unsettled) = (self.server.now, self.unsettled().is_some());
         let record = self.record_mut();
         let told = record.fence.max(caller.largest_fence);

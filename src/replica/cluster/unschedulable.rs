@@ -63,7 +63,7 @@ impl Vacancies {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{Overrides, Source, load};
+    use crate::config::testing::config;
     use crate::job::NodeName;
 
     use super::*;
@@ -72,9 +72,7 @@ mod tests {
         let text = "cluster.store = \"local\"\ndefaults.only_on = [\"gpu\"]\n\
                     [jobs.b]\nschedule = \"@daily\"\nshell = \"x\"\n[jobs.a]\nschedule = \"@daily\"\nshell = \"x\"\n\
                     [jobs.c]\nschedule = \"@daily\"\nshell = \"x\"\nonly_on = []\n";
-        let source = Source::new("jobs.toml", text);
-        let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
-        config.jobs.into_values().collect()
+        config(text).jobs.into_values().collect()
     }
 
     fn at(seconds: u64) -> BootInstant {

@@ -8,6 +8,7 @@ use super::checks::counters::Tally;
 use super::checks::safety::Violation;
 use super::faults::fault::Fault;
 use super::world::World;
+use super::world::process::Process;
 
 /// How many simulations of each kind of store a test run makes: ten minutes each, with a fault every few seconds.
 const SEEDS: u64 = 250;
@@ -185,7 +186,7 @@ fn on_the_embedded_store_nobody_runs_beside_what_cannot_be_killed_while_its_repl
 fn the_same_seed_leads_to_the_same_history() {
     let history = |seed, memory| {
         let world = Course::usual(memory).outcome(seed).expect("no violation");
-        let run = |run: &super::world::process::Process| {
+        let run = |run: &Process| {
             let holding = &run.holding;
             (run.job, run.started, run.ends, holding.tick, holding.fence, holding.node.clone(), run.verdict)
         };

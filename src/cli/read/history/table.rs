@@ -12,7 +12,7 @@ use crate::view::history::PastTick;
 use crate::view::job_definition::{Definition, NOT_IN_FILE};
 use crate::view::short_text::short_id;
 use crate::view::snapshot::Survey;
-use crate::view::time_format::{Rfc3339, span};
+use crate::view::time_format::{Rfc3339, span, utc};
 
 /// A run that started within this time after its instant was not late.
 const IN_TIME: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ pub(crate) fn text(past: &[PastTick], is_one_job: bool, survey: &Survey, columns
 
 /// The time in UTC, without as much of its beginning as it has in common with the other one: the year, or the date.
 fn beside(at: UtcMillis, other: UtcMillis, most: usize) -> String {
-    let [at, other] = [at, other].map(crate::view::time_format::utc);
+    let [at, other] = [at, other].map(utc);
     let shared = [TIME_AT, MONTH_AT].into_iter().filter(|length| *length <= most);
     let shared = shared.filter(|&length| at.get(..length) == other.get(..length)).max();
     at[shared.unwrap_or(0)..].to_owned()

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::config::{Overrides, Source, load};
+use crate::config::testing::config;
 use crate::job::RunId;
 use crate::store::{Beat, BeatRun};
 
@@ -18,9 +18,7 @@ fn label(label: &str) -> Label {
 fn job(job: &str, keys: &str) -> Arc<JobSpec> {
     let text =
         format!("cluster.store = \"local\"\n[jobs.{job}]\nschedule = \"@daily\"\nshell = \"x\"\n{keys}\n");
-    let source = Source::new("jobs.toml", text);
-    let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
-    config.jobs.into_values().next().expect("one job")
+    config(text).jobs.into_values().next().expect("one job")
 }
 
 pub(in crate::replica) fn peer(node: &str, at: i64) -> Peer {

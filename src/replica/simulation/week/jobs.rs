@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::config::{Overrides, Source, load};
+use crate::config::testing::config;
 use crate::job::{JobName, JobSpec};
 use crate::replica::simulation::world::rng::Dice;
 use crate::run::Job;
@@ -44,10 +44,8 @@ pub(super) fn file(edits: usize) -> Jobs {
     for (name, keys) in JOBS.iter().copied().chain([("edited", edited.as_str()), ("flips", flips.as_str())]) {
         text += &format!("[jobs.{name}]\ncommand = [\"true\"]\n{keys}\n");
     }
-    let source = Source::new("jobs.toml", text);
-    let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
     let job = |(name, spec)| (name, Job { spec, env: BTreeMap::new(), withheld: Arc::default() });
-    Rc::new(config.jobs.into_iter().map(job).collect())
+    Rc::new(config(text).jobs.into_iter().map(job).collect())
 }
 
 /// How long an attempt takes, in milliseconds: short most often, and now and then longer than a tick lasts.

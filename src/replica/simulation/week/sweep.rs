@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::replica::simulation::world::clock::Moment;
+
 use super::world::World;
 
 /// How many weeks a test run goes through; `SOLOCRON_SEEDS` asks for more, `SOLOCRON_SEED` for one of them.
@@ -69,9 +71,7 @@ fn in_a_week_of_outages_and_edits_every_tick_stands_in_one_record_that_is_right(
 fn the_same_seed_makes_the_same_week() {
     let story = |seed| {
         let mut world = World::seeded(seed);
-        world.run_until(
-            crate::replica::simulation::world::clock::Moment(0).plus(Duration::from_secs(24 * 3_600)),
-        );
+        world.run_until(Moment(0).plus(Duration::from_secs(24 * 3_600)));
         let run =
             |run: &super::course::Run| (run.job.clone(), run.holding.tick, run.seat, run.started, run.ended);
         world.runs.iter().map(run).collect::<Vec<_>>()

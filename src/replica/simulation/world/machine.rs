@@ -12,6 +12,7 @@ use crate::replica::simulation::stand_ins::keep::Keep;
 use crate::replica::simulation::stand_ins::node::{Deed, Node};
 use crate::replica::simulation::world::{Event, Happening, World};
 use crate::store::StoreError;
+use crate::time::BootInstant;
 
 use super::clock::Moment;
 use super::message::{Ask, Letter, Told};
@@ -183,7 +184,7 @@ impl World {
     /// The true moment that was so long ago by a seat's own clock.
     fn true_moment(&self, seat: usize, ago: Duration) -> Moment {
         let clock = &self.scenario.clocks[self.scenario.clock_of(seat)];
-        let then = crate::time::BootInstant(clock.boot(self.now).0.saturating_sub(ago));
+        let then = BootInstant(clock.boot(self.now).0.saturating_sub(ago));
         let earlier =
             Moment(self.now.0.saturating_sub(u64::try_from(ago.as_millis()).expect("short") * 120 / 100));
         clock.when(then, earlier)

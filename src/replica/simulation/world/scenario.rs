@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Overrides, Source, load};
+use crate::config::testing::config;
 use crate::job::{CatchUp, JobSpec, NodeName, OnInterrupt, Overlap};
 use crate::lease::Memory;
 
@@ -142,9 +142,7 @@ impl Table {
         let keys = &self.keys;
         let cluster = "[cluster]\nname = \"sim\"\nstore = \"redis://127.0.0.1\"\n";
         let text = format!("{cluster}[jobs.j{job}]\n{keys}lease = \"{lease}s\"\n");
-        let source = Source::new("jobs.toml", text);
-        let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
-        let spec = config.jobs.into_values().next().expect("one job");
+        let spec = config(text).jobs.into_values().next().expect("one job");
         let Self { overlap, on_interrupt, catch_up, .. } = *self;
         Arc::new(JobSpec { overlap, on_interrupt, catch_up, ..JobSpec::clone(&spec) })
     }

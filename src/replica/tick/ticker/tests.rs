@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::config::{Overrides, Source, load};
+use crate::config::testing::config;
 use crate::job::{JobSpec, Tick};
 use crate::replica::tick::planner::Agenda;
 use crate::replica::tick::ticker::{Clockwork, LEAD};
@@ -46,9 +46,7 @@ impl Clock for Virtual {
 fn jobs(count: usize, schedule: &str) -> Vec<Arc<JobSpec>> {
     let job = |number| format!("[jobs.job{number}]\nschedule = \"{schedule}\"\ncommand = [\"true\"]\n");
     let text = "[cluster]\nstore = \"local\"\n".to_owned() + &(0..count).map(job).collect::<String>();
-    let source = Source::new("jobs.toml", text);
-    let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
-    config.jobs.into_values().collect()
+    config(text).jobs.into_values().collect()
 }
 
 /// Every tick that is announced within `span`, and how long before its instant.

@@ -1,15 +1,12 @@
 //! The contest step by step: what it does at an instant, and with every kind of answer.
 
-#[cfg(test)]
 mod policy;
-#[cfg(test)]
 mod redefine;
-#[cfg(test)]
 mod rerun;
 
 use std::time::Duration;
 
-use crate::config::{Overrides, Source, load};
+use crate::config::testing::spec;
 use crate::job::{Fence, JobSpec, NodeName, Outcome, Overlap, Reason, RunId, Tick, Verdict};
 use crate::lease::{Ahead, Answer, Caller, Era, Holder, Reply};
 use crate::replica::tick::action::{Action, Bid, Finding};
@@ -24,11 +21,7 @@ pub(crate) fn at(ms: i64) -> UtcMillis {
 }
 
 pub(crate) fn contest(keys: &str) -> Contest {
-    let text = format!("[cluster]\nstore = \"local\"\n[jobs.x]\ncommand = [\"true\"]\n{keys}\n");
-    let source = Source::new("jobs.toml", text);
-    let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
-    let spec = config.jobs.into_values().next().expect("one job");
-    let mut contest = Contest::new(spec, SENT);
+    let mut contest = Contest::new(spec(keys), SENT);
     contest.opened(T0, UtcMillis(0), T0);
     contest
 }

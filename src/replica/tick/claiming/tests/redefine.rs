@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Overrides, Source, load};
+use crate::config::testing::spec;
 use crate::hold::give_back::Doubt;
 use crate::job::{Fence, JobSpec, Outcome, Reason, Tick, Verdict};
 use crate::lease::{Answer, Dropped, Era, Gap, Reply, ScheduleHash};
@@ -14,19 +14,12 @@ use crate::time::{BootInstant, UtcMillis};
 
 const SENT: BootInstant = BootInstant(Duration::ZERO);
 
-fn spec(keys: &str) -> Arc<JobSpec> {
-    let text = format!("[cluster]\nstore = \"local\"\n[jobs.x]\ncommand = [\"true\"]\n{keys}\n");
-    let source = Source::new("jobs.toml", text);
-    let (config, _) = load(&source, &Overrides::default(), &|_| None).expect("a good file");
-    config.jobs.into_values().next().expect("one job")
-}
-
 const EVERY_SECOND: &str = "schedule = \"* * * * * *\"";
 const EVERY_TEN: &str = "schedule = \"*/10 * * * * *\"";
 
 /// A job of every second, opened at `T0`.
 fn contest() -> Contest {
-    crate::replica::tick::claiming::tests::contest(EVERY_SECOND)
+    super::contest(EVERY_SECOND)
 }
 
 fn longer_lease() -> Arc<JobSpec> {

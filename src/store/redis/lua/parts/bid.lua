@@ -26,13 +26,13 @@ local function enter(bid, when_created)
   if not record then
     local wait = longest_of(bid.lease, 0, bid.largest)
     create(bid.heard, wait, bid.seen, bid.leapt)
-    pass_untold_fences(bid.largest_fence)
+    raise_floor(bid.largest_fence)
     if when_created then when_created() end
     return answer('held', '', '', '', wait)
   end
   adopt_era(bid.heard, bid.heard, bid.largest, bid.lease, bid.leapt, bid.expect)
   fall_back(bid.answered, bid.largest, bid.lease, bid.leapt, bid.expect)
-  pass_untold_fences(bid.largest_fence)
+  raise_floor(bid.largest_fence)
   recall_lost(bid.seen)
   if record.run == bid.run then
     if record.phase ~= 'running' then return decided(bid.tick) end

@@ -175,13 +175,18 @@ local function fall_back(answered, largest, lease, leapt, expect)
   if decided_mark(shown) < answered then open_again(answered, shown) end
 end
 
--- While others may still tell what the server forgot: a replica that does not answer may have been granted fences of which nobody
--- tells.
-local function pass_untold_fences(largest_fence)
+-- For how long somebody may still tell what the server forgot of the job; nil once it is settled, or where the clock was set back
+-- since.
+local function unsettled()
+  local left = (record.settled or 0) - now
+  return left > 0 and left <= SETTLING and left or nil
+end
+
+-- Raises the floor of a record that is not settled above the fences that only a silent replica knows.
+local function raise_floor(largest_fence)
   local told = math.max(record.fence, largest_fence)
-  local is_unsettled = record.settled and record.settled > now and record.settled - now <= SETTLING
   local is_ahead = told > now + UNTOLD_FENCES and told + UNTOLD_FENCES > record.floor
-  if is_unsettled and is_ahead then record.floor, changed = told + UNTOLD_FENCES, true end
+  if unsettled() and is_ahead then record.floor, changed = told + UNTOLD_FENCES, true end
 end
 
 -- Whether no tick was decided since the record was made.

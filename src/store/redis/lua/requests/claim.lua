@@ -45,9 +45,9 @@ if rerun and (paused or not is_under(sched) or rerun_time_left(start_deadline) <
   return decided(tick)
 end
 -- It, or a tick before it, may have run, and whoever knows has yet to tell.
-local function unsettled()
-  local left = (record.settled or 0) - now
-  if left <= 0 or left > SETTLING then return nil end
+local function wait_for_others()
+  local left = unsettled()
+  if not left then return nil end
   if is_ahead then return answer('early', tick - now) end
   local node, run, since = holder_or_nothing()
   return answer('held', node, run, since, left)
@@ -65,7 +65,7 @@ if is_decided and not rerun then
   -- The mark was raised past the tick when the store forgot, and this is its entry.
   -- It may lie within a lost leap.
   after = math.max(lost_before(after + 1) or after, record.since)
-  local waits = unsettled()
+  local waits = wait_for_others()
   if waits then return waits end
   tell_lost(after, tick)
   -- Of a record that was never granted it stays known up to where ticks were told of.
@@ -155,7 +155,7 @@ local function raise_mark(by, how, why, idle)
 end
 
 local function consume(outcome, reason)
-  local waits = unsettled()
+  local waits = wait_for_others()
   if waits then return waits end
   raise_mark('', outcome, reason, not (outcome == 'skipped' and reason == 'overlap') and tick or prev)
   -- Ticks up to the mark have their entries, or are known to be lost: who remembers an older mark has nothing to report.

@@ -33,7 +33,7 @@ end
 if is_decided_ahead then close_ahead() end
 adopt_era(heard, earlier, largest, lease, leapt, expect)
 fall_back(answered, largest, lease, leapt, expect)
-pass_untold_fences(number(ARGV[27]))
+raise_floor(number(ARGV[27]))
 -- A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
 -- caller remembers; so does one that waits for a holder whom the store may have forgotten.
 local remembered = longest_of(lease, 0, largest)
@@ -87,7 +87,7 @@ reschedule(ARGV[5], math.min(number(ARGV[6]), now))
 
 -- What was left undecided of the schedule before the record's: nobody runs it any more. Where those who know more could
 -- not tell yet, it may have run.
-local dropped, unsettled = optional(ARGV[14]), record.settled and record.settled > now and record.settled - now <= SETTLING
+local dropped, is_unsettled = optional(ARGV[14]), unsettled()
 local open = dropped and open_leap(dropped)
 if dropped and (record.mark < dropped or open) and dropped <= record.since and is_under(ARGV[5]) then
   local from = open and open.after or record.mark
@@ -95,8 +95,8 @@ if dropped and (record.mark < dropped or open) and dropped <= record.since and i
   local count = number(ARGV[15]) == from and ARGV[16] or ''
   add_entry({
     'tick', dropped, 'after', count ~= '1' and from or '', 'count', count ~= '1' and count or '',
-    'cause', 'schedule', 'outcome', unsettled and 'unknown' or 'missed',
-    'reason', unsettled and 'store_reset' or 'edited', 'finished', now,
+    'cause', 'schedule', 'outcome', is_unsettled and 'unknown' or 'missed',
+    'reason', is_unsettled and 'store_reset' or 'edited', 'finished', now,
   })
   decide(dropped)
 end
