@@ -40,6 +40,8 @@ pub(super) enum Done {
     Obeyed { job: JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError> },
     /// A record was looked at, or not.
     Looked { job: JobName, record: Result<Option<Box<Record>>, StoreError> },
+    /// The records of jobs that run here were read: these were missing, and were put back by this replica.
+    LocksRead { put_back: Vec<JobName> },
     /// The marks of jobs were read, or not.
     Marked { jobs: Vec<JobName>, marks: Vec<Option<Marked>> },
     /// Records were read, to find runs without their replicas: those of jobs that are running, and which were not read.
@@ -166,25 +168,25 @@ async fn submit_many(shop: &Shop, requests: Vec<(JobName, Request)>) -> Vec<Repl
     stream::iter(calls).buffered(OPENING_AT_A_TIME).collect::<Vec<_>>().await.concat()
 }
 
-/// Renews at once the locks that the store does not know any more.
+/// Renews at once the locks that the store does not know any more, and finds the records that their holders put back.
 pub(super) async fn look_at_locks(shop: Arc<Shop>, held: Vec<(JobName, Line)>) -> Done {
     let jobs: Vec<JobName> = held.iter().map(|(job, _)| job.clone()).collect();
-    let is_lost = |record: &Option<Record>| !record.as_ref().is_some_and(Record::is_running);
-    let lost: Vec<bool> = match shop.store.records(&jobs).await {
-        Ok(records) => records.iter().map(is_lost).collect(),
+    // Of a record that cannot be read nothing is known.
+    let found: Vec<Option<Option<Record>>> = match shop.store.records(&jobs).await {
+        Ok(records) => records.into_iter().map(Some).collect(),
         // Each by itself: one that cannot be read hides no other.
         Err(_) => {
             let looks = jobs.iter().map(|job| shop.store.records(std::slice::from_ref(job)));
             let found = join_all(looks).await;
-            found
-                .iter()
-                .map(|found| found.as_ref().is_ok_and(|records| records.iter().all(is_lost)))
-                .collect()
+            found.into_iter().map(|found| found.ok()?.pop()).collect()
         }
     };
-    let lost = held.iter().zip(lost).filter(|(_, is_lost)| *is_lost);
+    let is_lost = |record: &Option<Record>| !record.as_ref().is_some_and(Record::is_running);
+    let lost = held.iter().zip(&found).filter(|(_, found)| found.as_ref().is_some_and(is_lost));
     lost.for_each(|((_, line), _)| line.renew.notify_one());
-    Done::Announced
+    let is_put_back = |record: &Option<Record>| record.as_ref().is_some_and(Record::is_put_back);
+    let put_back = jobs.into_iter().zip(found).filter(|(_, found)| found.as_ref().is_some_and(is_put_back));
+    Done::LocksRead { put_back: put_back.map(|(job, _)| job).collect() }
 }
 
 /// Lets this replica's own run renew its lock, which proves that it lives.

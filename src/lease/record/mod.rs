@@ -264,6 +264,11 @@ impl Record {
         Some(Holder { node: self.owner.clone()?, run: self.run?, since: self.started? })
     }
 
+    /// Whether the record was missing, and its holder put it back: nobody has opened it since.
+    pub fn is_put_back(&self) -> bool {
+        self.era == Era::default()
+    }
+
     /// Whether a run is going on, as far as the store knows.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running

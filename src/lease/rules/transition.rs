@@ -154,7 +154,7 @@ impl<'a> Draft<'a> {
         if record.era == server.era {
             return;
         }
-        let was_missing = record.era == Self::no_era();
+        let was_missing = record.is_put_back();
         record.era = server.era.clone();
         match server.memory {
             // The machine was restarted: nothing is forgotten, but the lease clock began anew.

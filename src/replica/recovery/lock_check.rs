@@ -7,6 +7,7 @@ use crate::job::JobName;
 use crate::replica::driver::Driver;
 use crate::replica::errand;
 pub(crate) use crate::replica::tick::action::{Doubt, Won};
+use crate::replica::tick::claiming::Contest;
 use crate::store::LIVE_FOR;
 use crate::store::Peer;
 
@@ -31,6 +32,18 @@ impl Driver {
         let held: Vec<_> = held.map(|(job, line)| (job.clone(), line.clone())).collect();
         if !held.is_empty() {
             self.errands.spawn(errand::look_at_locks(Arc::clone(&self.shop), held));
+        }
+    }
+
+    /// Opens the records that this replica has put back: the wait for whom the store forgot begins now, and not when somebody asks
+    /// after the run.
+    pub(crate) fn open_put_back(&mut self, jobs: &[JobName]) {
+        for job in jobs {
+            self.contests.get_mut(job).into_iter().for_each(Contest::close);
+            self.outdate_opening(job);
+        }
+        if !jobs.is_empty() {
+            self.open_records();
         }
     }
 

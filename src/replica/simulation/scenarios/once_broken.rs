@@ -10,8 +10,6 @@
 //!   `Restart`: of 300 seeds one leads to a tick without an entry, and one to a second run;
 //! - `BothBehind`, `RecordLost`, `Crash` and `Restart` on the embedded store, whose replicas all have its clock: of 300 seeds eleven
 //!   lead to a second run, and eleven to a tick without an entry, one that does not run, or a fence that falls;
-//! - `Unkillable` and `Deleted` together on Redis: of 2,500 seeds one leads to a tick that is missed as too late. A record that its holder
-//!   has put back waits one lease from the first request after the run's end, and not from that end;
 //! - all faults at once: of 300 seeds on Redis 30 lead to a tick that does not run, a job that stands still, a tick without an entry
 //!   or, two of them, to a fence that falls; on the embedded store seven, to the first or the third of these.
 
@@ -35,6 +33,12 @@ fn what_starts_for_the_first_time_with_a_wrong_clock_runs_within_a_lease_of_a_ri
 fn a_record_that_is_deleted_in_mid_run_lets_nobody_in_however_short_a_lease_somebody_asks_for() {
     let menu = &[Fault::RecordLost, Fault::LongLease, Fault::Guest];
     holds_everywhere("a_record_that_is_deleted_in_mid_run", menu);
+}
+
+#[test]
+fn a_record_that_was_deleted_in_mid_run_delays_no_tick_after_the_run() {
+    let course = Course { memory: Memory::Forgetful, menu: Fault::USUAL_AND_UNKILLABLE };
+    holds_from(1_739, "a_record_that_was_deleted_in_mid_run", course);
 }
 
 #[test]

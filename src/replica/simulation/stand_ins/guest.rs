@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::job::RunId;
-use crate::lease::{Open, ScheduleHash};
+use crate::lease::{Open, Record, ScheduleHash};
 use crate::replica::simulation::checks::safety::Violation;
 use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::message::{Ask, Wish};
@@ -165,12 +165,20 @@ impl Node {
     }
 
     /// What a record tells of is another run, or nothing that goes on: a renewal puts it right, or tells that the lock is lost.
-    pub(super) fn looked(&mut self, run: RunId, told: Option<(RunId, bool)>) {
-        let boot = self.reads.boot;
+    /// One that was put back is opened, as in `Driver::open_put_back`; by a guest it is not.
+    pub(super) fn looked(&mut self, run: RunId, record: Option<&Record>) {
+        let (boot, is_guest) = (self.reads.boot, self.visit.is_some());
+        let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == run) else { return };
         let is_known =
-            told.is_some_and(|(of, goes_on)| if self.visit.is_some() { of == run } else { goes_on });
+            record.is_some_and(|record| if is_guest { record.run == Some(run) } else { record.is_running() });
         if !is_known {
-            self.keeps.iter_mut().filter(|keep| keep.holding.run == run).for_each(|keep| keep.hurry(boot));
+            keep.hurry(boot);
+        }
+        let job = keep.job;
+        if !is_guest && record.is_some_and(Record::is_put_back) {
+            self.contests[job].close();
+            self.outdated.extend(self.opening.get(&job));
+            self.open_records();
         }
     }
 }

@@ -141,8 +141,8 @@ impl Node {
             Errand::Finish { run } => self.finish_answered(run, a_reply(answered)),
             Errand::GiveBack { run } => self.abandon_answered(run, a_reply(answered)),
             Errand::Look { run } => {
-                if let Ok(Told::Looked(told)) = answered {
-                    self.looked(run, told);
+                if let Ok(Told::Looked(record)) = answered {
+                    self.looked(run, record.as_deref());
                 }
             }
             Errand::Told => {}

@@ -1,7 +1,7 @@
 //! What replicas and the store write to each other.
 
 use crate::job::{RunId, Tick};
-use crate::lease::{Reply, Request};
+use crate::lease::{Record, Reply, Request};
 use crate::store::{Beat, Marked, Pulse, StoreError};
 
 /// What a replica asks.
@@ -9,7 +9,7 @@ use crate::store::{Beat, Marked, Pulse, StoreError};
 pub(crate) enum Ask {
     /// A heartbeat; who listens only has none.
     Pulse(Option<Beat>),
-    /// Which run a job's record tells of, and whether that goes on.
+    /// A job's record.
     Look(usize),
     /// A request about a job's record.
     Submit(usize, Request),
@@ -25,7 +25,7 @@ pub(crate) enum Ask {
 #[derive(Debug, Clone)]
 pub(crate) enum Told {
     Pulse(Pulse),
-    Looked(Option<(RunId, bool)>),
+    Looked(Option<Box<Record>>),
     Reply(Reply),
     Mark(Option<Marked>),
     Known(Vec<bool>),

@@ -132,10 +132,7 @@ impl Server {
     pub(crate) fn answer(&mut self, from: &NodeName, ask: &Ask, reads: Reads, tally: &mut Tally) -> Told {
         match ask {
             Ask::Pulse(beat) => Told::Pulse(self.pulse(beat.as_ref(), reads.wall)),
-            Ask::Look(job) => {
-                let record = self.shelf.records[*job].as_ref();
-                Told::Looked(record.and_then(|record| Some((record.run?, record.is_running()))))
-            }
+            Ask::Look(job) => Told::Looked(self.shelf.records[*job].clone().map(Box::new)),
             Ask::Mark(job) => Told::Mark(self.shelf.records[*job].as_ref().and_then(Marked::of)),
             Ask::Known(jobs) => Told::Known(jobs.iter().map(|job| self.shelf.known.contains(job)).collect()),
             Ask::Enroll(jobs) => {
