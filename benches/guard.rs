@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use solocron::job::{Cause, Fence, JobName, NodeName, RunId, Tick};
 use solocron::run::{
-    Guards, Identity, JobOutput, Launch, Reins, RunLogs, StopOrder, StopReason, Streams, attempt,
+    Guards, Identity, JobOutput, Launch, RunControl, RunLogs, StopOrder, StopReason, Streams, attempt,
 };
 use solocron::time::{BootInstant, Clock, SystemClock};
 use tokio::sync::watch;
@@ -61,9 +61,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn reins(&self) -> Reins {
+    fn reins(&self) -> RunControl {
         let (stops, deadlines) = (self.stops.subscribe(), self.deadlines.subscribe());
-        Reins { stops, deadlines, born: CancellationToken::new() }
+        RunControl { stops, deadlines, born: CancellationToken::new() }
     }
 
     async fn guarded(&self) -> Duration {

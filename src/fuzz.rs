@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use crate::config::{Overrides, Source, StoreUrl, load, render};
 use crate::job::Schedule;
-use crate::lease::{Entry, Record};
+use crate::lease::{HistoryEntry, Record};
 use crate::time::UtcMillis;
 
 /// Reads an input, whatever it is.
-pub type Reader = fn(&[u8]);
+pub type FuzzTarget = fn(&[u8]);
 
 /// The readers, by name.
-pub const TARGETS: [(&str, Reader); 7] = [
+pub const TARGETS: [(&str, FuzzTarget); 7] = [
     ("jobs_toml", jobs_toml),
     ("cron", cron),
     ("store_url", store_url),
@@ -82,7 +82,7 @@ pub fn record(bytes: &[u8]) {
     if let Ok(record) = Record::from_fields(&fields) {
         assert_eq!(Record::from_fields(&owned(&record.to_fields())).as_ref(), Ok(&record));
     }
-    if let Ok(entry) = Entry::from_fields(&fields) {
-        assert_eq!(Entry::from_fields(&owned(&entry.to_fields())).as_ref(), Ok(&entry));
+    if let Ok(entry) = HistoryEntry::from_fields(&fields) {
+        assert_eq!(HistoryEntry::from_fields(&owned(&entry.to_fields())).as_ref(), Ok(&entry));
     }
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use solocron::cli::{Cli, Command, Exit, Screen, read};
+use solocron::cli::{Cli, CliCommand, Exit, Screen, read};
 use solocron::time::UtcMillis;
 
 /// 2026-11-20T12:00:00Z, a Friday.
@@ -68,7 +68,7 @@ impl Folder {
 
 async fn run(words: &[&str]) -> Shown {
     let cli = Cli::try_parse_from(["solocron"].iter().chain(words)).expect("a good command line");
-    let Command::Read(command) = &cli.command else { panic!("{words:?} changes something") };
+    let CliCommand::Read(command) = &cli.command else { panic!("{words:?} changes something") };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut screen = Screen::plain(&mut out, &mut err);
     let result = read(command, &cli.global, NOON, &mut screen).await;

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use solocron::config::LogRetention;
 use solocron::config::{Overrides, Source, load};
 use solocron::events::{Event, Events};
-use solocron::hold::{Ledger, Stop};
+use solocron::hold::{LeaseFile, Stop};
 use solocron::job::{ClusterName, NodeName, Tick};
 use solocron::replica::Replica;
-use solocron::run::{Guards, Job, JobOutput, LogRetention, RunLogs};
+use solocron::run::{Guards, Job, JobOutput, RunLogs};
 use solocron::store::{LocalStore, Store};
 use solocron::time::{BootInstant, UtcMillis};
 use solocron::time::{Clock, SystemClock, Waiting, Woke};
@@ -123,7 +124,12 @@ fn replica_beside(folder: &Path, of_store: &SteppedClock, clock: &SteppedClock, 
         max_running: None,
         expected_replicas: None,
         drain: DEADLINE,
-        ledger: Ledger::new(folder, &ClusterName::parse("test").expect("a name"), &node(), store.label()),
+        lease_file: LeaseFile::new(
+            folder,
+            &ClusterName::parse("test").expect("a name"),
+            &node(),
+            store.label(),
+        ),
         store: Arc::new(store),
         clock: Arc::new(clock.clone()),
         logs: RunLogs::new(folder, Arc::new(move || now.utc())),

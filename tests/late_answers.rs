@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use solocron::config::LogRetention;
 use solocron::config::{Config, Overrides, Source, load};
 use solocron::events::{Event, Events};
-use solocron::hold::{Ledger, Stop};
+use solocron::hold::{LeaseFile, Stop};
 use solocron::job::{ClusterName, JobName, NodeName, Outcome, Reason, Verdict};
-use solocron::lease::{Act, Answer, Entry, Operate, Record, Reply, Request};
+use solocron::lease::{Act, Answer, HistoryEntry, Operate, Record, Reply, Request};
 use solocron::replica::{Reload, Replica};
-use solocron::run::{Guards, Job, JobOutput, LogRetention, RunLogs};
+use solocron::run::{Guards, Job, JobOutput, RunLogs};
 use solocron::store::{Answered, Beat, Concern, Hint, JobEntries, LocalStore, Pulse, Replied, Store};
 use solocron::time::{BootInstant, UtcMillis};
 use solocron::time::{Clock, SystemClock, Waiting, Woke};
@@ -218,7 +219,7 @@ fn replica(folder: &Path, store: &Arc<SleptThrough>, events: &Events) -> Replica
         max_running: None,
         expected_replicas: None,
         drain: DEADLINE,
-        ledger: Ledger::new(folder, &config.cluster, &node, store.label()),
+        lease_file: LeaseFile::new(folder, &config.cluster, &node, store.label()),
         node,
         store: Arc::clone(store) as Arc<dyn Store>,
         clock: Arc::new(store.clock.clone()),
@@ -357,7 +358,7 @@ impl BeforeNoon {
 /// What comes of it.
 struct Played {
     given_up: usize,
-    entries: Vec<Entry>,
+    entries: Vec<HistoryEntry>,
     record: Record,
     ran: String,
 }
@@ -383,7 +384,7 @@ async fn a_machine_that_sleeps_before_the_instant_starts_nothing_under_the_old_l
  {
     let Played { given_up, entries, ran, .. } = BeforeNoon::reach(JOBS).await.go_on(SLEPT, is_end).await;
     assert_eq!((given_up, ran.as_str()), (1, "ran\n"));
-    let began_late = |one: &Entry| one.started.is_some_and(|started| started >= NOON.plus(SLEPT / 2));
+    let began_late = |one: &HistoryEntry| one.started.is_some_and(|started| started >= NOON.plus(SLEPT / 2));
     assert!(matches!(&entries[..], [one] if began_late(one)), "{entries:?}");
 }
 

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use crate::time::{Clock, SystemClock, UtcMillis};
 
 use super::args::exec::Locking;
-use super::args::global::{Cli, Command, GlobalArgs, Reading};
+use super::args::global::{Cli, CliCommand, GlobalArgs, ReadCommand};
 use super::args::operate::Operating;
 use super::args::{completions, man};
 use super::exit::{Exit, Failure};
@@ -33,8 +33,8 @@ pub fn main(cli: &Cli) -> ExitCode {
 
 /// Memory and environment hold the store's password, which jobs of the same user and core files are not to have; of PID 1 of a
 /// container, too. What `exec --lock` runs is a command of its caller's, and looks for the lock in the environment of its parents.
-fn hide_memory(command: &Command) -> Result<(), Failure> {
-    if matches!(command, Command::Lock(Locking::Exec(args)) if args.job.is_none()) {
+fn hide_memory(command: &CliCommand) -> Result<(), Failure> {
+    if matches!(command, CliCommand::Lock(Locking::Exec(args)) if args.job.is_none()) {
         return Ok(());
     }
     set_dumpable(false).map_err(|errno| {
@@ -44,18 +44,18 @@ fn hide_memory(command: &Command) -> Result<(), Failure> {
 
 fn run_command(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.command {
-        Command::Run(_) if pid1::is_first() => pid1::run().map(ExitCode::from),
-        Command::Run(args) => run::run(args, &cli.global).map(ExitCode::from),
-        Command::Reload => reload(&cli.global).map(ExitCode::from),
-        Command::Drain(args) => {
+        CliCommand::Run(_) if pid1::is_first() => pid1::run().map(ExitCode::from),
+        CliCommand::Run(args) => run::run(args, &cli.global).map(ExitCode::from),
+        CliCommand::Reload => reload(&cli.global).map(ExitCode::from),
+        CliCommand::Drain(args) => {
             runtime()?.block_on(drain::run(args, &cli.global, &mut Screen::of_process())).map(ExitCode::from)
         }
-        Command::Read(command) => {
+        CliCommand::Read(command) => {
             let screen = &mut Screen::of_process();
             runtime()?.block_on(read(command, &cli.global, SystemClock.utc(), screen)).map(ExitCode::from)
         }
-        Command::Operate(command) => operate(command, &cli.global).map(ExitCode::from),
-        Command::Lock(Locking::Exec(args)) => exec::run(args, &cli.global).map(ExitCode::from),
+        CliCommand::Operate(command) => operate(command, &cli.global).map(ExitCode::from),
+        CliCommand::Lock(Locking::Exec(args)) => exec::run(args, &cli.global).map(ExitCode::from),
     }
 }
 
@@ -96,20 +96,20 @@ fn print(failure: &Failure) {
 /// Runs a command that changes nothing, at this time by the wall clock. What it has to show goes to the screen; why it
 /// could not is the caller's to print.
 pub async fn read(
-    command: &Reading,
+    command: &ReadCommand,
     global: &GlobalArgs,
     now: UtcMillis,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     match command {
-        Reading::Check(args) => check::run(args, global, screen).await,
-        Reading::Next(args) => next::run(args, global, now, screen),
-        Reading::Status(args) => status::run(args, global, screen).await,
-        Reading::History(args) => history::run(args, global, screen).await,
-        Reading::Why(args) => why::run(args, global, screen).await,
-        Reading::Logs(args) => logs::run(args, global, now, screen).await,
-        Reading::Import(Import::Crontab(args)) => import::run(args, screen),
-        Reading::Completions { shell } => completions::run(*shell, screen),
-        Reading::Man => man::run(screen),
+        ReadCommand::Check(args) => check::run(args, global, screen).await,
+        ReadCommand::Next(args) => next::run(args, global, now, screen),
+        ReadCommand::Status(args) => status::run(args, global, screen).await,
+        ReadCommand::History(args) => history::run(args, global, screen).await,
+        ReadCommand::Why(args) => why::run(args, global, screen).await,
+        ReadCommand::Logs(args) => logs::run(args, global, now, screen).await,
+        ReadCommand::Import(Import::Crontab(args)) => import::run(args, screen),
+        ReadCommand::Completions { shell } => completions::run(*shell, screen),
+        ReadCommand::Man => man::run(screen),
     }
 }

@@ -15,7 +15,7 @@ pub(crate) mod testing;
 
 pub use args::completions::complete;
 pub use args::exec::Locking;
-pub use args::global::{Cli, Command, GlobalArgs, Reading};
+pub use args::global::{Cli, CliCommand, GlobalArgs, ReadCommand};
 pub use args::operate::Operating;
 pub use dispatch::{main, read};
 pub use exit::{Exit, Failure};

@@ -2,15 +2,19 @@
 
 use clap::Parser;
 
-use super::args::global::{Cli, Command, Reading};
+use super::args::global::{Cli, CliCommand, ReadCommand};
 use super::print::output::Screen;
 
 /// What this command line asks for.
-pub(crate) fn reading(line: &str) -> Reading {
+pub(crate) fn reading(line: &str) -> ReadCommand {
     let words = std::iter::once("solocron").chain(line.split_whitespace());
     match Cli::try_parse_from(words).expect("a good command line").command {
-        Command::Read(reading) => reading,
-        Command::Run(_) | Command::Reload | Command::Drain(_) | Command::Operate(_) | Command::Lock(_) => {
+        CliCommand::Read(reading) => reading,
+        CliCommand::Run(_)
+        | CliCommand::Reload
+        | CliCommand::Drain(_)
+        | CliCommand::Operate(_)
+        | CliCommand::Lock(_) => {
             panic!("`{line}` changes something")
         }
     }

@@ -62,12 +62,12 @@ pub(super) enum Next {
     /// The lock is the guest's.
     Start { fence: Fence, tries: u32, started: UtcMillis },
     /// Go home.
-    Leave(Refusal),
+    Leave(AcquireError),
 }
 
 /// Why a guest goes home without its lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum AcquireError {
     /// Somebody holds it, or may do so.
     Held(Held),
     /// The store does not answer, or not in time.
@@ -133,18 +133,18 @@ impl Asking {
             }
             Answer::Unsynced | Answer::NewEra(_) if misses >= MISSES && now >= self.until => {
                 let why = "every request took more than a second to reach it, or it was restarted meanwhile";
-                Next::Leave(Refusal::Unreachable(StoreError::NotSent(why.into())))
+                Next::Leave(AcquireError::Unreachable(StoreError::NotSent(why.into())))
             }
             Answer::Unsynced | Answer::NewEra(_) => {
                 self.misses = misses + 1;
                 Next::LearnAt(now)
             }
-            Answer::NewerSchema(schema) => Next::Leave(Refusal::NewerSchema(*schema)),
+            Answer::NewerSchema(schema) => Next::Leave(AcquireError::NewerSchema(*schema)),
             // A grant that nobody heard of is over: this run can never have the lock again.
             Answer::Decided { .. } => self.begin_anew(now),
             other => {
                 let why = format!("it answered {}", other.name());
-                Next::Leave(Refusal::Unreachable(StoreError::NotSent(why.into())))
+                Next::Leave(AcquireError::Unreachable(StoreError::NotSent(why.into())))
             }
         }
     }
@@ -162,7 +162,7 @@ impl Asking {
             }
         };
         if now >= limit {
-            return Next::Leave(Refusal::Held(held));
+            return Next::Leave(AcquireError::Held(held));
         }
         Next::AskAt(now.plus(pause).min(limit))
     }
@@ -173,7 +173,7 @@ impl Asking {
         let since = *self.failing_since.get_or_insert(asked);
         let limit = since.plus(OUTAGE).max(self.until);
         if now >= limit {
-            return Next::Leave(Refusal::Unreachable(StoreError::NotSent(error.diagnosis().clone())));
+            return Next::Leave(AcquireError::Unreachable(StoreError::NotSent(error.diagnosis().clone())));
         }
         Next::LearnAt(now.plus(PAUSE.1).min(limit))
     }

@@ -7,7 +7,7 @@ use crate::lease::{Answer, Era, Holder};
 use crate::store::StoreError;
 use crate::time::{BootInstant, UtcMillis};
 
-use super::acquire::{Asking, Held, Next, Refusal};
+use super::acquire::{AcquireError, Asking, Held, Next};
 
 fn at(ms: u64) -> BootInstant {
     BootInstant(Duration::from_millis(ms))
@@ -32,7 +32,7 @@ fn who_does_not_wait_leaves_at_once_and_knows_whose_the_lock_is() {
     let other = RunId::new();
     let by = Held::By(holder(other));
     let next = ask(&mut Asking::begin(at(0)), &held_by(other, 20_000), &by, 10);
-    assert_eq!(next, Next::Leave(Refusal::Held(by)));
+    assert_eq!(next, Next::Leave(AcquireError::Held(by)));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn who_waits_asks_again_soon_and_a_last_time_at_the_end() {
     let by = Held::By(holder(other));
     assert_eq!(ask(&mut asking, &held_by(other, 20_000), &by, 100), Next::AskAt(at(300)));
     assert_eq!(ask(&mut asking, &held_by(other, 20_000), &by, 950), Next::AskAt(at(1_000)));
-    assert_eq!(ask(&mut asking, &held_by(other, 20_000), &by, 1_000), Next::Leave(Refusal::Held(by)));
+    assert_eq!(ask(&mut asking, &held_by(other, 20_000), &by, 1_000), Next::Leave(AcquireError::Held(by)));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_silent_holder_that_comes_back_is_not_waited_for() {
     let (other, mut asking) = (RunId::new(), Asking::begin(at(0)));
     assert!(matches!(ask(&mut asking, &held_by(other, 9_000), &Held::Nobody, 10), Next::AskAt(_)));
     let by = Held::By(holder(other));
-    assert_eq!(ask(&mut asking, &held_by(other, 9_000), &by, 400), Next::Leave(Refusal::Held(by)));
+    assert_eq!(ask(&mut asking, &held_by(other, 9_000), &by, 400), Next::Leave(AcquireError::Held(by)));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_request_that_was_surely_not_applied_leaves_no_doubt() {
 #[test]
 fn a_store_that_is_down_is_given_two_seconds_or_as_long_as_the_guest_waits() {
     let down = StoreError::NotSent("down".into());
-    let leaves = Next::Leave(Refusal::Unreachable(StoreError::NotSent("down".into())));
+    let leaves = Next::Leave(AcquireError::Unreachable(StoreError::NotSent("down".into())));
     let mut asking = Asking::begin(at(0));
     assert_eq!(asking.failed(&down, at(100), at(200)), Next::LearnAt(at(500)));
     assert_eq!(asking.failed(&down, at(500), at(2_100)), leaves);
@@ -150,7 +150,7 @@ fn a_store_that_is_never_in_time_is_left_and_one_that_is_granted_is_taken() {
     let mut asking = Asking::begin(at(0));
     let nexts: Vec<Next> = (0..6).map(|_| ask(&mut asking, &Answer::Unsynced, &Held::Nobody, 5)).collect();
     assert!(nexts[..5].iter().all(|next| *next == Next::LearnAt(at(5))), "{nexts:?}");
-    assert!(matches!(nexts[5], Next::Leave(Refusal::Unreachable(_))), "{nexts:?}");
+    assert!(matches!(nexts[5], Next::Leave(AcquireError::Unreachable(_))), "{nexts:?}");
     let won = Answer::Won { fence: Fence(7), tries: 1, started: UtcMillis(9) };
     let next = ask(&mut asking, &won, &Held::Nobody, 6);
     assert_eq!(next, Next::Start { fence: Fence(7), tries: 1, started: UtcMillis(9) });

@@ -11,13 +11,13 @@ use crate::run::{Ended, Guards};
 use crate::store::{Store, StoreError};
 use crate::time::Clock;
 
-use super::acquire::{Held, Refusal};
-use super::session::Stay;
+use super::acquire::{AcquireError, Held};
+use super::session::ExecSession;
 use super::work::Work;
 
 /// Everything a guest is made of.
 #[derive(Debug)]
-pub(crate) struct Guest {
+pub(crate) struct ExecCommand {
     /// Where its command runs, for people.
     pub node: NodeName,
     /// The lock: a job's, or one that no job has.
@@ -44,7 +44,7 @@ pub(crate) struct Guest {
 
 /// What became of a guest's visit.
 #[derive(Debug)]
-pub(crate) enum Visit {
+pub(crate) enum ExecResult {
     /// It had its lock, and the command has ended, or could not be started.
     Ran(Ended),
     /// Somebody holds the lock, or may do so.
@@ -57,26 +57,26 @@ pub(crate) enum Visit {
     Stopped,
 }
 
-impl Guest {
+impl ExecCommand {
     /// Asks for the lock, runs the command under it, and returns when nothing of it is left and its end is recorded. Needs
     /// a runtime, and inherits the standard streams of this process to the command.
-    pub(crate) async fn visit(self, stop: Stop) -> Visit {
-        let mut stay = Stay::begin(self);
+    pub(crate) async fn visit(self, stop: Stop) -> ExecResult {
+        let mut session = ExecSession::begin(self);
         let won = tokio::select! {
             biased;
             () = stop.drain.cancelled() => None,
-            won = stay.take_lock() => Some(won),
+            won = session.take_lock() => Some(won),
         };
         match won {
-            Some(Ok(grant)) => return Visit::Ran(stay.run(grant, &stop).await),
-            Some(Err(_)) | None => stay.give_back().await,
+            Some(Ok(grant)) => return ExecResult::Ran(session.run(grant, &stop).await),
+            Some(Err(_)) | None => session.give_back().await,
         }
         match won {
-            Some(Err(Refusal::Held(Held::By(holder)))) => Visit::Held(Some(holder)),
-            Some(Err(Refusal::Held(Held::Nobody | Held::ForRerun))) => Visit::Held(None),
-            Some(Err(Refusal::Unreachable(why))) => Visit::Unreachable(why),
-            Some(Err(Refusal::NewerSchema(schema))) => Visit::NewerSchema(schema),
-            Some(Ok(_)) | None => Visit::Stopped,
+            Some(Err(AcquireError::Held(Held::By(holder)))) => ExecResult::Held(Some(holder)),
+            Some(Err(AcquireError::Held(Held::Nobody | Held::ForRerun))) => ExecResult::Held(None),
+            Some(Err(AcquireError::Unreachable(why))) => ExecResult::Unreachable(why),
+            Some(Err(AcquireError::NewerSchema(schema))) => ExecResult::NewerSchema(schema),
+            Some(Ok(_)) | None => ExecResult::Stopped,
         }
     }
 }

@@ -10,5 +10,5 @@ mod shutdown;
 mod store_watch;
 mod work;
 
-pub(crate) use command::{Guest, Visit};
+pub(crate) use command::{ExecCommand, ExecResult};
 pub(crate) use work::Work;

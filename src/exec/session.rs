@@ -8,13 +8,13 @@ use tokio::task::JoinSet;
 use crate::events::event::Event;
 use crate::hold::Stop;
 use crate::hold::attempts::Retries;
-use crate::hold::context::{Shop, Traffic};
+use crate::hold::context::{Context, Traffic};
 use crate::hold::give_back::{Doubt, give_back};
 use crate::hold::granted::Grant;
-use crate::hold::handle::Line;
+use crate::hold::handle::LockHandle;
 use crate::hold::holder::keep;
-use crate::hold::lease_file::Ledger;
-use crate::hold::start_gate::Due;
+use crate::hold::lease_file::LeaseFile;
+use crate::hold::start_gate::StartGate;
 use crate::job::{Cause, JobName, JobSpec, NodeName, Overlap, RunId, Tick};
 use crate::lease::{
     Answer, Caller, Deadline, Era, Holding, Manual, Open, Pace, Reply, Request, ScheduleHash,
@@ -24,20 +24,20 @@ use crate::store::StoreError;
 use crate::store::clock::Known;
 use crate::time::{BootInstant, UtcMillis};
 
-use super::acquire::{Asking, Held, Next, Refusal, chance};
-use super::command::Guest;
+use super::acquire::{AcquireError, Asking, Held, Next, chance};
+use super::command::ExecCommand;
 use super::shutdown::steer;
-use super::store_watch::Ear;
+use super::store_watch::StoreWatch;
 use super::work::Work;
 
 /// Giving back what may have been granted is worth this long; after that the lock frees itself.
 const GIVE_BACK_LIMIT: Duration = Duration::from_secs(5);
 
 /// A guest at its store.
-pub(super) struct Stay {
-    shop: Arc<Shop>,
-    ear: Arc<Ear>,
-    line: Line,
+pub(super) struct ExecSession {
+    context: Arc<Context>,
+    store_watch: Arc<StoreWatch>,
+    handle: LockHandle,
     tasks: JoinSet<()>,
     asking: Asking,
     lock: JobName,
@@ -54,15 +54,15 @@ pub(super) struct Stay {
     told: Option<Option<NodeName>>,
 }
 
-impl Stay {
-    pub(super) fn begin(guest: Guest) -> Self {
-        let Guest { node, lock, job, work, lease, kill_grace, patience, store, clock, guards, events } =
+impl ExecSession {
+    pub(super) fn begin(guest: ExecCommand) -> Self {
+        let ExecCommand { node, lock, job, work, lease, kill_grace, patience, store, clock, guards, events } =
             guest;
         let asking = Asking::begin(clock.boot().plus(patience));
         let wall = Arc::clone(&clock);
-        let shop = Arc::new(Shop {
+        let context = Arc::new(Context {
             node,
-            ledger: Ledger::unwritten(store.label()),
+            lease_file: LeaseFile::unwritten(store.label()),
             store,
             clock,
             guards: Arc::new(guards),
@@ -70,33 +70,49 @@ impl Stay {
             output: JobOutput::File,
             events,
             traffic: Traffic::default(),
-            memory: tokio::sync::watch::Sender::new(None),
+            store_clock: tokio::sync::watch::Sender::new(None),
         });
-        let ear = Arc::new(Ear::new(Arc::clone(&shop), lock.clone()));
+        let store_watch = Arc::new(StoreWatch::new(Arc::clone(&context), lock.clone()));
         let pace = Pace::new(lease, kill_grace);
-        let (line, tasks, tick, era, told) = (Line::new(kill_grace), JoinSet::new(), None, None, None);
-        Self { shop, ear, line, tasks, asking, lock, job, work, pace, lease, kill_grace, tick, era, told }
+        let (handle, tasks, tick, era, told) =
+            (LockHandle::new(kill_grace), JoinSet::new(), None, None, None);
+        Self {
+            context,
+            store_watch,
+            handle,
+            tasks,
+            asking,
+            lock,
+            job,
+            work,
+            pace,
+            lease,
+            kill_grace,
+            tick,
+            era,
+            told,
+        }
     }
 
     /// Asks for the lock until it is this guest's, or there is nothing more to wait for. When this is dropped, something
     /// may have been granted: see `give_back`.
-    pub(super) async fn take_lock(&mut self) -> Result<Grant, Refusal> {
-        self.tasks.spawn(Arc::clone(&self.ear).keep_listening(Arc::clone(&self.line.renew)));
-        let mut next = Next::LearnAt(self.shop.clock.boot());
+    pub(super) async fn take_lock(&mut self) -> Result<Grant, AcquireError> {
+        self.tasks.spawn(Arc::clone(&self.store_watch).keep_listening(Arc::clone(&self.handle.renew)));
+        let mut next = Next::LearnAt(self.context.clock.boot());
         loop {
             next = match next {
                 Next::LearnAt(at) => {
-                    self.shop.clock.wait_until_boot(at).await;
-                    let asked = self.shop.clock.boot();
+                    self.context.clock.wait_until_boot(at).await;
+                    let asked = self.context.clock.boot();
                     let opened = self.learn().await;
-                    let now = self.shop.clock.boot();
+                    let now = self.context.clock.boot();
                     match opened {
                         Ok(answer) => self.asking.answered(&answer, || Held::Nobody, now, 0.0),
                         Err(error) => self.failed(&error, asked),
                     }
                 }
                 Next::AskAt(at) => {
-                    self.shop.clock.wait_until_boot(at).await;
+                    self.context.clock.wait_until_boot(at).await;
                     match self.ask().await {
                         Ok(grant) => return Ok(*grant),
                         Err(next) => next,
@@ -110,18 +126,18 @@ impl Stay {
 
     /// Learns the store's clock and life, and makes sure that there is a record. Which ticks there are replicas say.
     async fn learn(&self) -> Result<Answer, StoreError> {
-        self.shop.store.ready().await?;
-        self.ear.listen().await?;
-        let known = self.ear.knows().await?;
-        let (wall, now) = (self.shop.clock.utc(), self.shop.clock.boot());
-        let memory = self.shop.memory.borrow().clone();
-        let earlier = memory.map_or(UtcMillis(0), |memory| memory.earlier(wall, now));
+        self.context.store.ready().await?;
+        self.store_watch.listen().await?;
+        let known = self.store_watch.knows().await?;
+        let (wall, now) = (self.context.clock.utc(), self.context.clock.boot());
+        let store_clock = self.context.store_clock.borrow().clone();
+        let earlier = store_clock.map_or(UtcMillis(0), |store_clock| store_clock.earlier(wall, now));
         let open = Open::by_guest(self.caller(), self.lease, wall);
         let open = Open { known, earlier, ..open };
-        let reply = self.shop.store.submit(&self.lock, &Request::Open(open)).await?;
-        self.shop.hear(&reply);
+        let reply = self.context.store.submit(&self.lock, &Request::Open(open)).await?;
+        self.context.hear(&reply);
         if matches!(reply.answer, Answer::Opened { .. }) {
-            self.ear.enroll().await?;
+            self.store_watch.enroll().await?;
         }
         Ok(reply.answer)
     }
@@ -129,7 +145,7 @@ impl Stay {
     /// Asks for the lock once.
     async fn ask(&mut self) -> Result<Box<Grant>, Next> {
         let run = self.asking.asks();
-        let now = self.shop.store_time();
+        let now = self.context.store_time();
         let (caller, tick) = (self.caller(), *self.tick.get_or_insert(Tick(now)));
         let era = self.first_era(run, &caller.era);
         let manual = Manual {
@@ -143,14 +159,14 @@ impl Stay {
             overlap: Overlap::Wait,
             reruns_within: self.job.as_ref().and_then(|job| job.reruns_within(tick)),
         };
-        let sent = self.shop.clock.boot();
-        let reply = match self.shop.store.submit(&self.lock, &Request::Manual(manual)).await {
+        let sent = self.context.clock.boot();
+        let reply = match self.context.store.submit(&self.lock, &Request::Manual(manual)).await {
             Ok(reply) => reply,
             Err(error) => return Err(self.failed(&error, sent)),
         };
-        self.shop.hear(&reply);
+        self.context.hear(&reply);
         let held = self.whose(&reply).await;
-        let next = self.asking.answered(&reply.answer, || held, self.shop.clock.boot(), chance());
+        let next = self.asking.answered(&reply.answer, || held, self.context.clock.boot(), chance());
         let Next::Start { fence, tries, started } = next else {
             if let Next::AskAt(_) = next {
                 self.tell_wait(&reply.answer, tick);
@@ -162,7 +178,7 @@ impl Stay {
             fence,
             tick,
             lease: self.lease,
-            node: self.shop.node.clone(),
+            node: self.context.node.clone(),
             cause: Cause::Manual,
             tries,
             started,
@@ -171,12 +187,12 @@ impl Stay {
             prev: None,
         };
         let deadline = Deadline::granted(self.pace, sent);
-        if deadline.is_over(self.shop.clock.boot()) {
+        if deadline.is_over(self.context.clock.boot()) {
             self.abandon(Doubt { run, era, edited: false }).await;
-            return Err(self.asking.begin_anew(self.shop.clock.boot()));
+            return Err(self.asking.begin_anew(self.context.clock.boot()));
         }
-        let ear = Arc::clone(&self.ear);
-        self.tasks.spawn(async move { ear.announce().await });
+        let store_watch = Arc::clone(&self.store_watch);
+        self.tasks.spawn(async move { store_watch.announce().await });
         Ok(Box::new(self.grant(holding, deadline, (sent, era))))
     }
 
@@ -185,7 +201,7 @@ impl Stay {
         let local = job.map_or_else(|| tick.to_string(), |job| job.schedule.local_text(tick));
         let identity = Identity::of(&self.lock, &holding, local);
         let launch = self.work.launch(identity, self.kill_grace, self.pace.loss_grace());
-        let (retries, due) = (Retries::default(), Due::default());
+        let (retries, due) = (Retries::default(), StartGate::default());
         Grant { launch, retries, holding, deadline, sent, due, era, waited: false }
     }
 
@@ -196,10 +212,10 @@ impl Stay {
             return if is_kept { Held::ForRerun } else { Held::Nobody };
         };
         let by = Held::By(holder.clone());
-        if !self.asking.is_impatient(self.shop.clock.boot()) {
+        if !self.asking.is_impatient(self.context.clock.boot()) {
             return by;
         }
-        let records = self.shop.store.records(std::slice::from_ref(&self.lock)).await;
+        let records = self.context.store.records(std::slice::from_ref(&self.lock)).await;
         let record = records.ok().and_then(|records| records.into_iter().next().flatten());
         let is_silent =
             record.is_some_and(|record| record.run == Some(holder.run) && record.has_lapsed(reply.now));
@@ -208,9 +224,9 @@ impl Stay {
 
     /// Runs the command, and returns when nothing of it is left and its end is recorded, as far as it can be.
     pub(super) async fn run(mut self, grant: Grant, stop: &Stop) -> Ended {
-        self.ear.hold(grant.holding.run);
-        let keeping = keep(Arc::clone(&self.shop), grant, self.line.clone());
-        let steering = steer(&self.line, stop, (self.kill_grace, self.lease));
+        self.store_watch.hold(grant.holding.run);
+        let keeping = keep(Arc::clone(&self.context), grant, self.handle.clone());
+        let steering = steer(&self.handle, stop, (self.kill_grace, self.lease));
         let kept = tokio::select! {
             kept = keeping => kept,
             () = steering => unreachable!("it ends only with the run"),
@@ -223,13 +239,13 @@ impl Stay {
     pub(super) async fn give_back(&mut self) {
         self.tasks.shutdown().await;
         if let Some(run) = self.asking.doubt() {
-            let era = self.first_era(run, &self.shop.era());
+            let era = self.first_era(run, &self.context.era());
             self.abandon(Doubt { run, era, edited: false }).await;
         }
     }
 
     async fn abandon(&self, doubt: Doubt) {
-        let abandoning = give_back(&self.shop, &self.lock, doubt);
+        let abandoning = give_back(&self.context, &self.lock, doubt);
         // What is not given back by then frees itself.
         let _ = tokio::time::timeout(GIVE_BACK_LIMIT, abandoning).await;
     }
@@ -245,7 +261,7 @@ impl Stay {
     fn caller(&self) -> Caller {
         let of_job = self.job.as_ref().map_or(Duration::ZERO, |job| job.lease);
         let known = Known { largest_lease: self.lease.max(of_job), mark: None, answered: None };
-        self.shop.caller(known).expect("the store is listened to before anything is asked of it")
+        self.context.caller(known).expect("the store is listened to before anything is asked of it")
     }
 
     fn sched(&self) -> ScheduleHash {
@@ -256,7 +272,7 @@ impl Stay {
         if let Answer::Held { by, .. } = answer {
             let holder = by.as_ref().map(|holder| holder.node.clone());
             if self.told.replace(holder.clone()) != Some(holder.clone()) {
-                self.shop.events.tell(Event::TickHeld { job: self.lock.clone(), tick, holder });
+                self.context.events.tell(Event::TickHeld { job: self.lock.clone(), tick, holder });
             }
         }
     }
@@ -265,7 +281,7 @@ impl Stay {
     fn failed(&mut self, error: &StoreError, asked: BootInstant) -> Next {
         self.told = None;
         let (job, tick) = (self.lock.clone(), self.tick.unwrap_or(Tick(UtcMillis(0))));
-        self.shop.events.tell(Event::TickUndecided { job, tick, error: error.to_string() });
-        self.asking.failed(error, asked, self.shop.clock.boot())
+        self.context.events.tell(Event::TickUndecided { job, tick, error: error.to_string() });
+        self.asking.failed(error, asked, self.context.clock.boot())
     }
 }

@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use crate::events::event::Event;
 use crate::events::run_ref::RunRef;
 use crate::job::{JobSpec, Outcome};
-use crate::run::{Ended, Launch, Reins, RunLog, StopOrder, StopReason, attempt, tail_of_attempts};
+use crate::run::{Ended, Launch, RunControl, RunLog, StopOrder, StopReason, attempt, tail_of_attempts};
 use crate::time::BootInstant;
 
-use super::context::Shop;
-use super::handle::Line;
+use super::context::Context;
+use super::handle::LockHandle;
 
 /// How often a failed attempt is followed by another.
 #[derive(Debug, Clone, Copy, Default)]
@@ -27,12 +27,12 @@ pub(crate) struct Retries {
 
 /// The attempts of a run.
 pub(crate) struct Attempts {
-    pub(crate) shop: Arc<Shop>,
+    pub(crate) context: Arc<Context>,
     pub(crate) retries: Retries,
     /// The first; what changes from one to the next is its number.
     pub(crate) launch: Launch,
     pub(crate) run: RunRef,
-    pub(crate) line: Line,
+    pub(crate) handle: LockHandle,
     /// Until when they may go on.
     pub(crate) deadlines: watch::Receiver<BootInstant>,
 }
@@ -80,30 +80,30 @@ impl Attempts {
 
     async fn attempt(&self, log: &RunLog, born: &CancellationToken) -> Ended {
         // The machine may have slept while the attempt waited.
-        if *self.deadlines.borrow() <= self.shop.clock.boot() {
-            StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }.give(&self.line.stops);
+        if *self.deadlines.borrow() <= self.context.clock.boot() {
+            StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }.give(&self.handle.stops);
         }
-        let (stops, deadlines) = (self.line.stops.subscribe(), self.deadlines.clone());
-        let reins = Reins { stops, deadlines, born: born.clone() };
-        attempt(&self.shop.guards, &self.launch, log, self.shop.output, reins).await
+        let (stops, deadlines) = (self.handle.stops.subscribe(), self.deadlines.clone());
+        let reins = RunControl { stops, deadlines, born: born.clone() };
+        attempt(&self.context.guards, &self.launch, log, self.context.output, reins).await
     }
 
     /// Waits for the next attempt, or until there is none.
     async fn wait(&self, pause: Duration) -> Waited {
-        let clock = &self.shop.clock;
-        let mut stops = self.line.stops.subscribe();
+        let clock = &self.context.clock;
+        let mut stops = self.handle.stops.subscribe();
         tokio::select! {
             biased;
             Ok(order) = stops.wait_for(Option::is_some) => {
                 order.map_or(Waited::NoMore, |order| Waited::Stopped(order.reason))
             }
-            () = self.line.no_more.cancelled() => Waited::NoMore,
+            () = self.handle.no_more.cancelled() => Waited::NoMore,
             () = clock.wait_until_boot(clock.boot().plus(pause)) => Waited::Long,
         }
     }
 
     fn tell_failed(&self, attempt: u32, ended: &Ended, again_in: Duration) {
-        self.shop.events.tell(Event::AttemptFailed {
+        self.context.events.tell(Event::AttemptFailed {
             run: self.run.clone(),
             attempt,
             verdict: ended.verdict,

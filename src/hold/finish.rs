@@ -11,36 +11,36 @@ use crate::lease::{Abandon, Answer, Finish, Request};
 use crate::run::{Ended, RunLog};
 use crate::time::UtcMillis;
 
-use super::holder::Keeper;
-use super::lease_file::entry::Note;
+use super::holder::HeldLock;
+use super::lease_file::entry::LeaseNote;
 
 /// The end of a run that cannot be recorded is tried again after these pauses, from the first to the second.
 const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
-impl Keeper {
+impl HeldLock {
     /// Records how a run ended with its last attempt.
     pub(crate) async fn finish(&self, log: RunLog, attempt: u32, ended: &Ended) {
-        let at = self.shop.store_time().minus(ended.ago);
+        let at = self.context.store_time().minus(ended.ago);
         self.tell_end(attempt, ended, at);
         let finish = self.note_end(attempt, ended, at).await;
         // The store first: until then the lock is held, and others wait for it.
-        self.shop.traffic.rush.over().await;
-        self.line.over.cancel();
+        self.context.traffic.start_priority.over().await;
+        self.handle.over.cancel();
         let recorded = async {
-            self.rest_until(Instant::now() + self.member.wait(self.shop.store_time())).await;
+            self.rest_until(Instant::now() + self.member.wait(self.context.store_time())).await;
             self.record(Request::Finish(finish)).await;
         };
-        tokio::join!(recorded, self.shop.logs.finish(log, attempt, ended));
+        tokio::join!(recorded, self.context.logs.finish(log, attempt, ended));
     }
 
     /// Gives back a lock under which nothing was started.
     pub(crate) async fn abandon(&self, log: RunLog, ended: &Ended) {
-        self.line.over.cancel();
+        self.handle.over.cancel();
         let reason = ended.verdict.reason.unwrap_or(Reason::Late);
         self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
         let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };
-        let unnoted = self.shop.ledger.forget_run(&self.run.job, self.run.run);
-        tokio::join!(unnoted, self.record(Request::Abandon(abandon)), self.shop.logs.forget(log));
+        let unnoted = self.context.lease_file.forget_run(&self.run.job, self.run.run);
+        tokio::join!(unnoted, self.record(Request::Abandon(abandon)), self.context.logs.forget(log));
     }
 
     /// Tells how the run ended at this time of the store, by which its record tells how long it took.
@@ -67,9 +67,9 @@ impl Keeper {
             exit_code: ended.exit_code,
             signal: ended.signal,
             tail: ended.tail.clone(),
-            leapt: self.shop.leapt(),
+            leapt: self.context.leapt(),
         };
-        self.shop.ledger.keep(&self.run.job, Note::Ended(finish.clone())).await;
+        self.context.lease_file.keep(&self.run.job, LeaseNote::Ended(finish.clone())).await;
         finish
     }
 
@@ -77,14 +77,14 @@ impl Keeper {
     async fn record(&self, request: Request) {
         let mut pause = FINISH_PAUSES.0;
         loop {
-            let last_try = self.line.give_up.is_cancelled();
-            let error = match self.shop.store.submit(&self.run.job, &request).await.map(|reply| reply.answer)
-            {
-                Ok(Answer::Finished) => return self.tell(Event::RunRecorded { run: self.run.clone() }),
-                Ok(Answer::AlreadyDecided | Answer::Abandoned) => return,
-                Ok(other) => format!("the store answered {}", other.name()),
-                Err(error) => error.to_string(),
-            };
+            let last_try = self.handle.give_up.is_cancelled();
+            let error =
+                match self.context.store.submit(&self.run.job, &request).await.map(|reply| reply.answer) {
+                    Ok(Answer::Finished) => return self.tell(Event::RunRecorded { run: self.run.clone() }),
+                    Ok(Answer::AlreadyDecided | Answer::Abandoned) => return,
+                    Ok(other) => format!("the store answered {}", other.name()),
+                    Err(error) => error.to_string(),
+                };
             if last_try {
                 return;
             }
@@ -99,6 +99,6 @@ impl Keeper {
     /// Waits until then, unless the replica gives up.
     async fn rest_until(&self, then: Instant) {
         // It ends either way, and with it the wait.
-        let _ = timeout_at(then, self.line.give_up.cancelled()).await;
+        let _ = timeout_at(then, self.handle.give_up.cancelled()).await;
     }
 }

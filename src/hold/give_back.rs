@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::job::{JobName, RunId};
 use crate::lease::{Abandon, Era, Request};
 
-use super::context::Shop;
+use super::context::Context;
 
 /// A lock that cannot be given back is left to its time limit after this many tries.
 const ABANDON_TRIES: u32 = 5;
@@ -32,13 +32,13 @@ impl Doubt {
 }
 
 /// Gives back the lock of this run, as far as the store answers.
-pub(crate) async fn give_back(shop: &Shop, job: &JobName, doubt: Doubt) {
+pub(crate) async fn give_back(context: &Context, job: &JobName, doubt: Doubt) {
     let request = Request::Abandon(doubt.abandon());
     for _ in 0..ABANDON_TRIES {
-        if let Ok(reply) = shop.store.submit(job, &request).await {
+        if let Ok(reply) = context.store.submit(job, &request).await {
             if reply.rerun.is_some_and(|rerun| !rerun.goes_on) {
                 // This replica may drain, and the others know of it as of one that goes on.
-                let _ = shop.store.announce(job).await;
+                let _ = context.store.announce(job).await;
             }
             return;
         }

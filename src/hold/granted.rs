@@ -7,7 +7,7 @@ use crate::run::{Ended, Launch};
 use crate::time::BootInstant;
 
 use super::attempts::Retries;
-use super::start_gate::Due;
+use super::start_gate::StartGate;
 
 /// A lock that was just granted.
 pub(crate) struct Grant {
@@ -19,7 +19,7 @@ pub(crate) struct Grant {
     /// When the claim was sent.
     pub(crate) sent: BootInstant,
     /// What the first attempt waits for, if it was granted ahead of its instant.
-    pub(crate) due: Due,
+    pub(crate) due: StartGate,
     /// The life of the store in which it was granted.
     pub(crate) era: Era,
     /// Whether it waited for the end of another run.

@@ -15,7 +15,7 @@ const BETWEEN_PROOFS: Duration = Duration::from_millis(500);
 
 /// How others reach a keeper.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
+pub(crate) struct LockHandle {
     /// Orders to the run.
     pub(crate) stops: watch::Sender<Option<StopOrder>>,
     /// Renew now, which proves that the holder lives.
@@ -34,7 +34,7 @@ pub(crate) struct Line {
     pub(crate) give_up: CancellationToken,
 }
 
-impl Line {
+impl LockHandle {
     /// A line to a keeper that is about to start.
     pub(crate) fn new(kill_grace: Duration) -> Self {
         Self {
@@ -67,9 +67,9 @@ mod tests {
 
     #[test]
     fn a_tick_that_still_waits_after_a_proof_of_life_is_not_proven_to_again_and_again() {
-        let line = Line::new(Duration::ZERO);
+        let handle = LockHandle::new(Duration::ZERO);
         let may = [0, 10, 499, 500, 501, 1_000]
-            .map(|ms| line.may_prove(BootInstant(Duration::from_secs(9) + Duration::from_millis(ms))));
+            .map(|ms| handle.may_prove(BootInstant(Duration::from_secs(9) + Duration::from_millis(ms))));
         assert_eq!(may, [true, false, false, true, false, true]);
     }
 }

@@ -16,11 +16,11 @@ use crate::store::StoreError;
 use crate::time::BootInstant;
 
 use super::attempts::Attempts;
-use super::context::Shop;
+use super::context::Context;
 use super::granted::Grant;
-use super::handle::Line;
-use super::lease_file::entry::Note;
-use super::pacing::finish_window::Member;
+use super::handle::LockHandle;
+use super::lease_file::entry::LeaseNote;
+use super::pacing::finish_window::FinishTurn;
 use super::pacing::start_latency::Start;
 use super::renewal::{Duty, Hold};
 
@@ -29,7 +29,7 @@ const REST: Duration = Duration::from_secs(3_600);
 
 /// A run that is over.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct ReleasedLock {
     pub(crate) job: JobName,
     pub(crate) run: RunId,
     /// The tick that is open again, as nothing was started for it.
@@ -41,28 +41,28 @@ pub(crate) struct Kept {
 }
 
 /// Runs the command under the lock, and returns when nothing of it is left and its end is recorded.
-pub(crate) async fn keep(shop: Arc<Shop>, grant: Grant, line: Line) -> Kept {
-    let keeper = Keeper {
-        member: shop.traffic.company.join(),
+pub(crate) async fn keep(context: Arc<Context>, grant: Grant, handle: LockHandle) -> ReleasedLock {
+    let keeper = HeldLock {
+        member: context.traffic.finish_window.join(),
         run: grant.reference(),
         hold: Hold::granted(grant.deadline, grant.sent),
         failing: false,
         deadlines: watch::Sender::new(grant.deadline.at()),
         era: grant.era.clone(),
-        shop,
+        context,
         grant,
-        line,
+        handle,
     };
     keeper.keep().await
 }
 
-pub(crate) struct Keeper {
-    pub(crate) shop: Arc<Shop>,
-    pub(crate) member: Member,
+pub(crate) struct HeldLock {
+    pub(crate) context: Arc<Context>,
+    pub(crate) member: FinishTurn,
     pub(crate) grant: Grant,
     pub(crate) run: RunRef,
     hold: Hold,
-    pub(crate) line: Line,
+    pub(crate) handle: LockHandle,
     /// The life of the store in which the lock was last granted or renewed.
     pub(crate) era: Era,
     /// Whether the last renewal failed: said once, not each time.
@@ -72,7 +72,7 @@ pub(crate) struct Keeper {
 }
 
 /// A run of which nothing is left.
-struct Over {
+struct RunEnd {
     /// When its tick was due, by the machine's boot clock.
     instant: BootInstant,
     log: RunLog,
@@ -85,11 +85,11 @@ struct Over {
 /// A renewal under way: when and in which life of the store it was sent, and its answer.
 type Renewing = BoxFuture<'static, (BootInstant, Era, Result<Reply, StoreError>)>;
 
-impl Keeper {
-    async fn keep(mut self) -> Kept {
-        let granted = self.shop.clock.boot();
+impl HeldLock {
+    async fn keep(mut self) -> ReleasedLock {
+        let granted = self.context.clock.boot();
         let whole = self.whole_run();
-        let Over { instant, log, attempt, mut ended } = self.hold_while(whole).await;
+        let RunEnd { instant, log, attempt, mut ended } = self.hold_while(whole).await;
         if ended.was_stuck && self.hold.is_lost() {
             // Nobody can say whether all of it had ended when the lock was over.
             ended.verdict = Verdict::because(Outcome::Unknown, Reason::LeftBehind);
@@ -97,7 +97,7 @@ impl Keeper {
         // One that waited for another run tells nothing of how quickly this replica starts what is due.
         if self.run.cause == Cause::Schedule && !self.grant.waited {
             let start = Start { instant, sent: self.grant.sent, granted, birth: ended.birth };
-            self.shop.traffic.stages.count(&start);
+            self.context.traffic.stages.count(&start);
         }
         // A manual run decides no tick, and so gives none back; a rerun gives back itself alone.
         let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
@@ -108,39 +108,40 @@ impl Keeper {
         } else {
             self.abandon(log, &ended).await;
         }
-        Kept { job: self.run.job, run: self.run.run, given_back, cut_short, ended }
+        ReleasedLock { job: self.run.job, run: self.run.run, given_back, cut_short, ended }
     }
 
     /// The run, from the wait for its instant to the end of its last attempt, with its log and its note in the ledger.
-    fn whole_run(&mut self) -> impl Future<Output = Over> + use<> {
+    fn whole_run(&mut self) -> impl Future<Output = RunEnd> + use<> {
         let due = std::mem::take(&mut self.grant.due);
-        let (shop, grant, line, run) =
-            (Arc::clone(&self.shop), &self.grant, self.line.clone(), self.run.clone());
+        let (context, grant, handle, run) =
+            (Arc::clone(&self.context), &self.grant, self.handle.clone(), self.run.clone());
         let (sent, launch) = (grant.sent, grant.launch.clone());
         let identity = launch.identity.clone();
-        let note = Note::running(&grant.holding, &self.era, self.hold.loss_grace(), shop.ledger.site());
-        shop.ledger.put(&identity.job, note);
+        let note =
+            LeaseNote::running(&grant.holding, &self.era, self.hold.loss_grace(), context.lease_file.site());
+        context.lease_file.put(&identity.job, note);
         let attempts = Attempts {
-            shop: Arc::clone(&shop),
+            context: Arc::clone(&context),
             retries: grant.retries,
             launch,
             run: run.clone(),
-            line: line.clone(),
+            handle: handle.clone(),
             deadlines: self.deadlines.subscribe(),
         };
         async move {
             let noted = async {
                 due.clone().come().await;
-                shop.traffic.rush.over().await;
-                shop.ledger.write(&identity.job).await;
+                context.traffic.start_priority.over().await;
+                context.lease_file.write(&identity.job).await;
             };
             // Beginning the log may take as long as the disk does: the lock is renewed meanwhile. A crash right after the
             // command has started finds the log's sign, and the note as well if other starts have left time for it.
             let running = async {
-                let begun = due.clone().begin(&shop, (run, &line), sent);
-                let ((instant, born), log) = tokio::join!(begun, shop.logs.begin(&identity));
+                let begun = due.clone().begin(&context, (run, &handle), sent);
+                let ((instant, born), log) = tokio::join!(begun, context.logs.begin(&identity));
                 let (attempt, ended) = attempts.make(&log, &born).await;
-                Over { instant, log, attempt, ended }
+                RunEnd { instant, log, attempt, ended }
             };
             let mut running = std::pin::pin!(running);
             tokio::select! {
@@ -155,8 +156,8 @@ impl Keeper {
 
     /// Renews until the run is over, and orders it to stop when the lock is lost.
     async fn hold_while<T>(&mut self, running: impl Future<Output = T>) -> T {
-        let clock = Arc::clone(&self.shop.clock);
-        let nudge = Arc::clone(&self.line.renew);
+        let clock = Arc::clone(&self.context.clock);
+        let nudge = Arc::clone(&self.handle.renew);
         let mut running = std::pin::pin!(running);
         let mut renewing: Option<Renewing> = None;
         loop {
@@ -194,17 +195,22 @@ impl Keeper {
     }
 
     fn renew(&self, now: BootInstant) -> Renewing {
-        let shop = Arc::clone(&self.shop);
-        let expect = shop.memory.borrow().as_ref().map(|memory| memory.store_time(now)).unwrap_or_default();
-        let leapt = shop.leapt();
+        let context = Arc::clone(&self.context);
+        let expect = context
+            .store_clock
+            .borrow()
+            .as_ref()
+            .map(|store_clock| store_clock.store_time(now))
+            .unwrap_or_default();
+        let leapt = context.leapt();
         let request = Request::Renew(Renew { holding: self.grant.holding.clone(), expect, leapt });
         let job = self.run.job.clone();
-        let era = shop.era();
-        Box::pin(async move { (now, era, shop.store.submit(&job, &request).await) })
+        let era = context.era();
+        Box::pin(async move { (now, era, context.store.submit(&job, &request).await) })
     }
 
     fn renewal_answered(&mut self, (sent, era): (BootInstant, Era), answer: Result<Reply, StoreError>) {
-        let now = self.shop.clock.boot();
+        let now = self.context.clock.boot();
         match answer.map(|reply| reply.answer) {
             Ok(Answer::Renewed { stop }) => {
                 self.hold.renewed(if Protection::DeadlineFromSending.is_on() { sent } else { now });
@@ -213,11 +219,11 @@ impl Keeper {
                 }
                 self.era = era;
                 self.failing = false;
-                self.line.renewed.send_modify(|count| *count += 1);
+                self.handle.renewed.send_modify(|count| *count += 1);
                 self.tell(Event::Renewed { run: self.run.clone(), sent });
                 if let Some(why) = stop {
                     let grace = self.grant.launch.kill_grace;
-                    StopOrder { reason: StopReason::asked_for(why), grace }.give(&self.line.stops);
+                    StopOrder { reason: StopReason::asked_for(why), grace }.give(&self.handle.stops);
                 }
             }
             Ok(Answer::Lost) => {
@@ -242,11 +248,11 @@ impl Keeper {
     }
 
     fn stop_for_loss(&self, grace: Duration, why: &'static str) {
-        StopOrder { reason: StopReason::LockLost, grace }.give(&self.line.stops);
+        StopOrder { reason: StopReason::LockLost, grace }.give(&self.handle.stops);
         self.tell(Event::LockLost { run: self.run.clone(), why });
     }
 
     pub(crate) fn tell(&self, event: Event) {
-        self.shop.events.tell(event);
+        self.context.events.tell(event);
     }
 }

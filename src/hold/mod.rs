@@ -14,5 +14,5 @@ pub(crate) mod renewal;
 pub(crate) mod start_gate;
 
 pub use handle::Stop;
-pub use lease_file::Ledger;
+pub use lease_file::LeaseFile;
 pub use lease_file::folder_lock::FolderTaken;

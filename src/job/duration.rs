@@ -24,7 +24,7 @@ const UNITS: [(&str, u64); 6] =
 const FIRST_SHOWN: usize = 1;
 
 /// A number with its unit.
-struct Part<'a> {
+struct DurationPart<'a> {
     number: &'a str,
     unit: &'a str,
     span: Range<usize>,
@@ -94,7 +94,7 @@ fn parse_compact(text: &str) -> Result<Duration, DurationError> {
 }
 
 /// Cuts `1h30m` into `1h` and `30m`; the last unit may be missing.
-fn split(text: &str) -> Result<Vec<Part<'_>>, DurationError> {
+fn split(text: &str) -> Result<Vec<DurationPart<'_>>, DurationError> {
     let mut parts = Vec::new();
     let mut start = 0;
     while start < text.len() {
@@ -105,14 +105,18 @@ fn split(text: &str) -> Result<Vec<Part<'_>>, DurationError> {
             return Err(not_whole_numbers(text, start + digits));
         }
         let end = start + digits + letters;
-        parts.push(Part { number: &rest[..digits], unit: &rest[digits..digits + letters], span: start..end });
+        parts.push(DurationPart {
+            number: &rest[..digits],
+            unit: &rest[digits..digits + letters],
+            span: start..end,
+        });
         start = end;
     }
     Ok(parts)
 }
 
 /// Which of the units a part has.
-fn rank_of(text: &str, part: &Part<'_>, before: Option<usize>) -> Result<usize, DurationError> {
+fn rank_of(text: &str, part: &DurationPart<'_>, before: Option<usize>) -> Result<usize, DurationError> {
     if let Some(rank) = UNITS.iter().position(|(unit, _)| *unit == part.unit) {
         return Ok(rank);
     }
@@ -128,7 +132,7 @@ fn rank_of(text: &str, part: &Part<'_>, before: Option<usize>) -> Result<usize, 
 }
 
 /// What to write for a unit that is a word.
-fn known_by_another_name(part: &Part<'_>) -> String {
+fn known_by_another_name(part: &DurationPart<'_>) -> String {
     let meant = match part.unit.to_lowercase().as_str() {
         "mo" | "mon" | "month" | "months" => {
             return "a month has no fixed length: write days, e.g. `30d`".to_owned();

@@ -18,7 +18,7 @@ pub use message::request::{
 };
 pub use protections::Protection;
 pub use record::codec::FieldError;
-pub use record::history_entry::Entry;
+pub use record::history_entry::HistoryEntry;
 pub use record::leaps::{Leap, Leaps, Passed};
 pub use record::lease::Holding;
 pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};

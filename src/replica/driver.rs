@@ -11,24 +11,25 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
+use crate::config::LogRetention;
 use crate::events::event::Event;
 use crate::hold::Stop;
-use crate::hold::context::{Shop, Traffic};
-use crate::hold::handle::Line;
-use crate::hold::holder::Kept;
-use crate::hold::start_gate::Dues;
+use crate::hold::context::{Context, Traffic};
+use crate::hold::handle::LockHandle;
+use crate::hold::holder::ReleasedLock;
+use crate::hold::start_gate::StartGates;
 use crate::job::{JobName, RunId};
 use crate::lease::Claim;
-use crate::run::{Job, LogRetention};
+use crate::run::Job;
 use crate::store::Beat;
 use crate::time::{BootInstant, UtcMillis, Woke};
 
-use super::cluster::capacity::Room;
+use super::cluster::capacity::Capacity;
 use super::cluster::heartbeat::{Exchange, Heartbeat};
 use super::cluster::store_audit::Inspection;
-use super::cluster::store_health::Watch;
-use super::cluster::unschedulable::Vacancies;
-use super::control::drain_deadline::{Impatience, Patience};
+use super::cluster::store_health::StoreHealth;
+use super::cluster::unschedulable::Unschedulable;
+use super::control::drain_deadline::{DrainDeadline, DrainStage};
 use super::control::notices::Notices;
 use super::errand;
 use super::errand::Done;
@@ -37,27 +38,27 @@ use super::recovery::resync::Past;
 use super::replica::{Alive, Reload, Replica};
 use super::tick::claim_window::{CLAIMS_UNDER_WAY, Window};
 use super::tick::claiming::Contest;
-use super::tick::late_claims::Unsynced;
-use super::tick::planner::{Agenda, Coming};
-use super::tick::ticker::{Clockwork, ClockworkError, SharedAgenda, take_coming};
+use super::tick::late_claims::LateClaims;
+use super::tick::planner::{Coming, Planner};
+use super::tick::ticker::{SharedAgenda, Ticker, TickerError, take_coming};
 
 /// Without anything to wait for, the clock is looked at this often.
 const IDLE: Duration = Duration::from_secs(3_600);
 
 /// One replica at work.
 pub(super) struct Driver {
-    pub(super) shop: Arc<Shop>,
+    pub(super) context: Arc<Context>,
     pub(super) jobs: BTreeMap<JobName, Job>,
     pub(super) contests: HashMap<JobName, Contest>,
-    pub(super) watch: Watch,
+    pub(super) health: StoreHealth,
     pub(super) inspection: Inspection,
-    pub(super) vacancies: Vacancies,
-    pub(super) room: Room,
+    pub(super) unschedulable: Unschedulable,
+    pub(super) capacity: Capacity,
     /// When to look at which job again, in any order; looking too often is harmless.
     pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
     pub(super) errands: JoinSet<Done>,
     pub(super) window: Window<JobName>,
-    pub(super) unsynced: Unsynced,
+    pub(super) unsynced: LateClaims,
     /// What is to be claimed, until the loop has done what it was woken for.
     pub(super) claims: Vec<(JobName, Claim)>,
     /// Jobs whose marks are to be read, until then as well.
@@ -67,14 +68,14 @@ pub(super) struct Driver {
     pub(super) past: Past,
     pub(super) notices: Notices,
     pub(super) lost: LostRuns,
-    pub(super) keepers: JoinSet<Kept>,
-    pub(super) dues: Dues,
-    pub(super) lines: HashMap<RunId, (JobName, Line)>,
+    pub(super) keepers: JoinSet<ReleasedLock>,
+    pub(super) start_gates: StartGates,
+    pub(super) handles: HashMap<RunId, (JobName, LockHandle)>,
     pub(super) resync: Arc<Notify>,
     pub(super) draining: bool,
     /// Runs are being stopped: nothing is started any more.
     pub(super) stopping: bool,
-    pub(super) agenda: SharedAgenda,
+    pub(super) planner: SharedAgenda,
     pub(super) beat: watch::Sender<Beat>,
     pub(super) pruning: JoinSet<()>,
     pub(super) retention: LogRetention,
@@ -89,43 +90,43 @@ impl Driver {
         let (life, file) = (RunId::new(), replica.file.clone());
         let beat = Beat::of(replica.node.clone(), life, replica.file, replica.clock.utc());
         let beat = Beat { labels: replica.labels.clone(), ..beat };
-        let mut agenda = Agenda::default();
-        agenda.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
+        let mut planner = Planner::default();
+        planner.plan(replica.jobs.values().map(|job| Arc::clone(&job.spec)), replica.clock.utc());
         let begun = replica.clock.boot();
         let contest =
             |(name, job): (&JobName, &Job)| (name.clone(), Contest::new(Arc::clone(&job.spec), begun));
         let contests = replica.jobs.iter().map(contest).collect();
-        let mut watch = Watch::new(
+        let mut health = StoreHealth::new(
             replica.events.clone(),
             replica.store.label(),
             (replica.node.clone(), life),
             (replica.expected_replicas, file),
         );
-        watch.roster.carry(replica.labels);
-        let shop = Shop {
+        health.roster.carry(replica.labels);
+        let context = Context {
             node: replica.node,
             store: replica.store,
             clock: replica.clock,
             guards: replica.guards,
             logs: replica.logs,
-            ledger: replica.ledger,
+            lease_file: replica.lease_file,
             output: replica.output,
             events: replica.events,
             traffic: Traffic::default(),
-            memory: watch::Sender::new(None),
+            store_clock: watch::Sender::new(None),
         };
         Self {
-            shop: Arc::new(shop),
+            context: Arc::new(context),
             jobs: replica.jobs,
             contests,
-            watch,
+            health,
             inspection: Inspection::default(),
-            vacancies: Vacancies::default(),
-            room: Room::new(replica.max_running),
+            unschedulable: Unschedulable::default(),
+            capacity: Capacity::new(replica.max_running),
             alarms: BinaryHeap::new(),
             errands: JoinSet::new(),
             window: Window::of(CLAIMS_UNDER_WAY),
-            unsynced: Unsynced::default(),
+            unsynced: LateClaims::default(),
             claims: Vec::new(),
             looks: Vec::new(),
             opening: HashMap::new(),
@@ -133,12 +134,12 @@ impl Driver {
             notices: Notices::default(),
             lost: LostRuns::default(),
             keepers: JoinSet::new(),
-            dues: Dues::default(),
-            lines: HashMap::new(),
+            start_gates: StartGates::default(),
+            handles: HashMap::new(),
             resync: Arc::new(Notify::new()),
             draining: false,
             stopping: false,
-            agenda: Arc::new(Mutex::new(agenda)),
+            planner: Arc::new(Mutex::new(planner)),
             beat: watch::Sender::new(beat),
             pruning: JoinSet::new(),
             retention: replica.retention,
@@ -149,19 +150,19 @@ impl Driver {
     }
 
     /// Takes part until told to stop.
-    pub(super) async fn run(mut self, stop: Stop) -> Result<(), ClockworkError> {
-        let store = self.shop.store.label();
+    pub(super) async fn run(mut self, stop: Stop) -> Result<(), TickerError> {
+        let store = self.context.store.label();
         let jobs = self.jobs.values().filter(|job| job.spec.enabled).count();
-        self.shop.events.tell(Event::Started { jobs, store });
+        self.context.events.tell(Event::Started { jobs, store });
         let (announce, announced) = mpsc::unbounded_channel();
-        self.expect(take_coming(&self.agenda, self.shop.now()));
-        let shop = Arc::clone(&self.shop);
-        let now = Arc::new(move || shop.now());
-        let clockwork = Clockwork::start(Arc::clone(&self.agenda), now, announce).await?;
+        self.expect(take_coming(&self.planner, self.context.now()));
+        let context = Arc::clone(&self.context);
+        let now = Arc::new(move || context.now());
+        let clockwork = Ticker::start(Arc::clone(&self.planner), now, announce).await?;
         let (exchanges, exchanged) = mpsc::channel(1);
         let heartbeat = Heartbeat {
-            store: Arc::clone(&self.shop.store),
-            clock: Arc::clone(&self.shop.clock),
+            store: Arc::clone(&self.context.store),
+            clock: Arc::clone(&self.context.clock),
             beat: self.beat.subscribe(),
             now: Arc::clone(&self.resync),
             exchanges,
@@ -171,19 +172,19 @@ impl Driver {
         tasks.spawn(heartbeat.run(over.clone()));
         self.prune();
         self.hurry_ends();
-        self.errands.spawn(errand::recall(Arc::clone(&self.shop)));
+        self.errands.spawn(errand::recall(Arc::clone(&self.context)));
         self.loop_until_stopped(stop, announced, exchanged).await;
-        self.past.burials.shutdown().await;
+        self.past.orphan_ends.shutdown().await;
         clockwork.stop().await;
         over.cancel();
         while tasks.join_next().await.is_some() {}
         // A last word, so that nobody waits for this replica; without it, its silence tells.
         let last = self.beat.borrow().clone();
-        let _ = self.shop.store.pulse(Some(&last)).await;
-        self.shop.logs.flush().await;
+        let _ = self.context.store.pulse(Some(&last)).await;
+        self.context.logs.flush().await;
         // What is not deleted yet is so by the next life.
         self.pruning.shutdown().await;
-        self.shop.events.tell(Event::Stopped);
+        self.context.events.tell(Event::Stopped);
         Ok(())
     }
 
@@ -193,11 +194,11 @@ impl Driver {
         mut announced: mpsc::UnboundedReceiver<Vec<Coming>>,
         mut exchanged: mpsc::Receiver<Exchange>,
     ) {
-        let clock = Arc::clone(&self.shop.clock);
-        let mut hints = self.shop.store.hints();
+        let clock = Arc::clone(&self.context.clock);
+        let mut hints = self.context.store.hints();
         let mut armed = UtcMillis(i64::MAX);
         let mut alarm = clock.wait_until(armed);
-        let mut patience = Patience::new();
+        let mut drain_deadline = DrainDeadline::new();
         let mut at_once = false;
         let mut alive = self.alive.as_ref().map(|alive| tokio::time::interval(alive.every));
         if let Some(alive) = &mut alive {
@@ -219,28 +220,28 @@ impl Driver {
                 Some(coming) = announced.recv() => self.expect(coming),
                 Some(done) = self.errands.join_next() => self.done(done.expect("errands neither panic nor are aborted")),
                 Some(kept) = self.keepers.join_next() => self.kept(&kept.expect("keepers neither panic nor are aborted")),
-                Some(buried) = self.past.burials.join_next() => self.buried(buried.expect("burials neither panic nor are aborted yet")),
+                Some(orphan_ended) = self.past.orphan_ends.join_next() => self.orphan_ended(orphan_ended.expect("burials neither panic nor are aborted yet")),
                 Some(exchange) = exchanged.recv() => self.exchanged(exchange),
                 Some(hint) = hints.recv() => self.take_hint(&hint),
                 Some(reload) = another(&mut self.reloads) => self.reload(reload),
                 () = tick(&mut alive) => self.alive.iter().for_each(|alive| (alive.tell)()),
                 () = stop.drain.cancelled(), if !self.draining => {
                     self.start_to_drain();
-                    patience.drain(self.drain);
+                    drain_deadline.drain(self.drain);
                 }
                 () = stop.at_once.cancelled(), if !at_once => {
                     at_once = true;
                     self.start_to_drain();
                     self.stop_runs(Some(Duration::ZERO));
-                    patience.stop_at_once();
+                    drain_deadline.stop_at_once();
                 }
-                next = patience.over() => match next {
-                    Impatience::StopRuns => patience.stop(self.stop_runs(None)),
-                    Impatience::GiveUp => {
+                next = drain_deadline.over() => match next {
+                    DrainStage::StopRuns => drain_deadline.stop(self.stop_runs(None)),
+                    DrainStage::GiveUp => {
                         self.give_up();
-                        patience.rest();
+                        drain_deadline.rest();
                     },
-                    Impatience::Leave => return self.leave_behind().await,
+                    DrainStage::Leave => return self.leave_behind().await,
                 },
             }
             self.send_claims();
@@ -250,7 +251,7 @@ impl Driver {
 
     /// What the wall clock shows when the next alarm is due.
     fn next_alarm(&self) -> UtcMillis {
-        let (wall, now) = (self.shop.clock.utc(), self.shop.now());
+        let (wall, now) = (self.context.clock.utc(), self.context.now());
         match self.alarms.peek() {
             Some(Reverse((at, _))) => at.plus(wall.since(now)),
             None => wall.plus(IDLE),
@@ -264,7 +265,7 @@ impl Driver {
     }
 
     fn woke(&mut self, woke: Woke) {
-        let now = self.shop.now();
+        let now = self.context.now();
         if woke == Woke::Stepped {
             return self.clock_stepped();
         }
@@ -272,7 +273,7 @@ impl Driver {
         while let Some(alarm) = self.alarms.peek_mut().filter(|alarm| alarm.0.0 <= now) {
             due.push(PeekMut::pop(alarm).0.1);
         }
-        self.watch.roster.expect(due.len());
+        self.health.roster.expect(due.len());
         due.iter().for_each(|job| self.look_at(job, now));
     }
 }

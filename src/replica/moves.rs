@@ -8,8 +8,8 @@ use crate::events::event::Event;
 use crate::hold::attempts::{Retries, first_attempt};
 use crate::hold::give_back::Doubt;
 use crate::hold::granted::Grant;
-use crate::hold::handle::Line;
-use crate::hold::holder::{Kept, keep};
+use crate::hold::handle::LockHandle;
+use crate::hold::holder::{ReleasedLock, keep};
 use crate::job::{JobName, Tick};
 use crate::lease::{Answer, Deadline, Pace, Protection, Reply};
 use crate::run::{Identity, Launch, StopOrder, StopReason};
@@ -32,23 +32,23 @@ impl Driver {
         if self.draining {
             return;
         }
-        self.watch.roster.fill(self.room.is_full());
-        let roster = &self.watch.roster;
+        self.health.roster.fill(self.capacity.is_full());
+        let roster = &self.health.roster;
         let Some(contest) = self.contests.get_mut(job).filter(|contest| !contest.is_retired()) else {
             return;
         };
-        if let Some(error) = self.watch.outage() {
+        if let Some(error) = self.health.outage() {
             // The heartbeat finds out when the store answers again; then all jobs are looked at.
             if let Some(tick) = contest.unheard(now) {
                 let error = error.to_owned();
-                self.shop.events.tell(Event::TickUndecided { job: job.clone(), tick, error });
+                self.context.events.tell(Event::TickUndecided { job: job.clone(), tick, error });
             }
             return;
         }
-        let action = contest.look(now, roster, self.room.is_there_for(job));
+        let action = contest.look(now, roster, self.capacity.is_there_for(job));
         self.looks.extend(contest.takes_look(now).then(|| job.clone()));
         if contest.waits_for_room(now) {
-            self.room.wait(job);
+            self.capacity.wait(job);
         }
         self.perform(job, action);
     }
@@ -76,11 +76,12 @@ impl Driver {
             self.tell_given_back(job, doubt);
         }
         if bid.unfit.is_none() {
-            self.room.take(job);
+            self.capacity.take(job);
         }
         let contest = self.contests.get_mut(job).expect("only a contest claims");
-        let caller = self.shop.caller(contest.known()).expect("no record is open before the store was heard");
-        let claim = contest.proposal().claim(bid, caller, self.shop.now(), self.shop.clock.utc());
+        let caller =
+            self.context.caller(contest.known()).expect("no record is open before the store was heard");
+        let claim = contest.proposal().claim(bid, caller, self.context.now(), self.context.clock.utc());
         contest.claims(&claim);
         self.window.begin();
         match instead_of {
@@ -91,7 +92,12 @@ impl Driver {
                 }
             }
             Some(doubt) => {
-                self.errands.spawn(errand::claim_instead(Arc::clone(&self.shop), job.clone(), claim, doubt));
+                self.errands.spawn(errand::claim_instead(
+                    Arc::clone(&self.context),
+                    job.clone(),
+                    claim,
+                    doubt,
+                ));
             }
         }
     }
@@ -105,7 +111,7 @@ impl Driver {
                 }
                 answered.into_iter().for_each(|(job, replied)| self.claimed(&job, sent, replied));
             }
-            Done::Recalled(formers) => self.recalled(formers),
+            Done::Recalled(orphans) => self.recalled(orphans),
             Done::Opened { opened, told } => self.opened(opened, told),
             Done::Obeyed { job, run, sent, result } => self.obeyed(&job, run, sent, result),
             Done::Looked { job, record } => self.looked(&job, record),
@@ -117,9 +123,9 @@ impl Driver {
             Done::Inspected(found) => self.inspected(found),
             Done::Proven(job) => {
                 if let Some(contest) = self.contests.get_mut(&job) {
-                    contest.hurry(self.shop.now());
+                    contest.hurry(self.context.now());
                 }
-                self.look_at(&job, self.shop.now());
+                self.look_at(&job, self.context.now());
             }
         }
     }
@@ -127,22 +133,22 @@ impl Driver {
     fn claimed(&mut self, job: &JobName, sent: BootInstant, result: Result<Reply, StoreError>) {
         self.window.end();
         self.hear_answer(job, &result);
-        let now = self.shop.now();
-        let sent = if Protection::DeadlineFromSending.is_on() { sent } else { self.shop.clock.boot() };
+        let now = self.context.now();
+        let sent = if Protection::DeadlineFromSending.is_on() { sent } else { self.context.clock.boot() };
         let contest = self.contests.get_mut(job).expect("only a contest claims");
         let tick = contest.tick();
         let (finding, action) = match result {
             Ok(reply) => {
                 if reply.answer == Answer::Unsynced {
-                    self.unsynced.add(self.shop.clock.boot());
+                    self.unsynced.add(self.context.clock.boot());
                 }
-                let is_late = deadline_of(contest, sent).is_over(self.shop.clock.boot());
+                let is_late = deadline_of(contest, sent).is_over(self.context.clock.boot());
                 let in_time = !is_late && !contest.is_overdue(now) && !self.stopping;
                 contest.answered(&reply, now, sent, in_time)
             }
             Err(error) => {
                 if let Some(tick) = tick.filter(|_| contest.first_failure()) {
-                    self.shop.events.tell(unclaimed(job.clone(), tick, &error));
+                    self.context.events.tell(unclaimed(job.clone(), tick, &error));
                 }
                 (None, contest.failed(error.may_have_been_applied(), now))
             }
@@ -163,23 +169,24 @@ impl Driver {
 
     /// The job may not need its room any more: then it goes to those that wait for it.
     pub(super) fn vacate(&mut self, job: &JobName) {
-        let is_needed = || self.may_be_granted(job) || self.lines.values().any(|(running, _)| running == job);
-        if self.room.is_unlimited() || is_needed() {
+        let is_needed =
+            || self.may_be_granted(job) || self.handles.values().any(|(running, _)| running == job);
+        if self.capacity.is_unlimited() || is_needed() {
             return;
         }
-        self.room.free(job);
+        self.capacity.free(job);
         self.call_who_waits_for_room();
     }
 
     /// So many runs may go on at once from now on. Those that go on have their room, however many they are.
     pub(super) fn resize_room(&mut self, limit: Option<u32>) {
-        if self.room.limit() == limit {
+        if self.capacity.limit() == limit {
             return;
         }
-        let running = self.lines.values().map(|(job, _)| job);
+        let running = self.handles.values().map(|(job, _)| job);
         let granted = self.contests.keys().filter(|job| self.may_be_granted(job));
         let taken: HashSet<JobName> = running.chain(granted).cloned().collect();
-        self.room.resize(limit, taken);
+        self.capacity.resize(limit, taken);
         self.hurry_ends();
         self.call_who_waits_for_room();
     }
@@ -191,8 +198,8 @@ impl Driver {
     }
 
     fn call_who_waits_for_room(&mut self) {
-        while let Some(next) = self.room.call_next() {
-            let now = self.shop.now();
+        while let Some(next) = self.capacity.call_next() {
+            let now = self.context.now();
             self.contests.get_mut(&next).into_iter().for_each(|contest| contest.hurry(now));
             self.look_at(&next, now);
         }
@@ -202,35 +209,36 @@ impl Driver {
         let job = job.clone();
         let spec = self.contests[&job].spec();
         // A run of this very replica proves that it lives by renewing; then the tick can be decided.
-        let own = finding.awaits_proof(spec, tick).and_then(|holder| self.lines.get(&holder.run));
-        let may = |line: &Line| !line.over.is_cancelled() && line.may_prove(self.shop.clock.boot());
-        if let Some((_, line)) = own.filter(|(_, line)| !self.draining && may(line)) {
-            self.errands.spawn(errand::prove(job.clone(), line.clone()));
+        let own = finding.awaits_proof(spec, tick).and_then(|holder| self.handles.get(&holder.run));
+        let may =
+            |handle: &LockHandle| !handle.over.is_cancelled() && handle.may_prove(self.context.clock.boot());
+        if let Some((_, handle)) = own.filter(|(_, handle)| !self.draining && may(handle)) {
+            self.errands.spawn(errand::prove(job.clone(), handle.clone()));
         }
         // It need not wait for its renewal to learn that it gives way.
-        if let Some((_, line)) = finding.replaces(spec).and_then(|holder| self.lines.get(&holder.run)) {
-            StopOrder { reason: StopReason::Replaced, grace: line.kill_grace }.give(&line.stops);
+        if let Some((_, handle)) = finding.replaces(spec).and_then(|holder| self.handles.get(&holder.run)) {
+            StopOrder { reason: StopReason::Replaced, grace: handle.kill_grace }.give(&handle.stops);
         }
         let event = match finding {
             Finding::Decided { by, how } => Event::TickDecided { job, tick, holder: by, how },
             Finding::NotRerun => {
-                let (shop, spec) = (Arc::clone(&self.shop), Arc::clone(spec));
-                self.errands.spawn(not_rerun::tell(shop, spec, tick));
+                let (context, spec) = (Arc::clone(&self.context), Arc::clone(spec));
+                self.errands.spawn(not_rerun::tell(context, spec, tick));
                 return;
             }
             Finding::Consumed(verdict) => Event::TickConsumed { job, tick, verdict },
             Finding::NewerSchema(schema) => Event::NewerSchema { job, schema },
             Finding::Held(holder) => Event::TickHeld { job, tick, holder: holder.map(|holder| holder.node) },
         };
-        self.shop.events.tell(event);
+        self.context.events.tell(event);
     }
 
     /// Starts what was granted.
     pub(super) fn start(&mut self, job: &JobName, won: Won, sent: BootInstant) {
-        self.room.take(job);
+        self.capacity.take(job);
         let job = self.jobs.get(job).expect("only a job of the file is contested");
         let spec = Arc::clone(&job.spec);
-        let holding = won.holding(&spec, &self.shop.node);
+        let holding = won.holding(&spec, &self.context.node);
         let identity = Identity {
             attempt: first_attempt(&spec, holding.tries),
             ..Identity::of(&spec.name, &holding, spec.schedule.local_text(won.tick))
@@ -243,36 +251,36 @@ impl Driver {
             era: won.era,
             waited: won.waited,
             sent,
-            due: self.dues.of(won.cause, won.tick, spec.start_deadline_of(won.tick), &self.shop),
+            due: self.start_gates.of(won.cause, won.tick, spec.start_deadline_of(won.tick), &self.context),
         };
-        let line = Line::new(spec.kill_grace);
+        let handle = LockHandle::new(spec.kill_grace);
         if self.draining {
-            line.no_more.cancel();
+            handle.no_more.cancel();
         }
-        self.lines.insert(won.run, (spec.name.clone(), line.clone()));
-        self.keepers.spawn(keep(Arc::clone(&self.shop), grant, line));
+        self.handles.insert(won.run, (spec.name.clone(), handle.clone()));
+        self.keepers.spawn(keep(Arc::clone(&self.context), grant, handle));
         let lease_ms = u64::try_from(spec.lease.as_millis()).unwrap_or(u64::MAX);
         let running = BeatRun { job: spec.name.clone(), run: won.run, lease_ms };
         self.update_beat(|beat| beat.running.push(running));
     }
 
     /// A run is over, and recorded.
-    pub(super) fn kept(&mut self, kept: &Kept) {
-        self.lines.remove(&kept.run);
+    pub(super) fn kept(&mut self, kept: &ReleasedLock) {
+        self.handles.remove(&kept.run);
         self.update_beat(|beat| beat.running.retain(|one| one.run != kept.run));
         self.prune();
         if kept.cut_short.is_some() && self.reruns(&kept.job) {
             // Others hear of it with their next heartbeat.
-            self.errands.spawn(errand::announce(Arc::clone(&self.shop), kept.job.clone()));
+            self.errands.spawn(errand::announce(Arc::clone(&self.context), kept.job.clone()));
         }
         if let Some(contest) = self.contests.get_mut(&kept.job) {
             kept.given_back.into_iter().for_each(|tick| contest.given_back(tick));
             if let Some(tick) = kept.cut_short {
-                contest.cut_short_here(tick, Some(self.shop.node.clone()), self.shop.now());
+                contest.cut_short_here(tick, Some(self.context.node.clone()), self.context.now());
             }
-            contest.hurry(self.shop.now());
+            contest.hurry(self.context.now());
         }
-        self.look_at(&kept.job, self.shop.now());
+        self.look_at(&kept.job, self.context.now());
         self.vacate(&kept.job);
     }
 
@@ -280,8 +288,8 @@ impl Driver {
     pub(super) fn prune(&mut self) {
         while self.pruning.try_join_next().is_some() {}
         if self.pruning.is_empty() {
-            let (shop, retention) = (Arc::clone(&self.shop), self.retention);
-            self.pruning.spawn(async move { shop.logs.prune(retention).await });
+            let (context, retention) = (Arc::clone(&self.context), self.retention);
+            self.pruning.spawn(async move { context.logs.prune(retention).await });
         }
     }
 }

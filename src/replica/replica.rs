@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
+use crate::config::LogRetention;
 use crate::events::config_diff::Changes;
 use crate::events::log::Events;
 use crate::hold::Stop;
-use crate::hold::lease_file::Ledger;
+use crate::hold::lease_file::LeaseFile;
 use crate::job::{JobName, Label, NodeName};
-use crate::run::{Guards, Job, JobOutput, LogRetention, RunLogs};
+use crate::run::{Guards, Job, JobOutput, RunLogs};
 use crate::store::Store;
 use crate::time::Clock;
 
 use super::driver::Driver;
-use super::tick::ticker::ClockworkError;
+use super::tick::ticker::TickerError;
 
 /// Everything a replica is made of.
 #[derive(Debug)]
@@ -44,7 +45,7 @@ pub struct Replica {
     /// Where output and finished runs are kept.
     pub logs: RunLogs,
     /// Where its locks are noted for a later life of it.
-    pub ledger: Ledger,
+    pub lease_file: LeaseFile,
     /// How much of the logs is kept.
     pub retention: LogRetention,
     /// Where the jobs' output goes.
@@ -60,7 +61,7 @@ pub struct Replica {
 impl Replica {
     /// Takes part until it is told to stop, and returns when nothing of it runs any more. A store that is down ends
     /// nothing.
-    pub async fn run(self, stop: Stop) -> Result<(), ClockworkError> {
+    pub async fn run(self, stop: Stop) -> Result<(), TickerError> {
         Driver::build(self).run(stop).await
     }
 }

@@ -24,13 +24,13 @@ pub enum StoreError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     sentence: String,
-    cause: Option<Cause>,
+    cause: Option<FailureCause>,
     help: Option<String>,
 }
 
 /// What is wrong with a store or its address, where that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cause {
+pub enum FailureCause {
     /// The server requires a password, and the address has none.
     PasswordMissing,
     /// The server refuses the user or the password.
@@ -69,7 +69,7 @@ impl StoreError {
     }
 
     /// The cause, where it is known.
-    pub fn cause(&self) -> Option<&Cause> {
+    pub fn cause(&self) -> Option<&FailureCause> {
         self.diagnosis().cause.as_ref()
     }
 
@@ -85,19 +85,22 @@ impl StoreError {
 
     /// Whether an embedded store cannot be used until somebody acts on this machine: waiting does not help.
     pub fn needs_hands(&self) -> bool {
-        matches!(self.cause(), Some(Cause::FileDenied | Cause::FileExposed | Cause::NotADatabase))
+        matches!(
+            self.cause(),
+            Some(FailureCause::FileDenied | FailureCause::FileExposed | FailureCause::NotADatabase)
+        )
     }
 }
 
 impl Diagnosis {
     /// A sentence with its cause.
-    pub(crate) fn of(cause: Cause, sentence: impl Into<String>) -> Self {
+    pub(crate) fn of(cause: FailureCause, sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), cause: Some(cause), help: None }
     }
 
     /// The cause, where it is certain. A server that restarts ends connections as one does that speaks TLS.
-    pub(crate) fn certain_cause(&self) -> Option<&Cause> {
-        self.cause.as_ref().filter(|cause| **cause != Cause::TlsExpected)
+    pub(crate) fn certain_cause(&self) -> Option<&FailureCause> {
+        self.cause.as_ref().filter(|cause| **cause != FailureCause::TlsExpected)
     }
 
     /// With the way out.

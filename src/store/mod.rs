@@ -10,9 +10,9 @@ mod local;
 mod redis;
 mod trait_;
 
-pub use clock::{Known, Learned, Memory, Reading};
+pub use clock::{ClockNews, ClockReading, Known, StoreClock};
 pub use concern::{Concern, Grade};
-pub use error::{Cause, Diagnosis, StoreError};
+pub use error::{Diagnosis, FailureCause, StoreError};
 pub use heartbeat::{Beat, BeatRun, LIVE_FOR, Marker, Notice, Peer, Pulse, Slewed, StageTimes, Told};
 pub use hint::{Hint, Marked};
 pub use local::LocalStore;

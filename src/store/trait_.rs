@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
 
 use crate::job::JobName;
-use crate::lease::{Entry, Record, Reply, Request};
+use crate::lease::{HistoryEntry, Record, Reply, Request};
 
 use super::{Beat, Concern, Hint, Marked, Pulse, StoreError};
 
@@ -20,7 +20,7 @@ pub(crate) const FORGET_NODES_MS: i64 = 3_600_000;
 pub(crate) const FORGET_NOTICES_MS: i64 = 60_000;
 
 /// The entries of one job, oldest first.
-pub type JobEntries = (JobName, Vec<Entry>);
+pub type JobEntries = (JobName, Vec<HistoryEntry>);
 
 /// The future of a store's answer.
 pub type Answered<'a, T> = BoxFuture<'a, Result<T, StoreError>>;

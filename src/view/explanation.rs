@@ -7,13 +7,13 @@ use crate::lease::{LeaseInstant, Record};
 use crate::store::Concern;
 use crate::time::UtcMillis;
 
-use super::history::PastTick;
+use super::history::TickView;
 use super::problems::labels;
 use super::short_text::short_id;
 use super::time_format::{Rfc3339, from_now, local, span, utc};
 
 /// What there is to judge by.
-pub(crate) struct Facts<'a> {
+pub(crate) struct TickFacts<'a> {
     /// The job by name, for people.
     pub(crate) job: &'a str,
     /// What the file says of it, if it does.
@@ -21,14 +21,14 @@ pub(crate) struct Facts<'a> {
     /// Its record, if the store has one.
     pub(crate) record: Option<&'a Record>,
     /// Its history, oldest first, and the run that is going on.
-    pub(crate) past: &'a [PastTick],
+    pub(crate) past: &'a [TickView],
     /// Why no job can run, as far as the store's settings tell.
     pub(crate) concern: Option<&'a Concern>,
     /// The store's time.
     pub(crate) now: UtcMillis,
 }
 
-impl Facts<'_> {
+impl TickFacts<'_> {
     /// What became of this instant: a sentence or a few.
     pub(crate) fn explain(&self, at: UtcMillis) -> String {
         let told: Vec<String> =
@@ -65,7 +65,7 @@ impl Facts<'_> {
     }
 
     /// Whether the entry is about the tick of this instant. Runs by hand are about none of the schedule's, unless they were for it.
-    fn covers(&self, past: &PastTick, at: UtcMillis) -> bool {
+    fn covers(&self, past: &TickView, at: UtcMillis) -> bool {
         let (tick, after) = (past.tick.0, past.after.map(|Rfc3339(after)| after));
         let is_tick =
             || self.spec.is_none_or(|spec| spec.schedule.at_or_before(at).map(Tick::instant) == Some(at));
@@ -73,7 +73,7 @@ impl Facts<'_> {
     }
 
     /// What one entry says.
-    fn worded(&self, past: &PastTick, at: UtcMillis) -> String {
+    fn worded(&self, past: &TickView, at: UtcMillis) -> String {
         let on = past.node.as_ref().map_or_else(|| "a replica".to_owned(), ToString::to_string);
         let took = past.took(self.now).map_or_else(String::new, |took| format!(" after {}", span(took)));
         let what = match past.cause {
@@ -168,8 +168,8 @@ impl Facts<'_> {
     }
 
     /// The run that was going on at an instant.
-    fn run_at(&self, at: UtcMillis) -> Option<&PastTick> {
-        let covers = |past: &&PastTick| {
+    fn run_at(&self, at: UtcMillis) -> Option<&TickView> {
+        let covers = |past: &&TickView| {
             let started = past.started.is_some_and(|Rfc3339(started)| started <= at);
             past.run.is_some() && past.tick.0 != at && started && past.ended() >= at
         };
@@ -191,7 +191,7 @@ impl Facts<'_> {
     }
 
     /// ` (with 12 others up to …)` where the entry stands for several ticks.
-    fn row(&self, past: &PastTick) -> String {
+    fn row(&self, past: &TickView) -> String {
         match (past.after, past.count) {
             (Some(_), Some(count)) if count > 1 => {
                 format!(", as one of {count} in a row, the last at {}", self.time(past.tick.0))
@@ -263,7 +263,7 @@ impl Facts<'_> {
 }
 
 /// ` (run 01939d2c-0000)`: as much of its id as `logs --run` needs.
-fn run(past: &PastTick) -> String {
+fn run(past: &TickView) -> String {
     past.run.map_or_else(String::new, |run| format!(" (run {})", short_id(&run.to_string())))
 }
 

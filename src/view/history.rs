@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use serde::Serialize;
 
 use crate::job::{Cause, Fence, JobName, NodeName, Outcome, Reason, RunId, Schedule, Tick, Verdict};
-use crate::lease::{Entry, Record};
+use crate::lease::{HistoryEntry, Record};
 use crate::run::RunEntry;
 use crate::time::UtcMillis;
 
@@ -17,7 +17,7 @@ const MAX_COUNTED: usize = 10_000;
 
 /// How a tick ended, or that it goes on.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct PastTick {
+pub(crate) struct TickView {
     pub(crate) job: JobName,
     /// The newest one where this stands for several.
     pub(crate) tick: Rfc3339,
@@ -41,9 +41,9 @@ pub(crate) struct PastTick {
     pub(crate) tail: Option<String>,
 }
 
-impl PastTick {
+impl TickView {
     /// A tick that was decided.
-    pub(crate) fn decided(job: &JobName, entry: &Entry) -> Self {
+    pub(crate) fn decided(job: &JobName, entry: &HistoryEntry) -> Self {
         Self {
             job: job.clone(),
             tick: Rfc3339(entry.tick.instant()),
@@ -152,7 +152,11 @@ impl PastTick {
 }
 
 /// For how many ticks an entry stands that says none: counted by the schedule, if that is known, and still the same.
-pub(crate) fn count(entry: &Entry, schedule: Option<&Schedule>, record: Option<&Record>) -> Option<u64> {
+pub(crate) fn count(
+    entry: &HistoryEntry,
+    schedule: Option<&Schedule>,
+    record: Option<&Record>,
+) -> Option<u64> {
     let after = entry.after?;
     let Some(schedule) = schedule.filter(|_| entry.count.is_none()) else { return entry.count };
     let is_of = |record: &Record| record.sched.0 == schedule.fingerprint() && record.since <= after;

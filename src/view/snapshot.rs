@@ -7,16 +7,16 @@ use futures_util::{StreamExt, TryStreamExt};
 use tokio::time::timeout;
 
 use crate::job::{JobName, JobSpec, RunId, Tick};
-use crate::lease::{Entry, Record};
-use crate::store::{Cause, Concern, Grade, JobEntries, LIVE_FOR, Peer, Store, StoreError};
+use crate::lease::{HistoryEntry, Record};
+use crate::store::{Concern, FailureCause, Grade, JobEntries, LIVE_FOR, Peer, Store, StoreError};
 use crate::time::UtcMillis;
 use crate::view::job_definition::{Definition, KnownJob};
 
-use super::history::{PastTick, count};
+use super::history::{TickView, count};
 
 /// Replicas and jobs as the store knows them.
 #[derive(Debug)]
-pub(crate) struct Survey {
+pub(crate) struct Snapshot {
     /// The store's time.
     pub(crate) now: UtcMillis,
     /// Every replica heard from within the last hour, by name.
@@ -39,13 +39,13 @@ pub(crate) struct JobState {
     /// Its record, once there is one.
     pub(crate) record: Option<Record>,
     /// Its newest entries, oldest first.
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<HistoryEntry>,
     /// Why its record, or its entries, cannot be read.
     pub(crate) unread: Option<String>,
 }
 
 /// A job that can be read, or why it cannot be.
-type Read<T> = Result<T, String>;
+type Readable<T> = Result<T, String>;
 
 /// So many jobs are read at a time where each is read by itself.
 const AT_A_TIME: usize = 64;
@@ -60,14 +60,14 @@ const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
 async fn read_each<'a, T, F>(
     jobs: &'a [JobName],
     read: impl Fn(&'a [JobName]) -> F,
-) -> Result<Vec<Read<T>>, StoreError>
+) -> Result<Vec<Readable<T>>, StoreError>
 where
     F: Future<Output = Result<Vec<T>, StoreError>> + 'a,
 {
     match read(jobs).await {
         Ok(all) => return Ok(all.into_iter().map(Ok).collect()),
         // What is refused of every job is no matter of one.
-        Err(error) if matches!(error.cause(), Some(Cause::DamagedJob(_))) => {}
+        Err(error) if matches!(error.cause(), Some(FailureCause::DamagedJob(_))) => {}
         Err(error) => return Err(error),
     }
     let one = |job: &'a JobName| {
@@ -75,7 +75,7 @@ where
         async move {
             match reading.await {
                 Ok(one) => Ok(Ok(one.into_iter().next().expect("one was asked for"))),
-                Err(error) if matches!(error.cause(), Some(Cause::DamagedJob(of)) if of == job) => {
+                Err(error) if matches!(error.cause(), Some(FailureCause::DamagedJob(of)) if of == job) => {
                     Ok(Err(error.to_string()))
                 }
                 Err(error) => Err(error),
@@ -85,7 +85,7 @@ where
     futures_util::stream::iter(jobs.iter().map(one)).buffered(AT_A_TIME).try_collect().await
 }
 
-impl Survey {
+impl Snapshot {
     /// Asks the store, for at most the `newest` entries of each job.
     pub(crate) async fn take(
         store: &dyn Store,
@@ -158,7 +158,7 @@ impl Survey {
 }
 
 impl JobState {
-    fn of(job: KnownJob, record: Read<Option<Record>>, entries: Read<JobEntries>) -> Self {
+    fn of(job: KnownJob, record: Readable<Option<Record>>, entries: Readable<JobEntries>) -> Self {
         let unread = record.as_ref().err().or(entries.as_ref().err()).cloned();
         let entries = entries.map(|(_, entries)| entries).unwrap_or_default();
         let KnownJob { name, definition } = job;
@@ -197,22 +197,22 @@ impl JobState {
     }
 
     /// The ticks that were decided, and what runs last.
-    pub(crate) fn past(&self) -> impl Iterator<Item = PastTick> {
+    pub(crate) fn past(&self) -> impl Iterator<Item = TickView> {
         self.decided().chain(self.running())
     }
 
     /// The run that goes on, as far as the store knows.
-    pub(crate) fn running(&self) -> Option<PastTick> {
-        let running = PastTick::running(&self.name, self.record.as_ref()?)?;
+    pub(crate) fn running(&self) -> Option<TickView> {
+        let running = TickView::running(&self.name, self.record.as_ref()?)?;
         let has_ended = |run: RunId| self.entries.iter().any(|entry| entry.run == Some(run));
         (!running.run.is_some_and(has_ended)).then_some(running)
     }
 
     /// The ticks that were decided, oldest first.
-    pub(crate) fn decided(&self) -> impl DoubleEndedIterator<Item = PastTick> {
-        self.entries.iter().map(move |entry| PastTick {
+    pub(crate) fn decided(&self) -> impl DoubleEndedIterator<Item = TickView> {
+        self.entries.iter().map(move |entry| TickView {
             count: count(entry, self.spec().map(|spec| &spec.schedule), self.record.as_ref()),
-            ..PastTick::decided(&self.name, entry)
+            ..TickView::decided(&self.name, entry)
         })
     }
 }

@@ -7,9 +7,9 @@ use crate::lease::{Pausing, Record};
 use crate::store::{Peer, StageTimes};
 
 use super::expected::Expected;
-use super::history::PastTick;
-use super::problems::{Trouble, troubles};
-use super::snapshot::{JobState, Survey};
+use super::history::TickView;
+use super::problems::{ClusterProblem, problems};
+use super::snapshot::{JobState, Snapshot};
 use super::time_format::Rfc3339;
 
 /// The state of a cluster.
@@ -17,7 +17,7 @@ use super::time_format::Rfc3339;
 pub(crate) struct StatusView {
     /// Whether nothing is wrong.
     pub(crate) ok: bool,
-    pub(crate) problems: Vec<Trouble>,
+    pub(crate) problems: Vec<ClusterProblem>,
     pub(crate) replicas: Vec<ReplicaView>,
     pub(crate) jobs: Vec<JobView>,
 }
@@ -75,7 +75,7 @@ pub(crate) struct JobView {
     /// Whether the cluster decides ticks by the schedule of the file at hand, if that is known.
     pub(crate) same_schedule: Option<bool>,
     /// The newest decided tick, as in `history`, without its output.
-    pub(crate) last: Option<PastTick>,
+    pub(crate) last: Option<TickView>,
     pub(crate) lock: Option<LockView>,
 }
 
@@ -103,20 +103,20 @@ pub(crate) struct LockView {
 
 impl StatusView {
     /// The view of a survey.
-    pub(crate) fn of(survey: &Survey, expected: Expected<'_>) -> Self {
-        let problems = troubles(survey, expected);
+    pub(crate) fn of(snapshot: &Snapshot, expected: Expected<'_>) -> Self {
+        let problems = problems(snapshot, expected);
         Self {
             ok: problems.is_empty(),
             problems,
-            replicas: survey.peers.iter().map(|peer| replica(peer, survey, expected)).collect(),
-            jobs: survey.jobs.iter().map(|job| self::job(job, survey)).collect(),
+            replicas: snapshot.peers.iter().map(|peer| replica(peer, snapshot, expected)).collect(),
+            jobs: snapshot.jobs.iter().map(|job| self::job(job, snapshot)).collect(),
         }
     }
 }
 
-fn replica(peer: &Peer, survey: &Survey, expected: Expected<'_>) -> ReplicaView {
+fn replica(peer: &Peer, snapshot: &Snapshot, expected: Expected<'_>) -> ReplicaView {
     let beat = &peer.beat;
-    let live = survey.is_live(peer);
+    let live = snapshot.is_live(peer);
     let runs = || beat.running.iter().map(|run| RunView { job: run.job.clone(), run: run.run });
     ReplicaView {
         node: beat.node.clone(),
@@ -130,16 +130,16 @@ fn replica(peer: &Peer, survey: &Survey, expected: Expected<'_>) -> ReplicaView 
         same_file: expected.file.map(|file| file == beat.file),
         labels: beat.labels.clone(),
         running: runs().filter(|_| live).collect(),
-        was_running: runs().filter(|run| !live && survey.is_open(run.run)).collect(),
+        was_running: runs().filter(|run| !live && snapshot.is_open(run.run)).collect(),
         stages: beat.stages.clone(),
     }
 }
 
-fn job(job: &JobState, survey: &Survey) -> JobView {
+fn job(job: &JobState, snapshot: &Snapshot) -> JobView {
     let (spec, record) = (job.spec(), job.record.as_ref());
     let scheduled = spec.filter(|spec| spec.enabled);
-    let next = scheduled.and_then(|spec| spec.schedule.next_after(survey.now));
-    let paused = record.and_then(|record| record.paused.filter(|until| *until > survey.now));
+    let next = scheduled.and_then(|spec| spec.schedule.next_after(snapshot.now));
+    let paused = record.and_then(|record| record.paused.filter(|until| *until > snapshot.now));
     let is_same = |record: &Record| job.by_this_schedule(record).is_some();
     JobView {
         job: job.name.clone(),
@@ -156,14 +156,14 @@ fn job(job: &JobState, survey: &Survey) -> JobView {
         }),
         known: record.is_some(),
         same_schedule: spec.map(|spec| !spec.enabled || record.is_none_or(is_same)),
-        last: job.decided().next_back().map(|last| PastTick { tail: None, ..last }),
-        lock: job.running().zip(record).map(|(running, record)| lock(running, record, survey)),
+        last: job.decided().next_back().map(|last| TickView { tail: None, ..last }),
+        lock: job.running().zip(record).map(|(running, record)| lock(running, record, snapshot)),
     }
 }
 
-fn lock(running: PastTick, record: &Record, survey: &Survey) -> LockView {
+fn lock(running: TickView, record: &Record, snapshot: &Snapshot) -> LockView {
     LockView {
-        live: survey.hears_holder(record),
+        live: snapshot.hears_holder(record),
         node: running.node,
         run: running.run,
         tick: running.tick,

@@ -1,14 +1,16 @@
-//! What the source tree promises about itself: modules name only modules on lower floors, folders can be read at a glance, and
-//! what is dangerous stays in one file.
+//! What the source tree promises about itself: modules name only modules on lower floors, folders can be read at a glance, a type
+//! name stands for one thing, and what is dangerous stays in one file.
 
 mod code;
 mod floors;
+mod types;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use code::code_of;
 use floors::upward_names;
+use types::{is_for_tests, types_of};
 
 /// Nobody reads a longer list of names. The root of `src` has one entry for each floor.
 const MAX_ENTRIES: usize = 12;
@@ -69,6 +71,21 @@ fn folders_have_at_most_a_dozen_entries() {
     }
     entries.retain(|_, entries| entries.len() > MAX_ENTRIES);
     assert!(entries.is_empty(), "these have more than {MAX_ENTRIES} entries: {entries:#?}");
+}
+
+#[test]
+fn no_type_name_stands_for_two_things() {
+    let mut defined = BTreeMap::<String, BTreeSet<PathBuf>>::new();
+    for (path, text) in rust_sources().filter(|(path, _)| !is_for_tests(path)) {
+        for name in types_of(&text) {
+            defined.entry(name).or_default().insert(path.clone());
+        }
+    }
+    for name in ["Driver", "Cause", "JobName"] {
+        assert!(defined.contains_key(name), "types are looked for at the right place: {name}");
+    }
+    defined.retain(|_, files| files.len() > 1);
+    assert!(defined.is_empty(), "these names are defined more than once: {defined:#?}");
 }
 
 #[test]

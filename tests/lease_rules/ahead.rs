@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Verdict};
 use solocron::lease::{
-    Act, Ahead, Answer, Claim, Dropped, Entry, Era, LeaseInstant, Memory, Renew, Request, ScheduleHash,
+    Act, Ahead, Answer, Claim, Dropped, Era, HistoryEntry, LeaseInstant, Memory, Renew, Request, ScheduleHash,
 };
 use solocron::time::UtcMillis;
 
@@ -259,7 +259,7 @@ fn what_was_lost_while_it_was_open_is_unknown_and_what_nobody_claimed_since_is_m
 
 /// Whether an entry stands for the tick.
 fn covers(book: &Book, second: f64) -> bool {
-    let is_above = |entry: &Entry| entry.after.is_some_and(|after| after < at(second));
+    let is_above = |entry: &HistoryEntry| entry.after.is_some_and(|after| after < at(second));
     book.entries.iter().any(|entry| is_above(entry) && tick(second) <= entry.tick)
 }
 
@@ -596,7 +596,7 @@ fn a_tick_that_was_left_by_an_edit_while_a_mark_lies_ahead_has_its_entry() {
             (open.sched, open.since, open.dropped) = (ScheduleHash("bb".into()), at(100.0), dropped);
         });
         let edited = Verdict::because(Outcome::Missed, Reason::Edited);
-        let of_tick = |entry: &Entry| entry.tick == tick(60.0) && entry.verdict() == edited;
+        let of_tick = |entry: &HistoryEntry| entry.tick == tick(60.0) && entry.verdict() == edited;
         assert!(book.entries.iter().any(of_tick), "{memory:?}: {:?}", book.told());
         assert_eq!(book.record().mark, at(HOUR), "the mark never falls");
     }
@@ -626,7 +626,8 @@ fn ticks_that_were_missed_in_a_leap_and_outside_of_it_have_entries_of_their_own(
     };
     let answer = book.claim(tick(60.0), late);
     assert!(matches!(answer, Answer::Consumed(_)), "{answer:?}");
-    let spans = |entry: &Entry| entry.after.is_some_and(|after| after < at(0.0)) && tick(0.0) < entry.tick;
+    let spans =
+        |entry: &HistoryEntry| entry.after.is_some_and(|after| after < at(0.0)) && tick(0.0) < entry.tick;
     assert!(!book.entries.iter().any(spans), "{:?}", book.told());
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use solocron::job::{Cause, NodeName, Reason, Tick, Verdict};
 use solocron::lease::{
-    Abandon, Act, Answer, Caller, Claim, Decision, Entry, Era, Finish, Holding, LeaseInstant, Manual, Memory,
-    Open, Operate, Record, Renew, Request, Server, decide,
+    Abandon, Act, Answer, Caller, Claim, Decision, Era, Finish, HistoryEntry, Holding, LeaseInstant, Manual,
+    Memory, Open, Operate, Record, Renew, Request, Server, decide,
 };
 use solocron::time::UtcMillis;
 
@@ -38,7 +38,7 @@ pub(crate) fn secs(seconds: u64) -> Duration {
 /// A store's one job.
 pub(crate) struct Book {
     pub(crate) record: Option<Record>,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<HistoryEntry>,
     pub(crate) server: Server,
 }
 

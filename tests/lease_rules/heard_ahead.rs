@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use solocron::job::Overlap;
-use solocron::lease::{Act, Ahead, Answer, Claim, Entry, Holding, LeaseInstant, Memory, Open, Request};
+use solocron::lease::{
+    Act, Ahead, Answer, Claim, HistoryEntry, Holding, LeaseInstant, Memory, Open, Request,
+};
 
 use crate::book::{Book, at, is_won, secs, tick};
 use crate::sample::{self, LEASE};
@@ -186,7 +188,7 @@ fn a_fence_is_above_all_that_a_clock_which_was_ahead_gave_out_also_to_who_did_no
 
 /// How many entries cover the tick.
 fn covering(book: &Book, second: f64) -> usize {
-    let covers = |entry: &&Entry| {
+    let covers = |entry: &&HistoryEntry| {
         entry.tick == tick(second)
             || entry.after.is_some_and(|after| after < at(second)) && tick(second) < entry.tick
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use solocron::job::{Cause, Fence, Tick};
-use solocron::lease::Entry;
+use solocron::lease::HistoryEntry;
 
 use crate::book::tick;
 use crate::honest::{EVERY, Grant, World};
@@ -48,7 +48,7 @@ impl World {
             || self.book.entries.iter().filter(|e| !matches!(e.cause, Cause::Manual | Cause::Rerun));
         let all = (1..).map(|n| tick((n * EVERY) as f64));
         for tick in all.take_while(|tick| tick.instant() <= told).filter(|t| t.instant() > self.first_mark) {
-            let covers = |entry: &&Entry| {
+            let covers = |entry: &&HistoryEntry| {
                 entry.tick == tick
                     || entry.after.is_some_and(|after| after < tick.instant() && tick < entry.tick)
             };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Outcome, Reason, Verdict};
-use solocron::lease::{Answer, Claim, Entry, LeaseInstant, Memory};
+use solocron::lease::{Answer, Claim, HistoryEntry, LeaseInstant, Memory};
 
 use crate::book::{Book, at, secs, tick};
 use crate::sample;
@@ -50,7 +50,7 @@ fn rule_4_nothing_is_said_not_to_have_run_before_those_who_know_could_tell() {
     book.pass(SETTLING);
     let unknown = book.claim(tick(10.0), away_since(4.0));
     assert_eq!(unknown, Answer::Consumed(LOST));
-    assert_eq!(book.entries.last().map(Entry::verdict), Some(LOST));
+    assert_eq!(book.entries.last().map(HistoryEntry::verdict), Some(LOST));
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use redis::Connection;
 use solocron::config::RedisUrl;
 use solocron::job::{ClusterName, JobName};
-use solocron::lease::{Decision, Entry, Era, LeaseInstant, Memory, Record, Reply, Request, Server, decide};
+use solocron::lease::{
+    Decision, Era, HistoryEntry, LeaseInstant, Memory, Record, Reply, Request, Server, decide,
+};
 use solocron::store::{RedisKeys, RedisStore, Replied, Store};
 use solocron::time::UtcMillis;
 
@@ -19,7 +21,7 @@ type Found = ((u64, Fields), Vec<(String, Fields)>, bool, String);
 #[derive(Debug, PartialEq)]
 pub(crate) struct Written {
     pub(crate) record: Option<Record>,
-    pub(crate) history: Vec<Entry>,
+    pub(crate) history: Vec<HistoryEntry>,
     pub(crate) reply: Reply,
 }
 
@@ -27,7 +29,7 @@ pub(crate) struct Written {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Stored {
     pub(crate) record: Option<Record>,
-    pub(crate) history: Vec<Entry>,
+    pub(crate) history: Vec<HistoryEntry>,
 }
 
 /// One job, decided by both.
@@ -37,7 +39,7 @@ pub(crate) struct Pair {
     keys: RedisKeys,
     job: JobName,
     /// The newest entry so far.
-    pub(crate) newest: Option<Entry>,
+    pub(crate) newest: Option<HistoryEntry>,
     /// The server's present life.
     pub(crate) era: Era,
     /// How often records were read whole so far: only the rules do.
@@ -149,25 +151,27 @@ impl Pair {
         pipe.cmd("INFO").arg("commandstats");
         let ((_, state), runs, mirrored, stats): Found = pipe.query(&mut self.raw).expect("a server");
         let record = (!state.is_empty()).then(|| Record::from_fields(&state).expect("a readable record"));
-        let history =
-            runs.iter().map(|(_, fields)| Entry::from_fields(fields).expect("a readable entry")).collect();
+        let history = runs
+            .iter()
+            .map(|(_, fields)| HistoryEntry::from_fields(fields).expect("a readable entry"))
+            .collect();
         (Stored { record, history }, mirrored, stats)
     }
 
     /// What a store has to write that decides so.
     pub(crate) fn written(&self, decision: Decision) -> Written {
-        let mut history: Vec<Entry> = self.newest().collect();
+        let mut history: Vec<HistoryEntry> = self.newest().collect();
         decision.append_to(&mut history);
         Written { record: decision.record, history, reply: decision.reply }
     }
 
     /// The newest entry of before.
-    pub(crate) fn newest(&self) -> impl Iterator<Item = Entry> {
+    pub(crate) fn newest(&self) -> impl Iterator<Item = HistoryEntry> {
         self.newest.clone().into_iter()
     }
 
     /// The next decision comes after these entries.
-    pub(crate) fn go_on_from(&mut self, history: &[Entry]) {
+    pub(crate) fn go_on_from(&mut self, history: &[HistoryEntry]) {
         self.newest = history.last().cloned();
     }
 

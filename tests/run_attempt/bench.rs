@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use solocron::job::{Cause, Command, Fence, JobName, NodeName, RunId, Tick};
 use solocron::run::{
-    Ended, Guards, Identity, JobOutput, Launch, Reins, RunLogs, StopOrder, StopReason, Streams, attempt,
+    Ended, Guards, Identity, JobOutput, Launch, RunControl, RunLogs, StopOrder, StopReason, Streams, attempt,
 };
 use solocron::time::{BootInstant, UtcMillis};
 use tempfile::TempDir;
@@ -104,9 +104,9 @@ pub(crate) fn guards() -> Arc<Guards> {
 }
 
 /// No deadline, and these orders.
-pub(crate) fn free(stops: watch::Receiver<Option<StopOrder>>) -> Reins {
+pub(crate) fn free(stops: watch::Receiver<Option<StopOrder>>) -> RunControl {
     let deadlines = watch::Sender::new(BootInstant(Duration::MAX)).subscribe();
-    Reins { stops, deadlines, born: CancellationToken::new() }
+    RunControl { stops, deadlines, born: CancellationToken::new() }
 }
 
 impl Going {

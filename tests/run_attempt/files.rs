@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use solocron::config::LogRetention;
 use solocron::job::Outcome;
-use solocron::run::{JobOutput, Launch, LogRetention, StopReason};
+use solocron::run::{JobOutput, Launch, StopReason};
 use solocron::time::UtcMillis;
 use tokio::sync::watch;
 use tokio::task::JoinSet;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
-use solocron::run::{JobOutput, Launch, Reins, StopOrder, StopReason, attempt};
+use solocron::run::{JobOutput, Launch, RunControl, StopOrder, StopReason, attempt};
 use solocron::time::{Clock, SystemClock};
 use tokio::sync::watch;
 
@@ -209,7 +209,7 @@ async fn a_run_ends_at_its_deadline_by_itself_and_a_later_one_lets_it_go_on() {
     let (_stops, orders) = watch::channel(None);
     let first = SystemClock.boot().plus(2 * TIME_TO_START);
     let deadlines = watch::Sender::new(first);
-    let reins = Reins { deadlines: deadlines.subscribe(), ..free(orders) };
+    let reins = RunControl { deadlines: deadlines.subscribe(), ..free(orders) };
     let guards = guards();
     let mut running = Box::pin(attempt(&guards, &launch, &log, JobOutput::File, reins));
     let is_ready = || bench.log_of(&launch).contains("ready").then_some(());
@@ -231,7 +231,7 @@ async fn nothing_is_started_whose_deadline_is_over() {
     let log = bench.logs.begin(&launch.identity).await;
     let (_stops, orders) = watch::channel(None);
     let over = watch::Sender::new(SystemClock.boot());
-    let reins = Reins { deadlines: over.subscribe(), ..free(orders) };
+    let reins = RunControl { deadlines: over.subscribe(), ..free(orders) };
     let ended = attempt(&guards(), &launch, &log, JobOutput::File, reins).await;
     assert_eq!((ended.verdict.to_string().as_str(), ended.was_tried), ("interrupted (lock_lost)", false));
     assert_eq!(ended.tail, "");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 use solocron::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Tick, Verdict};
 use solocron::lease::{
-    Answer, Claim, Entry, Era, LeaseInstant, Phase, Record, Request, SCHEMA, ScheduleHash,
+    Answer, Claim, Era, HistoryEntry, LeaseInstant, Phase, Record, Request, SCHEMA, ScheduleHash,
 };
 use solocron::store::RedisKeys;
 use solocron::time::UtcMillis;
@@ -96,18 +96,18 @@ fn records_of_schema_1_are_read_as_they_were_meant() {
 }
 
 /// What the three entries say, in their order.
-fn entries() -> [(&'static str, Entry); 3] {
+fn entries() -> [(&'static str, HistoryEntry); 3] {
     let n1 = NodeName::parse("n1").ok();
     let missed = Verdict::because(Outcome::Missed, Reason::NoReplica);
     let bare = |tick: i64, verdict, ended: i64| {
-        Entry::without_run(
+        HistoryEntry::without_run(
             Tick::at_millis(MIDNIGHT + tick),
             Cause::Schedule,
             verdict,
             UtcMillis(MIDNIGHT + ended),
         )
     };
-    let ran = Entry {
+    let ran = HistoryEntry {
         run: run(RUN),
         node: n1.clone(),
         fence: Some(Fence(MIDNIGHT + 4)),
@@ -117,7 +117,7 @@ fn entries() -> [(&'static str, Entry); 3] {
         tail: Some("paid\n".into()),
         ..bare(0, Verdict::plain(Outcome::Failed), 2_223)
     };
-    let stopped = Entry {
+    let stopped = HistoryEntry {
         run: run("01941f29-87bc-77fb-b80e-727b8a5f9c9b"),
         node: n1,
         fence: Some(Fence(MIDNIGHT + 3_004)),
@@ -126,14 +126,14 @@ fn entries() -> [(&'static str, Entry); 3] {
         started: at(MIDNIGHT + 3_004),
         ..bare(3_000, Verdict::because(Outcome::Interrupted, Reason::Shutdown), 3_893)
     };
-    let missed = Entry { after: at(MIDNIGHT - 10_000), count: Some(8), ..bare(-2_000, missed, -282) };
+    let missed = HistoryEntry { after: at(MIDNIGHT - 10_000), count: Some(8), ..bare(-2_000, missed, -282) };
     [("entry-missed", missed), ("entry-run", ran), ("entry-stopped", stopped)]
 }
 
 #[test]
 fn entries_of_schema_1_are_read_as_they_were_meant() {
     for (name, entry) in entries() {
-        assert_eq!(Entry::from_fields(&stored(name)), Ok(entry), "{name}");
+        assert_eq!(HistoryEntry::from_fields(&stored(name)), Ok(entry), "{name}");
     }
 }
 
@@ -176,7 +176,7 @@ fn running_in(world: &World) -> &'static str {
 
 async fn last_verdicts(replica: &Replica) -> Vec<Verdict> {
     let history = replica.store.history(&[job()], 10).await.expect("a history");
-    history[0].1.iter().map(Entry::verdict).collect()
+    history[0].1.iter().map(HistoryEntry::verdict).collect()
 }
 
 /// An idle record is claimed, renewed and finished.

@@ -105,7 +105,7 @@ async fn a_full_server_refuses_claims_loudly_but_lets_holders_renew_and_finish()
 
 async fn last_entry(store: &std::sync::Arc<dyn Store>) -> Option<Verdict> {
     let history = store.history(&[job()], 1).await.expect("history");
-    history[0].1.last().map(solocron::lease::Entry::verdict)
+    history[0].1.last().map(solocron::lease::HistoryEntry::verdict)
 }
 
 #[tokio::test]

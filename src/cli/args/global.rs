@@ -38,7 +38,7 @@ pub struct Cli {
     pub global: GlobalArgs,
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
 }
 
 /// Heading of the flags that every command takes: its own come first.
@@ -60,7 +60,7 @@ pub struct GlobalArgs {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Run a replica in the foreground
     Run(RunArgs),
     /// Tell the replicas of this state folder to load the jobs file again, and wait
@@ -79,7 +79,7 @@ pub enum Command {
     Drain(DrainArgs),
     /// Commands that change nothing.
     #[command(flatten)]
-    Read(Reading),
+    Read(ReadCommand),
     /// Commands of an operator.
     #[command(flatten)]
     Operate(Operating),
@@ -90,7 +90,7 @@ pub enum Command {
 
 /// The commands that change nothing.
 #[derive(Debug, Subcommand)]
-pub enum Reading {
+pub enum ReadCommand {
     /// Validate the jobs file; with --probe, the store too
     #[command(
         after_help = "Exit codes: 0 no errors, 1 the probe found errors, 69 store unreachable, 78 a bad file. \

@@ -12,10 +12,10 @@ use crate::cli::print::output::Screen;
 use super::global::Cli;
 
 /// A term, and what is said of it.
-type Item<'a> = (&'a str, &'a str);
+type ManItem<'a> = (&'a str, &'a str);
 
 /// Variables that no flag stands for.
-const VARIABLES: [Item<'_>; 6] = [
+const VARIABLES: [ManItem<'_>; 6] = [
     (
         "STATE_DIRECTORY",
         "The state folder, as systemd passes it on. --state-dir and SOLOCRON_STATE_DIR beat it.",
@@ -34,7 +34,7 @@ const VARIABLES: [Item<'_>; 6] = [
 const OF_JOBS: &str = "A job sees SOLOCRON_JOB, SOLOCRON_TICK, SOLOCRON_TICK_MS, SOLOCRON_TICK_LOCAL, SOLOCRON_FENCE, \
     SOLOCRON_RUN, SOLOCRON_ATTEMPT, SOLOCRON_CAUSE and SOLOCRON_NODE, and no other variable whose name begins with SOLOCRON_.";
 
-const FILES: [Item<'_>; 8] = [
+const FILES: [ManItem<'_>; 8] = [
     ("./jobs.toml", "The jobs file, unless --config or SOLOCRON_CONFIG names one."),
     ("/etc/solocron/jobs.toml", "The jobs file, if there is none in the working directory."),
     ("/var/lib/solocron", "The state folder STATE_DIR, if it is writable and no other is named."),
@@ -48,7 +48,7 @@ const FILES: [Item<'_>; 8] = [
     ),
 ];
 
-const EXIT_STATUS: [Item<'_>; 7] = [
+const EXIT_STATUS: [ManItem<'_>; 7] = [
     ("0", "Done."),
     ("1", "Failed, or something is wrong (status --check, check --probe)."),
     ("2", "Wrong usage, or an unknown job."),
@@ -62,7 +62,7 @@ const EXIT_STATUS: [Item<'_>; 7] = [
 const AS_COMMAND: &str =
     "exec and trigger --follow otherwise exit as the command did, with 128+n if it died of signal n.";
 
-const EXAMPLES: [Item<'_>; 8] = [
+const EXAMPLES: [ManItem<'_>; 8] = [
     ("solocron check --probe", "Validates the jobs file, and the settings of the store."),
     ("solocron run --replicas 3", "Runs three replicas on this machine."),
     ("solocron next nightly-backup -n 3", "Shows when a job runs next."),
@@ -165,7 +165,7 @@ fn variable(command: &str, arg: &Arg) -> Option<(String, String)> {
     Some((variable.to_owned(), format!("{help}. The flag `{command}--{flag}` beats it.")))
 }
 
-fn list<'a>(roff: &mut Roff, title: &str, items: impl Iterator<Item = Item<'a>>) {
+fn list<'a>(roff: &mut Roff, title: &str, items: impl Iterator<Item = ManItem<'a>>) {
     roff.control("SH", [title]);
     for (term, text) in items {
         roff.control("TP", []).text([bold(term)]).text([roman(text)]);

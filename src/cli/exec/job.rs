@@ -13,7 +13,7 @@ use crate::cli::serve::resolve::resolve_job;
 use crate::cli::serve::run::node_name;
 use crate::cli::session::find_job::find_job;
 use crate::cli::session::load_file;
-use crate::cli::session::target::Place;
+use crate::cli::session::target::ClusterTarget;
 use crate::config::{Overrides, Purpose};
 use crate::exec::Work;
 use crate::job::{Cause, Fence, JobName, NodeName, RunId, Tick};
@@ -51,7 +51,7 @@ pub(super) fn run(args: &ExecArgs, name: &JobName, global: &GlobalArgs) -> Resul
         lease: spec.lease,
         kill_grace: spec.kill_grace,
         timeout: spec.timeout,
-        place: Place::of_config(&source, &config),
+        place: ClusterTarget::of_config(&source, &config),
     };
     block_on(async {
         let store = task.place.open(global)?;

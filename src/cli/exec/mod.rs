@@ -15,14 +15,14 @@ use std::time::Duration;
 
 use end::{cannot_start, conflict, how_it_ended, newer};
 use nix::sys::signal::Signal;
-use progress::Witness;
+use progress::ExecProgress;
 use reentrancy::{become_command, holder_around};
 use relay::Relay;
 use terminal::{Terminal, pass_interrupt_on};
 use tokio::time::sleep;
 
 use crate::events::Events;
-use crate::exec::{Guest, Visit, Work};
+use crate::exec::{ExecCommand, ExecResult, Work};
 use crate::hold::Stop;
 use crate::job::{JobName, NodeName};
 use crate::run::Guards;
@@ -37,7 +37,7 @@ use super::print::output::Screen;
 use super::print::wait_line::LOOK_EVERY;
 use super::serve::run::node_name;
 use super::serve::signals::{Signals, is_ignored, obey};
-use super::session::target::Place;
+use super::session::target::ClusterTarget;
 
 /// Between SIGTERM and SIGKILL of a command, as a job has it by default.
 const KILL_GRACE: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ const INTERRUPT: i32 = Signal::SIGINT as i32;
 /// What is run, and under which lock.
 #[derive(Debug)]
 pub(super) struct Task {
-    pub(super) place: Place,
+    pub(super) place: ClusterTarget,
     pub(super) node: NodeName,
     pub(super) lock: JobName,
     /// What is started.
@@ -66,7 +66,7 @@ pub(super) struct Task {
 }
 
 /// How to exit, and whether that is as one who was interrupted at the terminal.
-pub(super) type Over = Result<(Exit, bool), Failure>;
+pub(super) type ExecEnd = Result<(Exit, bool), Failure>;
 
 /// Runs the command, or the job.
 pub(crate) fn run(args: &ExecArgs, global: &GlobalArgs) -> Result<Exit, Failure> {
@@ -83,7 +83,7 @@ fn run_command(
     global: &GlobalArgs,
 ) -> Result<Exit, Failure> {
     let task = Task {
-        place: Place::of_lock(&args.place, global, &mut Screen::of_process())?,
+        place: ClusterTarget::of_lock(&args.place, global, &mut Screen::of_process())?,
         node: node_name(args.node.as_ref())?,
         lock: lock.clone(),
         program: words[0].clone(),
@@ -102,7 +102,7 @@ fn run_command(
 }
 
 /// Runs it to its end, and what the runtime still has to do as well.
-pub(super) fn block_on(running: impl Future<Output = Over>) -> Result<Exit, Failure> {
+pub(super) fn block_on(running: impl Future<Output = ExecEnd>) -> Result<Exit, Failure> {
     let runtime = runtime()?;
     let result = runtime.block_on(running);
     runtime.shutdown_timeout(LAST_WAIT);
@@ -120,15 +120,15 @@ pub(super) async fn under_lock(
     work: Work,
     relay: Option<Relay>,
     store: Arc<dyn Store>,
-) -> Over {
+) -> ExecEnd {
     let mut signals = Signals::listen()?;
     // A job has a session of its own, and the terminal stays here.
     let terminal = relay.is_none().then(Terminal::of_process);
     let (label, events) = (store.label(), Events::of(task.node.clone()));
-    let (mut heard, mut witness, mut screen) =
-        (events.listen(), Witness::of(args, task), Screen::of_process());
-    witness.tell_wait(&mut screen);
-    let guest = Guest {
+    let (mut heard, mut progress, mut screen) =
+        (events.listen(), ExecProgress::of(args, task), Screen::of_process());
+    progress.tell_wait(&mut screen);
+    let guest = ExecCommand {
         node: task.node.clone(),
         lock: task.lock.clone(),
         job: task.place.job(&task.lock).definition.spec().cloned(),
@@ -147,13 +147,13 @@ pub(super) async fn under_lock(
         loop {
             tokio::select! {
                 biased;
-                Ok(event) = heard.recv() => witness.hear(&event, &mut screen),
+                Ok(event) = heard.recv() => progress.hear(&event, &mut screen),
                 number = signals.next() => {
                     signalled.get_or_insert(number);
                     obey(&stop);
                 }
                 visit = &mut visiting => break visit,
-                () = sleep(LOOK_EVERY), if witness.waits() => witness.tell_wait(&mut screen),
+                () = sleep(LOOK_EVERY), if progress.waits() => progress.tell_wait(&mut screen),
             }
         }
     };
@@ -166,24 +166,24 @@ pub(super) async fn under_lock(
         }
     }
     while let Ok(event) = heard.try_recv() {
-        witness.hear(&event, &mut screen);
+        progress.hear(&event, &mut screen);
     }
     screen.end_wait();
-    witness.sum_up(&mut screen);
+    progress.sum_up(&mut screen);
     let by_signal = signalled.map(Exit::by_signal);
     let is_interrupted = had_terminal && by_signal.is_none() && ended_by_interrupt(&visit);
     let exit = match visit {
-        Visit::Ran(ended) => how_it_ended(task, &ended, by_signal),
-        Visit::Held(holder) => Err(conflict(args, &task.lock, holder.as_ref())),
-        Visit::Unreachable(error) => Err(Failure::store(&label, &error)),
-        Visit::NewerSchema(schema) => Err(newer(&task.lock, schema)),
-        Visit::Stopped => Ok(by_signal.unwrap_or(Exit::Failed)),
+        ExecResult::Ran(ended) => how_it_ended(task, &ended, by_signal),
+        ExecResult::Held(holder) => Err(conflict(args, &task.lock, holder.as_ref())),
+        ExecResult::Unreachable(error) => Err(Failure::store(&label, &error)),
+        ExecResult::NewerSchema(schema) => Err(newer(&task.lock, schema)),
+        ExecResult::Stopped => Ok(by_signal.unwrap_or(Exit::Failed)),
     };
     Ok((exit?, is_interrupted))
 }
 
 /// Whether the command ended as by Ctrl-C, which ends this process as well.
-fn ended_by_interrupt(visit: &Visit) -> bool {
-    let Visit::Ran(ended) = visit else { return false };
+fn ended_by_interrupt(visit: &ExecResult) -> bool {
+    let ExecResult::Ran(ended) = visit else { return false };
     ended.verdict.reason.is_none() && ended.signal == Some(INTERRUPT) && !is_ignored(INTERRUPT)
 }

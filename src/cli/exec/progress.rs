@@ -14,7 +14,7 @@ const FOR_STORE: Duration = Duration::from_secs(2);
 
 /// Hears what happens to the run.
 #[derive(Debug)]
-pub(crate) struct Witness {
+pub(crate) struct ExecProgress {
     lock: JobName,
     lease: Duration,
     /// For how long a held lock is waited for.
@@ -27,9 +27,9 @@ pub(crate) struct Witness {
     is_unrecorded: bool,
 }
 
-impl Witness {
+impl ExecProgress {
     pub(crate) fn of(args: &ExecArgs, task: &Task) -> Self {
-        let mut witness = Self {
+        let mut progress = Self {
             lock: task.lock.clone(),
             lease: task.lease,
             patience: args.wait.unwrap_or_default(),
@@ -37,8 +37,8 @@ impl Witness {
             waits_for: None,
             is_unrecorded: false,
         };
-        witness.waits_for = Some(witness.store_awaited());
-        witness
+        progress.waits_for = Some(progress.store_awaited());
+        progress
     }
 
     /// Tells what is worth telling of it.

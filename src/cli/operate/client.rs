@@ -9,9 +9,9 @@ use crate::cli::args::global::GlobalArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::session::known_job::reach_jobs_or_all;
-use crate::cli::session::target::Place;
+use crate::cli::session::target::ClusterTarget;
 use crate::job::{JobName, JobSpec, RunId};
-use crate::lease::{Act, Answer, Entry, Operate, Record, Request};
+use crate::lease::{Act, Answer, HistoryEntry, Operate, Record, Request};
 use crate::store::{KEPT_ENTRIES, LIVE_FOR, Pulse, Store, StoreError};
 use crate::view::job_definition::{Definition, KnownJob};
 
@@ -22,7 +22,7 @@ const TRIES: u32 = 5;
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// `succeeded on n1`
-pub(crate) fn how_it_ended(entry: &Entry) -> String {
+pub(crate) fn how_it_ended(entry: &HistoryEntry) -> String {
     let on = entry.node.as_ref().map_or(String::new(), |node| format!(" on {node}"));
     format!("{}{on}", entry.verdict())
 }
@@ -40,7 +40,7 @@ impl Operator {
     /// Finds the job in the file or in the store, and reaches the store.
     pub(crate) async fn at_work(
         job: &JobName,
-        at: (&Place, &GlobalArgs),
+        at: (&ClusterTarget, &GlobalArgs),
         screen: &mut Screen<'_>,
     ) -> Result<Self, Failure> {
         let of_one = Self::all_at_work(std::slice::from_ref(job), at, screen).await?;
@@ -50,7 +50,7 @@ impl Operator {
     /// The same for several jobs, or if none is named for all of the file and of the store.
     pub(crate) async fn all_at_work(
         jobs: &[JobName],
-        at: (&Place, &GlobalArgs),
+        at: (&ClusterTarget, &GlobalArgs),
         screen: &mut Screen<'_>,
     ) -> Result<Vec<Self>, Failure> {
         let (store, jobs) = reach_jobs_or_all(jobs, at, screen).await?;
@@ -69,12 +69,12 @@ impl Operator {
     }
 
     /// Whether no live replica can know the job: each of them has loaded the file, which does not name it.
-    pub(crate) async fn is_unknown_to_replicas(&self, place: &Place) -> Result<bool, Failure> {
+    pub(crate) async fn is_unknown_to_replicas(&self, place: &ClusterTarget) -> Result<bool, Failure> {
         Ok(self.is_absent() && is_loaded_by_all(place, &*self.store).await?)
     }
 
     /// Fails where no live replica can know the job.
-    pub(crate) async fn expect_known_to_replicas(&self, place: &Place) -> Result<(), Failure> {
+    pub(crate) async fn expect_known_to_replicas(&self, place: &ClusterTarget) -> Result<(), Failure> {
         if !self.is_unknown_to_replicas(place).await? {
             return Ok(());
         }
@@ -129,7 +129,7 @@ impl Operator {
     }
 
     /// The newest entry of a run, once it has ended.
-    pub(crate) async fn entry(&self, run: RunId) -> Result<Option<Entry>, Failure> {
+    pub(crate) async fn entry(&self, run: RunId) -> Result<Option<HistoryEntry>, Failure> {
         let entries = self.store.history(std::slice::from_ref(&self.job.name), KEPT_ENTRIES).await;
         let entries = entries.map_err(|error| self.failed(&error))?;
         Ok(entries.into_iter().flat_map(|(_, of_job)| of_job).rfind(|entry| entry.run == Some(run)))
@@ -160,7 +160,7 @@ impl Operator {
 }
 
 /// Whether there are live replicas, and each of them has loaded the file at hand.
-async fn is_loaded_by_all(place: &Place, store: &dyn Store) -> Result<bool, Failure> {
+async fn is_loaded_by_all(place: &ClusterTarget, store: &dyn Store) -> Result<bool, Failure> {
     let Some(file) = place.expected().valid_file() else { return Ok(false) };
     let pulse = store.pulse(None).await.map_err(Failure::of(store))?;
     let mut live = pulse.peers.iter().filter(|peer| pulse.now.since(peer.at) <= LIVE_FOR).peekable();

@@ -12,12 +12,12 @@ use crate::cli::print::output::Screen;
 use crate::cli::read::logs::reader::LogText;
 use crate::cli::read::logs::unreadable;
 use crate::job::{JobName, NodeName, RunId};
-use crate::lease::{Entry, Record};
+use crate::lease::{HistoryEntry, Record};
 use crate::run::{RunError, RunLogs};
 use crate::time::{Clock, SystemClock};
 
 use super::client::{LOOK_EVERY, Operator};
-use super::wait_out_outage::Outage;
+use super::wait_out_outage::OutageWait;
 
 /// A run that is over for this long, and is not in the history, never will be.
 const ENTRY_LIMIT: Duration = Duration::from_secs(3);
@@ -46,9 +46,9 @@ pub(super) async fn follow(
     run: RunId,
     state_dir: &Path,
     screen: &mut Screen<'_>,
-) -> Result<Entry, Failure> {
+) -> Result<HistoryEntry, Failure> {
     let mut log = LocalLog::of(&operator.job.name, run, state_dir, screen);
-    let (began, mut over_since, mut outage) = (Instant::now(), None::<Instant>, Outage::default());
+    let (began, mut over_since, mut outage) = (Instant::now(), None::<Instant>, OutageWait::default());
     let mut elsewhere = None;
     loop {
         log.print_new(screen)?;
@@ -79,7 +79,7 @@ pub(super) async fn follow(
 }
 
 /// The job's record and, once the run has ended, its entry.
-async fn look(operator: &Operator, run: RunId) -> Result<(Record, Option<Entry>), Failure> {
+async fn look(operator: &Operator, run: RunId) -> Result<(Record, Option<HistoryEntry>), Failure> {
     let record = operator.record().await?;
     let is_running = record.is_running() && record.run == Some(run);
     let entry = if is_running { None } else { operator.entry(run).await? };
@@ -113,7 +113,7 @@ impl<'a> LocalLog<'a> {
     }
 
     /// The run has ended: prints what is left of its log or, where that is not here, the end that the store keeps.
-    async fn print_rest(mut self, entry: &Entry, screen: &mut Screen<'_>) -> Result<(), Failure> {
+    async fn print_rest(mut self, entry: &HistoryEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
         let began = Instant::now();
         while self.logs.is_running(self.job, self.run) && began.elapsed() < LOG_WITHIN {
             sleep(LOOK_EVERY).await;
@@ -129,7 +129,7 @@ impl<'a> LocalLog<'a> {
 }
 
 /// The end of the output that the store keeps.
-fn print_kept(entry: &Entry, is_here: bool, screen: &mut Screen<'_>) -> Result<(), Failure> {
+fn print_kept(entry: &HistoryEntry, is_here: bool, screen: &mut Screen<'_>) -> Result<(), Failure> {
     let Some(tail) = entry.tail.as_ref().filter(|tail| !tail.is_empty()) else {
         if entry.run.is_some() && entry.node.is_some() {
             screen.say("it printed nothing\n");

@@ -9,13 +9,13 @@ use crate::cli::args::operate::KillArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
-use crate::cli::session::target::Place;
+use crate::cli::session::target::ClusterTarget;
 use crate::lease::{Act, Answer, Holder};
 use crate::store::LIVE_FOR;
 use crate::view::time_format::span;
 
 use super::client::{LOOK_EVERY, Operator, how_it_ended};
-use super::wait_out_outage::Outage;
+use super::wait_out_outage::OutageWait;
 
 /// What a run may take to end beyond its `kill_grace`: its holder hears of the order within a second or two.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -32,7 +32,7 @@ pub(crate) async fn run(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let place = Place::find(&args.place, global, screen)?;
+    let place = ClusterTarget::find(&args.place, global, screen)?;
     let operator = Operator::at_work(&args.job, (&place, global), screen).await?;
     let killed = screen.during(FOR_STORE, operator.act(&Act::Kill { run: None })).await?;
     let Answer::Held { by: Some(holder), .. } = killed else {
@@ -50,7 +50,7 @@ pub(crate) async fn run(
 /// Waits for the end of a run that was told to stop; how it ended.
 async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -> Result<String, Failure> {
     let grace = operator.spec().map_or(UNKNOWN_GRACE, |spec| spec.kill_grace);
-    let (limit, mut outage) = (grace + PATIENCE, Outage::default());
+    let (limit, mut outage) = (grace + PATIENCE, OutageWait::default());
     if !has_ended(operator, holder, (limit, &mut outage), screen).await? {
         return Err(still_there(operator, holder, limit).await?);
     }
@@ -62,7 +62,7 @@ async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -
 async fn has_ended(
     operator: &Operator,
     holder: &Holder,
-    (limit, outage): (Duration, &mut Outage),
+    (limit, outage): (Duration, &mut OutageWait),
     screen: &mut Screen<'_>,
 ) -> Result<bool, Failure> {
     let (began, mut looks, run) = (Instant::now(), 0_u32, holder.run);

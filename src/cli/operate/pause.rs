@@ -5,7 +5,7 @@ use crate::cli::args::operate::{PauseArgs, ResumeArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
-use crate::cli::session::target::Place;
+use crate::cli::session::target::ClusterTarget;
 use crate::lease::{Act, Answer, Pausing};
 use crate::view::time_format::{from_now, utc};
 
@@ -17,7 +17,7 @@ pub(crate) async fn pause(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let place = Place::find(&args.place, global, screen)?;
+    let place = ClusterTarget::find(&args.place, global, screen)?;
     let operators = Operator::all_at_work(&args.jobs, (&place, global), screen).await?;
     let mut failed = Vec::new();
     let are_absent_unknown = args.all && absent_are_unknown(&operators, &place).await?;
@@ -51,7 +51,7 @@ pub(crate) async fn resume(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let place = Place::find(&args.place, global, screen)?;
+    let place = ClusterTarget::find(&args.place, global, screen)?;
     let operators = Operator::all_at_work(&args.jobs, (&place, global), screen).await?;
     let (mut failed, mut is_resumed) = (Vec::new(), false);
     for operator in &operators {
@@ -78,7 +78,7 @@ pub(crate) async fn resume(
 }
 
 /// Whether no live replica can know the jobs that the file does not name: the same of all of them.
-async fn absent_are_unknown(operators: &[Operator], place: &Place) -> Result<bool, Failure> {
+async fn absent_are_unknown(operators: &[Operator], place: &ClusterTarget) -> Result<bool, Failure> {
     match operators.iter().find(|operator| operator.is_absent()) {
         Some(operator) => operator.is_unknown_to_replicas(place).await,
         None => Ok(false),

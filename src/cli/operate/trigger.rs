@@ -13,19 +13,19 @@ use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::serve::signals::Signals;
 use crate::cli::session::state_dir;
-use crate::cli::session::target::Place;
+use crate::cli::session::target::ClusterTarget;
 use crate::job::{JobName, JobSpec, Outcome, RunId, Tick};
-use crate::lease::{Act, Answer, Entry, Record};
+use crate::lease::{Act, Answer, HistoryEntry, Record};
 use crate::replica::order_waits;
 use crate::store::LIVE_FOR;
 use crate::time::UtcMillis;
 use crate::view::problems::{Prospect, prospect};
-use crate::view::snapshot::Survey;
+use crate::view::snapshot::Snapshot;
 use crate::view::time_format::{span, utc};
 
 use super::client::{LOOK_EVERY, Operator, how_it_ended};
 use super::follow::follow;
-use super::wait_out_outage::Outage;
+use super::wait_out_outage::OutageWait;
 
 /// Replicas hear of an order with their next heartbeat; one that is not taken by then is withdrawn, unless it waits for a run.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const LOOKS_PER_NOTICE: u32 = 5;
 
 /// What the waiting for an order has come to.
-struct Wait {
+struct OrderWait {
     began: Instant,
     /// The store's time when it began.
     at: UtcMillis,
@@ -51,13 +51,13 @@ pub(crate) async fn run(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let (job, place) = (&args.job, Place::find(&args.place, global, screen)?);
+    let (job, place) = (&args.job, ClusterTarget::find(&args.place, global, screen)?);
     let known = place.job(job);
     let schedule = known.definition.spec().map(|spec| &spec.schedule);
     let tick = args.tick.map(|tick| tick.in_zone_of(job, schedule)).transpose()?.map(Tick);
     let operator = Operator::at_work(job, (&place, global), screen).await?;
     screen.during(FOR_STORE, operator.expect_known_to_replicas(&place)).await?;
-    let wait = Wait::begin(&operator, screen).await?;
+    let wait = OrderWait::begin(&operator, screen).await?;
     let mut signals = Signals::listen()?;
     let order = RunId::new();
     let may_run =
@@ -77,7 +77,7 @@ pub(crate) async fn run(
             let folder = state_dir(global.state_dir.as_deref())?;
             return follow(&operator, run, &folder, screen).await.map(Some);
         }
-        Outage::default().ask(screen, || operator.entry(run)).await
+        OutageWait::default().ask(screen, || operator.entry(run)).await
     };
     let entry = tokio::select! {
         shown = shown => shown.map_err(|failure| failure.noting_unheard(&runs))?,
@@ -93,7 +93,7 @@ pub(crate) async fn run(
 async fn give(
     operator: &Operator,
     (order, tick): (RunId, Option<Tick>),
-    wait: Wait,
+    wait: OrderWait,
     screen: &mut Screen<'_>,
 ) -> Result<RunId, Failure> {
     match screen.during(FOR_STORE, operator.act(&Act::Trigger { order, tick })).await {
@@ -108,9 +108,9 @@ async fn give(
 }
 
 /// Who is there, and the record of the job.
-async fn survey(operator: &Operator) -> Result<Survey, Failure> {
+async fn snapshot(operator: &Operator) -> Result<Snapshot, Failure> {
     let store = operator.store.as_ref();
-    Survey::take(store, vec![operator.job.clone()], 1).await.map_err(Failure::of(store))
+    Snapshot::take(store, vec![operator.job.clone()], 1).await.map_err(Failure::of(store))
 }
 
 /// The caller does not wait any longer: the order is taken back, unless a replica has taken it.
@@ -131,7 +131,12 @@ async fn cancel(
 }
 
 /// What became of a run that a replica has taken, as far as it is known: at once or, if it was followed, after its end.
-fn what_became(job: &JobName, entry: Option<Entry>, is_followed: bool, screen: &mut Screen<'_>) -> Exit {
+fn what_became(
+    job: &JobName,
+    entry: Option<HistoryEntry>,
+    is_followed: bool,
+    screen: &mut Screen<'_>,
+) -> Exit {
     match entry {
         Some(entry) if entry.outcome == Outcome::Skipped => {
             screen.say(&format!("{}: another run of `{}` is running\n", entry.verdict(), job));
@@ -149,10 +154,10 @@ fn what_became(job: &JobName, entry: Option<Entry>, is_followed: bool, screen: &
 async fn taken(
     operator: &Operator,
     order: RunId,
-    mut wait: Wait,
+    mut wait: OrderWait,
     screen: &mut Screen<'_>,
 ) -> Result<RunId, Failure> {
-    let (mut outage, mut looks) = (Outage::default(), 0_u32);
+    let (mut outage, mut looks) = (OutageWait::default(), 0_u32);
     loop {
         outage.wait_for(&wait.what(&outage), screen);
         if let Some(record) = outage.wait_out(operator.record().await, screen)? {
@@ -166,8 +171,8 @@ async fn taken(
         looks += 1;
         if looks.is_multiple_of(LOOKS_PER_NOTICE) {
             operator.announce().await;
-            if let Some(survey) = outage.wait_out(survey(operator).await, screen)? {
-                wait.judge(operator.spec(), &survey);
+            if let Some(snapshot) = outage.wait_out(snapshot(operator).await, screen)? {
+                wait.judge(operator.spec(), &snapshot);
             }
         }
         if let Some(why) = wait.why_over(&outage) {
@@ -177,14 +182,15 @@ async fn taken(
     }
 }
 
-impl Wait {
+impl OrderWait {
     /// Fails where no live replica can take the order.
     async fn begin(operator: &Operator, screen: &mut Screen<'_>) -> Result<Self, Failure> {
         let (spec, began) = (operator.spec(), Instant::now());
-        let survey = screen.during(FOR_STORE, survey(operator)).await?;
+        let snapshot = screen.during(FOR_STORE, snapshot(operator)).await?;
         let limit = spec.map_or(PATIENCE, |spec| PATIENCE.max(spec.lease * 2).min(order_waits(spec)));
-        let mut wait = Self { began, at: survey.now, limit, prospect: Prospect::Open, hopeless_since: None };
-        wait.judge(spec, &survey);
+        let mut wait =
+            Self { began, at: snapshot.now, limit, prospect: Prospect::Open, hopeless_since: None };
+        wait.judge(spec, &snapshot);
         match wait.prospect {
             Prospect::Hopeless(why) => Err(Failure::new(Exit::Failed, why)),
             _ => Ok(wait),
@@ -192,9 +198,9 @@ impl Wait {
     }
 
     /// The prospect by now. Of a job that the file at hand does not tell, nothing is known ahead.
-    fn judge(&mut self, spec: Option<&Arc<JobSpec>>, survey: &Survey) {
+    fn judge(&mut self, spec: Option<&Arc<JobSpec>>, snapshot: &Snapshot) {
         let Some(spec) = spec else { return };
-        let prospect = prospect(spec, survey);
+        let prospect = prospect(spec, snapshot);
         if let Prospect::WaitsForRun(_) = prospect {
             // Replicas ask for it no longer.
             self.limit = order_waits(spec);
@@ -208,7 +214,7 @@ impl Wait {
     }
 
     /// What is waited for, and until when.
-    fn what(&self, outage: &Outage) -> String {
+    fn what(&self, outage: &OutageWait) -> String {
         let what = match &self.prospect {
             Prospect::Open | Prospect::Hopeless(_) => "waiting for a replica to pick this up".to_owned(),
             Prospect::Waits(what) | Prospect::WaitsForRun(what) => format!("waiting: {what}"),
@@ -217,7 +223,7 @@ impl Wait {
     }
 
     /// Why the order is to be withdrawn, if it is.
-    fn why_over(&self, outage: &Outage) -> Option<String> {
+    fn why_over(&self, outage: &OutageWait) -> Option<String> {
         let is_hopeless = self.hopeless_since.is_some_and(|since| since.elapsed() > LIVE_FOR);
         let is_over = self.began.elapsed() > self.limit + outage.lasted();
         let within = span(self.limit);
@@ -262,7 +268,7 @@ async fn withdraw(operator: &Operator, order: RunId, why: String) -> Result<RunI
 }
 
 /// As the command did, where it got so far.
-fn exit_of(entry: &Entry) -> Exit {
+fn exit_of(entry: &HistoryEntry) -> Exit {
     match (entry.exit_code.map(u8::try_from), entry.signal.map(|signal| u8::try_from(128 + signal))) {
         (Some(Ok(code)), _) => Exit::AsCommand(code),
         (_, Some(Ok(code))) => Exit::AsCommand(code),

@@ -11,7 +11,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::operate::unlock_mark;
 use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
-use crate::cli::session::target::Place;
+use crate::cli::session::target::ClusterTarget;
 use crate::job::{JobName, OnInterrupt, RunId};
 use crate::lease::{Act, Answer, LeaseInstant, Record};
 use crate::store::{LIVE_FOR, Pulse};
@@ -25,7 +25,7 @@ use super::client::Operator;
 const TWO_HEARTBEATS: Duration = Duration::from_secs(2);
 
 /// What is to be unlocked.
-struct Lock<'a> {
+struct LockToEnd<'a> {
     job: &'a JobName,
     force: bool,
 }
@@ -39,14 +39,14 @@ pub(crate) async fn run(
     if args.mark {
         return unlock_mark::set_back(args, global, screen).await;
     }
-    let place = Place::find(&args.place, global, screen)?;
+    let place = ClusterTarget::find(&args.place, global, screen)?;
     for operator in Operator::all_at_work(&args.jobs, (&place, global), screen).await? {
-        remove(&Lock { job: &operator.job.name, force: args.force }, &operator, screen).await?;
+        remove(&LockToEnd { job: &operator.job.name, force: args.force }, &operator, screen).await?;
     }
     Ok(Exit::Done)
 }
 
-async fn remove(args: &Lock<'_>, operator: &Operator, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
+async fn remove(args: &LockToEnd<'_>, operator: &Operator, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
     let looking = async { Ok::<_, Failure>((operator.record().await?, operator.pulse().await?)) };
     let (record, pulse) = screen.during(FOR_STORE, looking).await?;
     let Some(run) = record.run.filter(|_| record.is_running()) else {
@@ -77,7 +77,7 @@ async fn remove(args: &Lock<'_>, operator: &Operator, screen: &mut Screen<'_>) -
 
 /// Nobody is known to hold the lock. Where it is not free all the same, ends the wait for whom the store forgot.
 async fn end_wait(
-    args: &Lock<'_>,
+    args: &LockToEnd<'_>,
     operator: &Operator,
     record: &Record,
     now: UtcMillis,
@@ -117,7 +117,7 @@ fn question_of_wait(job: &JobName, record: &Record, now: UtcMillis) -> String {
 }
 
 /// For how long the holder has not been heard; fails where it is.
-fn silence(args: &Lock<'_>, record: &Record, pulse: &Pulse) -> Result<String, Failure> {
+fn silence(args: &LockToEnd<'_>, record: &Record, pulse: &Pulse) -> Result<String, Failure> {
     let Some(node) = &record.owner else { return Ok("its holder is not known".to_owned()) };
     let peer = pulse.peers.iter().find(|peer| peer.beat.node == *node);
     match peer.map(|peer| pulse.now.since(peer.at)) {
@@ -128,7 +128,7 @@ fn silence(args: &Lock<'_>, record: &Record, pulse: &Pulse) -> Result<String, Fa
 }
 
 /// Fails where the holder was heard between two looks.
-fn stays_silent(args: &Lock<'_>, record: &Record, looks: [&Pulse; 2]) -> Result<(), Failure> {
+fn stays_silent(args: &LockToEnd<'_>, record: &Record, looks: [&Pulse; 2]) -> Result<(), Failure> {
     let Some(node) = &record.owner else { return Ok(()) };
     let [before, after] =
         looks.map(|pulse| pulse.peers.iter().find(|peer| peer.beat.node == *node).map(|peer| peer.at));
@@ -138,7 +138,7 @@ fn stays_silent(args: &Lock<'_>, record: &Record, looks: [&Pulse; 2]) -> Result<
     Ok(())
 }
 
-fn heard(args: &Lock<'_>, why: &str) -> Failure {
+fn heard(args: &LockToEnd<'_>, why: &str) -> Failure {
     let message = format!(
         "the lock of job `{0}` is not released: {why}\n  help: `solocron kill {0}` stops its run; if the holder has just died, \
          try again in a few seconds",

@@ -4,7 +4,7 @@ use crate::cli::args::global::GlobalArgs;
 use crate::cli::args::operate::UnlockArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
-use crate::cli::session::target::Place;
+use crate::cli::session::target::ClusterTarget;
 use crate::lease::{Act, Answer};
 use crate::time::{Clock, SystemClock, UtcMillis};
 use crate::view::time_format::{from_now, span, utc};
@@ -19,7 +19,7 @@ pub(super) async fn set_back(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let (mut ahead, mut is_refused) = (Vec::new(), false);
-    let place = Place::find(&args.place, global, screen)?;
+    let place = ClusterTarget::find(&args.place, global, screen)?;
     for operator in Operator::all_at_work(&args.jobs, (&place, global), screen).await? {
         let (now, wall) = (operator.pulse().await?.now, SystemClock.utc());
         let record = operator.known_record().await?.filter(|record| record.lies_ahead(now));

@@ -15,13 +15,13 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// An outage of the store, if there is one.
 #[derive(Debug, Default)]
-pub(crate) struct Outage {
+pub(crate) struct OutageWait {
     since: Option<Instant>,
     /// How long those before it lasted.
     before: Duration,
 }
 
-impl Outage {
+impl OutageWait {
     /// For how long the store has been away, all in all: whoever waits for a replica waits so much longer.
     pub(crate) fn lasted(&self) -> Duration {
         self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())
@@ -89,7 +89,7 @@ mod tests {
     async fn an_outage_is_told_once_and_waited_out_for_a_minute() {
         let mut said = Vec::new();
         let mut screen = Screen::plain(std::io::sink(), &mut said);
-        let mut outage = Outage::default();
+        let mut outage = OutageWait::default();
         for _ in 0..2 {
             for _ in 0..3 {
                 let answer = outage.wait_out(failed::<u8>(Exit::StoreUnreachable), &mut screen);
@@ -113,6 +113,6 @@ mod tests {
     #[test]
     fn what_else_is_wrong_is_not_waited_out() {
         let mut screen = Screen::plain(std::io::sink(), std::io::sink());
-        assert!(Outage::default().wait_out(failed::<u8>(Exit::Failed), &mut screen).is_err());
+        assert!(OutageWait::default().wait_out(failed::<u8>(Exit::Failed), &mut screen).is_err());
     }
 }

@@ -22,9 +22,9 @@ const WAITING_BYTES: usize = 8 << 20;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The queue of the process, once the log was started.
-static QUEUE: OnceLock<SyncSender<Item>> = OnceLock::new();
+static QUEUE: OnceLock<SyncSender<LogItem>> = OnceLock::new();
 
-enum Item {
+enum LogItem {
     Line(Vec<u8>),
     /// Answered once everything before it is written.
     Flush(SyncSender<()>),
@@ -33,13 +33,13 @@ enum Item {
 /// Gives out writers that never block.
 #[derive(Clone)]
 pub(crate) struct LogWriter {
-    queue: SyncSender<Item>,
-    count: Arc<Count>,
+    queue: SyncSender<LogItem>,
+    count: Arc<LogBacklog>,
 }
 
 /// What waits, and what found no place.
 #[derive(Debug, Default)]
-struct Count {
+struct LogBacklog {
     waiting_bytes: AtomicUsize,
     dropped: AtomicU64,
 }
@@ -48,7 +48,7 @@ impl LogWriter {
     /// Starts the thread. To be called once.
     pub(crate) fn start() -> Self {
         let (queue, items) = sync_channel(WAITING_LINES);
-        let count = Arc::<Count>::default();
+        let count = Arc::<LogBacklog>::default();
         let counted = Arc::clone(&count);
         std::thread::spawn(move || write_all(&items, &counted));
         let _ = QUEUE.set(queue.clone());
@@ -56,10 +56,10 @@ impl LogWriter {
     }
 
     fn send(&self, line: Vec<u8>) {
-        let Count { waiting_bytes, dropped } = &*self.count;
+        let LogBacklog { waiting_bytes, dropped } = &*self.count;
         let bytes = line.len();
         let waiting = waiting_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let is_taken = waiting <= WAITING_BYTES && self.queue.try_send(Item::Line(line)).is_ok();
+        let is_taken = waiting <= WAITING_BYTES && self.queue.try_send(LogItem::Line(line)).is_ok();
         if !is_taken {
             waiting_bytes.fetch_sub(bytes, Ordering::Relaxed);
             dropped.fetch_add(1, Ordering::Relaxed);
@@ -70,22 +70,22 @@ impl LogWriter {
 /// Waits until what was logged is written, for as long as a reader may reasonably take.
 pub(crate) fn flush() {
     let (written, is_written) = sync_channel(1);
-    if QUEUE.get().is_some_and(|queue| queue.try_send(Item::Flush(written)).is_ok()) {
+    if QUEUE.get().is_some_and(|queue| queue.try_send(LogItem::Flush(written)).is_ok()) {
         // Either way there is nothing more to be done.
         let _: Result<(), RecvTimeoutError> = is_written.recv_timeout(LAST_WORDS);
     }
 }
 
-fn write_all(items: &Receiver<Item>, count: &Count) {
+fn write_all(items: &Receiver<LogItem>, count: &LogBacklog) {
     let mut out = io::stdout();
     for item in items {
         // When nobody reads any more, the replica goes on all the same.
         let _ = match item {
-            Item::Line(line) => {
+            LogItem::Line(line) => {
                 count.waiting_bytes.fetch_sub(line.len(), Ordering::Relaxed);
                 out.write_all(&line)
             }
-            Item::Flush(written) => {
+            LogItem::Flush(written) => {
                 let _ = written.try_send(());
                 Ok(())
             }
@@ -150,7 +150,7 @@ mod tests {
         drop(log);
         let kept: Vec<Vec<u8>> = items
             .iter()
-            .filter_map(|item| if let Item::Line(line) = item { Some(line) } else { None })
+            .filter_map(|item| if let LogItem::Line(line) = item { Some(line) } else { None })
             .collect();
         assert_eq!(kept, [b"a\n", b"b\n"]);
     }

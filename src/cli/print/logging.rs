@@ -68,7 +68,7 @@ where
     N: for<'a> FormatFields<'a> + 'static,
 {
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut fields = Fields::default();
+        let mut fields = LogFields::default();
         event.record(&mut fields);
         let paint = Paint(to.has_ansi_escapes());
         let level = *event.metadata().level();
@@ -114,12 +114,12 @@ fn quoted_value(value: &str) -> String {
 }
 
 #[derive(Default)]
-struct Fields {
+struct LogFields {
     message: String,
     others: Vec<(&'static str, String)>,
 }
 
-impl Fields {
+impl LogFields {
     fn take(&mut self, name: &str) -> Option<String> {
         let at = self.others.iter().position(|(other, _)| *other == name)?;
         Some(self.others.remove(at).1)
@@ -133,7 +133,7 @@ impl Fields {
     }
 }
 
-impl Visit for Fields {
+impl Visit for LogFields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.add(field, format!("{value:?}"));
     }

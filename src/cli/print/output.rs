@@ -31,7 +31,7 @@ pub struct Screen<'a> {
 
 /// Whether anybody still reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum OutputReader {
     /// Somebody does.
     Here,
     /// The pipe was closed: `| head` has enough.
@@ -72,28 +72,28 @@ impl<'a> Screen<'a> {
     }
 
     /// Prints text to stdout, without its colours where they are not wanted.
-    pub(crate) fn print(&mut self, text: &str) -> Result<Reader, Failure> {
+    pub(crate) fn print(&mut self, text: &str) -> Result<OutputReader, Failure> {
         self.print_bytes(&shown(text, self.out_colour))
     }
 
     /// Prints what a job printed: to a terminal nothing but its letters and colours, to anything else as it is.
-    pub(crate) fn print_output(&mut self, bytes: &[u8]) -> Result<Reader, Failure> {
+    pub(crate) fn print_output(&mut self, bytes: &[u8]) -> Result<OutputReader, Failure> {
         if self.columns.is_some() { self.print_bytes(&tame(bytes)) } else { self.print_bytes(bytes) }
     }
 
     /// Prints bytes to stdout as they are.
-    pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> Result<Reader, Failure> {
+    pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> Result<OutputReader, Failure> {
         let erased = self.waits.erase();
         self.write_err(erased.unwrap_or_default().as_bytes());
         match self.out.write_all(bytes).and_then(|()| self.out.flush()) {
-            Ok(()) => Ok(Reader::Here),
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+            Ok(()) => Ok(OutputReader::Here),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(OutputReader::Gone),
             Err(error) => Err(Failure::new(Exit::Failed, format!("stdout cannot be written: {error}"))),
         }
     }
 
     /// Prints a value as one JSON document to stdout.
-    pub(crate) fn print_json(&mut self, value: &impl serde::Serialize) -> Result<Reader, Failure> {
+    pub(crate) fn print_json(&mut self, value: &impl serde::Serialize) -> Result<OutputReader, Failure> {
         let mut text =
             serde_json::to_string_pretty(value).expect("views have string keys and no failing values");
         text.push('\n');
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_closed_pipe_ends_quietly_and_a_full_disk_does_not() {
         let mut screen = Screen::plain(Closed(io::ErrorKind::BrokenPipe), io::sink());
-        assert_eq!(screen.print("x").ok(), Some(Reader::Gone));
+        assert_eq!(screen.print("x").ok(), Some(OutputReader::Gone));
         let mut screen = Screen::plain(Closed(io::ErrorKind::StorageFull), io::sink());
         let failure = screen.print("x").expect_err("nothing was written");
         assert_eq!(failure.exit, Exit::Failed);

@@ -6,7 +6,7 @@ use crate::job::Outcome;
 
 /// How a word is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub(crate) enum TextStyle {
     /// As any other.
     Plain,
     /// Less important.
@@ -23,7 +23,7 @@ pub(crate) enum Tone {
     Bad,
 }
 
-impl Tone {
+impl TextStyle {
     /// The tone of an outcome.
     pub(crate) const fn of(outcome: Outcome) -> Self {
         match outcome {

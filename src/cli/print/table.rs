@@ -2,7 +2,7 @@
 
 use comfy_table::presets::NOTHING;
 
-use super::style::Tone;
+use super::style::TextStyle;
 
 /// Spaces between two columns.
 const GAP: u16 = 2;
@@ -11,7 +11,7 @@ const GAP: u16 = 2;
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,
-    tone: Tone,
+    style: TextStyle,
 }
 
 /// A table under construction.
@@ -22,14 +22,14 @@ pub(crate) struct Table {
 
 impl Cell {
     /// A cell in this tone. Control characters, which only a foreign writer can have put in, are shown as `?`.
-    pub(crate) fn new(text: impl ToString, tone: Tone) -> Self {
+    pub(crate) fn new(text: impl ToString, style: TextStyle) -> Self {
         let text = text.to_string().replace(char::is_control, "?");
-        Self { text, tone }
+        Self { text, style }
     }
 
     /// A cell like any other.
     pub(crate) fn plain(text: impl ToString) -> Self {
-        Self::new(text, Tone::Plain)
+        Self::new(text, TextStyle::Plain)
     }
 
     /// A cell that may have nothing to say.
@@ -41,7 +41,7 @@ impl Cell {
 impl Table {
     /// A table with these headings, in capitals.
     pub(crate) fn new(headings: &[&str]) -> Self {
-        Self { rows: vec![headings.iter().map(|heading| Cell::new(heading, Tone::Strong)).collect()] }
+        Self { rows: vec![headings.iter().map(|heading| Cell::new(heading, TextStyle::Strong)).collect()] }
     }
 
     /// Adds a row: as many cells as there are headings.
@@ -103,7 +103,7 @@ fn painted(line: &str, row: &[Cell], widths: &[usize]) -> String {
     for (cell, width) in row.iter().zip(widths) {
         let text: String = left.by_ref().take(*width).collect();
         let (text, padding) = text.split_at(text.trim_end().len());
-        shown.push_str(&cell.tone.paint(text));
+        shown.push_str(&cell.style.paint(text));
         shown.push_str(padding);
     }
     shown.truncate(shown.trim_end().len());
@@ -120,10 +120,15 @@ mod tests {
         table.row(vec![
             Cell::plain("a"),
             Cell::plain(""),
-            Cell::new("failed ×12", Tone::Bad),
+            Cell::new("failed ×12", TextStyle::Bad),
             Cell::plain("n1"),
         ]);
-        table.row(vec![Cell::plain("backup"), Cell::plain(""), Cell::new("ok", Tone::Good), Cell::plain("")]);
+        table.row(vec![
+            Cell::plain("backup"),
+            Cell::plain(""),
+            Cell::new("ok", TextStyle::Good),
+            Cell::plain(""),
+        ]);
         let shown = table.render();
         assert!(shown.contains("\u{1b}["), "{shown}");
         assert_eq!(

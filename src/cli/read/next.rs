@@ -8,7 +8,7 @@ use crate::cli::args::global::{Format, GlobalArgs, NextArgs};
 use crate::cli::args::moment::Moment;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
-use crate::cli::print::style::Tone;
+use crate::cli::print::style::TextStyle;
 use crate::cli::print::table::{Cell, Table};
 use crate::cli::session::find_job::find_jobs;
 use crate::cli::session::load_file;
@@ -159,7 +159,7 @@ fn table(planned: &[Planned], now: UtcMillis, columns: Option<usize>) -> String 
             Cell::maybe(one.job.as_ref()),
             Cell::plain(local(&one.schedule, one.tick)),
             Cell::plain(one.schedule.zone_name()),
-            Cell::new(utc(at), Tone::Quiet),
+            Cell::new(utc(at), TextStyle::Quiet),
             Cell::plain(from_now(at, now)),
         ]);
     }

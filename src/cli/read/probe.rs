@@ -12,7 +12,7 @@ use crate::config;
 use crate::config::{Problem, Source, StoreUrl};
 use crate::job::JobName;
 use crate::lease::{Record, SCHEMA};
-use crate::store::{Cause, Concern, Grade, Store, StoreError};
+use crate::store::{Concern, FailureCause, Grade, Store, StoreError};
 use crate::time::{Clock, SystemClock};
 use crate::view::time_format::span;
 
@@ -26,14 +26,14 @@ const CLOCK_TOLERANCE: Duration = Duration::from_millis(500);
 #[derive(Debug, Serialize)]
 pub(crate) struct Probe {
     store: String,
-    findings: Vec<Finding>,
+    findings: Vec<ProbeFinding>,
     #[serde(skip)]
     exit: Exit,
 }
 
 /// One finding, for programs.
 #[derive(Debug, Serialize)]
-struct Finding {
+struct ProbeFinding {
     severity: &'static str,
     what: String,
     value: String,
@@ -62,7 +62,7 @@ impl Probe {
 
     /// Errors and warnings, drawn as those of the file.
     pub(crate) fn drawn(&self, colour: bool) -> String {
-        let problem = |finding: &Finding| {
+        let problem = |finding: &ProbeFinding| {
             let message = format!("{}: {}", finding.what, finding.value);
             let problem = match finding.severity {
                 "error" => Problem::error(message),
@@ -87,13 +87,13 @@ impl Probe {
     }
 }
 
-fn finding(concern: Concern) -> Finding {
+fn finding(concern: Concern) -> ProbeFinding {
     let severity = match concern.grade {
         Grade::Error => "error",
         Grade::Warning | Grade::Unchecked => "warning",
         Grade::Note => "note",
     };
-    Finding { severity, what: concern.what, value: concern.value, help: concern.help }
+    ProbeFinding { severity, what: concern.what, value: concern.value, help: concern.help }
 }
 
 fn has_errors(concerns: &[Concern]) -> bool {
@@ -175,7 +175,7 @@ async fn records(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, S
     let records = match store.records(&jobs).await {
         Ok(records) => records,
         // Rights have a finding of their own.
-        Err(error) if error.cause() == Some(&Cause::NoRight) => return Ok(Vec::new()),
+        Err(error) if error.cause() == Some(&FailureCause::NoRight) => return Ok(Vec::new()),
         Err(StoreError::Refused(why)) => {
             let help = "update this release, or see what wrote to the store's keys besides solocron";
             let what = "records in the store cannot be read";

@@ -18,7 +18,7 @@ use tracing::warn;
 
 use crate::config::{LONGEST, read_regular};
 
-use super::reloader::Order;
+use super::reloader::ReloadRequest;
 
 /// A file is another one once it has been the same for this long: an editor may be writing it.
 const QUIET: Duration = Duration::from_millis(150);
@@ -44,15 +44,15 @@ pub(crate) struct FileWatch {
     /// Its bytes when it was last found quiet; nothing if it could not be read.
     seen: Option<Vec<u8>>,
     folders: BTreeMap<PathBuf, WatchDescriptor>,
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<ReloadRequest>,
     /// Whether it was said that a folder cannot be watched.
     has_complained: bool,
 }
 
 /// The queue of the kernel, as the runtime waits for it.
-struct Queue(Inotify);
+struct InotifyQueue(Inotify);
 
-impl AsRawFd for Queue {
+impl AsRawFd for InotifyQueue {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_fd().as_raw_fd()
     }
@@ -60,7 +60,7 @@ impl AsRawFd for Queue {
 
 impl FileWatch {
     /// Of the file that was loaded with this text.
-    pub(crate) fn new(path: PathBuf, text: &str, orders: mpsc::Sender<Order>) -> Self {
+    pub(crate) fn new(path: PathBuf, text: &str, orders: mpsc::Sender<ReloadRequest>) -> Self {
         Self {
             path,
             seen: Some(text.as_bytes().to_vec()),
@@ -77,7 +77,7 @@ impl FileWatch {
         loop {
             // Before the look: whatever comes later is told.
             self.watch_folders(queue.as_ref());
-            if self.is_another().await && self.orders.send(Order::Noticed).await.is_err() {
+            if self.is_another().await && self.orders.send(ReloadRequest::Noticed).await.is_err() {
                 return;
             }
             // Either way it is looked at again.
@@ -95,7 +95,7 @@ impl FileWatch {
     }
 
     /// Watches the file's folder, and that of what it links to.
-    fn watch_folders(&mut self, queue: Option<&AsyncFd<Queue>>) {
+    fn watch_folders(&mut self, queue: Option<&AsyncFd<InotifyQueue>>) {
         let Some(queue) = queue.map(|queue| &queue.get_ref().0) else { return };
         let target = std::fs::canonicalize(&self.path).ok();
         let folders: Vec<PathBuf> =
@@ -116,7 +116,7 @@ impl FileWatch {
     }
 
     /// Waits until something happens that may have to do with the file.
-    async fn hear(&self, queue: Option<&AsyncFd<Queue>>) {
+    async fn hear(&self, queue: Option<&AsyncFd<InotifyQueue>>) {
         let Some(queue) = queue else { return std::future::pending().await };
         // Through links, anything may lead elsewhere.
         let is_link = std::fs::symlink_metadata(&self.path).is_ok_and(|file| file.is_symlink());
@@ -156,13 +156,13 @@ impl FileWatch {
     }
 }
 
-fn open_queue() -> io::Result<AsyncFd<Queue>> {
+fn open_queue() -> io::Result<AsyncFd<InotifyQueue>> {
     let queue = Inotify::init(InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK)?;
     #[expect(
         deprecated,
         reason = "its successor asks for a promise that this type keeps: the fd is the queue's own and never changes"
     )]
-    AsyncFd::new(Queue(queue))
+    AsyncFd::new(InotifyQueue(queue))
 }
 
 /// What a ConfigMap's files lead through is swapped as `..data`.
@@ -193,7 +193,7 @@ mod tests {
 
     struct Scene {
         folder: tempfile::TempDir,
-        orders: mpsc::Receiver<Order>,
+        orders: mpsc::Receiver<ReloadRequest>,
         watching: tokio::task::JoinHandle<()>,
     }
 
@@ -213,7 +213,7 @@ mod tests {
 
         async fn is_noticed(&mut self) {
             let order = timeout(DEADLINE, self.orders.recv()).await.expect("in time");
-            assert!(matches!(order, Some(Order::Noticed)));
+            assert!(matches!(order, Some(ReloadRequest::Noticed)));
         }
     }
 

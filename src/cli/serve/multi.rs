@@ -62,7 +62,7 @@ async fn supervise(
         let style = Style::of(format, &name, usize::from(number));
         seats.insert(name, Seat { style, pid: None, began: Instant::now(), pause: PAUSES.0 });
     }
-    let start = |name: &NodeName, seat: &mut Seat, news: &mut JoinSet<News>| -> Result<(), Failure> {
+    let start = |name: &NodeName, seat: &mut Seat, news: &mut JoinSet<ChildNews>| -> Result<(), Failure> {
         let child =
             command(args, global, name)?.spawn().map_err(|error| failed("cannot start a replica", &error))?;
         seat.pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
@@ -81,13 +81,13 @@ async fn supervise(
             Some(()) = int.recv() => { is_stopping = true; pass_on(&seats, Signal::SIGTERM) }
             Some(()) = hup.recv() => pass_on(&seats, Signal::SIGHUP),
             Some(of) = news.join_next() => match of.expect("following neither panics nor is aborted") {
-                News::Due(name) => {
+                ChildNews::Due(name) => {
                     let seat = seats.get_mut(&name).expect("it has its seat");
                     if !is_stopping {
                         start(&name, seat, &mut news)?;
                     }
                 }
-                News::Ended(name, status) => {
+                ChildNews::Ended(name, status) => {
                     let seat = seats.get_mut(&name).expect("it has its seat");
                     // Its id may soon be another process's.
                     seat.pid = None;
@@ -98,7 +98,7 @@ async fn supervise(
                         let _ = lines.send(line).await;
                     }
                     match again {
-                        Some(pause) => drop(news.spawn(async move { sleep(pause).await; News::Due(name) })),
+                        Some(pause) => drop(news.spawn(async move { sleep(pause).await; ChildNews::Due(name) })),
                         None => worst = worse(worst, status),
                     }
                 }
@@ -123,7 +123,7 @@ fn pass_on(seats: &BTreeMap<NodeName, Seat>, signal: Signal) {
 }
 
 /// What happens to a replica's process.
-enum News {
+enum ChildNews {
     /// It ended.
     Ended(NodeName, Option<ExitStatus>),
     /// It is to be started again.
@@ -213,7 +213,7 @@ fn command(args: &RunArgs, global: &GlobalArgs, name: &NodeName) -> Result<Comma
 }
 
 /// Passes on a replica's lines until it has ended.
-async fn follow(mut child: Child, name: NodeName, style: Style, lines: mpsc::Sender<Vec<u8>>) -> News {
+async fn follow(mut child: Child, name: NodeName, style: Style, lines: mpsc::Sender<Vec<u8>>) -> ChildNews {
     let out = child.stdout.take().map(|out| pass_lines(out, style.clone(), lines.clone()));
     let err = child.stderr.take().map(|err| pass_lines(err, style, lines));
     let reading = async {
@@ -230,5 +230,5 @@ async fn follow(mut child: Child, name: NodeName, style: Style, lines: mpsc::Sen
         tokio::join!(out, err);
     };
     let ((), status) = tokio::join!(reading, child.wait());
-    News::Ended(name, status.ok())
+    ChildNews::Ended(name, status.ok())
 }

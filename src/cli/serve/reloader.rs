@@ -19,7 +19,7 @@ use crate::replica::Reload;
 use crate::run::Job;
 
 use super::load_report::Loads;
-use super::resolve::{resolve_jobs, retention};
+use super::resolve::resolve_jobs;
 
 /// A replica takes a file over between two steps of its loop; one that has not by then hangs.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
@@ -29,22 +29,22 @@ const WAITING_ORDERS: usize = 16;
 
 /// An order to load the file again.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum ReloadRequest {
     /// By SIGHUP.
     Signal,
     /// The file is not what it was.
     Noticed,
     /// By somebody who waits for the answer.
-    Asked(oneshot::Sender<Answer>),
+    Asked(oneshot::Sender<ReloadAnswer>),
 }
 
 /// How loading went, for whoever asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct ReloadAnswer {
     /// The replica.
     pub(crate) node: NodeName,
     /// How it went.
-    pub(crate) end: End,
+    pub(crate) end: ReloadEnd,
     /// In one line.
     pub(crate) said: String,
     /// Every problem of a bad file, as `check` shows them.
@@ -54,7 +54,7 @@ pub(crate) struct Answer {
 /// How loading went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum End {
+pub(crate) enum ReloadEnd {
     /// The file is in effect.
     Loaded,
     /// The file is bad.
@@ -118,7 +118,7 @@ impl Reloader {
     }
 
     /// A channel for orders.
-    pub(crate) fn orders() -> (mpsc::Sender<Order>, mpsc::Receiver<Order>) {
+    pub(crate) fn orders() -> (mpsc::Sender<ReloadRequest>, mpsc::Receiver<ReloadRequest>) {
         mpsc::channel(WAITING_ORDERS)
     }
 
@@ -128,10 +128,10 @@ impl Reloader {
     }
 
     /// Carries out orders until nobody gives any more.
-    pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
+    pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<ReloadRequest>) {
         while let Some(order) = orders.recv().await {
             let answer = self.carry_out(&order).await;
-            if let (Order::Asked(asker), Some(answer)) = (order, answer) {
+            if let (ReloadRequest::Asked(asker), Some(answer)) = (order, answer) {
                 // It may have gone.
                 let _ = asker.send(answer);
             }
@@ -139,11 +139,11 @@ impl Reloader {
     }
 
     /// Loads the file; one that was only noticed, unless it is the one that was looked at last.
-    async fn carry_out(&mut self, order: &Order) -> Option<Answer> {
+    async fn carry_out(&mut self, order: &ReloadRequest) -> Option<ReloadAnswer> {
         let first = Arc::clone(&self.first);
         let found = off_the_loop(move || config::find_again(&first)).await;
         let seen = found.as_ref().map(|source| source.text.clone()).map_err(ToString::to_string);
-        if std::mem::replace(&mut self.seen, seen) == self.seen && matches!(order, Order::Noticed) {
+        if std::mem::replace(&mut self.seen, seen) == self.seen && matches!(order, ReloadRequest::Noticed) {
             return None;
         }
         let (store, args) = (self.store_flag.clone(), self.args.clone());
@@ -161,14 +161,14 @@ impl Reloader {
     }
 
     /// Gives the file to the replica, if it is one that it can take.
-    async fn hand_over(&mut self, loaded: Loaded, order: &Order) -> Answer {
+    async fn hand_over(&mut self, loaded: Loaded, order: &ReloadRequest) -> ReloadAnswer {
         let Loaded { config, jobs, warnings, source } = loaded;
         if let Some(other) = self.of_another_cluster(&config) {
             error!(node = %self.node, file = %source.path.display(), "{other}");
-            return self.answer(End::Refused, other);
+            return self.answer(ReloadEnd::Refused, other);
         }
         self.log(&warnings, &source);
-        let (hash, retention) = (config.fingerprint.clone(), retention(&config));
+        let (hash, retention) = (config.fingerprint.clone(), config.logs);
         let (done, is_done) = oneshot::channel();
         let reload = Reload {
             jobs,
@@ -187,17 +187,17 @@ impl Reloader {
         };
         match tokio::time::timeout(TAKEN_WITHIN, taken).await {
             Ok(Ok(changes)) => {
-                let what = self.loads.told(hash, &changes, matches!(order, Order::Asked(_)));
-                self.answer(End::Loaded, format!("{} loaded {what}", source.path.display()))
+                let what = self.loads.told(hash, &changes, matches!(order, ReloadRequest::Asked(_)));
+                self.answer(ReloadEnd::Loaded, format!("{} loaded {what}", source.path.display()))
             }
             Ok(Err(_)) => self.refused("the replica is stopping, and loads no file"),
             Err(_) => self.refused("the replica did not load the file in time: see its log"),
         }
     }
 
-    fn refused(&self, why: &str) -> Answer {
+    fn refused(&self, why: &str) -> ReloadAnswer {
         warn!(node = %self.node, "{why}");
-        self.answer(End::Refused, why.to_owned())
+        self.answer(ReloadEnd::Refused, why.to_owned())
     }
 
     /// What must not change while a replica runs: its locks are there.
@@ -218,13 +218,16 @@ impl Reloader {
         ))
     }
 
-    fn refuse(&self, bad: &Bad) -> Answer {
+    fn refuse(&self, bad: &Bad) -> ReloadAnswer {
         let Bad { problems, source } = bad;
         self.log(problems, source);
         let said = format!("{} is invalid: the current jobs stay", source.path.display());
         let (file, problems_found) = (source.path.display(), problems.len());
         error!(node = %self.node, %file, problems = problems_found, "invalid jobs.toml: keeping the current jobs");
-        Answer { problems: config::render(problems, source, false), ..self.answer(End::BadFile, said) }
+        ReloadAnswer {
+            problems: config::render(problems, source, false),
+            ..self.answer(ReloadEnd::BadFile, said)
+        }
     }
 
     /// As many problems as are drawn.
@@ -243,8 +246,8 @@ impl Reloader {
         }
     }
 
-    fn answer(&self, end: End, said: String) -> Answer {
-        Answer { node: self.node.clone(), end, said, problems: String::new() }
+    fn answer(&self, end: ReloadEnd, said: String) -> ReloadAnswer {
+        ReloadAnswer { node: self.node.clone(), end, said, problems: String::new() }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cli::session::env;
 use crate::config::{Config, EnvError, Problem, Source, read_secret, resolve_env};
 use crate::job::{JobName, JobSpec};
-use crate::run::{Job, LogRetention};
+use crate::run::Job;
 
 /// Every job with its variables, or every problem with them, each with its place in the file.
 pub(crate) fn resolve_jobs(config: &Config, source: &Source) -> Result<BTreeMap<JobName, Job>, Vec<Problem>> {
@@ -27,10 +27,4 @@ pub(crate) fn resolve_jobs(config: &Config, source: &Source) -> Result<BTreeMap<
 pub(crate) fn resolve_job(spec: &Arc<JobSpec>, withheld: &Arc<BTreeSet<String>>) -> Result<Job, EnvError> {
     let env = resolve_env(spec, &env, &read_secret)?;
     Ok(Job { spec: Arc::clone(spec), env, withheld: Arc::clone(withheld) })
-}
-
-/// How much of the logs is kept.
-pub(crate) fn retention(config: &Config) -> LogRetention {
-    let logs = &config.logs;
-    LogRetention { keep: logs.keep, keep_runs: logs.keep_runs, max_bytes: logs.max_bytes }
 }

@@ -20,7 +20,7 @@ use crate::cli::session;
 use crate::cli::session::Session;
 use crate::config;
 use crate::events::Events;
-use crate::hold::{Ledger, Stop};
+use crate::hold::{LeaseFile, Stop};
 use crate::job::{JobName, NodeName};
 use crate::replica::{Alive, Replica};
 use crate::run::{Guards, Job, JobOutput, RunLogs, raise_file_limit};
@@ -28,8 +28,8 @@ use crate::time::{Clock, SystemClock};
 
 use super::control::socket::Control;
 use super::file_watch::FileWatch;
-use super::reloader::{Order, Reloader};
-use super::resolve::{resolve_jobs, retention};
+use super::reloader::{ReloadRequest, Reloader};
+use super::resolve::resolve_jobs;
 use super::signals::obey;
 
 /// A replica waits for the store and for jobs; it does not compute.
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         let replica = build(args, &session, guards, (node, jobs))?;
         session.refuse_unusable_file(&*replica.store).await?;
         let replica = Replica { reloads: Some(reloads), ..replica };
-        replica.ledger.take_over().await.map_err(|taken| Failure::new(Exit::Failed, taken.to_string()))?;
+        replica.lease_file.take_over().await.map_err(|taken| Failure::new(Exit::Failed, taken.to_string()))?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);
         let result = replica.run(stop).await;
         tasks.shutdown().await;
@@ -131,7 +131,7 @@ fn build(
     let store = session.open_store()?;
     Ok(Replica {
         events: Events::of(node.clone()),
-        ledger: Ledger::new(&session.state_dir, &config.cluster, &node, store.label()),
+        lease_file: LeaseFile::new(&session.state_dir, &config.cluster, &node, store.label()),
         node,
         jobs,
         file: config.fingerprint.clone(),
@@ -143,7 +143,7 @@ fn build(
         clock,
         guards: Arc::new(guards),
         logs: RunLogs::new(&session.state_dir, Arc::new(|| SystemClock.utc())),
-        retention: retention(config),
+        retention: config.logs,
         output: match args.job_output {
             OutputArg::File => JobOutput::File,
             OutputArg::Stdout => JobOutput::Stdout,
@@ -158,7 +158,7 @@ fn build(
 }
 
 /// TERM and INT drain, a second one is at once; HUP reloads.
-fn listen(stop: Stop, orders: mpsc::Sender<Order>, tasks: &mut JoinSet<()>) -> Result<(), Failure> {
+fn listen(stop: Stop, orders: mpsc::Sender<ReloadRequest>, tasks: &mut JoinSet<()>) -> Result<(), Failure> {
     let handler = |kind| {
         signal(kind).map_err(|error| Failure::new(Exit::Failed, format!("no signal handler: {error}")))
     };
@@ -174,7 +174,7 @@ fn listen(stop: Stop, orders: mpsc::Sender<Order>, tasks: &mut JoinSet<()>) -> R
                 Some(()) = int.recv() => {}
                 Some(()) = hup.recv() => {
                     // Where orders wait already, one of them is as good as this one.
-                    let _ = orders.try_send(Order::Signal);
+                    let _ = orders.try_send(ReloadRequest::Signal);
                     continue;
                 }
             }

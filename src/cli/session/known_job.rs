@@ -8,11 +8,11 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::job::{JobName, nearest};
-use crate::store::{Cause, Store, StoreError};
+use crate::store::{FailureCause, Store, StoreError};
 use crate::view::job_definition::{Definition, KnownJob, NOT_IN_FILE};
 
 use super::find_job::unknown;
-use super::target::Place;
+use super::target::ClusterTarget;
 
 /// Notes on stderr that the file does not name the job, where that is so.
 pub(crate) fn note_absence(job: &KnownJob, screen: &mut Screen<'_>) {
@@ -24,7 +24,7 @@ pub(crate) fn note_absence(job: &KnownJob, screen: &mut Screen<'_>) {
 /// Reaches the store, and finds these jobs in the file or there. A note on stderr tells which of them the file lacks.
 pub(crate) async fn reach_jobs(
     names: &[JobName],
-    (place, global): (&Place, &GlobalArgs),
+    (place, global): (&ClusterTarget, &GlobalArgs),
     screen: &mut Screen<'_>,
 ) -> Result<(Arc<dyn Store>, Vec<KnownJob>), Failure> {
     let jobs: Vec<KnownJob> = names.iter().map(|name| place.job(name)).collect();
@@ -50,7 +50,7 @@ pub(crate) async fn reach_jobs(
 /// Reaches the store, and finds these jobs, or if none is named all of the file and of the store.
 pub(crate) async fn reach_jobs_or_all(
     names: &[JobName],
-    (place, global): (&Place, &GlobalArgs),
+    (place, global): (&ClusterTarget, &GlobalArgs),
     screen: &mut Screen<'_>,
 ) -> Result<(Arc<dyn Store>, Vec<KnownJob>), Failure> {
     if !names.is_empty() {
@@ -63,14 +63,14 @@ pub(crate) async fn reach_jobs_or_all(
 
 /// Every job of the file, and those that the store alone knows.
 async fn all_jobs(
-    place: &Place,
+    place: &ClusterTarget,
     store: &dyn Store,
     screen: &mut Screen<'_>,
 ) -> Result<Vec<KnownJob>, Failure> {
     let mut jobs = place.jobs();
     match screen.during(FOR_STORE, store.jobs()).await {
         Ok(names) => jobs.extend(names.iter().map(|name| place.job(name))),
-        Err(error) if error.cause() == Some(&Cause::NoRight) && !jobs.is_empty() => {
+        Err(error) if error.cause() == Some(&FailureCause::NoRight) && !jobs.is_empty() => {
             screen.say(&format!("note: jobs that are {NOT_IN_FILE} cannot be listed: {error}\n"));
         }
         Err(error) => return Err(Failure::store(&store.label(), &error)),
@@ -96,7 +96,7 @@ async fn first_unknown<'n>(names: &'n [JobName], store: &dyn Store) -> Result<Op
 }
 
 /// The name is not in the file, nor among those that the store knows.
-pub(crate) fn unknown_to_all(name: &JobName, place: &Place, stored: &[JobName]) -> Failure {
+pub(crate) fn unknown_to_all(name: &JobName, place: &ClusterTarget, stored: &[JobName]) -> Failure {
     let jobs = place.jobs();
     let mut names: Vec<&JobName> = jobs.iter().map(|job| &job.name).chain(stored).collect();
     names.sort();
@@ -110,7 +110,7 @@ pub(crate) fn unknown_to_all(name: &JobName, place: &Place, stored: &[JobName]) 
 }
 
 /// The failure to reach the store, with the name that is not in the file, and the one that was probably meant.
-fn noting(failure: Failure, place: &Place, absent: Option<&KnownJob>) -> Failure {
+fn noting(failure: Failure, place: &ClusterTarget, absent: Option<&KnownJob>) -> Failure {
     let (Some(absent), Some(path)) = (absent, place.file_path()) else { return failure };
     let jobs = place.jobs();
     let meant = nearest(absent.name.as_str(), jobs.iter().map(|job| job.name.as_str()));

@@ -32,7 +32,7 @@ pub struct PlaceArgs {
 
 /// A cluster, its store, and what the file at hand says of it.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct ClusterTarget {
     cluster: ClusterName,
     store: StoreUrl,
     file: Option<FileAtHand>,
@@ -55,7 +55,7 @@ struct Unusable {
     failure: Failure,
 }
 
-impl Place {
+impl ClusterTarget {
     /// Finds the cluster. With a cluster and a store, no file is read that was not named. A warning on stderr tells that the file is invalid.
     pub(crate) fn find(
         flags: &PlaceArgs,

@@ -32,7 +32,7 @@ pub fn render(problems: &[Problem], source: &Source, colour: bool) -> String {
 pub fn draw(problems: &[Problem], source: &Source, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let masked = Masked::new(&source.text);
-    let page = Page {
+    let page = ReportPage {
         source,
         path: source.path.display().to_string(),
         masked: &masked,
@@ -48,7 +48,7 @@ pub fn draw(problems: &[Problem], source: &Source, colour: bool) -> String {
 }
 
 /// The file as it is shown.
-struct Page<'s> {
+struct ReportPage<'s> {
     source: &'s Source,
     path: String,
     masked: &'s Masked,
@@ -56,7 +56,7 @@ struct Page<'s> {
     shown_places: Places<'s>,
 }
 
-impl<'p> Page<'p> {
+impl<'p> ReportPage<'p> {
     fn draw(&'p self, problem: &'p Problem, renderer: &Renderer) -> String {
         let level = match problem.severity {
             Severity::Error => Level::ERROR,

@@ -13,14 +13,14 @@ const DEFAULT_KEEP: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 const DEFAULT_KEEP_RUNS: u32 = 200;
 const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
-/// How much of the run logs a node keeps.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How much of the run logs a node keeps. A run that continues is never deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogRetention {
-    /// Logs of runs older than this go.
+    /// Logs of runs that are older are deleted.
     pub keep: Duration,
-    /// So many runs of each job stay.
+    /// The newest runs of each job, so many, are kept.
     pub keep_runs: u32,
-    /// All logs together take no more bytes than this.
+    /// All logs together, in bytes; the newest are kept.
     pub max_bytes: u64,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::config::file::Overrides;
 use crate::config::report::findings::Findings;
 use crate::config::values;
-use crate::config::values::{Raw, Reading, Refusal, policy};
+use crate::config::values::{Checked, Raw, ValueError, policy};
 use crate::job::Label;
 
 use super::keys;
@@ -47,7 +47,7 @@ pub(crate) fn read(
     }
 }
 
-fn listen(raw: &Raw<'_>) -> Reading<()> {
+fn listen(raw: &Raw<'_>) -> Checked<()> {
     let text = values::text(raw)?;
     let port = text
         .rsplit_once(':')
@@ -55,7 +55,7 @@ fn listen(raw: &Raw<'_>) -> Reading<()> {
         .and_then(|(_, port)| port.parse::<u16>().ok());
     match port {
         Some(_) => Ok(()),
-        None => Refusal::new(
+        None => ValueError::new(
             format!("is `{text}`, expected an address with a port"),
             "write `\"127.0.0.1:7070\"`",
         )

@@ -10,7 +10,7 @@ use crate::config::report::problem::Problem;
 use crate::config::report::suggest;
 use crate::config::values;
 use crate::config::values::placed::Placed;
-use crate::config::values::{Raw, Reading};
+use crate::config::values::{Checked, Raw};
 
 use super::keys;
 
@@ -101,7 +101,7 @@ impl<'d> Section<'d> {
         &self,
         key: &str,
         findings: &mut Findings,
-        read: impl FnOnce(&Raw<'d>) -> Reading<T>,
+        read: impl FnOnce(&Raw<'d>) -> Checked<T>,
     ) -> Option<Placed<T>> {
         let raw = self.raw(key)?;
         match read(raw) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::config::report::findings::Findings;
 use crate::config::values;
 use crate::config::values::placed::Placed;
-use crate::config::values::{Raw, Reading, Refusal, env, expressions, policy, size};
+use crate::config::values::{Checked, Raw, ValueError, env, expressions, policy, size};
 use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
 
 use super::section::Section;
@@ -81,13 +81,13 @@ impl Shared {
     }
 }
 
-fn lease(raw: &Raw<'_>) -> Reading<Duration> {
+fn lease(raw: &Raw<'_>) -> Checked<Duration> {
     let lease = values::duration(raw)?;
     if lease >= MIN_LEASE {
         return Ok(lease);
     }
     let text = raw.get_ref().as_str().unwrap_or_default();
-    Refusal::new(
+    ValueError::new(
         format!("is `{text}`, expected at least `5s`"),
         "write `\"5s\"` or more; the default is `\"30s\"`",
     )
@@ -97,35 +97,35 @@ fn lease(raw: &Raw<'_>) -> Reading<Duration> {
     .alone()
 }
 
-fn timeout(raw: &Raw<'_>) -> Reading<Duration> {
+fn timeout(raw: &Raw<'_>) -> Checked<Duration> {
     values::span_of_time(raw, "write how long an attempt may run, or take out the line for no limit")
 }
 
-fn start_deadline(raw: &Raw<'_>) -> Reading<Duration> {
+fn start_deadline(raw: &Raw<'_>) -> Checked<Duration> {
     values::span_of_time(
         raw,
         "write how late a tick may start, such as `\"5m\"`: none ever starts at its very instant",
     )
 }
 
-fn max_output(raw: &Raw<'_>) -> Reading<u64> {
+fn max_output(raw: &Raw<'_>) -> Checked<u64> {
     let bytes = size::read(raw)?;
     if bytes >= MIN_OUTPUT {
         return Ok(bytes);
     }
     let help = "write `\"64KiB\"` or more; the default is `\"64MiB\"`";
-    Refusal::new(format!("is {bytes} bytes, expected at least 64 KiB"), help).alone()
+    ValueError::new(format!("is {bytes} bytes, expected at least 64 KiB"), help).alone()
 }
 
 /// A user or group, by name.
-fn account(raw: &Raw<'_>) -> Reading<String> {
+fn account(raw: &Raw<'_>) -> Checked<String> {
     if !raw.get_ref().is_str() {
         let what = format!("is {}, expected a name", values::kind(raw));
-        return Refusal::new(what, "write the name in quotes, such as `\"backup\"`").alone();
+        return ValueError::new(what, "write the name in quotes, such as `\"backup\"`").alone();
     }
     let name = values::filled(raw)?;
     if name.bytes().all(|b| b.is_ascii_digit()) {
-        return Refusal::new(
+        return ValueError::new(
             format!("is `{name}`, expected a name"),
             "write the name, not the number, such as `\"backup\"`",
         )
@@ -134,7 +134,7 @@ fn account(raw: &Raw<'_>) -> Reading<String> {
     let odd = |c: char| c.is_whitespace() || c.is_control() || ":/,".contains(c);
     if name.contains(odd) || name.starts_with('-') {
         let help = "write one plain name, such as `\"backup\"`; the group has a key of its own, `group`";
-        return Refusal::new(format!("is `{name}`, expected a name"), help).alone();
+        return ValueError::new(format!("is `{name}`, expected a name"), help).alone();
     }
     Ok(name)
 }

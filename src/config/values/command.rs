@@ -7,7 +7,7 @@ use crate::config::secrets::mask::mask;
 use crate::config::sections::keys;
 use crate::config::sections::section::Section;
 use crate::config::values;
-use crate::config::values::{Raw, Reading, Refusal};
+use crate::config::values::{Checked, Raw, ValueError};
 use crate::job::Command;
 
 use super::placed::Placed;
@@ -52,7 +52,7 @@ pub(crate) fn read(section: &Section<'_>, findings: &mut Findings) -> Option<Pro
     }
 }
 
-fn argv(raw: &Raw<'_>) -> Reading<Vec<Placed<String>>> {
+fn argv(raw: &Raw<'_>) -> Checked<Vec<Placed<String>>> {
     if let Some(line) = raw.get_ref().as_str() {
         let words: Vec<String> = line.split_whitespace().map(|word| format!("{word:?}")).collect();
         let plain = !line.contains(['"', '\'', '\\', '$', '|', '&', ';', '<', '>', '*', '(', '`']);
@@ -62,14 +62,14 @@ fn argv(raw: &Raw<'_>) -> Reading<Vec<Placed<String>>> {
                 "write it as a list, one string for each argument, or rename the key to `shell`".to_owned()
             }
         };
-        return Refusal::new("is a string, expected a list: no shell splits it into words", help).alone();
+        return ValueError::new("is a string, expected a list: no shell splits it into words", help).alone();
     }
     let argv = values::texts(raw)?;
     let help = "write the program first: `[\"program\", \"argument\"]`";
     match argv.first() {
-        None => Refusal::new("is an empty list, so there is nothing to run", help).alone(),
+        None => ValueError::new("is an empty list, so there is nothing to run", help).alone(),
         Some(program) if program.value.trim().is_empty() => {
-            Refusal::new("starts with an empty string, expected a program", help)
+            ValueError::new("starts with an empty string, expected a program", help)
                 .at(program.span.clone())
                 .alone()
         }

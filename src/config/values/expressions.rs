@@ -6,7 +6,7 @@ use crate::config::report::problem::Problem;
 use crate::config::sections::keys;
 use crate::config::sections::section::Section;
 use crate::config::values;
-use crate::config::values::{Raw, Reading, Refusal};
+use crate::config::values::{Checked, Raw, ValueError};
 use crate::config::warnings::uneven;
 use crate::job::{Schedule, ScheduleError};
 
@@ -23,7 +23,7 @@ pub(crate) fn timezone(section: &Section<'_>, findings: &mut Findings) -> Option
         let zone = values::text(raw)?;
         let place = Placed { value: zone.clone(), span: raw.span() };
         let refusal =
-            |error: ScheduleError| Refusal::quoted(&error.message, error.help, place.part(&error.span));
+            |error: ScheduleError| ValueError::quoted(&error.message, error.help, place.part(&error.span));
         match parse("any", &[ANY_EXPRESSION], &zone) {
             Ok(_) => Ok(zone),
             Err(errors) => Err(errors.into_iter().map(refusal).collect()),
@@ -66,13 +66,13 @@ fn parse(hash_key: &str, expressions: &[&str], zone: &str) -> Result<Schedule, V
 }
 
 /// One string, or a list of them.
-fn expressions(raw: &Raw<'_>) -> Reading<Vec<Placed<String>>> {
+fn expressions(raw: &Raw<'_>) -> Checked<Vec<Placed<String>>> {
     let help = "write one expression, such as `\"30 2 * * *\"`, or a list of them";
     match raw.get_ref().as_array() {
-        Some(items) if items.is_empty() => Refusal::new("is an empty list", help).alone(),
+        Some(items) if items.is_empty() => ValueError::new("is an empty list", help).alone(),
         Some(_) => values::texts(raw),
         None if raw.get_ref().is_str() => Ok(vec![Placed { value: values::text(raw)?, span: raw.span() }]),
-        None => Refusal::new(format!("is {}, expected a string", values::kind(raw)), help).alone(),
+        None => ValueError::new(format!("is {}, expected a string", values::kind(raw)), help).alone(),
     }
 }
 

@@ -28,7 +28,7 @@ const LONGEST: Duration = Duration::from_secs(3_650 * 24 * 60 * 60);
 
 /// Why a value was refused.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ValueError {
     /// Goes on after the key: `` is empty`` or `: duration …`.
     pub(super) what: String,
     pub(super) help: Option<String>,
@@ -38,12 +38,12 @@ pub(super) struct Refusal {
 }
 
 /// A value, or all that is wrong with it.
-pub(super) type Reading<T> = Result<T, Vec<Refusal>>;
+pub(super) type Checked<T> = Result<T, Vec<ValueError>>;
 
 /// The TOML value that is read.
 pub(super) type Raw<'d> = Spanned<DeValue<'d>>;
 
-impl Refusal {
+impl ValueError {
     /// Of the whole value; the text goes on after the key, as in "`timeout` is zero".
     pub(super) fn new(what: impl AsRef<str>, help: impl Into<String>) -> Self {
         Self { what: format!(" {}", what.as_ref()), help: Some(help.into()), note: None, span: None }
@@ -65,7 +65,7 @@ impl Refusal {
     }
 
     /// As the only thing that is wrong.
-    pub(super) fn alone<T>(self) -> Reading<T> {
+    pub(super) fn alone<T>(self) -> Checked<T> {
         Err(vec![self])
     }
 }
@@ -84,42 +84,41 @@ pub(super) fn kind(raw: &Raw<'_>) -> &'static str {
 }
 
 /// A string without NUL, which no program, path or variable can hold.
-pub(super) fn text(raw: &Raw<'_>) -> Reading<String> {
+pub(super) fn text(raw: &Raw<'_>) -> Checked<String> {
     match raw.get_ref() {
         DeValue::String(text) if text.contains('\0') => {
-            Refusal::new("contains a NUL character", "take out the `\\u0000`: no program could receive it")
+            ValueError::new("contains a NUL character", "take out the `\\u0000`: no program could receive it")
                 .alone()
         }
         DeValue::String(text) => Ok(text.to_string()),
         DeValue::Integer(_) | DeValue::Float(_) | DeValue::Boolean(_) | DeValue::Datetime(_) => {
-            Refusal::new(format!("is {}, expected a string", kind(raw)), "write it in quotes").alone()
+            ValueError::new(format!("is {}, expected a string", kind(raw)), "write it in quotes").alone()
         }
-        _ => {
-            Refusal::new(format!("is {}, expected a string", kind(raw)), "write one string in quotes").alone()
-        }
+        _ => ValueError::new(format!("is {}, expected a string", kind(raw)), "write one string in quotes")
+            .alone(),
     }
 }
 
 /// A string that is not empty.
-pub(super) fn filled(raw: &Raw<'_>) -> Reading<String> {
+pub(super) fn filled(raw: &Raw<'_>) -> Checked<String> {
     let text = text(raw)?;
     if text.trim().is_empty() {
-        return Refusal::new("is empty", "give it a value, or take out the line").alone();
+        return ValueError::new("is empty", "give it a value, or take out the line").alone();
     }
     Ok(text)
 }
 
 /// A list of strings, each with its place.
-pub(super) fn texts(raw: &Raw<'_>) -> Reading<Vec<Placed<String>>> {
+pub(super) fn texts(raw: &Raw<'_>) -> Checked<Vec<Placed<String>>> {
     let Some(items) = raw.get_ref().as_array() else {
         let help = "write it as a list of strings: `[\"…\", \"…\"]`";
-        return Refusal::new(format!("is {}, expected a list of strings", kind(raw)), help).alone();
+        return ValueError::new(format!("is {}, expected a list of strings", kind(raw)), help).alone();
     };
     each(items, |item| text(item).map(|value| Placed { value, span: item.span() }))
 }
 
 /// Reads every item of a list; all that is wrong is reported, each at its item.
-pub(super) fn each<'d, T>(items: &[Raw<'d>], read: impl Fn(&Raw<'d>) -> Reading<T>) -> Reading<Vec<T>> {
+pub(super) fn each<'d, T>(items: &[Raw<'d>], read: impl Fn(&Raw<'d>) -> Checked<T>) -> Checked<Vec<T>> {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for item in items {
         match read(item) {
@@ -127,7 +126,7 @@ pub(super) fn each<'d, T>(items: &[Raw<'d>], read: impl Fn(&Raw<'d>) -> Reading<
             Err(refusals) => bad.extend(refusals.into_iter().map(|refusal| {
                 let what = format!(" has an entry that{}", refusal.what);
                 let span = refusal.span.clone().unwrap_or(item.span());
-                Refusal { what, span: Some(span), ..refusal }
+                ValueError { what, span: Some(span), ..refusal }
             })),
         }
     }
@@ -135,15 +134,15 @@ pub(super) fn each<'d, T>(items: &[Raw<'d>], read: impl Fn(&Raw<'d>) -> Reading<
 }
 
 /// `true` or `false`.
-pub(super) fn flag(raw: &Raw<'_>) -> Reading<bool> {
+pub(super) fn flag(raw: &Raw<'_>) -> Checked<bool> {
     let help = "write `true` or `false`, without quotes";
     raw.get_ref()
         .as_bool()
-        .ok_or_else(|| vec![Refusal::new(format!("is {}, expected `true` or `false`", kind(raw)), help)])
+        .ok_or_else(|| vec![ValueError::new(format!("is {}, expected `true` or `false`", kind(raw)), help)])
 }
 
 /// A whole number within bounds.
-pub(super) fn number(raw: &Raw<'_>, within: RangeInclusive<u64>) -> Reading<u64> {
+pub(super) fn number(raw: &Raw<'_>, within: RangeInclusive<u64>) -> Checked<u64> {
     let (least, most) = (*within.start(), *within.end());
     // A limit that nobody comes near is named to who has exceeded it.
     let is_far = most >= u64::from(u32::MAX);
@@ -153,7 +152,7 @@ pub(super) fn number(raw: &Raw<'_>, within: RangeInclusive<u64>) -> Reading<u64>
     };
     let DeValue::Integer(integer) = raw.get_ref() else {
         let help = format!("write {expected}, without quotes");
-        return Refusal::new(format!("is {}, expected {expected}", kind(raw)), help).alone();
+        return ValueError::new(format!("is {}, expected {expected}", kind(raw)), help).alone();
     };
     let number = u64::from_str_radix(integer.as_str().trim_start_matches('+'), integer.radix());
     let is_above = match &number {
@@ -162,57 +161,57 @@ pub(super) fn number(raw: &Raw<'_>, within: RangeInclusive<u64>) -> Reading<u64>
         Err(error) => *error.kind() == IntErrorKind::PosOverflow,
     };
     let expected = if is_far && is_above { format!("a whole number of at most {most}") } else { expected };
-    Refusal::new(format!("is {integer}, expected {expected}"), format!("write {expected}")).alone()
+    ValueError::new(format!("is {integer}, expected {expected}"), format!("write {expected}")).alone()
 }
 
 /// A whole number within bounds, of 32 bits at most.
-pub(super) fn small_number(raw: &Raw<'_>, within: RangeInclusive<u32>) -> Reading<u32> {
+pub(super) fn small_number(raw: &Raw<'_>, within: RangeInclusive<u32>) -> Checked<u32> {
     let number = number(raw, u64::from(*within.start())..=u64::from(*within.end()))?;
     Ok(u32::try_from(number).expect("within bounds of 32 bits"))
 }
 
 /// A duration such as `1h30m`.
-pub(super) fn duration(raw: &Raw<'_>) -> Reading<Duration> {
+pub(super) fn duration(raw: &Raw<'_>) -> Checked<Duration> {
     let text = match raw.get_ref() {
         DeValue::String(text) => text,
         DeValue::Integer(number) if number.radix() == 10 => {
             let what = format!("is {number}, expected a duration with a unit");
-            return Refusal::new(what, format!("if seconds are meant, write `\"{number}s\"`")).alone();
+            return ValueError::new(what, format!("if seconds are meant, write `\"{number}s\"`")).alone();
         }
         _ => {
             let help = "write `\"500ms\"`, `\"90s\"`, `\"5m\"`, `\"1h30m\"` or `\"2d\"`";
-            return Refusal::new(format!("is {}, expected a duration", kind(raw)), help).alone();
+            return ValueError::new(format!("is {}, expected a duration", kind(raw)), help).alone();
         }
     };
     match parse_duration(text) {
         Ok(duration) if duration <= LONGEST => Ok(duration),
-        Ok(_) => Refusal::new(
+        Ok(_) => ValueError::new(
             format!("is `{text}`, expected at most `3650d`"),
             "write ten years, `\"3650d\"`, or less",
         )
         .alone(),
         Err(error) => {
             let place = Placed { value: text.to_string(), span: raw.span() }.part(&error.span);
-            Refusal::quoted(&error.message, Some(error.help), place).alone()
+            ValueError::quoted(&error.message, Some(error.help), place).alone()
         }
     }
 }
 
 /// A duration above zero.
-pub(super) fn span_of_time(raw: &Raw<'_>, way_out: &str) -> Reading<Duration> {
+pub(super) fn span_of_time(raw: &Raw<'_>, way_out: &str) -> Checked<Duration> {
     let duration = duration(raw)?;
     if duration.is_zero() {
-        return Refusal::new("is zero", way_out).alone();
+        return ValueError::new("is zero", way_out).alone();
     }
     Ok(duration)
 }
 
 /// One of a few words.
-pub(super) fn word<T: Copy>(raw: &Raw<'_>, words: &[(&str, T)]) -> Reading<T> {
+pub(super) fn word<T: Copy>(raw: &Raw<'_>, words: &[(&str, T)]) -> Checked<T> {
     let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     let expected = suggest::one_of(&known);
     let Some(text) = raw.get_ref().as_str() else {
-        return Refusal::new(
+        return ValueError::new(
             format!("is {}, expected {expected}", kind(raw)),
             "write one of these words in quotes",
         )
@@ -225,5 +224,5 @@ pub(super) fn word<T: Copy>(raw: &Raw<'_>, words: &[(&str, T)]) -> Reading<T> {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("write {expected}"),
     };
-    Refusal::new(format!("is `{text}`, expected {expected}"), help).alone()
+    ValueError::new(format!("is `{text}`, expected {expected}"), help).alone()
 }

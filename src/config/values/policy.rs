@@ -2,59 +2,59 @@
 //! neither is ignored.
 
 use crate::config::values;
-use crate::config::values::{Raw, Reading, Refusal};
+use crate::config::values::{Checked, Raw, ValueError};
 use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
 
 /// Refuses what the contract names but this release does not do.
-pub(crate) fn not_yet(meanwhile: &str) -> Refusal {
-    Refusal::new("is not supported yet", format!("take out the line: {meanwhile}"))
+pub(crate) fn not_yet(meanwhile: &str) -> ValueError {
+    ValueError::new("is not supported yet", format!("take out the line: {meanwhile}"))
 }
 
 /// `overlap`.
-pub(crate) fn overlap(raw: &Raw<'_>) -> Reading<Overlap> {
+pub(crate) fn overlap(raw: &Raw<'_>) -> Checked<Overlap> {
     let words = [("skip", Overlap::Skip), ("wait", Overlap::Wait), ("replace", Overlap::Replace)];
     values::word(raw, &words)
 }
 
 /// `catch_up`.
-pub(crate) fn catch_up(raw: &Raw<'_>) -> Reading<CatchUp> {
+pub(crate) fn catch_up(raw: &Raw<'_>) -> Checked<CatchUp> {
     values::word(raw, &[("none", CatchUp::None), ("last", CatchUp::Last)])
 }
 
 /// `on_interrupt`.
-pub(crate) fn on_interrupt(raw: &Raw<'_>) -> Reading<OnInterrupt> {
+pub(crate) fn on_interrupt(raw: &Raw<'_>) -> Checked<OnInterrupt> {
     values::word(raw, &[("skip", OnInterrupt::Skip), ("rerun", OnInterrupt::Rerun)])
 }
 
 /// `retries`.
-pub(crate) fn retries(raw: &Raw<'_>) -> Reading<u32> {
+pub(crate) fn retries(raw: &Raw<'_>) -> Checked<u32> {
     values::small_number(raw, 0..=u32::MAX)
 }
 
 /// A list of labels.
-pub(crate) fn labels(raw: &Raw<'_>) -> Reading<Vec<Label>> {
+pub(crate) fn labels(raw: &Raw<'_>) -> Checked<Vec<Label>> {
     let Some(items) = raw.get_ref().as_array() else {
         let what = format!("is {}, expected a list of labels", values::kind(raw));
-        return Refusal::new(what, "write `[\"…\"]`").alone();
+        return ValueError::new(what, "write `[\"…\"]`").alone();
     };
     values::each(items, |item| {
         let text = values::filled(item)?;
         Label::parse(&text).map_err(|_| {
             let help = "a label matches [A-Za-z0-9][A-Za-z0-9._-]{0,63}, such as `\"gpu\"`";
-            vec![Refusal::new(format!("is `{}`, expected a label", text.escape_debug()), help)]
+            vec![ValueError::new(format!("is `{}`, expected a label", text.escape_debug()), help)]
         })
     })
 }
 
 /// `success_codes`.
-pub(crate) fn success_codes(raw: &Raw<'_>) -> Reading<Vec<u8>> {
+pub(crate) fn success_codes(raw: &Raw<'_>) -> Checked<Vec<u8>> {
     let Some(items) = raw.get_ref().as_array() else {
         let what = format!("is {}, expected a list of exit codes", values::kind(raw));
-        return Refusal::new(what, "write `[0]`, or `[0, 3]`").alone();
+        return ValueError::new(what, "write `[0]`, or `[0, 3]`").alone();
     };
     if items.is_empty() {
         let help = "name at least one exit code that counts as success, or take out the line for `[0]`";
-        return Refusal::new("is empty, so that no run could ever succeed", help).alone();
+        return ValueError::new("is empty, so that no run could ever succeed", help).alone();
     }
     let code = |number| u8::try_from(number).expect("within bounds of 8 bits");
     values::each(items, |item| values::number(item, 0..=255).map(code))

@@ -21,12 +21,12 @@ use super::substitute::{Lookup, ReadFile, Template};
 pub struct EnvError {
     /// The job.
     pub job: JobName,
-    causes: Vec<Cause>,
+    causes: Vec<EnvCause>,
 }
 
 /// A variable that stands for nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Cause {
+struct EnvCause {
     variable: String,
     /// Continues "variable `NAME` in `env`".
     what: String,
@@ -74,7 +74,7 @@ impl fmt::Display for EnvError {
 
 impl std::error::Error for EnvError {}
 
-impl fmt::Display for Cause {
+impl fmt::Display for EnvCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "variable `{}` in `env` {}", self.variable, self.what)
     }
@@ -91,7 +91,7 @@ pub fn resolve_env(
         let filled = Template::parse(text)
             .map_err(|error| vec![error])
             .and_then(|template| template.fill(Lookup { env, read_file }));
-        let cause = |what: String, help: String, part| Cause { variable: name.clone(), what, help, part };
+        let cause = |what: String, help: String, part| EnvCause { variable: name.clone(), what, help, part };
         match filled {
             Ok(value) if value.contains('\0') => {
                 let help = "take it out of what the variable refers to".to_owned();

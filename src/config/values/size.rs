@@ -4,7 +4,7 @@
 use toml::de::DeValue;
 
 use crate::config::values;
-use crate::config::values::{Raw, Reading, Refusal};
+use crate::config::values::{Checked, Raw, ValueError};
 
 const UNITS: &[(&str, u64)] = &[
     ("B", 1),
@@ -22,15 +22,15 @@ const UNITS: &[(&str, u64)] = &[
 const HELP: &str = "write `\"1GiB\"`, `\"500MB\"` or `1048576`";
 
 /// A number of bytes, at least one.
-pub(crate) fn read(raw: &Raw<'_>) -> Reading<u64> {
+pub(crate) fn read(raw: &Raw<'_>) -> Checked<u64> {
     match raw.get_ref() {
         DeValue::Integer(_) => values::number(raw, 1..=u64::MAX),
         DeValue::String(text) => match parse(text) {
-            Some(0) => Refusal::new(format!("is `{text}`, expected at least one byte"), HELP).alone(),
+            Some(0) => ValueError::new(format!("is `{text}`, expected at least one byte"), HELP).alone(),
             Some(bytes) => Ok(bytes),
-            None => Refusal::new(format!("is `{text}`, expected a size in bytes"), HELP).alone(),
+            None => ValueError::new(format!("is `{text}`, expected a size in bytes"), HELP).alone(),
         },
-        _ => Refusal::new(format!("is {}, expected a size in bytes", values::kind(raw)), HELP).alone(),
+        _ => ValueError::new(format!("is {}, expected a size in bytes", values::kind(raw)), HELP).alone(),
     }
 }
 

@@ -18,11 +18,11 @@ pub(crate) struct Lookup<'a> {
 /// A string split at its references.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Template {
-    pieces: Vec<Piece>,
+    pieces: Vec<TextPart>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Piece {
+enum TextPart {
     Text(String),
     Variable(String, Range<usize>),
     File(PathBuf, Range<usize>),
@@ -45,7 +45,7 @@ impl Template {
         let mut from = 0;
         while let Some(dollar) = text[from..].find("${").map(|at| from + at) {
             if text[from..dollar].ends_with('$') {
-                pieces.push(Piece::Text(format!("{}{{", &text[from..dollar])));
+                pieces.push(TextPart::Text(format!("{}{{", &text[from..dollar])));
                 from = dollar + 2;
                 continue;
             }
@@ -56,24 +56,24 @@ impl Template {
                     span: dollar..text.len(),
                 });
             };
-            pieces.push(Piece::Text(text[from..dollar].to_owned()));
+            pieces.push(TextPart::Text(text[from..dollar].to_owned()));
             from = dollar + length + 1;
             pieces.push(reference(&text[dollar + 2..from - 1], dollar..from)?);
         }
-        pieces.push(Piece::Text(text[from..].to_owned()));
+        pieces.push(TextPart::Text(text[from..].to_owned()));
         Ok(Self { pieces })
     }
 
     /// Whether it stands for anything but itself.
     pub(crate) fn has_references(&self) -> bool {
-        self.pieces.iter().any(|piece| !matches!(piece, Piece::Text(_)))
+        self.pieces.iter().any(|piece| !matches!(piece, TextPart::Text(_)))
     }
 
     /// The variables that it refers to.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Variable(name, _) => Some(name.as_str()),
-            Piece::Text(_) | Piece::File(..) => None,
+            TextPart::Variable(name, _) => Some(name.as_str()),
+            TextPart::Text(_) | TextPart::File(..) => None,
         })
     }
 
@@ -90,7 +90,7 @@ impl Template {
     }
 }
 
-impl Piece {
+impl TextPart {
     fn fill(&self, lookup: Lookup<'_>) -> Result<String, ReferenceError> {
         match self {
             Self::Text(text) => Ok(text.clone()),
@@ -118,7 +118,7 @@ fn without_newline(text: &str) -> &str {
     text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text)
 }
 
-fn reference(name: &str, span: Range<usize>) -> Result<Piece, ReferenceError> {
+fn reference(name: &str, span: Range<usize>) -> Result<TextPart, ReferenceError> {
     let refuse =
         |message: String, help: &str| Err(ReferenceError { message, help: help.into(), span: span.clone() });
     if let Some(path) = name.strip_prefix("file:") {
@@ -126,7 +126,7 @@ fn reference(name: &str, span: Range<usize>) -> Result<Piece, ReferenceError> {
             let help = "write the whole path: `${file:/run/secrets/name}`";
             return refuse(format!("refers to the file `{path}`, which is not an absolute path"), help);
         }
-        return Ok(Piece::File(PathBuf::from(path), span));
+        return Ok(TextPart::File(PathBuf::from(path), span));
     }
     let mut letters = name.chars();
     let starts = letters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
@@ -137,7 +137,7 @@ fn reference(name: &str, span: Range<usize>) -> Result<Piece, ReferenceError> {
         let help = "write `${NAME}` or `${file:/path}`, or `$${` for a literal `${`";
         return refuse(format!("has a `${{{name}}}`, which is not a variable name"), help);
     }
-    Ok(Piece::Variable(name.to_owned(), span))
+    Ok(TextPart::Variable(name.to_owned(), span))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ const SCHEMA: u32 = 1;
 
 /// What is known of a job's newest lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Note {
+pub(crate) enum LeaseNote {
     /// A run goes on under it.
     Running {
         /// The lock.
@@ -31,7 +31,7 @@ pub(crate) enum Note {
     Ended(Finish),
 }
 
-impl Note {
+impl LeaseNote {
     /// A run goes on here, under a lock granted in `era`.
     pub(crate) fn running(holding: &Holding, era: &Era, loss_grace: Duration, site: Option<&Site>) -> Self {
         let (holding, era, site) = (holding.clone(), era.clone(), site.cloned());
@@ -55,7 +55,7 @@ impl Note {
             Self::Ended(finish) => (&finish.era, None, Some(End::of(finish))),
         };
         let holding = self.holding().clone();
-        let stored = Stored {
+        let stored = StoredNote {
             schema: SCHEMA,
             store: store.to_owned(),
             run: holding.run,
@@ -82,7 +82,7 @@ impl Note {
         if schema != SCHEMA {
             return Err(NoteError::Schema(schema));
         }
-        let stored: Stored = serde_json::from_slice(text)?;
+        let stored: StoredNote = serde_json::from_slice(text)?;
         if stored.store != store {
             return Err(NoteError::OtherStore(stored.store));
         }
@@ -110,7 +110,7 @@ struct Shape {
 
 /// The stored form.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredNote {
     schema: u32,
     store: String,
     run: RunId,
@@ -152,8 +152,8 @@ struct End {
     tail: String,
 }
 
-impl Stored {
-    fn into_note(self) -> Note {
+impl StoredNote {
+    fn into_note(self) -> LeaseNote {
         let holding = Holding {
             run: self.run,
             fence: self.fence,
@@ -169,10 +169,10 @@ impl Stored {
         };
         let era = Era(self.era);
         match self.end {
-            Some(end) => Note::Ended(end.into_finish(holding, era)),
+            Some(end) => LeaseNote::Ended(end.into_finish(holding, era)),
             None => {
                 let Running { loss_grace_ms, site } = self.running.unwrap_or_default();
-                Note::Running { holding, era, loss_grace: Duration::from_millis(loss_grace_ms), site }
+                LeaseNote::Running { holding, era, loss_grace: Duration::from_millis(loss_grace_ms), site }
             }
         }
     }
@@ -234,13 +234,13 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn running(fence: i64) -> Note {
+    pub(crate) fn running(fence: i64) -> LeaseNote {
         let site = Site::of(&tempfile::tempfile().expect("a temporary file"));
-        Note::running(&holding(fence), &Era("e1".into()), Duration::from_secs(5), site.as_ref())
+        LeaseNote::running(&holding(fence), &Era("e1".into()), Duration::from_secs(5), site.as_ref())
     }
 
-    pub(crate) fn ended(holding: Holding, tail: &str) -> Note {
-        Note::Ended(Finish {
+    pub(crate) fn ended(holding: Holding, tail: &str) -> LeaseNote {
+        LeaseNote::Ended(Finish {
             holding,
             era: Era("e2".into()),
             attempt: 3,
@@ -257,7 +257,7 @@ pub(crate) mod tests {
     fn a_note_survives_its_stored_form() {
         for note in [running(7), ended(holding(8), "line\n\u{1}\n")] {
             let text = note.to_text(STORE);
-            assert_eq!(Note::from_text(&text, STORE).expect("our own"), note);
+            assert_eq!(LeaseNote::from_text(&text, STORE).expect("our own"), note);
         }
     }
 
@@ -278,7 +278,7 @@ pub(crate) mod tests {
             (&text[..text.len() / 2], STORE, "not a note"),
             (b"{}".as_slice(), STORE, "not a note"),
         ] {
-            let error = Note::from_text(text, store).expect_err(why).to_string();
+            let error = LeaseNote::from_text(text, store).expect_err(why).to_string();
             assert!(error.contains(why), "{error}");
         }
     }

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Notes that are this process's own as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Tenure {
+pub(crate) struct FolderLock {
     /// Held, never read. As long as it is open, no copy of the folder has a file of its number.
     _lock: File,
     /// Where it is.
@@ -40,7 +40,7 @@ pub struct FolderTaken {
     holder: String,
 }
 
-impl Tenure {
+impl FolderLock {
     /// Begins it in this folder, which is made where it is missing; an error in the result is one of the disk.
     pub(crate) async fn begin(disk: &Disk, folder: &Path) -> Result<io::Result<Self>, FolderTaken> {
         let deadline = Instant::now() + PATIENCE;

@@ -25,8 +25,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use entry::{Note, NoteError};
-use folder_lock::{FolderTaken, Tenure};
+use entry::{LeaseNote, NoteError};
+use folder_lock::{FolderLock, FolderTaken};
 use nix::libc;
 
 use crate::job::{ClusterName, Fence, JobName, NodeName, RunId};
@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The notes of one replica; clones share them.
 #[derive(Clone)]
-pub struct Ledger {
+pub struct LeaseFile {
     disk: Disk,
     book: Arc<Book>,
 }
@@ -51,27 +51,27 @@ struct Book {
     folder: Option<PathBuf>,
     store: String,
     /// What keeps others of this name out of the folder, once it is held.
-    tenure: OnceLock<Tenure>,
-    pages: Mutex<BTreeMap<JobName, Arc<Page>>>,
+    tenure: OnceLock<FolderLock>,
+    pages: Mutex<BTreeMap<JobName, Arc<NotedLease>>>,
     /// Whether the last write failed: said once, not each time.
     broken: AtomicBool,
 }
 
 /// One job's note. Writes of one job take turns, and each writes the newest.
-struct Page {
+struct NotedLease {
     /// Numbered by turns; no note where there is nothing to remember.
-    newest: Mutex<(u64, Option<Note>)>,
+    newest: Mutex<(u64, Option<LeaseNote>)>,
     /// Which turn is on disk; 0 if none is.
     on_disk: Mutex<u64>,
 }
 
-impl fmt::Debug for Ledger {
+impl fmt::Debug for LeaseFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ledger").field("folder", &self.book.folder).finish_non_exhaustive()
     }
 }
 
-impl Ledger {
+impl LeaseFile {
     /// The notes of this replica under `state_dir`, about locks in the store that people call `store`.
     pub fn new(state_dir: &Path, cluster: &ClusterName, node: &NodeName, store: String) -> Self {
         let folder = state_dir.join("leases").join(cluster.as_str()).join(node.as_str());
@@ -95,7 +95,7 @@ impl Ledger {
         let Some(folder) = self.book.folder.as_deref().filter(|_| self.book.tenure.get().is_none()) else {
             return Ok(());
         };
-        match Tenure::begin(&self.disk, folder).await? {
+        match FolderLock::begin(&self.disk, folder).await? {
             Ok(tenure) => drop(self.book.tenure.set(tenure)),
             Err(error) => {
                 let folder = folder.display();
@@ -113,13 +113,13 @@ impl Ledger {
 
     /// Notes this of the job, unless a lock that was granted later is noted; when this returns, it is on disk, if that
     /// can be.
-    pub(crate) async fn keep(&self, job: &JobName, note: Note) {
+    pub(crate) async fn keep(&self, job: &JobName, note: LeaseNote) {
         self.put(job, note);
         self.write(job).await;
     }
 
     /// The same in memory alone. `write` has it on disk.
-    pub(crate) fn put(&self, job: &JobName, note: Note) {
+    pub(crate) fn put(&self, job: &JobName, note: LeaseNote) {
         let fence = note.holding().fence;
         self.book.turn(job, Some(note), |before| before.holding().fence <= fence);
     }
@@ -148,13 +148,13 @@ impl Ledger {
     }
 
     /// Forgets what is noted of the job, if that is what is meant.
-    async fn drop_note(&self, job: &JobName, is_meant: impl FnOnce(&Note) -> bool) {
+    async fn drop_note(&self, job: &JobName, is_meant: impl FnOnce(&LeaseNote) -> bool) {
         self.book.turn(job, None, is_meant);
         self.write(job).await;
     }
 
     /// What is noted of the job.
-    pub(crate) fn note(&self, job: &JobName) -> Option<Note> {
+    pub(crate) fn note(&self, job: &JobName) -> Option<LeaseNote> {
         let pages = locked(&self.book.pages);
         pages.get(job).and_then(|page| locked(&page.newest).1.clone())
     }
@@ -162,14 +162,14 @@ impl Ledger {
     /// The largest fencing token of what is noted; 0 if nothing is.
     pub(crate) fn largest_fence(&self) -> Fence {
         let pages = locked(&self.book.pages);
-        let fence = |page: &Arc<Page>| locked(&page.newest).1.as_ref().map(|note| note.holding().fence);
+        let fence = |page: &Arc<NotedLease>| locked(&page.newest).1.as_ref().map(|note| note.holding().fence);
         pages.values().filter_map(fence).max().unwrap_or_default()
     }
 
     /// The store may have forgotten a later holder than those whose ends are noted: told again, they free no lock.
     pub(crate) fn doubt_ends(&self) {
         for page in locked(&self.book.pages).values() {
-            if let Some(Note::Ended(finish)) = &mut locked(&page.newest).1 {
+            if let Some(LeaseNote::Ended(finish)) = &mut locked(&page.newest).1 {
                 finish.era = Era::default();
             }
         }
@@ -183,7 +183,7 @@ impl Ledger {
     }
 
     /// Reads what a former life noted; what this life noted meanwhile is newer. Returns the former life's.
-    pub(crate) async fn read(&self) -> Vec<(JobName, Note)> {
+    pub(crate) async fn read(&self) -> Vec<(JobName, LeaseNote)> {
         let book = Arc::clone(&self.book);
         let reading = tokio::task::spawn_blocking(move || book.read());
         let notes = reading.await.expect("reading notes neither panics nor is it aborted");
@@ -196,9 +196,9 @@ impl Ledger {
 
 impl Book {
     /// Puts the note on the job's page, if it may replace what is there.
-    fn turn(&self, job: &JobName, note: Option<Note>, may_replace: impl FnOnce(&Note) -> bool) {
+    fn turn(&self, job: &JobName, note: Option<LeaseNote>, may_replace: impl FnOnce(&LeaseNote) -> bool) {
         let mut pages = locked(&self.pages);
-        let new = || Arc::new(Page { newest: Mutex::new((0, None)), on_disk: Mutex::new(0) });
+        let new = || Arc::new(NotedLease { newest: Mutex::new((0, None)), on_disk: Mutex::new(0) });
         let mut newest = locked(&pages.entry(job.clone()).or_insert_with(new).newest);
         if newest.1.as_ref().is_none_or(may_replace) {
             *newest = (newest.0 + 1, note);
@@ -206,7 +206,7 @@ impl Book {
     }
 
     /// Writes the newest note of the job, unless somebody else has.
-    fn write(&self, job: &JobName, page: &Page) {
+    fn write(&self, job: &JobName, page: &NotedLease) {
         let Some(folder) = &self.folder else { return };
         let mut on_disk = locked(&page.on_disk);
         let (number, text) = {
@@ -235,7 +235,7 @@ impl Book {
         }
     }
 
-    fn read(&self) -> Vec<(JobName, Note)> {
+    fn read(&self) -> Vec<(JobName, LeaseNote)> {
         let listed = self.folder.iter().flat_map(fs::read_dir);
         let files = listed.flatten().flatten().map(|entry| entry.path());
         let (mut notes, mut ignored) = (Vec::new(), Vec::new());
@@ -283,9 +283,9 @@ fn replace(path: &Path, text: Option<Vec<u8>>) -> io::Result<()> {
     file.set_len(text.len() as u64)
 }
 
-fn read(path: &Path, store: &str) -> Result<Note, NoteError> {
+fn read(path: &Path, store: &str) -> Result<LeaseNote, NoteError> {
     let mut text = Vec::new();
     File::open(path)?.take(MAX_BYTES as u64).read_to_end(&mut text)?;
     let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    Note::from_text(line, store)
+    LeaseNote::from_text(line, store)
 }

@@ -4,14 +4,14 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::hold::lease_file::{Ledger, MAX_BYTES};
+use crate::hold::lease_file::{LeaseFile, MAX_BYTES};
 use crate::job::{ClusterName, JobName, NodeName};
 
 use super::entry::tests::{ended, holding, running};
 
-fn ledger(folder: &Path, store: &str) -> Ledger {
+fn lease_file(folder: &Path, store: &str) -> LeaseFile {
     let cluster = ClusterName::parse("c").expect("name");
-    Ledger::new(folder, &cluster, &NodeName::parse("n1").expect("name"), store.to_owned())
+    LeaseFile::new(folder, &cluster, &NodeName::parse("n1").expect("name"), store.to_owned())
 }
 
 fn job(name: &str) -> JobName {
@@ -21,7 +21,7 @@ fn job(name: &str) -> JobName {
 #[tokio::test]
 async fn another_life_finds_the_newest_note_of_each_job() {
     let folder = tempfile::tempdir().unwrap();
-    let former = ledger(folder.path(), "s");
+    let former = lease_file(folder.path(), "s");
     let (of_a, of_b) = (ended(holding(2), "out\n"), running(5));
     former.keep(&job("a"), running(1)).await;
     former.keep(&job("a"), of_a.clone()).await;
@@ -30,7 +30,7 @@ async fn another_life_finds_the_newest_note_of_each_job() {
     // The end of a run that outlived a later grant tells nothing new.
     former.keep(&job("b.json"), ended(holding(4), "")).await;
 
-    let life = ledger(folder.path(), "s");
+    let life = lease_file(folder.path(), "s");
     let mut notes = life.read().await;
     notes.sort_by(|(a, _), (b, _)| a.cmp(b));
 
@@ -45,7 +45,7 @@ async fn another_life_finds_the_newest_note_of_each_job() {
 #[tokio::test]
 async fn what_cannot_be_read_costs_only_itself() {
     let folder = tempfile::tempdir().unwrap();
-    let former = ledger(folder.path(), "s");
+    let former = lease_file(folder.path(), "s");
     for name in ["a", "b", "c"] {
         former.keep(&job(name), running(1)).await;
     }
@@ -56,33 +56,33 @@ async fn what_cannot_be_read_costs_only_itself() {
     let longer = fs::read_to_string(files.join("c.json")).unwrap() + "\"tail\":\"rest\"}}\n";
     fs::write(files.join("c.json"), longer).unwrap();
 
-    let notes = ledger(folder.path(), "s").read().await;
+    let notes = lease_file(folder.path(), "s").read().await;
 
     assert_eq!(notes.into_iter().map(|(job, _)| job).collect::<Vec<_>>(), [job("c")]);
-    assert_eq!(ledger(folder.path(), "another store").read().await, []);
+    assert_eq!(lease_file(folder.path(), "another store").read().await, []);
 }
 
 #[tokio::test]
 async fn a_disk_that_takes_nothing_stops_nothing_and_the_note_is_still_known() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("leases"), "in the way").unwrap();
-    let ledger = ledger(folder.path(), "s");
+    let lease_file = lease_file(folder.path(), "s");
     let note = running(1);
 
-    ledger.keep(&job("a"), note.clone()).await;
+    lease_file.keep(&job("a"), note.clone()).await;
 
-    assert_eq!(ledger.note(&job("a")), Some(note));
-    assert_eq!(ledger.read().await, []);
+    assert_eq!(lease_file.note(&job("a")), Some(note));
+    assert_eq!(lease_file.read().await, []);
     // The next write finds a disk that takes it.
     fs::remove_file(folder.path().join("leases")).unwrap();
-    ledger.keep(&job("a"), running(2)).await;
-    assert_eq!(ledger.read().await.len(), 1);
+    lease_file.keep(&job("a"), running(2)).await;
+    assert_eq!(lease_file.read().await.len(), 1);
 }
 
 #[tokio::test]
 async fn what_is_forgotten_is_not_found_by_another_life() {
     let folder = tempfile::tempdir().unwrap();
-    let former = ledger(folder.path(), "s");
+    let former = lease_file(folder.path(), "s");
     let given_back = running(1);
     former.keep(&job("a"), given_back.clone()).await;
     former.keep(&job("b"), running(1)).await;
@@ -94,5 +94,5 @@ async fn what_is_forgotten_is_not_found_by_another_life() {
 
     assert_eq!((former.note(&job("a")), former.jobs()), (None, vec![job("b")]));
     former.forget(&job("b")).await;
-    assert_eq!(ledger(folder.path(), "s").read().await, []);
+    assert_eq!(lease_file(folder.path(), "s").read().await, []);
 }

@@ -15,10 +15,10 @@ const BEFORE_TICKS_MS: i64 = 5;
 
 /// The runs of a replica that are under way.
 #[derive(Debug, Default)]
-pub(crate) struct Company(Arc<Mutex<State>>);
+pub(crate) struct FinishWindow(Arc<Mutex<WindowState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct WindowState {
     members: usize,
     /// Nobody waits.
     is_hurried: bool,
@@ -26,13 +26,13 @@ struct State {
 
 /// A run that is under way, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Member(Arc<Mutex<State>>);
+pub(crate) struct FinishTurn(Arc<Mutex<WindowState>>);
 
-impl Company {
+impl FinishWindow {
     /// One more run is under way.
-    pub(crate) fn join(&self) -> Member {
+    pub(crate) fn join(&self) -> FinishTurn {
         of(&self.0, |state| state.members += 1);
-        Member(Arc::clone(&self.0))
+        FinishTurn(Arc::clone(&self.0))
     }
 
     /// Nobody waits from now on, or waits again.
@@ -41,7 +41,7 @@ impl Company {
     }
 }
 
-impl Member {
+impl FinishTurn {
     /// How long to wait before its end is told, which has come when the store's clock shows `now`: not at all, if nobody else
     /// is under way who might come along.
     pub(crate) fn wait(&self, now: UtcMillis) -> Duration {
@@ -53,13 +53,13 @@ impl Member {
     }
 }
 
-impl Drop for Member {
+impl Drop for FinishTurn {
     fn drop(&mut self) {
         of(&self.0, |state| state.members -= 1);
     }
 }
 
-fn of<T>(state: &Mutex<State>, what: impl FnOnce(&mut State) -> T) -> T {
+fn of<T>(state: &Mutex<WindowState>, what: impl FnOnce(&mut WindowState) -> T) -> T {
     what(&mut state.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -69,16 +69,16 @@ mod tests {
 
     const MIDNIGHT: UtcMillis = UtcMillis(1_767_225_600_000);
 
-    fn wait_ms(member: &Member, at_ms: i64) -> u128 {
+    fn wait_ms(member: &FinishTurn, at_ms: i64) -> u128 {
         member.wait(UtcMillis(MIDNIGHT.0 + at_ms)).as_millis()
     }
 
     #[test]
     fn who_is_alone_waits_for_nobody() {
-        let company = Company::default();
-        let first = company.join();
+        let finish_window = FinishWindow::default();
+        let first = finish_window.join();
         assert_eq!(wait_ms(&first, 3), 0);
-        let second = company.join();
+        let second = finish_window.join();
         assert_eq!(wait_ms(&first, 3), 17);
         drop(second);
         assert_eq!(wait_ms(&first, 3), 0);
@@ -86,18 +86,18 @@ mod tests {
 
     #[test]
     fn nobody_waits_where_others_wait_for_the_end() {
-        let company = Company::default();
-        let (first, _second) = (company.join(), company.join());
-        company.hurry(true);
+        let finish_window = FinishWindow::default();
+        let (first, _second) = (finish_window.join(), finish_window.join());
+        finish_window.hurry(true);
         assert_eq!(wait_ms(&first, 994), 0);
-        company.hurry(false);
+        finish_window.hurry(false);
         assert_eq!(wait_ms(&first, 994), 1);
     }
 
     #[test]
     fn who_ends_within_the_same_moment_goes_together_whichever_the_replica() {
-        let (company, elsewhere) = (Company::default(), Company::default());
-        let members = [company.join(), company.join(), elsewhere.join(), elsewhere.join()];
+        let (finish_window, elsewhere) = (FinishWindow::default(), FinishWindow::default());
+        let members = [finish_window.join(), finish_window.join(), elsewhere.join(), elsewhere.join()];
         for (member, ended_ms) in members.iter().zip([45, 52, 60, 69]) {
             assert_eq!(i64::try_from(wait_ms(member, ended_ms)), Ok(70 - ended_ms));
         }

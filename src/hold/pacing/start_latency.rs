@@ -32,9 +32,9 @@ pub(crate) struct Start {
 
 /// How long the stages of all starts took.
 #[derive(Debug, Default)]
-pub(crate) struct Stages(Mutex<[Histogram; NAMES.len()]>);
+pub(crate) struct StartLatency(Mutex<[Histogram; NAMES.len()]>);
 
-impl Stages {
+impl StartLatency {
     /// Counts a start, if it was one. What was done ahead of the instant took nothing of it.
     pub(crate) fn count(&self, start: &Start) {
         let Birth { asked: Some(asked), born: Some(born) } = start.birth else { return };
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn every_stage_is_told_within_a_quarter_and_never_too_short() {
-        let stages = Stages::default();
+        let stages = StartLatency::default();
         assert_eq!(stages.times(), []);
         stages.count(&start(2_900));
         let took: Vec<_> = stages.times().into_iter().map(|times| (times.stage, times.p50_us)).collect();
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_was_granted_ahead_of_the_instant_is_no_part_of_being_late() {
-        let stages = Stages::default();
+        let stages = StartLatency::default();
         stages.count(&Start { sent: at(200), granted: at(900), ..start(2_900) });
         let took: Vec<_> = stages.times().into_iter().map(|times| times.p50_us).collect();
         assert!(took[0] <= 1 && took[1] <= 1, "{took:?}");
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn of_many_starts_the_slowest_of_a_hundred_is_not_in_the_middle() {
-        let stages = Stages::default();
+        let stages = StartLatency::default();
         (0..98).for_each(|_| stages.count(&start(2_000)));
         (0..2).for_each(|_| stages.count(&start(102_000)));
         let late = stages.times().pop().expect("all together come last");
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_never_started_does_not_count() {
-        let stages = Stages::default();
+        let stages = StartLatency::default();
         stages.count(&Start { birth: Birth { born: None, ..start(2_000).birth }, ..start(2_000) });
         assert_eq!(stages.times(), []);
     }

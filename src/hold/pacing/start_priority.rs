@@ -15,15 +15,15 @@ const LONGEST: Duration = Duration::from_millis(250);
 
 /// The starts of a replica that are under way.
 #[derive(Debug, Default)]
-pub(crate) struct Rush(Arc<Count>);
+pub(crate) struct StartPriority(Arc<StartsUnderWay>);
 
 #[derive(Debug, Default)]
-struct Count {
+struct StartsUnderWay {
     starting: AtomicUsize,
     none: Notify,
 }
 
-impl Rush {
+impl StartPriority {
     /// A run begins to be started: until its command has begun, or will not, and this is cancelled.
     pub(crate) fn begin(&self) -> CancellationToken {
         let (born, count) = (CancellationToken::new(), Arc::clone(&self.0));
@@ -62,10 +62,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_goes_on_once_the_last_start_is_over() {
-        let rush = Rush::default();
-        rush.over().await;
-        let (first, second) = (rush.begin(), rush.begin());
-        let mut waiting = std::pin::pin!(rush.over());
+        let start_priority = StartPriority::default();
+        start_priority.over().await;
+        let (first, second) = (start_priority.begin(), start_priority.begin());
+        let mut waiting = std::pin::pin!(start_priority.over());
         let begun = tokio::time::Instant::now();
         first.cancel();
         tokio::select! {
@@ -75,15 +75,15 @@ mod tests {
         second.cancel();
         waiting.await;
         assert_eq!(begun.elapsed(), LONGEST / 2);
-        rush.over().await;
+        start_priority.over().await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_start_that_takes_long_holds_up_nobody_for_long() {
-        let rush = Rush::default();
-        let _starting = rush.begin();
+        let start_priority = StartPriority::default();
+        let _starting = start_priority.begin();
         let begun = tokio::time::Instant::now();
-        rush.over().await;
+        start_priority.over().await;
         assert_eq!(begun.elapsed(), LONGEST);
     }
 }

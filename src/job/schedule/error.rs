@@ -28,7 +28,7 @@ impl fmt::Display for Suffix<'_> {
 
 /// A problem of one text, before it is known which of the job's texts that is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(super) struct ScheduleProblem {
     /// Bytes of the text which are wrong.
     pub(super) span: Range<usize>,
     /// What is wrong.
@@ -37,7 +37,7 @@ pub(super) struct Problem {
     pub(super) help: String,
 }
 
-impl Problem {
+impl ScheduleProblem {
     /// The same problem, of this expression or (`None`) of the time zone.
     pub(super) fn of(self, expression: Option<usize>) -> ScheduleError {
         ScheduleError { expression, span: self.span, message: self.message, help: Some(self.help) }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::job::{Fence, Tick, Verdict, quoted};
-use crate::lease::{Entry, Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
+use crate::lease::{Era, HistoryEntry, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
 use crate::time::UtcMillis;
 
 /// A stored field that cannot be read.
@@ -18,7 +18,7 @@ pub struct FieldError {
 }
 
 /// Stored fields by name.
-type Fields = BTreeMap<String, String>;
+type RecordFields = BTreeMap<String, String>;
 
 fn text<T: ToString>(value: Option<&T>) -> String {
     value.map_or_else(String::new, ToString::to_string)
@@ -28,22 +28,22 @@ fn number(value: Option<UtcMillis>) -> String {
     text(value.map(|at| at.0).as_ref())
 }
 
-fn optional<T: FromStr>(fields: &Fields, name: &'static str) -> Result<Option<T>, FieldError> {
+fn optional<T: FromStr>(fields: &RecordFields, name: &'static str) -> Result<Option<T>, FieldError> {
     match fields.get(name).map(String::as_str) {
         None | Some("") => Ok(None),
         Some(value) => value.parse().map(Some).map_err(|_| FieldError { name, value: quoted(value) }),
     }
 }
 
-fn required<T: FromStr>(fields: &Fields, name: &'static str) -> Result<T, FieldError> {
+fn required<T: FromStr>(fields: &RecordFields, name: &'static str) -> Result<T, FieldError> {
     optional(fields, name)?.ok_or(FieldError { name, value: String::new() })
 }
 
-fn instant(fields: &Fields, name: &'static str) -> Result<Option<UtcMillis>, FieldError> {
+fn instant(fields: &RecordFields, name: &'static str) -> Result<Option<UtcMillis>, FieldError> {
     Ok(optional(fields, name)?.map(UtcMillis))
 }
 
-fn words(fields: &Fields, name: &str) -> String {
+fn words(fields: &RecordFields, name: &str) -> String {
     fields.get(name).cloned().unwrap_or_default()
 }
 
@@ -115,7 +115,7 @@ impl Record {
 
     /// Reads a stored record. One with a newer schema is always read, with what this release can make out of it: that
     /// it is newer is all that counts.
-    pub fn from_fields(fields: &Fields) -> Result<Self, FieldError> {
+    pub fn from_fields(fields: &RecordFields) -> Result<Self, FieldError> {
         let schema: u32 = required(fields, "schema")?;
         match Self::read_fields(fields) {
             Err(_) if schema > SCHEMA => Ok(Self { schema, ..Self::empty(Era::default()) }),
@@ -123,7 +123,7 @@ impl Record {
         }
     }
 
-    fn read_fields(fields: &Fields) -> Result<Self, FieldError> {
+    fn read_fields(fields: &RecordFields) -> Result<Self, FieldError> {
         let reason = optional(fields, "reason")?;
         Ok(Self {
             schema: required(fields, "schema")?,
@@ -167,7 +167,7 @@ impl Record {
     }
 }
 
-impl Entry {
+impl HistoryEntry {
     /// The entry as stored: only the fields that apply.
     pub fn to_fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![("tick", self.tick.as_millis().to_string())];
@@ -192,7 +192,7 @@ impl Entry {
     }
 
     /// Reads a stored entry.
-    pub fn from_fields(fields: &Fields) -> Result<Self, FieldError> {
+    pub fn from_fields(fields: &RecordFields) -> Result<Self, FieldError> {
         Ok(Self {
             tick: Tick::at_millis(required(fields, "tick")?),
             after: instant(fields, "after")?,

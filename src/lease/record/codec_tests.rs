@@ -2,7 +2,7 @@ use crate::job::{Cause, NodeName, Outcome, Reason, RunId};
 
 use super::*;
 
-fn stored<'a>(fields: impl IntoIterator<Item = &'a (&'static str, String)>) -> Fields {
+fn stored<'a>(fields: impl IntoIterator<Item = &'a (&'static str, String)>) -> RecordFields {
     fields.into_iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
 }
 
@@ -57,8 +57,8 @@ fn a_record_survives_its_stored_form() {
 #[test]
 fn an_entry_survives_its_stored_form() {
     let verdict = Verdict::because(Outcome::Skipped, Reason::Overlap);
-    let bare = Entry::without_run(Tick::at_millis(9), Cause::Schedule, verdict, UtcMillis(12));
-    let full = Entry {
+    let bare = HistoryEntry::without_run(Tick::at_millis(9), Cause::Schedule, verdict, UtcMillis(12));
+    let full = HistoryEntry {
         after: Some(UtcMillis(3)),
         count: Some(4),
         run: Some(RunId::new()),
@@ -72,7 +72,7 @@ fn an_entry_survives_its_stored_form() {
         ..bare.clone()
     };
     for entry in [bare, full] {
-        assert_eq!(Entry::from_fields(&stored(&entry.to_fields())), Ok(entry));
+        assert_eq!(HistoryEntry::from_fields(&stored(&entry.to_fields())), Ok(entry));
     }
 }
 

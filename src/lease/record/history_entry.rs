@@ -7,7 +7,7 @@ use crate::time::UtcMillis;
 
 /// How a tick ended. Absent means that it does not apply or is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// The tick; the newest one where the entry stands for several.
     pub tick: Tick,
     /// The entry stands for every tick above this instant, up to `tick`.
@@ -40,7 +40,7 @@ pub struct Entry {
     pub tail: Option<String>,
 }
 
-impl Entry {
+impl HistoryEntry {
     /// A tick that did not run.
     pub fn without_run(tick: Tick, cause: Cause, verdict: Verdict, now: UtcMillis) -> Self {
         Self {

@@ -5,150 +5,150 @@ use std::time::Duration;
 
 use crate::job::{Cause, Fence, Outcome, Overlap, Reason, Tick, Verdict};
 use crate::lease::rules::gaps;
-use crate::lease::{Answer, Claim, Entry, LeaseInstant, Manual, Phase, Protection, Record, Server};
+use crate::lease::{Answer, Claim, HistoryEntry, LeaseInstant, Manual, Phase, Protection, Record, Server};
 use crate::time::UtcMillis;
 
 use super::early::{EARLY_TOLERANCE, begins};
-use super::grant_request::Bid;
+use super::grant_request::GrantRequest;
 use super::raise_mark::{open_leap_waits, raise_mark};
-use super::transition::{Decision, Draft};
+use super::transition::{Decision, Transition};
 
 /// Decides a claim for a scheduled tick.
-pub(crate) fn decide_claim(mut draft: Draft<'_>, claim: &Claim) -> Decision {
-    let now = draft.server.now;
-    draft.look_by(claim.wall);
-    let bid = Bid::of_claim(claim, now);
-    let was_missing = draft.record.is_none();
-    if let Some(answer) = enter(&mut draft, &bid) {
+pub(crate) fn decide_claim(mut transition: Transition<'_>, claim: &Claim) -> Decision {
+    let now = transition.server.now;
+    transition.look_by(claim.wall);
+    let request = GrantRequest::of_claim(claim, now);
+    let was_missing = transition.record.is_none();
+    if let Some(answer) = enter(&mut transition, &request) {
         if was_missing {
-            gaps::remember_lost(&mut draft, claim);
+            gaps::remember_lost(&mut transition, claim);
         }
-        return draft.answer(answer);
+        return transition.answer(answer);
     }
-    draft.reopen();
-    gaps::learn_schedule(draft.record_mut(), claim);
+    transition.reopen();
+    gaps::learn_schedule(transition.record_mut(), claim);
     // Rule 8. Ahead of its instant a tick is granted, or nothing is decided of it yet.
     let early = Answer::Early { wait: claim.tick.instant().since(now) };
-    if bid.is_ahead && claim.tick.instant() > now.plus(EARLY_TOLERANCE) {
-        return draft.answer(early);
+    if request.is_ahead && claim.tick.instant() > now.plus(EARLY_TOLERANCE) {
+        return transition.answer(early);
     }
     // Rule 9.
-    let rerun = draft.record_mut().is_rerun(claim);
-    if rerun && draft.record_mut().refuses_rerun(claim, now) {
+    let rerun = transition.record_mut().is_rerun(claim);
+    if rerun && transition.record_mut().refuses_rerun(claim, now) {
         // The tick has its record already; that it does not run again needs none.
-        draft.record_mut().forgo_rerun();
-        return at_or_below_mark(draft, claim);
+        transition.record_mut().forgo_rerun();
+        return at_or_below_mark(transition, claim);
     }
-    if Protection::Mark.is_on() && draft.is_decided(claim.tick) && !rerun {
-        return at_or_below_mark(draft, claim);
+    if Protection::Mark.is_on() && transition.is_decided(claim.tick) && !rerun {
+        return at_or_below_mark(transition, claim);
     }
-    if let Some(wait) = open_leap_waits(&mut draft, &bid).filter(|_| !rerun) {
-        return draft.answer(if bid.is_ahead { early } else { wait });
+    if let Some(wait) = open_leap_waits(&mut transition, &request).filter(|_| !rerun) {
+        return transition.answer(if request.is_ahead { early } else { wait });
     }
-    if let Some(verdict) = not_to_run(&mut draft, claim).filter(|_| !rerun) {
-        return if bid.is_ahead { draft.answer(early) } else { consume(draft, claim, verdict) };
+    if let Some(verdict) = not_to_run(&mut transition, claim).filter(|_| !rerun) {
+        return if request.is_ahead { transition.answer(early) } else { consume(transition, claim, verdict) };
     }
-    match contend(&mut draft, &bid, rerun) {
+    match contend(&mut transition, &request, rerun) {
         Contention::Free => {}
-        Contention::Covered | Contention::Held(_) if bid.is_ahead => return draft.answer(early),
+        Contention::Covered | Contention::Held(_) if request.is_ahead => return transition.answer(early),
         Contention::Covered => {
-            return consume(draft, claim, Verdict::because(Outcome::Skipped, Reason::Overlap));
+            return consume(transition, claim, Verdict::because(Outcome::Skipped, Reason::Overlap));
         }
-        Contention::Held(answer) => return draft.answer(answer),
+        Contention::Held(answer) => return transition.answer(answer),
     }
     if claim.unfit.is_some() {
-        return draft.answer(Answer::Early { wait: claim.time_left(now) });
+        return transition.answer(Answer::Early { wait: claim.time_left(now) });
     }
     if rerun {
-        draft.record_mut().tries += 1;
-        return grant(draft, &bid, Cause::Rerun);
+        transition.record_mut().tries += 1;
+        return grant(transition, &request, Cause::Rerun);
     }
-    draft.record_mut().tries = 1;
-    raise_mark(&mut draft, claim, claim.prev);
-    grant(draft, &bid, if claim.catch_up { Cause::CatchUp } else { Cause::Schedule })
+    transition.record_mut().tries = 1;
+    raise_mark(&mut transition, claim, claim.prev);
+    grant(transition, &request, if claim.catch_up { Cause::CatchUp } else { Cause::Schedule })
 }
 
 /// Decides a request for a run that somebody asked for; it never touches the mark.
-pub(crate) fn decide_manual(mut draft: Draft<'_>, manual: &Manual) -> Decision {
-    let bid = Bid::of_manual(manual);
-    if let Some(answer) = enter(&mut draft, &bid) {
-        return draft.answer(answer);
+pub(crate) fn decide_manual(mut transition: Transition<'_>, manual: &Manual) -> Decision {
+    let request = GrantRequest::of_manual(manual);
+    if let Some(answer) = enter(&mut transition, &request) {
+        return transition.answer(answer);
     }
-    if manual.order.is_some() && draft.record_mut().order != manual.order {
-        let answer = decided(draft.record_mut(), manual.tick);
-        return draft.answer(answer);
+    if manual.order.is_some() && transition.record_mut().order != manual.order {
+        let answer = decided(transition.record_mut(), manual.tick);
+        return transition.answer(answer);
     }
-    match contend(&mut draft, &bid, false) {
+    match contend(&mut transition, &request, false) {
         Contention::Free => {}
         Contention::Covered => {
             let verdict = Verdict::because(Outcome::Skipped, Reason::Overlap);
-            let entry = Entry::without_run(manual.tick, Cause::Manual, verdict, draft.server.now);
-            draft.entries.push(Entry { run: Some(manual.run), ..entry });
-            draft.record_mut().take_order(manual);
-            return draft.answer(Answer::Consumed(verdict));
+            let entry = HistoryEntry::without_run(manual.tick, Cause::Manual, verdict, transition.server.now);
+            transition.entries.push(HistoryEntry { run: Some(manual.run), ..entry });
+            transition.record_mut().take_order(manual);
+            return transition.answer(Answer::Consumed(verdict));
         }
-        Contention::Held(answer) => return draft.answer(answer),
+        Contention::Held(answer) => return transition.answer(answer),
     }
-    let record = draft.record_mut();
+    let record = transition.record_mut();
     record.tries = 1;
     record.take_order(manual);
-    grant(draft, &bid, Cause::Manual)
+    grant(transition, &request, Cause::Manual)
 }
 
 /// Rules 1 to 7: whether the request may be considered at all. Afterwards there is a record of this era.
-fn enter(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
+fn enter(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<Answer> {
     // Rule 1.
-    if draft.is_unsynced(bid.caller.expect) {
+    if transition.is_unsynced(request.caller.expect) {
         return Some(Answer::Unsynced);
     }
     // Rule 2.
-    if draft.server.era != bid.caller.era {
-        return Some(Answer::NewEra(draft.server.era.clone()));
+    if transition.server.era != request.caller.era {
+        return Some(Answer::NewEra(transition.server.era.clone()));
     }
     // Rule 3.
-    if draft.record.is_none() {
-        let wait = bid.caller.longest_lease(bid.lease, Duration::ZERO);
-        draft.create(bid.caller, bid.caller.heard, (wait, true));
-        draft.raise_floor(bid.caller);
+    if transition.record.is_none() {
+        let wait = request.caller.longest_lease(request.lease, Duration::ZERO);
+        transition.create(request.caller, request.caller.heard, (wait, true));
+        transition.raise_floor(request.caller);
         return Some(Answer::Held { by: None, frees_in: wait });
     }
     // Rule 4.
-    draft.adopt_era(bid.caller, bid.caller.heard, bid.lease);
-    draft.fall_back(bid.caller, bid.lease);
-    draft.raise_floor(bid.caller);
-    draft.recall_lost(bid.caller);
+    transition.adopt_era(request.caller, request.caller.heard, request.lease);
+    transition.fall_back(request.caller, request.lease);
+    transition.raise_floor(request.caller);
+    transition.recall_lost(request.caller);
     // Rule 5.
-    if draft.record_mut().run == Some(bid.run) {
-        return Some(mine(draft, bid));
+    if transition.record_mut().run == Some(request.run) {
+        return Some(mine(transition, request));
     }
-    let Server { now, lease_now, .. } = *draft.server;
-    let calm = draft.calm(bid.caller);
-    let longest = bid.longest_lease(draft.record_mut());
+    let Server { now, lease_now, .. } = *transition.server;
+    let calm = transition.calm(request.caller);
+    let longest = request.longest_lease(transition.record_mut());
     if calm < longest {
         return None;
     }
-    draft.cut_waits(longest, bid.caller.heard);
-    let record = draft.record_mut();
+    transition.cut_waits(longest, request.caller.heard);
+    let record = transition.record_mut();
     // Rule 7.
     if record.is_running() && record.until <= lease_now {
         let last_alive = record.ended.or(record.started).unwrap_or(now);
-        draft.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), last_alive);
+        transition.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), last_alive);
     }
     None
 }
 
 /// Rule 5: the same run asks again, because it did not hear the answer.
-fn mine(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Answer {
-    let renewed = draft.server.lease_now.plus(bid.lease);
-    let now = draft.server.now;
-    let calm = draft.calm(bid.caller);
-    let record = draft.record_mut();
+fn mine(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Answer {
+    let renewed = transition.server.lease_now.plus(request.lease);
+    let now = transition.server.now;
+    let calm = transition.calm(request.caller);
+    let record = transition.record_mut();
     if !record.is_running() {
-        return decided(record, bid.tick);
+        return decided(record, request.tick);
     }
     // The grant may be of an earlier life of the store, which granted the lock to another since, and forgot it. Who
     // still holds it takes it back meanwhile.
-    let needed = bid.longest_lease(record);
+    let needed = request.longest_lease(record);
     if calm < needed {
         return Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) };
     }
@@ -158,9 +158,9 @@ fn mine(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Answer {
 }
 
 /// Rules 10 and 11: whether the tick is too late, was edited away, or is paused.
-fn not_to_run(draft: &mut Draft<'_>, claim: &Claim) -> Option<Verdict> {
-    let now = draft.server.now;
-    let record = draft.record_mut();
+fn not_to_run(transition: &mut Transition<'_>, claim: &Claim) -> Option<Verdict> {
+    let now = transition.server.now;
+    let record = transition.record_mut();
     let paused = record.paused.is_some_and(|until| now < until);
     // A paused job misses nobody who could run it.
     let is_missed = claim.is_late(now) && !(paused && claim.unfit.is_some());
@@ -185,24 +185,24 @@ enum Contention {
 }
 
 /// Rules 12 and 13.
-fn contend(draft: &mut Draft<'_>, bid: &Bid<'_>, rerun: bool) -> Contention {
-    let (now, lease_now) = (draft.server.now, draft.server.lease_now);
-    let calm = draft.calm(bid.caller);
-    let record = draft.record_mut();
+fn contend(transition: &mut Transition<'_>, request: &GrantRequest<'_>, rerun: bool) -> Contention {
+    let (now, lease_now) = (transition.server.now, transition.server.lease_now);
+    let calm = transition.calm(request.caller);
+    let record = transition.record_mut();
     // What was seen later than now was seen by a clock that was stepped back since: it covers nothing.
     let ended = record.ended.filter(|ended| *ended <= now);
     // A record that was opened and never granted waits only as long as it was opened for.
-    let needed = if record.run.is_none() { record.lease } else { bid.longest_lease(record) };
+    let needed = if record.run.is_none() { record.lease } else { request.longest_lease(record) };
     let may_be_held = record.until > LeaseInstant::FREE && (record.until > lease_now || calm < needed);
     if may_be_held {
         // A run that began after the instant was not going on at it, however long it lives.
-        let was_alive = record.started.is_some_and(|started| started <= bid.instant)
-            && ended.is_some_and(|alive| alive >= bid.instant);
+        let was_alive = record.started.is_some_and(|started| started <= request.instant)
+            && ended.is_some_and(|alive| alive >= request.instant);
         let covers = record.is_running() && (was_alive || !Protection::LivingHolder.is_on());
-        if bid.overlap == Overlap::Skip && covers && !rerun {
+        if request.overlap == Overlap::Skip && covers && !rerun {
             return Contention::Covered;
         }
-        if bid.overlap == Overlap::Replace && record.is_running() && !bid.is_ahead {
+        if request.overlap == Overlap::Replace && record.is_running() && !request.is_ahead {
             record.replace_run();
         }
         let frees_in = record.until.since(lease_now).min(needed).max(needed.saturating_sub(calm));
@@ -210,12 +210,12 @@ fn contend(draft: &mut Draft<'_>, bid: &Bid<'_>, rerun: bool) -> Contention {
     }
     let covered = matches!(
         (record.started, ended),
-        (Some(started), Some(ended)) if started <= bid.instant && bid.instant < ended
+        (Some(started), Some(ended)) if started <= request.instant && request.instant < ended
     );
-    if bid.overlap == Overlap::Skip && covered && !rerun {
+    if request.overlap == Overlap::Skip && covered && !rerun {
         return Contention::Covered;
     }
-    match record.kept_for_rerun(bid, now).filter(|_| !rerun) {
+    match record.kept_for_rerun(request, now).filter(|_| !rerun) {
         Some(frees_in) => Contention::Held(Answer::Held { by: None, frees_in }),
         None => Contention::Free,
     }
@@ -231,65 +231,65 @@ fn decided(record: &Record, tick: Tick) -> Answer {
 }
 
 /// Decides that the tick does not run: raises the mark and writes one entry, and leaves a running holder alone.
-fn consume(mut draft: Draft<'_>, claim: &Claim, verdict: Verdict) -> Decision {
+fn consume(mut transition: Transition<'_>, claim: &Claim, verdict: Verdict) -> Decision {
     // It, or a tick before it, may have run, and whoever knows has yet to tell.
-    if let Some(frees_in) = draft.unsettled() {
-        let by = draft.record_mut().holder();
-        return draft.answer(Answer::Held { by, frees_in });
+    if let Some(frees_in) = transition.unsettled() {
+        let by = transition.record_mut().holder();
+        return transition.answer(Answer::Held { by, frees_in });
     }
     let idle = if verdict.is_overlap() { claim.prev } else { Some(claim.tick) };
-    raise_mark(&mut draft, claim, idle);
-    let record = draft.record_mut();
+    raise_mark(&mut transition, claim, idle);
+    let record = transition.record_mut();
     if record.run.is_none() {
         // Ticks up to the mark have their entries, or are known to be lost: who remembers an older mark has nothing to report.
         record.lost = record.lost.or(Some(record.mark));
     }
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
-    let entry = Entry::without_run(claim.tick, cause, verdict, draft.server.now);
+    let entry = HistoryEntry::without_run(claim.tick, cause, verdict, transition.server.now);
     // Ticks passed over for the same reason are those right before it.
-    let before = draft.entries.last().filter(|passed| Some(passed.tick) == claim.prev);
+    let before = transition.entries.last().filter(|passed| Some(passed.tick) == claim.prev);
     let both = before.and_then(|passed| passed.joined(&entry));
     // One entry for ticks in a leap and outside of it could not be taken back with the leap.
-    let leaps = &draft.record_mut().leaps;
+    let leaps = &transition.record_mut().leaps;
     let both =
         both.filter(|both| both.after.is_none_or(|after| leaps.has_all_or_none(after, both.tick.instant())));
     if both.is_some() {
-        draft.entries.pop();
+        transition.entries.pop();
     }
-    draft.entries.push(both.unwrap_or(entry));
-    draft.answer(Answer::Consumed(verdict))
+    transition.entries.push(both.unwrap_or(entry));
+    transition.answer(Answer::Consumed(verdict))
 }
 
 /// Rule 9 for a tick that is not rerun: it was decided, and how; or it was forgotten, and this is its entry.
-fn at_or_below_mark(mut draft: Draft<'_>, claim: &Claim) -> Decision {
-    let answer = gaps::record_lost(&mut draft, claim);
-    let answer = answer.unwrap_or_else(|| decided(draft.record_mut(), claim.tick));
-    draft.answer(answer)
+fn at_or_below_mark(mut transition: Transition<'_>, claim: &Claim) -> Decision {
+    let answer = gaps::record_lost(&mut transition, claim);
+    let answer = answer.unwrap_or_else(|| decided(transition.record_mut(), claim.tick));
+    transition.answer(answer)
 }
 
 /// Rule 14: the lock is the caller's.
-fn grant(mut draft: Draft<'_>, bid: &Bid<'_>, cause: Cause) -> Decision {
-    let server = draft.server;
-    let is_calm = draft.calm(bid.caller) >= bid.longest_lease(draft.record_mut());
-    let heard = if is_calm { UtcMillis(0) } else { bid.caller.heard };
-    let until = draft.leased_from(heard).plus(bid.lease);
-    let record = draft.record_mut();
-    let seen = server.now.max(bid.caller.heard);
-    let largest = record.fence.max(record.floor).max(bid.caller.largest_fence);
+fn grant(mut transition: Transition<'_>, request: &GrantRequest<'_>, cause: Cause) -> Decision {
+    let server = transition.server;
+    let is_calm = transition.calm(request.caller) >= request.longest_lease(transition.record_mut());
+    let heard = if is_calm { UtcMillis(0) } else { request.caller.heard };
+    let until = transition.leased_from(heard).plus(request.lease);
+    let record = transition.record_mut();
+    let seen = server.now.max(request.caller.heard);
+    let largest = record.fence.max(record.floor).max(request.caller.largest_fence);
     record.fence = Fence(largest.0 + 1).max(Fence(seen.0));
     record.phase = Phase::Running;
-    record.run = Some(bid.run);
-    record.tick = Some(bid.tick);
+    record.run = Some(request.run);
+    record.tick = Some(request.tick);
     record.cause = Some(cause);
-    let started = begins(cause, bid.instant, server.now);
+    let started = begins(cause, request.instant, server.now);
     record.started = Some(started);
     record.ended = Some(started);
     record.last = None;
     record.until = until;
-    record.lease = bid.lease;
-    record.owner = Some(bid.caller.node.clone());
+    record.lease = request.lease;
+    record.owner = Some(request.caller.node.clone());
     record.stop = None;
     record.stop_for = None;
     let (fence, tries) = (record.fence, record.tries);
-    draft.answer(Answer::Won { fence, tries, started })
+    transition.answer(Answer::Won { fence, tries, started })
 }

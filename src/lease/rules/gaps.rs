@@ -2,14 +2,14 @@
 //! them gets its entry from the next claim, which knows the schedule.
 
 use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
-use crate::lease::{Answer, Claim, Dropped, Entry, Leap, Leaps, Open, Passed, Protection, Record};
+use crate::lease::{Answer, Claim, Dropped, HistoryEntry, Leap, Leaps, Open, Passed, Protection, Record};
 use crate::time::UtcMillis;
 
-use super::transition::Draft;
+use super::transition::Transition;
 
 /// A claim that found no record: its own tick may have been forgotten, if the mark now covers it.
-pub(crate) fn remember_lost(draft: &mut Draft<'_>, claim: &Claim) {
-    let Some(record) = draft.record.as_mut() else { return };
+pub(crate) fn remember_lost(transition: &mut Transition<'_>, claim: &Claim) {
+    let Some(record) = transition.record.as_mut() else { return };
     let before = UtcMillis(claim.tick.as_millis() - 1);
     record.lost = record.lost.or(Some(before).filter(|before| *before < record.mark));
     record.sched = claim.sched.clone();
@@ -23,9 +23,9 @@ pub(crate) fn learn_schedule(record: &mut Record, claim: &Claim) {
 
 /// Records the claimed tick, if the mark was raised past it when the store forgot; `None` if it was decided. It waits for those
 /// who may know that it ran, and have yet to tell.
-pub(crate) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Answer> {
-    let (now, unsettled) = (draft.server.now, draft.unsettled());
-    let record = draft.record_mut();
+pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Option<Answer> {
+    let (now, unsettled) = (transition.server.now, transition.unsettled());
+    let record = transition.record_mut();
     let (instant, since) = (claim.tick.instant(), record.since);
     let within_schedule = |lost: UtcMillis| Some(lost.max(since)).filter(|lost| *lost < instant);
     let lost = record.lost.and_then(within_schedule);
@@ -48,17 +48,18 @@ pub(crate) fn record_lost(draft: &mut Draft<'_>, claim: &Claim) -> Option<Answer
         record.lost = Some(instant).filter(|tick| *tick < record.mark || record.is_as_made());
     }
     let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
-    let entry = Entry::without_run(claim.tick, Cause::Schedule, verdict, now);
-    draft.entries.push(Entry { after, ..entry });
-    part_at_leaps(draft, claim.prev);
+    let entry = HistoryEntry::without_run(claim.tick, Cause::Schedule, verdict, now);
+    transition.entries.push(HistoryEntry { after, ..entry });
+    part_at_leaps(transition, claim.prev);
     Some(Answer::Consumed(verdict))
 }
 
 /// Records what was left undecided of the schedule before the record's, which held after `former`: nobody runs it any
 /// more.
-pub(crate) fn record_dropped(draft: &mut Draft<'_>, open: &Open, former: UtcMillis) {
-    let (now, front, is_unsettled) = (draft.server.now, draft.front, draft.unsettled().is_some());
-    let record = draft.record_mut();
+pub(crate) fn record_dropped(transition: &mut Transition<'_>, open: &Open, former: UtcMillis) {
+    let (now, front, is_unsettled) =
+        (transition.server.now, transition.front, transition.unsettled().is_some());
+    let record = transition.record_mut();
     let is_left = |tick: Tick| !record.is_decided(tick, front) && tick.instant() <= record.since;
     let Some(Dropped { tick, after, count }) = open.dropped.filter(|dropped| is_left(dropped.tick)) else {
         return;
@@ -71,20 +72,20 @@ pub(crate) fn record_dropped(draft: &mut Draft<'_>, open: &Open, former: UtcMill
         true => Verdict::because(Outcome::Unknown, Reason::StoreReset),
         false => Verdict::because(Outcome::Missed, Reason::Edited),
     };
-    let entry = Entry::without_run(tick, Cause::Schedule, verdict, now);
+    let entry = HistoryEntry::without_run(tick, Cause::Schedule, verdict, now);
     let decided = record.decided_before(tick, front);
     let from = if former < tick.instant() { decided.max(former) } else { decided };
     let count = count.filter(|_| after == from);
     let after = Some(from).filter(|_| count != Some(1));
     record.decide(tick, None);
-    draft.entries.push(Entry { after, count: count.filter(|count| *count > 1), ..entry });
+    transition.entries.push(HistoryEntry { after, count: count.filter(|count| *count > 1), ..entry });
 }
 
 /// Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot. Ticks from
 /// before the schedule are none of it. What may be taken back again is no part of an entry for ticks before.
-pub(crate) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
-    let (now, front) = (draft.server.now, draft.front);
-    let record = draft.record_mut();
+pub(crate) fn record_passed(transition: &mut Transition<'_>, claim: &Claim, leaps: bool) {
+    let (now, front) = (transition.server.now, transition.front);
+    let record = transition.record_mut();
     let decided = record.decided_before(claim.tick, front);
     let is_under = record.is_under(&claim.sched);
     let has_leapt = leaps || record.leaps.iter().any(|leap| leap.to == decided);
@@ -94,14 +95,14 @@ pub(crate) fn record_passed(draft: &mut Draft<'_>, claim: &Claim, leaps: bool) {
     let lost = record.lost.take_if(|lost| *lost < claim.tick.instant());
     let lost = lost.map_or(decided, |lost| lost.max(since).min(decided));
     let goes_on = is_under && since <= decided && lost == decided && !has_leapt && untold.is_empty();
-    draft.follows = Some(Tick(decided)).filter(|_| goes_on);
+    transition.follows = Some(Tick(decided)).filter(|_| goes_on);
     let Some(prev) = claim.prev.filter(|_| is_under) else { return };
     // The store may have lost decisions up to where all are decided. Of what comes after that it lost none.
     let untold = untold.into_iter().map(|leap| Leap { to: leap.to.min(lost), ..leap });
     let forgotten = Leap { after: lost, to: decided, passed: Passed::Lost };
     let unclaimed = Leap { after: decided, to: prev.instant(), passed: Passed::Open };
     let passed = folded(untold.chain([forgotten, unclaimed]));
-    draft.entries.extend(passed.iter().filter_map(|leap| entry_of(leap, claim, prev, (since, now))));
+    transition.entries.extend(passed.iter().filter_map(|leap| entry_of(leap, claim, prev, (since, now))));
 }
 
 /// Those right after each other are one, where the same is known of their ticks.
@@ -118,7 +119,12 @@ fn folded(leaps: impl Iterator<Item = Leap>) -> Vec<Leap> {
 
 /// The entry for the ticks of a leap that the schedule has since `since`, where there are any before the claimed one, which
 /// comes right after `prev`.
-fn entry_of(leap: &Leap, claim: &Claim, prev: Tick, (since, now): (UtcMillis, UtcMillis)) -> Option<Entry> {
+fn entry_of(
+    leap: &Leap,
+    claim: &Claim,
+    prev: Tick,
+    (since, now): (UtcMillis, UtcMillis),
+) -> Option<HistoryEntry> {
     let verdict = match leap.passed {
         Passed::Lost => Verdict::because(Outcome::Unknown, Reason::StoreReset),
         Passed::Told | Passed::Open | Passed::Ran => Verdict::because(Outcome::Missed, claim.gap_reason),
@@ -128,19 +134,19 @@ fn entry_of(leap: &Leap, claim: &Claim, prev: Tick, (since, now): (UtcMillis, Ut
     let newest = if prev.instant() <= leap.to { Some(prev) } else { known.unwrap_or(Some(Tick(leap.to))) };
     let newest = newest.filter(|newest| newest.instant() > after)?;
     let count = claim.gap.filter(|gap| gap.after == after && newest == prev).map(|gap| gap.count);
-    let entry = Entry::without_run(newest, Cause::Schedule, verdict, now);
-    Some(Entry { after: Some(after), count, ..entry })
+    let entry = HistoryEntry::without_run(newest, Cause::Schedule, verdict, now);
+    Some(HistoryEntry { after: Some(after), count, ..entry })
 }
 
 /// An entry for ticks in a leap and outside of it becomes several: what is in the leap may be taken back, what is open again has
 /// no entry, and what ran has that of its run. `before` is the tick before the newest entry's, where that is known.
-pub(crate) fn part_at_leaps(draft: &mut Draft<'_>, before: Option<Tick>) {
-    let leaps = draft.record_mut().leaps.clone();
-    let entries = std::mem::take(&mut draft.entries);
-    draft.entries = entries.into_iter().flat_map(|entry| parts(entry, before, &leaps)).collect();
+pub(crate) fn part_at_leaps(transition: &mut Transition<'_>, before: Option<Tick>) {
+    let leaps = transition.record_mut().leaps.clone();
+    let entries = std::mem::take(&mut transition.entries);
+    transition.entries = entries.into_iter().flat_map(|entry| parts(entry, before, &leaps)).collect();
 }
 
-fn parts(entry: Entry, before: Option<Tick>, leaps: &Leaps) -> Vec<Entry> {
+fn parts(entry: HistoryEntry, before: Option<Tick>, leaps: &Leaps) -> Vec<HistoryEntry> {
     let Some(after) = entry.after.filter(|_| entry.run.is_none()) else { return vec![entry] };
     let mut to = entry.tick.instant();
     if leaps.has_all_or_none(after, to) && !leaps.has_ran(to) {
@@ -152,7 +158,7 @@ fn parts(entry: Entry, before: Option<Tick>, leaps: &Leaps) -> Vec<Entry> {
     while to > after {
         let (from, passed) = leaps.last_part(after, to);
         if !matches!(passed, Some(Passed::Open | Passed::Ran)) {
-            parts.push(Entry { tick: Tick(to), after: Some(from), count: None, ..entry.clone() });
+            parts.push(HistoryEntry { tick: Tick(to), after: Some(from), count: None, ..entry.clone() });
         }
         to = before.take().filter(|before| *before < from).unwrap_or(from);
     }

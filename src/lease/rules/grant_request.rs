@@ -7,7 +7,7 @@ use crate::lease::{Caller, Claim, Manual, Protection, Record};
 use crate::time::UtcMillis;
 
 /// What a claim and a manual request have in common.
-pub(crate) struct Bid<'a> {
+pub(crate) struct GrantRequest<'a> {
     pub(super) caller: &'a Caller,
     pub(super) run: RunId,
     pub(super) tick: Tick,
@@ -21,7 +21,7 @@ pub(crate) struct Bid<'a> {
     pub(super) reruns_within: Option<Duration>,
 }
 
-impl<'a> Bid<'a> {
+impl<'a> GrantRequest<'a> {
     pub(super) fn of_claim(claim: &'a Claim, now: UtcMillis) -> Self {
         let Claim { ref caller, run, tick, lease, .. } = *claim;
         let (overlap, reruns_within) = (claim.overlap(), claim.reruns_within());

@@ -3,14 +3,15 @@
 
 use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
 use crate::lease::{
-    Abandon, Answer, Entry, Finish, Holding, LeaseInstant, Phase, Protection, Record, Renew, ScheduleHash,
+    Abandon, Answer, Finish, HistoryEntry, Holding, LeaseInstant, Phase, Protection, Record, Renew,
+    ScheduleHash,
 };
 use crate::time::UtcMillis;
 
-use super::transition::{Decision, Draft};
+use super::transition::{Decision, Transition};
 
 /// What the record says of a lock that was granted once.
-enum Standing {
+enum Ownership {
     /// The run holds it.
     Mine,
     /// The store forgot: no record, or one from before the grant.
@@ -19,12 +20,12 @@ enum Standing {
     Over,
 }
 
-fn standing(record: Option<&Record>, holding: &Holding) -> Standing {
+fn standing(record: Option<&Record>, holding: &Holding) -> Ownership {
     match record {
-        None => Standing::Forgotten,
-        Some(record) if record.fence < holding.fence => Standing::Forgotten,
-        Some(record) if record.is_running() && is_holder(record, holding) => Standing::Mine,
-        Some(_) => Standing::Over,
+        None => Ownership::Forgotten,
+        Some(record) if record.fence < holding.fence => Ownership::Forgotten,
+        Some(record) if record.is_running() && is_holder(record, holding) => Ownership::Mine,
+        Some(_) => Ownership::Over,
     }
 }
 
@@ -33,36 +34,36 @@ fn is_holder(record: &Record, holding: &Holding) -> bool {
 }
 
 /// Decides a renewal.
-pub(crate) fn decide_renew(mut draft: Draft<'_>, renew: &Renew) -> Decision {
-    if draft.is_unsynced(renew.expect) {
-        return draft.answer(Answer::Unsynced);
+pub(crate) fn decide_renew(mut transition: Transition<'_>, renew: &Renew) -> Decision {
+    if transition.is_unsynced(renew.expect) {
+        return transition.answer(Answer::Unsynced);
     }
     let holding = &renew.holding;
-    match standing(draft.record.as_ref(), holding) {
-        Standing::Mine => {}
-        Standing::Forgotten => take_back(&mut draft, renew),
-        Standing::Over => return draft.answer(Answer::Lost),
+    match standing(transition.record.as_ref(), holding) {
+        Ownership::Mine => {}
+        Ownership::Forgotten => take_back(&mut transition, renew),
+        Ownership::Over => return transition.answer(Answer::Lost),
     }
-    let server = draft.server;
-    let record = draft.record_mut();
+    let server = transition.server;
+    let record = transition.record_mut();
     // Never earlier than before: a clock that was set back may be set right again.
     record.until = record.until.max(server.lease_now.plus(holding.lease));
     record.ended = Some(server.now);
     record.lease = holding.lease;
     let stop = record.stop_reason(holding.run);
-    draft.answer(Answer::Renewed { stop })
+    transition.answer(Answer::Renewed { stop })
 }
 
 /// The store forgot a lock that is still held: it is the holder's again.
-fn take_back(draft: &mut Draft<'_>, renew: &Renew) {
+fn take_back(transition: &mut Transition<'_>, renew: &Renew) {
     let holding = &renew.holding;
-    if is_held_by_another(draft.record.as_ref(), holding) {
+    if is_held_by_another(transition.record.as_ref(), holding) {
         // Two lives of the store gave the lock to two: the other is told of its loss when it renews, and stops.
-        let now = draft.server.now;
-        draft.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), now);
+        let now = transition.server.now;
+        transition.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), now);
     }
-    put_back(draft, holding, renew.leapt);
-    let record = draft.record_mut();
+    put_back(transition, holding, renew.leapt);
+    let record = transition.record_mut();
     record.phase = Phase::Running;
     record.last = None;
     record.stop = None;
@@ -70,54 +71,57 @@ fn take_back(draft: &mut Draft<'_>, renew: &Renew) {
 }
 
 /// Decides the end of a run.
-pub(crate) fn decide_finish(mut draft: Draft<'_>, finish: &Finish) -> Decision {
+pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> Decision {
     let holding = &finish.holding;
-    let now = draft.server.now;
+    let now = transition.server.now;
     let mut ended = finish.ended.min(now).max(holding.started);
-    let standing = standing(draft.record.as_ref(), holding);
+    let standing = standing(transition.record.as_ref(), holding);
     // Without an era it may be told again, to a record that went back while the history did not.
-    let is_first = matches!(standing, Standing::Mine) && finish.era != Draft::no_era();
-    draft.ends = Some(holding.run).filter(|_| is_first);
+    let is_first = matches!(standing, Ownership::Mine) && finish.era != Transition::no_era();
+    transition.ends = Some(holding.run).filter(|_| is_first);
     match standing {
-        Standing::Mine => {
+        Ownership::Mine => {
             // After a loss of memory the wait goes on: a later holder may have been forgotten. Where the record is of the life
             // in which the lock was confirmed, and the store is not, whoever asks first waits in any case.
-            if draft.has_record_of(&finish.era) {
-                draft.record_mut().until = LeaseInstant::FREE;
+            if transition.has_record_of(&finish.era) {
+                transition.record_mut().until = LeaseInstant::FREE;
             }
             // Who makes an end of a former life's run may know less of it than the record.
             if finish.verdict.outcome == Outcome::Interrupted {
-                ended = ended.max(draft.record_mut().ended.filter(|alive| *alive <= now).unwrap_or(ended));
+                ended =
+                    ended.max(transition.record_mut().ended.filter(|alive| *alive <= now).unwrap_or(ended));
             }
-            end(draft.record_mut(), finish, ended);
+            end(transition.record_mut(), finish, ended);
         }
-        Standing::Forgotten if is_held_by_another(draft.record.as_ref(), holding) => {
+        Ownership::Forgotten if is_held_by_another(transition.record.as_ref(), holding) => {
             // Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it
             // renews or asks again, and until then nobody else is granted the lock.
-            let Record { until, ended: alive, started, .. } = *draft.record_mut();
+            let Record { until, ended: alive, started, .. } = *transition.record_mut();
             // As far as the store knows, it covered no instant after its last sign of life.
             let ended = alive.or(started).unwrap_or(now);
-            draft.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), ended);
-            let record = draft.record_mut();
+            transition.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), ended);
+            let record = transition.record_mut();
             record.until = until;
             record.fence = holding.fence;
             // It may have ended well, and that be forgotten.
             record.forgo_rerun();
             raise_mark(record, holding, now, finish.leapt);
         }
-        Standing::Forgotten => {
-            put_back(&mut draft, holding, finish.leapt);
-            let record = draft.record_mut();
+        Ownership::Forgotten => {
+            put_back(&mut transition, holding, finish.leapt);
+            let record = transition.record_mut();
             end(record, finish, ended);
             // A rerun may have been forgotten with it.
             record.forgo_rerun();
         }
         // The end of a later run was told before it.
-        Standing::Over if is_untold(draft.record_mut(), holding) => tell(draft.record_mut(), holding),
-        Standing::Over => return draft.answer(Answer::AlreadyDecided),
+        Ownership::Over if is_untold(transition.record_mut(), holding) => {
+            tell(transition.record_mut(), holding)
+        }
+        Ownership::Over => return transition.answer(Answer::AlreadyDecided),
     }
-    draft.entries.push(entry_of(finish, ended));
-    draft.answer(Answer::Finished)
+    transition.entries.push(entry_of(finish, ended));
+    transition.answer(Answer::Finished)
 }
 
 /// Whether the store knows another run to hold the lock. Where that was granted what this one was granted later, and never
@@ -142,9 +146,9 @@ fn end(record: &mut Record, finish: &Finish, ended: UtcMillis) {
     record.stop_for = None;
 }
 
-fn entry_of(finish: &Finish, ended: UtcMillis) -> Entry {
+fn entry_of(finish: &Finish, ended: UtcMillis) -> HistoryEntry {
     let holding = &finish.holding;
-    Entry {
+    HistoryEntry {
         run: Some(holding.run),
         node: Some(holding.node.clone()),
         fence: Some(holding.fence),
@@ -153,17 +157,18 @@ fn entry_of(finish: &Finish, ended: UtcMillis) -> Entry {
         signal: finish.signal,
         started: Some(holding.started),
         tail: Some(finish.tail.clone()).filter(|tail| !tail.is_empty()),
-        ..Entry::without_run(holding.tick, holding.cause, finish.verdict, ended)
+        ..HistoryEntry::without_run(holding.tick, holding.cause, finish.verdict, ended)
     }
 }
 
 /// Decides that nothing was started under a lock.
-pub(crate) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decision {
-    let now = draft.server.now;
-    draft.look_by(now);
-    let (remembers, front) = (draft.remembers(&abandon.era), draft.front);
-    let Some(record) = draft.record.as_mut().filter(|r| r.run == Some(abandon.run) && r.is_running()) else {
-        return draft.answer(Answer::AlreadyDecided);
+pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) -> Decision {
+    let now = transition.server.now;
+    transition.look_by(now);
+    let (remembers, front) = (transition.remembers(&abandon.era), transition.front);
+    let Some(record) = transition.record.as_mut().filter(|r| r.run == Some(abandon.run) && r.is_running())
+    else {
+        return transition.answer(Answer::AlreadyDecided);
     };
     let until = record.until;
     let is_manual = record.cause == Some(Cause::Manual);
@@ -180,19 +185,19 @@ pub(crate) fn decide_abandon(mut draft: Draft<'_>, abandon: &Abandon) -> Decisio
         Some(tick) if record.is_newest(tick, front) && !is_manual && !is_edited && !is_killed => {
             give_back(record, tick, front);
         }
-        _ if is_killed => draft.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),
+        _ if is_killed => transition.end_run(Verdict::because(Outcome::Killed, Reason::Operator), now),
         _ => {
             let reason = if is_edited { Reason::Edited } else { Reason::Abandoned };
-            draft.end_run(Verdict::because(Outcome::Missed, reason), now);
+            transition.end_run(Verdict::because(Outcome::Missed, reason), now);
         }
     }
-    let record = draft.record_mut();
+    let record = transition.record_mut();
     // Nothing ran, so nothing covered any later instant. How late a rerun may be is counted anew.
     record.started = None;
     record.ended = Some(now).filter(|_| record.cut_short().is_some());
     // After a loss of memory the wait goes on: a later holder may have been forgotten.
     record.until = if remembers { LeaseInstant::FREE } else { until };
-    draft.answer(Answer::Abandoned)
+    transition.answer(Answer::Abandoned)
 }
 
 /// Makes the tick as claimable as it was before.
@@ -224,10 +229,10 @@ fn give_rerun_back(record: &mut Record) {
 
 /// Puts back what a store that forgot must know of a granted lock. Of a record that was missing the era stays another
 /// one, so that the next claim waits and raises the mark as after any loss of memory.
-fn put_back(draft: &mut Draft<'_>, holding: &Holding, leapt: Option<UtcMillis>) {
-    let now = draft.server.now;
-    let record = draft.record.get_or_insert_with(|| {
-        let mut record = Record { sched: holding.sched.clone(), ..Record::empty(Draft::no_era()) };
+fn put_back(transition: &mut Transition<'_>, holding: &Holding, leapt: Option<UtcMillis>) {
+    let now = transition.server.now;
+    let record = transition.record.get_or_insert_with(|| {
+        let mut record = Record { sched: holding.sched.clone(), ..Record::empty(Transition::no_era()) };
         record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
         Record { lost: None, ..record }
     });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::lease::{Caller, LeaseInstant, Open, Protection};
 
-use super::transition::Draft;
+use super::transition::Transition;
 
 impl Caller {
     /// The longest lease that anybody may hold, as far as the request, the record and the replica's memory tell.
@@ -16,7 +16,7 @@ impl Caller {
     }
 }
 
-impl Draft<'_> {
+impl Transition<'_> {
     /// A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
     /// caller remembers; so does one that waits for a holder whom the store may have forgotten.
     pub(crate) fn wait_for_remembered(&mut self, open: &Open) {

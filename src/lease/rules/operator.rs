@@ -7,7 +7,7 @@ use crate::job::{Outcome, Reason, RunId, Tick, Verdict};
 use crate::lease::{Answer, Leap, LeaseInstant, Manual, Memory, Pace, Passed, Record, Server};
 use crate::time::UtcMillis;
 
-use super::transition::{Decision, Draft};
+use super::transition::{Decision, Transition};
 
 /// A holder whose renewal is late by more than this is not heard from any more: as long as for heartbeats.
 const RENEWAL_ALLOWANCE: Duration = Duration::from_secs(4);
@@ -144,89 +144,89 @@ impl Record {
 }
 
 /// Decides an operator's request.
-pub(crate) fn decide_operate(mut draft: Draft<'_>, operate: &Operate) -> Decision {
-    if draft.is_unsynced(operate.expect) {
-        return draft.answer(Answer::Unsynced);
+pub(crate) fn decide_operate(mut transition: Transition<'_>, operate: &Operate) -> Decision {
+    if transition.is_unsynced(operate.expect) {
+        return transition.answer(Answer::Unsynced);
     }
-    if draft.record.is_none() {
-        return draft.answer(Answer::NoRecord);
+    if transition.record.is_none() {
+        return transition.answer(Answer::NoRecord);
     }
-    draft.look_by(draft.server.now);
+    transition.look_by(transition.server.now);
     match &operate.act {
         Act::Pause { lasts, why } => {
-            let now = draft.server.now;
+            let now = transition.server.now;
             let until = lasts.map_or(Pausing::UNTIL_RESUMED, |lasts| now.plus(lasts));
-            say(&mut draft, operate, Some(until), why.clone())
+            say(&mut transition, operate, Some(until), why.clone())
         }
         Act::Kill { run } => {
-            let lease_now = draft.server.lease_now;
-            let record = draft.record_mut();
+            let lease_now = transition.server.lease_now;
+            let record = transition.record_mut();
             if !record.is_running() || run.is_some() && record.run != *run {
-                return draft.answer(Answer::AlreadyDecided);
+                return transition.answer(Answer::AlreadyDecided);
             }
             (record.stop, record.stop_for) = (record.run, None);
             record.stop_by = Some(operate.by.clone());
             let held = Answer::Held { by: record.holder(), frees_in: record.until.since(lease_now) };
-            return draft.answer(held);
+            return transition.answer(held);
         }
         Act::Trigger { order, tick } => {
-            let now = draft.server.now;
-            let record = draft.record_mut();
+            let now = transition.server.now;
+            let record = transition.record_mut();
             record.order = Some(*order);
             record.order_tick = Some(tick.unwrap_or(Tick(now)));
             record.order_at = Some(now);
         }
         Act::Withdraw { order } => {
-            let record = draft.record_mut();
+            let record = transition.record_mut();
             if record.order != Some(*order) {
-                return draft.answer(Answer::AlreadyDecided);
+                return transition.answer(Answer::AlreadyDecided);
             }
             record.order = None;
         }
-        Act::Unlock { run } => return unlock(draft, *run),
-        Act::SetMark { wall } => return set_mark(draft, *wall),
+        Act::Unlock { run } => return unlock(transition, *run),
+        Act::SetMark { wall } => return set_mark(transition, *wall),
         Act::Resume => {
-            let now = draft.server.now;
-            if draft.record_mut().paused.is_none_or(|until| until <= now) {
-                return draft.answer(Answer::AlreadyDecided);
+            let now = transition.server.now;
+            if transition.record_mut().paused.is_none_or(|until| until <= now) {
+                return transition.answer(Answer::AlreadyDecided);
             }
-            say(&mut draft, operate, None, None)
+            say(&mut transition, operate, None, None)
         }
     }
-    draft.answer(Answer::Noted)
+    transition.answer(Answer::Noted)
 }
 
-fn unlock(mut draft: Draft<'_>, run: Option<RunId>) -> Decision {
-    let Server { now, lease_now, memory, .. } = *draft.server;
-    let record = draft.record_mut();
+fn unlock(mut transition: Transition<'_>, run: Option<RunId>) -> Decision {
+    let Server { now, lease_now, memory, .. } = *transition.server;
+    let record = transition.record_mut();
     if run.is_none() && record.waits_for_nobody(lease_now) {
         record.until = LeaseInstant::FREE;
-        return draft.answer(Answer::Noted);
+        return transition.answer(Answer::Noted);
     }
     if !record.is_running() || record.run != run {
-        return draft.answer(Answer::AlreadyDecided);
+        return transition.answer(Answer::AlreadyDecided);
     }
     let alive = record.last_alive(now);
     // A lock that ends later than its holder's last sign of life says waits for somebody whom the store forgot.
     let waits_for_another = memory == Memory::Forgetful && record.until.0 > alive.plus(record.lease).0;
     if waits_for_another || record.is_heard(now) {
         let held = Answer::Held { by: record.holder(), frees_in: record.until.since(lease_now) };
-        return draft.answer(held);
+        return transition.answer(held);
     }
-    draft.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), alive);
-    draft.answer(Answer::Noted)
+    transition.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), alive);
+    transition.answer(Answer::Noted)
 }
 
 /// Opens every tick that has not come yet, by the store's clock and by the operator's. What did not run of them loses its
 /// entry. What was decided of the others stays so, also where it lies between leaps that are open again.
-fn set_mark(mut draft: Draft<'_>, wall: UtcMillis) -> Decision {
-    draft.look_by(wall);
-    let (latest, front) = (draft.server.now.max(wall), draft.front);
-    if draft.record_mut().mark <= front {
-        return draft.answer(Answer::AlreadyDecided);
+fn set_mark(mut transition: Transition<'_>, wall: UtcMillis) -> Decision {
+    transition.look_by(wall);
+    let (latest, front) = (transition.server.now.max(wall), transition.front);
+    if transition.record_mut().mark <= front {
+        return transition.answer(Answer::AlreadyDecided);
     }
-    draft.reopen();
-    let record = draft.record_mut();
+    transition.reopen();
+    let record = transition.record_mut();
     let before = record.mark;
     record.open_again_ahead(before);
     record.mark = front;
@@ -237,14 +237,14 @@ fn set_mark(mut draft: Draft<'_>, wall: UtcMillis) -> Decision {
         // It runs when it comes, and is then no rerun of what was cut short.
         record.forgo_rerun();
     }
-    draft.retract(Leap { after: front, to: before, passed: Passed::Open });
-    draft.answer(Answer::Noted)
+    transition.retract(Leap { after: front, to: before, passed: Passed::Open });
+    transition.answer(Answer::Noted)
 }
 
 /// Says whether the job is paused. It is later than what was said before, whatever the clock shows.
-fn say(draft: &mut Draft<'_>, operate: &Operate, until: Option<UtcMillis>, why: Option<String>) {
-    let now = draft.server.now;
-    let record = draft.record_mut();
+fn say(transition: &mut Transition<'_>, operate: &Operate, until: Option<UtcMillis>, why: Option<String>) {
+    let now = transition.server.now;
+    let record = transition.record_mut();
     let after = record.paused_at.map_or(now, |before| before.plus(Duration::from_millis(1)));
     record.recall_pausing(&Pausing { until, at: now.max(after), by: operate.by.clone(), why });
 }

@@ -4,35 +4,35 @@ use crate::job::Tick;
 use crate::lease::rules::gaps;
 use crate::lease::{Answer, Claim, Leap, Passed};
 
-use super::grant_request::Bid;
-use super::transition::Draft;
+use super::grant_request::GrantRequest;
+use super::transition::Transition;
 
 /// A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that
 /// shows that the mark lies ahead may be the wrong one.
-pub(super) fn open_leap_waits(draft: &mut Draft<'_>, bid: &Bid<'_>) -> Option<Answer> {
-    let (calm, front) = (draft.calm(bid.caller), draft.front);
-    let record = draft.record_mut();
-    let needed = bid.longest_lease(record);
-    let waits = record.is_reopened(bid.tick, front) && calm < needed;
+pub(super) fn open_leap_waits(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<Answer> {
+    let (calm, front) = (transition.calm(request.caller), transition.front);
+    let record = transition.record_mut();
+    let needed = request.longest_lease(record);
+    let waits = record.is_reopened(request.tick, front) && calm < needed;
     waits.then(|| Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) })
 }
 
 /// Decides the tick, and tells of those passed over. Up to `idle` none ran: where the caller has not watched the clock for
 /// all of that time, it may be the clock that passed them, and not the time.
-pub(super) fn raise_mark(draft: &mut Draft<'_>, claim: &Claim, idle: Option<Tick>) {
-    let (now, front, caller) = (draft.server.now, draft.front, &claim.caller);
-    let is_off = draft.is_off(caller.expect);
-    let record = draft.record_mut();
+pub(super) fn raise_mark(transition: &mut Transition<'_>, claim: &Claim, idle: Option<Tick>) {
+    let (now, front, caller) = (transition.server.now, transition.front, &claim.caller);
+    let is_off = transition.is_off(caller.expect);
+    let record = transition.record_mut();
     let after = record.decided_before(claim.tick, front).max(record.since);
     let is_vouched = !is_off && caller.calm >= now.since(after);
     let leap = idle.map(|to| Leap { after, to: to.instant(), passed: Passed::Told });
     let leap = leap.filter(|leap| !is_vouched && leap.after < leap.to);
-    gaps::record_passed(draft, claim, leap.is_some());
-    let record = draft.record_mut();
+    gaps::record_passed(transition, claim, leap.is_some());
+    let record = transition.record_mut();
     record.decide(claim.tick, leap);
     record.sched = claim.sched.clone();
-    gaps::part_at_leaps(draft, None);
-    let record = draft.record_mut();
+    gaps::part_at_leaps(transition, None);
+    let record = transition.record_mut();
     if record.lost.is_none() {
         record.leaps.forget_ran(|leap| leap.to < claim.tick.instant());
     }

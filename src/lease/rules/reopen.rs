@@ -7,9 +7,9 @@ use crate::lease::{Ahead, Caller, Leap, LeaseInstant, Memory, Open, Passed, Prot
 use crate::time::UtcMillis;
 
 use super::early::EARLY_TOLERANCE;
-use super::transition::{Draft, SETTLING, SYNC_TOLERANCE, maybe_decided};
+use super::transition::{SETTLING, SYNC_TOLERANCE, Transition, maybe_decided};
 
-impl Draft<'_> {
+impl Transition<'_> {
     /// The caller's wall clock shows this.
     pub(crate) fn look_by(&mut self, wall: UtcMillis) {
         self.front = self.server.now.max(wall).plus(EARLY_TOLERANCE);

@@ -6,7 +6,7 @@ use crate::job::{Cause, NodeName, OnInterrupt, Outcome, Overlap, Tick};
 use crate::lease::{Claim, Holding, LeaseInstant, Record, SCHEMA};
 use crate::time::UtcMillis;
 
-use super::grant_request::Bid;
+use super::grant_request::GrantRequest;
 
 /// A tick is granted once, and once more after an interruption.
 pub(crate) const TRIES: u32 = 2;
@@ -82,8 +82,8 @@ impl Record {
     }
 
     /// For how long the free lock is kept for a rerun, which goes first; none where a newer tick takes its place.
-    pub(crate) fn kept_for_rerun(&self, bid: &Bid<'_>, now: UtcMillis) -> Option<Duration> {
-        let within = bid.reruns_within.filter(|_| bid.overlap != Overlap::Replace)?;
+    pub(crate) fn kept_for_rerun(&self, request: &GrantRequest<'_>, now: UtcMillis) -> Option<Duration> {
+        let within = request.reruns_within.filter(|_| request.overlap != Overlap::Replace)?;
         self.rerun_time_left(now, within)
     }
 }

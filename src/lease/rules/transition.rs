@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::job::{Cause, Fence, RunId, Tick, Verdict};
 use crate::lease::{
-    Answer, Caller, Entry, Era, Leap, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply, Server,
+    Answer, Caller, Era, HistoryEntry, Leap, LeaseInstant, Memory, Open, Phase, Protection, Record, Reply,
+    Server,
 };
 use crate::time::UtcMillis;
 
@@ -25,7 +26,7 @@ pub struct Decision {
     /// The record to store; `None` where there was none, and none is made.
     pub record: Option<Record>,
     /// The entries to append, oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<HistoryEntry>,
     /// Where the first of them only goes on: with the ticks right after this one. An entry that ends with it, and can be
     /// joined, gives way to one for both.
     pub follows: Option<Tick>,
@@ -40,7 +41,7 @@ pub struct Decision {
 
 impl Decision {
     /// The entries to append after the newest one so far, and whether that gives way to the first of them.
-    pub fn entries_after(&self, newest: Option<&Entry>) -> (bool, Vec<Entry>) {
+    pub fn entries_after(&self, newest: Option<&HistoryEntry>) -> (bool, Vec<HistoryEntry>) {
         let mut entries = self.entries.clone();
         let before = newest.filter(|newest| self.follows == Some(newest.tick));
         let joined = before.zip(entries.first()).and_then(|(before, first)| before.joined(first));
@@ -50,24 +51,24 @@ impl Decision {
     }
 
     /// Whether the entry is taken back.
-    pub fn retracts(&self, entry: &Entry) -> bool {
+    pub fn retracts(&self, entry: &HistoryEntry) -> bool {
         let after = entry.after.unwrap_or(UtcMillis(entry.tick.as_millis() - 1));
         let is_in = |leap: &Leap| leap.after <= after && entry.tick.instant() <= leap.to;
         entry.run.is_none() && self.retracted.iter().any(is_in)
     }
 
     /// Whether the run of the entry may have one already.
-    pub fn may_repeat(&self, entry: &Entry) -> bool {
+    pub fn may_repeat(&self, entry: &HistoryEntry) -> bool {
         entry.run.is_some() && entry.run != self.ends
     }
 
     /// Whether the entry is that of a run which has one in the history.
-    pub fn repeats(&self, entry: &Entry, history: &[Entry]) -> bool {
+    pub fn repeats(&self, entry: &HistoryEntry, history: &[HistoryEntry]) -> bool {
         self.may_repeat(entry) && history.iter().any(|other| other.run == entry.run)
     }
 
     /// Appends the entries to a history.
-    pub fn append_to(&self, history: &mut Vec<Entry>) {
+    pub fn append_to(&self, history: &mut Vec<HistoryEntry>) {
         history.retain(|entry| !self.retracts(entry));
         let (gives_way, mut entries) = self.entries_after(history.last());
         history.truncate(history.len() - usize::from(gives_way));
@@ -82,9 +83,9 @@ pub(crate) fn maybe_decided(heard: UtcMillis) -> UtcMillis {
 }
 
 /// A decision in the making.
-pub(crate) struct Draft<'a> {
+pub(crate) struct Transition<'a> {
     pub(crate) record: Option<Record>,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<HistoryEntry>,
     pub(crate) follows: Option<Tick>,
     pub(crate) retracted: Vec<Leap>,
     pub(crate) ends: Option<RunId>,
@@ -93,7 +94,7 @@ pub(crate) struct Draft<'a> {
     pub(crate) server: &'a Server,
 }
 
-impl<'a> Draft<'a> {
+impl<'a> Transition<'a> {
     pub(crate) fn of(record: Option<&Record>, server: &'a Server) -> Self {
         let (record, front) = (record.cloned(), UtcMillis(i64::MAX));
         let (entries, retracted) = (Vec::new(), Vec::new());
@@ -278,7 +279,7 @@ impl<'a> Draft<'a> {
     pub(crate) fn end_run(&mut self, verdict: Verdict, ended: UtcMillis) {
         let record = self.record_mut();
         let ended = ended.max(record.started.unwrap_or(ended));
-        let mut entry = Entry::without_run(
+        let mut entry = HistoryEntry::without_run(
             record.tick.unwrap_or(Tick(record.mark)),
             record.cause.unwrap_or(Cause::Schedule),
             verdict,

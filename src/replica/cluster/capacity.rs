@@ -6,7 +6,7 @@ use crate::job::JobName;
 
 /// The room for runs on one replica.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct Capacity {
     /// How many jobs may run at once; any number if absent.
     limit: Option<u32>,
     /// Jobs that run here, or that may be granted to this replica any moment.
@@ -17,7 +17,7 @@ pub(crate) struct Room {
     next: u64,
 }
 
-impl Room {
+impl Capacity {
     /// Room for so many runs at once.
     pub(crate) fn new(limit: Option<u32>) -> Self {
         Self { limit, ..Self::default() }
@@ -98,58 +98,58 @@ mod tests {
 
     #[test]
     fn no_more_jobs_than_the_limit_have_room_and_a_running_one_keeps_its_own() {
-        let mut room = Room::new(Some(2));
-        room.take(&job("a"));
-        assert!(!room.is_full());
-        room.take(&job("b"));
-        assert!(room.is_full() && room.is_there_for(&job("a")) && !room.is_there_for(&job("c")));
-        room.take(&job("a"));
-        room.free(&job("a"));
-        assert!(room.is_there_for(&job("c")), "a job has room once, however often it was taken");
+        let mut capacity = Capacity::new(Some(2));
+        capacity.take(&job("a"));
+        assert!(!capacity.is_full());
+        capacity.take(&job("b"));
+        assert!(capacity.is_full() && capacity.is_there_for(&job("a")) && !capacity.is_there_for(&job("c")));
+        capacity.take(&job("a"));
+        capacity.free(&job("a"));
+        assert!(capacity.is_there_for(&job("c")), "a job has room once, however often it was taken");
     }
 
     #[test]
     fn who_came_first_is_called_first_and_nobody_twice() {
-        let mut room = Room::new(Some(1));
-        room.take(&job("z"));
+        let mut capacity = Capacity::new(Some(1));
+        capacity.take(&job("z"));
         for name in ["c", "a", "c", "b"] {
-            room.wait(&job(name));
+            capacity.wait(&job(name));
         }
-        assert_eq!(room.call_next(), None, "there is no room");
-        room.free(&job("z"));
-        assert_eq!(room.call_next(), Some(job("c")));
-        room.take(&job("c"));
-        assert_eq!(room.call_next(), None);
-        room.take(&job("a"));
-        room.free(&job("a"));
-        room.free(&job("c"));
-        assert_eq!(room.call_next(), Some(job("b")), "`a` has found room meanwhile");
-        assert_eq!(room.call_next(), None);
+        assert_eq!(capacity.call_next(), None, "there is no room");
+        capacity.free(&job("z"));
+        assert_eq!(capacity.call_next(), Some(job("c")));
+        capacity.take(&job("c"));
+        assert_eq!(capacity.call_next(), None);
+        capacity.take(&job("a"));
+        capacity.free(&job("a"));
+        capacity.free(&job("c"));
+        assert_eq!(capacity.call_next(), Some(job("b")), "`a` has found room meanwhile");
+        assert_eq!(capacity.call_next(), None);
     }
 
     #[test]
     fn another_limit_counts_at_once_with_those_that_run() {
         let running = || HashSet::from([job("a"), job("b")]);
-        let mut room = Room::new(None);
-        room.resize(Some(2), running());
-        assert!(room.is_full() && room.is_there_for(&job("a")));
-        room.wait(&job("c"));
-        room.wait(&job("d"));
-        assert_eq!(room.call_next(), None);
-        room.resize(Some(3), running());
-        assert_eq!(room.call_next(), Some(job("c")));
-        room.take(&job("c"));
-        assert_eq!(room.call_next(), None);
-        room.resize(None, running());
-        assert_eq!(room.call_next(), Some(job("d")), "who waited waits no longer");
-        room.resize(Some(1), running());
-        assert!(room.is_full(), "those that run go on");
+        let mut capacity = Capacity::new(None);
+        capacity.resize(Some(2), running());
+        assert!(capacity.is_full() && capacity.is_there_for(&job("a")));
+        capacity.wait(&job("c"));
+        capacity.wait(&job("d"));
+        assert_eq!(capacity.call_next(), None);
+        capacity.resize(Some(3), running());
+        assert_eq!(capacity.call_next(), Some(job("c")));
+        capacity.take(&job("c"));
+        assert_eq!(capacity.call_next(), None);
+        capacity.resize(None, running());
+        assert_eq!(capacity.call_next(), Some(job("d")), "who waited waits no longer");
+        capacity.resize(Some(1), running());
+        assert!(capacity.is_full(), "those that run go on");
     }
 
     #[test]
     fn without_a_limit_there_is_always_room() {
-        let mut room = Room::new(None);
-        room.take(&job("a"));
-        assert!(!room.is_full() && room.is_there_for(&job("b")));
+        let mut capacity = Capacity::new(None);
+        capacity.take(&job("a"));
+        assert!(!capacity.is_full() && capacity.is_there_for(&job("b")));
     }
 }

@@ -13,12 +13,12 @@ const SAY_AGAIN: Duration = Duration::from_secs(60);
 
 /// What was last said of the two clocks.
 #[derive(Debug, Default)]
-pub(crate) struct Offset {
+pub(crate) struct ClockSkew {
     /// When it was last said that they differ, and what was last measured; absent while they agree.
     said: Option<(BootInstant, i64)>,
 }
 
-impl Offset {
+impl ClockSkew {
     /// The wall clock is ahead of the store's by so many milliseconds, give or take `error`.
     pub(super) fn measured(&mut self, ahead_ms: i64, error: Duration, now: BootInstant) -> Option<Event> {
         let off = Duration::from_millis(ahead_ms.unsigned_abs());
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn a_difference_is_said_at_once_then_once_a_minute_and_once_when_it_is_over() {
-        let mut offset = Offset::default();
+        let mut offset = ClockSkew::default();
         assert_eq!(offset.measured(400, EXACT, at(0)), None);
         assert_eq!(offset.measured(-700, EXACT, at(1)), Some(Event::ClockDiffers { ahead_ms: -700 }));
         assert_eq!(offset.measured(-701, EXACT, at(2)), None);
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn what_may_be_the_error_of_a_slow_answer_is_no_difference_and_ends_none() {
-        let (mut offset, slow) = (Offset::default(), Duration::from_millis(400));
+        let (mut offset, slow) = (ClockSkew::default(), Duration::from_millis(400));
         assert_eq!(offset.measured(900, slow, at(0)), None);
         assert_eq!(offset.measured(901, slow, at(1)), Some(Event::ClockDiffers { ahead_ms: 901 }));
         assert_eq!(offset.measured(101, slow, at(2)), None);

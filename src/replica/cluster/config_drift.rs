@@ -16,7 +16,7 @@ const AGREED_FOR: Duration = Duration::from_secs(5);
 
 /// What this replica has loaded, and what is known of the others.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub(crate) struct ConfigDrift {
     mine: String,
     /// Since when, without a break, another replica's file has differed; or when that was last said.
     differ_since: Option<BootInstant>,
@@ -26,7 +26,7 @@ pub(crate) struct Files {
     heard: BootInstant,
 }
 
-impl Files {
+impl ConfigDrift {
     /// This replica has loaded the file with this hash.
     pub(super) fn of(mine: String) -> Self {
         let heard = BootInstant(Duration::ZERO);
@@ -83,7 +83,7 @@ mod tests {
         BootInstant(Duration::from_secs(seconds))
     }
 
-    fn learn(files: &mut Files, others: &[(&str, &str)], seconds: u64) -> Option<Event> {
+    fn learn(files: &mut ConfigDrift, others: &[(&str, &str)], seconds: u64) -> Option<Event> {
         let others: Vec<(NodeName, &str)> =
             others.iter().map(|(node, file)| (NodeName::parse(node).expect("a name"), *file)).collect();
         files.learn(others.iter().map(|(node, file)| (node, *file)), at(seconds))
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn files_that_differ_for_a_minute_are_said_once_a_minute_and_once_that_they_agree() {
-        let mut files = Files::of("f1".into());
+        let mut files = ConfigDrift::of("f1".into());
         let others = [("b", "f1"), ("c", "f2")];
         assert_eq!(learn(&mut files, &others, 0), None);
         assert_eq!(learn(&mut files, &others, 59), None);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn files_have_agreed_once_all_replicas_that_are_heard_have_had_the_same_for_a_while() {
-        let mut files = Files::of("f1".into());
+        let mut files = ConfigDrift::of("f1".into());
         (0..5).for_each(|second| drop(learn(&mut files, &[("b", "f1")], second)));
         assert!(!files.have_agreed(at(4)));
         learn(&mut files, &[("b", "f1")], 5);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_being_rolled_out_is_no_word_worth() {
-        let mut files = Files::of("f1".into());
+        let mut files = ConfigDrift::of("f1".into());
         assert_eq!(learn(&mut files, &[("b", "f2")], 0), None);
         files.load("f2".into());
         assert_eq!(learn(&mut files, &[("b", "f2")], 30), None);

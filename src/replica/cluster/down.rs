@@ -16,7 +16,7 @@ const WATCHED_WITHIN: Duration = Duration::from_secs(2);
 
 /// A replica as it was heard.
 #[derive(Debug)]
-struct Heard {
+struct LastHeartbeat {
     /// Its newest heartbeat, by the store's clock.
     at: UtcMillis,
     /// The life of the replica that sent it.
@@ -42,7 +42,7 @@ pub(crate) struct Down {
 
 /// What is new.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct News {
+pub(crate) struct DownNews {
     pub(crate) down: Vec<Down>,
     pub(crate) back: Vec<NodeName>,
     /// Whether a life of some replica ended, or may have: it is down, or was started again.
@@ -51,25 +51,25 @@ pub(crate) struct News {
 
 /// The other replicas, as they were heard.
 #[derive(Debug, Default)]
-pub(crate) struct Silence {
-    peers: BTreeMap<NodeName, Heard>,
+pub(crate) struct DownReplicas {
+    peers: BTreeMap<NodeName, LastHeartbeat>,
     /// When heartbeats were exchanged last.
     watched: Option<BootInstant>,
 }
 
-impl Silence {
+impl DownReplicas {
     /// Takes in an exchange of heartbeats.
-    pub(crate) fn learn(&mut self, me: &NodeName, peers: &[Peer], now: BootInstant) -> News {
+    pub(crate) fn learn(&mut self, me: &NodeName, peers: &[Peer], now: BootInstant) -> DownNews {
         let before = self.watched.replace(now);
         let was_away = before.is_none_or(|before| now.since(before) > WATCHED_WITHIN);
-        let mut news = News::default();
+        let mut news = DownNews::default();
         let others: Vec<&Peer> =
             peers.iter().filter(|peer| peer.beat.node != *me && !has_left(peer)).collect();
         self.peers.retain(|node, _| others.iter().any(|peer| peer.beat.node == *node));
         for peer in others {
             let node = &peer.beat.node;
             let life = peer.beat.life;
-            let first = Heard { at: peer.at, life, learnt: now, is_witnessed: false, is_down: false };
+            let first = LastHeartbeat { at: peer.at, life, learnt: now, is_witnessed: false, is_down: false };
             let heard = self.peers.entry(node.clone()).or_insert(first);
             news.lives_ended |= std::mem::replace(&mut heard.life, life) != life;
             if heard.at != peer.at {
@@ -128,7 +128,7 @@ mod tests {
 
     /// The seconds at which replica `b` was found to be down, and back; its heartbeats of each second are given.
     fn told(beat: impl Fn(u64) -> Peer, watches: impl Fn(u64) -> bool) -> (Vec<u64>, Vec<u64>) {
-        let mut silence = Silence::default();
+        let mut silence = DownReplicas::default();
         let (mut down, mut back) = (Vec::new(), Vec::new());
         for second in (0..30).filter(|second| watches(*second)) {
             let news = silence.learn(&node("a"), &[peer("a", 1), beat(second)], at(second));
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_replica_that_was_started_again_at_once_has_another_life() {
-        let mut silence = Silence::default();
+        let mut silence = DownReplicas::default();
         let again =
             |second| Peer { beat: Beat { life: RunId::new(), ..peer("b", 0).beat }, ..peer("b", second) };
         let mut ended = |beat: Peer, second| silence.learn(&node("a"), &[beat], at(second)).lives_ended;
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_was_down_before_this_replica_came_is_no_news() {
-        let mut silence = Silence::default();
+        let mut silence = DownReplicas::default();
         let mut down = (0..10).flat_map(|second| {
             let news = silence.learn(&node("a"), &[running(peer("b", 4))], at(second));
             news.down

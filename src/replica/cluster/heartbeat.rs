@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use crate::replica::driver::Driver;
-use crate::store::clock::Memory;
+use crate::store::clock::StoreClock;
 use crate::store::{Beat, Pulse, Store, StoreError, Told};
 use crate::time::{BootInstant, Clock, UtcMillis};
 
@@ -72,13 +72,14 @@ impl Heartbeat {
 impl Driver {
     /// What the next heartbeat says; `also` changes what only its caller knows of.
     pub(crate) fn update_beat(&mut self, also: impl FnOnce(&mut Beat)) {
-        let (draining, ahead_ms) = (self.draining, self.watch.offset.ahead_ms());
-        let (full, name_taken) = (self.room.is_full(), self.watch.is_name_taken(self.shop.clock.boot()));
+        let (draining, ahead_ms) = (self.draining, self.health.clock_skew.ahead_ms());
+        let (full, name_taken) =
+            (self.capacity.is_full(), self.health.is_name_taken(self.context.clock.boot()));
         let (slewed, largest_fence) = {
-            let memory = self.shop.memory.borrow();
-            let memory = memory.as_ref();
-            let slewed = memory.and_then(|memory| memory.slewed(self.shop.clock.boot()));
-            (slewed, memory.map(Memory::largest_fence).unwrap_or_default())
+            let store_clock = self.context.store_clock.borrow();
+            let store_clock = store_clock.as_ref();
+            let slewed = store_clock.and_then(|store_clock| store_clock.slewed(self.context.clock.boot()));
+            (slewed, store_clock.map(StoreClock::largest_fence).unwrap_or_default())
         };
         self.beat.send_modify(|beat| {
             also(beat);

@@ -55,14 +55,14 @@ impl Driver {
     /// Looks at how the store is set up, if this heartbeat has brought it into sight.
     pub(crate) fn inspect_if_due(&mut self, result: &Result<Pulse, StoreError>) {
         if self.inspection.is_due(result) && !self.draining {
-            self.errands.spawn(errand::inspect(Arc::clone(&self.shop)));
+            self.errands.spawn(errand::inspect(Arc::clone(&self.context)));
         }
     }
 
     /// The store was looked at. Where it did not answer, the heartbeat says so, and the next that does brings another look.
     pub(crate) fn inspected(&mut self, found: Option<Vec<Concern>>) {
         for concern in self.inspection.news_of(found) {
-            self.shop.events.tell(Event::StoreConcern(concern));
+            self.context.events.tell(Event::StoreConcern(concern));
         }
     }
 }

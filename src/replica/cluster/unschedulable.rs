@@ -26,11 +26,11 @@ struct Vacancy {
 
 /// The labels that no live replica has, and some job needs.
 #[derive(Debug, Default)]
-pub(crate) struct Vacancies {
+pub(crate) struct Unschedulable {
     open: BTreeMap<Vec<Label>, Vacancy>,
 }
 
-impl Vacancies {
+impl Unschedulable {
     /// What there is to say about these jobs now.
     pub(crate) fn look<'a>(
         &mut self,
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn jobs_that_nobody_may_run_are_said_together_after_a_while_and_once_a_minute() {
-        let (jobs, mut vacancies) = (jobs(), Vacancies::default());
+        let (jobs, mut unschedulable) = (jobs(), Unschedulable::default());
         let roster = Roster::alone(NodeName::parse("n").expect("name"));
         let said = Event::NoReplicaFits {
             labels: vec![label("gpu")],
@@ -93,7 +93,7 @@ mod tests {
         };
         let times: Vec<u64> = (0..200)
             .filter(|second| {
-                let events = vacancies.look(&roster, jobs.iter(), at(*second));
+                let events = unschedulable.look(&roster, jobs.iter(), at(*second));
                 assert!(events.is_empty() || events == [said.clone()], "{events:?}");
                 !events.is_empty()
             })
@@ -103,14 +103,14 @@ mod tests {
 
     #[test]
     fn nothing_is_said_while_somebody_may_run_them_nor_more_often_when_that_comes_and_goes() {
-        let (jobs, mut vacancies) = (jobs(), Vacancies::default());
+        let (jobs, mut unschedulable) = (jobs(), Unschedulable::default());
         let alone = Roster::alone(NodeName::parse("n").expect("name"));
         let mut fit = alone.clone();
         fit.carry(vec![label("eu"), label("gpu")]);
-        assert!((0..100).all(|second| vacancies.look(&fit, jobs.iter(), at(second)).is_empty()));
+        assert!((0..100).all(|second| unschedulable.look(&fit, jobs.iter(), at(second)).is_empty()));
         let said = (100..220_u64).filter(|second| {
             let roster = if second % 20 == 19 { &fit } else { &alone };
-            !vacancies.look(roster, jobs.iter(), at(*second)).is_empty()
+            !unschedulable.look(roster, jobs.iter(), at(*second)).is_empty()
         });
         assert_eq!(said.collect::<Vec<_>>(), [110, 170]);
     }

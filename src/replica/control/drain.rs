@@ -18,18 +18,18 @@ impl Driver {
         }
         self.draining = true;
         self.hurry_ends();
-        self.lines.values().for_each(|(_, line)| line.no_more.cancel());
+        self.handles.values().for_each(|(_, handle)| handle.no_more.cancel());
         self.alarms.clear();
         self.update_beat(|_| ());
         self.resync.notify_one();
-        self.shop.events.tell(Event::Draining { running: self.lines.len(), limit: self.drain });
+        self.context.events.tell(Event::Draining { running: self.handles.len(), limit: self.drain });
         self.give_back_unsure();
         self.ask_for_orders();
     }
 
     /// Ends of runs wait for each other unless somebody may be waiting for them.
     pub(crate) fn hurry_ends(&self) {
-        self.shop.traffic.company.hurry(self.draining || !self.room.is_unlimited());
+        self.context.traffic.finish_window.hurry(self.draining || !self.capacity.is_unlimited());
     }
 
     /// Claims nothing more for a job: instead of `action`, what may have been granted is given back.
@@ -47,24 +47,25 @@ impl Driver {
             true => Reason::Edited,
             false => Reason::Late,
         };
-        self.shop.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run, reason });
+        self.context.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run, reason });
     }
 
     /// Gives back what may have been granted, and was not started.
     pub(crate) fn give_back(&mut self, job: &JobName, doubt: Doubt) {
         self.tell_given_back(job, &doubt);
-        self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
+        self.errands.spawn(errand::abandon(Arc::clone(&self.context), job.clone(), doubt));
     }
 
     /// Orders every run to stop, with its own grace or with this one; the longest grace comes back.
     pub(crate) fn stop_runs(&mut self, grace: Option<Duration>) -> Duration {
         self.stopping = true;
-        let running: Vec<_> = self.lines.values().filter(|(_, line)| !line.over.is_cancelled()).collect();
-        self.shop.events.tell(Event::Stopping { running: running.len() });
+        let running: Vec<_> =
+            self.handles.values().filter(|(_, handle)| !handle.over.is_cancelled()).collect();
+        self.context.events.tell(Event::Stopping { running: running.len() });
         let mut longest = Duration::ZERO;
-        for (_, line) in running {
-            let grace = grace.unwrap_or(line.kill_grace);
-            StopOrder { reason: StopReason::Shutdown, grace }.give(&line.stops);
+        for (_, handle) in running {
+            let grace = grace.unwrap_or(handle.kill_grace);
+            StopOrder { reason: StopReason::Shutdown, grace }.give(&handle.stops);
             longest = longest.max(grace);
         }
         longest
@@ -72,12 +73,12 @@ impl Driver {
 
     /// Leaves unrecorded what the store does not take.
     pub(crate) fn give_up(&self) {
-        self.lines.values().for_each(|(_, line)| line.give_up.cancel());
+        self.handles.values().for_each(|(_, handle)| handle.give_up.cancel());
     }
 
     /// Leaves although processes of runs may be alive: their guards go on killing, and their locks run out.
     pub(crate) async fn leave_behind(&mut self) {
-        self.shop.events.tell(Event::LeftBehind(self.keepers.len()));
+        self.context.events.tell(Event::LeftBehind(self.keepers.len()));
         self.keepers.shutdown().await;
         self.errands.shutdown().await;
     }
@@ -87,7 +88,7 @@ impl Driver {
         for (job, contest) in &mut self.contests {
             if let Some(doubt) = contest.doubt().filter(|_| !contest.is_asking()) {
                 contest.forget();
-                self.errands.spawn(errand::abandon(Arc::clone(&self.shop), job.clone(), doubt));
+                self.errands.spawn(errand::abandon(Arc::clone(&self.context), job.clone(), doubt));
             }
         }
     }

@@ -14,7 +14,7 @@ const LEAVE_LIMIT: Duration = Duration::from_secs(60);
 
 /// What there is to do when patience is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Impatience {
+pub(crate) enum DrainStage {
     /// Order the runs to stop.
     StopRuns,
     /// Leave ends unrecorded that the store does not take.
@@ -25,16 +25,16 @@ pub(crate) enum Impatience {
 
 /// The patience of a draining replica; without end until it drains.
 #[derive(Debug)]
-pub(crate) struct Patience {
+pub(crate) struct DrainDeadline {
     until: Option<Instant>,
-    next: Impatience,
+    next: DrainStage,
     leave_after: Duration,
 }
 
-impl Patience {
+impl DrainDeadline {
     /// Not draining yet.
     pub(crate) const fn new() -> Self {
-        Self { until: None, next: Impatience::StopRuns, leave_after: LEAVE_LIMIT }
+        Self { until: None, next: DrainStage::StopRuns, leave_after: LEAVE_LIMIT }
     }
 
     /// Runs may finish for this long.
@@ -45,7 +45,7 @@ impl Patience {
     /// Runs are being stopped, with at most this grace.
     pub(crate) fn stop(&mut self, grace: Duration) {
         self.until = Some(Instant::now() + grace + RECORD_LIMIT);
-        self.next = Impatience::GiveUp;
+        self.next = DrainStage::GiveUp;
     }
 
     /// Runs are being killed, and nothing is waited for any longer than it has to be.
@@ -57,11 +57,11 @@ impl Patience {
     /// Ends are left unrecorded: only what cannot be killed is waited for, and not for ever.
     pub(crate) fn rest(&mut self) {
         self.until = Some(Instant::now() + self.leave_after);
-        self.next = Impatience::Leave;
+        self.next = DrainStage::Leave;
     }
 
     /// Waits until it is over. Cancel-safe.
-    pub(crate) async fn over(&self) -> Impatience {
+    pub(crate) async fn over(&self) -> DrainStage {
         match self.until {
             Some(until) => sleep_until(until).await,
             None => std::future::pending().await,
@@ -75,17 +75,17 @@ mod tests {
     use super::*;
 
     /// What follows the start of a drain, and when.
-    async fn course(is_hurried: bool) -> Vec<(Impatience, u64)> {
-        let (begun, mut patience) = (Instant::now(), Patience::new());
-        patience.drain(Duration::from_secs(30));
+    async fn course(is_hurried: bool) -> Vec<(DrainStage, u64)> {
+        let (begun, mut drain_deadline) = (Instant::now(), DrainDeadline::new());
+        drain_deadline.drain(Duration::from_secs(30));
         let mut course = Vec::new();
-        while course.last().is_none_or(|(last, _)| *last != Impatience::Leave) {
-            let next = patience.over().await;
+        while course.last().is_none_or(|(last, _)| *last != DrainStage::Leave) {
+            let next = drain_deadline.over().await;
             course.push((next, begun.elapsed().as_secs()));
             match next {
-                Impatience::StopRuns if is_hurried => patience.stop_at_once(),
-                Impatience::StopRuns => patience.stop(Duration::from_secs(10)),
-                Impatience::GiveUp | Impatience::Leave => patience.rest(),
+                DrainStage::StopRuns if is_hurried => drain_deadline.stop_at_once(),
+                DrainStage::StopRuns => drain_deadline.stop(Duration::from_secs(10)),
+                DrainStage::GiveUp | DrainStage::Leave => drain_deadline.rest(),
             }
         }
         course
@@ -93,7 +93,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn every_wait_of_a_replica_that_leaves_has_an_end() {
-        use Impatience::{GiveUp, Leave, StopRuns};
+        use DrainStage::{GiveUp, Leave, StopRuns};
         assert_eq!(course(false).await, [(StopRuns, 30), (GiveUp, 45), (Leave, 105)]);
         assert_eq!(course(true).await, [(StopRuns, 30), (GiveUp, 35), (Leave, 40)]);
     }

@@ -11,7 +11,7 @@ use crate::lease::{Answer, Deadline, Era, Manual, Pace, Record, Reply};
 use crate::replica::driver::Driver;
 use crate::replica::errand;
 pub(crate) use crate::replica::tick::action::{Doubt, Won};
-use crate::replica::tick::eligibility::Standing;
+use crate::replica::tick::eligibility::Eligibility;
 use crate::store::StoreError;
 use crate::time::{BootInstant, UtcMillis};
 
@@ -77,7 +77,7 @@ pub(crate) type Orders = HashMap<JobName, Order>;
 impl Driver {
     /// A record was looked at: takes the order that it holds.
     pub(crate) fn hear_order(&mut self, job: &JobName, record: &Record) {
-        let now = self.shop.store_time();
+        let now = self.context.store_time();
         let Some(order) = Order::of(record, now) else { return };
         // One that is asked for already is answered first; the notice of another is told again.
         if self.notices.orders.get(job).is_none_or(|known| known.id != order.id && !known.asking) {
@@ -96,7 +96,7 @@ impl Driver {
     }
 
     fn ask_for_order(&mut self, job: &JobName) {
-        let now = self.shop.store_time();
+        let now = self.context.store_time();
         let (Some(order), Some(contest)) = (self.notices.orders.get_mut(job), self.contests.get(job)) else {
             return;
         };
@@ -108,18 +108,19 @@ impl Driver {
         if contest.is_retired() || self.draining || now.since(order.at) > order_waits(&spec) {
             return self.drop_order(job);
         }
-        if self.watch.roster.standing(&spec, self.room.is_there_for(job)) != Standing::Takes && !order.unsure
+        if self.health.roster.standing(&spec, self.capacity.is_there_for(job)) != Eligibility::Takes
+            && !order.unsure
         {
             // Others may have its labels, or room.
             return;
         }
-        let Some(caller) = self.shop.caller(contest.known()) else { return };
+        let Some(caller) = self.context.caller(contest.known()) else { return };
         order.asking = true;
         if !order.unsure {
             order.era = caller.era.clone();
             order.spec = Some(Arc::clone(&spec));
         }
-        self.room.take(job);
+        self.capacity.take(job);
         let manual = Manual {
             caller,
             run: order.run,
@@ -130,7 +131,7 @@ impl Driver {
             overlap: spec.overlap,
             reruns_within: contest.reruns_within(&spec, order.tick),
         };
-        self.errands.spawn(errand::obey(Arc::clone(&self.shop), job.clone(), manual));
+        self.errands.spawn(errand::obey(Arc::clone(&self.context), job.clone(), manual));
     }
 
     /// The store answered, or did not.
@@ -159,10 +160,10 @@ impl Driver {
                 return;
             }
         };
-        self.shop.hear(&reply);
+        self.context.hear(&reply);
         if let Some(contest) = self.contests.get_mut(job) {
             contest.saw(reply.lease);
-            contest.hear_of_rerun(reply.rerun.as_ref(), self.shop.now());
+            contest.hear_of_rerun(reply.rerun.as_ref(), self.context.now());
         }
         match reply.answer {
             Answer::Won { fence, tries, started } => {
@@ -178,7 +179,7 @@ impl Driver {
             Answer::Consumed(verdict) => {
                 let tick = order.tick;
                 self.notices.orders.remove(job);
-                self.shop.events.tell(Event::TickConsumed { job: job.clone(), tick, verdict });
+                self.context.events.tell(Event::TickConsumed { job: job.clone(), tick, verdict });
             }
             _ => {
                 self.notices.orders.remove(job);
@@ -195,7 +196,7 @@ impl Driver {
         let defined = self.jobs.get(job).map(|job| &job.spec);
         let spec = asked_as.filter(|spec| defined.is_some_and(|defined| defined == *spec));
         let deadline = spec.map(|spec| Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent));
-        let in_time = deadline.is_some_and(|deadline| !deadline.is_over(self.shop.clock.boot()));
+        let in_time = deadline.is_some_and(|deadline| !deadline.is_over(self.context.clock.boot()));
         if self.stopping || !in_time || self.runs_itself(job) {
             self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
         } else {

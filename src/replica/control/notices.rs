@@ -66,11 +66,11 @@ impl Driver {
                 continue;
             }
             // Somebody may want its run stopped: the holder learns that by renewing.
-            let own = self.lines.values().filter(|(job, _)| *job == notice.job);
-            own.for_each(|(_, line)| line.renew.notify_one());
+            let own = self.handles.values().filter(|(job, _)| *job == notice.job);
+            own.for_each(|(_, handle)| handle.renew.notify_one());
             // Orders are taken by whoever looks first: replicas take turns at that as they do with ticks.
-            let turn = self.watch.roster.stagger(&spec, Tick::at_millis(notice.stamp));
-            self.errands.spawn(errand::look(Arc::clone(&self.shop), notice.job, turn));
+            let turn = self.health.roster.stagger(&spec, Tick::at_millis(notice.stamp));
+            self.errands.spawn(errand::look(Arc::clone(&self.context), notice.job, turn));
         }
     }
 
@@ -100,7 +100,7 @@ impl Driver {
     /// An operator may have set back a mark that lies ahead, or has: the record is opened anew after the next heartbeat, together
     /// with those of other jobs.
     fn hear_mark(&mut self, job: &JobName, record: &Record) {
-        let now = self.shop.now();
+        let now = self.context.now();
         let Some(contest) = self.contests.get_mut(job) else { return };
         if contest.is_ahead(now) || contest.returns_ahead() < record.returns_ahead {
             contest.close();
@@ -111,16 +111,16 @@ impl Driver {
     /// The record tells who wants the run of this replica stopped. That it stops, its renewal sees to.
     fn hear_stop(&self, job: &JobName, record: &Record) {
         if let (Some(run), Some(by)) = (record.stop, record.stop_by.clone())
-            && self.lines.contains_key(&run)
+            && self.handles.contains_key(&run)
         {
-            self.shop.events.tell(Event::KillHeard { job: job.clone(), run, by });
+            self.context.events.tell(Event::KillHeard { job: job.clone(), run, by });
         }
     }
 
     /// The record tells that nobody holds the lock, perhaps as it was removed: whoever waits for it asks. A run that was cut
     /// short is taken up by whoever has room for it, in turns.
     fn hear_free(&mut self, job: &JobName, record: &Record) {
-        let now = self.shop.now();
+        let now = self.context.now();
         let Some(contest) = self.contests.get_mut(job).filter(|_| !record.is_running()) else { return };
         if let Some(rerun) = record.cut_short() {
             contest.hear_of_rerun(Some(&rerun), now);
@@ -139,9 +139,9 @@ impl Driver {
             return;
         }
         // Of a pause that was over before this replica came there is nothing to say.
-        let is_over = said.until.is_none_or(|until| until <= self.shop.store_time());
+        let is_over = said.until.is_none_or(|until| until <= self.context.store_time());
         if was_known || !is_over {
-            self.shop.events.tell(Event::PausingHeard { job: job.clone(), said });
+            self.context.events.tell(Event::PausingHeard { job: job.clone(), said });
         }
     }
 }

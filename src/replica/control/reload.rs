@@ -22,26 +22,26 @@ impl Driver {
         let Reload { jobs, file, expected_replicas, drain, labels, max_running, retention, done } = reload;
         let changes = Changes::between(&self.jobs, &jobs);
         let relabelled = self.beat.borrow().labels != labels;
-        let now = self.shop.now();
+        let now = self.context.now();
         // Ticks that were due before the file was there stay due; looking for one that is none any more is harmless.
-        self.expect(take_coming(&self.agenda, now));
+        self.expect(take_coming(&self.planner, now));
         for name in changes.jobs() {
             self.change(name, jobs.get(name));
         }
         let scheduled = jobs.values().map(|job| Arc::clone(&job.spec));
-        self.agenda.lock().unwrap_or_else(PoisonError::into_inner).plan(scheduled, now);
+        self.planner.lock().unwrap_or_else(PoisonError::into_inner).plan(scheduled, now);
         self.jobs = jobs;
         self.drain = drain;
         self.retention = retention;
-        self.watch.expected = expected_replicas;
-        self.watch.files.load(file.clone());
-        self.watch.roster.carry(labels.clone());
+        self.health.expected = expected_replicas;
+        self.health.config_drift.load(file.clone());
+        self.health.roster.carry(labels.clone());
         self.beat.send_modify(|beat| (beat.file, beat.labels) = (file.clone(), labels));
         // The others are not to take the files for different any longer than they are.
         self.resync.notify_one();
-        self.shop.events.tell(Event::Reloaded { file, changes: changes.clone() });
+        self.context.events.tell(Event::Reloaded { file, changes: changes.clone() });
         self.open_records();
-        self.expect(take_coming(&self.agenda, now));
+        self.expect(take_coming(&self.planner, now));
         for name in changes.jobs() {
             self.look_at(name, now);
         }
@@ -70,7 +70,7 @@ impl Driver {
     }
 
     fn change(&mut self, name: &JobName, new: Option<&Job>) {
-        let (now, begun) = (self.shop.now(), self.shop.clock.boot());
+        let (now, begun) = (self.context.now(), self.context.clock.boot());
         let (change, spec) = (Change::of(self.jobs.get(name), new), new.map(|job| &job.spec));
         let Some(change) = change else {
             // The record of one that comes without being enabled has to know that.
@@ -83,7 +83,7 @@ impl Driver {
         let dropped =
             self.contests.get(name).filter(|_| change != Change::Revised).and_then(Contest::waits_for);
         if let Some(tick) = dropped {
-            self.shop.events.tell(Event::TickDropped { job: name.clone(), tick });
+            self.context.events.tell(Event::TickDropped { job: name.clone(), tick });
         }
         let doubt = match (change, self.contests.get_mut(name), spec) {
             (Change::Ends, Some(contest), _) => contest.retire(now, begun),

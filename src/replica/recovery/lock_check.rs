@@ -14,7 +14,7 @@ use crate::store::Peer;
 impl Driver {
     /// Whether a run of the job goes on here.
     pub(crate) fn runs_itself(&self, job: &JobName) -> bool {
-        self.lines.values().any(|(running, line)| running == job && !line.over.is_cancelled())
+        self.handles.values().any(|(running, handle)| running == job && !handle.over.is_cancelled())
     }
 
     /// The store forgot the run that goes on here, and granted another: that one starts nothing, and the other learns of its
@@ -28,10 +28,10 @@ impl Driver {
 
     /// Looks whether the store still knows who holds the locks of this replica; a lock that it forgot is renewed at once.
     pub(crate) fn look_at_locks(&mut self) {
-        let held = self.lines.values().filter(|(_, line)| !line.over.is_cancelled());
-        let held: Vec<_> = held.map(|(job, line)| (job.clone(), line.clone())).collect();
+        let held = self.handles.values().filter(|(_, handle)| !handle.over.is_cancelled());
+        let held: Vec<_> = held.map(|(job, handle)| (job.clone(), handle.clone())).collect();
         if !held.is_empty() {
-            self.errands.spawn(errand::look_at_locks(Arc::clone(&self.shop), held));
+            self.errands.spawn(errand::look_at_locks(Arc::clone(&self.context), held));
         }
     }
 
@@ -50,7 +50,7 @@ impl Driver {
     /// Others run these jobs, and hold their locks for so long: should a record be missing, that is how long it waits. What a
     /// silent replica ran is over after its lease.
     pub(crate) fn hear_of_runs(&mut self, peers: &[Peer]) {
-        let now = self.shop.store_time();
+        let now = self.context.store_time();
         for (peer, run) in peers.iter().flat_map(|peer| peer.beat.running.iter().map(move |run| (peer, run)))
         {
             let lease = Duration::from_millis(run.lease_ms);

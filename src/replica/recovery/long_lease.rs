@@ -10,10 +10,10 @@ impl Driver {
     /// A claim was answered: the store's time counts, and a long wait for nobody who is known is told of once.
     pub(crate) fn hear_answer(&mut self, job: &JobName, replied: &Replied) {
         let Ok(reply) = replied else { return };
-        self.shop.hear(reply);
+        self.context.hear(reply);
         let told = self.contests.get_mut(job).and_then(|contest| contest.awaits_longer_lease(reply));
         if let Some((lease, frees_in)) = told {
-            self.shop.events.tell(Event::LeaseAwaited(LeaseAwaited { job: job.clone(), lease, frees_in }));
+            self.context.events.tell(Event::LeaseAwaited(LeaseAwaited { job: job.clone(), lease, frees_in }));
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::events::event::Event;
 use crate::events::peer_event::PeerEvent;
 use crate::events::run_ref::RunRef;
 use crate::job::{JobName, NodeName, Outcome, Reason, RunId, Tick};
-use crate::lease::{Entry, Manual, Record};
-use crate::replica::cluster::down::{Down, Silence};
+use crate::lease::{HistoryEntry, Manual, Record};
+use crate::replica::cluster::down::{Down, DownReplicas};
 use crate::replica::driver::Driver;
 use crate::replica::recovery::settle_lost_runs;
 use crate::store::Pulse;
@@ -52,7 +52,7 @@ struct LostRun {
 /// What is known of them.
 #[derive(Debug, Default)]
 pub(crate) struct LostRuns {
-    silence: Silence,
+    silence: DownReplicas,
     /// Replicas that are down, and since when that has not been logged.
     untold: Vec<(Down, BootInstant)>,
     /// Jobs whose records have still to be read.
@@ -70,7 +70,7 @@ pub(crate) enum Settled {
     /// The store did not answer, or did not end it.
     InVain,
     /// It has ended: this replica has made the store end it, or somebody else. With its entry, if that is among the newest.
-    Over { here: bool, entry: Option<Box<Entry>> },
+    Over { here: bool, entry: Option<Box<HistoryEntry>> },
 }
 
 impl LostRun {
@@ -92,8 +92,8 @@ impl LostRun {
 impl Driver {
     /// Heartbeats were exchanged: who is down is logged, and what it was running is looked after.
     pub(crate) fn look_after_lost_runs(&mut self, pulse: &Pulse) {
-        let now = self.shop.clock.boot();
-        let news = self.lost.silence.learn(&self.shop.node, &pulse.peers, now);
+        let now = self.context.clock.boot();
+        let news = self.lost.silence.learn(&self.context.node, &pulse.peers, now);
         let is_due = self.lost.searched.is_none_or(|before| now.since(before) >= SEARCH_EVERY);
         if is_due || news.lives_ended {
             self.lost.searched = Some(now);
@@ -104,12 +104,12 @@ impl Driver {
         for peer in news.back {
             self.lost.untold.retain(|(down, _)| down.peer != peer);
             if self.turn(peer.as_str(), Tick::at_millis(0), Some(&peer)) == 0 && !self.draining {
-                self.shop.events.tell(Event::Peer(PeerEvent::Back { peer }));
+                self.context.events.tell(Event::Peer(PeerEvent::Back { peer }));
             }
         }
         let fresh = pulse.peers.iter().filter(|peer| !self.lost.silence.is_down(&peer.beat.node));
         let running = fresh.flat_map(|peer| &peer.beat.running).map(|running| &running.run);
-        for run in running.chain(self.lines.keys()) {
+        for run in running.chain(self.handles.keys()) {
             self.lost.runs.remove(run);
         }
         self.search_on();
@@ -128,14 +128,14 @@ impl Driver {
             }
             let Down { peer, silent, jobs, .. } = down;
             let silent = silent + now.since(since);
-            self.shop.events.tell(Event::Peer(PeerEvent::Down { peer, silent, jobs }));
+            self.context.events.tell(Event::Peer(PeerEvent::Down { peer, silent, jobs }));
         }
     }
 
     /// How many of those that are up come before this replica in what one of them is to do; `but` this one, which it is about.
     fn turn(&self, what: &str, tick: Tick, but: Option<&NodeName>) -> usize {
         let is_out = |node: &NodeName| Some(node) == but || self.lost.silence.is_down(node);
-        self.watch.roster.turn(what, tick, is_out)
+        self.health.roster.turn(what, tick, is_out)
     }
 
     /// Reads the next records.
@@ -143,22 +143,22 @@ impl Driver {
         if self.lost.is_searching
             || self.lost.unread.is_empty()
             || self.draining
-            || !self.watch.joining.is_over()
+            || !self.health.joining.is_over()
         {
             return;
         }
         let rest = self.lost.unread.len().saturating_sub(SEARCHED_TOGETHER);
         let jobs = self.lost.unread.split_off(rest);
         self.lost.is_searching = true;
-        self.errands.spawn(settle_lost_runs::search(Arc::clone(&self.shop), jobs));
+        self.errands.spawn(settle_lost_runs::search(Arc::clone(&self.context), jobs));
     }
 
     /// Records were read, but for those of these jobs: they are read after the next heartbeat.
     pub(crate) fn searched(&mut self, records: &[(JobName, Record)], unread: Vec<JobName>) {
         self.lost.is_searching = false;
-        let (now, store_now) = (self.shop.clock.boot(), self.shop.store_time());
+        let (now, store_now) = (self.context.clock.boot(), self.context.store_time());
         for lost in records.iter().filter_map(|(job, record)| LostRun::of(job, record, store_now, now)) {
-            if !self.lines.contains_key(&lost.run.run) {
+            if !self.handles.contains_key(&lost.run.run) {
                 self.lost.runs.entry(lost.run.run).or_insert(lost);
             }
         }
@@ -170,7 +170,7 @@ impl Driver {
     }
 
     fn ask_about_lost_runs(&mut self) {
-        let now = self.shop.clock.boot();
+        let now = self.context.clock.boot();
         let mut left =
             ASKED_AT_A_TIME.saturating_sub(self.lost.runs.values().filter(|lost| lost.is_asked).count());
         if self.draining {
@@ -192,27 +192,27 @@ impl Driver {
             if now < lost.due.plus(TURN * turn) {
                 continue;
             }
-            let Some(caller) = self.shop.caller(contest.known()) else { return };
+            let Some(caller) = self.context.caller(contest.known()) else { return };
             // An order that nobody gave: nothing is granted, but a run whose lock is over is ended.
             let settle = Manual {
                 caller,
                 run: RunId::new(),
                 tick,
-                asked: self.shop.store_time(),
+                asked: self.context.store_time(),
                 order: Some(RunId::new()),
                 lease: contest.spec().lease,
                 overlap: contest.spec().overlap,
                 reruns_within: None,
             };
             left -= 1;
-            self.errands.spawn(settle_lost_runs::settle(Arc::clone(&self.shop), lost.run.clone(), settle));
+            self.errands.spawn(settle_lost_runs::settle(Arc::clone(&self.context), lost.run.clone(), settle));
             self.lost.runs.get_mut(&id).expect("it is due").is_asked = true;
         }
     }
 
     /// The store was asked about a lost run.
     pub(crate) fn settled_lost(&mut self, run: &RunRef, settled: Settled) {
-        let now = self.shop.clock.boot();
+        let now = self.context.clock.boot();
         let Some(lost) = self.lost.runs.get_mut(&run.run) else { return };
         lost.is_asked = false;
         match settled {
@@ -226,13 +226,13 @@ impl Driver {
                 self.lost.runs.remove(&run.run);
                 let is_down = self.lost.silence.is_down(&peer);
                 let falls_here = !was_in_vain && is_down && self.turn(run.job.as_str(), run.tick, None) == 0;
-                let node_lost = |entry: &Entry| {
+                let node_lost = |entry: &HistoryEntry| {
                     (entry.outcome, entry.reason) == (Outcome::Interrupted, Some(Reason::NodeLost))
                 };
                 if let Some(entry) = entry.filter(|entry| node_lost(entry) && (here || falls_here)) {
                     let took = entry.started.map(|started| entry.finished.since(started)).unwrap_or_default();
                     let (run, verdict) = (run.clone(), entry.verdict());
-                    self.shop.events.tell(Event::Peer(PeerEvent::RunInterrupted {
+                    self.context.events.tell(Event::Peer(PeerEvent::RunInterrupted {
                         run,
                         peer,
                         verdict,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::events::event::Event;
-use crate::hold::context::Shop;
+use crate::hold::context::Context;
 use crate::job::{Cause, JobSpec, Tick};
-use crate::lease::{Entry, Record};
+use crate::lease::{HistoryEntry, Record};
 use crate::replica::errand::Done;
 use crate::time::UtcMillis;
 
@@ -21,26 +21,26 @@ const LIMIT: Duration = Duration::from_secs(2);
 const NEWEST: usize = 16;
 
 /// Logs that the tick does not run again, with the reason where the store tells.
-pub(crate) async fn tell(shop: Arc<Shop>, spec: Arc<JobSpec>, tick: Tick) -> Done {
+pub(crate) async fn tell(context: Arc<Context>, spec: Arc<JobSpec>, tick: Tick) -> Done {
     let job = std::slice::from_ref(&spec.name);
     let read = async {
-        let record = last_record(&shop, &spec.name).await?;
-        let (_, entries) = shop.store.history(job, NEWEST).await.ok()?.pop()?;
-        reason(&record, &entries, (&spec, tick), shop.now())
+        let record = last_record(&context, &spec.name).await?;
+        let (_, entries) = context.store.history(job, NEWEST).await.ok()?.pop()?;
+        reason(&record, &entries, (&spec, tick), context.now())
     };
     let why = timeout(LIMIT, read).await.ok().flatten();
-    shop.events.tell(Event::TickNotRerun { job: spec.name.clone(), tick, why });
+    context.events.tell(Event::TickNotRerun { job: spec.name.clone(), tick, why });
     Done::Announced
 }
 
 /// Why the tick was not granted again, as far as the job's record and its newest entries tell.
 fn reason(
     record: &Record,
-    entries: &[Entry],
+    entries: &[HistoryEntry],
     (spec, tick): (&JobSpec, Tick),
     now: UtcMillis,
 ) -> Option<&'static str> {
-    let is_rerun = |entry: &Entry| entry.tick == tick && entry.cause == Cause::Rerun;
+    let is_rerun = |entry: &HistoryEntry| entry.tick == tick && entry.cause == Cause::Rerun;
     let too_late = |ended: UtcMillis| now.since(ended) >= record.lease + spec.start_deadline_of(tick);
     if entries.iter().any(is_rerun) {
         Some("its rerun was cut short as well")
@@ -69,11 +69,14 @@ mod tests {
         let spec = contest.spec();
         let tick = Tick::at_millis(60_000);
         let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
-        let entry = |cause| Entry { run: Some(RunId::new()), ..Entry::without_run(tick, cause, lost, NOW) };
+        let entry = |cause| HistoryEntry {
+            run: Some(RunId::new()),
+            ..HistoryEntry::without_run(tick, cause, lost, NOW)
+        };
         let mut record = Record::empty(Era::default());
         record.sched = ScheduleHash::of(&spec.schedule);
         let told = |record: &Record, causes: &[Cause]| {
-            let entries: Vec<Entry> = causes.iter().map(|cause| entry(*cause)).collect();
+            let entries: Vec<HistoryEntry> = causes.iter().map(|cause| entry(*cause)).collect();
             reason(record, &entries, (spec, tick), NOW)
         };
         let once = [Cause::Schedule];

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use crate::events::event::Event;
 use crate::events::run_ref::RunRef;
-use crate::hold::context::Shop;
-use crate::hold::lease_file::entry::Note;
+use crate::hold::context::Context;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{JobName, Outcome, Reason, RunId, Verdict};
 use crate::lease::{Era, Finish, Holding, Record};
 use crate::run::{RunEntry, Sign, Site};
 use crate::time::UtcMillis;
 
-use super::sweep_orphans::{Doubt, make_sure};
+use super::sweep_orphans::{StillAlive, make_sure};
 
 /// What the guard of a run may take beyond its grace until the last process is gone: it kills, and waits for the dead.
 const KILL_ALLOWANCE: Duration = Duration::from_secs(3);
@@ -29,24 +29,24 @@ const AFTER_LEASE: Duration = Duration::from_secs(6);
 
 /// A run that a former life of this replica left behind.
 #[derive(Debug, Clone)]
-pub(crate) struct Former {
+pub(crate) struct Orphan {
     pub(crate) job: JobName,
     pub(crate) run: RunId,
     /// What was noted of its lock.
-    pub(crate) note: Option<Note>,
+    pub(crate) note: Option<LeaseNote>,
     /// The sign that it left among the run logs.
     pub(crate) sign: Option<Sign>,
 }
 
 /// The former runs that notes and signs tell of.
-pub(crate) fn formers(notes: &[(JobName, Note)], signs: Vec<Sign>) -> Vec<Former> {
+pub(crate) fn orphans(notes: &[(JobName, LeaseNote)], signs: Vec<Sign>) -> Vec<Orphan> {
     let note_of = |job: &JobName, run: RunId| {
-        let is_it = |(of, note): &&(JobName, Note)| of == job && note.holding().run == run;
+        let is_it = |(of, note): &&(JobName, LeaseNote)| of == job && note.holding().run == run;
         notes.iter().find(is_it).map(|(_, note)| note.clone())
     };
-    let signed: Vec<Former> = signs
+    let signed: Vec<Orphan> = signs
         .into_iter()
-        .map(|sign| Former {
+        .map(|sign| Orphan {
             note: note_of(&sign.entry.job, sign.entry.run),
             job: sign.entry.job.clone(),
             run: sign.entry.run,
@@ -55,10 +55,10 @@ pub(crate) fn formers(notes: &[(JobName, Note)], signs: Vec<Sign>) -> Vec<Former
         .collect();
     let unsigned = notes.iter().filter(|(_, note)| {
         let run = note.holding().run;
-        matches!(note, Note::Running { .. }) && !signed.iter().any(|former| former.run == run)
+        matches!(note, LeaseNote::Running { .. }) && !signed.iter().any(|orphan| orphan.run == run)
     });
-    let unsigned: Vec<Former> = unsigned
-        .map(|(job, note)| Former {
+    let unsigned: Vec<Orphan> = unsigned
+        .map(|(job, note)| Orphan {
             job: job.clone(),
             run: note.holding().run,
             note: Some(note.clone()),
@@ -68,12 +68,12 @@ pub(crate) fn formers(notes: &[(JobName, Note)], signs: Vec<Sign>) -> Vec<Former
     signed.into_iter().chain(unsigned).collect()
 }
 
-impl Former {
+impl Orphan {
     /// How long its guard may take to end it.
     pub(crate) fn patience(&self) -> Duration {
         let grace = match &self.note {
-            Some(Note::Running { loss_grace, .. }) => *loss_grace,
-            Some(Note::Ended(_)) => Duration::ZERO,
+            Some(LeaseNote::Running { loss_grace, .. }) => *loss_grace,
+            Some(LeaseNote::Ended(_)) => Duration::ZERO,
             None => UNKNOWN_GRACE,
         };
         grace + KILL_ALLOWANCE
@@ -84,8 +84,8 @@ impl Former {
     fn elsewhere(&self, here: Option<&Site>) -> Option<&'static str> {
         let by_sign = self.sign.as_ref().and_then(|sign| sign.elsewhere);
         match &self.note {
-            Some(Note::Running { site, .. }) => Site::difference(site.as_ref(), here).or(by_sign),
-            Some(Note::Ended(_)) => None,
+            Some(LeaseNote::Running { site, .. }) => Site::difference(site.as_ref(), here).or(by_sign),
+            Some(LeaseNote::Ended(_)) => None,
             None => by_sign,
         }
     }
@@ -98,7 +98,7 @@ impl Former {
     /// How it ended, and when: its last sign of life, as the store would say once its lease is over.
     fn end(&self, record: Option<&Record>) -> (Verdict, UtcMillis) {
         let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
-        if let Some(Note::Ended(finish)) = &self.note {
+        if let Some(LeaseNote::Ended(finish)) = &self.note {
             return (finish.verdict, finish.ended);
         }
         let record = record.filter(|record| record.run == Some(self.run));
@@ -113,71 +113,77 @@ impl Former {
 
 /// What became of a former run.
 #[derive(Debug)]
-pub(crate) struct Buried {
+pub(crate) struct OrphanEnded {
     /// Its job.
     pub(crate) job: JobName,
     /// Whether it was looked after for the first time: its job waits for that.
     pub(crate) is_first: bool,
     /// The run, where it is left to its lease.
-    pub(crate) left: Option<Former>,
+    pub(crate) left: Option<Orphan>,
 }
 
 /// Looks after a former run that was left to its lease, once that may be over.
-pub(crate) async fn bury_later(shop: Arc<Shop>, former: Former) -> Buried {
-    let lease = former.note.as_ref().map_or(UNKNOWN_LEASE, |note| note.holding().lease);
+pub(crate) async fn end_orphan_later(context: Arc<Context>, orphan: Orphan) -> OrphanEnded {
+    let lease = orphan.note.as_ref().map_or(UNKNOWN_LEASE, |note| note.holding().lease);
     tokio::time::sleep(lease + AFTER_LEASE).await;
-    bury(shop, former, false).await
+    end_orphan(context, orphan, false).await
 }
 
 /// Makes sure that nothing of a former run is left, and then notes how it ended.
-pub(crate) async fn bury(shop: Arc<Shop>, former: Former, is_first: bool) -> Buried {
-    let job = former.job.clone();
-    let elsewhere = former.elsewhere(shop.ledger.site());
-    let sure =
-        if let Some(why) = elsewhere { Err(Doubt::Unseen(why)) } else { make_sure(&shop, &former).await };
+pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: bool) -> OrphanEnded {
+    let job = orphan.job.clone();
+    let elsewhere = orphan.elsewhere(context.lease_file.site());
+    let sure = if let Some(why) = elsewhere {
+        Err(StillAlive::Unseen(why))
+    } else {
+        make_sure(&context, &orphan).await
+    };
     // Only now: until its replica was dead, it may have told that the run ended well.
-    let record = last_record(&shop, &job).await;
-    let is_over = record.as_ref().is_some_and(|record| former.is_over_by(record));
-    let is_told = record.as_ref().is_some_and(|record| record.run == Some(former.run));
+    let record = last_record(&context, &job).await;
+    let is_over = record.as_ref().is_some_and(|record| orphan.is_over_by(record));
+    let is_told = record.as_ref().is_some_and(|record| record.run == Some(orphan.run));
     let is_seen = elsewhere.is_none() && (sure.is_ok() || is_told);
     if let Err(doubt) = sure
-        && !(is_over && matches!(doubt, Doubt::Unseen(_)))
+        && !(is_over && matches!(doubt, StillAlive::Unseen(_)))
     {
         if is_first {
             let why = doubt.to_string();
-            shop.events.tell(Event::FormerRunLeft { job: job.clone(), run: former.run, why });
+            context.events.tell(Event::FormerRunLeft { job: job.clone(), run: orphan.run, why });
         }
-        return Buried { job, is_first, left: Some(former) };
+        return OrphanEnded { job, is_first, left: Some(orphan) };
     }
-    let (verdict, ended) = former.end(record.as_ref());
-    if let Some(Note::Running { holding, era, .. }) = former.note {
+    let (verdict, ended) = orphan.end(record.as_ref());
+    if let Some(LeaseNote::Running { holding, era, .. }) = orphan.note {
         let (run, took) = (RunRef::of(&job, &holding), ended.since(holding.started));
         // Of its attempts the sign tells the first.
-        let attempt = former.sign.as_ref().map_or(holding.tries, |sign| sign.entry.attempt);
+        let attempt = orphan.sign.as_ref().map_or(holding.tries, |sign| sign.entry.attempt);
         if is_seen {
-            shop.ledger.keep(&job, Note::Ended(cut_short(holding, era, (attempt, verdict), ended))).await;
+            context
+                .lease_file
+                .keep(&job, LeaseNote::Ended(cut_short(holding, era, (attempt, verdict), ended)))
+                .await;
         } else {
             // The store has its end from somebody who knew.
-            shop.ledger.forget_run(&job, former.run).await;
+            context.lease_file.forget_run(&job, orphan.run).await;
         }
         // Whoever has ended it by the record has logged it.
         if !is_over {
             let (exit_code, signal, error) = (None, None, None);
-            shop.events.tell(Event::RunEnded { run, attempt, verdict, exit_code, signal, took, error });
+            context.events.tell(Event::RunEnded { run, attempt, verdict, exit_code, signal, took, error });
         }
     }
-    if let Some(Sign { entry, .. }) = former.sign {
+    if let Some(Sign { entry, .. }) = orphan.sign {
         let Verdict { outcome, reason } = verdict;
         let entry = RunEntry { outcome, reason, finished: Some(ended.max(entry.started)), ..entry };
-        shop.logs.bury(&entry).await;
+        context.logs.end_orphan(&entry).await;
     }
-    Buried { job, is_first, left: None }
+    OrphanEnded { job, is_first, left: None }
 }
 
 /// The job's record, if the store can be asked: it knows the run's last sign of life.
-pub(crate) async fn last_record(shop: &Shop, job: &JobName) -> Option<Record> {
-    shop.store.ready().await.ok()?;
-    shop.store.records(std::slice::from_ref(job)).await.ok()?.pop()?
+pub(crate) async fn last_record(context: &Context, job: &JobName) -> Option<Record> {
+    context.store.ready().await.ok()?;
+    context.store.records(std::slice::from_ref(job)).await.ok()?.pop()?
 }
 
 /// A finish for a run that still goes on, as only a test build without the protection sends it.
@@ -250,54 +256,54 @@ mod tests {
             (job(), with_sign.clone()),
         ];
 
-        let formers = formers(&notes, vec![sign(&of_two), sign(&unnoted)]);
+        let orphans = orphans(&notes, vec![sign(&of_two), sign(&unnoted)]);
 
-        let found: Vec<_> = formers.iter().map(|former| (former.run, former.note.clone())).collect();
+        let found: Vec<_> = orphans.iter().map(|orphan| (orphan.run, orphan.note.clone())).collect();
         assert_eq!(
             found,
             [(of_two.run, Some(with_sign)), (unnoted.run, None), (goes_on.holding().run, Some(goes_on))]
         );
-        assert_eq!(formers.iter().filter(|former| former.sign.is_some()).count(), 2);
+        assert_eq!(orphans.iter().filter(|orphan| orphan.sign.is_some()).count(), 2);
     }
 
-    fn former(note: Note) -> Former {
-        Former { job: job(), run: note.holding().run, note: Some(note), sign: None }
+    fn orphan(note: LeaseNote) -> Orphan {
+        Orphan { job: job(), run: note.holding().run, note: Some(note), sign: None }
     }
 
     #[test]
     fn a_run_ended_at_its_last_sign_of_life_as_far_as_the_store_knows_it() {
-        let former = former(running(1));
-        let holding = former.note.as_ref().map(Note::holding).expect("a note").clone();
-        assert_eq!(former.end(None), (LOST, holding.started));
+        let orphan = orphan(running(1));
+        let holding = orphan.note.as_ref().map(LeaseNote::holding).expect("a note").clone();
+        assert_eq!(orphan.end(None), (LOST, holding.started));
         let alive = UtcMillis(holding.started.0 + 7_000);
-        assert_eq!(former.end(Some(&record(&holding, Phase::Running))), (LOST, alive));
+        assert_eq!(orphan.end(Some(&record(&holding, Phase::Running))), (LOST, alive));
         let told = Verdict::plain(Outcome::Succeeded);
-        assert_eq!(former.end(Some(&record(&holding, Phase::Idle))), (told, alive));
+        assert_eq!(orphan.end(Some(&record(&holding, Phase::Idle))), (told, alive));
         let of_another = Holding { run: RunId::new(), fence: Fence(9), ..holding.clone() };
-        assert_eq!(former.end(Some(&record(&of_another, Phase::Idle))), (LOST, holding.started));
+        assert_eq!(orphan.end(Some(&record(&of_another, Phase::Idle))), (LOST, holding.started));
     }
 
     #[test]
     fn a_run_that_ended_in_time_keeps_its_own_end() {
-        let former = former(ended(holding(1), ""));
-        let Some(Note::Ended(finish)) = &former.note else { unreachable!("it was made so") };
-        assert_eq!(former.end(None), (finish.verdict, finish.ended));
+        let orphan = orphan(ended(holding(1), ""));
+        let Some(LeaseNote::Ended(finish)) = &orphan.note else { unreachable!("it was made so") };
+        assert_eq!(orphan.end(None), (finish.verdict, finish.ended));
     }
 
     #[test]
     fn a_run_of_another_machine_or_of_before_a_reboot_is_over_only_when_the_store_says_so() {
         let another = tempfile::tempfile().expect("a temporary file");
-        let mut former = former(running(1));
-        let Some(Note::Running { site, .. }) = &former.note else { unreachable!("it was made so") };
+        let mut orphan = orphan(running(1));
+        let Some(LeaseNote::Running { site, .. }) = &orphan.note else { unreachable!("it was made so") };
         let (here, another) = (site.clone(), Site::of(&another));
-        assert_eq!(former.elsewhere(here.as_ref()), None);
-        assert!(former.elsewhere(another.as_ref()).is_some() && former.elsewhere(None).is_some());
-        let holding = former.note.as_ref().map(Note::holding).expect("a note").clone();
-        former.sign = Some(Sign { elsewhere: Some("a copy"), ..sign(&holding) });
-        assert_eq!(former.elsewhere(here.as_ref()), Some("a copy"));
-        assert!(!former.is_over_by(&record(&holding, Phase::Running)));
-        assert!(former.is_over_by(&record(&holding, Phase::Idle)));
+        assert_eq!(orphan.elsewhere(here.as_ref()), None);
+        assert!(orphan.elsewhere(another.as_ref()).is_some() && orphan.elsewhere(None).is_some());
+        let holding = orphan.note.as_ref().map(LeaseNote::holding).expect("a note").clone();
+        orphan.sign = Some(Sign { elsewhere: Some("a copy"), ..sign(&holding) });
+        assert_eq!(orphan.elsewhere(here.as_ref()), Some("a copy"));
+        assert!(!orphan.is_over_by(&record(&holding, Phase::Running)));
+        assert!(orphan.is_over_by(&record(&holding, Phase::Idle)));
         let of_another = Holding { run: RunId::new(), ..holding };
-        assert!(former.is_over_by(&record(&of_another, Phase::Running)));
+        assert!(orphan.is_over_by(&record(&of_another, Phase::Running)));
     }
 }

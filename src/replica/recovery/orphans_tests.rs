@@ -6,9 +6,9 @@ use futures_util::future::{BoxFuture, FutureExt};
 use tokio::sync::{mpsc, watch};
 
 use crate::events::log::Events;
-use crate::hold::context::{Shop, Traffic};
-use crate::hold::lease_file::Ledger;
-use crate::hold::lease_file::entry::Note;
+use crate::hold::context::{Context, Traffic};
+use crate::hold::lease_file::LeaseFile;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::hold::lease_file::entry::tests::holding;
 use crate::job::{ClusterName, JobName, Outcome, Verdict};
 use crate::lease::{Era, Holding, Phase, Record, Reply, Request};
@@ -16,7 +16,7 @@ use crate::run::{Guards, Identity, JobOutput, RunLogs};
 use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store};
 use crate::time::{SystemClock, UtcMillis};
 
-use super::orphans::{bury, formers};
+use super::orphans::{end_orphan, orphans};
 
 /// A store that answers at once what the job's record is.
 #[derive(Debug)]
@@ -101,25 +101,26 @@ async fn a_run_that_ends_well_while_its_sign_is_waited_for_is_not_told_as_interr
     let logs = || RunLogs::new(folder.path(), Arc::new(|| UtcMillis(0)));
     let former_life = logs();
     let sign = former_life.begin(&identity(&job, &holding)).await;
-    let ledger = Ledger::new(folder.path(), &ClusterName::parse("c").unwrap(), &holding.node, "s".to_owned());
-    ledger.take_over().await.unwrap();
-    let note = Note::running(&holding, &Era::default(), std::time::Duration::ZERO, ledger.site());
-    ledger.keep(&job, note).await;
+    let lease_file =
+        LeaseFile::new(folder.path(), &ClusterName::parse("c").unwrap(), &holding.node, "s".to_owned());
+    lease_file.take_over().await.unwrap();
+    let note = LeaseNote::running(&holding, &Era::default(), std::time::Duration::ZERO, lease_file.site());
+    lease_file.keep(&job, note).await;
     let store = Arc::new(OneRecord(Mutex::new(record(&holding, (Phase::Running, None)))));
-    let shop = Arc::new(Shop {
+    let context = Arc::new(Context {
         node: holding.node.clone(),
         store: Arc::clone(&store) as Arc<dyn Store>,
         clock: Arc::new(SystemClock),
         guards: Arc::new(Guards::of_this_program()),
         logs: logs(),
-        ledger,
+        lease_file,
         output: JobOutput::File,
         events: Events::of(holding.node.clone()),
         traffic: Traffic::default(),
-        memory: watch::Sender::new(None),
+        store_clock: watch::Sender::new(None),
     });
-    let notes = shop.ledger.read().await;
-    let former = formers(&notes, shop.logs.marked(&holding.node)).pop().expect("it has a note and a sign");
+    let notes = context.lease_file.read().await;
+    let orphan = orphans(&notes, context.logs.marked(&holding.node)).pop().expect("it has a note and a sign");
 
     // The former life ends the run once the new one has begun to wait for it.
     let ended_well = Verdict::plain(Outcome::Succeeded);
@@ -127,8 +128,8 @@ async fn a_run_that_ends_well_while_its_sign_is_waited_for_is_not_told_as_interr
         *store.0.lock().unwrap() = record(&holding, (Phase::Idle, Some(ended_well)));
         former_life.forget(sign).await;
     };
-    tokio::join!(bury(Arc::clone(&shop), former, true), former_life);
+    tokio::join!(end_orphan(Arc::clone(&context), orphan, true), former_life);
 
-    let noted = shop.ledger.note(&job);
-    assert!(matches!(&noted, Some(Note::Ended(finish)) if finish.verdict == ended_well), "{noted:?}");
+    let noted = context.lease_file.note(&job);
+    assert!(matches!(&noted, Some(LeaseNote::Ended(finish)) if finish.verdict == ended_well), "{noted:?}");
 }

@@ -13,13 +13,13 @@ const JUST_COME: Duration = Duration::from_secs(1);
 
 /// The record of a job, as far as opening it goes.
 #[derive(Debug, Default)]
-pub(crate) struct Opening {
+pub(crate) struct Registration {
     open: bool,
     /// When it was last complained that nothing can be claimed.
     complained: Option<UtcMillis>,
 }
 
-impl Opening {
+impl Registration {
     /// Whether the record is known to be of the store's present era.
     pub(crate) fn is_open(&self) -> bool {
         self.open

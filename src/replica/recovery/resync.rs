@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::events::event::Event;
 use crate::events::marks_ahead::MarksAhead;
 use crate::events::run_ref::RunRef;
-use crate::hold::lease_file::entry::Note;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{Fence, JobName, OnInterrupt};
 use crate::lease::{Answer, Finish, Open, Protection, Rerun};
 use crate::replica::driver::Driver;
@@ -17,7 +17,7 @@ use crate::replica::errand;
 use crate::replica::tick::claiming::Contest;
 use crate::store::Replied;
 
-use super::orphans::{Buried, Former, bury, bury_later, finish_in_mid_run};
+use super::orphans::{Orphan, OrphanEnded, end_orphan, end_orphan_later, finish_in_mid_run};
 
 /// What a former life left behind, and what the store has still to be told.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Past {
     /// Whether what a former life left behind has been read.
     is_read: bool,
     /// Each looks after one run.
-    pub(crate) burials: JoinSet<Buried>,
+    pub(crate) orphan_ends: JoinSet<OrphanEnded>,
     /// For how many runs of a former life each job waits.
     awaited: HashMap<JobName, usize>,
     /// The largest fencing token that a former life noted: the store may have forgotten it.
@@ -36,21 +36,21 @@ pub(crate) struct Past {
 
 impl Driver {
     /// A former life's notes and signs are read: looks after its runs.
-    pub(crate) fn recalled(&mut self, formers: Vec<Former>) {
+    pub(crate) fn recalled(&mut self, orphans: Vec<Orphan>) {
         self.past.is_read = true;
-        for former in formers {
-            *self.past.awaited.entry(former.job.clone()).or_default() += 1;
-            self.past.burials.spawn(bury(Arc::clone(&self.shop), former, true));
+        for orphan in orphans {
+            *self.past.awaited.entry(orphan.job.clone()).or_default() += 1;
+            self.past.orphan_ends.spawn(end_orphan(Arc::clone(&self.context), orphan, true));
         }
-        self.past.largest_fence = self.shop.ledger.largest_fence();
-        self.past.untold.extend(self.shop.ledger.jobs());
+        self.past.largest_fence = self.context.lease_file.largest_fence();
+        self.past.untold.extend(self.context.lease_file.jobs());
         self.open_records();
     }
 
     /// A former run has been looked after. One that may still be running is left to its lease, and looked after again then.
-    pub(crate) fn buried(&mut self, Buried { job, is_first, left }: Buried) {
-        if let Some(former) = left {
-            self.past.burials.spawn(bury_later(Arc::clone(&self.shop), former));
+    pub(crate) fn orphan_ended(&mut self, OrphanEnded { job, is_first, left }: OrphanEnded) {
+        if let Some(orphan) = left {
+            self.past.orphan_ends.spawn(end_orphan_later(Arc::clone(&self.context), orphan));
         }
         if !is_first {
             return;
@@ -66,20 +66,20 @@ impl Driver {
 
     /// The store may have forgotten how runs ended, and later holders.
     pub(crate) fn doubt_the_store(&mut self) {
-        self.shop.ledger.doubt_ends();
-        self.past.untold.extend(self.shop.ledger.jobs());
+        self.context.lease_file.doubt_ends();
+        self.past.untold.extend(self.context.lease_file.jobs());
     }
 
     /// Opens the records of all jobs that need it, and tells how runs ended.
     pub(crate) fn open_records(&mut self) {
-        if self.draining || !self.past.is_read || !self.watch.joining.is_over() {
+        if self.draining || !self.past.is_read || !self.health.joining.is_over() {
             return;
         }
-        self.shop.hear_fence(self.past.largest_fence);
-        let memory = self.shop.memory.borrow().clone();
-        let Some(memory) = memory else { return };
-        let (now, wall) = (self.shop.clock.boot(), self.shop.clock.utc());
-        let (have_agreed, calm) = (self.watch.files.have_agreed(now), memory.calm(now));
+        self.context.hear_fence(self.past.largest_fence);
+        let store_clock = self.context.store_clock.borrow().clone();
+        let Some(store_clock) = store_clock else { return };
+        let (now, wall) = (self.context.clock.boot(), self.context.clock.utc());
+        let (have_agreed, calm) = (self.health.config_drift.have_agreed(now), store_clock.calm(now));
         let mut opens = Vec::new();
         for (job, contest) in &mut self.contests {
             let agreed = have_agreed && !contest.is_unopened() && contest.may_forget_lease(calm);
@@ -90,17 +90,17 @@ impl Driver {
             if agreed {
                 contest.ask_for_lease();
             }
-            let caller = memory.caller(&self.shop.node, now, contest.known());
+            let caller = store_clock.caller(&self.context.node, now, contest.known());
             let pausing = self.notices.pausing(job);
             // By the earlier clock, as ticks are due: one that is ahead would put it into the future.
             let held = now.since(contest.begun());
-            let since = memory.store_time(contest.begun()).min(self.shop.now().minus(held));
+            let since = store_clock.store_time(contest.begun()).min(self.context.now().minus(held));
             opens.push((
                 job.clone(),
                 Open {
                     pausing,
                     agreed,
-                    ..contest.proposal().open(caller, since, memory.earlier(wall, now), wall)
+                    ..contest.proposal().open(caller, since, store_clock.earlier(wall, now), wall)
                 },
             ));
         }
@@ -111,7 +111,7 @@ impl Driver {
         self.opening.extend(ends.iter().map(|(job, _)| (job.clone(), None)));
         let begun = |job: &JobName| Some(self.contests[job].begun());
         self.opening.extend(opens.iter().map(|(job, _)| (job.clone(), begun(job))));
-        self.errands.spawn(errand::open(Arc::clone(&self.shop), opens, ends));
+        self.errands.spawn(errand::open(Arc::clone(&self.context), opens, ends));
     }
 
     /// The record has to be opened anew: an answer that is under way does not count.
@@ -132,18 +132,18 @@ impl Driver {
         let untold = std::mem::take(&mut self.past.untold);
         let (later, now): (Vec<_>, Vec<_>) = untold.into_iter().partition(|job| self.is_busy(job));
         self.past.untold.extend(later);
-        let end = |job: JobName| match self.shop.ledger.note(&job)? {
-            Note::Ended(finish) => Some((job, finish)),
-            Note::Running { .. } if Protection::ResentFinish.is_on() => None,
-            Note::Running { holding, .. } => {
-                Some((job, finish_in_mid_run(holding, self.shop.era(), self.shop.store_time())))
+        let end = |job: JobName| match self.context.lease_file.note(&job)? {
+            LeaseNote::Ended(finish) => Some((job, finish)),
+            LeaseNote::Running { .. } if Protection::ResentFinish.is_on() => None,
+            LeaseNote::Running { holding, .. } => {
+                Some((job, finish_in_mid_run(holding, self.context.era(), self.context.store_time())))
             }
         };
         now.into_iter().filter_map(end).collect()
     }
 
     pub(crate) fn opened(&mut self, opened: Vec<(JobName, Replied)>, told: Vec<(RunRef, Replied)>) {
-        let (now, mut is_outdated, mut lies_ahead) = (self.shop.now(), false, Vec::new());
+        let (now, mut is_outdated, mut lies_ahead) = (self.context.now(), false, Vec::new());
         for (job, reply) in opened {
             let begun = self.opening.remove(&job).flatten();
             let Some(contest) = self.contests.get_mut(&job) else { continue };
@@ -167,20 +167,20 @@ impl Driver {
                     self.look_at(&job, now);
                 }
                 Ok((_, Answer::NewerSchema(schema))) if contest.may_complain(now) => {
-                    self.shop.events.tell(Event::NewerSchema { job, schema });
+                    self.context.events.tell(Event::NewerSchema { job, schema });
                 }
                 // Anything else is tried again after the next heartbeat, and said now and then.
                 other => {
                     let error =
                         other.map_or_else(|error| error.to_string(), |(_, answer)| answer.name().to_owned());
                     if contest.may_complain(now) {
-                        self.shop.events.tell(Event::OpenFailed { job, error });
+                        self.context.events.tell(Event::OpenFailed { job, error });
                     }
                 }
             }
         }
         if let Some((job, mark)) = lies_ahead.first().cloned() {
-            self.shop.events.tell(Event::MarksAhead(MarksAhead { jobs: lies_ahead.len(), job, mark }));
+            self.context.events.tell(Event::MarksAhead(MarksAhead { jobs: lies_ahead.len(), job, mark }));
         }
         // After the answers of before: what was told is the newest.
         for (run, reply) in told {
@@ -198,14 +198,14 @@ impl Driver {
 
     /// A run of a former life was cut short: others take it up, or this replica does.
     fn hear_of_former(&mut self, job: &JobName, rerun: Option<&Rerun>) {
-        let now = self.shop.now();
+        let now = self.context.now();
         if let (Some(rerun), Some(contest)) =
             (rerun.filter(|rerun| !rerun.goes_on), self.contests.get_mut(job))
         {
             contest.hear_of_rerun(Some(rerun), now);
             self.look_at(job, now);
             if self.reruns(job) {
-                self.errands.spawn(errand::announce(Arc::clone(&self.shop), job.clone()));
+                self.errands.spawn(errand::announce(Arc::clone(&self.context), job.clone()));
             }
         }
     }
@@ -218,7 +218,7 @@ impl Driver {
             self.hear_of_former(&job, reply.rerun.as_ref());
         }
         match reply.map(|reply| reply.answer) {
-            Ok(Answer::Finished) => self.shop.events.tell(Event::RunRecalled { run }),
+            Ok(Answer::Finished) => self.context.events.tell(Event::RunRecalled { run }),
             Ok(_) => {}
             Err(_) => {
                 self.past.untold.insert(job);
@@ -227,7 +227,7 @@ impl Driver {
         }
         if !self.jobs.contains_key(&job) {
             // No run of it will ever come to replace what is noted.
-            self.errands.spawn(errand::forget(Arc::clone(&self.shop), job));
+            self.errands.spawn(errand::forget(Arc::clone(&self.context), job));
         }
     }
 }

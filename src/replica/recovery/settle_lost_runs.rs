@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::stream::{self, StreamExt as _};
 
 use crate::events::run_ref::RunRef;
-use crate::hold::context::Shop;
+use crate::hold::context::Context;
 use crate::job::JobName;
 use crate::lease::{Manual, Record, Request};
 use crate::replica::errand::Done;
@@ -21,11 +21,11 @@ const NEWEST_ENTRIES: usize = 4;
 
 /// Reads the records of these jobs that say that a run is going on. One that cannot be read hides no other; those that the store did
 /// not answer about are left to be read.
-pub(super) async fn search(shop: Arc<Shop>, jobs: Vec<JobName>) -> Done {
+pub(super) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
     let look = |job: JobName| {
-        let shop = Arc::clone(&shop);
+        let context = Arc::clone(&context);
         async move {
-            let read = shop.store.records(std::slice::from_ref(&job)).await;
+            let read = context.store.records(std::slice::from_ref(&job)).await;
             (job, read)
         }
     };
@@ -45,30 +45,30 @@ pub(super) async fn search(shop: Arc<Shop>, jobs: Vec<JobName>) -> Done {
 }
 
 /// Makes the store end a run whose lock is over, unless it has ended, and reads what is recorded of it.
-pub(super) async fn settle(shop: Arc<Shop>, run: RunRef, manual: Manual) -> Done {
-    let settled = settle_run(&shop, &run, manual).await.unwrap_or(Settled::InVain);
+pub(super) async fn settle(context: Arc<Context>, run: RunRef, manual: Manual) -> Done {
+    let settled = settle_run(&context, &run, manual).await.unwrap_or(Settled::InVain);
     Done::Settled { run, settled }
 }
 
-async fn settle_run(shop: &Shop, run: &RunRef, manual: Manual) -> Result<Settled, StoreError> {
+async fn settle_run(context: &Context, run: &RunRef, manual: Manual) -> Result<Settled, StoreError> {
     let job = std::slice::from_ref(&run.job);
     let going_on = |records: Vec<Option<Record>>| {
         let goes_on = |record: &Record| record.is_running() && record.run == Some(run.run);
         records.into_iter().flatten().find(goes_on)
     };
-    let before = going_on(shop.store.records(job).await?);
+    let before = going_on(context.store.records(job).await?);
     if let Some(record) = &before {
-        let left = record.lock_left(shop.store_time());
+        let left = record.lock_left(context.store_time());
         if !left.is_zero() {
             return Ok(Settled::Held(left));
         }
-        let reply = shop.store.submit(&run.job, &Request::Manual(manual)).await?;
-        shop.hear(&reply);
-        if going_on(shop.store.records(job).await?).is_some() {
+        let reply = context.store.submit(&run.job, &Request::Manual(manual)).await?;
+        context.hear(&reply);
+        if going_on(context.store.records(job).await?).is_some() {
             return Ok(Settled::InVain);
         }
     }
-    let history = shop.store.history(job, NEWEST_ENTRIES).await?;
+    let history = context.store.history(job, NEWEST_ENTRIES).await?;
     let entry = history.into_iter().flat_map(|(_, entries)| entries).find(|entry| entry.run == Some(run.run));
     Ok(Settled::Over { here: before.is_some(), entry: entry.map(Box::new) })
 }

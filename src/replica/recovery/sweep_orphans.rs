@@ -5,11 +5,11 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::hold::context::Shop;
-use crate::hold::lease_file::entry::Note;
+use crate::hold::context::Context;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::run::{SignState, sweep};
 
-use super::orphans::Former;
+use super::orphans::Orphan;
 
 /// Processes that SIGKILL does not end within this long hang in the kernel.
 const SWEEP_LIMIT: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ const NO_GUARD: &str = "its guard was killed too, and processes without the run'
 
 /// Why a former run may still go on.
 #[derive(Debug)]
-pub(super) enum Doubt {
+pub(super) enum StillAlive {
     /// Whether it goes on cannot be seen from here: the job's record decides.
     Unseen(&'static str),
     /// Another process holds its sign.
@@ -38,7 +38,7 @@ pub(super) enum Doubt {
     Hidden(io::Error),
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for StillAlive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unseen(why) => f.write_str(why),
@@ -54,38 +54,38 @@ impl fmt::Display for Doubt {
 /// Waits until neither a former process of this replica nor the run's guard holds its sign, and kills what is left. Of a
 /// run without a sign, or whose guard was killed before it saw the run's end, nothing can be known: its processes may have cleared
 /// their environment, or be another user's, so that no look finds them.
-pub(super) async fn make_sure(shop: &Arc<Shop>, former: &Former) -> Result<(), Doubt> {
-    let is_noted_as_running = matches!(former.note, Some(Note::Running { .. }));
-    if is_noted_as_running && former.sign.is_none() {
-        return Err(Doubt::Unseen(NO_SIGN));
+pub(super) async fn make_sure(context: &Arc<Context>, orphan: &Orphan) -> Result<(), StillAlive> {
+    let is_noted_as_running = matches!(orphan.note, Some(LeaseNote::Running { .. }));
+    if is_noted_as_running && orphan.sign.is_none() {
+        return Err(StillAlive::Unseen(NO_SIGN));
     }
     let let_go = async {
         loop {
-            match sign_state(shop, former).await {
+            match sign_state(context, orphan).await {
                 SignState::Held => tokio::time::sleep(LOOK_PAUSE).await,
                 state => return state,
             }
         }
     };
-    let let_go = tokio::time::timeout(former.patience(), let_go).await;
-    let state = let_go.map_err(|_| Doubt::Held)?;
+    let let_go = tokio::time::timeout(orphan.patience(), let_go).await;
+    let state = let_go.map_err(|_| StillAlive::Held)?;
     if state == SignState::Missing && is_noted_as_running {
-        return Err(Doubt::Unseen(NO_SIGN));
+        return Err(StillAlive::Unseen(NO_SIGN));
     }
-    if matches!(former.note, Some(Note::Ended(_))) {
+    if matches!(orphan.note, Some(LeaseNote::Ended(_))) {
         // What a run leaves behind that ended by itself is let alone.
         return Ok(());
     }
-    let left = sweep(former.run, SWEEP_LIMIT).await.map_err(Doubt::Hidden)?;
+    let left = sweep(orphan.run, SWEEP_LIMIT).await.map_err(StillAlive::Hidden)?;
     match left.first() {
-        Some(pid) => Err(Doubt::Unkilled(left.len(), *pid)),
-        None if state == SignState::Free && is_noted_as_running => Err(Doubt::Unseen(NO_GUARD)),
+        Some(pid) => Err(StillAlive::Unkilled(left.len(), *pid)),
+        None if state == SignState::Free && is_noted_as_running => Err(StillAlive::Unseen(NO_GUARD)),
         None => Ok(()),
     }
 }
 
-async fn sign_state(shop: &Arc<Shop>, former: &Former) -> SignState {
-    let (shop, job, run) = (Arc::clone(shop), former.job.clone(), former.run);
-    let asking = tokio::task::spawn_blocking(move || shop.logs.sign_state(&job, run));
+async fn sign_state(context: &Arc<Context>, orphan: &Orphan) -> SignState {
+    let (context, job, run) = (Arc::clone(context), orphan.job.clone(), orphan.run);
+    let asking = tokio::task::spawn_blocking(move || context.logs.sign_state(&job, run));
     asking.await.expect("asking for a lock neither panics nor is it aborted")
 }

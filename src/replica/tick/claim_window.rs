@@ -36,11 +36,11 @@ impl Driver {
     /// store together.
     pub(crate) fn send_claims(&mut self) {
         while let Some(job) = self.window.next() {
-            self.look(&job, self.shop.now());
+            self.look(&job, self.context.now());
         }
         if !self.claims.is_empty() {
             let claims = std::mem::take(&mut self.claims);
-            self.errands.spawn(errand::claim(Arc::clone(&self.shop), claims));
+            self.errands.spawn(errand::claim(Arc::clone(&self.context), claims));
         }
     }
 }

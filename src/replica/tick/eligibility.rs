@@ -15,7 +15,7 @@ const FIRST_WORD: Duration = Duration::from_secs(1);
 
 /// Whether a replica may take a job's ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Standing {
+pub enum Eligibility {
     /// It takes them.
     #[default]
     Takes,
@@ -26,7 +26,7 @@ pub enum Standing {
     Watches(Reason),
 }
 
-impl Standing {
+impl Eligibility {
     /// Why nothing may be granted, if that is so.
     pub(crate) fn excuse(self) -> Option<Reason> {
         match self {
@@ -38,7 +38,7 @@ impl Standing {
 
 impl Contest {
     /// Whether this replica may take the job's ticks from now on.
-    pub fn stand(&mut self, standing: Standing) {
+    pub fn stand(&mut self, standing: Eligibility) {
         self.standing = standing;
     }
 
@@ -46,25 +46,25 @@ impl Contest {
     pub(crate) fn tick_at_hand(&self, now: UtcMillis) -> Option<Tick> {
         match self.standing {
             // A rerun goes first.
-            Standing::Takes => {
+            Eligibility::Takes => {
                 let come = || candidate(self.spec(), self.past(), now);
                 self.rerun_at_hand(now).or_else(come).or_else(|| self.ahead_of_its_instant(now))
             }
-            Standing::Full(_) => self.overdue(now).or_else(|| {
+            Eligibility::Full(_) => self.overdue(now).or_else(|| {
                 let may_start = |tick: &Tick| now < end_of(self.spec(), *tick);
                 candidate(self.spec(), self.past(), now).filter(may_start)
             }),
-            Standing::Watches(_) => self.overdue(now),
+            Eligibility::Watches(_) => self.overdue(now),
         }
     }
 
     /// When a tick is asked for that is not asked for yet.
     pub(crate) fn asked_at(&self, tick: Tick, stagger: Duration, now: UtcMillis) -> UtcMillis {
         match self.standing {
-            Standing::Takes if stagger.is_zero() && self.ahead_of_its_instant(now) == Some(tick) => now,
-            Standing::Takes => self.due(tick).plus(stagger),
-            Standing::Full(_) if self.overdue(now) != Some(tick) => tick.instant().plus(stagger),
-            Standing::Full(_) | Standing::Watches(_) => {
+            Eligibility::Takes if stagger.is_zero() && self.ahead_of_its_instant(now) == Some(tick) => now,
+            Eligibility::Takes => self.due(tick).plus(stagger),
+            Eligibility::Full(_) if self.overdue(now) != Some(tick) => tick.instant().plus(stagger),
+            Eligibility::Full(_) | Eligibility::Watches(_) => {
                 end_of(self.spec(), tick).plus(self.first_word() + stagger)
             }
         }
@@ -82,7 +82,7 @@ impl Contest {
 
     /// When to look again, while there is nothing to ask for.
     pub(crate) fn look_again(&self, now: UtcMillis) -> Action {
-        if self.standing == Standing::Takes {
+        if self.standing == Eligibility::Takes {
             return Action::Nothing;
         }
         let undecided = self.spec().schedule.next_after(self.past()).filter(|tick| tick.instant() <= now);
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    const WATCHES: Standing = Standing::Watches(Reason::NoReplica);
+    const WATCHES: Eligibility = Eligibility::Watches(Reason::NoReplica);
 
     fn every_minute() -> Contest {
         contest("schedule = \"* * * * *\"\nstart_deadline = \"10s\"")
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn who_could_run_it_has_the_first_word_about_why_it_did_not() {
         let mut contest = every_minute();
-        contest.stand(Standing::Watches(Reason::Late));
+        contest.stand(Eligibility::Watches(Reason::Late));
         let stagger = |_: Tick| Duration::from_millis(40);
         assert_eq!(contest.wake(at(70_001), stagger), Action::WakeAt(at(71_001)));
         assert_eq!(contest.wake(at(71_001), stagger), Action::WakeAt(at(71_041)));
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn who_is_full_asks_at_the_instant_and_again_once_the_tick_is_over() {
         let mut contest = every_minute();
-        contest.stand(Standing::Full(Reason::Capacity));
+        contest.stand(Eligibility::Full(Reason::Capacity));
         let asked = (Tick(at(60_000)), Some(Reason::Capacity));
         assert_eq!(claimed(contest.wake(at(60_000), at_once)), asked);
         let early = Answer::Early { wait: Duration::from_millis(10_001) };
@@ -204,19 +204,19 @@ mod tests {
     #[test]
     fn who_finds_room_meanwhile_asks_for_the_tick_itself() {
         let mut contest = every_minute();
-        contest.stand(Standing::Full(Reason::Capacity));
+        contest.stand(Eligibility::Full(Reason::Capacity));
         claimed(contest.wake(at(60_000), at_once));
         let early = Answer::Early { wait: Duration::from_millis(10_001) };
         let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
         contest.answered(&reply, at(60_000), BootInstant(Duration::ZERO), true);
-        contest.stand(Standing::Takes);
+        contest.stand(Eligibility::Takes);
         assert_eq!(claimed(contest.wake(at(62_000), at_once)), (Tick(at(60_000)), None));
     }
 
     #[test]
     fn ticks_that_come_while_a_replica_is_full_are_each_told_of() {
         let mut contest = contest("schedule = \"* * * * *\"");
-        contest.stand(Standing::Full(Reason::Capacity));
+        contest.stand(Eligibility::Full(Reason::Capacity));
         claimed(contest.wake(at(60_000), at_once));
         let early = Answer::Early { wait: Duration::from_millis(60_001) };
         let reply = Reply { now: at(60_000), mark: None, lease: None, rerun: None, answer: early };
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn ticks_that_come_faster_than_others_speak_are_asked_for_all_the_same() {
         let mut contest = contest("schedule = \"* * * * * *\"");
-        contest.stand(Standing::Watches(Reason::Late));
+        contest.stand(Eligibility::Watches(Reason::Late));
         let stagger = |_: Tick| Duration::from_millis(40);
         for wake in [1_000, 2_000, 2_001, 3_000, 3_001] {
             assert!(matches!(contest.wake(at(wake), stagger), Action::WakeAt(_)), "{wake}");

@@ -13,13 +13,13 @@ use crate::store::{Hint, Marked};
 impl Driver {
     /// A tick is said to be decided, and whoever would have asked for it may not have to; or it is open again.
     pub(crate) fn take_hint(&mut self, hint: &Hint) {
-        let (now, store_now) = (self.shop.now(), self.shop.store_time());
+        let (now, store_now) = (self.context.now(), self.context.store_time());
         let Some(contest) = self.contests.get_mut(&hint.job) else { return };
-        if !self.shop.is_in(&hint.era) {
+        if !self.context.is_in(&hint.era) {
             return;
         }
         // Of the time, nobody is believed who says so; but it may have been decided by now.
-        self.shop.hear_at(store_now);
+        self.context.hear_at(store_now);
         if let Some(at) = contest.overhear(&hint.reply, store_now, now) {
             self.alarms.push(Reverse((at, hint.job.clone())));
         }
@@ -29,13 +29,13 @@ impl Driver {
     pub(crate) fn send_looks(&mut self) {
         if !self.looks.is_empty() {
             let jobs = std::mem::take(&mut self.looks);
-            self.errands.spawn(errand::read_marks(Arc::clone(&self.shop), jobs));
+            self.errands.spawn(errand::read_marks(Arc::clone(&self.context), jobs));
         }
     }
 
     /// Marks were read, or not.
     pub(crate) fn marked(&mut self, jobs: &[JobName], marks: &[Option<Marked>]) {
-        let now = self.shop.now();
+        let now = self.context.now();
         for (at, job) in jobs.iter().enumerate() {
             let Some(contest) = self.contests.get_mut(job) else { continue };
             let found = contest.look_found(marks.get(at).and_then(Option::as_ref), now);

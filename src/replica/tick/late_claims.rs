@@ -13,13 +13,13 @@ const APART: Duration = Duration::from_secs(60);
 
 /// Refusals that were not told yet.
 #[derive(Debug, Default)]
-pub(crate) struct Unsynced {
+pub(crate) struct LateClaims {
     count: u64,
     last: Option<BootInstant>,
     told: Option<BootInstant>,
 }
 
-impl Unsynced {
+impl LateClaims {
     /// A claim was refused.
     pub(crate) fn add(&mut self, now: BootInstant) {
         if self.last.is_some_and(|last| now.since(last) > APART) {
@@ -48,13 +48,13 @@ mod tests {
         BootInstant(Duration::from_secs(1_000 + seconds))
     }
 
-    fn refused(times: u64, unsynced: &mut Unsynced, now: BootInstant) {
+    fn refused(times: u64, unsynced: &mut LateClaims, now: BootInstant) {
         (0..times).for_each(|_| unsynced.add(now));
     }
 
     #[test]
     fn many_refusals_are_told_with_their_number_and_once_a_minute() {
-        let mut unsynced = Unsynced::default();
+        let mut unsynced = LateClaims::default();
         refused(9, &mut unsynced, at(0));
         assert_eq!(unsynced.news(at(0)), None, "a few are nothing to tell of");
         refused(5, &mut unsynced, at(1));
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn refusals_that_are_far_apart_are_not_added_up() {
-        let mut unsynced = Unsynced::default();
+        let mut unsynced = LateClaims::default();
         for minute in 0..30 {
             unsynced.add(at(61 * minute));
             assert_eq!(unsynced.news(at(61 * minute)), None);

@@ -23,13 +23,13 @@ pub struct Coming {
 
 /// The coming ticks of all enabled jobs.
 #[derive(Debug, Default)]
-pub struct Agenda {
+pub struct Planner {
     jobs: HashMap<JobName, Arc<JobSpec>>,
     /// Exactly one tick of each job that has one.
     next: BinaryHeap<Reverse<Coming>>,
 }
 
-impl Agenda {
+impl Planner {
     /// Plans these jobs from `now` on; what was planned before is forgotten.
     pub fn plan(&mut self, jobs: impl IntoIterator<Item = Arc<JobSpec>>, now: UtcMillis) {
         self.jobs = jobs.into_iter().filter(|job| job.enabled).map(|job| (job.name.clone(), job)).collect();

@@ -8,12 +8,12 @@ use std::time::Duration;
 use crate::events::event::Event;
 use crate::job::JobName;
 use crate::replica::cluster::heartbeat::Exchange;
-use crate::replica::cluster::store_health::Upshot;
+use crate::replica::cluster::store_health::HealthChange;
 use crate::replica::cluster::wall_clock::WallReading;
 use crate::replica::driver::Driver;
 
 use super::claiming::{Contest, asked_ahead};
-use super::eligibility::Standing;
+use super::eligibility::Eligibility;
 use super::planner::Coming;
 use super::ticker::{LEAD, take_coming};
 
@@ -26,7 +26,7 @@ const BOOKED_FOR: Duration = Duration::from_secs(2);
 impl Driver {
     /// The wall clock was stepped: every instant is waited for anew, and what is due by now is looked at.
     pub(crate) fn clock_stepped(&mut self) {
-        self.shop.events.tell(Event::ClockStepped);
+        self.context.events.tell(Event::ClockStepped);
         // The embedded store goes by the same clock, and how far another's is off has to be measured anew.
         self.resync.notify_one();
         self.plan_anew();
@@ -34,32 +34,32 @@ impl Driver {
 
     /// Whether the wall clock was stepped since it was last looked at, and no timer told of it.
     fn is_quietly_stepped(&mut self) -> bool {
-        let reading = WallReading::of(&*self.shop.clock);
-        let before = self.watch.wall.replace(reading);
+        let reading = WallReading::of(&*self.context.clock);
+        let before = self.health.wall.replace(reading);
         before.is_some_and(|before| reading.is_stepped_since(&before, REPLAN))
     }
 
     fn plan_anew(&mut self) {
-        self.watch.wall = Some(WallReading::of(&*self.shop.clock));
-        let now = self.shop.now();
+        self.health.wall = Some(WallReading::of(&*self.context.clock));
+        let now = self.context.now();
         self.alarms.clear();
         self.close_what_is_ahead();
         self.open_records();
-        self.agenda.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
-        self.expect(take_coming(&self.agenda, now));
+        self.planner.lock().unwrap_or_else(PoisonError::into_inner).replan(now);
+        self.expect(take_coming(&self.planner, now));
         self.look_at_all();
     }
 
     /// What was decided by a clock that was ahead has to be asked for anew.
     fn close_what_is_ahead(&mut self) {
-        let now = self.shop.now();
+        let now = self.context.now();
         let ahead = self.contests.values_mut().filter(|contest| contest.is_ahead(now));
         ahead.for_each(Contest::close);
     }
 
     /// Whatever the jobs wait for may have happened.
     fn look_at_all(&mut self) {
-        let now = self.shop.now();
+        let now = self.context.now();
         let jobs: Vec<JobName> = self.contests.keys().cloned().collect();
         for job in jobs {
             self.contests.get_mut(&job).expect("the name was just taken from there").hurry(now);
@@ -72,21 +72,21 @@ impl Driver {
     pub(crate) fn prepare(&mut self, coming: &[Coming]) {
         let is_first = |coming: &Coming| {
             self.jobs.get(&coming.job).is_some_and(|job| {
-                let has_room = self.room.is_there_for(&coming.job);
-                let takes = self.watch.roster.standing(&job.spec, has_room) == Standing::Takes;
+                let has_room = self.capacity.is_there_for(&coming.job);
+                let takes = self.health.roster.standing(&job.spec, has_room) == Eligibility::Takes;
                 // What was announced before the file was loaded anew may be no tick any more.
                 let is_one = || job.spec.schedule.at_or_before(coming.tick.instant()) == Some(coming.tick);
-                takes && self.watch.roster.stagger(&job.spec, coming.tick).is_zero() && is_one()
+                takes && self.health.roster.stagger(&job.spec, coming.tick).is_zero() && is_one()
             })
         };
-        let now = self.shop.now();
-        let apart = now.since(self.shop.store_time());
+        let now = self.context.now();
+        let apart = now.since(self.context.store_time());
         let first: Vec<_> = asked_ahead(coming, apart).filter(|(coming, _)| is_first(coming)).collect();
         let last = first.iter().map(|(coming, _)| coming.tick.instant()).max();
         let Some(last) = last.filter(|_| !self.draining) else { return };
         let left = last.since(now).min(LEAD);
-        let until = self.shop.clock.boot().plus(left + BOOKED_FOR);
-        let (runs, guards) = (first.len(), Arc::clone(&self.shop.guards));
+        let until = self.context.clock.boot().plus(left + BOOKED_FOR);
+        let (runs, guards) = (first.len(), Arc::clone(&self.context.guards));
         // What makes guards may be frozen. Nobody waits for it: who finds no guard ready asks for one.
         tokio::task::spawn_blocking(move || guards.book(runs, until));
         for (Coming { job, tick }, from) in &first {
@@ -96,20 +96,20 @@ impl Driver {
             }
         }
         let jobs: Vec<JobName> = first.into_iter().map(|(coming, _)| coming.job.clone()).collect();
-        let shop = Arc::clone(&self.shop);
-        tokio::spawn(async move { shop.logs.expect(&jobs).await });
+        let context = Arc::clone(&self.context);
+        tokio::spawn(async move { context.logs.expect(&jobs).await });
     }
 
     /// How far the wall clock is ahead of the one that ticks are due by.
     fn ahead(&self) -> Duration {
-        self.shop.clock.utc().since(self.shop.now())
+        self.context.clock.utc().since(self.context.now())
     }
 
     /// Whether there are jobs that no live replica may run.
     fn look_for_vacancies(&mut self) {
         let jobs = self.contests.values().filter(|contest| !contest.is_retired()).map(Contest::spec);
-        for event in self.vacancies.look(&self.watch.roster, jobs, self.shop.clock.boot()) {
-            self.shop.events.tell(event);
+        for event in self.unschedulable.look(&self.health.roster, jobs, self.context.clock.boot()) {
+            self.context.events.tell(event);
         }
     }
 
@@ -119,25 +119,25 @@ impl Driver {
             self.clock_stepped();
         }
         self.inspect_if_due(&exchange.result);
-        let (was_ahead, was_out) = (self.ahead(), self.watch.outage().is_some());
-        let mut memory = self.shop.memory.borrow().clone();
-        let upshot = self.watch.take_in(&exchange, &mut memory);
-        self.shop.memory.send_replace(memory);
-        let stages = self.shop.traffic.stages.times();
+        let (was_ahead, was_out) = (self.ahead(), self.health.outage().is_some());
+        let mut store_clock = self.context.store_clock.borrow().clone();
+        let change = self.health.take_in(&exchange, &mut store_clock);
+        self.context.store_clock.send_replace(store_clock);
+        let stages = self.context.traffic.stages.times();
         self.update_beat(|beat| beat.stages = stages);
-        self.shop.guards.release();
-        if let Some(count) = self.unsynced.news(self.shop.clock.boot()) {
-            self.shop.events.tell(Event::ClaimsUnsynced { count });
+        self.context.guards.release();
+        if let Some(count) = self.unsynced.news(self.context.clock.boot()) {
+            self.context.events.tell(Event::ClaimsUnsynced { count });
         }
         let Ok(pulse) = exchange.result else { return };
         self.look_for_vacancies();
-        if upshot == Upshot::Reopen {
+        if change == HealthChange::Reopen {
             self.contests.values_mut().for_each(Contest::close);
             self.opening.values_mut().for_each(|begun| *begun = None);
-            self.lines.values().for_each(|(_, line)| line.renew.notify_one());
+            self.handles.values().for_each(|(_, handle)| handle.renew.notify_one());
             self.doubt_the_store();
         }
-        if upshot == Upshot::Stepped {
+        if change == HealthChange::Stepped {
             self.close_what_is_ahead();
         }
         self.hear_of_runs(&pulse.peers);

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use launch::Launch;
 use process::{Process, Spawned};
-use stop::Reins;
+use stop::RunControl;
 use supervise::{Drive, Fate};
 use tokio_util::sync::CancellationToken;
 
@@ -78,12 +78,12 @@ pub async fn attempt(
     launch: &Launch,
     log: &RunLog,
     output: JobOutput,
-    reins: Reins,
+    control: RunControl,
 ) -> Ended {
     let started = log.now();
     let mut output = Output::new(Sink::new(log, output, launch.max_output));
     let mut birth = Birth::default();
-    let fate = live(guards, launch, &mut output, (reins, &mut birth)).await;
+    let fate = live(guards, launch, &mut output, (control, &mut birth)).await;
     Ended {
         verdict: fate.verdict,
         was_tried: fate.was_tried,
@@ -104,11 +104,11 @@ async fn live(
     guards: &Arc<Guards>,
     launch: &Launch,
     output: &mut Output<'_>,
-    (mut reins, birth): (Reins, &mut Birth),
+    (mut control, birth): (RunControl, &mut Birth),
 ) -> Fate {
     let log = output.sink().log();
     let over = CancellationToken::new();
-    let fate = match Process::spawn(guards, launch, log.sign(), &reins).await {
+    let fate = match Process::spawn(guards, launch, log.sign(), &control).await {
         Ok(Spawned::Ordered(order)) => return Fate::untried(order.reason, log),
         Ok(Spawned::Asked(asked)) => {
             let (process, pipes) = *asked;
@@ -116,7 +116,7 @@ async fn live(
             output.connect(pipes);
             let drive = Drive::new(process, (guards, launch), log);
             let driving = async {
-                let fate = drive.until_over(&mut reins, birth).await;
+                let fate = drive.until_over(&mut control, birth).await;
                 // Why it was not started is told where its own words would be: before these are closed.
                 over.cancel();
                 fate

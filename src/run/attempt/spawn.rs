@@ -15,7 +15,7 @@ use tokio::net::unix::pipe;
 use tokio::time::timeout;
 
 use crate::run::error::RunError;
-use crate::run::guard::{Folder, Guards, Input, Request, has_nul};
+use crate::run::guard::{Folder, GuardRequest, Guards, Input, has_nul};
 use crate::run::procs::limits::file_limit_at_start;
 use crate::time::BootInstant;
 
@@ -23,14 +23,14 @@ use super::environment::environment;
 use super::launch::{Launch, Streams};
 use super::process::Pipes;
 use super::start_error::start_error;
-use super::stop::{Reins, StopOrder};
+use super::stop::{RunControl, StopOrder};
 use super::user::Account;
 
 /// A start waits this long for its turn to look up accounts.
 const LOOKUP_TURN: Duration = Duration::from_secs(5);
 
 /// What asking for a guard has led to.
-pub(super) enum Asked {
+pub(super) enum SpawnReply {
     Guard { line: UnixStream, pipes: Option<Pipes>, is_switched: bool },
     Ordered(StopOrder),
 }
@@ -40,17 +40,17 @@ pub(super) async fn ask(
     guards: &Arc<Guards>,
     launch: &Launch,
     sign: Option<OwnedFd>,
-    reins: &Reins,
-) -> Result<Asked, RunError> {
+    control: &RunControl,
+) -> Result<SpawnReply, RunError> {
     let names_account = launch.user.is_some() || launch.group.is_some();
     if !names_account && guards.is_one_ready() {
-        let hand_over = |request: &Request, handed: &[BorrowedFd<'_>]| guards.ask_ready(request, handed);
-        match ask_by(launch, sign.as_ref(), reins, hand_over) {
+        let hand_over = |request: &GuardRequest, handed: &[BorrowedFd<'_>]| guards.ask_ready(request, handed);
+        match ask_by(launch, sign.as_ref(), control, hand_over) {
             Err(RunError::Guard { source, .. }) if source.kind() == io::ErrorKind::WouldBlock => {}
             asked => return asked,
         }
     }
-    let mut stops = reins.stops.clone();
+    let mut stops = control.stops.clone();
     let mut turn = None;
     if names_account {
         tokio::select! {
@@ -59,14 +59,14 @@ pub(super) async fn ask(
                 turn = taken.ok().and_then(Result::ok);
             }
             Ok(order) = stops.wait_for(Option::is_some) => {
-                return Ok(Asked::Ordered(order.expect("it was waited for")));
+                return Ok(SpawnReply::Ordered(order.expect("it was waited for")));
             }
         }
     }
-    let (guards, launch, reins) = (Arc::clone(guards), launch.clone(), reins.clone());
+    let (guards, launch, control) = (Arc::clone(guards), launch.clone(), control.clone());
     let asking = tokio::task::spawn_blocking(move || {
-        let hand_over = |request: &Request, handed: &[BorrowedFd<'_>]| guards.ask(request, handed);
-        let asked = ask_by(&launch, sign.as_ref(), &reins, hand_over);
+        let hand_over = |request: &GuardRequest, handed: &[BorrowedFd<'_>]| guards.ask(request, handed);
+        let asked = ask_by(&launch, sign.as_ref(), &control, hand_over);
         drop(turn);
         asked
     });
@@ -76,18 +76,18 @@ pub(super) async fn ask(
 fn ask_by(
     launch: &Launch,
     sign: Option<&OwnedFd>,
-    reins: &Reins,
-    hand_over: impl FnOnce(&Request, &[BorrowedFd<'_>]) -> io::Result<net::UnixStream>,
-) -> Result<Asked, RunError> {
+    control: &RunControl,
+    hand_over: impl FnOnce(&GuardRequest, &[BorrowedFd<'_>]) -> io::Result<net::UnixStream>,
+) -> Result<SpawnReply, RunError> {
     let account = Account::of(launch)?;
     let is_switched = account.switch.is_some();
     let start_failed = |source: io::Error| start_error(launch, is_switched, source);
     let streams = streams(&launch.streams).map_err(start_failed)?;
     let mut request = request(launch, account).map_err(start_failed)?;
-    if let Some(order) = *reins.stops.borrow() {
-        return Ok(Asked::Ordered(order));
+    if let Some(order) = *control.stops.borrow() {
+        return Ok(SpawnReply::Ordered(order));
     }
-    request.deadline = *reins.deadlines.borrow();
+    request.deadline = *control.deadlines.borrow();
     request.input = streams.kind;
     let handed: Vec<BorrowedFd<'_>> = [streams.out.as_fd(), streams.err.as_fd()]
         .into_iter()
@@ -97,7 +97,7 @@ fn ask_by(
     let no_guard = |source| RunError::Guard { job: launch.identity.job.clone(), source };
     let line = hand_over(&request, &handed).map_err(no_guard)?;
     let line = line.set_nonblocking(true).and_then(|()| UnixStream::from_std(line)).map_err(start_failed)?;
-    Ok(Asked::Guard { line, pipes: streams.pipes, is_switched })
+    Ok(SpawnReply::Guard { line, pipes: streams.pipes, is_switched })
 }
 
 /// The ends of a command's standard streams that its guard is handed, and the other ends of those that are read here.
@@ -149,7 +149,7 @@ fn is_in_foreground(input: BorrowedFd<'_>) -> bool {
     tcgetpgrp(input).is_ok_and(|group| group == getpgrp())
 }
 
-fn request(launch: &Launch, account: Account) -> io::Result<Request> {
+fn request(launch: &Launch, account: Account) -> io::Result<GuardRequest> {
     let words = launch.command.clone();
     let env: Vec<_> = environment(std::env::vars_os(), &account, launch).into_iter().collect();
     let variables = env.iter().flat_map(|(name, value)| [name, value]);
@@ -169,7 +169,7 @@ fn request(launch: &Launch, account: Account) -> io::Result<Request> {
             "`max_processes` binds neither root nor the replica's own user: give the job another `user`";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    Ok(Request {
+    Ok(GuardRequest {
         name: launch.identity.run.to_string(),
         words,
         env,

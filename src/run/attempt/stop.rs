@@ -11,7 +11,7 @@ use crate::time::BootInstant;
 
 /// How an attempt is held while it goes on.
 #[derive(Debug, Clone)]
-pub struct Reins {
+pub struct RunControl {
     /// The strongest wish to end it so far.
     pub stops: watch::Receiver<Option<StopOrder>>,
     /// It may go on until this instant, on `CLOCK_BOOTTIME`; only ever later ones are given.

@@ -8,15 +8,15 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::job::{Outcome, Reason, Verdict};
 use crate::run::attempt::Birth;
 use crate::run::error::RunError;
-use crate::run::guard::{Guards, Order, STEP_OVERDUE, STEP_SHIFT};
+use crate::run::guard::{GuardOrder, Guards, STEP_OVERDUE, STEP_SHIFT};
 use crate::run::history::run_log::RunLog;
 use crate::time::{Clock, SystemClock, UtcMillis};
 
 use super::launch::Launch;
 use super::process::{Process, Said};
 use super::start_error::start_error;
-use super::state::{Action, Course, Event, Exit, Limits, Step, Tree};
-use super::stop::{Reins, StopOrder, StopReason};
+use super::state::{AttemptAction, AttemptEvent, AttemptState, ChildExit, Limits, Step, Tree};
+use super::stop::{RunControl, StopOrder, StopReason};
 
 /// First pause between two looks at a tree that should be dead.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
@@ -34,7 +34,7 @@ const BIRTH_LIMIT: Duration = Duration::from_secs(10);
 pub(super) struct Fate {
     pub(super) verdict: Verdict,
     pub(super) was_tried: bool,
-    pub(super) exit: Exit,
+    pub(super) exit: ChildExit,
     pub(super) error: Option<RunError>,
     pub(super) was_stuck: bool,
     /// How long ago that was when it was heard of.
@@ -48,7 +48,7 @@ pub(super) struct Drive<'a> {
     launch: &'a Launch,
     guards: &'a Guards,
     limits: Limits,
-    course: Course,
+    state: AttemptState,
     start: Instant,
     pause: Duration,
     /// What makes guards is given up at this instant, once, if nothing was heard of the guard.
@@ -57,11 +57,11 @@ pub(super) struct Drive<'a> {
 }
 
 /// What an attempt is told next.
-enum News {
+enum AttemptNews {
     /// By its guard.
     Said(Said),
     /// By whoever wants it to end, by the clock, or by a look at the tree.
-    Event(Event),
+    Event(AttemptEvent),
     /// It may go on for longer.
     Deadline,
     /// Nothing was heard of its guard for too long.
@@ -73,13 +73,13 @@ impl Fate {
     pub(super) fn untried(reason: StopReason, log: &RunLog) -> Self {
         let (verdict, finished) = (reason.verdict(), log.now());
         let was_tried = verdict.outcome == Outcome::Killed;
-        let (exit, ago) = (Exit::default(), Duration::ZERO);
+        let (exit, ago) = (ChildExit::default(), Duration::ZERO);
         Self { verdict, was_tried, exit, error: None, was_stuck: false, ago, finished }
     }
 
     pub(super) fn not_started(error: RunError, log: &RunLog) -> Self {
         let verdict = Verdict::because(Outcome::Failed, Reason::SpawnFailed);
-        let (exit, error, ago) = (Exit::default(), Some(error), Duration::ZERO);
+        let (exit, error, ago) = (ChildExit::default(), Some(error), Duration::ZERO);
         Self { verdict, was_tried: true, exit, error, was_stuck: false, ago, finished: log.now() }
     }
 }
@@ -91,7 +91,7 @@ impl<'a> Drive<'a> {
             launch,
             guards,
             limits: launch.limits(),
-            course: Course::Running,
+            state: AttemptState::Running,
             start: Instant::now(),
             pause: Duration::ZERO,
             birth_limit: Some(Instant::now() + BIRTH_LIMIT),
@@ -100,23 +100,23 @@ impl<'a> Drive<'a> {
     }
 
     /// Drives until nothing is left to drive, and notes when it began.
-    pub(super) async fn until_over(mut self, reins: &mut Reins, birth: &mut Birth) -> Fate {
+    pub(super) async fn until_over(mut self, control: &mut RunControl, birth: &mut Birth) -> Fate {
         // An order that came while the command was being started has had its grace.
-        let ordered = *reins.stops.borrow_and_update();
-        let late = ordered.map(|order| Event::Stop(StopOrder { grace: Duration::ZERO, ..order }));
+        let ordered = *control.stops.borrow_and_update();
+        let late = ordered.map(|order| AttemptEvent::Stop(StopOrder { grace: Duration::ZERO, ..order }));
         if let Some(fate) = late.and_then(|event| self.feed(event)) {
             return fate;
         }
         loop {
-            let news = self.next_news(reins).await;
+            let news = self.next_news(control).await;
             let fate = match news {
-                News::Said(said) => self.hear(said),
+                AttemptNews::Said(said) => self.hear(said),
                 // Who had ended by itself when a stop came keeps its own verdict, in whatever order we hear of the two.
-                _ => self.catch_up().or_else(|| self.take_in(news, reins)),
+                _ => self.catch_up().or_else(|| self.take_in(news, control)),
             };
             if birth.born.is_none() && self.process.main().is_some() {
                 birth.born = Some(SystemClock.boot());
-                reins.born.cancel();
+                control.born.cancel();
             }
             if let Some(fate) = fate {
                 return fate;
@@ -134,42 +134,42 @@ impl<'a> Drive<'a> {
         None
     }
 
-    async fn next_news(&mut self, reins: &mut Reins) -> News {
-        let wake = self.course.wake_at(&self.limits).and_then(|after| self.start.checked_add(after));
-        let looks = self.course.killing_since().is_some();
+    async fn next_news(&mut self, control: &mut RunControl) -> AttemptNews {
+        let wake = self.state.wake_at(&self.limits).and_then(|after| self.start.checked_add(after));
+        let looks = self.state.killing_since().is_some();
         let birth = self.birth_limit.filter(|_| self.process.is_unborn());
         tokio::select! {
             biased;
-            said = self.process.said() => News::Said(said),
-            order = next_order(&mut reins.stops) => News::Event(Event::Stop(order)),
-            () = sleep_until(wake.unwrap_or(self.start)), if wake.is_some() => News::Event(Event::Clock),
+            said = self.process.said() => AttemptNews::Said(said),
+            order = next_order(&mut control.stops) => AttemptNews::Event(AttemptEvent::Stop(order)),
+            () = sleep_until(wake.unwrap_or(self.start)), if wake.is_some() => AttemptNews::Event(AttemptEvent::Clock),
             () = sleep(self.pause), if looks => self.look(),
-            Ok(()) = reins.deadlines.changed() => News::Deadline,
-            () = sleep_until(birth.unwrap_or(self.start)), if birth.is_some() => News::Unborn,
+            Ok(()) = control.deadlines.changed() => AttemptNews::Deadline,
+            () = sleep_until(birth.unwrap_or(self.start)), if birth.is_some() => AttemptNews::Unborn,
         }
     }
 
-    fn look(&mut self) -> News {
+    fn look(&mut self) -> AttemptNews {
         self.pause = (self.pause * 2).clamp(FIRST_LOOK, SLOWEST_LOOK);
-        let due = self.course.killing_since().unwrap_or_default() + GUARDS_TURN;
+        let due = self.state.killing_since().unwrap_or_default() + GUARDS_TURN;
         let by_hand = self.process.is_lost() || self.start.elapsed() >= due;
         let tree = if by_hand { self.process.strike(self.guards) } else { Tree::Alive };
         if self.process.presses() {
             self.pause = FIRST_LOOK;
         }
-        News::Event(Event::Tree(tree))
+        AttemptNews::Event(AttemptEvent::Tree(tree))
     }
 
-    fn take_in(&mut self, news: News, reins: &mut Reins) -> Option<Fate> {
+    fn take_in(&mut self, news: AttemptNews, control: &mut RunControl) -> Option<Fate> {
         match news {
-            News::Said(said) => self.hear(said),
-            News::Event(event) => self.feed(event),
-            News::Deadline => {
-                self.process.tell(Order::Deadline(*reins.deadlines.borrow_and_update()));
+            AttemptNews::Said(said) => self.hear(said),
+            AttemptNews::Event(event) => self.feed(event),
+            AttemptNews::Deadline => {
+                self.process.tell(GuardOrder::Deadline(*control.deadlines.borrow_and_update()));
                 self.process.wake_guard();
                 None
             }
-            News::Unborn => self.give_up_birth(),
+            AttemptNews::Unborn => self.give_up_birth(),
         }
     }
 
@@ -189,7 +189,7 @@ impl<'a> Drive<'a> {
             return None;
         }
         self.birth_limit = None;
-        self.feed(Event::Stop(StopOrder { reason: StopReason::GuardLost, grace: Duration::ZERO }))
+        self.feed(AttemptEvent::Stop(StopOrder { reason: StopReason::GuardLost, grace: Duration::ZERO }))
     }
 
     fn hear(&mut self, said: Said) -> Option<Fate> {
@@ -205,43 +205,43 @@ impl<'a> Drive<'a> {
                 let error = start_error(self.launch, self.process.is_switched, error);
                 Some(Fate::not_started(error, self.log))
             }
-            Said::Exited(exit) => self.feed(Event::Exited(exit)),
-            Said::Stopped(exit) => self.feed(Event::Stopped(exit)),
-            Said::Empty => self.feed(Event::Tree(Tree::Empty)),
+            Said::Exited(exit) => self.feed(AttemptEvent::Exited(exit)),
+            Said::Stopped(exit) => self.feed(AttemptEvent::Stopped(exit)),
+            Said::Empty => self.feed(AttemptEvent::Tree(Tree::Empty)),
             Said::Lost => {
                 let (job, run) = (self.log.job(), self.log.run());
                 tracing::error!(%job, %run, "guard of the run was killed: the run is killed, too");
-                self.feed(Event::GuardLost)
+                self.feed(AttemptEvent::GuardLost)
             }
         }
     }
 
     /// Takes the step that the event leads to.
-    fn feed(&mut self, event: Event) -> Option<Fate> {
-        match self.course.step(event, self.start.elapsed(), &self.limits) {
+    fn feed(&mut self, event: AttemptEvent) -> Option<Fate> {
+        match self.state.step(event, self.start.elapsed(), &self.limits) {
             Step::Over(verdict, exit) => {
                 self.process.release();
                 let ago = self.process.ago();
                 let finished = self.log.now().minus(ago);
-                let was_stuck = self.course.is_stuck();
+                let was_stuck = self.state.is_stuck();
                 Some(Fate { verdict, was_tried: true, exit, error: None, was_stuck, ago, finished })
             }
-            Step::On(course, action) => {
-                if course.killing_since() != self.course.killing_since() {
+            Step::On(state, action) => {
+                if state.killing_since() != self.state.killing_since() {
                     self.pause = Duration::ZERO;
                 }
-                self.course = course;
+                self.state = state;
                 self.perform(action);
                 None
             }
         }
     }
 
-    fn perform(&self, action: Action) {
+    fn perform(&self, action: AttemptAction) {
         match action {
-            Action::Wait => {}
-            Action::Stop(grace) => self.process.tell(Order::Stop(grace)),
-            Action::Complain(reason) => {
+            AttemptAction::Wait => {}
+            AttemptAction::Stop(grace) => self.process.tell(GuardOrder::Stop(grace)),
+            AttemptAction::Complain(reason) => {
                 let (job, run) = (self.log.job(), self.log.run());
                 let main = self.process.main().map(tracing::field::display);
                 if reason == StopReason::LockLost {

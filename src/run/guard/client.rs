@@ -18,8 +18,8 @@ use crate::time::{BootInstant, Clock, SystemClock};
 
 use super::fd_passing::{send, send_at_once};
 use super::names::MAKER;
-use super::pool::Spares;
-use super::request::Request;
+use super::pool::GuardPool;
+use super::request::GuardRequest;
 use super::zygote::family::Family;
 
 /// The running program itself, also after its file was replaced.
@@ -38,17 +38,17 @@ const LONGEST_FOR_SPARES: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Guards {
     program: PathBuf,
-    nursery: Mutex<Option<Nursery>>,
+    zygote: Mutex<Option<ZygoteClient>>,
     family: Mutex<Family>,
     /// Starts that look up accounts take turns, so that a directory which hangs keeps no others from starting.
     pub(in crate::run) lookups: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
-struct Nursery {
+struct ZygoteClient {
     line: UnixStream,
     process: Child,
-    spares: Spares,
+    pool: GuardPool,
 }
 
 impl Guards {
@@ -60,7 +60,7 @@ impl Guards {
     /// Guards made by this program: `solocron`, or one whose `main` begins with [`guards_main`](super::guards_main).
     pub fn made_by(program: impl Into<PathBuf>) -> Self {
         let lookups = Arc::new(Semaphore::new(LOOKUPS));
-        Self { program: program.into(), nursery: Mutex::new(None), family: Mutex::default(), lookups }
+        Self { program: program.into(), zygote: Mutex::new(None), family: Mutex::default(), lookups }
     }
 
     /// Makes this process the one that what has lost guard and nursery comes down to, so that it is found and killed. For
@@ -73,9 +73,9 @@ impl Guards {
 
     /// Starts what makes the guards, so that the first run need not wait for it.
     pub fn start(&self) -> io::Result<()> {
-        let mut nursery = self.lock();
-        if nursery.is_none() {
-            *nursery = Some(self.make_nursery()?);
+        let mut zygote = self.lock();
+        if zygote.is_none() {
+            *zygote = Some(self.make_nursery()?);
         }
         Ok(())
     }
@@ -84,18 +84,18 @@ impl Guards {
     /// own. Blocks like `ask`; others are let in between.
     pub fn book(&self, runs: usize, until: BootInstant) {
         let wanted = match self.lock().as_mut() {
-            Some(nursery) => nursery.spares.book(runs, until, SystemClock.boot()),
+            Some(zygote) => zygote.pool.book(runs, until, SystemClock.boot()),
             None => return,
         };
         for _ in 0..wanted {
-            let mut nursery = self.lock();
-            let Some(running) = living(&mut nursery) else { return };
+            let mut zygote = self.lock();
+            let Some(running) = living(&mut zygote) else { return };
             // Without resources of its own, the replica does without.
             let Ok(pair) = UnixStream::pair() else { return };
             match running.make_spare(pair) {
                 Ok(()) => {}
                 // The next request makes another.
-                Err(error) if is_of_the_other(&error) => return drop(nursery.take()),
+                Err(error) if is_of_the_other(&error) => return drop(zygote.take()),
                 Err(_) => return,
             }
         }
@@ -103,35 +103,39 @@ impl Guards {
 
     /// Lets go of guards whose runs have not begun in time, and of what has ended. Does not block.
     pub fn release(&self) {
-        let Ok(mut nursery) = self.nursery.try_lock() else { return };
-        match living(&mut nursery) {
-            Some(running) => running.spares.release(SystemClock.boot()),
+        let Ok(mut zygote) = self.zygote.try_lock() else { return };
+        match living(&mut zygote) {
+            Some(running) => running.pool.release(SystemClock.boot()),
             // The next request makes another.
-            None => drop(nursery.take()),
+            None => drop(zygote.take()),
         }
-        self.family().reap(nursery.as_ref().map(Nursery::pid));
+        self.family().reap(zygote.as_ref().map(ZygoteClient::pid));
     }
 
     fn family(&self) -> MutexGuard<'_, Family> {
         self.family.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn make_nursery(&self) -> io::Result<Nursery> {
-        let new = Nursery::start(&self.program)?;
+    fn make_nursery(&self) -> io::Result<ZygoteClient> {
+        let new = ZygoteClient::start(&self.program)?;
         self.family().join(new.pid());
         Ok(new)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Nursery>> {
-        self.nursery.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<ZygoteClient>> {
+        self.zygote.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks for a guard, and hands it these descriptors: the job's output and error, its input if it reads any, and the
     /// run's sign. Returns the line to it. Blocks for some microseconds, or as long as a frozen nursery may take.
-    pub(in crate::run) fn ask(&self, request: &Request, handed: &[BorrowedFd<'_>]) -> io::Result<UnixStream> {
+    pub(in crate::run) fn ask(
+        &self,
+        request: &GuardRequest,
+        handed: &[BorrowedFd<'_>],
+    ) -> io::Result<UnixStream> {
         let bytes = request.encode();
-        let mut nursery = self.lock();
-        if let Some(running) = living(&mut nursery) {
+        let mut zygote = self.lock();
+        if let Some(running) = living(&mut zygote) {
             if let Some(line) = running.ask_spare(&bytes, handed) {
                 return Ok(line);
             }
@@ -143,56 +147,56 @@ impl Guards {
             }
         }
         // One that failed may have read a part, and must not take up what comes next for the rest.
-        drop(nursery.take());
+        drop(zygote.take());
         let (line, guards_end) = UnixStream::pair()?;
         let new = self.make_nursery()?;
         new.ask(&bytes, &guards_end, handed)?;
-        *nursery = Some(new);
+        *zygote = Some(new);
         Ok(line)
     }
 
     /// Whether a guard is likely to be ready for a run. Waits for nothing.
     pub(in crate::run) fn is_one_ready(&self) -> bool {
-        let nursery = self.nursery.try_lock();
-        nursery.is_ok_and(|nursery| nursery.as_ref().is_some_and(|nursery| !nursery.spares.is_empty()))
+        let zygote = self.zygote.try_lock();
+        zygote.is_ok_and(|zygote| zygote.as_ref().is_some_and(|zygote| !zygote.pool.is_empty()))
     }
 
     /// Asks a guard that is ready, as `ask` does, and waits for nothing: `WouldBlock` where that cannot be.
     pub(in crate::run) fn ask_ready(
         &self,
-        request: &Request,
+        request: &GuardRequest,
         handed: &[BorrowedFd<'_>],
     ) -> io::Result<UnixStream> {
         let would_block = io::Error::from(io::ErrorKind::WouldBlock);
-        let Ok(mut nursery) = self.nursery.try_lock() else { return Err(would_block) };
-        let Some(running) = living(&mut nursery) else { return Err(would_block) };
+        let Ok(mut zygote) = self.zygote.try_lock() else { return Err(would_block) };
+        let Some(running) = living(&mut zygote) else { return Err(would_block) };
         running.ask_spare(&request.encode(), handed).ok_or(would_block)
     }
 
     /// What killed guards have left to their nursery, or to this process where that was killed as well. The nursery kills
     /// these itself, unless it is frozen, and says nothing of when it has. A nursery that is dead has none.
     pub(in crate::run) fn strays(&self) -> io::Result<Vec<Pid>> {
-        let mut nursery = match self.nursery.try_lock() {
+        let mut zygote = match self.zygote.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Ok(nursery) => nursery,
+            Ok(zygote) => zygote,
         };
-        let nursery = living(&mut nursery).map(|nursery| nursery.pid());
+        let zygote = living(&mut zygote).map(|zygote| zygote.pid());
         let family = self.family();
-        let strays = family.strays(nursery)?;
+        let strays = family.strays(zygote)?;
         // Whose parent ended while all were listed may be missing: only two empty looks in a row are believed.
-        if strays.is_empty() { family.strays(nursery) } else { Ok(strays) }
+        if strays.is_empty() { family.strays(zygote) } else { Ok(strays) }
     }
 
     /// Kills a nursery that hangs, with every request that it has not taken up. False while somebody else waits for it,
     /// who will do the same before long: whoever renews locks must not wait in that line.
     pub(in crate::run) fn give_up(&self) -> bool {
-        let nursery = match self.nursery.try_lock() {
+        let zygote = match self.zygote.try_lock() {
             Err(TryLockError::WouldBlock) => return false,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take(),
-            Ok(mut nursery) => nursery.take(),
+            Ok(mut zygote) => zygote.take(),
         };
-        drop(nursery);
+        drop(zygote);
         true
     }
 }
@@ -205,7 +209,7 @@ fn is_for_guards(name: &OsStr) -> bool {
     name.starts_with("LD_") || cfg!(feature = "test-switches") && is_of_tests
 }
 
-impl Nursery {
+impl ZygoteClient {
     fn start(program: &PathBuf) -> io::Result<Self> {
         let (line, other) = UnixStream::pair()?;
         line.set_write_timeout(Some(SEND_LIMIT))?;
@@ -222,7 +226,7 @@ impl Nursery {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Self { line, process, spares: Spares::default() })
+        Ok(Self { line, process, pool: GuardPool::default() })
     }
 
     fn pid(&self) -> Pid {
@@ -246,13 +250,13 @@ impl Nursery {
             return None;
         }
         loop {
-            let spare = self.spares.take()?;
+            let spare = self.pool.take()?;
             match send_at_once(&spare, bytes, handed) {
                 Ok(()) => return Some(spare),
                 // It hears of its end, also if it has heard a part, and starts nothing.
                 Err(error) if is_of_the_other(&error) => {}
                 Err(_) => {
-                    self.spares.put(spare);
+                    self.pool.put(spare);
                     return None;
                 }
             }
@@ -261,15 +265,15 @@ impl Nursery {
 
     fn make_spare(&mut self, (line, guards_end): (UnixStream, UnixStream)) -> io::Result<()> {
         send(&self.line, None, &[guards_end.as_fd()])?;
-        self.spares.put(line);
+        self.pool.put(line);
         Ok(())
     }
 }
 
 /// The nursery, if it was not killed.
-fn living(nursery: &mut Option<Nursery>) -> Option<&mut Nursery> {
-    let nursery = nursery.as_mut()?;
-    if nursery.is_alive() { Some(nursery) } else { None }
+fn living(zygote: &mut Option<ZygoteClient>) -> Option<&mut ZygoteClient> {
+    let zygote = zygote.as_mut()?;
+    if zygote.is_alive() { Some(zygote) } else { None }
 }
 
 /// Whether whoever was written to is gone, or does not read, and not the writer is short of something.
@@ -278,7 +282,7 @@ fn is_of_the_other(error: &io::Error) -> bool {
     matches!(error.kind(), BrokenPipe | ConnectionReset | Interrupted | NotConnected | WouldBlock | WriteZero)
 }
 
-impl Drop for Nursery {
+impl Drop for ZygoteClient {
     fn drop(&mut self) {
         // Guards that it has made go on without it. One that is merely not needed any more ends by itself as well.
         let _ = self.process.kill();

@@ -10,7 +10,7 @@ use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, s
 
 use crate::run::procs::syscalls;
 
-use super::request::Request;
+use super::request::GuardRequest;
 
 /// In the place of a request's length: the request comes later, on the line that is handed over.
 const AHEAD: u64 = u64::MAX;
@@ -19,9 +19,9 @@ const AHEAD: u64 = u64::MAX;
 const LONGEST: usize = 16 * 1024 * 1024;
 
 /// What was asked for.
-pub(super) struct Asked {
+pub(super) struct ReceivedRequest {
     /// The run; absent where a guard is made ahead of it.
-    pub(super) request: Option<Request>,
+    pub(super) request: Option<GuardRequest>,
     /// What is handed over. To the nursery, the guard's line comes first.
     pub(super) handed: Vec<OwnedFd>,
 }
@@ -60,7 +60,7 @@ fn send_first(
 }
 
 /// The next request; nothing if it makes no sense, and an error once nothing more can come.
-pub(super) fn receive(line: &UnixStream) -> io::Result<Option<Asked>> {
+pub(super) fn receive(line: &UnixStream) -> io::Result<Option<ReceivedRequest>> {
     let mut from = line;
     let mut head = [0_u8; 8];
     let (count, handed) = receive_head(line, &mut head)?;
@@ -70,12 +70,12 @@ pub(super) fn receive(line: &UnixStream) -> io::Result<Option<Asked>> {
     from.read_exact(&mut head[count..])?;
     let length = u64::from_le_bytes(head);
     if length == AHEAD {
-        return Ok(Some(Asked { request: None, handed }));
+        return Ok(Some(ReceivedRequest { request: None, handed }));
     }
     let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST);
     let mut bytes = vec![0; length.ok_or(io::ErrorKind::InvalidData)?];
     from.read_exact(&mut bytes)?;
-    Ok(Request::decode(&bytes).map(|request| Asked { request: Some(request), handed }))
+    Ok(GuardRequest::decode(&bytes).map(|request| ReceivedRequest { request: Some(request), handed }))
 }
 
 fn receive_head(line: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {

@@ -22,20 +22,20 @@ mod zygote;
 pub use client::Guards;
 pub(in crate::run) use names::{MAKER, guard_name};
 pub(in crate::run) use process::child::{STEP_CWD, STEP_GUARD, STEP_OVERDUE, STEP_SHIFT, STEP_SWITCH};
-pub(in crate::run) use request::{Folder, Input, Request, has_nul};
-pub(in crate::run) use wire::{Inbox, LENGTH, Order, Report};
+pub(in crate::run) use request::{Folder, GuardRequest, Input, has_nul};
+pub(in crate::run) use wire::{GuardOrder, GuardReport, Inbox, LENGTH};
 pub use zygote::guards_main;
 
 /// What a guard and a replica are sent, for programs that try inputs.
 #[cfg(feature = "test-switches")]
 pub fn fuzz_request(bytes: &[u8]) {
-    if let Some(request) = Request::decode(bytes) {
-        assert_eq!(Request::decode(&request.encode()), Some(request));
+    if let Some(request) = GuardRequest::decode(bytes) {
+        assert_eq!(GuardRequest::decode(&request.encode()), Some(request));
     }
     let mut inbox = Inbox::default();
     inbox.take(bytes);
     while let Some(word) = inbox.next() {
         // Each is read, or passed over.
-        let _ = (Order::decode(&word), Report::decode(&word));
+        let _ = (GuardOrder::decode(&word), GuardReport::decode(&word));
     }
 }

@@ -18,14 +18,14 @@ const PROCESSES_PER_SPARE: u64 = 8;
 
 /// Guards that wait for a request.
 #[derive(Debug, Default)]
-pub(super) struct Spares {
+pub(super) struct GuardPool {
     /// The one that has waited longest comes first.
     lines: VecDeque<UnixStream>,
     /// How many runs are likely to begin until when, in the order in which they were told of.
     booked: VecDeque<(BootInstant, usize)>,
 }
 
-impl Spares {
+impl GuardPool {
     /// So many runs more are likely to begin before `until`. How many guards have to be made for all of them.
     pub(super) fn book(&mut self, runs: usize, until: BootInstant, now: BootInstant) -> usize {
         self.booked.push_back((until, runs));
@@ -79,40 +79,40 @@ mod tests {
 
     const NOW: BootInstant = BootInstant(Duration::from_secs(100));
 
-    fn put(spares: &mut Spares, count: usize) {
-        (0..count).for_each(|_| spares.put(UnixStream::pair().expect("a socket").0));
+    fn put(pool: &mut GuardPool, count: usize) {
+        (0..count).for_each(|_| pool.put(UnixStream::pair().expect("a socket").0));
     }
 
     #[test]
     fn as_many_are_made_as_runs_are_to_come_and_none_waits() {
-        let (now, mut spares) = (NOW, Spares::default());
+        let (now, mut pool) = (NOW, GuardPool::default());
         let soon = now.plus(Duration::from_secs(2));
-        assert_eq!(spares.book(3, soon, now), 3);
-        put(&mut spares, 3);
-        assert_eq!(spares.book(2, soon, now), 2, "the three are for others");
-        put(&mut spares, 2);
-        assert!((0..5).all(|_| spares.take().is_some()));
-        assert!(spares.take().is_none());
-        assert_eq!(spares.book(1, soon, now), 1);
+        assert_eq!(pool.book(3, soon, now), 3);
+        put(&mut pool, 3);
+        assert_eq!(pool.book(2, soon, now), 2, "the three are for others");
+        put(&mut pool, 2);
+        assert!((0..5).all(|_| pool.take().is_some()));
+        assert!(pool.take().is_none());
+        assert_eq!(pool.book(1, soon, now), 1);
     }
 
     #[test]
     fn whose_runs_did_not_begin_are_there_for_the_next_and_are_let_go_after_a_while() {
-        let (now, mut spares) = (NOW, Spares::default());
+        let (now, mut pool) = (NOW, GuardPool::default());
         let later = now.plus(Duration::from_secs(3));
-        put(&mut spares, 4);
-        assert_eq!(spares.book(4, now.plus(Duration::from_secs(2)), now), 0);
-        assert_eq!(spares.book(1, later.plus(Duration::from_secs(2)), later), 0);
-        spares.release(later);
-        assert_eq!(spares.lines.len(), 1);
-        spares.release(later.plus(Duration::from_secs(2)));
-        assert!(spares.lines.is_empty());
+        put(&mut pool, 4);
+        assert_eq!(pool.book(4, now.plus(Duration::from_secs(2)), now), 0);
+        assert_eq!(pool.book(1, later.plus(Duration::from_secs(2)), later), 0);
+        pool.release(later);
+        assert_eq!(pool.lines.len(), 1);
+        pool.release(later.plus(Duration::from_secs(2)));
+        assert!(pool.lines.is_empty());
     }
 
     #[test]
     fn there_is_a_limit() {
-        let (now, mut spares) = (NOW, Spares::default());
-        assert_eq!(spares.book(10_000, now.plus(Duration::from_secs(2)), now), most());
+        let (now, mut pool) = (NOW, GuardPool::default());
+        assert_eq!(pool.book(10_000, now.plus(Duration::from_secs(2)), now), most());
         assert!(most() <= MOST);
     }
 }

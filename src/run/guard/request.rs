@@ -12,7 +12,7 @@ use crate::time::BootInstant;
 
 /// One attempt to be started under a guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::run) struct Request {
+pub(in crate::run) struct GuardRequest {
     /// Names the run's control group, where one is delegated.
     pub(in crate::run) name: String,
     /// The program and its arguments.
@@ -88,7 +88,7 @@ impl Input {
     }
 }
 
-impl Request {
+impl GuardRequest {
     /// A request of the usual size that means nothing.
     pub(in crate::run) fn sample() -> Self {
         let word = || OsString::from("x".repeat(32));
@@ -136,18 +136,18 @@ impl Request {
 
     /// Reads a request; `None` if the bytes are none.
     pub(in crate::run) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut from = Reader(bytes);
+        let mut from = RequestReader(bytes);
         let request = Self {
             name: String::from_utf8(from.bytes()?.to_vec()).ok()?,
-            words: from.list(Reader::text)?,
+            words: from.list(RequestReader::text)?,
             env: from.list(|from| Some((from.text()?, from.text()?)))?,
             folder: Folder::of(from.number()?, CString::new(from.bytes()?).ok()?)?,
             own_session: from.number()? != 0,
-            switch: from.list(Reader::switch)?.pop(),
+            switch: from.list(RequestReader::switch)?.pop(),
             no_new_privileges: from.number()? != 0,
             input: Input::of(from.number()?)?,
             files: from.list(|from| Some((from.number()?, from.number()?)))?.pop(),
-            processes: from.list(Reader::number)?.pop(),
+            processes: from.list(RequestReader::number)?.pop(),
             deadline: BootInstant(from.duration()?),
             loss_grace: from.duration()?,
         };
@@ -187,9 +187,9 @@ impl Writer {
     }
 }
 
-struct Reader<'a>(&'a [u8]);
+struct RequestReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> RequestReader<'a> {
     fn take(&mut self, count: u64) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(usize::try_from(count).ok()?)?;
         self.0 = rest;
@@ -241,8 +241,8 @@ pub(in crate::run) fn has_nul(text: &OsStr) -> bool {
 mod tests {
     use super::*;
 
-    fn request() -> Request {
-        Request {
+    fn request() -> GuardRequest {
+        GuardRequest {
             name: "run".into(),
             words: vec!["sh".into(), OsString::from_vec(vec![0xFF, b'x']), "".into()],
             env: vec![("A".into(), "b c".into()), ("EMPTY".into(), "".into())],
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_request_comes_out_as_it_went_in() {
-        let bare = Request {
+        let bare = GuardRequest {
             words: vec!["true".into()],
             env: vec![],
             folder: Folder::Inherited,
@@ -277,9 +277,10 @@ mod tests {
             ..request()
         };
         let group_alone = Switch { uid: None, gid: Gid::from_raw(8), groups: None };
-        let at_home = Request { folder: Folder::Home(c"/home/bob".into()), ..bare.clone() };
-        for request in [request(), Request { switch: Some(group_alone), ..bare.clone() }, at_home, bare] {
-            assert_eq!(Request::decode(&request.encode()), Some(request));
+        let at_home = GuardRequest { folder: Folder::Home(c"/home/bob".into()), ..bare.clone() };
+        for request in [request(), GuardRequest { switch: Some(group_alone), ..bare.clone() }, at_home, bare]
+        {
+            assert_eq!(GuardRequest::decode(&request.encode()), Some(request));
         }
     }
 
@@ -287,8 +288,8 @@ mod tests {
     fn a_torn_request_is_none() {
         let bytes = request().encode();
         for length in 0..bytes.len() {
-            assert_eq!(Request::decode(&bytes[..length]), None, "{length} of {}", bytes.len());
+            assert_eq!(GuardRequest::decode(&bytes[..length]), None, "{length} of {}", bytes.len());
         }
-        assert_eq!(Request::decode(&[bytes, vec![0]].concat()), None);
+        assert_eq!(GuardRequest::decode(&[bytes, vec![0]].concat()), None);
     }
 }

@@ -12,7 +12,7 @@ pub(in crate::run) const LENGTH: usize = 16;
 
 /// What the replica says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::run) enum Order {
+pub(in crate::run) enum GuardOrder {
     /// The run may go on until this instant.
     Deadline(BootInstant),
     /// Stop the run: SIGTERM, SIGKILL after this grace; zero means SIGKILL at once.
@@ -21,7 +21,7 @@ pub(in crate::run) enum Order {
 
 /// What the guard says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::run) enum Report {
+pub(in crate::run) enum GuardReport {
     /// The main process is there; whether the command can be executed is not known yet.
     Started {
         /// The guard itself.
@@ -69,7 +69,7 @@ fn signed(value: u64) -> i32 {
     u32::try_from(value & u64::from(u32::MAX)).unwrap_or(0).cast_signed()
 }
 
-impl Order {
+impl GuardOrder {
     /// The order as bytes.
     pub(in crate::run) fn encode(self) -> [u8; LENGTH] {
         match self {
@@ -88,7 +88,7 @@ impl Order {
     }
 }
 
-impl Report {
+impl GuardReport {
     /// The report as bytes.
     pub(in crate::run) fn encode(self) -> [u8; LENGTH] {
         match self {
@@ -147,19 +147,19 @@ mod tests {
     #[test]
     fn words_come_out_as_they_went_in_however_the_bytes_are_cut() {
         let reports = [
-            Report::Made(Pid::from_raw(4_194_303)),
-            Report::Started { guard: Pid::from_raw(4_194_303), main: Pid::from_raw(2) },
-            Report::NotStarted(2 << 16 | 13),
-            Report::Exited(256),
-            Report::Stopped(-1),
-            Report::At(BootInstant(Duration::new(7, 8))),
-            Report::Empty,
+            GuardReport::Made(Pid::from_raw(4_194_303)),
+            GuardReport::Started { guard: Pid::from_raw(4_194_303), main: Pid::from_raw(2) },
+            GuardReport::NotStarted(2 << 16 | 13),
+            GuardReport::Exited(256),
+            GuardReport::Stopped(-1),
+            GuardReport::At(BootInstant(Duration::new(7, 8))),
+            GuardReport::Empty,
         ];
         let mut inbox = Inbox::default();
         let mut read = Vec::new();
-        for chunk in reports.map(Report::encode).concat().chunks(7) {
+        for chunk in reports.map(GuardReport::encode).concat().chunks(7) {
             inbox.take(chunk);
-            read.extend(std::iter::from_fn(|| inbox.next()).map(|word| Report::decode(&word)));
+            read.extend(std::iter::from_fn(|| inbox.next()).map(|word| GuardReport::decode(&word)));
         }
         assert_eq!(read, reports.map(Some));
     }
@@ -167,15 +167,17 @@ mod tests {
     #[test]
     fn orders_keep_their_times_and_nonsense_is_no_order() {
         let orders = [
-            Order::Deadline(BootInstant(Duration::new(12, 345_678_901))),
-            Order::Stop(Duration::ZERO),
-            Order::Stop(Duration::from_millis(1_500)),
+            GuardOrder::Deadline(BootInstant(Duration::new(12, 345_678_901))),
+            GuardOrder::Stop(Duration::ZERO),
+            GuardOrder::Stop(Duration::from_millis(1_500)),
         ];
         for order in orders {
-            assert_eq!(Order::decode(&order.encode()), Some(order));
+            assert_eq!(GuardOrder::decode(&order.encode()), Some(order));
         }
-        assert_eq!(Order::decode(&[0xFF; LENGTH]), None);
-        let endless = Order::Deadline(BootInstant(Duration::MAX)).encode();
-        assert!(matches!(Order::decode(&endless), Some(Order::Deadline(at)) if at.0.as_secs() > 1 << 33));
+        assert_eq!(GuardOrder::decode(&[0xFF; LENGTH]), None);
+        let endless = GuardOrder::Deadline(BootInstant(Duration::MAX)).encode();
+        assert!(
+            matches!(GuardOrder::decode(&endless), Some(GuardOrder::Deadline(at)) if at.0.as_secs() > 1 << 33)
+        );
     }
 }

@@ -10,22 +10,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::config::LOCAL_STORE_FILE;
+use crate::config::LogRetention;
 use crate::job::{JobName, NodeName, RunId};
 use crate::lease::begins;
 use crate::run::attempt::Ended;
 use crate::run::attempt::launch::Identity;
 use crate::run::error::RunError;
 use crate::run::history::{paths, running_sign};
-use crate::run::output::disk_reserve::Room;
+use crate::run::output::disk_reserve::DiskReserve;
 use crate::time::UtcMillis;
 
 use super::disk::Disk;
 use super::journal::Journal;
-use super::retention::{LogRetention, plan};
+use super::retention::{plan, short_of};
 use super::run_entry::RunEntry;
 use super::run_log::RunLog;
-use super::running_sign::{Marker, Sign, SignState};
-use super::warnings::Complaints;
+use super::running_sign::{OwnSign, Sign, SignState};
+use super::warnings::FileWarnings;
 
 /// Reads the wall clock; it stamps lines and entries, and decides nothing.
 pub type WallClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
@@ -45,7 +46,7 @@ pub struct RunLogs {
     disk: Disk,
     now: WallClock,
     journal: Journal,
-    complaints: Complaints,
+    warnings: FileWarnings,
     /// Whether anything is kept at all.
     is_kept: bool,
     pruned: Mutex<Option<UtcMillis>>,
@@ -70,7 +71,7 @@ impl RunLogs {
             disk,
             now,
             journal,
-            complaints: Complaints::default(),
+            warnings: FileWarnings::default(),
             is_kept: true,
             pruned: Mutex::default(),
             folders: Mutex::default(),
@@ -93,12 +94,12 @@ impl RunLogs {
         let (sign, shown) = (path.with_extension("running"), entry.clone());
         let put_up = move || {
             sign.parent().map_or(Ok(()), paths::create_folder)?;
-            Marker::put_up(sign, &shown)
+            OwnSign::put_up(sign, &shown)
         };
         // Of a sign that comes too late nobody would know when it is over.
-        let late = |sign: Marker| drop(sign.take_down());
+        let late = |sign: OwnSign| drop(sign.take_down());
         let sign = self.disk.work(START_PATIENCE, put_up, late).await;
-        RunLog::new(entry, (self.disk.clone(), path), (Arc::clone(&self.now), self.complaints.clone()), sign)
+        RunLog::new(entry, (self.disk.clone(), path), (Arc::clone(&self.now), self.warnings.clone()), sign)
     }
 
     /// Has the folders ready of jobs whose runs are about to begin, so that these need not wait for them. Whatever goes wrong
@@ -128,7 +129,7 @@ impl RunLogs {
         let entry = entry.ended(attempt, ended);
         let (job, run) = (&entry.job, entry.run);
         if let Err(error) = self.journal.append(&entry).await {
-            self.complaints.journal(job, run, &error);
+            self.warnings.journal(job, run, &error);
         }
         self.take_down(job, run, marker).await;
     }
@@ -142,16 +143,16 @@ impl RunLogs {
         self.take_down(&entry.job, entry.run, marker).await;
     }
 
-    async fn close(&self, log: RunLog) -> (RunEntry, Option<Marker>) {
+    async fn close(&self, log: RunLog) -> (RunEntry, Option<OwnSign>) {
         let path = log.path().to_owned();
         let is_there = self.disk.work(END_PATIENCE, move || fs::exists(path), drop).await;
         log.close(is_there.unwrap_or(false), &self.state_dir)
     }
 
-    async fn take_down(&self, job: &JobName, run: RunId, marker: Option<Marker>) {
+    async fn take_down(&self, job: &JobName, run: RunId, marker: Option<OwnSign>) {
         let Some(marker) = marker else { return };
         if let Err(error) = self.disk.work(END_PATIENCE, move || marker.take_down(), drop).await {
-            self.complaints.sign(job, run, &error);
+            self.warnings.sign(job, run, &error);
         }
     }
 
@@ -164,7 +165,7 @@ impl RunLogs {
     }
 
     /// Notes how a run ended whose replica did not live to do so, and takes down its sign.
-    pub async fn bury(&self, entry: &RunEntry) {
+    pub async fn end_orphan(&self, entry: &RunEntry) {
         let (job, run) = (&entry.job, entry.run);
         let journal = Journal::new(&self.state_dir, self.disk.clone());
         // A crash between the two steps of `finish` leaves both the line and the sign.
@@ -176,11 +177,11 @@ impl RunLogs {
             Err(error) => Err(RunError::file(&self.state_dir, error).into()),
         };
         if let Err(error) = noted {
-            self.complaints.journal(job, run, &error);
+            self.warnings.journal(job, run, &error);
         }
         let sign = paths::path(&self.state_dir, (job, run), "running");
         if let Err(error) = self.disk.work(END_PATIENCE, move || fs::remove_file(sign), drop).await {
-            self.complaints.sign(job, run, &error);
+            self.warnings.sign(job, run, &error);
         }
     }
 
@@ -274,13 +275,13 @@ fn shortage(state_dir: &Path) -> u64 {
     let logs = paths::all(state_dir);
     let is_shared =
         device(&state_dir.join(LOCAL_STORE_FILE)).is_some_and(|store| Some(store) == device(&logs));
-    if is_shared { Room::of(&logs).map_or(0, Room::shortage) } else { 0 }
+    if is_shared { DiskReserve::of(&logs).map_or(0, DiskReserve::shortage) } else { 0 }
 }
 
 fn prune_files(state_dir: &Path, policy: &LogRetention, now: UtcMillis) {
     let files = paths::list(state_dir);
     let shortage = shortage(state_dir);
-    let policy = policy.short_of(shortage, &files);
+    let policy = short_of(*policy, shortage, &files);
     let doomed = plan(files, &policy, now);
     if shortage > 0 && !doomed.is_empty() {
         let bytes: u64 = doomed.iter().map(|run| run.bytes).sum();

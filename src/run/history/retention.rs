@@ -2,33 +2,20 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::time::Duration;
 
+use crate::config::LogRetention;
 use crate::job::JobName;
 use crate::time::UtcMillis;
 
 use super::paths::RunFiles;
 
-/// What is kept of runs on this node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogRetention {
-    /// Nothing older than this.
-    pub keep: Duration,
-    /// Not more runs of one job than this; the newest are kept.
-    pub keep_runs: u32,
-    /// Not more bytes of logs than this, over all jobs; the newest are kept.
-    pub max_bytes: u64,
-}
-
-impl LogRetention {
-    /// The same, with so many bytes less than these logs take now, as the disk is short of them.
-    pub(crate) fn short_of(self, shortage: u64, logs: &[RunFiles]) -> Self {
-        if shortage == 0 {
-            return self;
-        }
-        let taken: u64 = logs.iter().map(|run| run.bytes).sum();
-        Self { max_bytes: self.max_bytes.min(taken.saturating_sub(shortage)), ..self }
+/// The policy with so many bytes less than these logs take now, as the disk is short of them.
+pub(crate) fn short_of(policy: LogRetention, shortage: u64, logs: &[RunFiles]) -> LogRetention {
+    if shortage == 0 {
+        return policy;
     }
+    let taken: u64 = logs.iter().map(|run| run.bytes).sum();
+    LogRetention { max_bytes: policy.max_bytes.min(taken.saturating_sub(shortage)), ..policy }
 }
 
 /// Which of the runs to delete, oldest first.
@@ -77,6 +64,8 @@ pub(crate) fn kept(lines: &[(JobName, UtcMillis)], policy: &LogRetention, now: U
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use crate::job::RunId;
 
     use super::*;
@@ -129,9 +118,9 @@ mod tests {
     #[test]
     fn on_a_disk_that_is_short_of_room_the_oldest_logs_make_it() {
         let files = || vec![run("a", 1, 50), run("b", 2, 50), run("a", 3, 50)];
-        assert_eq!(GENEROUS.short_of(0, &files()), GENEROUS);
+        assert_eq!(short_of(GENEROUS, 0, &files()), GENEROUS);
         for (shortage, gone) in [(1, &[3][..]), (50, &[3]), (51, &[3, 2]), (1_000, &[3, 2, 1])] {
-            assert_eq!(deleted(files(), GENEROUS.short_of(shortage, &files())), gone, "{shortage}");
+            assert_eq!(deleted(files(), short_of(GENEROUS, shortage, &files())), gone, "{shortage}");
         }
     }
 

@@ -12,8 +12,8 @@ use crate::time::UtcMillis;
 use super::archive::WallClock;
 use super::disk::Disk;
 use super::run_entry::RunEntry;
-use super::running_sign::Marker;
-use super::warnings::Complaints;
+use super::running_sign::OwnSign;
+use super::warnings::FileWarnings;
 
 /// The log of a run that goes on; made by `RunLogs::begin`, ended by `RunLogs::finish`.
 pub struct RunLog {
@@ -21,9 +21,9 @@ pub struct RunLog {
     now: WallClock,
     path: PathBuf,
     disk: Disk,
-    marker: Option<Marker>,
+    marker: Option<OwnSign>,
     broken: AtomicBool,
-    complaints: Complaints,
+    warnings: FileWarnings,
 }
 
 impl fmt::Debug for RunLog {
@@ -38,14 +38,14 @@ impl RunLog {
     pub(crate) fn new(
         entry: RunEntry,
         (disk, path): (Disk, PathBuf),
-        (now, complaints): (WallClock, Complaints),
-        sign: io::Result<Marker>,
+        (now, warnings): (WallClock, FileWarnings),
+        sign: io::Result<OwnSign>,
     ) -> Self {
         let (marker, error) = match sign {
             Ok(marker) => (Some(marker), None),
             Err(error) => (None, Some(error)),
         };
-        let log = Self { entry, now, path, disk, marker, broken: AtomicBool::new(false), complaints };
+        let log = Self { entry, now, path, disk, marker, broken: AtomicBool::new(false), warnings };
         if let Some(error) = error {
             log.broke(&error);
         }
@@ -55,7 +55,7 @@ impl RunLog {
     /// The log of a run of which no file is kept.
     pub(crate) fn unkept(entry: RunEntry, now: WallClock) -> Self {
         let (path, disk, broken) = (PathBuf::new(), Disk::default(), AtomicBool::new(true));
-        Self { entry, now, path, disk, marker: None, broken, complaints: Complaints::default() }
+        Self { entry, now, path, disk, marker: None, broken, warnings: FileWarnings::default() }
     }
 
     /// The file that holds the output, once there is some.
@@ -96,13 +96,13 @@ impl RunLog {
     /// Output cannot be written: it is dropped from here on, of which there is one warning at the most.
     pub(crate) fn broke(&self, error: &io::Error) {
         if !self.broken.swap(true, Ordering::Relaxed) {
-            self.complaints.run_log(self.job(), self.run(), (&self.path, error));
+            self.warnings.run_log(self.job(), self.run(), (&self.path, error));
         }
     }
 
     /// The run's entry, and the sign to be taken down once it is in the journal. The entry's `log`, if that `is_there`, is
     /// relative to `base`.
-    pub(crate) fn close(self, is_there: bool, base: &Path) -> (RunEntry, Option<Marker>) {
+    pub(crate) fn close(self, is_there: bool, base: &Path) -> (RunEntry, Option<OwnSign>) {
         let log = is_there.then(|| self.path.strip_prefix(base).unwrap_or(&self.path).to_owned());
         (RunEntry { log, ..self.entry }, self.marker)
     }

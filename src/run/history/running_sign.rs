@@ -20,7 +20,7 @@ const END: u8 = b'\n';
 
 /// A sign as its file has it.
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct StoredSign {
     #[serde(flatten)]
     entry: RunEntry,
     /// Where it was put up: a copy of it is locked by nobody. Earlier releases told nothing of that.
@@ -39,19 +39,19 @@ pub struct Sign {
 
 /// The sign of a run of this process.
 #[derive(Debug)]
-pub(crate) struct Marker {
+pub(crate) struct OwnSign {
     path: PathBuf,
     /// Held, never read: closing it, and every other hold on it, frees the lock.
     lock: File,
 }
 
-impl Marker {
+impl OwnSign {
     /// Puts up the sign.
     pub(crate) fn put_up(path: PathBuf, entry: &RunEntry) -> io::Result<Self> {
         let unseen = path.with_extension("running-new");
         let mut file = log_file::options().open(&unseen)?;
         file.lock()?;
-        let stored = Stored { entry: entry.clone(), site: Site::of(&file) };
+        let stored = StoredSign { entry: entry.clone(), site: Site::of(&file) };
         let put_up = file.write_all(&serde_json::to_vec(&stored)?).and_then(|()| fs::rename(&unseen, &path));
         if let Err(error) = put_up {
             // The first error is the one to tell.
@@ -117,7 +117,7 @@ pub(crate) fn is_live(path: &Path) -> bool {
 /// Reads a sign, whose run goes on or was interrupted with its replica; `None` if there is none to be read.
 pub(crate) fn read(path: &Path) -> Option<Sign> {
     let file = File::open(path).ok()?;
-    let Stored { entry, site } = serde_json::from_reader(io::BufReader::new(&file)).ok()?;
+    let StoredSign { entry, site } = serde_json::from_reader(io::BufReader::new(&file)).ok()?;
     let elsewhere = Site::difference(site.as_ref(), Site::of(&file).as_ref());
     let left_behind = !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
     let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);

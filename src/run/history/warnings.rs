@@ -16,13 +16,13 @@ const APART: Duration = Duration::from_secs(60);
 
 /// The kinds of warnings; clones count together.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Complaints {
+pub(crate) struct FileWarnings {
     run_log: Arc<Throttle>,
     journal: Arc<Throttle>,
     sign: Arc<Throttle>,
 }
 
-impl Complaints {
+impl FileWarnings {
     /// The log of a run cannot be written.
     pub(super) fn run_log(&self, job: &JobName, run: RunId, (file, error): (&Path, &dyn Display)) {
         if let Some(left_out) = self.run_log.admit(Instant::now()) {

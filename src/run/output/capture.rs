@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::run::attempt::process::Pipes;
 
-use super::sink::{Sink, Stream};
+use super::sink::{JobStream, Sink};
 
 /// One read: a quarter of what a pipe holds.
 const READ: usize = 16 * 1024;
@@ -39,7 +39,7 @@ pub(crate) struct Output<'a> {
 }
 
 /// What a read told about its pipe.
-enum Read {
+enum PipeRead {
     Bytes(usize),
     Dry,
     Ended,
@@ -57,7 +57,7 @@ impl<'a> Output<'a> {
 
     /// Notes a message of ours, as if the job had printed it.
     pub(crate) fn say(&mut self, message: &str) {
-        self.sink.take(Stream::Err, format!("solocron: {message}\n").as_bytes());
+        self.sink.take(JobStream::Err, format!("solocron: {message}\n").as_bytes());
     }
 
     /// Passes the output on until `over`, and then what is left in the pipes.
@@ -89,15 +89,15 @@ impl<'a> Output<'a> {
                 () = readable(self.err.as_ref()) => {}
             }
             buffer.resize(READ, 0);
-            read_some(&mut self.out, Stream::Out, &mut buffer, &mut self.sink);
-            read_some(&mut self.err, Stream::Err, &mut buffer, &mut self.sink);
+            read_some(&mut self.out, JobStream::Out, &mut buffer, &mut self.sink);
+            read_some(&mut self.err, JobStream::Err, &mut buffer, &mut self.sink);
             self.sink.flush().await;
             // A job that prints faster than we read must not keep the stop order waiting.
             tokio::task::consume_budget().await;
         }
         over.cancelled().await;
         buffer.resize(READ, 0);
-        for (pipe, stream) in [(self.out.take(), Stream::Out), (self.err.take(), Stream::Err)] {
+        for (pipe, stream) in [(self.out.take(), JobStream::Out), (self.err.take(), JobStream::Err)] {
             if let Some(pipe) = pipe {
                 read_rest(&pipe, stream, &mut buffer, &mut self.sink).await;
             }
@@ -116,27 +116,27 @@ async fn readable(pipe: Option<&Receiver>) {
     }
 }
 
-fn read_some(pipe: &mut Option<Receiver>, stream: Stream, buffer: &mut [u8], sink: &mut Sink<'_>) {
+fn read_some(pipe: &mut Option<Receiver>, stream: JobStream, buffer: &mut [u8], sink: &mut Sink<'_>) {
     for _ in 0..READS_IN_A_ROW {
         let Some(open) = pipe else { return };
         match classify(open.try_read(buffer)) {
-            Read::Bytes(count) => sink.take(stream, &buffer[..count]),
-            Read::Dry => return,
-            Read::Ended => *pipe = None,
+            PipeRead::Bytes(count) => sink.take(stream, &buffer[..count]),
+            PipeRead::Dry => return,
+            PipeRead::Ended => *pipe = None,
         }
     }
 }
 
 /// Reads what is in the pipe now. The kernel is asked itself: the runtime may not have heard yet of the last bytes.
-async fn read_rest(pipe: &Receiver, stream: Stream, buffer: &mut [u8], sink: &mut Sink<'_>) {
+async fn read_rest(pipe: &Receiver, stream: JobStream, buffer: &mut [u8], sink: &mut Sink<'_>) {
     let mut rest = MAX_REST;
     while rest > 0 {
         match classify(nix::unistd::read(pipe, buffer).map_err(Errno::into)) {
-            Read::Bytes(count) => {
+            PipeRead::Bytes(count) => {
                 sink.take(stream, &buffer[..count]);
                 rest = rest.saturating_sub(count);
             }
-            Read::Dry | Read::Ended => return,
+            PipeRead::Dry | PipeRead::Ended => return,
         }
         if sink.waiting() >= BATCH {
             sink.flush().await;
@@ -144,12 +144,12 @@ async fn read_rest(pipe: &Receiver, stream: Stream, buffer: &mut [u8], sink: &mu
     }
 }
 
-fn classify(read: io::Result<usize>) -> Read {
+fn classify(read: io::Result<usize>) -> PipeRead {
     match read {
-        Ok(0) => Read::Ended,
-        Ok(count) => Read::Bytes(count),
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Read::Bytes(0),
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Read::Dry,
-        Err(_) => Read::Ended,
+        Ok(0) => PipeRead::Ended,
+        Ok(count) => PipeRead::Bytes(count),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => PipeRead::Bytes(0),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => PipeRead::Dry,
+        Err(_) => PipeRead::Ended,
     }
 }

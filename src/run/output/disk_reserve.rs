@@ -14,12 +14,12 @@ const SHARE_OF_SMALL: u64 = 4;
 
 /// The room on the disk of a folder, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct DiskReserve {
     free: u64,
     size: u64,
 }
 
-impl Room {
+impl DiskReserve {
     /// The room where this folder lies; nothing where the disk does not tell: it has room until a write fails.
     pub(crate) fn of(folder: &Path) -> Option<Self> {
         let disk = statvfs(folder).ok()?;
@@ -61,14 +61,14 @@ mod tests {
 
     #[test]
     fn a_twentieth_of_a_disk_is_left_free_within_bounds_and_most_of_a_small_one_is_for_logs() {
-        let reserve = |size| Room { free: 0, size }.reserve();
+        let reserve = |size| DiskReserve { free: 0, size }.reserve();
         let sizes = [10 * MIB, 60 * MIB, 400 * MIB, 1 << 40];
         assert_eq!(sizes.map(reserve), [5 * MIB / 2, 15 * MIB, 20 * MIB, 64 * MIB]);
     }
 
     #[test]
     fn no_log_is_written_into_the_reserve_and_logs_are_deleted_once_half_of_it_is_gone() {
-        let of = |free| Room { free, size: 60 * MIB };
+        let of = |free| DiskReserve { free, size: 60 * MIB };
         assert_eq!(of(15 * MIB).check().map_err(|error| error.kind()), Ok(()));
         let error = of(15 * MIB - 1).check().expect_err("too little");
         assert_eq!(

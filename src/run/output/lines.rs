@@ -8,7 +8,7 @@ pub(super) const MAX_PIECE: usize = 16 * 1024;
 
 /// Whether a piece is the end of its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum PieceEnd {
     /// The line ends here.
     Last,
     /// The line goes on in the stream's next piece.
@@ -23,16 +23,16 @@ pub(super) struct LineCutter {
 
 impl LineCutter {
     /// Takes the stream's next bytes and hands on every piece that they complete, without its newline.
-    pub(super) fn cut(&mut self, mut bytes: &[u8], mut hand_on: impl FnMut(&[u8], Piece)) {
+    pub(super) fn cut(&mut self, mut bytes: &[u8], mut hand_on: impl FnMut(&[u8], PieceEnd)) {
         while !bytes.is_empty() {
             let room = MAX_PIECE - self.partial.len();
             let mut unread = &bytes[..bytes.len().min(room + 1)];
             let read = unread.skip_until(b'\n').expect("reading from memory cannot fail");
             if bytes[read - 1] == b'\n' {
-                self.emit(&bytes[..read - 1], Piece::Last, &mut hand_on);
+                self.emit(&bytes[..read - 1], PieceEnd::Last, &mut hand_on);
                 bytes = &bytes[read..];
             } else if read > room {
-                self.emit(&bytes[..room], Piece::More, &mut hand_on);
+                self.emit(&bytes[..room], PieceEnd::More, &mut hand_on);
                 bytes = &bytes[room..];
             } else {
                 self.partial.extend_from_slice(bytes);
@@ -42,13 +42,13 @@ impl LineCutter {
     }
 
     /// The stream has ended: hands on what came after its last newline.
-    pub(super) fn finish(&mut self, mut hand_on: impl FnMut(&[u8], Piece)) {
+    pub(super) fn finish(&mut self, mut hand_on: impl FnMut(&[u8], PieceEnd)) {
         if !self.partial.is_empty() {
-            self.emit(&[], Piece::Last, &mut hand_on);
+            self.emit(&[], PieceEnd::Last, &mut hand_on);
         }
     }
 
-    fn emit(&mut self, rest: &[u8], piece: Piece, hand_on: &mut impl FnMut(&[u8], Piece)) {
+    fn emit(&mut self, rest: &[u8], piece: PieceEnd, hand_on: &mut impl FnMut(&[u8], PieceEnd)) {
         if self.partial.is_empty() {
             return hand_on(rest, piece);
         }
@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
 
-    fn pieces(chunks: &[&[u8]]) -> Vec<(Vec<u8>, Piece)> {
+    fn pieces(chunks: &[&[u8]]) -> Vec<(Vec<u8>, PieceEnd)> {
         let mut cutter = LineCutter::default();
         let mut all = Vec::new();
         for chunk in chunks {
@@ -78,18 +78,22 @@ mod tests {
     fn a_line_is_handed_on_when_its_newline_comes_and_the_rest_at_the_end() {
         let all = pieces(&[b"one\ntw", b"o\n\nthree"]);
         let lines: Vec<_> = all.iter().map(|(bytes, piece)| (bytes.as_slice(), *piece)).collect();
-        let expected: [(&[u8], Piece); 4] =
-            [(b"one", Piece::Last), (b"two", Piece::Last), (b"", Piece::Last), (b"three", Piece::Last)];
+        let expected: [(&[u8], PieceEnd); 4] = [
+            (b"one", PieceEnd::Last),
+            (b"two", PieceEnd::Last),
+            (b"", PieceEnd::Last),
+            (b"three", PieceEnd::Last),
+        ];
         assert_eq!(lines, expected);
     }
 
     #[test]
     fn a_line_of_just_the_limit_is_whole_and_one_byte_more_makes_two_pieces() {
         let just = [vec![b'x'; MAX_PIECE], b"\n".to_vec()].concat();
-        assert_eq!(pieces(&[&just]), [(vec![b'x'; MAX_PIECE], Piece::Last)]);
-        assert_eq!(pieces(&[&just[..MAX_PIECE], b"\n"]), [(vec![b'x'; MAX_PIECE], Piece::Last)]);
+        assert_eq!(pieces(&[&just]), [(vec![b'x'; MAX_PIECE], PieceEnd::Last)]);
+        assert_eq!(pieces(&[&just[..MAX_PIECE], b"\n"]), [(vec![b'x'; MAX_PIECE], PieceEnd::Last)]);
         let more = [vec![b'x'; MAX_PIECE + 1], b"\n".to_vec()].concat();
-        let expected = [(vec![b'x'; MAX_PIECE], Piece::More), (b"x".to_vec(), Piece::Last)];
+        let expected = [(vec![b'x'; MAX_PIECE], PieceEnd::More), (b"x".to_vec(), PieceEnd::Last)];
         assert_eq!(pieces(&[&more]), expected);
         assert_eq!(pieces(&[&more[..MAX_PIECE], &more[MAX_PIECE..]]), expected);
     }
@@ -113,7 +117,7 @@ mod tests {
             for (bytes, piece) in pieces(&stream.chunks(chunk).collect::<Vec<_>>()) {
                 prop_assert!(bytes.len() <= MAX_PIECE);
                 again.extend(bytes);
-                again.extend((piece == Piece::Last).then_some(b'\n'));
+                again.extend((piece == PieceEnd::Last).then_some(b'\n'));
             }
             if stream.last().is_some_and(|&last| last != b'\n') {
                 stream.push(b'\n');

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::run::history::paths::remove_file;
 
-use super::disk_reserve::Room;
+use super::disk_reserve::DiskReserve;
 use super::log_file::LogFile;
 
 /// So many parts after the head are kept.
@@ -16,7 +16,7 @@ const KEPT: usize = 2;
 
 /// A part of a log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Part {
+pub(crate) struct LogPart {
     /// So many bytes were written before it.
     pub(crate) start: u64,
     /// Its file.
@@ -24,7 +24,7 @@ pub(crate) struct Part {
 }
 
 /// The parts of the log at this path that are there, oldest first.
-pub(crate) fn parts(log: &Path) -> io::Result<Vec<Part>> {
+pub(crate) fn parts(log: &Path) -> io::Result<Vec<LogPart>> {
     let (Some(folder), Some(name)) = (log.parent(), log.file_name().and_then(|name| name.to_str())) else {
         return Ok(Vec::new());
     };
@@ -36,9 +36,9 @@ pub(crate) fn parts(log: &Path) -> io::Result<Vec<Part>> {
     let part = |path: PathBuf| {
         let rest = path.file_name()?.to_str()?.strip_prefix(name)?;
         let start = if rest.is_empty() { 0 } else { rest.strip_prefix('.')?.parse().ok()? };
-        Some(Part { start, path })
+        Some(LogPart { start, path })
     };
-    let mut parts: Vec<Part> = entries.flatten().filter_map(|entry| part(entry.path())).collect();
+    let mut parts: Vec<LogPart> = entries.flatten().filter_map(|entry| part(entry.path())).collect();
     parts.sort();
     Ok(parts)
 }
@@ -63,7 +63,7 @@ impl PartedLog {
     /// Opens or creates the log at this path, of at most so many bytes. An attempt before may have written to it.
     pub(crate) fn open(log: PathBuf, limit: u64) -> io::Result<Self> {
         let newest = if log.exists() { parts(&log)?.pop() } else { None };
-        let Part { start, path } = newest.unwrap_or_else(|| Part { start: 0, path: log.clone() });
+        let LogPart { start, path } = newest.unwrap_or_else(|| LogPart { start: 0, path: log.clone() });
         let file = LogFile::open(&path)?;
         let length = fs::metadata(&path)?.len();
         Ok(Self { log, limit, start, length, file })
@@ -71,7 +71,7 @@ impl PartedLog {
 
     /// Appends whole lines, unless the disk is all but full.
     pub(crate) fn append(&mut self, mut lines: &[u8]) -> io::Result<()> {
-        self.log.parent().and_then(Room::of).map_or(Ok(()), Room::check)?;
+        self.log.parent().and_then(DiskReserve::of).map_or(Ok(()), DiskReserve::check)?;
         while !lines.is_empty() {
             let capacity = if self.start == 0 { self.limit / 2 } else { self.limit / 4 };
             let room = usize::try_from(capacity.saturating_sub(self.length)).unwrap_or(usize::MAX);
@@ -110,7 +110,7 @@ impl PartedLog {
         let path = PathBuf::from(path);
         self.file = LogFile::open(&path)?;
         self.length = 0;
-        let after_head: Vec<Part> = parts(&self.log)?.into_iter().filter(|part| part.start > 0).collect();
+        let after_head: Vec<LogPart> = parts(&self.log)?.into_iter().filter(|part| part.start > 0).collect();
         let outdated = after_head.len().saturating_sub(KEPT);
         after_head[..outdated].iter().try_for_each(|part| remove_file(&part.path))
     }
@@ -157,7 +157,7 @@ mod tests {
         }
         let all = parts(&log).unwrap();
         let [head, before, last] = &all[..] else { panic!("{all:?}") };
-        let text = |part: &Part| std::fs::read_to_string(&part.path).unwrap();
+        let text = |part: &LogPart| std::fs::read_to_string(&part.path).unwrap();
         assert!(text(head).contains(" out 0000000000\n") && text(head).contains("is in r.log.*\n"));
         assert!(text(last).ends_with(" out 0000000999\n"));
         assert_eq!(before.start + text(before).len() as u64, last.start, "the newest is without a gap");

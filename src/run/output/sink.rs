@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::run::history::run_log::RunLog;
 use crate::time::UtcMillis;
 
-use super::lines::{LineCutter, Piece};
+use super::lines::{LineCutter, PieceEnd};
 use super::log_parts::PartedLog;
 use super::tail::Tail;
 
@@ -35,7 +35,7 @@ pub enum JobOutput {
 
 /// One of the two streams of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stream {
+pub(crate) enum JobStream {
     Out,
     Err,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Sink<'a> {
     written: u64,
 }
 
-impl Stream {
+impl JobStream {
     const fn word(self) -> &'static str {
         match self {
             Self::Out => "out",
@@ -100,15 +100,15 @@ impl<'a> Sink<'a> {
     }
 
     /// Takes the next bytes of a stream.
-    pub(crate) fn take(&mut self, stream: Stream, bytes: &[u8]) {
+    pub(crate) fn take(&mut self, stream: JobStream, bytes: &[u8]) {
         self.tail.take(bytes);
         self.cut(stream, Some(bytes));
     }
 
     /// Both streams have ended: their last lines are complete, even without a newline.
     pub(crate) fn finish(&mut self) {
-        self.cut(Stream::Out, None);
-        self.cut(Stream::Err, None);
+        self.cut(JobStream::Out, None);
+        self.cut(JobStream::Err, None);
     }
 
     /// Bytes that wait to be written.
@@ -156,10 +156,10 @@ impl<'a> Sink<'a> {
     }
 
     /// Cuts the stream's next bytes, or its end, and passes the lines on.
-    fn cut(&mut self, stream: Stream, bytes: Option<&[u8]>) {
+    fn cut(&mut self, stream: JobStream, bytes: Option<&[u8]>) {
         let (log, output, batch) = (self.log, self.output, &mut self.batch);
         let stamp = self.stamp.at(log.now());
-        let pass_on = |text: &[u8], piece: Piece| {
+        let pass_on = |text: &[u8], piece: PieceEnd| {
             if output != JobOutput::Stdout && !log.is_broken() {
                 stamp_line(batch, stamp, stream, (text, piece));
             }
@@ -169,8 +169,8 @@ impl<'a> Sink<'a> {
             }
         };
         let cutter = match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
+            JobStream::Out => &mut self.out,
+            JobStream::Err => &mut self.err,
         };
         match bytes {
             Some(bytes) => cutter.cut(bytes, pass_on),
@@ -188,10 +188,10 @@ impl Drop for Sink<'_> {
 }
 
 /// Appends one line of the log's form to the batch.
-fn stamp_line(batch: &mut Vec<u8>, stamp: &str, stream: Stream, (text, piece): (&[u8], Piece)) {
+fn stamp_line(batch: &mut Vec<u8>, stamp: &str, stream: JobStream, (text, piece): (&[u8], PieceEnd)) {
     let mark: &[u8] = match piece {
-        Piece::Last => b" ",
-        Piece::More => b"+ ",
+        PieceEnd::Last => b" ",
+        PieceEnd::More => b"+ ",
     };
     for part in [stamp.as_bytes(), b" ", stream.word().as_bytes(), mark, text, b"\n"] {
         batch.extend_from_slice(part);

@@ -15,7 +15,7 @@ const MOST_STOPS: u32 = 50;
 
 /// Where the blows at one run have led to so far.
 #[derive(Debug, Default)]
-pub(crate) struct Blows {
+pub(crate) struct KillRounds {
     count: u32,
     /// So many of the last ones only stopped.
     stops: u32,
@@ -25,7 +25,7 @@ pub(crate) struct Blows {
     is_growing: bool,
 }
 
-impl Blows {
+impl KillRounds {
     /// Strikes once. `reach` sends a signal to whoever it finds alive, at the moment of finding, and returns them. So does
     /// this; an error says that nobody can tell whether anything is left.
     pub(crate) fn strike(
@@ -59,15 +59,15 @@ mod tests {
     }
 
     /// The signals of blows that find these, and whether the next one follows without a pause.
-    fn signals(blows: &mut Blows, looks: &[&[i32]]) -> Vec<(Signal, bool)> {
+    fn signals(kill_rounds: &mut KillRounds, looks: &[&[i32]]) -> Vec<(Signal, bool)> {
         let strike = |found: &&[i32]| {
             let mut sent = None;
-            let struck = blows.strike(|signal| {
+            let struck = kill_rounds.strike(|signal| {
                 sent = Some(signal);
                 Ok(pids(found))
             });
             assert_eq!(struck.expect("it can be looked for"), pids(found));
-            (sent.expect("it strikes"), blows.press())
+            (sent.expect("it strikes"), kill_rounds.press())
         };
         looks.iter().map(strike).collect()
     }
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn what_dies_slowly_is_killed_again_and_again_with_pauses() {
         let looks: [&[i32]; 6] = [&[1, 2], &[2, 1], &[1], &[1], &[1], &[]];
-        assert_eq!(signals(&mut Blows::default(), &looks), [(KILL, false); 6]);
+        assert_eq!(signals(&mut KillRounds::default(), &looks), [(KILL, false); 6]);
     }
 
     #[test]
@@ -90,23 +90,23 @@ mod tests {
             (STOP, true),
             (KILL, false),
         ];
-        assert_eq!(signals(&mut Blows::default(), &looks), expected);
+        assert_eq!(signals(&mut KillRounds::default(), &looks), expected);
     }
 
     #[test]
     fn what_is_never_all_stopped_is_killed_as_far_as_it_is() {
-        let mut blows = Blows::default();
+        let mut kill_rounds = KillRounds::default();
         let sent: Vec<_> =
-            (1..=200).flat_map(|pid| signals(&mut blows, &[&[pid]])).map(|(sent, _)| sent).collect();
+            (1..=200).flat_map(|pid| signals(&mut kill_rounds, &[&[pid]])).map(|(sent, _)| sent).collect();
         let kills = sent[PLAIN as usize..].iter().filter(|sent| **sent == KILL).count();
         assert_eq!(kills, (200 - PLAIN as usize) / (MOST_STOPS as usize + 1));
     }
 
     #[test]
     fn who_cannot_look_strikes_again_as_before() {
-        let mut blows = Blows::default();
-        signals(&mut blows, &[&[1], &[2], &[3]]);
-        assert!(blows.strike(|_| Err(io::ErrorKind::Other.into())).is_err());
-        assert_eq!(signals(&mut blows, &[&[3], &[3]]), [(STOP, true), (KILL, false)]);
+        let mut kill_rounds = KillRounds::default();
+        signals(&mut kill_rounds, &[&[1], &[2], &[3]]);
+        assert!(kill_rounds.strike(|_| Err(io::ErrorKind::Other.into())).is_err());
+        assert_eq!(signals(&mut kill_rounds, &[&[3], &[3]]), [(STOP, true), (KILL, false)]);
     }
 }

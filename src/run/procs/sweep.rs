@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::job::RunId;
 
-use super::kill_rounds::Blows;
+use super::kill_rounds::KillRounds;
 use super::tree;
 
 /// Pauses between two looks at what is dying grow from the first to the second.
@@ -24,19 +24,19 @@ const SURE_AFTER: u32 = 3;
 /// that are left: they hang in the kernel, or this process may not signal them. An error says that nobody can tell.
 pub async fn sweep(run: RunId, limit: Duration) -> io::Result<Vec<Pid>> {
     let deadline = Instant::now() + limit;
-    let (mut pause, mut empty, mut blows) = (PAUSES.0, 0, Blows::default());
+    let (mut pause, mut empty, mut kill_rounds) = (PAUSES.0, 0, KillRounds::default());
     loop {
         let striking = tokio::task::spawn_blocking(move || {
-            let left = blows.strike(|signal| reach(run, Some(signal)));
-            (blows, left)
+            let left = kill_rounds.strike(|signal| reach(run, Some(signal)));
+            (kill_rounds, left)
         });
         let left;
-        (blows, left) = striking.await.expect("looking for processes neither panics nor is it aborted");
+        (kill_rounds, left) = striking.await.expect("looking for processes neither panics nor is it aborted");
         empty = if left.as_ref().is_ok_and(Vec::is_empty) { empty + 1 } else { 0 };
         if empty >= SURE_AFTER || Instant::now() >= deadline {
             return left;
         }
-        if blows.press() {
+        if kill_rounds.press() {
             pause = PAUSES.0;
             continue;
         }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use shown::Heard;
+use shown::TimesHeard;
 use steady::{Slew, Steady};
 
 use crate::job::{Fence, NodeName};
@@ -29,7 +29,7 @@ const LAST_FENCE: Fence = Fence(253_402_300_799_999);
 
 /// What one exchange with the store taught.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Learned {
+pub enum ClockNews {
     /// It was the first.
     First,
     /// Nothing new.
@@ -55,7 +55,7 @@ pub struct Known {
 
 /// One reading of the store's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reading {
+pub struct ClockReading {
     /// When it was asked for, on this machine.
     pub sent: BootInstant,
     /// When the answer was there, on this machine.
@@ -64,7 +64,7 @@ pub struct Reading {
     pub store: UtcMillis,
 }
 
-impl Reading {
+impl ClockReading {
     /// The store's time at boot, in milliseconds, as far as this reading tells.
     pub(crate) fn origin(self) -> i64 {
         let middle = self.sent.plus(self.received.since(self.sent) / 2);
@@ -79,14 +79,14 @@ impl Reading {
 
 /// A replica's memory of its store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Memory {
+pub struct StoreClock {
     /// The store's time when this machine was started.
     origin: i64,
     /// How far that may be off, and when it was read.
     error: Duration,
     read: BootInstant,
     era: Era,
-    heard: Heard,
+    heard: TimesHeard,
     /// Since when the store's clock has run steadily.
     steady: Steady,
     slew: Option<Slew>,
@@ -103,15 +103,15 @@ pub struct Memory {
     largest_fence: Fence,
 }
 
-impl Memory {
+impl StoreClock {
     /// The memory after a first reading.
-    pub fn first(reading: Reading, era: Era) -> Self {
+    pub fn first(reading: ClockReading, era: Era) -> Self {
         Self {
             origin: reading.origin(),
             error: reading.error(),
             read: reading.received,
             era,
-            heard: Heard::first(reading.store),
+            heard: TimesHeard::first(reading.store),
             steady: Steady::from(reading),
             slew: None,
             usual: None,
@@ -124,7 +124,7 @@ impl Memory {
     }
 
     /// Takes in another reading.
-    pub fn learn(&mut self, reading: Reading, era: &Era) -> Learned {
+    pub fn learn(&mut self, reading: ClockReading, era: &Era) -> ClockNews {
         let off = Duration::from_millis(reading.origin().abs_diff(self.origin));
         self.heard.read(reading.store);
         let is_stepped = off > STEP + reading.error() + self.error;
@@ -141,17 +141,17 @@ impl Memory {
             }
             self.heard.remember();
             self.era = era.clone();
-            Learned::NewEra
+            ClockNews::NewEra
         } else if is_stepped {
             if let Some(shown) = set_back {
                 self.heard.raise(shown);
             }
-            Learned::Stepped
+            ClockNews::Stepped
         } else if let Some(from) = self.steady.drifted_since(reading) {
             self.slew = Some(Slew::seen(self.slew, from, reading));
-            Learned::Slewed
+            ClockNews::Slewed
         } else {
-            Learned::Steady
+            ClockNews::Steady
         };
         if is_stepped {
             // A small leap is over before long, whatever was decided in it. A clock that was behind and is set right does not
@@ -162,7 +162,7 @@ impl Memory {
             let from = self.leapt.unwrap_or_else(|| UtcMillis(usual).plus(reading.received.0));
             self.leapt = Some(from).filter(|_| ahead >= LEAP_MS);
         }
-        if learned != Learned::Steady || self.is_unwatched(reading.received) {
+        if learned != ClockNews::Steady || self.is_unwatched(reading.received) {
             self.steady = Steady::from(reading);
         } else {
             self.steady.take(reading);
@@ -170,7 +170,7 @@ impl Memory {
         self.watched = self.watched.max(reading.sent);
         // A slow answer tells less than a quick one of a while ago, until clocks may have drifted apart.
         let aged = self.error + reading.received.since(self.read) / DRIFT_DIVISOR;
-        if learned != Learned::Steady || reading.error() <= aged {
+        if learned != ClockNews::Steady || reading.error() <= aged {
             self.origin = reading.origin();
             self.error = reading.error();
             self.read = reading.received;

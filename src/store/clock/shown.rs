@@ -9,7 +9,7 @@ const DIFFERENCE: Duration = Duration::from_secs(5);
 
 /// What was heard of the store's time. 0 stands for nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct TimesHeard {
     /// The latest in any earlier era, or that the clock may have shown when it was set back.
     at_most: UtcMillis,
     /// The latest in any earlier era.
@@ -27,7 +27,7 @@ pub(crate) struct Heard {
     recent_before: UtcMillis,
 }
 
-impl Heard {
+impl TimesHeard {
     /// After a first reading.
     pub(crate) fn first(store: UtcMillis) -> Self {
         let none = UtcMillis(0);

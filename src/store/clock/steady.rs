@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::store::Slewed;
-use crate::store::clock::{DRIFT_DIVISOR, Reading};
+use crate::store::clock::{ClockReading, DRIFT_DIVISOR};
 use crate::time::BootInstant;
 
 /// Readings are in whole milliseconds, on both sides.
@@ -20,7 +20,7 @@ const CORRECTION: Duration = Duration::from_millis(100);
 /// A slew of little more than one percent does not show in every reading. Without a sign of it for so long, it is over.
 const OVER_AFTER: Duration = Duration::from_secs(30);
 
-impl Reading {
+impl ClockReading {
     /// Whether the store's clock has certainly run more than one percent too fast or too slow since an earlier reading, and by
     /// more than a small correction.
     fn drifts_from(self, earlier: Self) -> bool {
@@ -35,12 +35,12 @@ impl Reading {
 struct Span {
     length: Duration,
     begun: BootInstant,
-    best: Reading,
-    before: Option<Reading>,
+    best: ClockReading,
+    before: Option<ClockReading>,
 }
 
 impl Span {
-    fn take(&mut self, reading: Reading) {
+    fn take(&mut self, reading: ClockReading) {
         if reading.received.since(self.begun) >= self.length {
             *self = Self { begun: reading.received, best: reading, before: Some(self.best), ..*self };
         } else if reading.error() < self.best.error() {
@@ -58,7 +58,7 @@ pub(crate) struct Steady {
 
 impl Steady {
     /// Begins with this reading.
-    pub(crate) fn from(reading: Reading) -> Self {
+    pub(crate) fn from(reading: ClockReading) -> Self {
         let span = |seconds| Span {
             length: Duration::from_secs(seconds),
             begun: reading.received,
@@ -69,12 +69,12 @@ impl Steady {
     }
 
     /// Goes on with this reading.
-    pub(crate) fn take(&mut self, reading: Reading) {
+    pub(crate) fn take(&mut self, reading: ClockReading) {
         self.spans.iter_mut().for_each(|span| span.take(reading));
     }
 
     /// The newest reading since which the clock has certainly drifted too far.
-    pub(crate) fn drifted_since(&self, reading: Reading) -> Option<Reading> {
+    pub(crate) fn drifted_since(&self, reading: ClockReading) -> Option<ClockReading> {
         let known = self.spans.iter().flat_map(|span| span.before.into_iter().chain([span.best]));
         known.filter(|earlier| reading.drifts_from(*earlier)).max_by_key(|earlier| earlier.received)
     }
@@ -83,14 +83,14 @@ impl Steady {
 /// A time in which the store's clock is slewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slew {
-    from: Reading,
+    from: ClockReading,
     /// The newest reading that showed it.
-    to: Reading,
+    to: ClockReading,
 }
 
 impl Slew {
     /// A slew that has shown since `from`, or the one that it goes on with.
-    pub(crate) fn seen(before: Option<Self>, from: Reading, to: Reading) -> Self {
+    pub(crate) fn seen(before: Option<Self>, from: ClockReading, to: ClockReading) -> Self {
         let before = before.filter(|before| !before.is_over(to.received));
         Self { from: before.map_or(from, |before| before.from), to }
     }

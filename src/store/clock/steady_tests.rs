@@ -3,9 +3,9 @@ use crate::time::UtcMillis;
 use super::*;
 
 /// What was read this long after the machine's start, in milliseconds, over a line of 100 ms there and back.
-fn reading(at: u64, store: u64) -> Reading {
+fn reading(at: u64, store: u64) -> ClockReading {
     let boot = |ms| BootInstant(Duration::from_millis(ms));
-    Reading {
+    ClockReading {
         sent: boot(at),
         received: boot(at + 100),
         store: UtcMillis(i64::try_from(store + 50).expect("small")),

@@ -8,7 +8,7 @@ use nix::unistd::{AccessFlags, eaccess, geteuid};
 
 use crate::config::source::trust;
 use crate::config::source::trust::Flaw;
-use crate::store::{Cause, Diagnosis, StoreError};
+use crate::store::{Diagnosis, FailureCause, StoreError};
 
 /// The file cannot be opened or made for this reason, or because this user may not.
 pub(super) fn unusable(path: &Path, why: &str) -> StoreError {
@@ -45,7 +45,7 @@ pub(super) fn expect(path: &Path) -> Result<(), StoreError> {
     }
     let sentence = format!("local store {shown} is not there: no replica has run with it on this machine");
     let help = "start one with `solocron run`, or name the replica's folder with --state-dir";
-    Err(StoreError::NotSent(Diagnosis::of(Cause::NoFile, sentence).help(help)))
+    Err(StoreError::NotSent(Diagnosis::of(FailureCause::NoFile, sentence).help(help)))
 }
 
 /// A relative path's folder may be the one at hand.
@@ -63,7 +63,7 @@ fn denied(path: &Path, what: &Path, errno: Errno) -> StoreError {
         "{as_owner}make it writable for this user (`chown {uid} {}`), or name another folder with --state-dir",
         what.display()
     );
-    StoreError::NotSent(Diagnosis::of(Cause::FileDenied, sentence).help(help))
+    StoreError::NotSent(Diagnosis::of(FailureCause::FileDenied, sentence).help(help))
 }
 
 /// Other users could change it: they could stop every job, or let two run.
@@ -77,7 +77,7 @@ pub(super) fn exposed(what: &Path, flaw: &Flaw) -> StoreError {
     let sentence =
         format!("local store: {what} {flaw}, so that other users could stop every job, or let two run");
     let help = format!("{help} name another file, in a folder of your own");
-    StoreError::NotSent(Diagnosis::of(Cause::FileExposed, sentence).help(help))
+    StoreError::NotSent(Diagnosis::of(FailureCause::FileExposed, sentence).help(help))
 }
 
 /// The file is something else, or damaged.
@@ -86,5 +86,5 @@ pub(super) fn no_database(path: &Path, error: &rusqlite::Error) -> StoreError {
         format!("local store {}: the file is not a database that can be read ({error})", path.display());
     let help = "name another file with --store local:PATH, or move this one away: the next replica makes a new one, which \
                 knows nothing of former runs";
-    StoreError::NotSent(Diagnosis::of(Cause::NotADatabase, sentence).help(help))
+    StoreError::NotSent(Diagnosis::of(FailureCause::NotADatabase, sentence).help(help))
 }

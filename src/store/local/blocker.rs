@@ -33,12 +33,12 @@ pub(super) struct Blocker {
     pid: Pid,
     /// Its name for people.
     name: String,
-    state: State,
+    state: ProcessState,
 }
 
 /// What the kernel says that a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ProcessState {
     /// A signal has stopped it, as SIGSTOP and a terminal do.
     Stopped,
     /// A debugger has stopped it.
@@ -55,7 +55,7 @@ impl Blocker {
 
     fn in_one_reading(path: &Path) -> Option<Self> {
         let locks = fs::read_to_string("/proc/locks").ok()?;
-        let locks: Vec<Lock> = locks.lines().filter_map(Lock::read).collect();
+        let locks: Vec<FileLock> = locks.lines().filter_map(FileLock::read).collect();
         let mut index = path.as_os_str().to_owned();
         index.push("-shm");
         let index = PathBuf::from(index);
@@ -63,7 +63,7 @@ impl Blocker {
         let places = INDEX_LOCKS.map(on_index).into_iter().chain([(path, FILE_LOCKS..=u64::MAX)]);
         places.into_iter().find_map(|(file, bytes)| {
             let file = fs::metadata(file).ok()?;
-            let covers = |lock: &&Lock| lock.first <= *bytes.end() && lock.last >= *bytes.start();
+            let covers = |lock: &&FileLock| lock.first <= *bytes.end() && lock.last >= *bytes.start();
             let held = locks.iter().filter(covers).find(|lock| lock.is_on(&file))?;
             Self::at(held.pid)
         })
@@ -87,9 +87,9 @@ impl Blocker {
         let stat = String::from_utf8_lossy(&stat);
         let (head, tail) = stat.rsplit_once(')')?;
         let state = match tail.trim_start().chars().next()? {
-            'T' => State::Stopped,
-            't' => State::Traced,
-            other => State::Other(other),
+            'T' => ProcessState::Stopped,
+            't' => ProcessState::Traced,
+            other => ProcessState::Other(other),
         };
         let name = head.split_once('(')?.1;
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -102,13 +102,13 @@ impl Blocker {
 
     /// Whether it will not go on by itself.
     pub(super) fn is_stopped(&self) -> bool {
-        matches!(self.state, State::Stopped | State::Traced)
+        matches!(self.state, ProcessState::Stopped | ProcessState::Traced)
     }
 
     /// Continues the process, if it is stopped and of this very program. What it does then is what it would do whenever
     /// somebody else continued it: it ends its transaction, and stops runs whose deadlines are over.
     pub(super) fn wake(&self) -> bool {
-        self.state == State::Stopped
+        self.state == ProcessState::Stopped
             && is_of_this_program(self.pid)
             && kill(self.pid, Signal::SIGCONT).is_ok()
     }
@@ -118,17 +118,17 @@ impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pid, name, state } = self;
         match state {
-            State::Stopped => write!(
+            ProcessState::Stopped => write!(
                 f,
                 "process {pid} ({name}) is stopped (T) in the middle of a write: continue it with `kill -CONT {pid}`, \
                  or end it with `kill -9 {pid}`"
             ),
-            State::Traced => write!(
+            ProcessState::Traced => write!(
                 f,
                 "process {pid} ({name}) is stopped by a debugger (t) in the middle of a write: let it continue, or end \
                  it with `kill -9 {pid}`"
             ),
-            State::Other(state) => {
+            ProcessState::Other(state) => {
                 write!(
                     f,
                     "process {pid} ({name}), in state {state}, does not end its write; is the disk too busy?"
@@ -147,7 +147,7 @@ fn node_in(command: &[u8]) -> Option<String> {
 
 /// A lock of another process on a part of a file, for itself alone.
 #[derive(Debug, PartialEq, Eq)]
-struct Lock {
+struct FileLock {
     pid: Pid,
     /// Major and minor number.
     device: (u64, u64),
@@ -156,7 +156,7 @@ struct Lock {
     last: u64,
 }
 
-impl Lock {
+impl FileLock {
     /// Reads a line of `/proc/locks`: `7: POSIX  ADVISORY  WRITE 4711 fe:00:10019169 120 120`.
     fn read(line: &str) -> Option<Self> {
         let mut fields = line.split_ascii_whitespace().skip(1);
@@ -194,8 +194,11 @@ mod tests {
     fn locks_are_read_that_others_hold_for_themselves_alone() {
         let line = "7: POSIX  ADVISORY  WRITE 4711 fe:00:10019169 120 128";
         let (pid, device) = (Pid::from_raw(4711), (0xfe, 0));
-        assert_eq!(Lock::read(line), Some(Lock { pid, device, inode: 10_019_169, first: 120, last: 128 }));
-        assert_eq!(Lock::read(&line.replace("128", "EOF")).map(|lock| lock.last), Some(u64::MAX));
+        assert_eq!(
+            FileLock::read(line),
+            Some(FileLock { pid, device, inode: 10_019_169, first: 120, last: 128 })
+        );
+        assert_eq!(FileLock::read(&line.replace("128", "EOF")).map(|lock| lock.last), Some(u64::MAX));
         let own = line.replace("4711", &getpid().to_string());
         for other in [
             own,
@@ -203,7 +206,7 @@ mod tests {
             line.replace("POSIX", "-> POSIX"),
             line.replace("POSIX", "FLOCK"),
         ] {
-            assert_eq!(Lock::read(&other), None, "{other}");
+            assert_eq!(FileLock::read(&other), None, "{other}");
         }
     }
 

@@ -62,7 +62,7 @@ pub(super) struct File {
     pub(super) connection: Connection,
     path: PathBuf,
     /// The file that was opened, and those that SQLite keeps beside it.
-    identity: Identity,
+    identity: FileIdentity,
 }
 
 impl File {
@@ -125,9 +125,9 @@ fn busy(path: &Path, patience: Patience) -> String {
 }
 
 /// Device and number of the file, its log and its index: whoever has others shares neither locks nor commits.
-type Identity = [Option<(u64, u64)>; 3];
+type FileIdentity = [Option<(u64, u64)>; 3];
 
-fn identity(path: &Path) -> Identity {
+fn identity(path: &Path) -> FileIdentity {
     beside(path).map(|file| std::fs::metadata(file).ok().map(|found| (found.dev(), found.ino())))
 }
 

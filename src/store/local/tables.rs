@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::job::{ClusterName, JobName};
-use crate::lease::{Decision, Entry, FieldError, Record, Reply, Request, Server, decide};
-use crate::store::{Cause, Diagnosis, KEPT_ENTRIES, Replied, StoreError};
+use crate::lease::{Decision, FieldError, HistoryEntry, Record, Reply, Request, Server, decide};
+use crate::store::{Diagnosis, FailureCause, KEPT_ENTRIES, Replied, StoreError};
 
 /// A failure inside a transaction, which is then rolled back.
 #[derive(Debug, thiserror::Error)]
@@ -25,13 +25,13 @@ impl From<TableError> for StoreError {
         Self::Refused(match error {
             TableError::Sql(_) => sentence.into(),
             TableError::Field(job, _) | TableError::Json(job, _) => {
-                Diagnosis::of(Cause::DamagedJob(job), sentence)
+                Diagnosis::of(FailureCause::DamagedJob(job), sentence)
             }
         })
     }
 }
 
-type Fields = BTreeMap<String, String>;
+type Columns = BTreeMap<String, String>;
 
 /// Makes the tables where they are missing.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
@@ -118,7 +118,7 @@ impl Tables<'_> {
             .query_row(params![self.cluster.as_str(), job.as_str()], |row| row.get(0))
             .optional()?;
         let Some(text) = text else { return Ok(None) };
-        let fields: Fields =
+        let fields: Columns =
             serde_json::from_str(&text).map_err(|error| TableError::Json(job.clone(), error))?;
         Record::from_fields(&fields).map(Some).map_err(|error| TableError::Field(job.clone(), error))
     }
@@ -150,7 +150,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    fn append(&self, job: &JobName, entry: &Entry) -> Result<(), TableError> {
+    fn append(&self, job: &JobName, entry: &HistoryEntry) -> Result<(), TableError> {
         self.connection
             .prepare_cached("INSERT INTO entries (cluster, job, fields) VALUES (?1, ?2, ?3)")?
             .execute(params![self.cluster.as_str(), job.as_str(), json(entry.to_fields())])?;
@@ -164,7 +164,7 @@ impl Tables<'_> {
     }
 
     /// At most the `newest` entries of a job, oldest first.
-    pub(super) fn entries(&self, job: &JobName, newest: usize) -> Result<Vec<Entry>, TableError> {
+    pub(super) fn entries(&self, job: &JobName, newest: usize) -> Result<Vec<HistoryEntry>, TableError> {
         let newest = i64::try_from(newest).unwrap_or(i64::MAX);
         let mut statement = self.connection.prepare_cached(
             "SELECT fields FROM entries WHERE cluster = ?1 AND job = ?2 ORDER BY id DESC LIMIT ?3",
@@ -204,9 +204,9 @@ impl Tables<'_> {
     }
 }
 
-fn entry(job: &JobName, text: &str) -> Result<Entry, TableError> {
-    let fields: Fields = serde_json::from_str(text).map_err(|error| TableError::Json(job.clone(), error))?;
-    Entry::from_fields(&fields).map_err(|error| TableError::Field(job.clone(), error))
+fn entry(job: &JobName, text: &str) -> Result<HistoryEntry, TableError> {
+    let fields: Columns = serde_json::from_str(text).map_err(|error| TableError::Json(job.clone(), error))?;
+    HistoryEntry::from_fields(&fields).map_err(|error| TableError::Field(job.clone(), error))
 }
 
 fn json(fields: impl IntoIterator<Item = (&'static str, String)>) -> String {

@@ -12,11 +12,11 @@ use tracing::{debug, warn};
 
 use crate::job::JobName;
 use crate::lease::Era;
-use crate::store::{Cause, Hint, StoreError};
+use crate::store::{FailureCause, Hint, StoreError};
 
 use super::connection::batch::MOST;
 use super::connection::connect::CONNECT_TIMEOUT;
-use super::connection::server::Server;
+use super::connection::server::ServerAddress;
 use super::connection::stream::Untaken;
 use super::reply;
 use super::reply::Texts;
@@ -37,7 +37,7 @@ const UNTAKEN: usize = 8 << 20;
 const RETRIES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Listens on the channel until the receiver is dropped.
-pub(super) fn listen(server: Server, channel: String, label: String) -> mpsc::Receiver<Hint> {
+pub(super) fn listen(server: ServerAddress, channel: String, label: String) -> mpsc::Receiver<Hint> {
     let (tell, told) = mpsc::channel(WAITING);
     tokio::spawn(async move {
         let mut is_said = false;
@@ -65,18 +65,18 @@ pub(super) fn listen(server: Server, channel: String, label: String) -> mpsc::Re
 }
 
 /// Why the server does not let this user listen to the channel, if that is so.
-pub(super) async fn refusal(server: &Server, channel: &str) -> Option<StoreError> {
+pub(super) async fn refusal(server: &ServerAddress, channel: &str) -> Option<StoreError> {
     let error = subscribe(server, channel, &Untaken::up_to(UNTAKEN)).await.err()??;
     Some(StoreError::Refused(server.diagnose(&error))).filter(is_denied)
 }
 
 fn is_denied(error: &StoreError) -> bool {
-    error.cause() == Some(&Cause::NoRight)
+    error.cause() == Some(&FailureCause::NoRight)
 }
 
 /// A connection that listens; no error where none came up in time.
 async fn subscribe(
-    server: &Server,
+    server: &ServerAddress,
     channel: &str,
     untaken: &Arc<Untaken>,
 ) -> Result<PubSub, Option<RedisError>> {
@@ -92,7 +92,7 @@ async fn subscribe(
 }
 
 /// Listens over one connection, until it ends.
-async fn hear(server: &Server, channel: &str, tell: &mpsc::Sender<Hint>) -> Result<(), RedisError> {
+async fn hear(server: &ServerAddress, channel: &str, tell: &mpsc::Sender<Hint>) -> Result<(), RedisError> {
     let untaken = Untaken::up_to(UNTAKEN);
     let line = match subscribe(server, channel, &untaken).await {
         Ok(line) => line,

@@ -12,16 +12,17 @@ use tokio::time::Instant;
 
 use crate::config::RedisUrl;
 use crate::job::{ClusterName, JobName, quoted};
-use crate::lease::{Entry, Record, Reply, Request, SCHEMA};
+use crate::lease::{HistoryEntry, Record, Reply, Request, SCHEMA};
 use crate::store::{
-    Answered, Beat, Cause, Concern, Diagnosis, Hint, JobEntries, Marked, Pulse, Replied, Store, StoreError,
+    Answered, Beat, Concern, Diagnosis, FailureCause, Hint, JobEntries, Marked, Pulse, Replied, Store,
+    StoreError,
 };
 use crate::time::UtcMillis;
 
 use super::connection::batch;
 use super::connection::connect::{Connector, RESPONSE_TIMEOUT};
 use super::connection::gather::{Gatherer, Habit};
-use super::connection::server::Server;
+use super::connection::server::ServerAddress;
 use super::reply::Texts;
 use super::scripts::{Call, LeaseScript};
 use super::setup::foreign::Foreign;
@@ -40,7 +41,7 @@ pub struct RedisStore {
     pub(super) keys: RedisKeys,
     pub(super) label: String,
     pub(super) login: Login,
-    pub(super) server: Server,
+    pub(super) server: ServerAddress,
     /// Renewals alone, so that nothing can hold them up.
     renewals: Connector,
     pub(super) rest: Arc<Connector>,
@@ -58,7 +59,7 @@ impl fmt::Debug for RedisStore {
 impl RedisStore {
     /// Starts to connect, and returns at once. Needs a running runtime.
     pub fn start(url: &RedisUrl, cluster: ClusterName) -> Result<Self, StoreError> {
-        let (label, login, server) = (url.to_string(), Login::of(url), Server::at(url)?);
+        let (label, login, server) = (url.to_string(), Login::of(url), ServerAddress::at(url)?);
         let rest = Arc::new(Connector::start(&server, &label));
         Ok(Self {
             keys: RedisKeys::of(cluster).in_db(login.db),
@@ -96,7 +97,7 @@ impl RedisStore {
         let value = self.rest.call(command, RESPONSE_TIMEOUT).await?;
         T::from_redis_value(value).map_err(|error| {
             let sentence = format!("unexpected answer: {}", quoted(&error.to_string()));
-            StoreError::Refused(Diagnosis::of(Cause::WrongType, sentence))
+            StoreError::Refused(Diagnosis::of(FailureCause::WrongType, sentence))
         })
     }
 
@@ -120,14 +121,14 @@ impl RedisStore {
         })
     }
 
-    async fn entries(&self, job: &JobName, newest: usize) -> Result<Vec<Entry>, StoreError> {
+    async fn entries(&self, job: &JobName, newest: usize) -> Result<Vec<HistoryEntry>, StoreError> {
         let mut command = redis::cmd("XREVRANGE");
         let key = self.keys.runs(job);
         command.arg(&key).arg("+").arg("-").arg("COUNT").arg(newest);
         let rows: Vec<(String, BTreeMap<String, String>)> =
             self.read(&command).await.map_err(|error| of_key(job, &key, error))?;
         let entry = |(id, fields): &(String, BTreeMap<String, String>)| {
-            Entry::from_fields(fields).map_err(|error| {
+            HistoryEntry::from_fields(fields).map_err(|error| {
                 let help = format!("update this release, or XDEL `{key}` {id} if something else wrote it");
                 damaged(job, format!("history of job `{job}`: {error}: {help}"))
             })
@@ -138,7 +139,7 @@ impl RedisStore {
 
 /// A refusal with the key that it is about, which the server does not name.
 fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
-    if error.cause() != Some(&Cause::WrongType) {
+    if error.cause() != Some(&FailureCause::WrongType) {
         return error;
     }
     let what = format!("`{key}` was replaced by something that solocron did not write ({error})");
@@ -147,7 +148,7 @@ fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
 
 /// What the store holds of one job cannot be read.
 fn damaged(job: &JobName, sentence: String) -> StoreError {
-    StoreError::Refused(Diagnosis::of(Cause::DamagedJob(job.clone()), sentence))
+    StoreError::Refused(Diagnosis::of(FailureCause::DamagedJob(job.clone()), sentence))
 }
 
 /// What a record tells of its schema, mark and lease; nothing, where there is none, or this release did not write it.
@@ -211,7 +212,7 @@ impl Store for RedisStore {
             let known = self.read(redis::cmd("SMISMEMBER").arg(self.keys.jobs()).arg(names)).await;
             match known {
                 // What the key held of ours is lost: each of them may be known, and waits accordingly.
-                Err(error) if error.cause() == Some(&Cause::WrongType) => {
+                Err(error) if error.cause() == Some(&FailureCause::WrongType) => {
                     self.jobs_are_lost();
                     Ok(vec![true; jobs.len()])
                 }
@@ -225,7 +226,7 @@ impl Store for RedisStore {
             let names = self.read::<BTreeSet<String>>(redis::cmd("SMEMBERS").arg(self.keys.jobs())).await;
             match names {
                 Ok(names) => Ok(names.iter().filter_map(|name| JobName::parse(name).ok()).collect()),
-                Err(error) if error.cause() == Some(&Cause::WrongType) => {
+                Err(error) if error.cause() == Some(&FailureCause::WrongType) => {
                     self.jobs_are_lost();
                     Ok(Vec::new())
                 }

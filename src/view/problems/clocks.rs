@@ -6,22 +6,25 @@ use crate::store::{Peer, Slewed};
 use crate::time::UtcMillis;
 use crate::view::time_format::{Rfc3339, from_now, span, utc};
 
-use super::{Kind, Trouble};
+use super::{ClusterProblem, Kind};
 
 /// Millionths in a tenth of a percent.
 const PPM_PER_TENTH: u64 = 1_000;
 
 /// A live replica whose clock is off by more than ticks are shared out over.
-pub(super) fn clock_differs(peer: &Peer) -> Option<Trouble> {
+pub(super) fn clock_differs(peer: &Peer) -> Option<ClusterProblem> {
     let (node, ahead_ms) = (&peer.beat.node, peer.beat.ahead_ms?);
     let off = span(Duration::from_millis(ahead_ms.unsigned_abs()));
     let side = if ahead_ms > 0 { "ahead of" } else { "behind" };
     let message = format!("the clock of {node} is {off} {side} the store's; check NTP on both machines");
-    Some(Trouble { node: Some(node.clone()), ..Trouble::of_cluster(Kind::ClockDiffers, message) })
+    Some(ClusterProblem {
+        node: Some(node.clone()),
+        ..ClusterProblem::of_cluster(Kind::ClockDiffers, message)
+    })
 }
 
 /// What the replicas that see the store's clock slewed tell of it, as one matter. It is that clock where all see it.
-pub(super) fn clock_slewed(live: &[&Peer], now: UtcMillis) -> Option<Trouble> {
+pub(super) fn clock_slewed(live: &[&Peer], now: UtcMillis) -> Option<ClusterProblem> {
     let seen: Vec<(&Peer, Slewed)> =
         live.iter().filter_map(|peer| Some((*peer, peer.beat.slewed?))).collect();
     let (first, slewed) = seen.iter().min_by_key(|(_, slewed)| slewed.since)?;
@@ -44,5 +47,8 @@ pub(super) fn clock_slewed(live: &[&Peer], now: UtcMillis) -> Option<Trouble> {
         tenths / 10,
         tenths % 10,
     );
-    Some(Trouble { since: since.map(Rfc3339), ..Trouble::of_cluster(Kind::ClockSlewed, message) })
+    Some(ClusterProblem {
+        since: since.map(Rfc3339),
+        ..ClusterProblem::of_cluster(Kind::ClockSlewed, message)
+    })
 }

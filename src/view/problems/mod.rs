@@ -10,9 +10,9 @@ use crate::time::UtcMillis;
 use crate::view::job_definition::Definition;
 
 use super::expected::Expected;
-use super::history::PastTick;
+use super::history::TickView;
 use super::short_text::short_hash;
-use super::snapshot::{JobState, Survey};
+use super::snapshot::{JobState, Snapshot};
 use super::time_format::{Rfc3339, from_now, span, utc};
 
 mod clocks;
@@ -78,7 +78,7 @@ pub(crate) enum Kind {
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Trouble {
+pub(crate) struct ClusterProblem {
     pub(crate) kind: Kind,
     pub(crate) job: Option<JobName>,
     pub(crate) node: Option<NodeName>,
@@ -89,7 +89,7 @@ pub(crate) struct Trouble {
     pub(crate) message: String,
 }
 
-impl Trouble {
+impl ClusterProblem {
     fn of_cluster(kind: Kind, message: String) -> Self {
         Self { kind, job: None, node: None, since: None, count: None, message }
     }
@@ -100,45 +100,45 @@ impl Trouble {
 }
 
 /// Everything that is wrong.
-pub(crate) fn troubles(survey: &Survey, expected: Expected<'_>) -> Vec<Trouble> {
-    let live: Vec<&Peer> = survey.peers.iter().filter(|peer| survey.is_live(peer)).collect();
+pub(crate) fn problems(snapshot: &Snapshot, expected: Expected<'_>) -> Vec<ClusterProblem> {
+    let live: Vec<&Peer> = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer)).collect();
     let taking: Vec<&Peer> = live.iter().copied().filter(|peer| !peer.beat.draining).collect();
     let mut all = Vec::new();
-    all.extend(expected.flaw.map(|flaw| Trouble::of_cluster(Kind::BadFile, flaw.to_owned())));
-    all.extend(survey.blocked.as_deref().map(blocked));
-    all.extend(too_few(survey, expected.replicas, taking.len()));
+    all.extend(expected.flaw.map(|flaw| ClusterProblem::of_cluster(Kind::BadFile, flaw.to_owned())));
+    all.extend(snapshot.blocked.as_deref().map(blocked));
+    all.extend(too_few(snapshot, expected.replicas, taking.len()));
     let files = ("loaded different files", "reload");
     all.extend(mixed(&live, Kind::MixedFiles, files, |peer| short_hash(&peer.beat.file)));
     let releases = ("are of different releases", "restart");
     all.extend(mixed(&live, Kind::MixedVersions, releases, |peer| &peer.beat.version));
     all.extend(live.iter().filter_map(|peer| name_taken(peer)));
     all.extend(live.iter().filter_map(|peer| clock_differs(peer)));
-    all.extend(clock_slewed(&live, survey.now));
-    all.extend(survey.concerns.iter().map(unfit));
-    all.extend(store_reset(&survey.jobs, survey.now));
+    all.extend(clock_slewed(&live, snapshot.now));
+    all.extend(snapshot.concerns.iter().map(unfit));
+    all.extend(store_reset(&snapshot.jobs, snapshot.now));
     // Of a job that the file does not name, nothing is expected.
     let named = |job: &&JobState| !matches!(job.definition, Definition::Absent);
-    for job in survey.jobs.iter().filter(named) {
+    for job in snapshot.jobs.iter().filter(named) {
         all.extend(newer_schema(job));
-        all.extend(mark_ahead(job, survey.now));
-        all.extend(waits_for_lease(job, survey.now));
+        all.extend(mark_ahead(job, snapshot.now));
+        all.extend(waits_for_lease(job, snapshot.now));
         all.extend(unreadable(job));
-        all.extend(no_record(job, survey, expected));
+        all.extend(no_record(job, snapshot, expected));
         all.extend(runs_otherwise(job, &taking, expected));
         // Without replicas, every job is overdue, and saying so of each would hide why.
         all.extend((!taking.is_empty()).then(|| no_replica_fits(job, &taking)).flatten());
         all.extend(
             (!taking.is_empty())
-                .then(|| overdue(job, survey.now).or_else(|| untold(job, survey.now)))
+                .then(|| overdue(job, snapshot.now).or_else(|| untold(job, snapshot.now)))
                 .flatten(),
         );
-        all.extend(holder_lost(job, survey));
-        all.extend(last_outcome(job, survey.now));
+        all.extend(holder_lost(job, snapshot));
+        all.extend(last_outcome(job, snapshot.now));
     }
     all
 }
 
-fn newer_schema(job: &JobState) -> Option<Trouble> {
+fn newer_schema(job: &JobState) -> Option<ClusterProblem> {
     let schema = job.record.as_ref()?.schema;
     (schema > SCHEMA).then(|| {
         let name = &job.name;
@@ -146,12 +146,12 @@ fn newer_schema(job: &JobState) -> Option<Trouble> {
             "`{name}` has a record of schema {schema}, and this release knows up to {SCHEMA}: replicas of this \
              release do not run it; update them"
         );
-        Trouble::of_job(job, Kind::NewerSchema, message)
+        ClusterProblem::of_job(job, Kind::NewerSchema, message)
     })
 }
 
 /// A job that none of the replicas that take ticks may run.
-fn no_replica_fits(job: &JobState, taking: &[&Peer]) -> Option<Trouble> {
+fn no_replica_fits(job: &JobState, taking: &[&Peer]) -> Option<ClusterProblem> {
     let spec = job.spec().filter(|spec| spec.enabled)?;
     // Of two replicas of one name, the heartbeat of one alone is seen.
     let missing = misses_labels(spec, taking).filter(|_| !taking.iter().any(|peer| peer.beat.name_taken))?;
@@ -160,7 +160,7 @@ fn no_replica_fits(job: &JobState, taking: &[&Peer]) -> Option<Trouble> {
         spec.name,
         labels(spec, ",")
     );
-    Some(Trouble::of_job(job, Kind::NoReplicaFits, message))
+    Some(ClusterProblem::of_job(job, Kind::NoReplicaFits, message))
 }
 
 /// Whether the replica has all labels of the job.
@@ -183,7 +183,7 @@ pub(crate) fn labels(spec: &JobSpec, between: &str) -> String {
 }
 
 /// The oldest tick that should have been decided by now, and is not.
-fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+fn overdue(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     let (spec, tick) = job.undecided(now)?;
     is_late(spec, tick, now).then(|| {
         let message = format!(
@@ -192,7 +192,7 @@ fn overdue(job: &JobState, now: UtcMillis) -> Option<Trouble> {
             utc(tick.instant()),
             from_now(tick.instant(), now)
         );
-        Trouble { since: Some(Rfc3339(tick.instant())), ..Trouble::of_job(job, Kind::Overdue, message) }
+        ClusterProblem { since: Some(Rfc3339(tick.instant())), ..ClusterProblem::of_job(job, Kind::Overdue, message) }
     })
 }
 
@@ -201,19 +201,19 @@ fn is_late(spec: &JobSpec, tick: Tick, now: UtcMillis) -> bool {
     now.since(tick.instant()) > spec.start_deadline_of(tick) + spec.lease
 }
 
-fn holder_lost(job: &JobState, survey: &Survey) -> Option<Trouble> {
+fn holder_lost(job: &JobState, snapshot: &Snapshot) -> Option<ClusterProblem> {
     let (running, record) = (job.running()?, job.record.as_ref()?);
     let node = running.node?;
-    if survey.hears_holder(record) {
+    if snapshot.hears_holder(record) {
         return None;
     }
-    let heard = survey.peers.iter().find(|peer| peer.beat.node == node).map(|peer| peer.at);
+    let heard = snapshot.peers.iter().find(|peer| peer.beat.node == node).map(|peer| peer.at);
     let silence = heard.map_or("no heartbeat within the last hour".to_owned(), |at| {
-        format!("last heartbeat {}", from_now(at, survey.now))
+        format!("last heartbeat {}", from_now(at, snapshot.now))
     });
-    let left = record.lock_left(survey.now);
+    let left = record.lock_left(snapshot.now);
     let lock = match left.is_zero() {
-        true if survey.peers.iter().any(|peer| survey.is_live(peer)) => {
+        true if snapshot.peers.iter().any(|peer| snapshot.is_live(peer)) => {
             "its lock has expired; a live replica records the run as interrupted".to_owned()
         }
         true => "its lock has expired; the run is recorded once a replica is up".to_owned(),
@@ -221,7 +221,7 @@ fn holder_lost(job: &JobState, survey: &Survey) -> Option<Trouble> {
     };
     let message = format!("`{}` was running on {node}, {silence}; {lock}", job.name);
     let since = heard.map(Rfc3339);
-    Some(Trouble { node: Some(node), since, ..Trouble::of_job(job, Kind::HolderLost, message) })
+    Some(ClusterProblem { node: Some(node), since, ..ClusterProblem::of_job(job, Kind::HolderLost, message) })
 }
 
 /// Whether nobody needs to look at a tick that ended so.
@@ -235,12 +235,12 @@ pub(crate) fn needs_depth(job: &JobState) -> bool {
 }
 
 /// The last tick that was to run did not end well. Skipped ones say nothing of that.
-fn last_outcome(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+fn last_outcome(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     if !job.definition.may_run() {
         return None;
     }
     let ran = || job.decided().rev().filter(|tick| tick.outcome != Outcome::Skipped);
-    let streak: Vec<PastTick> = ran().take_while(|tick| !is_well(tick.outcome)).collect();
+    let streak: Vec<TickView> = ran().take_while(|tick| !is_well(tick.outcome)).collect();
     let (newest, oldest) = (streak.first()?, streak.last()?);
     let ends_within = job.entries.len() < DEPTH || ran().count() > streak.len();
     let known = ends_within && streak.iter().all(|tick| tick.after.is_none() || tick.count.is_some());
@@ -253,16 +253,16 @@ fn last_outcome(job: &JobState, now: UtcMillis) -> Option<Trouble> {
     let since = first.or(oldest.finished);
     let row = in_a_row(since.map_or(oldest.ended(), |since| since.0), (count, known), now);
     let message = format!("{}{row}", worded(newest, now));
-    Some(Trouble {
+    Some(ClusterProblem {
         node: newest.node.clone(),
         since,
         count: known.then_some(count),
-        ..Trouble::of_job(job, Kind::LastOutcome, message)
+        ..ClusterProblem::of_job(job, Kind::LastOutcome, message)
     })
 }
 
 /// `` `backup`: failed with exit code 3 on n1, 2m ago (see `solocron logs backup`) ``
-fn worded(tick: &PastTick, now: UtcMillis) -> String {
+fn worded(tick: &TickView, now: UtcMillis) -> String {
     let on = tick.node.as_ref().map_or(String::new(), |node| format!(" on {node}"));
     let exit = tick.exit().map_or(String::new(), |exit| match tick.signal {
         Some(_) => format!(" by {exit}"),

@@ -5,7 +5,7 @@ use crate::lease::{LeaseInstant, Record, ScheduleHash};
 use crate::store::Peer;
 use crate::time::UtcMillis;
 use crate::view::short_text::short_id;
-use crate::view::snapshot::Survey;
+use crate::view::snapshot::Snapshot;
 use crate::view::time_format::{span, utc};
 
 use super::replicas::last_heartbeat;
@@ -25,20 +25,20 @@ pub(crate) enum Prospect {
 }
 
 /// The prospect of this job, of which alone the survey was taken.
-pub(crate) fn prospect(spec: &JobSpec, survey: &Survey) -> Prospect {
-    let record = survey.jobs.first().and_then(|job| job.record.as_ref());
-    let live: Vec<&Peer> = survey.peers.iter().filter(|peer| survey.is_live(peer)).collect();
+pub(crate) fn prospect(spec: &JobSpec, snapshot: &Snapshot) -> Prospect {
+    let record = snapshot.jobs.first().and_then(|job| job.record.as_ref());
+    let live: Vec<&Peer> = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer)).collect();
     let taking: Vec<&Peer> = live.iter().copied().filter(|peer| !peer.beat.draining).collect();
-    if let Some(why) = hopeless((spec, record), survey, (&live, &taking)) {
+    if let Some(why) = hopeless((spec, record), snapshot, (&live, &taking)) {
         return Prospect::Hopeless(why);
     }
-    if let Some(who) = &survey.blocked {
+    if let Some(who) = &snapshot.blocked {
         return Prospect::Waits(format!("no replica can write to the store: {who}"));
     }
     if let Some(record) = record.filter(|record| record.is_running()) {
-        return behind_run(spec.overlap, record, survey);
+        return behind_run(spec.overlap, record, snapshot);
     }
-    if let Some(record) = record.filter(|record| record.waits_for_nobody(LeaseInstant(survey.now.0))) {
+    if let Some(record) = record.filter(|record| record.waits_for_nobody(LeaseInstant(snapshot.now.0))) {
         return Prospect::Waits(reserved(spec, record));
     }
     let mut fitting = taking.iter().filter(|peer| fits(spec, peer));
@@ -51,7 +51,7 @@ pub(crate) fn prospect(spec: &JobSpec, survey: &Survey) -> Prospect {
 /// Why no live replica can start it, and the way out.
 fn hopeless(
     (spec, record): (&JobSpec, Option<&Record>),
-    survey: &Survey,
+    snapshot: &Snapshot,
     (live, taking): (&[&Peer], &[&Peer]),
 ) -> Option<String> {
     let name = &spec.name;
@@ -60,7 +60,7 @@ fn hopeless(
     }
     if taking.is_empty() {
         let why = if live.is_empty() {
-            let last = last_heartbeat(survey).unwrap_or("no heartbeat within the last hour".to_owned());
+            let last = last_heartbeat(snapshot).unwrap_or("no heartbeat within the last hour".to_owned());
             format!("no live replica ({last})")
         } else {
             "every live replica is draining".to_owned()
@@ -95,11 +95,11 @@ fn has_one_file(live: &[&Peer]) -> bool {
 }
 
 /// Another run holds the lock.
-fn behind_run(overlap: Overlap, record: &Record, survey: &Survey) -> Prospect {
+fn behind_run(overlap: Overlap, record: &Record, snapshot: &Snapshot) -> Prospect {
     let run =
         record.run.map_or("another run".to_owned(), |run| format!("run {}", short_id(&run.to_string())));
     let on = record.owner.as_ref().map_or(String::new(), |node| format!(" on {node}"));
-    if !survey.hears_holder(record) {
+    if !snapshot.hears_holder(record) {
         let lease = span(record.lease);
         return Prospect::Waits(format!(
             "{run}{on} holds the lock, but sends no heartbeat: its lock expires within {lease}"

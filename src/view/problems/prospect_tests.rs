@@ -9,8 +9,8 @@ use super::*;
 
 async fn judged(bench: &Bench, job: &str) -> Prospect {
     let spec = Arc::clone(bench.spec(job));
-    let survey = Survey::take(&bench.store, vec![Arc::clone(&spec).into()], 1).await.expect("answers");
-    prospect(&spec, &survey)
+    let snapshot = Snapshot::take(&bench.store, vec![Arc::clone(&spec).into()], 1).await.expect("answers");
+    prospect(&spec, &snapshot)
 }
 
 fn hopeless(why: &str) -> Prospect {
@@ -56,10 +56,10 @@ async fn a_job_that_is_disabled_or_that_replicas_have_dropped_is_not_waited_for(
     let bench = served(FILE).await;
     assert_eq!(judged(&bench, "retired").await, hopeless(disabled));
     let spec = bench.spec("backup");
-    let mut survey = Survey::take(&bench.store, vec![Arc::clone(spec).into()], 1).await.expect("answers");
+    let mut snapshot = Snapshot::take(&bench.store, vec![Arc::clone(spec).into()], 1).await.expect("answers");
     let mut judged_with = |sched| {
-        survey.jobs[0].record.as_mut().expect("it is open").sched = sched;
-        match prospect(spec, &survey) {
+        snapshot.jobs[0].record.as_mut().expect("it is open").sched = sched;
+        match prospect(spec, &snapshot) {
             Prospect::Hopeless(why) => why,
             other => panic!("{other:?}"),
         }
@@ -75,9 +75,9 @@ async fn replicas_of_different_files_may_have_what_one_of_them_dropped() {
     let bench = served(FILE).await;
     bench.beat("n2", "another", &[]).await;
     let spec = bench.spec("backup");
-    let mut survey = Survey::take(&bench.store, vec![Arc::clone(spec).into()], 1).await.expect("answers");
-    survey.jobs[0].record.as_mut().expect("it is open").sched = ScheduleHash::none();
-    assert_eq!(prospect(spec, &survey), Prospect::Open);
+    let mut snapshot = Snapshot::take(&bench.store, vec![Arc::clone(spec).into()], 1).await.expect("answers");
+    snapshot.jobs[0].record.as_mut().expect("it is open").sched = ScheduleHash::none();
+    assert_eq!(prospect(spec, &snapshot), Prospect::Open);
 }
 
 #[tokio::test]
@@ -109,16 +109,16 @@ async fn a_run_that_holds_the_lock_is_named_as_overlap_says() {
 async fn a_lock_that_the_store_keeps_for_a_while_is_waited_for() {
     let bench = served(FILE).await;
     let spec = bench.spec("backup");
-    let mut survey = Survey::take(&bench.store, vec![Arc::clone(spec).into()], 1).await.expect("answers");
+    let mut snapshot = Snapshot::take(&bench.store, vec![Arc::clone(spec).into()], 1).await.expect("answers");
     let until = bench.now().plus(std::time::Duration::from_secs(20));
-    let record = survey.jobs[0].record.as_mut().expect("it is open");
+    let record = snapshot.jobs[0].record.as_mut().expect("it is open");
     (record.until, record.lease) = (LeaseInstant(until.0), spec.lease);
     let why = "the store was restarted or lost records, and a holder may still run: no start before 2026-11-20 12:00:23 UTC";
-    assert_eq!(prospect(spec, &survey), Prospect::Waits(why.into()));
+    assert_eq!(prospect(spec, &snapshot), Prospect::Waits(why.into()));
     let new = bench.spec("payout");
-    survey.jobs[0].record.as_mut().expect("it is open").lease = std::time::Duration::from_secs(2);
+    snapshot.jobs[0].record.as_mut().expect("it is open").lease = std::time::Duration::from_secs(2);
     let why = "its record in the store is new: no start before 2026-11-20 12:00:23 UTC";
-    assert_eq!(prospect(new, &survey), Prospect::Waits(why.into()));
+    assert_eq!(prospect(new, &snapshot), Prospect::Waits(why.into()));
 }
 
 #[tokio::test]

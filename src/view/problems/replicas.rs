@@ -2,19 +2,19 @@
 
 use crate::job::quoted;
 use crate::store::Peer;
-use crate::view::snapshot::Survey;
+use crate::view::snapshot::Snapshot;
 use crate::view::time_format::{Rfc3339, from_now};
 
-use super::{Kind, Trouble};
+use super::{ClusterProblem, Kind};
 
 /// Fewer replicas take ticks than there should be.
-pub(super) fn too_few(survey: &Survey, expected: Option<u32>, taking: usize) -> Option<Trouble> {
+pub(super) fn too_few(snapshot: &Snapshot, expected: Option<u32>, taking: usize) -> Option<ClusterProblem> {
     let expected = expected.unwrap_or(1) as usize;
     if taking >= expected.max(1) {
         return None;
     }
-    let (gone, last) = (gone_last(survey), last_heartbeat(survey));
-    let draining = survey.peers.iter().filter(|peer| survey.is_live(peer) && peer.beat.draining).count();
+    let (gone, last) = (gone_last(snapshot), last_heartbeat(snapshot));
+    let draining = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer) && peer.beat.draining).count();
     let (kind, message) = if taking > 0 {
         let (down, who) = (expected - taking, last.map_or(String::new(), |last| format!(": {last}")));
         let are = match (down, draining) {
@@ -32,18 +32,18 @@ pub(super) fn too_few(survey: &Survey, expected: Option<u32>, taking: usize) -> 
         (Kind::NoReplica, format!("no live replica, no job runs: {last}; start one with `solocron run`"))
     };
     let since = gone.filter(|_| draining == 0).map(|peer| Rfc3339(peer.at));
-    Some(Trouble { since, ..Trouble::of_cluster(kind, message) })
+    Some(ClusterProblem { since, ..ClusterProblem::of_cluster(kind, message) })
 }
 
 /// The replica that was heard last, of those that are gone.
-fn gone_last(survey: &Survey) -> Option<&Peer> {
-    survey.peers.iter().filter(|peer| !survey.is_live(peer)).max_by_key(|peer| peer.at)
+fn gone_last(snapshot: &Snapshot) -> Option<&Peer> {
+    snapshot.peers.iter().filter(|peer| !snapshot.is_live(peer)).max_by_key(|peer| peer.at)
 }
 
 /// `n1, last heartbeat 3m ago`, of the replica that was heard last, of those that are gone.
-pub(super) fn last_heartbeat(survey: &Survey) -> Option<String> {
-    let gone = gone_last(survey)?;
-    Some(format!("{}, last heartbeat {}", gone.beat.node, from_now(gone.at, survey.now)))
+pub(super) fn last_heartbeat(snapshot: &Snapshot) -> Option<String> {
+    let gone = gone_last(snapshot)?;
+    Some(format!("{}, last heartbeat {}", gone.beat.node, from_now(gone.at, snapshot.now)))
 }
 
 /// Live replicas that differ in something they should agree on, and the way out.
@@ -52,7 +52,7 @@ pub(super) fn mixed(
     kind: Kind,
     (how, cure): (&str, &str),
     what: impl Fn(&Peer) -> &str,
-) -> Option<Trouble> {
+) -> Option<ClusterProblem> {
     let mut groups: std::collections::BTreeMap<&str, Vec<&str>> = std::collections::BTreeMap::new();
     for peer in live {
         groups.entry(what(peer)).or_default().push(peer.beat.node.as_str());
@@ -63,14 +63,14 @@ pub(super) fn mixed(
     let groups: Vec<String> =
         groups.iter().map(|(value, nodes)| format!("{} ({})", nodes.join(", "), quoted(value))).collect();
     let message = format!("live replicas {how}: {}; {cure} those that are behind", groups.join(" and "));
-    Some(Trouble::of_cluster(kind, message))
+    Some(ClusterProblem::of_cluster(kind, message))
 }
 
 /// Two replicas of one name: each heartbeat takes the place of the other's.
-pub(super) fn name_taken(peer: &Peer) -> Option<Trouble> {
+pub(super) fn name_taken(peer: &Peer) -> Option<ClusterProblem> {
     let node = peer.beat.name_taken.then_some(&peer.beat.node)?;
     let message = format!(
         "two replicas are named {node}, and only one of them is shown: give each a name of its own, with `--node` or SOLOCRON_NODE"
     );
-    Some(Trouble { node: Some(node.clone()), ..Trouble::of_cluster(Kind::NameTaken, message) })
+    Some(ClusterProblem { node: Some(node.clone()), ..ClusterProblem::of_cluster(Kind::NameTaken, message) })
 }

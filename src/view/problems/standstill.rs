@@ -1,14 +1,14 @@
 //! Jobs that stand still, or will, for what the store remembers of a clock or a lease that is none any more.
 
-use crate::lease::{Entry, LeaseInstant};
+use crate::lease::{HistoryEntry, LeaseInstant};
 use crate::time::UtcMillis;
 use crate::view::snapshot::JobState;
 use crate::view::time_format::{Rfc3339, from_now, span, utc};
 
-use super::{Kind, Trouble, is_late, is_well};
+use super::{ClusterProblem, Kind, is_late, is_well};
 
 /// Ticks that have not come yet were decided, and ran, by a clock that was ahead.
-pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     // A mark below which all of these are open again takes none away: it is no trouble, and the replicas log none.
     let (name, mark) = (&job.name, job.record.as_ref()?.closed_after(now)?);
     let message = format!(
@@ -17,12 +17,12 @@ pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<Trouble> {
         utc(mark),
         from_now(mark, now)
     );
-    Some(Trouble::of_job(job, Kind::MarkAhead, message))
+    Some(ClusterProblem::of_job(job, Kind::MarkAhead, message))
 }
 
 /// A job waits for a longer lease than its own, and nobody is known to hold one: the store forgot, and some replica remembers it.
 /// An embedded store measures leases by another clock, and waits only for what was lost with its file.
-pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     let (name, lease) = (&job.name, job.spec()?.lease);
     let waits = |until: UtcMillis| until.since(now) > lease;
     let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
@@ -34,11 +34,11 @@ pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<Trouble>
         from_now(until, now),
         span(record.lease)
     );
-    Some(Trouble::of_job(job, Kind::LeaseAwaited, message))
+    Some(ClusterProblem::of_job(job, Kind::LeaseAwaited, message))
 }
 
 /// Jobs that wait one lease, because the store was restarted, or lost what it knew of them: somebody may hold their locks.
-pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<Trouble> {
+pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<ClusterProblem> {
     let wait = |job: &JobState| {
         let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
         let (until, spec) = (UtcMillis(record.until.0), job.spec()?);
@@ -59,16 +59,16 @@ pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<Trouble> 
         utc(last),
         from_now(last, now)
     );
-    Some(Trouble::of_cluster(Kind::StoreReset, message))
+    Some(ClusterProblem::of_cluster(Kind::StoreReset, message))
 }
 
 /// A tick that may have run, of which the store forgot that, and that has no entry before the next tick is claimed. A run of a later
 /// one that ended well says that the job is.
-pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<Trouble> {
+pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     let record = job.record.as_ref()?;
     let spec = job.by_this_schedule(record)?;
     let tick = record.first_untold(|after| spec.schedule.next_after(after))?;
-    let has_come_since = |entry: &Entry| entry.tick > tick && entry.tick.instant() <= now;
+    let has_come_since = |entry: &HistoryEntry| entry.tick > tick && entry.tick.instant() <= now;
     let is_over = job.entries.iter().any(|entry| has_come_since(entry) && is_well(entry.outcome));
     (is_late(spec, tick, now) && !is_over).then(|| {
         let message = format!(
@@ -78,7 +78,7 @@ pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<Trouble> {
             utc(tick.instant()),
             from_now(tick.instant(), now)
         );
-        Trouble { since: Some(Rfc3339(tick.instant())), ..Trouble::of_job(job, Kind::Overdue, message) }
+        ClusterProblem { since: Some(Rfc3339(tick.instant())), ..ClusterProblem::of_job(job, Kind::Overdue, message) }
     })
 }
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{Cause, JobSpec, Label, Reason, Verdict};
-use crate::lease::{Entry, Phase};
+use crate::lease::{HistoryEntry, Phase};
 use crate::store::{Beat, Slewed};
 use crate::view::testing::{Bench, FILE, NOON, node, run_id};
 
 use super::*;
 
 /// Two live replicas and jobs that were just opened: nothing is wrong.
-pub(super) async fn healthy(file: &str) -> (Bench, Survey) {
+pub(super) async fn healthy(file: &str) -> (Bench, Snapshot) {
     let bench = Bench::new(file).await;
     for job in ["backup", "payout"] {
         bench.open(job).await;
@@ -20,53 +20,53 @@ pub(super) async fn healthy(file: &str) -> (Bench, Survey) {
     bench.beat("n1", &fingerprint, &[]).await;
     bench.beat("n2", &fingerprint, &[]).await;
     let jobs = bench.jobs();
-    let survey = Survey::take(&bench.store, jobs, DEPTH).await.expect("answers");
-    assert!(troubles(&survey, bench.expected()).is_empty());
-    (bench, survey)
+    let snapshot = Snapshot::take(&bench.store, jobs, DEPTH).await.expect("answers");
+    assert!(problems(&snapshot, bench.expected()).is_empty());
+    (bench, snapshot)
 }
 
 /// Lets time pass in which the replicas are heard from.
-fn pass(survey: &mut Survey, time: Duration) {
-    survey.now = survey.now.plus(time);
-    for peer in &mut survey.peers {
-        peer.at = survey.now;
+fn pass(snapshot: &mut Snapshot, time: Duration) {
+    snapshot.now = snapshot.now.plus(time);
+    for peer in &mut snapshot.peers {
+        peer.at = snapshot.now;
     }
 }
 
-pub(super) fn messages(survey: &Survey, bench: &Bench) -> Vec<String> {
-    troubles(survey, bench.expected()).into_iter().map(|trouble| trouble.message).collect()
+pub(super) fn messages(snapshot: &Snapshot, bench: &Bench) -> Vec<String> {
+    problems(snapshot, bench.expected()).into_iter().map(|problem| problem.message).collect()
 }
 
 /// An entry of the tick this many minutes after noon, decided at its instant.
-fn entry(minute: i64, outcome: Outcome, reason: Option<Reason>) -> Entry {
+fn entry(minute: i64, outcome: Outcome, reason: Option<Reason>) -> HistoryEntry {
     let tick = Tick::at_millis(NOON + minute * 60_000);
-    Entry::without_run(tick, Cause::Schedule, Verdict { outcome, reason }, tick.instant())
+    HistoryEntry::without_run(tick, Cause::Schedule, Verdict { outcome, reason }, tick.instant())
 }
 
 #[tokio::test]
 async fn replicas_with_different_files_or_releases_are_named_with_what_they_have() {
-    let (bench, mut survey) = healthy(FILE).await;
-    survey.peers[1].beat =
-        Beat { file: "f2".into(), version: "0.2.0".into(), ..survey.peers[1].beat.clone() };
+    let (bench, mut snapshot) = healthy(FILE).await;
+    snapshot.peers[1].beat =
+        Beat { file: "f2".into(), version: "0.2.0".into(), ..snapshot.peers[1].beat.clone() };
     let file = &bench.config.fingerprint;
-    assert_eq!(messages(&survey, &bench).len(), 2);
-    let [files, versions] = &messages(&survey, &bench)[..] else { panic!("two") };
+    assert_eq!(messages(&snapshot, &bench).len(), 2);
+    let [files, versions] = &messages(&snapshot, &bench)[..] else { panic!("two") };
     assert!(files.contains(&format!("n1 ({})", &file[..8])) && files.contains("n2 (f2)"), "{files}");
     assert_eq!(
         versions,
         "live replicas are of different releases: n1 (0.1.0) and n2 (0.2.0); restart those that are behind"
     );
-    survey.peers[1].at = UtcMillis(0);
-    let kinds: Vec<Kind> = troubles(&survey, bench.expected()).iter().map(|trouble| trouble.kind).collect();
+    snapshot.peers[1].at = UtcMillis(0);
+    let kinds: Vec<Kind> = problems(&snapshot, bench.expected()).iter().map(|problem| problem.kind).collect();
     assert_eq!(kinds, [Kind::TooFewReplicas], "what a dead replica had does not matter");
 }
 
 #[tokio::test]
 async fn a_clock_that_differs_from_the_stores_is_said_of_live_replicas() {
-    let (bench, mut survey) = healthy(FILE).await;
-    survey.peers[0].beat.ahead_ms = Some(90_000);
-    survey.peers[1].beat.ahead_ms = Some(-2_000);
-    let said = messages(&survey, &bench);
+    let (bench, mut snapshot) = healthy(FILE).await;
+    snapshot.peers[0].beat.ahead_ms = Some(90_000);
+    snapshot.peers[1].beat.ahead_ms = Some(-2_000);
+    let said = messages(&snapshot, &bench);
     assert!(
         matches!(&said[..], [one, two]
             if one.starts_with("the clock of n1 is") && one.contains("ahead of the store's; check NTP")
@@ -77,13 +77,13 @@ async fn a_clock_that_differs_from_the_stores_is_said_of_live_replicas() {
 
 #[tokio::test]
 async fn a_slewed_clock_of_the_store_is_said_once_for_all_live_replicas_that_see_it() {
-    let (bench, mut survey) = healthy(FILE).await;
-    pass(&mut survey, Duration::from_secs(40));
+    let (bench, mut snapshot) = healthy(FILE).await;
+    pass(&mut snapshot, Duration::from_secs(40));
     let slewed =
         |second: i64, faster_ppm| Some(Slewed { since: UtcMillis(NOON + second * 1_000), faster_ppm });
-    survey.peers[0].beat.slewed = slewed(12, 83_310);
-    survey.peers[1].beat.slewed = slewed(10, 83_290);
-    let found = troubles(&survey, bench.expected());
+    snapshot.peers[0].beat.slewed = slewed(12, 83_310);
+    snapshot.peers[1].beat.slewed = slewed(10, 83_290);
+    let found = problems(&snapshot, bench.expected());
     assert_eq!((found.len(), found[0].kind), (1, Kind::ClockSlewed));
     assert_eq!(found[0].since, Some(Rfc3339(UtcMillis(NOON + 10_000))));
     assert_eq!(
@@ -92,22 +92,22 @@ async fn a_slewed_clock_of_the_store_is_said_once_for_all_live_replicas_that_see
          been steady for one lease, jobs of dead replicas are not taken over, and jobs with a mark in the future do not run; all other jobs \
          run. Wait until NTP has corrected the clock; if you cannot wait, use `solocron unlock JOB`"
     );
-    survey.peers[0].beat.slewed = None;
-    let one = messages(&survey, &bench);
+    snapshot.peers[0].beat.slewed = None;
+    let one = messages(&snapshot, &bench);
     assert!(one[0].starts_with("the store's clock, or that of n2, is slewed: measured by n2"), "{one:?}");
     // Whoever writes to the store may claim anything.
-    survey.peers[1].beat.slewed = Some(Slewed { since: UtcMillis(i64::MIN), faster_ppm: i64::MIN });
-    let found = troubles(&survey, bench.expected());
+    snapshot.peers[1].beat.slewed = Some(Slewed { since: UtcMillis(i64::MIN), faster_ppm: i64::MIN });
+    let found = problems(&snapshot, bench.expected());
     assert!(found[0].since.is_none() && found[0].message.contains("% too slow. Until"), "{found:?}");
-    survey.peers[1].at = UtcMillis(0);
-    assert!(!messages(&survey, &bench).iter().any(|said| said.contains("slewed")), "only the living count");
+    snapshot.peers[1].at = UtcMillis(0);
+    assert!(!messages(&snapshot, &bench).iter().any(|said| said.contains("slewed")), "only the living count");
 }
 
 #[tokio::test]
 async fn a_record_of_a_newer_release_is_said() {
-    let (bench, mut survey) = healthy(FILE).await;
-    survey.jobs[0].record.as_mut().expect("opened").schema = SCHEMA + 1;
-    let all = messages(&survey, &bench);
+    let (bench, mut snapshot) = healthy(FILE).await;
+    snapshot.jobs[0].record.as_mut().expect("opened").schema = SCHEMA + 1;
+    let all = messages(&snapshot, &bench);
     assert_eq!(all.len(), 1);
     assert!(
         all[0].starts_with("`backup` has a record of schema 2, and this release knows up to 1"),
@@ -118,36 +118,36 @@ async fn a_record_of_a_newer_release_is_said() {
 #[tokio::test]
 async fn a_tick_is_overdue_only_after_its_start_deadline_and_one_lease() {
     let file = FILE.replace("[\"payout\"]", "[\"payout\"]\nstart_deadline = \"10m\"");
-    let (bench, mut survey) = healthy(&file).await;
-    survey.jobs.retain(|job| job.name.as_str() == "payout");
-    pass(&mut survey, Duration::from_secs(3_600 + 600 + 30));
-    assert!(messages(&survey, &bench).is_empty());
-    pass(&mut survey, Duration::from_millis(1));
+    let (bench, mut snapshot) = healthy(&file).await;
+    snapshot.jobs.retain(|job| job.name.as_str() == "payout");
+    pass(&mut snapshot, Duration::from_secs(3_600 + 600 + 30));
+    assert!(messages(&snapshot, &bench).is_empty());
+    pass(&mut snapshot, Duration::from_millis(1));
     assert_eq!(
-        messages(&survey, &bench),
+        messages(&snapshot, &bench),
         [
             "`payout` is overdue: its tick of 2026-11-20 13:00:00 UTC (10m 30s ago) neither ran nor was recorded as missed; \
           see the replicas' logs"
         ]
     );
-    survey.jobs[0].record.as_mut().expect("opened").sched.0 = "edited".into();
-    assert!(messages(&survey, &bench).is_empty(), "by another schedule nothing can be said");
+    snapshot.jobs[0].record.as_mut().expect("opened").sched.0 = "edited".into();
+    assert!(messages(&snapshot, &bench).is_empty(), "by another schedule nothing can be said");
 }
 
 #[tokio::test]
 async fn a_holder_that_is_silent_is_named_with_how_long_its_lock_lasts() {
-    let (bench, mut survey) = healthy(FILE).await;
-    pass(&mut survey, Duration::from_secs(12));
-    survey.peers[1].at = UtcMillis(NOON);
-    let record = survey.jobs[0].record.as_mut().expect("opened");
+    let (bench, mut snapshot) = healthy(FILE).await;
+    pass(&mut snapshot, Duration::from_secs(12));
+    snapshot.peers[1].at = UtcMillis(NOON);
+    let record = snapshot.jobs[0].record.as_mut().expect("opened");
     record.phase = Phase::Running;
     record.run = Some(run_id(1));
     record.tick = Some(Tick::at_millis(NOON));
     record.owner = Some(node("n2"));
     record.lease = Duration::from_secs(30);
     record.ended = Some(UtcMillis(NOON));
-    let all = troubles(&survey, bench.expected());
-    let held = all.iter().find(|trouble| trouble.kind == Kind::HolderLost).expect("it is silent");
+    let all = problems(&snapshot, bench.expected());
+    let held = all.iter().find(|problem| problem.kind == Kind::HolderLost).expect("it is silent");
     assert_eq!(
         held.message,
         "`backup` was running on n2, last heartbeat 12s ago; its lock expires in 18s unless it is renewed"
@@ -157,10 +157,10 @@ async fn a_holder_that_is_silent_is_named_with_how_long_its_lock_lasts() {
 
 #[tokio::test]
 async fn a_holder_that_is_no_replica_is_heard_by_its_renewals() {
-    let (bench, mut survey) = healthy(FILE).await;
-    pass(&mut survey, Duration::from_secs(12));
-    let now = survey.now;
-    let record = survey.jobs[0].record.as_mut().expect("opened");
+    let (bench, mut snapshot) = healthy(FILE).await;
+    pass(&mut snapshot, Duration::from_secs(12));
+    let now = snapshot.now;
+    let record = snapshot.jobs[0].record.as_mut().expect("opened");
     record.phase = Phase::Running;
     record.run = Some(run_id(1));
     record.tick = Some(Tick::at_millis(NOON));
@@ -168,111 +168,111 @@ async fn a_holder_that_is_no_replica_is_heard_by_its_renewals() {
     record.lease = Duration::from_secs(30);
     // Renewed every five seconds, and four more are allowed.
     record.ended = Some(now.minus(Duration::from_secs(9)));
-    let is_lost = |survey: &Survey| {
-        troubles(survey, bench.expected()).iter().any(|trouble| trouble.kind == Kind::HolderLost)
+    let is_lost = |snapshot: &Snapshot| {
+        problems(snapshot, bench.expected()).iter().any(|problem| problem.kind == Kind::HolderLost)
     };
-    assert!(!is_lost(&survey));
-    pass(&mut survey, Duration::from_millis(1));
-    assert!(is_lost(&survey));
+    assert!(!is_lost(&snapshot));
+    pass(&mut snapshot, Duration::from_millis(1));
+    assert!(is_lost(&snapshot));
 }
 
 #[tokio::test]
 async fn a_failure_stays_trouble_until_a_run_succeeds_whatever_is_skipped_meanwhile() {
-    let (bench, mut survey) = healthy(FILE).await;
+    let (bench, mut snapshot) = healthy(FILE).await;
     let failed = entry(5, Outcome::Failed, None);
     let skipped = entry(10, Outcome::Skipped, Some(Reason::Overlap));
-    survey.jobs[0].entries = vec![failed, skipped.clone()];
-    assert!(needs_depth(&survey.jobs[0]));
-    assert_eq!(messages(&survey, &bench).len(), 1);
+    snapshot.jobs[0].entries = vec![failed, skipped.clone()];
+    assert!(needs_depth(&snapshot.jobs[0]));
+    assert_eq!(messages(&snapshot, &bench).len(), 1);
     for well in [Outcome::Succeeded, Outcome::Killed] {
-        let mut better = survey.jobs[0].entries.clone();
+        let mut better = snapshot.jobs[0].entries.clone();
         better.extend([entry(15, well, None), skipped.clone()]);
-        let before = std::mem::replace(&mut survey.jobs[0].entries, better);
-        assert!(messages(&survey, &bench).is_empty(), "{well}");
-        survey.jobs[0].entries = before;
+        let before = std::mem::replace(&mut snapshot.jobs[0].entries, better);
+        assert!(messages(&snapshot, &bench).is_empty(), "{well}");
+        snapshot.jobs[0].entries = before;
     }
 }
 
 #[tokio::test]
 async fn ticks_in_a_row_are_counted_with_the_folded_ones_and_never_overstated() {
-    let (bench, mut survey) = healthy(FILE).await;
-    let folded = Entry {
+    let (bench, mut snapshot) = healthy(FILE).await;
+    let folded = HistoryEntry {
         after: Some(UtcMillis(NOON)),
         count: Some(12),
         ..entry(60, Outcome::Missed, Some(Reason::NoReplica))
     };
-    survey.jobs[0].entries =
+    snapshot.jobs[0].entries =
         vec![entry(0, Outcome::Succeeded, None), folded, entry(65, Outcome::Failed, None)];
-    let trouble = troubles(&survey, bench.expected()).remove(0);
-    assert_eq!(trouble.count, Some(13));
-    assert!(trouble.message.contains("; 13 ticks in a row since 2026-11-20 12:05:00 UTC"), "{trouble:?}");
+    let problem = problems(&snapshot, bench.expected()).remove(0);
+    assert_eq!(problem.count, Some(13));
+    assert!(problem.message.contains("; 13 ticks in a row since 2026-11-20 12:05:00 UTC"), "{problem:?}");
 
-    survey.jobs[0].entries = (0..DEPTH).map(|_| entry(65, Outcome::Failed, None)).collect();
-    let trouble = troubles(&survey, bench.expected()).remove(0);
-    assert_eq!(trouble.count, None, "more may lie further back");
-    assert!(trouble.message.contains("at least 50 ticks in a row"), "{trouble:?}");
+    snapshot.jobs[0].entries = (0..DEPTH).map(|_| entry(65, Outcome::Failed, None)).collect();
+    let problem = problems(&snapshot, bench.expected()).remove(0);
+    assert_eq!(problem.count, None, "more may lie further back");
+    assert!(problem.message.contains("at least 50 ticks in a row"), "{problem:?}");
 }
 
 #[tokio::test]
 async fn a_job_that_no_live_replica_has_the_labels_of_is_trouble() {
-    let (bench, mut survey) = healthy(FILE).await;
+    let (bench, mut snapshot) = healthy(FILE).await;
     let label = |label: &str| Label::parse(label).expect("a label");
-    let payout = survey.jobs.iter_mut().find(|job| job.name.as_str() == "payout").expect("it is there");
+    let payout = snapshot.jobs.iter_mut().find(|job| job.name.as_str() == "payout").expect("it is there");
     let spec = JobSpec { only_on: vec![label("eu"), label("gpu")], ..JobSpec::clone(bench.spec("payout")) };
     payout.definition = Definition::Known(Arc::new(spec));
-    survey.peers[1].beat.labels = vec![label("gpu")];
+    snapshot.peers[1].beat.labels = vec![label("gpu")];
     assert_eq!(
-        messages(&survey, &bench),
+        messages(&snapshot, &bench),
         ["`payout` does not run: no live replica has all the labels `eu`, `gpu`; start one with \
              `solocron run --label eu,gpu`"]
     );
-    survey.peers[1].beat.labels = vec![label("gpu"), label("eu")];
-    assert!(messages(&survey, &bench).is_empty());
-    survey.peers[1].beat.draining = true;
-    assert!(messages(&survey, &bench).iter().any(|message| message.starts_with("`payout` does not run")));
+    snapshot.peers[1].beat.labels = vec![label("gpu"), label("eu")];
+    assert!(messages(&snapshot, &bench).is_empty());
+    snapshot.peers[1].beat.draining = true;
+    assert!(messages(&snapshot, &bench).iter().any(|message| message.starts_with("`payout` does not run")));
 }
 
 #[tokio::test]
 async fn a_job_that_is_not_enabled_troubles_nobody() {
-    let (bench, mut survey) = healthy(FILE).await;
-    let retired = survey.jobs.iter_mut().find(|job| !job.definition.may_run()).expect("one is not");
+    let (bench, mut snapshot) = healthy(FILE).await;
+    let retired = snapshot.jobs.iter_mut().find(|job| !job.definition.may_run()).expect("one is not");
     retired.entries = vec![entry(0, Outcome::Failed, None)];
-    assert!(messages(&survey, &bench).is_empty());
+    assert!(messages(&snapshot, &bench).is_empty());
 }
 
 #[tokio::test]
 async fn a_job_that_no_replica_could_open_is_trouble_once_one_had_the_time() {
-    let (bench, mut survey) = healthy(FILE).await;
-    survey.jobs[0].record = None;
+    let (bench, mut snapshot) = healthy(FILE).await;
+    snapshot.jobs[0].record = None;
     let said = "`backup` does not run: it has no record in the store, as no replica could open it; see the replicas' logs, \
                 and `solocron check --probe`";
-    assert_eq!(messages(&survey, &bench), [said]);
-    let now = survey.now;
-    for peer in &mut survey.peers {
+    assert_eq!(messages(&snapshot, &bench), [said]);
+    let now = snapshot.now;
+    for peer in &mut snapshot.peers {
         // By a clock that is a minute ahead.
         peer.beat.started = now.plus(Duration::from_secs(60)).minus(Duration::from_millis(9_999));
         peer.beat.ahead_ms = Some(60_000);
     }
-    let has_no_record = |survey: &Survey| {
-        troubles(survey, bench.expected()).iter().any(|trouble| trouble.kind == Kind::NoRecord)
+    let has_no_record = |snapshot: &Snapshot| {
+        problems(snapshot, bench.expected()).iter().any(|problem| problem.kind == Kind::NoRecord)
     };
-    assert!(!has_no_record(&survey), "both have just started");
-    pass(&mut survey, Duration::from_millis(1));
-    assert!(has_no_record(&survey));
+    assert!(!has_no_record(&snapshot), "both have just started");
+    pass(&mut snapshot, Duration::from_millis(1));
+    assert!(has_no_record(&snapshot));
     let disabled = JobSpec { enabled: false, ..JobSpec::clone(bench.spec("backup")) };
-    survey.jobs[0].definition = Definition::Known(Arc::new(disabled));
-    assert!(!has_no_record(&survey), "it needs none");
+    snapshot.jobs[0].definition = Definition::Known(Arc::new(disabled));
+    assert!(!has_no_record(&snapshot), "it needs none");
 }
 
 #[tokio::test]
 async fn a_job_that_no_replica_has_heard_of_is_trouble() {
-    let (bench, mut survey) = healthy(FILE).await;
-    survey.jobs[0].record = None;
-    for peer in &mut survey.peers {
+    let (bench, mut snapshot) = healthy(FILE).await;
+    snapshot.jobs[0].record = None;
+    for peer in &mut snapshot.peers {
         peer.beat.file = "another".into();
     }
     assert_eq!(
-        messages(&survey, &bench),
+        messages(&snapshot, &bench),
         [
             "`backup` does not run: it has no record in the store, as no live replica has loaded this jobs.toml; reload them"
         ]
@@ -281,12 +281,12 @@ async fn a_job_that_no_replica_has_heard_of_is_trouble() {
 
 #[tokio::test]
 async fn what_cannot_be_read_of_one_job_is_its_own_trouble() {
-    let (bench, survey) = healthy(FILE).await;
+    let (bench, snapshot) = healthy(FILE).await;
     let file = rusqlite::Connection::open(bench.folder.path().join("store.sqlite3")).expect("a store");
     file.execute("UPDATE records SET fields = '{\"schema\": \"x\\u001b[2J\"}' WHERE job = 'payout'", [])
         .expect("its row");
     let jobs = bench.jobs();
-    let spoilt = Survey::take(&bench.store, jobs, DEPTH).await.expect("the others can be read");
+    let spoilt = Snapshot::take(&bench.store, jobs, DEPTH).await.expect("the others can be read");
     assert_eq!(
         messages(&spoilt, &bench),
         [
@@ -294,5 +294,5 @@ async fn what_cannot_be_read_of_one_job_is_its_own_trouble() {
           `schema` holds `x\\u{1b}[2J`, which this release cannot read"
         ]
     );
-    assert_eq!(spoilt.jobs[0].record, survey.jobs[0].record);
+    assert_eq!(spoilt.jobs[0].record, snapshot.jobs[0].record);
 }

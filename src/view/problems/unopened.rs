@@ -4,36 +4,40 @@ use std::time::Duration;
 
 use crate::store::{Concern, Peer};
 use crate::time::UtcMillis;
-use crate::view::snapshot::{JobState, Survey};
+use crate::view::snapshot::{JobState, Snapshot};
 
 use super::super::expected::Expected;
-use super::{Kind, Trouble};
+use super::{ClusterProblem, Kind};
 
 /// A replica that has started has opened its jobs' records by then, however busy its machine.
 const TO_OPEN: Duration = Duration::from_secs(10);
 
 /// What makes it impossible that any job runs.
-pub(super) fn unfit(concern: &Concern) -> Trouble {
+pub(super) fn unfit(concern: &Concern) -> ClusterProblem {
     let help = concern.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
     let message = format!("{}: {}{help}", concern.what, concern.value);
-    Trouble::of_cluster(Kind::StoreUnfit, message)
+    ClusterProblem::of_cluster(Kind::StoreUnfit, message)
 }
 
 /// Who keeps everybody else from writing.
-pub(super) fn blocked(who: &str) -> Trouble {
+pub(super) fn blocked(who: &str) -> ClusterProblem {
     let message = format!("no replica can write to the store, so no job runs: {who}");
-    Trouble::of_cluster(Kind::StoreBlocked, message)
+    ClusterProblem::of_cluster(Kind::StoreBlocked, message)
 }
 
 /// A job of which what the store holds is not what replicas write.
-pub(super) fn unreadable(job: &JobState) -> Option<Trouble> {
+pub(super) fn unreadable(job: &JobState) -> Option<ClusterProblem> {
     let (name, why) = (&job.name, job.unread.as_ref()?);
     let message = format!("the store's data for `{name}` cannot be read, and the job may not run: {why}");
-    Some(Trouble::of_job(job, Kind::Unreadable, message))
+    Some(ClusterProblem::of_job(job, Kind::Unreadable, message))
 }
 
 /// A job that all replicas that take ticks know by another file alone: it runs by another schedule than this one's, or not at all.
-pub(super) fn runs_otherwise(job: &JobState, taking: &[&Peer], expected: Expected<'_>) -> Option<Trouble> {
+pub(super) fn runs_otherwise(
+    job: &JobState,
+    taking: &[&Peer],
+    expected: Expected<'_>,
+) -> Option<ClusterProblem> {
     let (spec, record, file) = (job.spec()?, job.record.as_ref()?, expected.valid_file()?);
     let is_loaded = taking.iter().any(|peer| peer.beat.file == file);
     let is_other = spec.enabled && job.by_this_schedule(record).is_none();
@@ -42,18 +46,22 @@ pub(super) fn runs_otherwise(job: &JobState, taking: &[&Peer], expected: Expecte
             "the replicas have another schedule for `{}` than this jobs.toml, or none: no live replica has loaded this jobs.toml; reload them",
             spec.name
         );
-        Trouble::of_job(job, Kind::MixedFiles, message)
+        ClusterProblem::of_job(job, Kind::MixedFiles, message)
     })
 }
 
 /// A job that no replica could open, or that none has heard of.
-pub(super) fn no_record(job: &JobState, survey: &Survey, expected: Expected<'_>) -> Option<Trouble> {
+pub(super) fn no_record(
+    job: &JobState,
+    snapshot: &Snapshot,
+    expected: Expected<'_>,
+) -> Option<ClusterProblem> {
     let file = expected.valid_file()?;
     let could_open = |peer: &&Peer| {
         let started = UtcMillis(peer.beat.started.0.saturating_sub(peer.beat.ahead_ms.unwrap_or(0)));
-        survey.is_live(peer) && !peer.beat.draining && survey.now.since(started) >= TO_OPEN
+        snapshot.is_live(peer) && !peer.beat.draining && snapshot.now.since(started) >= TO_OPEN
     };
-    let mut able = survey.peers.iter().filter(could_open).peekable();
+    let mut able = snapshot.peers.iter().filter(could_open).peekable();
     if !job.lacks_record() || able.peek().is_none() {
         return None;
     }
@@ -63,7 +71,7 @@ pub(super) fn no_record(job: &JobState, survey: &Survey, expected: Expected<'_>)
         "no live replica has loaded this jobs.toml; reload them"
     };
     let message = format!("`{}` does not run: it has no record in the store, as {why}", job.name);
-    Some(Trouble::of_job(job, Kind::NoRecord, message))
+    Some(ClusterProblem::of_job(job, Kind::NoRecord, message))
 }
 
 #[cfg(test)]

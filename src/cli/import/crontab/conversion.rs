@@ -2,8 +2,8 @@
 
 use super::command::Script;
 use super::environment::{Environment, Taken};
-use super::job::Job;
-use super::line::{Entry, Form, Line};
+use super::job::CrontabJob;
+use super::line::{CrontabLine, Entry, Form};
 use super::naming::Names;
 use super::times::expression;
 
@@ -44,7 +44,7 @@ pub(crate) struct Conversion {
     pub(super) crontab: String,
     pub(super) form: Form,
     /// In the order of their lines.
-    pub(super) jobs: Vec<Job>,
+    pub(super) jobs: Vec<CrontabJob>,
     /// Comments below the last job.
     pub(super) below: Vec<String>,
     /// What is not carried over.
@@ -104,26 +104,26 @@ impl Conversion {
 impl Converter {
     fn take(&mut self, number: usize, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
-        let line = match Line::parse(&text, self.form) {
+        let line = match CrontabLine::parse(&text, self.form) {
             // Nobody runs a comment.
-            line @ (Line::Blank | Line::Comment(_)) => line,
+            line @ (CrontabLine::Blank | CrontabLine::Comment(_)) => line,
             _ if std::str::from_utf8(bytes).is_err() => {
-                Line::Bad("it is not UTF-8 text: convert the crontab, for example by iconv".to_owned())
+                CrontabLine::Bad("it is not UTF-8 text: convert the crontab, for example by iconv".to_owned())
             }
             line => line,
         };
         match line {
-            Line::Blank if self.above.last().is_some_and(|last| !last.is_empty()) => {
+            CrontabLine::Blank if self.above.last().is_some_and(|last| !last.is_empty()) => {
                 self.above.push(String::new())
             }
-            Line::Blank => {}
-            Line::Comment(text) => self.above.push(text.to_owned()),
-            Line::Bad(why) => self.leave_out(number, &text, why),
-            Line::Variable { name, value } => match self.environment.set(name, value) {
+            CrontabLine::Blank => {}
+            CrontabLine::Comment(text) => self.above.push(text.to_owned()),
+            CrontabLine::Bad(why) => self.leave_out(number, &text, why),
+            CrontabLine::Variable { name, value } => match self.environment.set(name, value) {
                 Taken::LeftOut(why) => self.leave_out(number, &text, why),
                 Taken::Over => self.note_variable(number, name),
             },
-            Line::Entry(entry) => {
+            CrontabLine::Entry(entry) => {
                 if let Err(why) = self.convert(&entry) {
                     self.leave_out(number, &text, why);
                 }
@@ -156,7 +156,7 @@ impl Converter {
         let is_random = entry.times.iter().any(|field| field.contains('~'));
         let notes = [(script.had_escapes, ESCAPED), (is_random, RANDOM)];
         let notes = notes.into_iter().filter_map(|(applies, note)| applies.then_some(note)).collect();
-        let job = Job {
+        let job = CrontabJob {
             above: std::mem::take(&mut self.above),
             name: self.names.name(&script.line),
             schedule,
@@ -178,7 +178,7 @@ impl Converter {
 
     fn finish(mut self) -> Conversion {
         let jobs = &self.done.jobs;
-        let begins_with_root = |job: &Job| job.command.split_whitespace().next() == Some("root");
+        let begins_with_root = |job: &CrontabJob| job.command.split_whitespace().next() == Some("root");
         if self.form == Form::User && !jobs.is_empty() && jobs.iter().all(begins_with_root) {
             self.done
                 .notes

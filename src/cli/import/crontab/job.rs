@@ -4,7 +4,7 @@ use super::environment::Environment;
 
 /// A job, before it is written down.
 #[derive(Debug, Clone)]
-pub(super) struct Job {
+pub(super) struct CrontabJob {
     /// The comments above it.
     pub(super) above: Vec<String>,
     /// A good name, and no other job's.

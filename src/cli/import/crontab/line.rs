@@ -11,7 +11,7 @@ pub(crate) enum Form {
 
 /// What a line is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum CrontabLine<'a> {
     /// Nothing but spaces.
     Blank,
     /// With its `#`.
@@ -37,7 +37,7 @@ pub(super) struct Entry<'a> {
 
 const FIELDS: usize = 5;
 
-impl<'a> Line<'a> {
+impl<'a> CrontabLine<'a> {
     /// Reads a line without its end.
     pub(super) fn parse(text: &'a str, form: Form) -> Self {
         let text = text.trim_matches(is_space);
@@ -56,7 +56,7 @@ impl<'a> Line<'a> {
 }
 
 /// `NAME = value`, where either may be in quotes.
-fn variable(text: &str) -> Option<Line<'_>> {
+fn variable(text: &str) -> Option<CrontabLine<'_>> {
     let (name, rest) = match quoted(text) {
         Some(Ok(parts)) => parts,
         Some(Err(())) => return None,
@@ -64,12 +64,13 @@ fn variable(text: &str) -> Option<Line<'_>> {
     };
     let value = rest.trim_start_matches(is_space).strip_prefix('=')?.trim_start_matches(is_space);
     Some(match quoted(value) {
-        None => Line::Variable { name, value },
-        Some(Ok((value, ""))) => Line::Variable { name, value },
-        Some(Ok((_, rest))) => {
-            Line::Bad(format!("`{}` follows the closing quote of the value", rest.trim_matches(is_space)))
-        }
-        Some(Err(())) => Line::Bad("the quote before the value is never closed".to_owned()),
+        None => CrontabLine::Variable { name, value },
+        Some(Ok((value, ""))) => CrontabLine::Variable { name, value },
+        Some(Ok((_, rest))) => CrontabLine::Bad(format!(
+            "`{}` follows the closing quote of the value",
+            rest.trim_matches(is_space)
+        )),
+        Some(Err(())) => CrontabLine::Bad("the quote before the value is never closed".to_owned()),
     })
 }
 
@@ -79,7 +80,7 @@ fn quoted(text: &str) -> Option<Result<(&str, &str), ()>> {
     Some(text[1..].split_once(quote).ok_or(()))
 }
 
-fn entry(text: &str, form: Form) -> Line<'_> {
+fn entry(text: &str, form: Form) -> CrontabLine<'_> {
     let mut rest = text;
     let count = if text.starts_with('@') { 1 } else { FIELDS };
     let mut times = Vec::new();
@@ -89,20 +90,23 @@ fn entry(text: &str, form: Form) -> Line<'_> {
         rest = after;
     }
     if times.len() < count {
-        return Line::Bad(format!("it has {} of the five fields for the times, and no command", times.len()));
+        return CrontabLine::Bad(format!(
+            "it has {} of the five fields for the times, and no command",
+            times.len()
+        ));
     }
     let mut user = None;
     if form == Form::System {
         let Some((name, after)) = word(rest) else {
-            return Line::Bad("the user and the command are missing behind the times".to_owned());
+            return CrontabLine::Bad("the user and the command are missing behind the times".to_owned());
         };
         (user, rest) = (Some(name), after);
     }
     if rest.is_empty() {
         let before = if user.is_some() { "user" } else { "times" };
-        return Line::Bad(format!("the command is missing behind the {before}"));
+        return CrontabLine::Bad(format!("the command is missing behind the {before}"));
     }
-    Line::Entry(Entry { times, user, command: rest })
+    CrontabLine::Entry(Entry { times, user, command: rest })
 }
 
 /// The first word, and what follows the spaces behind it.
@@ -120,8 +124,8 @@ fn is_space(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn user(text: &str) -> Line<'_> {
-        Line::parse(text, Form::User)
+    fn user(text: &str) -> CrontabLine<'_> {
+        CrontabLine::parse(text, Form::User)
     }
 
     #[test]
@@ -136,7 +140,7 @@ mod tests {
             ("\"A B\"=c", "A B", "c"),
             ("A=b\r", "A", "b"),
         ] {
-            assert_eq!(user(text), Line::Variable { name, value }, "{text}");
+            assert_eq!(user(text), CrontabLine::Variable { name, value }, "{text}");
         }
     }
 
@@ -145,11 +149,11 @@ mod tests {
         let times = vec!["*/5", "0", "*", "*", "MON"];
         let command = "A=1  b \"c  d\" # e";
         let entry = Entry { times: times.clone(), user: None, command };
-        assert_eq!(user("\t*/5 0\t* *  MON  A=1  b \"c  d\" # e "), Line::Entry(entry));
+        assert_eq!(user("\t*/5 0\t* *  MON  A=1  b \"c  d\" # e "), CrontabLine::Entry(entry));
         let entry = Entry { times, user: Some("root"), command: "x" };
-        assert_eq!(Line::parse("*/5 0 * * MON root  x", Form::System), Line::Entry(entry));
+        assert_eq!(CrontabLine::parse("*/5 0 * * MON root  x", Form::System), CrontabLine::Entry(entry));
         let entry = Entry { times: vec!["@daily"], user: None, command: "root x" };
-        assert_eq!(user("@daily root x"), Line::Entry(entry));
+        assert_eq!(user("@daily root x"), CrontabLine::Entry(entry));
     }
 
     #[test]
@@ -164,7 +168,7 @@ mod tests {
             ("A=\"b\" c", Form::User, "`c` follows the closing quote"),
             ("* * * * * a\0b", Form::User, "NUL"),
         ] {
-            let Line::Bad(said) = Line::parse(text, form) else { panic!("{text}") };
+            let CrontabLine::Bad(said) = CrontabLine::parse(text, form) else { panic!("{text}") };
             assert!(said.contains(why), "{text}: {said}");
         }
     }

@@ -8,7 +8,7 @@ use toml_writer::{ToTomlKey, ToTomlValue, TomlKeyBuilder, TomlStringBuilder};
 use crate::cli::print::escapes::reorders;
 
 use super::conversion::Conversion;
-use super::job::Job;
+use super::job::CrontabJob;
 use super::line::Form;
 
 /// What all jobs have in common.
@@ -85,9 +85,9 @@ impl Conversion {
 }
 
 impl<'a> Common<'a> {
-    fn of(jobs: &'a [Job]) -> Self {
+    fn of(jobs: &'a [CrontabJob]) -> Self {
         let Some((first, others)) = jobs.split_first() else { return Self::default() };
-        let all = |is_same: &dyn Fn(&Job) -> bool| others.iter().all(is_same);
+        let all = |is_same: &dyn Fn(&CrontabJob) -> bool| others.iter().all(is_same);
         let first = &first.environment;
         let variables = first.variables.iter();
         let shared = variables
@@ -118,7 +118,7 @@ impl<'a> Common<'a> {
 }
 
 /// One job, without the comments above it.
-fn write(job: &Job, common: &Common<'_>, text: &mut String) {
+fn write(job: &CrontabJob, common: &Common<'_>, text: &mut String) {
     let environment = &job.environment;
     job.notes.iter().for_each(|note| comment(note, text));
     let _ = writeln!(text, "[jobs.{}]", TomlKeyBuilder::new(&job.name).as_default().to_toml_key());

@@ -10,13 +10,13 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::known_job::reach_jobs_or_all;
-use crate::cli::session::target::{Place, PlaceArgs};
+use crate::cli::session::target::{ClusterTarget, PlaceArgs};
 use crate::job::{JobName, NodeName, Outcome};
 use crate::store::{KEPT_ENTRIES, Store};
 use crate::time::UtcMillis;
-use crate::view::history::PastTick;
+use crate::view::history::TickView;
 use crate::view::job_definition::KnownJob;
-use crate::view::snapshot::{JobState, Survey};
+use crate::view::snapshot::{JobState, Snapshot};
 
 /// Flags of `history`.
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ impl HistoryArgs {
         self.failed || !self.outcomes.is_empty() || self.node.is_some() || self.since.is_some()
     }
 
-    fn wants(&self, tick: &PastTick, now: UtcMillis) -> bool {
+    fn wants(&self, tick: &TickView, now: UtcMillis) -> bool {
         self.since.is_none_or(|since| tick.ended() >= since.before(now))
             && !(self.failed && is_well(tick.outcome))
             && (self.outcomes.is_empty() || self.outcomes.contains(&tick.outcome))
@@ -72,7 +72,7 @@ pub(crate) async fn run(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let place = Place::find(&args.place, global, screen)?;
+    let place = ClusterTarget::find(&args.place, global, screen)?;
     let (store, jobs) = reach_jobs_or_all(args.job.as_slice(), (&place, global), screen).await?;
     show(args, jobs, &*store, screen).await
 }
@@ -85,20 +85,20 @@ async fn show(
 ) -> Result<Exit, Failure> {
     let count = usize::try_from(args.count).unwrap_or(usize::MAX);
     let newest = if args.is_filtered() { KEPT_ENTRIES } else { count.min(KEPT_ENTRIES) };
-    let survey = screen.during(FOR_STORE, Survey::take(store, jobs, newest)).await;
-    let survey = survey.map_err(Failure::of(store))?;
-    let mut past = merged(&survey, |tick| args.wants(tick, survey.now));
+    let snapshot = screen.during(FOR_STORE, Snapshot::take(store, jobs, newest)).await;
+    let snapshot = snapshot.map_err(Failure::of(store))?;
+    let mut past = merged(&snapshot, |tick| args.wants(tick, snapshot.now));
     past.drain(..past.len().saturating_sub(count));
     match args.format.format {
         Format::Json => screen.print_json(&past)?,
         Format::Table if past.is_empty() && args.is_filtered() => screen.print("no such ticks\n")?,
         Format::Table if past.is_empty() => screen.print("no tick has been decided yet\n")?,
         Format::Table => {
-            let text = table::text(&past, args.job.is_some(), &survey, screen.columns);
+            let text = table::text(&past, args.job.is_some(), &snapshot, screen.columns);
             screen.print(&text)?
         }
     };
-    let unread: Vec<&String> = survey.jobs.iter().filter_map(|job| job.unread.as_ref()).collect();
+    let unread: Vec<&String> = snapshot.jobs.iter().filter_map(|job| job.unread.as_ref()).collect();
     unread.iter().for_each(|why| screen.say(&format!("note: {why}\n")));
     Ok(if unread.is_empty() { Exit::Done } else { Exit::Failed })
 }
@@ -108,9 +108,9 @@ const fn is_well(outcome: Outcome) -> bool {
 }
 
 /// The wanted ticks of all jobs, in the order in which they ended.
-fn merged(survey: &Survey, is_wanted: impl Fn(&PastTick) -> bool) -> Vec<PastTick> {
-    let of_job = survey.jobs.iter().flat_map(JobState::past);
-    let mut past: Vec<PastTick> = of_job.filter(is_wanted).collect();
+fn merged(snapshot: &Snapshot, is_wanted: impl Fn(&TickView) -> bool) -> Vec<TickView> {
+    let of_job = snapshot.jobs.iter().flat_map(JobState::past);
+    let mut past: Vec<TickView> = of_job.filter(is_wanted).collect();
     past.sort_by_key(|tick| (tick.ended(), tick.started));
     past
 }

@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::cli::print::style::Tone;
+use crate::cli::print::style::TextStyle;
 use crate::cli::print::table::{Cell, Table};
 use crate::job::{Cause, JobName};
 use crate::time::UtcMillis;
-use crate::view::history::PastTick;
+use crate::view::history::TickView;
 use crate::view::job_definition::{Definition, NOT_IN_FILE};
 use crate::view::short_text::short_id;
-use crate::view::snapshot::Survey;
+use crate::view::snapshot::Snapshot;
 use crate::view::time_format::{Rfc3339, span, utc};
 
 /// A run that started within this time after its instant was not late.
@@ -26,14 +26,19 @@ const OPTIONAL: [&str; 2] = ["LATE", "RUN"];
 
 /// The table, on a terminal of this width. With the beginning of its run's id where one job alone is shown: `logs JOB --run ID` takes
 /// it.
-pub(crate) fn text(past: &[PastTick], is_one_job: bool, survey: &Survey, columns: Option<usize>) -> String {
-    let absent = survey.jobs.iter().filter(|job| matches!(job.definition, Definition::Absent));
+pub(crate) fn text(
+    past: &[TickView],
+    is_one_job: bool,
+    snapshot: &Snapshot,
+    columns: Option<usize>,
+) -> String {
+    let absent = snapshot.jobs.iter().filter(|job| matches!(job.definition, Definition::Absent));
     let absent: BTreeSet<&JobName> = absent.map(|job| &job.name).collect();
     let job = |name: &JobName| match absent.contains(name) {
         true => format!("{name} ({NOT_IN_FILE})"),
         false => name.to_string(),
     };
-    let now = survey.now;
+    let now = snapshot.now;
     let headings = ["TICK (UTC)", "ENDED", "JOB", "OUTCOME", "NODE", "LATE", "TOOK", "RUN"];
     let mut table = Table::new(&headings);
     for tick in past {
@@ -44,7 +49,7 @@ pub(crate) fn text(past: &[PastTick], is_one_job: bool, survey: &Survey, columns
             Cell::plain(beside(at, now, MONTH_AT)),
             Cell::maybe(tick.finished.map(|Rfc3339(ended)| beside(ended, at, TIME_AT))),
             Cell::maybe((!is_one_job).then(|| job(&tick.job))),
-            Cell::new(outcome(tick), Tone::of(tick.outcome)),
+            Cell::new(outcome(tick), TextStyle::of(tick.outcome)),
             Cell::maybe(tick.node.as_ref()),
             Cell::maybe(late.map(span)),
             Cell::maybe(tick.took(now).map(span)),
@@ -54,7 +59,7 @@ pub(crate) fn text(past: &[PastTick], is_one_job: bool, survey: &Survey, columns
     table.fit(columns, &OPTIONAL);
     let folded = past.iter().any(|tick| tick.after.is_some());
     let legend = if folded { "×N: N consecutive ticks, newest shown\n" } else { "" };
-    table.render() + &Tone::Quiet.paint(legend)
+    table.render() + &TextStyle::Quiet.paint(legend)
 }
 
 /// The time in UTC, without as much of its beginning as it has in common with the other one: the year, or the date.
@@ -66,7 +71,7 @@ fn beside(at: UtcMillis, other: UtcMillis, most: usize) -> String {
 }
 
 /// `failed (exit 3, attempt 2, manual)`, `missed (no_replica) ×12`
-fn outcome(tick: &PastTick) -> String {
+fn outcome(tick: &TickView) -> String {
     let exit = tick.exit().filter(|exit| tick.reason.is_none() && exit != "0");
     let details: Vec<String> = [
         tick.reason.map(|reason| reason.to_string()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::cli::args::global::Reading;
+use crate::cli::args::global::ReadCommand;
 use crate::cli::testing::{printed, reading};
 use crate::job::{Reason, Verdict};
 use crate::view::job_definition::Definition;
@@ -30,7 +30,7 @@ async fn eventful() -> Bench {
 }
 
 async fn shown(bench: &Bench, line: &str) -> String {
-    let Reading::History(args) = reading(line) else { panic!("`{line}`") };
+    let ReadCommand::History(args) = reading(line) else { panic!("`{line}`") };
     let jobs = match &args.job {
         Some(job) => vec![KnownJob::from(Arc::clone(&bench.config.jobs[job]))],
         None => bench.jobs(),
@@ -59,18 +59,18 @@ fn width(text: &str) -> usize {
 #[tokio::test]
 async fn a_usual_terminal_holds_each_line_and_rows_are_in_the_order_of_a_column() {
     let bench = eventful().await;
-    let survey = Survey::take(&bench.store, vec![KnownJob::from(Arc::clone(bench.spec("backup")))], 10)
+    let snapshot = Snapshot::take(&bench.store, vec![KnownJob::from(Arc::clone(bench.spec("backup")))], 10)
         .await
         .expect("answers");
-    let mut past = merged(&survey, |_| true);
+    let mut past = merged(&snapshot, |_| true);
     past[0].attempt = Some(3);
     past[1].reason = Some(Reason::StoreUnreachable);
     for is_one_job in [true, false] {
-        let text = table::text(&past, is_one_job, &survey, Some(80));
+        let text = table::text(&past, is_one_job, &snapshot, Some(80));
         assert!(width(&text) <= 80, "{text}");
         assert!(text.contains("failed (exit 3, attempt 3)") && text.contains("12:05:05"), "{text}");
     }
-    let ended: Vec<_> = past.iter().map(PastTick::ended).collect();
+    let ended: Vec<_> = past.iter().map(TickView::ended).collect();
     assert!(ended.is_sorted(), "{ended:?}");
 }
 
@@ -111,7 +111,7 @@ async fn outcomes_and_nodes_are_chosen_and_what_is_left_out_does_not_count() {
 #[tokio::test]
 async fn a_job_that_the_file_does_not_name_is_marked() {
     let bench = eventful().await;
-    let Reading::History(args) = reading("history") else { panic!("it is one") };
+    let ReadCommand::History(args) = reading("history") else { panic!("it is one") };
     let absent = |job: KnownJob| match job.name.as_str() {
         "payout" => KnownJob { definition: Definition::Absent, ..job },
         _ => job,
@@ -134,8 +134,8 @@ async fn folded_ticks_are_not_counted_by_a_schedule_that_was_edited() {
     let bench = eventful().await;
     let edited = Bench::new(&FILE.replace("*/5", "*/7")).await;
     let jobs = vec![KnownJob::from(Arc::clone(edited.spec("backup")))];
-    let survey = Survey::take(&bench.store, jobs, 10).await.expect("answers");
-    let folded = merged(&survey, |tick| tick.after.is_some());
+    let snapshot = Snapshot::take(&bench.store, jobs, 10).await.expect("answers");
+    let folded = merged(&snapshot, |tick| tick.after.is_some());
     assert_eq!((folded.len(), folded[0].count), (1, None));
     assert_eq!(folded[0].verdict(), "missed (no_replica) ×?");
     assert_eq!(folded[0].reason, Some(Reason::NoReplica));

@@ -11,19 +11,19 @@ use reader::LogText;
 use crate::cli::args::global::GlobalArgs;
 use crate::cli::args::run_prefix::RunPrefix;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::print::output::{Reader, Screen};
-use crate::cli::print::style::Tone;
+use crate::cli::print::output::{OutputReader, Screen};
+use crate::cli::print::style::TextStyle;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::known_job::{note_absence, reach_jobs, unknown_to_all};
 use crate::cli::session::state_dir;
-use crate::cli::session::target::{Place, PlaceArgs};
+use crate::cli::session::target::{ClusterTarget, PlaceArgs};
 use crate::job::{JobName, Outcome};
 use crate::run::{RunEntry, RunError, RunLogs};
 use crate::store::{KEPT_ENTRIES, Store};
 use crate::time::UtcMillis;
-use crate::view::history::PastTick;
+use crate::view::history::TickView;
 use crate::view::job_definition::{Definition, KnownJob};
-use crate::view::snapshot::{JobState, Survey};
+use crate::view::snapshot::{JobState, Snapshot};
 use crate::view::time_format::{Rfc3339, span, utc};
 
 /// Flags of `logs`.
@@ -62,7 +62,7 @@ pub(crate) async fn run(
     now: UtcMillis,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let place = Place::find(&args.place, global, screen)?;
+    let place = ClusterTarget::find(&args.place, global, screen)?;
     let state_dir = state_dir(global.state_dir.as_deref())?;
     let logs = RunLogs::new(&state_dir, Arc::new(move || now));
     let here = find_here(args, &logs)?;
@@ -97,7 +97,7 @@ pub(crate) async fn run(
 async fn reach(
     job: KnownJob,
     here: Option<&RunEntry>,
-    (place, global): (&Place, &GlobalArgs),
+    (place, global): (&ClusterTarget, &GlobalArgs),
     screen: &mut Screen<'_>,
 ) -> Result<(Arc<dyn Store>, KnownJob), Failure> {
     if here.is_some() {
@@ -132,18 +132,18 @@ async fn find_elsewhere(
     job: KnownJob,
     here: Option<&RunEntry>,
     store: &dyn Store,
-) -> Result<Option<PastTick>, Failure> {
-    let survey = Survey::take(store, vec![job], KEPT_ENTRIES).await.map_err(Failure::of(store))?;
-    if let Some(why) = survey.jobs.iter().find_map(|job| job.unread.as_ref()) {
+) -> Result<Option<TickView>, Failure> {
+    let snapshot = Snapshot::take(store, vec![job], KEPT_ENTRIES).await.map_err(Failure::of(store))?;
+    if let Some(why) = snapshot.jobs.iter().find_map(|job| job.unread.as_ref()) {
         return Err(Failure::new(Exit::Failed, why.clone()));
     }
-    let runs = survey.jobs.iter().flat_map(JobState::past).filter(|tick| tick.run.is_some());
+    let runs = snapshot.jobs.iter().flat_map(JobState::past).filter(|tick| tick.run.is_some());
     let Some(run) = &args.run else {
         return Ok(runs
             .filter(|tick| here.is_none_or(|here| tick.fence > Some(here.fence)))
             .max_by_key(|tick| (tick.fence, tick.ended())));
     };
-    let found: Vec<PastTick> = runs.filter(|tick| tick.run.is_some_and(|found| run.begins(found))).collect();
+    let found: Vec<TickView> = runs.filter(|tick| tick.run.is_some_and(|found| run.begins(found))).collect();
     let all = found.iter().filter_map(|tick| tick.run).chain(here.map(|here| here.run));
     run.expect_one(all, &args.job)?;
     Ok(found.into_iter().next_back().filter(|_| here.is_none()))
@@ -151,7 +151,7 @@ async fn find_elsewhere(
 
 fn show_elsewhere(
     args: &LogsArgs,
-    newer: &PastTick,
+    newer: &TickView,
     here: Option<&RunEntry>,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
@@ -179,7 +179,7 @@ async fn show_here(
 ) -> Result<Exit, Failure> {
     let path = logs.log_path(&entry.job, entry.run);
     let mut text = LogText::new(path.clone(), screen.out_colour);
-    screen.print(&head(&PastTick::kept(entry), Some(now)))?;
+    screen.print(&head(&TickView::kept(entry), Some(now)))?;
     if let Some(lines) = args.tail {
         text.skip_to_last(lines).map_err(|error| unreadable(&path, &error))?;
     }
@@ -188,7 +188,7 @@ async fn show_here(
         // Asked before reading: what was printed up to the end is then read for sure.
         let goes_on = is_going();
         while let Some(piece) = text.next_piece().map_err(|error| unreadable(&path, &error))? {
-            if print(args, &piece, screen)? == Reader::Gone {
+            if print(args, &piece, screen)? == OutputReader::Gone {
                 return Ok(Exit::Done);
             }
         }
@@ -224,7 +224,7 @@ fn show_without_log(args: &LogsArgs, entry: &RunEntry, screen: &mut Screen<'_>) 
 fn ended(before: &RunEntry, logs: &RunLogs, screen: &mut Screen<'_>) -> RunEntry {
     let now = logs.find(before.run).ok().flatten().unwrap_or_else(|| before.clone());
     if before.outcome == Outcome::Running {
-        let tick = PastTick::kept(&now);
+        let tick = TickView::kept(&now);
         let exit = tick.exit().map_or(String::new(), |exit| format!(", exit {exit}"));
         screen.say(&format!("run {} ended: {}{exit}\n", now.run, tick.verdict()));
     }
@@ -243,12 +243,12 @@ fn show_tail(tail: Option<&str>, args: &LogsArgs, screen: &mut Screen<'_>) -> Re
     print(args, shown.as_bytes(), screen).map(drop)
 }
 
-fn print(args: &LogsArgs, output: &[u8], screen: &mut Screen<'_>) -> Result<Reader, Failure> {
+fn print(args: &LogsArgs, output: &[u8], screen: &mut Screen<'_>) -> Result<OutputReader, Failure> {
     if args.raw { screen.print_bytes(output) } else { screen.print_output(output) }
 }
 
 /// `run 0193… on n1, tick 2026-11-20T02:30:00.000Z, started 2026-11-20 02:30:00 UTC, succeeded after 3m 10s`
-fn head(tick: &PastTick, now: Option<UtcMillis>) -> String {
+fn head(tick: &TickView, now: Option<UtcMillis>) -> String {
     let run = tick.run.map_or("?".to_owned(), |run| run.to_string());
     let node = tick.node.as_ref().map_or("?".to_owned(), ToString::to_string);
     let started = tick.started.map_or(String::new(), |Rfc3339(at)| format!(", started {} UTC", utc(at)));
@@ -259,7 +259,7 @@ fn head(tick: &PastTick, now: Option<UtcMillis>) -> String {
         (Some(took), _) => format!(" after {took}"),
     };
     let exit = tick.exit().map_or(String::new(), |exit| format!(", exit {exit}"));
-    let verdict = Tone::of(tick.outcome).paint(&tick.verdict());
+    let verdict = TextStyle::of(tick.outcome).paint(&tick.verdict());
     format!("run {run} on {node}, tick {}{started}, {verdict}{took}{exit}\n", tick.tick.0)
 }
 

@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use crate::cli::print::style::Tone;
-use crate::run::{Part, parts};
+use crate::cli::print::style::TextStyle;
+use crate::run::{LogPart, parts};
 
 /// Read in one go.
 const BLOCK: usize = 64 * 1024;
@@ -22,7 +22,7 @@ const TIME_OF_DAY: std::ops::Range<usize> = 11..23;
 pub(crate) struct LogText {
     path: PathBuf,
     /// The part that is read; opened once it is there: a run that is silent so far has none.
-    part: Option<Reading>,
+    part: Option<OpenPart>,
     /// For people: times of day, and stderr in a colour. Otherwise as stored.
     colour: bool,
     /// The beginning of a line whose end is not written yet.
@@ -31,7 +31,7 @@ pub(crate) struct LogText {
 
 /// A part of the log that is being read.
 #[derive(Debug)]
-struct Reading {
+struct OpenPart {
     /// The bytes before the part.
     start: u64,
     /// The bytes before what is read next.
@@ -39,9 +39,9 @@ struct Reading {
     file: File,
 }
 
-impl Reading {
+impl OpenPart {
     /// Opens the part, unless it has been removed meanwhile.
-    fn open(part: &Part) -> io::Result<Option<Self>> {
+    fn open(part: &LogPart) -> io::Result<Option<Self>> {
         match File::open(&part.path) {
             Ok(file) => Ok(Some(Self { start: part.start, at: part.start, file })),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -69,7 +69,7 @@ impl LogText {
     pub(crate) fn skip_to_last(&mut self, lines: usize) -> io::Result<()> {
         let mut left = lines;
         for part in parts(&self.path)?.iter().rev() {
-            let Some(mut reading) = Reading::open(part)? else { return Ok(()) };
+            let Some(mut reading) = OpenPart::open(part)? else { return Ok(()) };
             let (start, found) = start_of_last(&mut reading.file, left)?;
             reading.at = part.start + reading.file.seek(SeekFrom::Start(start))?;
             self.part = Some(reading);
@@ -110,9 +110,9 @@ impl LogText {
         let later =
             parts(&self.path)?.into_iter().filter(|part| self.part.is_none() || part.start >= read_to);
         for next in later {
-            let Some(mut next) = Reading::open(&next)? else { continue };
+            let Some(mut next) = OpenPart::open(&next)? else { continue };
             // Once there is a later part, nothing more is written to this one.
-            let rest = self.part.as_mut().map_or(Ok(Vec::new()), Reading::read)?;
+            let rest = self.part.as_mut().map_or(Ok(Vec::new()), OpenPart::read)?;
             if !rest.is_empty() {
                 return Ok(rest);
             }
@@ -168,8 +168,8 @@ fn painted(line: &[u8]) -> Vec<u8> {
         Some((std::str::from_utf8(stamp).ok()?.get(TIME_OF_DAY)?, word, text))
     });
     let Some((time, word, text)) = parts else { return line.to_vec() };
-    let time = Tone::Quiet.paint(time);
-    let (before, after) = if word == b"err" { Tone::Bad.around() } else { Tone::Plain.around() };
+    let time = TextStyle::Quiet.paint(time);
+    let (before, after) = if word == b"err" { TextStyle::Bad.around() } else { TextStyle::Plain.around() };
     [time.as_bytes(), b" ", before.as_bytes(), text, after.as_bytes(), newline].concat()
 }
 

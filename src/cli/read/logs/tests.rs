@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Parser;
 use tokio::sync::mpsc;
 
-use crate::cli::args::global::{Cli, Command, Reading};
+use crate::cli::args::global::{Cli, CliCommand, ReadCommand};
 use crate::cli::testing::printed;
 use crate::job::{Cause, Fence, JobName, Tick, Verdict};
 use crate::run::{Ended, Identity, RunLog};
@@ -74,7 +74,7 @@ async fn logs(bench: &Bench, line: &str, screen: &mut Screen<'_>) -> Result<Exit
     let config = format!("{folder}/jobs.toml");
     let words = ["solocron", "--config", &config, "--state-dir", folder, "logs"];
     let cli = Cli::parse_from(words.into_iter().chain(line.split_whitespace()));
-    let Command::Read(Reading::Logs(args)) = &cli.command else { panic!("`{line}`") };
+    let CliCommand::Read(ReadCommand::Logs(args)) = &cli.command else { panic!("`{line}`") };
     run(args, &cli.global, UtcMillis(NOON + 360_000), screen).await
 }
 

@@ -2,8 +2,8 @@
 
 use crate::cli::read::history::table;
 use crate::job::{CatchUp, JobSpec, OnInterrupt, Overlap, Tick, format_duration};
-use crate::view::history::PastTick;
-use crate::view::snapshot::{JobState, Survey};
+use crate::view::history::TickView;
+use crate::view::snapshot::{JobState, Snapshot};
 use crate::view::time_format::{from_now, local};
 
 /// So many of its last ticks and of its coming ones are shown.
@@ -14,7 +14,7 @@ const COMING: usize = 3;
 const INDENT: usize = 13;
 
 /// The page of the job that alone was asked for, on a terminal of this width.
-pub(super) fn text(job: &JobState, survey: &Survey, columns: Option<usize>) -> String {
+pub(super) fn text(job: &JobState, snapshot: &Snapshot, columns: Option<usize>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("{name:INDENT$}{value}\n"));
     if let Some(spec) = job.spec() {
@@ -23,24 +23,27 @@ pub(super) fn text(job: &JobState, survey: &Survey, columns: Option<usize>) -> S
         line("schedule", format!("{expressions}  ({zone}): {}", spec.schedule.words()));
         spec.description.iter().for_each(|description| line("description", description.clone()));
         line("policies", policies(spec));
-        for (at, tick) in coming(job, spec, survey).enumerate() {
+        for (at, tick) in coming(job, spec, snapshot).enumerate() {
             let name = if at == 0 { "next" } else { "" };
-            line(name, format!("{} ({})", local(&spec.schedule, tick), from_now(tick.instant(), survey.now)));
+            line(
+                name,
+                format!("{} ({})", local(&spec.schedule, tick), from_now(tick.instant(), snapshot.now)),
+            );
         }
     }
     line("output", format!("`solocron logs {}`", job.name));
-    let past: Vec<PastTick> = job.past().collect();
+    let past: Vec<TickView> = job.past().collect();
     if !past.is_empty() {
         let from = past.len().saturating_sub(LAST);
         text.push('\n');
-        text.push_str(&table::text(&past[from..], true, survey, columns));
+        text.push_str(&table::text(&past[from..], true, snapshot, columns));
     }
     text
 }
 
-fn coming<'a>(job: &JobState, spec: &'a JobSpec, survey: &Survey) -> impl Iterator<Item = Tick> + 'a {
+fn coming<'a>(job: &JobState, spec: &'a JobSpec, snapshot: &Snapshot) -> impl Iterator<Item = Tick> + 'a {
     let is_enabled = spec.enabled && job.unread.is_none();
-    let first = spec.schedule.next_after(survey.now).filter(|_| is_enabled);
+    let first = spec.schedule.next_after(snapshot.now).filter(|_| is_enabled);
     std::iter::successors(first, |tick| spec.schedule.next_after(tick.instant())).take(COMING)
 }
 

@@ -6,17 +6,17 @@ use tokio::time::sleep;
 
 use crate::cli::args::global::{Format, GlobalArgs, StatusArgs};
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::print::output::{Reader, Screen};
+use crate::cli::print::output::{OutputReader, Screen};
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::known_job::reach_jobs_or_all;
-use crate::cli::session::target::Place;
+use crate::cli::session::target::ClusterTarget;
 use crate::store::Store;
 use crate::time::UtcMillis;
 use crate::view::expected::Expected;
-use crate::view::history::PastTick;
+use crate::view::history::TickView;
 use crate::view::job_definition::{Definition, KnownJob};
 use crate::view::problems::{DEPTH, needs_depth};
-use crate::view::snapshot::{JobState, Survey};
+use crate::view::snapshot::{JobState, Snapshot};
 use crate::view::status::StatusView;
 
 /// A job that the file does not name is shown for so long after its last tick: removed jobs, and locks of `exec`, stay in the store
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     global: &GlobalArgs,
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let place = Place::find(&args.place, global, screen)?;
+    let place = ClusterTarget::find(&args.place, global, screen)?;
     let (store, jobs) = reach_jobs_or_all(args.job.as_slice(), (&place, global), screen).await?;
     if args.watch {
         return watch(args, &jobs, (place.expected(), &*store), screen).await;
@@ -51,37 +51,39 @@ async fn watch(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     loop {
-        let surveyed = survey(args, jobs.to_vec(), place.1).await;
+        let surveyed = snapshot(args, jobs.to_vec(), place.1).await;
         let text = match surveyed {
-            Ok(survey) => page(args, &survey, &StatusView::of(&survey, place.0), screen.columns),
+            Ok(snapshot) => page(args, &snapshot, &StatusView::of(&snapshot, place.0), screen.columns),
             Err(failure) => format!("error: {}\n", failure.message),
         };
         let begin = if screen.columns.is_some() { CLEARED } else { "" };
-        if screen.print_bytes(begin.as_bytes())? == Reader::Gone || screen.print(&text)? == Reader::Gone {
+        if screen.print_bytes(begin.as_bytes())? == OutputReader::Gone
+            || screen.print(&text)? == OutputReader::Gone
+        {
             return Ok(Exit::Done);
         }
         sleep(WATCH_EVERY).await;
     }
 }
 
-async fn survey(args: &StatusArgs, jobs: Vec<KnownJob>, store: &dyn Store) -> Result<Survey, Failure> {
+async fn snapshot(args: &StatusArgs, jobs: Vec<KnownJob>, store: &dyn Store) -> Result<Snapshot, Failure> {
     // Of one job its last runs are shown. Of many, one entry tells how each fares; the others, with their output, are fetched only
     // where it fares badly.
     let newest = if args.job.is_some() { job_page::LAST } else { 1 };
-    let mut survey = Survey::take(store, jobs, newest).await.map_err(Failure::of(store))?;
-    let now = survey.now;
-    survey.jobs.retain(|job| args.job.is_some() || is_of_now(job, now));
-    survey.deepen(store, DEPTH, needs_depth).await.map_err(Failure::of(store))?;
-    survey.ask_why(store).await;
-    Ok(survey)
+    let mut snapshot = Snapshot::take(store, jobs, newest).await.map_err(Failure::of(store))?;
+    let now = snapshot.now;
+    snapshot.jobs.retain(|job| args.job.is_some() || is_of_now(job, now));
+    snapshot.deepen(store, DEPTH, needs_depth).await.map_err(Failure::of(store))?;
+    snapshot.ask_why(store).await;
+    Ok(snapshot)
 }
 
 /// What people read.
-fn page(args: &StatusArgs, survey: &Survey, view: &StatusView, columns: Option<usize>) -> String {
-    let mut text = table::text(view, survey.now, columns);
-    if let Some(job) = survey.jobs.first().filter(|_| args.job.is_some()) {
+fn page(args: &StatusArgs, snapshot: &Snapshot, view: &StatusView, columns: Option<usize>) -> String {
+    let mut text = table::text(view, snapshot.now, columns);
+    if let Some(job) = snapshot.jobs.first().filter(|_| args.job.is_some()) {
         text.push('\n');
-        text.push_str(&job_page::text(job, survey, columns));
+        text.push_str(&job_page::text(job, snapshot, columns));
     }
     text
 }
@@ -92,18 +94,18 @@ async fn show(
     (expected, store): (Expected<'_>, &dyn Store),
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
-    let survey = screen.during(FOR_STORE, survey(args, jobs, store)).await?;
-    let view = StatusView::of(&survey, expected);
+    let snapshot = screen.during(FOR_STORE, snapshot(args, jobs, store)).await?;
+    let view = StatusView::of(&snapshot, expected);
     match args.format.format {
         Format::Json => screen.print_json(&view)?,
-        Format::Table => screen.print(&page(args, &survey, &view, screen.columns))?,
+        Format::Table => screen.print(&page(args, &snapshot, &view, screen.columns))?,
     };
     Ok(if args.check && !view.ok { Exit::Failed } else { Exit::Done })
 }
 
 /// Whether the job has to do with the state of the cluster: the file names it, or may, or it did something lately.
 fn is_of_now(job: &JobState, now: UtcMillis) -> bool {
-    let was_lately = |tick: &PastTick| now.since(tick.ended()) <= LATELY;
+    let was_lately = |tick: &TickView| now.since(tick.ended()) <= LATELY;
     let is_paused = || job.record.as_ref().is_some_and(|record| record.paused > Some(now));
     !matches!(job.definition, Definition::Absent)
         || job.running().is_some()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::cli::print::style::Tone;
+use crate::cli::print::style::TextStyle;
 use crate::cli::print::table::{Cell, Table};
 use crate::job::quoted;
 use crate::time::UtcMillis;
@@ -14,15 +14,17 @@ use crate::view::time_format::{Rfc3339, from_now, span, utc};
 /// The whole text, on a terminal of this width.
 pub(crate) fn text(view: &StatusView, now: UtcMillis, columns: Option<usize>) -> String {
     let mut text = headline(view);
-    for trouble in &view.problems {
-        text.push_str(&format!("  {} {}\n", Tone::Bad.paint("-"), trouble.message));
+    for problem in &view.problems {
+        text.push_str(&format!("  {} {}\n", TextStyle::Bad.paint("-"), problem.message));
     }
     if !view.replicas.is_empty() {
         text.push('\n');
         text.push_str(&replicas(&view.replicas, now, columns));
     }
     if view.replicas.iter().any(|replica| replica.live && replica.same_file == Some(false)) {
-        text.push_str(&Tone::Quiet.paint("≠: the replica has loaded another jobs.toml than this command\n"));
+        text.push_str(
+            &TextStyle::Quiet.paint("≠: the replica has loaded another jobs.toml than this command\n"),
+        );
     }
     if !view.jobs.is_empty() {
         text.push('\n');
@@ -38,10 +40,10 @@ fn headline(view: &StatusView) -> String {
         0 => {
             let live = view.replicas.iter().filter(|replica| replica.live).count();
             let (replicas, jobs) = (counted(live, "replica"), counted(view.jobs.len(), "job"));
-            format!("{}: {replicas}, {jobs}\n", Tone::Good.paint("ok"))
+            format!("{}: {replicas}, {jobs}\n", TextStyle::Good.paint("ok"))
         }
-        1 => format!("{}\n", Tone::Bad.paint("1 problem")),
-        many => format!("{}\n", Tone::Bad.paint(&format!("{many} problems"))),
+        1 => format!("{}\n", TextStyle::Bad.paint("1 problem")),
+        many => format!("{}\n", TextStyle::Bad.paint(&format!("{many} problems"))),
     }
 }
 
@@ -64,27 +66,30 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis, columns: Option<usize>) ->
     for replica in replicas {
         let Rfc3339(started) = replica.started;
         let Rfc3339(heard) = replica.heard;
-        let (state, tone) = match (replica.live, replica.draining) {
-            (true, false) if replica.full => ("full", Tone::Odd),
-            (true, false) => ("live", Tone::Good),
-            (true, true) => ("draining", Tone::Odd),
-            (false, true) => ("stopped", Tone::Quiet),
-            (false, false) => ("gone", Tone::Bad),
+        let (state, style) = match (replica.live, replica.draining) {
+            (true, false) if replica.full => ("full", TextStyle::Odd),
+            (true, false) => ("live", TextStyle::Good),
+            (true, true) => ("draining", TextStyle::Odd),
+            (false, true) => ("stopped", TextStyle::Quiet),
+            (false, false) => ("gone", TextStyle::Bad),
         };
         let hash = short_hash(&replica.file).to_owned();
         let (file, file_tone) = if replica.same_file == Some(false) {
-            (format!("{hash} ≠"), Tone::Odd)
+            (format!("{hash} ≠"), TextStyle::Odd)
         } else {
-            (hash, Tone::Plain)
+            (hash, TextStyle::Plain)
         };
         let jobs = |runs: &[RunView]| runs.iter().map(|run| run.job.as_str()).collect::<Vec<_>>().join(" ");
         let (was, running) = (jobs(&replica.was_running), jobs(&replica.running));
-        let running =
-            if was.is_empty() { Cell::plain(running) } else { Cell::new(format!("was {was}"), Tone::Bad) };
+        let running = if was.is_empty() {
+            Cell::plain(running)
+        } else {
+            Cell::new(format!("was {was}"), TextStyle::Bad)
+        };
         let labels: Vec<&str> = replica.labels.iter().map(|label| label.as_str()).collect();
         table.row(vec![
             Cell::plain(&replica.node),
-            Cell::new(state, tone),
+            Cell::new(state, style),
             Cell::maybe(replica.live.then(|| span(now.since(started)))),
             Cell::plain(from_now(heard, now)),
             Cell::plain(&replica.version),
@@ -112,7 +117,10 @@ fn jobs(jobs: &[JobView], now: UtcMillis, columns: Option<usize>) -> String {
         table.row(vec![
             Cell::plain(&job.job),
             next(job, now),
-            last.map_or_else(|| Cell::plain(""), |last| Cell::new(last.verdict(), Tone::of(last.outcome))),
+            last.map_or_else(
+                || Cell::plain(""),
+                |last| Cell::new(last.verdict(), TextStyle::of(last.outcome)),
+            ),
             Cell::maybe(last.and_then(|last| last.finished).map(|Rfc3339(at)| from_now(at, now))),
             Cell::maybe(last.and_then(|last| last.node.as_ref())),
             held.map_or_else(|| Cell::plain(""), |held| lock(held, now)),
@@ -125,13 +133,15 @@ fn jobs(jobs: &[JobView], now: UtcMillis, columns: Option<usize>) -> String {
 
 fn next(job: &JobView, now: UtcMillis) -> Cell {
     match (&job.next, job.paused_until) {
-        _ if job.in_file == Some(false) => Cell::new(NOT_IN_FILE, Tone::Quiet),
-        _ if job.enabled == Some(false) => Cell::new("not enabled", Tone::Quiet),
-        (None, _) if job.enabled.is_some() => Cell::new("never again", Tone::Odd),
-        (_, Some(Rfc3339(until))) => Cell::new(format!("paused, ends {}", from_now(until, now)), Tone::Odd),
-        (_, None) if job.paused.is_some() => Cell::new("paused", Tone::Odd),
+        _ if job.in_file == Some(false) => Cell::new(NOT_IN_FILE, TextStyle::Quiet),
+        _ if job.enabled == Some(false) => Cell::new("not enabled", TextStyle::Quiet),
+        (None, _) if job.enabled.is_some() => Cell::new("never again", TextStyle::Odd),
+        (_, Some(Rfc3339(until))) => {
+            Cell::new(format!("paused, ends {}", from_now(until, now)), TextStyle::Odd)
+        }
+        (_, None) if job.paused.is_some() => Cell::new("paused", TextStyle::Odd),
         (Some(Rfc3339(at)), None) => Cell::plain(from_now(*at, now)),
-        (None, None) => Cell::new("?", Tone::Quiet),
+        (None, None) => Cell::new("?", TextStyle::Quiet),
     }
 }
 
@@ -145,13 +155,13 @@ fn paused(job: &JobView, now: UtcMillis) -> Option<String> {
         .paused_until
         .map_or(format!("`solocron resume {}`", job.job), |Rfc3339(until)| format!("{} UTC", utc(until)));
     let why = reason.as_ref().map_or(String::new(), |why| format!(": {}", quoted(why)));
-    Some(Tone::Odd.paint(&format!("`{}` is paused{by}{since} until {until}{why}", job.job)) + "\n")
+    Some(TextStyle::Odd.paint(&format!("`{}` is paused{by}{since} until {until}{why}", job.job)) + "\n")
 }
 
 /// `n1 for 3m 10s`
 fn lock(lock: &LockView, now: UtcMillis) -> Cell {
     let node = lock.node.as_ref().map_or("?".to_owned(), ToString::to_string);
     let held = lock.since.map_or(String::new(), |Rfc3339(since)| format!(" for {}", span(now.since(since))));
-    let (lost, tone) = if lock.live { ("", Tone::Calm) } else { (" (no heartbeat)", Tone::Bad) };
-    Cell::new(format!("{node}{held}{lost}"), tone)
+    let (lost, style) = if lock.live { ("", TextStyle::Calm) } else { (" (no heartbeat)", TextStyle::Bad) };
+    Cell::new(format!("{node}{held}{lost}"), style)
 }

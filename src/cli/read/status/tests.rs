@@ -1,6 +1,6 @@
 //! What `status` says of healthy and unhealthy clusters.
 
-use crate::cli::args::global::Reading;
+use crate::cli::args::global::ReadCommand;
 use crate::cli::testing::{printed, reading};
 use crate::job::{Outcome, Reason, Verdict};
 use crate::store::Beat;
@@ -10,7 +10,7 @@ use crate::view::testing::{Bench, FILE, node, run_id};
 use super::*;
 
 async fn shown(bench: &Bench, line: &str) -> (Exit, String) {
-    let Reading::Status(args) = reading(line) else { panic!("`{line}`") };
+    let ReadCommand::Status(args) = reading(line) else { panic!("`{line}`") };
     let (exit, out, err) =
         printed(async |screen| show(&args, bench.jobs(), (bench.expected(), &bench.store), screen).await)
             .await;
@@ -108,7 +108,7 @@ async fn replicas_that_drain_take_no_ticks() {
 
 /// What is shown where the file says this of `backup`.
 async fn shown_with(bench: &Bench, line: &str, definition: Definition) -> String {
-    let Reading::Status(args) = reading(line) else { panic!("`{line}`") };
+    let ReadCommand::Status(args) = reading(line) else { panic!("`{line}`") };
     let mut jobs = bench.jobs();
     jobs[0].definition = definition;
     printed(async |screen| show(&args, jobs, (bench.expected(), &bench.store), screen).await).await.1
@@ -185,7 +185,7 @@ impl std::io::Write for TwoReadings {
 #[tokio::test]
 async fn a_watched_status_is_shown_again_until_its_reader_has_gone() {
     let bench = healthy().await;
-    let Reading::Status(args) = reading("status --watch") else { panic!("another command") };
+    let ReadCommand::Status(args) = reading("status --watch") else { panic!("another command") };
     let (jobs, mut out) = (bench.jobs(), TwoReadings::default());
     let mut screen = Screen::plain(&mut out, Vec::new());
     let exit = watch(&args, &jobs, (bench.expected(), &bench.store), &mut screen).await;

@@ -9,13 +9,13 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
 use crate::cli::print::wait_line::FOR_STORE;
 use crate::cli::session::known_job::reach_jobs;
-use crate::cli::session::target::{Place, PlaceArgs};
+use crate::cli::session::target::{ClusterTarget, PlaceArgs};
 use crate::job::{JobName, Schedule, Tick};
 use crate::store::KEPT_ENTRIES;
 use crate::time::UtcMillis;
-use crate::view::explanation::Facts;
-use crate::view::history::PastTick;
-use crate::view::snapshot::Survey;
+use crate::view::explanation::TickFacts;
+use crate::view::history::TickView;
+use crate::view::snapshot::Snapshot;
 
 /// How long the date is in `2026-11-20T12:00:00.000+01:00`.
 const DATE: usize = 10;
@@ -42,34 +42,34 @@ pub(crate) async fn run(
 ) -> Result<Exit, Failure> {
     let text = args.time.join(" ");
     let time = When::read(&text)?;
-    let place = Place::find(&args.place, global, screen)?;
+    let place = ClusterTarget::find(&args.place, global, screen)?;
     let (store, jobs) = reach_jobs(std::slice::from_ref(&args.job), (&place, global), screen).await?;
-    let survey = async {
-        let mut survey = Survey::take(&*store, jobs, KEPT_ENTRIES).await.map_err(Failure::of(&*store))?;
-        survey.ask_why(&*store).await;
-        Ok::<_, Failure>(survey)
+    let snapshot = async {
+        let mut snapshot = Snapshot::take(&*store, jobs, KEPT_ENTRIES).await.map_err(Failure::of(&*store))?;
+        snapshot.ask_why(&*store).await;
+        Ok::<_, Failure>(snapshot)
     };
-    let survey = screen.during(FOR_STORE, survey).await?;
-    screen.print(&format!("{}\n", explain(time, &survey)?))?;
+    let snapshot = screen.during(FOR_STORE, snapshot).await?;
+    screen.print(&format!("{}\n", explain(time, &snapshot)?))?;
     Ok(Exit::Done)
 }
 
 /// What became of this time of the survey's only job.
-fn explain(time: When, survey: &Survey) -> Result<String, Failure> {
-    let job = survey.jobs.first().expect("one job was asked for");
+fn explain(time: When, snapshot: &Snapshot) -> Result<String, Failure> {
+    let job = snapshot.jobs.first().expect("one job was asked for");
     if let Some(why) = &job.unread {
         return Err(Failure::new(Exit::Failed, why.clone()));
     }
     let spec = job.spec().map(|spec| &**spec);
-    let at = time.instant(&job.name, spec.map(|spec| &spec.schedule), survey.now)?;
-    let past: Vec<PastTick> = job.past().collect();
-    let facts = Facts {
+    let at = time.instant(&job.name, spec.map(|spec| &spec.schedule), snapshot.now)?;
+    let past: Vec<TickView> = job.past().collect();
+    let facts = TickFacts {
         job: job.name.as_str(),
         spec,
         record: job.record.as_ref(),
         past: &past,
-        concern: survey.concerns.first(),
-        now: survey.now,
+        concern: snapshot.concerns.first(),
+        now: snapshot.now,
     };
     Ok(facts.explain(at))
 }

@@ -8,8 +8,8 @@ use super::*;
 async fn why(bench: &Bench, job: &str, time: &str) -> String {
     let time = When::read(time).expect("a time");
     let jobs = bench.jobs().into_iter().filter(|known| known.name.as_str() == job).collect();
-    let survey = Survey::take(&bench.store, jobs, KEPT_ENTRIES).await.expect("answers");
-    explain(time, &survey).expect("there is such a time")
+    let snapshot = Snapshot::take(&bench.store, jobs, KEPT_ENTRIES).await.expect("answers");
+    explain(time, &snapshot).expect("there is such a time")
 }
 
 /// Noon has come; its ticks have not been decided.

@@ -6,7 +6,7 @@ use std::path::Path;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use crate::cli::serve::reloader::Answer;
+use crate::cli::serve::reloader::ReloadAnswer;
 
 use super::socket::{DRAIN, RELOAD, SocketError, at, folder_of, is_nobody, name_of, sockets};
 
@@ -39,7 +39,7 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
 
 impl Listening {
     /// Tells the replica to load jobs.toml again, and waits for its answer.
-    pub(crate) async fn reload(self) -> io::Result<Answer> {
+    pub(crate) async fn reload(self) -> io::Result<ReloadAnswer> {
         let (_, line) = self.ask(RELOAD, "it ended meanwhile").await?;
         Ok(serde_json::from_str(&line)?)
     }

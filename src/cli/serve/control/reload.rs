@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use crate::cli::args::global::GlobalArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::{Screen, counted};
-use crate::cli::serve::reloader::{Answer, End};
+use crate::cli::serve::reloader::{ReloadAnswer, ReloadEnd};
 use crate::cli::session;
 use crate::view::time_format::span;
 
@@ -19,7 +19,7 @@ use super::socket::SocketError;
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// What came of one replica: its name, and its answer or why there is none.
-type Heard = (String, Result<Answer, String>);
+type ReplicaReply = (String, Result<ReloadAnswer, String>);
 
 /// Reloads all replicas of the state folder.
 pub(crate) async fn run(global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
@@ -63,7 +63,7 @@ pub(crate) fn no_replica(state_dir: &Path) -> Failure {
 }
 
 /// Asks all at once; their answers by name.
-async fn ask(found: Vec<Listening>) -> Vec<Heard> {
+async fn ask(found: Vec<Listening>) -> Vec<ReplicaReply> {
     let mut asking = JoinSet::new();
     for replica in found {
         asking.spawn(async move {
@@ -81,10 +81,10 @@ async fn ask(found: Vec<Listening>) -> Vec<Heard> {
 }
 
 /// The problems of bad files: of the same file once, however many replicas have read it.
-fn all_problems(heard: &[Heard]) -> Vec<&str> {
+fn all_problems(heard: &[ReplicaReply]) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for (_, answer) in heard {
-        if let Ok(Answer { problems, .. }) = answer
+        if let Ok(ReloadAnswer { problems, .. }) = answer
             && !problems.is_empty()
             && !all.contains(&problems.as_str())
         {
@@ -95,11 +95,13 @@ fn all_problems(heard: &[Heard]) -> Vec<&str> {
 }
 
 /// A bad file is told apart from everything else that went wrong.
-fn exit(heard: &[Heard]) -> Exit {
-    let is = |end: End| heard.iter().any(|(_, answer)| answer.as_ref().is_ok_and(|answer| answer.end == end));
-    if is(End::BadFile) {
+fn exit(heard: &[ReplicaReply]) -> Exit {
+    let is = |end: ReloadEnd| {
+        heard.iter().any(|(_, answer)| answer.as_ref().is_ok_and(|answer| answer.end == end))
+    };
+    if is(ReloadEnd::BadFile) {
         Exit::BadConfig
-    } else if is(End::Refused) || heard.iter().any(|(_, answer)| answer.is_err()) {
+    } else if is(ReloadEnd::Refused) || heard.iter().any(|(_, answer)| answer.is_err()) {
         Exit::Failed
     } else {
         Exit::Done
@@ -112,11 +114,12 @@ mod tests {
 
     use super::*;
 
-    fn heard(ends: &[Option<End>]) -> Vec<Heard> {
-        let answer = |end: &Option<End>| {
+    fn heard(ends: &[Option<ReloadEnd>]) -> Vec<ReplicaReply> {
+        let answer = |end: &Option<ReloadEnd>| {
             let node = NodeName::parse("n").expect("a name");
-            let problems = if *end == Some(End::BadFile) { "error: odd\n" } else { "" };
-            let answer = end.map(|end| Answer { node, end, said: String::new(), problems: problems.into() });
+            let problems = if *end == Some(ReloadEnd::BadFile) { "error: odd\n" } else { "" };
+            let answer =
+                end.map(|end| ReloadAnswer { node, end, said: String::new(), problems: problems.into() });
             ("n".to_owned(), answer.ok_or_else(|| "gave no answer".to_owned()))
         };
         ends.iter().map(answer).collect()
@@ -124,7 +127,8 @@ mod tests {
 
     #[test]
     fn the_worst_answer_decides_how_it_exits_and_each_problem_is_told_once() {
-        let (good, bad, refused) = (Some(End::Loaded), Some(End::BadFile), Some(End::Refused));
+        let (good, bad, refused) =
+            (Some(ReloadEnd::Loaded), Some(ReloadEnd::BadFile), Some(ReloadEnd::Refused));
         assert_eq!(exit(&heard(&[good, good])), Exit::Done);
         assert_eq!(exit(&heard(&[good, None])), Exit::Failed);
         assert_eq!(exit(&heard(&[refused, good])), Exit::Failed);

@@ -14,7 +14,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::cli::serve::reloader::Order;
+use crate::cli::serve::reloader::ReloadRequest;
 use crate::job::NodeName;
 
 /// Paths of sockets are at most 107 bytes long, or are named through their open folder.
@@ -73,7 +73,11 @@ impl Control {
     }
 
     /// Answers whoever connects, until it is dropped. Orders to load go to the channel; `drain` starts to drain.
-    pub(crate) async fn serve<D: Fn() + Clone + Send + 'static>(self, orders: mpsc::Sender<Order>, drain: D) {
+    pub(crate) async fn serve<D: Fn() + Clone + Send + 'static>(
+        self,
+        orders: mpsc::Sender<ReloadRequest>,
+        drain: D,
+    ) {
         let mut callers = JoinSet::new();
         loop {
             tokio::select! {
@@ -123,7 +127,7 @@ impl Drop for Control {
 }
 
 /// A caller that says nothing, or does not read, is left alone.
-async fn answer(stream: UnixStream, orders: mpsc::Sender<Order>, drain: impl Fn()) -> io::Result<()> {
+async fn answer(stream: UnixStream, orders: mpsc::Sender<ReloadRequest>, drain: impl Fn()) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut word = String::new();
     let mut limited = (&mut stream).take(MAX_WORD);
@@ -141,7 +145,7 @@ async fn answer(stream: UnixStream, orders: mpsc::Sender<Order>, drain: impl Fn(
     }
     let (asker, answered) = oneshot::channel();
     let gone = |_| io::Error::from(ErrorKind::BrokenPipe);
-    orders.send(Order::Asked(asker)).await.map_err(|_| io::Error::from(ErrorKind::BrokenPipe))?;
+    orders.send(ReloadRequest::Asked(asker)).await.map_err(|_| io::Error::from(ErrorKind::BrokenPipe))?;
     let answer = answered.await.map_err(gone)?;
     let mut line = serde_json::to_vec(&answer)?;
     line.push(b'\n');
@@ -195,7 +199,7 @@ pub(crate) fn at<T>(path: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io
 #[cfg(test)]
 mod tests {
     use crate::cli::serve::control::client::{Listening, listening};
-    use crate::cli::serve::reloader::{Answer, End};
+    use crate::cli::serve::reloader::{ReloadAnswer, ReloadEnd};
 
     use super::*;
 
@@ -204,12 +208,16 @@ mod tests {
     }
 
     /// Answers every order with its number.
-    async fn obey(mut orders: mpsc::Receiver<Order>) {
+    async fn obey(mut orders: mpsc::Receiver<ReloadRequest>) {
         let mut number = 0;
-        while let Some(Order::Asked(asker)) = orders.recv().await {
+        while let Some(ReloadRequest::Asked(asker)) = orders.recv().await {
             number += 1;
-            let answer =
-                Answer { node: node(), end: End::Loaded, said: number.to_string(), problems: String::new() };
+            let answer = ReloadAnswer {
+                node: node(),
+                end: ReloadEnd::Loaded,
+                said: number.to_string(),
+                problems: String::new(),
+            };
             let _ = asker.send(answer);
         }
     }

@@ -6,8 +6,8 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 
 use crate::job::nearest;
-use crate::job::schedule::error::Problem;
-use crate::job::schedule::parse::piece::Piece;
+use crate::job::schedule::error::ScheduleProblem;
+use crate::job::schedule::parse::piece::Slice;
 
 /// No tick is earlier than 1900-01-01T00:00:00Z: before that, zones kept the sun's time of some city.
 pub(crate) const EARLIEST: Timestamp = Timestamp::constant(-2_208_988_800, 0);
@@ -34,7 +34,7 @@ pub(crate) struct Segment {
 
 impl Zone {
     /// The zone with this IANA name, in any case.
-    pub(crate) fn parse(name: &str) -> Result<Self, Problem> {
+    pub(crate) fn parse(name: &str) -> Result<Self, ScheduleProblem> {
         // Never the machine's own zone files: two replicas with different ones would compute different ticks.
         let database = TimeZoneDatabase::bundled();
         let found = database.get(name).ok();
@@ -102,7 +102,7 @@ pub(crate) fn second_before(start: Timestamp) -> Timestamp {
     Timestamp::from_second(start.as_second() - 1).unwrap_or(Timestamp::MIN)
 }
 
-fn unknown(database: &TimeZoneDatabase, name: &str) -> Problem {
+fn unknown(database: &TimeZoneDatabase, name: &str) -> ScheduleProblem {
     let message = format!("time zone `{name}` is not known");
     let names: Vec<String> = database.available().map(|known| known.as_str().to_owned()).collect();
     let place = name.trim().replace(' ', "_");
@@ -115,7 +115,7 @@ fn unknown(database: &TimeZoneDatabase, name: &str) -> Problem {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "write an IANA name, e.g. `Europe/Berlin` or `UTC`".to_owned(),
     };
-    Piece::whole(name).problem(message, help)
+    Slice::whole(name).problem(message, help)
 }
 
 #[cfg(test)]

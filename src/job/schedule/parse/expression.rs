@@ -8,13 +8,13 @@ use crate::job::schedule::calendar::day::Days;
 use crate::job::schedule::calendar::dst::Rule;
 use crate::job::schedule::calendar::pattern::Pattern;
 use crate::job::schedule::calendar::zone::Zone;
-use crate::job::schedule::error::Problem;
+use crate::job::schedule::error::ScheduleProblem;
 
 use super::field::Field;
 use super::interval::Interval;
 use super::item::values;
 use super::nickname::{EVERY, expand};
-use super::piece::Piece;
+use super::piece::Slice;
 use super::slot::Slots;
 
 /// One expression, checked: it has ticks.
@@ -28,21 +28,21 @@ pub(crate) enum Expression {
 
 /// The words of an expression, one per field.
 #[derive(Debug, Clone, Copy)]
-struct Fields<'a> {
-    second: Option<Piece<'a>>,
-    minute: Piece<'a>,
-    hour: Piece<'a>,
-    day_of_month: Piece<'a>,
-    month: Piece<'a>,
-    day_of_week: Piece<'a>,
+struct CronFields<'a> {
+    second: Option<Slice<'a>>,
+    minute: Slice<'a>,
+    hour: Slice<'a>,
+    day_of_month: Slice<'a>,
+    month: Slice<'a>,
+    day_of_week: Slice<'a>,
 }
 
 impl Expression {
     /// Reads an expression of the job whose slots these are.
-    pub(crate) fn parse(text: &str, slots: Slots<'_>) -> Result<Self, Vec<Problem>> {
-        let whole = Piece::whole(text).trimmed();
+    pub(crate) fn parse(text: &str, slots: Slots<'_>) -> Result<Self, Vec<ScheduleProblem>> {
+        let whole = Slice::whole(text).trimmed();
         if !whole.text.starts_with('@') {
-            return Fields::split(whole).map_err(|problem| vec![problem])?.read(slots);
+            return CronFields::split(whole).map_err(|problem| vec![problem])?.read(slots);
         }
         let name = whole.words().next().expect("it starts with `@`");
         let rest = whole.slice(name.text.len()..whole.text.len()).trimmed();
@@ -58,7 +58,7 @@ impl Expression {
             let message = format!("`{}` is followed by `{}`", name.text, rest.text);
             return Err(vec![rest.problem(message, format!("write `{}` alone", name.text))]);
         }
-        Fields::split(Piece::whole(fields)).expect("a nickname stands for five fields").read(slots)
+        CronFields::split(Slice::whole(fields)).expect("a nickname stands for five fields").read(slots)
     }
 
     /// Its first tick at or after an instant in whole seconds.
@@ -84,9 +84,9 @@ impl Expression {
     }
 }
 
-impl<'a> Fields<'a> {
-    fn split(whole: Piece<'a>) -> Result<Self, Problem> {
-        let words: Vec<Piece<'a>> = whole.words().collect();
+impl<'a> CronFields<'a> {
+    fn split(whole: Slice<'a>) -> Result<Self, ScheduleProblem> {
+        let words: Vec<Slice<'a>> = whole.words().collect();
         let (second, five) = match words.as_slice() {
             [] => {
                 return Err(
@@ -108,7 +108,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn read(self, slots: Slots<'_>) -> Result<Expression, Vec<Problem>> {
+    fn read(self, slots: Slots<'_>) -> Result<Expression, Vec<ScheduleProblem>> {
         let mut problems = Vec::new();
         let mut plain = |field, list| {
             values(field, list, slots).unwrap_or_else(|more| {
@@ -147,7 +147,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Of six fields the last is no year, as some other crons have it.
-    fn year(self) -> Option<Problem> {
+    fn year(self) -> Option<ScheduleProblem> {
         self.second?;
         let mut values = self.day_of_week.split(',').flat_map(|item| {
             let base = item.split_once('/').map_or(item, |(base, _)| base);
@@ -160,8 +160,8 @@ impl<'a> Fields<'a> {
     }
 
     /// Says why no date matches.
-    fn impossible(self, pattern: Pattern, slots: Slots<'_>) -> Problem {
-        let any_weekday = Piece::whole("*");
+    fn impossible(self, pattern: Pattern, slots: Slots<'_>) -> ScheduleProblem {
+        let any_weekday = Slice::whole("*");
         let day_alone = Days::parse(self.day_of_month, any_weekday, slots).expect("read before");
         let months = pattern.months;
         let (last, help) = if (Pattern { days: day_alone, ..pattern }).is_possible() {
@@ -173,7 +173,7 @@ impl<'a> Fields<'a> {
             (self.month, longest(months))
         };
         let span = self.day_of_month.span().start..last.span().end;
-        Problem { span, message: "never matches any date".to_owned(), help }
+        ScheduleProblem { span, message: "never matches any date".to_owned(), help }
     }
 }
 
@@ -181,7 +181,7 @@ impl<'a> Fields<'a> {
 const NO_YEAR: &str =
     "a year? the fields are second minute hour day-of-month month day-of-week, and none is a year";
 
-fn wrong_count(whole: Piece<'_>, count: usize) -> Problem {
+fn wrong_count(whole: Slice<'_>, count: usize) -> ScheduleProblem {
     let noun = if count == 1 { "field" } else { "fields" };
     let message = format!("has {count} {noun}, expected 5, or 6 with seconds first");
     let help = match count {

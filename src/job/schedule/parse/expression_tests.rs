@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn parse(text: &str) -> Result<Expression, Vec<Problem>> {
+fn parse(text: &str) -> Result<Expression, Vec<ScheduleProblem>> {
     Expression::parse(text, Slots::of("job"))
 }
 
@@ -98,7 +98,7 @@ fn every_refused_expression_says_where_what_and_the_way_out() {
         ),
     ];
     for (text, span, message, help) in cases {
-        let expected = Problem { span, message: message.into(), help: help.into() };
+        let expected = ScheduleProblem { span, message: message.into(), help: help.into() };
         assert_eq!(parse(text).expect_err(text), [expected], "{text}");
     }
 }

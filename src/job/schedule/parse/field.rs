@@ -2,9 +2,9 @@
 //! A value that passes is within its field's bounds.
 
 use crate::job::nearest;
-use crate::job::schedule::error::Problem;
+use crate::job::schedule::error::ScheduleProblem;
 
-use super::piece::Piece;
+use super::piece::Slice;
 
 /// One of the six fields, in the order of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Field {
     }
 
     /// The value as a word, where it has one and `like` is a word, else as a number.
-    pub(crate) fn write(self, value: u8, like: Piece<'_>) -> String {
+    pub(crate) fn write(self, value: u8, like: Slice<'_>) -> String {
         let word = self.words().get(usize::from(value - self.first()));
         match word {
             Some(word) if !like.is_number() => (*word).to_owned(),
@@ -111,7 +111,7 @@ impl Field {
     }
 
     /// Reads one value: a number, or a word in any case. A day of week may be 7.
-    pub(crate) fn value(self, piece: Piece<'_>) -> Result<u8, Problem> {
+    pub(crate) fn value(self, piece: Slice<'_>) -> Result<u8, ScheduleProblem> {
         let highest = if self == Self::DayOfWeek { 7 } else { self.last() };
         match piece.number() {
             Some(number) => u8::try_from(number)
@@ -127,7 +127,7 @@ impl Field {
         }
     }
 
-    fn out_of_range(self, piece: Piece<'_>) -> Problem {
+    fn out_of_range(self, piece: Slice<'_>) -> ScheduleProblem {
         let help = match (self, piece.number()) {
             (Self::Hour, Some(24)) => "midnight is hour `0`".to_owned(),
             (Self::Second | Self::Minute, Some(60)) => format!("a full turn is {} `0`", self.name()),
@@ -140,7 +140,7 @@ impl Field {
     }
 
     /// Says that this is not a value, and what would be.
-    pub(crate) fn not_understood(self, piece: Piece<'_>) -> Problem {
+    pub(crate) fn not_understood(self, piece: Slice<'_>) -> ScheduleProblem {
         let message = format!("{} `{}` is not understood", self.name(), piece.text);
         let abbreviated = self.words().iter().copied().find(|word| {
             piece.text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
@@ -178,7 +178,7 @@ mod tests {
             (Field::DayOfWeek, "SAT", 6),
         ];
         for (field, text, expected) in cases {
-            assert_eq!(field.value(Piece::whole(text)), Ok(expected), "{text}");
+            assert_eq!(field.value(Slice::whole(text)), Ok(expected), "{text}");
         }
     }
 
@@ -199,7 +199,7 @@ mod tests {
             (Field::Minute, "99999999999999999999", "is out of range", "write 0-59"),
         ];
         for (field, text, message, help) in cases {
-            let problem = field.value(Piece::whole(text)).expect_err(text);
+            let problem = field.value(Slice::whole(text)).expect_err(text);
             assert!(problem.message.starts_with(message) || problem.message.contains(message), "{problem:?}");
             assert!(problem.help.contains(help), "{problem:?}");
             assert_eq!(problem.span, 0..text.len());

@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::job::parse_duration;
-use crate::job::schedule::error::Problem;
+use crate::job::schedule::error::ScheduleProblem;
 
-use super::piece::Piece;
+use super::piece::Slice;
 
 /// The distance of the ticks.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ pub(crate) struct Interval {
 
 impl Interval {
     /// Reads the duration after `@every`: whole seconds, at least one.
-    pub(super) fn parse(duration: Piece<'_>) -> Result<Self, Problem> {
+    pub(super) fn parse(duration: Slice<'_>) -> Result<Self, ScheduleProblem> {
         let read = parse_duration(duration.text)
             .map_err(|error| duration.slice(error.span).problem(error.message, error.help))?;
         if read.subsec_nanos() != 0 || read.is_zero() {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn every(text: &str) -> Interval {
-        Interval::parse(Piece::whole(text)).expect(text)
+        Interval::parse(Slice::whole(text)).expect(text)
     }
 
     fn at(second: i64) -> Timestamp {
@@ -97,8 +97,8 @@ mod tests {
             ("1h5x", 3..4, "duration `1h5x` has an unknown unit `x`", "the units are w, d, h, m, s and ms"),
         ];
         for (text, span, message, help) in cases {
-            let problem = Interval::parse(Piece::whole(text)).expect_err(text);
-            assert_eq!(problem, Problem { span, message: message.into(), help: help.into() });
+            let problem = Interval::parse(Slice::whole(text)).expect_err(text);
+            assert_eq!(problem, ScheduleProblem { span, message: message.into(), help: help.into() });
         }
     }
 }

@@ -3,14 +3,17 @@
 
 use crate::job::parse_duration;
 use crate::job::schedule::calendar::bits::Bits;
-use crate::job::schedule::error::Problem;
+use crate::job::schedule::error::ScheduleProblem;
 
 use super::field::Field;
-use super::piece::Piece;
+use super::piece::Slice;
 use super::slot::Slots;
 
 /// The items of a list; an empty one is a problem that points at its comma.
-pub(crate) fn items<'a>(field: Field, list: Piece<'a>) -> impl Iterator<Item = Result<Piece<'a>, Problem>> {
+pub(crate) fn items<'a>(
+    field: Field,
+    list: Slice<'a>,
+) -> impl Iterator<Item = Result<Slice<'a>, ScheduleProblem>> {
     list.split(',').map(move |item| {
         if !item.text.is_empty() {
             return Ok(item);
@@ -24,7 +27,7 @@ pub(crate) fn items<'a>(field: Field, list: Piece<'a>) -> impl Iterator<Item = R
 }
 
 /// The values of a whole field without forms of its own, or all of its problems.
-pub(crate) fn values(field: Field, list: Piece<'_>, slots: Slots<'_>) -> Result<Bits, Vec<Problem>> {
+pub(crate) fn values(field: Field, list: Slice<'_>, slots: Slots<'_>) -> Result<Bits, Vec<ScheduleProblem>> {
     let mut bits = Bits::default();
     let mut problems = Vec::new();
     for item in items(field, list) {
@@ -37,7 +40,7 @@ pub(crate) fn values(field: Field, list: Piece<'_>, slots: Slots<'_>) -> Result<
 }
 
 /// The values of one item. A Sunday is 0, however it was written.
-pub(crate) fn item_values(field: Field, item: Piece<'_>, slots: Slots<'_>) -> Result<Bits, Problem> {
+pub(crate) fn item_values(field: Field, item: Slice<'_>, slots: Slots<'_>) -> Result<Bits, ScheduleProblem> {
     let (base, step) = match item.split_once('/') {
         Some((_, step)) if step.text.is_empty() => {
             let message = format!("{} step is missing in `{}`", field.name(), item.text);
@@ -77,7 +80,7 @@ const fn fold_sunday(bits: Bits) -> Bits {
     Bits((bits.0 | bits.0 >> 7) & 0x7f)
 }
 
-fn misplaced_question_mark(field: Field, piece: Piece<'_>) -> Problem {
+fn misplaced_question_mark(field: Field, piece: Slice<'_>) -> ScheduleProblem {
     let message = format!("{} `?` is not understood", field.name());
     if field.is_day() {
         return piece.problem(message, "write `?` alone, without list or step, or `*`");
@@ -85,7 +88,7 @@ fn misplaced_question_mark(field: Field, piece: Piece<'_>) -> Problem {
     piece.problem(message, "write `*`: only the day fields have `?`")
 }
 
-fn read_step(field: Field, piece: Piece<'_>) -> Result<u8, Problem> {
+fn read_step(field: Field, piece: Slice<'_>) -> Result<u8, ScheduleProblem> {
     let (name, count) = (field.name(), field.count());
     let step = piece.number().ok_or_else(|| {
         piece.problem(
@@ -105,7 +108,7 @@ fn read_step(field: Field, piece: Piece<'_>) -> Result<u8, Problem> {
 }
 
 /// What to write for an interval that a field is too small for.
-fn larger_interval(field: Field, step: Piece<'_>) -> String {
+fn larger_interval(field: Field, step: Slice<'_>) -> String {
     let smaller = format!("write a step from 1 to {}", field.count());
     let unit = match field {
         Field::Second => 's',
@@ -121,10 +124,10 @@ fn larger_interval(field: Field, step: Piece<'_>) -> String {
 /// Both ends of `a-b`, the first not above the last. `FRI-SUN` ends on day 7.
 fn read_range(
     field: Field,
-    whole: Piece<'_>,
-    (from, to): (Piece<'_>, Piece<'_>),
+    whole: Slice<'_>,
+    (from, to): (Slice<'_>, Slice<'_>),
     step: Option<u8>,
-) -> Result<(u8, u8), Problem> {
+) -> Result<(u8, u8), ScheduleProblem> {
     if from.text.is_empty() || to.text.is_empty() {
         let message = format!("{} range `{}` is not complete", field.name(), whole.text);
         return Err(whole.problem(message, format!("write `a-b` with values {}", field.bounds())));
@@ -145,7 +148,7 @@ fn read_range(
 }
 
 /// A range that passes the field's end, as two that do not: `22-2` is `22-23,0-2`.
-fn unwrapped(field: Field, (from, to): (Piece<'_>, Piece<'_>), (first, last): (u8, u8)) -> String {
+fn unwrapped(field: Field, (from, to): (Slice<'_>, Slice<'_>), (first, last): (u8, u8)) -> String {
     let (lowest, highest) = (field.write(field.first(), from), field.write(field.last(), from));
     if field == Field::DayOfWeek && last == 0 {
         return format!("{}-7", from.text);
@@ -161,7 +164,7 @@ fn unwrapped(field: Field, (from, to): (Piece<'_>, Piece<'_>), (first, last): (u
 }
 
 /// The values of a stepped range that passes the field's end, one by one.
-fn enumerated(field: Field, like: Piece<'_>, (first, last): (u8, u8), step: u8) -> String {
+fn enumerated(field: Field, like: Slice<'_>, (first, last): (u8, u8), step: u8) -> String {
     let (lowest, count) = (field.first(), field.count());
     let length = (last + count - first % count) % count;
     let offsets = (0..=length).step_by(step.into());
@@ -170,7 +173,12 @@ fn enumerated(field: Field, like: Piece<'_>, (first, last): (u8, u8), step: u8) 
 }
 
 /// `H`, `H(0-29)`, both with or without a step.
-fn hashed_values(field: Field, base: Piece<'_>, step: Option<u8>, slots: Slots<'_>) -> Result<Bits, Problem> {
+fn hashed_values(
+    field: Field,
+    base: Slice<'_>,
+    step: Option<u8>,
+    slots: Slots<'_>,
+) -> Result<Bits, ScheduleProblem> {
     let (first, last) = hashed_range(field, base)?;
     let choices = last - first + 1;
     match step {
@@ -183,7 +191,7 @@ fn hashed_values(field: Field, base: Piece<'_>, step: Option<u8>, slots: Slots<'
     }
 }
 
-fn hashed_range(field: Field, base: Piece<'_>) -> Result<(u8, u8), Problem> {
+fn hashed_range(field: Field, base: Slice<'_>) -> Result<(u8, u8), ScheduleProblem> {
     let inside = base.slice(1..base.text.len());
     if inside.text.is_empty() {
         return Ok(Slots::range(field));

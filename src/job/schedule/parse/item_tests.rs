@@ -5,7 +5,7 @@ use super::*;
 const SLOTS: Slots<'static> = Slots::of("job");
 
 fn read(field: Field, text: &str) -> Vec<u8> {
-    values(field, Piece::whole(text), SLOTS).expect(text).iter().collect()
+    values(field, Slice::whole(text), SLOTS).expect(text).iter().collect()
 }
 
 #[test]
@@ -110,14 +110,18 @@ fn every_refused_item_says_where_what_and_the_way_out() {
         ),
     ];
     for (field, text, span, message, help) in cases {
-        let problems = values(field, Piece::whole(text), SLOTS).expect_err(text);
-        assert_eq!(problems, [Problem { span, message: message.into(), help: help.into() }], "{text}");
+        let problems = values(field, Slice::whole(text), SLOTS).expect_err(text);
+        assert_eq!(
+            problems,
+            [ScheduleProblem { span, message: message.into(), help: help.into() }],
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn all_problems_of_a_list_are_told_at_once() {
-    let problems = values(Field::Minute, Piece::whole("60,5,a,"), SLOTS).expect_err("three are wrong");
+    let problems = values(Field::Minute, Slice::whole("60,5,a,"), SLOTS).expect_err("three are wrong");
     assert_eq!(problems.iter().map(|p| p.span.clone()).collect::<Vec<_>>(), [0..2, 5..6, 6..7]);
 }
 
@@ -132,9 +136,9 @@ fn whatever_stands_in_a_way_out_is_accepted() {
         (Field::DayOfWeek, "7-0"),
         (Field::DayOfWeek, "7-1/2"),
     ] {
-        let problems = values(field, Piece::whole(text), SLOTS).expect_err(text);
+        let problems = values(field, Slice::whole(text), SLOTS).expect_err(text);
         let way_out = problems[0].help.trim_start_matches("write `").trim_end_matches('`');
-        assert!(values(field, Piece::whole(way_out), SLOTS).is_ok(), "{text}: {way_out}");
+        assert!(values(field, Slice::whole(way_out), SLOTS).is_ok(), "{text}: {way_out}");
     }
 }
 
@@ -142,7 +146,7 @@ fn whatever_stands_in_a_way_out_is_accepted() {
 fn hashed_items_stay_within_their_range_and_keep_their_step() {
     for job in 0..200 {
         let key = format!("job-{job}");
-        let read = |field, text| values(field, Piece::whole(text), Slots::of(&key)).expect(text);
+        let read = |field, text| values(field, Slice::whole(text), Slots::of(&key)).expect(text);
         let only = |bits: Bits| bits.iter().collect::<Vec<_>>();
         assert!(only(read(Field::DayOfMonth, "H")).iter().all(|day| (1..=28).contains(day)));
         assert!(only(read(Field::Minute, "H(10-19)")).iter().all(|minute| (10..20).contains(minute)));

@@ -2,9 +2,9 @@
 //! What has no instant that all replicas share, such as `@reboot`, is refused.
 
 use crate::job::nearest;
-use crate::job::schedule::error::Problem;
+use crate::job::schedule::error::ScheduleProblem;
 
-use super::piece::Piece;
+use super::piece::Slice;
 
 /// Each nickname with the fields that it stands for.
 const NICKNAMES: [(&str, &str); 7] = [
@@ -21,12 +21,12 @@ const NICKNAMES: [(&str, &str); 7] = [
 pub(super) const EVERY: &str = "@every";
 
 /// The five fields that a nickname stands for, whatever its case.
-pub(super) fn expand(nickname: Piece<'_>) -> Result<&'static str, Problem> {
+pub(super) fn expand(nickname: Slice<'_>) -> Result<&'static str, ScheduleProblem> {
     let known = NICKNAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(nickname.text));
     known.map(|(_, fields)| *fields).ok_or_else(|| refuse(nickname))
 }
 
-fn refuse(nickname: Piece<'_>) -> Problem {
+fn refuse(nickname: Slice<'_>) -> ScheduleProblem {
     if nickname.text.eq_ignore_ascii_case("@reboot") {
         let message = format!("`{}` is not an instant that all replicas share", nickname.text);
         return nickname.problem(message, "write when it runs, e.g. `@daily`, or start it with the machine");
@@ -56,7 +56,7 @@ mod tests {
             ("@MIDNIGHT", "0 0 * * *"),
             ("@hourly", "0 * * * *"),
         ] {
-            assert_eq!(expand(Piece::whole(nickname)), Ok(fields));
+            assert_eq!(expand(Slice::whole(nickname)), Ok(fields));
         }
     }
 }

@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-use crate::job::schedule::error::Problem;
+use crate::job::schedule::error::ScheduleProblem;
 
 /// Part of a text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct Slice<'a> {
     /// The part itself.
     pub(crate) text: &'a str,
     /// Its first byte in the whole text.
     start: usize,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> Slice<'a> {
     /// A whole text.
     pub(crate) fn whole(text: &'a str) -> Self {
         Self { text, start: 0 }
@@ -25,8 +25,8 @@ impl<'a> Piece<'a> {
     }
 
     /// A problem of exactly these bytes.
-    pub(crate) fn problem(self, message: String, help: impl Into<String>) -> Problem {
-        Problem { span: self.span(), message, help: help.into() }
+    pub(crate) fn problem(self, message: String, help: impl Into<String>) -> ScheduleProblem {
+        ScheduleProblem { span: self.span(), message, help: help.into() }
     }
 
     /// Some of its bytes.
@@ -55,7 +55,7 @@ impl<'a> Piece<'a> {
     pub(crate) fn split(self, separator: char) -> impl Iterator<Item = Self> {
         let mut start = self.start;
         self.text.split(separator).map(move |text| {
-            let piece = Piece { text, start };
+            let piece = Slice { text, start };
             start += text.len() + separator.len_utf8();
             piece
         })
@@ -85,23 +85,23 @@ mod tests {
     #[test]
     fn words_keep_their_place_in_the_text() {
         let text = "  30\t2 *  ";
-        let words: Vec<_> = Piece::whole(text).words().map(|w| (w.text, w.span())).collect();
+        let words: Vec<_> = Slice::whole(text).words().map(|w| (w.text, w.span())).collect();
         assert_eq!(words, [("30", 2..4), ("2", 5..6), ("*", 7..8)]);
-        assert_eq!(Piece::whole(" \t ").words().count(), 0);
+        assert_eq!(Slice::whole(" \t ").words().count(), 0);
     }
 
     #[test]
     fn list_items_keep_their_place_in_the_text() {
-        let field = Piece::whole("x 1,,23").slice(2..7);
+        let field = Slice::whole("x 1,,23").slice(2..7);
         let items: Vec<_> = field.split(',').map(|i| (i.text, i.span())).collect();
         assert_eq!(items, [("1", 2..3), ("", 4..4), ("23", 5..7)]);
     }
 
     #[test]
     fn a_number_beyond_every_bound_is_still_a_number() {
-        assert_eq!(Piece::whole("99999999999999999999999").number(), Some(u64::MAX));
-        assert_eq!(Piece::whole("007").number(), Some(7));
-        assert_eq!(Piece::whole("+7").number(), None);
-        assert_eq!(Piece::whole("").number(), None);
+        assert_eq!(Slice::whole("99999999999999999999999").number(), Some(u64::MAX));
+        assert_eq!(Slice::whole("007").number(), Some(7));
+        assert_eq!(Slice::whole("+7").number(), None);
+        assert_eq!(Slice::whole("").number(), None);
     }
 }

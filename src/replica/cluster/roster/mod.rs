@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::job::{JobName, JobSpec, Label, NodeName, Reason, Tick};
-use crate::replica::tick::eligibility::Standing;
+use crate::replica::tick::eligibility::Eligibility;
 use crate::store::{LIVE_FOR, Peer};
 use crate::time::UtcMillis;
 
@@ -128,10 +128,10 @@ impl Roster {
 
     /// Whether this replica, which has room for the job or not, may take its ticks; if not, why nobody did, as far as
     /// can be seen.
-    pub fn standing(&self, spec: &JobSpec, has_room: bool) -> Standing {
+    pub fn standing(&self, spec: &JobSpec, has_room: bool) -> Eligibility {
         let is_fit = self.me.is_fit_for(spec);
         if is_fit && has_room {
-            return Standing::Takes;
+            return Eligibility::Takes;
         }
         let reason = if !self.has_one_for(spec) {
             Reason::NoReplica
@@ -140,7 +140,7 @@ impl Roster {
         } else {
             Reason::Capacity
         };
-        if is_fit { Standing::Full(reason) } else { Standing::Watches(reason) }
+        if is_fit { Eligibility::Full(reason) } else { Eligibility::Watches(reason) }
     }
 
     /// How many live replicas come before this one in what one of them is to do, the same order on each of them; without those that are out.

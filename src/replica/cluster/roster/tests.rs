@@ -117,16 +117,16 @@ fn only_who_carries_all_labels_of_a_job_takes_its_ticks_and_the_others_ask_last(
     let job = job("train", "only_on = [\"gpu\", \"eu\"]");
     let peers = [labelled("a", &["gpu"]), labelled("b", &["eu", "gpu", "x"]), labelled("c", &[])];
     let rosters = rosters(&peers);
-    assert_eq!(rosters[1].standing(&job, true), Standing::Takes);
+    assert_eq!(rosters[1].standing(&job, true), Eligibility::Takes);
     for n in 0..50 {
         let delays = delays(&rosters, &job, Tick::at_millis(n));
         assert!(delays[1].is_zero() && delays[0] != delays[2], "{delays:?}");
     }
     for unfit in [&rosters[0], &rosters[2]] {
-        assert_eq!(unfit.standing(&job, true), Standing::Watches(Reason::Late), "`b` could have");
+        assert_eq!(unfit.standing(&job, true), Eligibility::Watches(Reason::Late), "`b` could have");
     }
     let without_b = self::rosters(&[peers[0].clone(), peers[2].clone()]);
-    assert_eq!(without_b[0].standing(&job, true), Standing::Watches(Reason::NoReplica));
+    assert_eq!(without_b[0].standing(&job, true), Eligibility::Watches(Reason::NoReplica));
     assert!(!without_b[0].has_one_for(&job) && rosters[0].has_one_for(&job));
 }
 
@@ -144,10 +144,10 @@ fn who_is_full_asks_after_those_with_room_and_says_why_a_tick_was_missed() {
         });
         assert_eq!(delays, [Duration::ZERO, STAGGER, STAGGER * 2]);
     }
-    assert_eq!(seen[0].standing(&job, false), Standing::Full(Reason::Late), "`b` has room");
+    assert_eq!(seen[0].standing(&job, false), Eligibility::Full(Reason::Late), "`b` has room");
     let all_full = rosters(&[peers[0].clone(), full(peers[1].clone()), peers[2].clone()]);
-    assert_eq!(all_full[0].standing(&job, false), Standing::Full(Reason::Capacity));
-    assert_eq!(all_full[2].standing(&job, true), Standing::Watches(Reason::Capacity));
+    assert_eq!(all_full[0].standing(&job, false), Eligibility::Full(Reason::Capacity));
+    assert_eq!(all_full[2].standing(&job, true), Eligibility::Watches(Reason::Capacity));
 }
 
 #[test]

@@ -6,12 +6,12 @@ use crate::events::event::Event;
 use crate::events::log::Events;
 use crate::events::peer_event::PeerEvent;
 use crate::job::{NodeName, RunId};
-use crate::store::clock::{Learned, Memory, Reading};
-use crate::store::{Cause, LIVE_FOR, Marker, Peer, Pulse, StoreError};
+use crate::store::clock::{ClockNews, ClockReading, StoreClock};
+use crate::store::{FailureCause, LIVE_FOR, Marker, Peer, Pulse, StoreError};
 use crate::time::BootInstant;
 
-use super::clock_skew::Offset;
-use super::config_drift::Files;
+use super::clock_skew::ClockSkew;
+use super::config_drift::ConfigDrift;
 use super::heartbeat::Exchange;
 use super::joining::Joining;
 use super::roster::Roster;
@@ -25,7 +25,7 @@ const SAY_TAKEN_AGAIN: Duration = Duration::from_secs(60);
 
 /// What an exchange means for the jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Upshot {
+pub(crate) enum HealthChange {
     /// Nothing new.
     Same,
     /// The store answers, and records may have to be opened.
@@ -39,18 +39,18 @@ pub(crate) enum Upshot {
 
 /// The replica's view of the store and its peers.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct StoreHealth {
     events: Events,
     store: String,
     me: NodeName,
     life: RunId,
     /// How many replicas there should be.
     pub(crate) expected: Option<u32>,
-    pub(crate) files: Files,
+    pub(crate) config_drift: ConfigDrift,
     /// Why the store did not answer last time, or nothing if it did; unknown before the first time.
     outage: Option<Option<String>>,
     /// What was known to be wrong with the store since it last answered, each told once.
-    causes: Vec<Cause>,
+    causes: Vec<FailureCause>,
     /// Whether the store's clock is being slewed.
     slewed: bool,
     /// Whether the store has taken a heartbeat of this life, and by which marker it is known since.
@@ -59,14 +59,14 @@ pub(crate) struct Watch {
     /// When another replica of this name was last heard, and when that was logged.
     taken: Option<BootInstant>,
     taken_said: Option<BootInstant>,
-    pub(crate) offset: Offset,
+    pub(crate) clock_skew: ClockSkew,
     /// What the wall clock showed when it was last looked at.
     pub(crate) wall: Option<WallReading>,
     pub(crate) roster: Roster,
     pub(crate) joining: Joining,
 }
 
-impl Watch {
+impl StoreHealth {
     /// A view of nothing yet.
     pub(crate) fn new(
         events: Events,
@@ -81,7 +81,7 @@ impl Watch {
             me,
             life,
             expected,
-            files: Files::of(file),
+            config_drift: ConfigDrift::of(file),
             outage: None,
             causes: Vec::new(),
             slewed: false,
@@ -89,7 +89,7 @@ impl Watch {
             too_few_since: None,
             taken: None,
             taken_said: None,
-            offset: Offset::default(),
+            clock_skew: ClockSkew::default(),
             wall: None,
             roster,
             joining: Joining::default(),
@@ -102,47 +102,52 @@ impl Watch {
     }
 
     /// Takes in one exchange.
-    pub(crate) fn take_in(&mut self, exchange: &Exchange, memory: &mut Option<Memory>) -> Upshot {
+    pub(crate) fn take_in(
+        &mut self,
+        exchange: &Exchange,
+        store_clock: &mut Option<StoreClock>,
+    ) -> HealthChange {
         let pulse = match &exchange.result {
             Ok(pulse) => pulse,
             Err(error) => {
                 self.lose_store(error);
-                return Upshot::Same;
+                return HealthChange::Same;
             }
         };
         self.causes.clear();
         if self.outage.replace(None) != Some(None) {
             self.events.tell(Event::StoreReached { store: self.store.clone() });
         }
-        let reading = Reading { sent: exchange.sent, received: exchange.received, store: pulse.now };
-        let was_away = memory.as_ref().is_some_and(|memory| memory.calm(exchange.received).is_zero());
-        let learned = match memory {
+        let reading = ClockReading { sent: exchange.sent, received: exchange.received, store: pulse.now };
+        let was_away =
+            store_clock.as_ref().is_some_and(|store_clock| store_clock.calm(exchange.received).is_zero());
+        let learned = match store_clock {
             None => {
-                *memory = Some(Memory::first(reading, pulse.era.clone()));
-                Learned::First
+                *store_clock = Some(StoreClock::first(reading, pulse.era.clone()));
+                ClockNews::First
             }
-            Some(memory) => memory.learn(reading, &pulse.era),
+            Some(store_clock) => store_clock.learn(reading, &pulse.era),
         };
-        let compared = memory.as_mut().map(|memory| {
-            memory.hear_peers(&pulse.peers);
-            memory.compare(exchange.wall, exchange.received)
+        let compared = store_clock.as_mut().map(|store_clock| {
+            store_clock.hear_peers(&pulse.peers);
+            store_clock.compare(exchange.wall, exchange.received)
         });
         let (ahead_ms, error) = compared.unwrap_or_default();
-        if let Some(event) = self.offset.measured(ahead_ms, error, exchange.received) {
+        if let Some(event) = self.clock_skew.measured(ahead_ms, error, exchange.received) {
             self.events.tell(event);
         }
         let before = self.marker.replace(pulse.marker.clone());
         let forgot = before.as_ref().is_some_and(|before| *before != pulse.marker);
         // A new life is distrusted as it is; what was heard in it says nothing of earlier ones.
         if forgot
-            && learned != Learned::NewEra
-            && let Some(memory) = memory
+            && learned != ClockNews::NewEra
+            && let Some(store_clock) = store_clock
         {
-            memory.distrust(exchange.received);
+            store_clock.distrust(exchange.received);
         }
         let now = exchange.received;
         // A store that went back shows this replica's former life; one that drains is about to end.
-        let is_as_it_was = before.is_some() && !forgot && learned != Learned::NewEra;
+        let is_as_it_was = before.is_some() && !forgot && learned != ClockNews::NewEra;
         let is_another = |peer: &Peer| peer.beat.node == self.me && peer.beat.life != self.life;
         if is_as_it_was && pulse.peers.iter().any(|peer| is_another(peer) && !peer.beat.draining) {
             self.say_taken(now);
@@ -151,9 +156,9 @@ impl Watch {
         self.joining.learn(&self.me, &pulse.peers, now);
         self.count_replicas(now);
         self.compare_files(pulse, now);
-        let is_slewed = memory.as_ref().is_some_and(|memory| memory.slewed(now).is_some());
+        let is_slewed = store_clock.as_ref().is_some_and(|store_clock| store_clock.slewed(now).is_some());
         let was_slewed = std::mem::replace(&mut self.slewed, is_slewed);
-        self.upshot(learned, forgot, was_slewed, was_away)
+        self.change(learned, forgot, was_slewed, was_away)
     }
 
     /// Tells once that the store does not answer, and of each cause once.
@@ -166,18 +171,18 @@ impl Watch {
         self.outage = Some(Some(error.to_string()));
     }
 
-    fn upshot(&mut self, learned: Learned, forgot: bool, was_slewed: bool, was_away: bool) -> Upshot {
+    fn change(&mut self, learned: ClockNews, forgot: bool, was_slewed: bool, was_away: bool) -> HealthChange {
         let what = match learned {
-            Learned::NewEra => "restart or failover: every job waits one lease",
+            ClockNews::NewEra => "restart or failover: every job waits one lease",
             _ if forgot => "it lost data: every job waits one lease",
-            Learned::Stepped => "its clock was stepped",
-            Learned::Slewed if !was_slewed => "its clock is slewed by more than 1 %",
-            Learned::First | Learned::Steady | Learned::Slewed => {
-                return if was_away { Upshot::Stepped } else { Upshot::Reached };
+            ClockNews::Stepped => "its clock was stepped",
+            ClockNews::Slewed if !was_slewed => "its clock is slewed by more than 1 %",
+            ClockNews::First | ClockNews::Steady | ClockNews::Slewed => {
+                return if was_away { HealthChange::Stepped } else { HealthChange::Reached };
             }
         };
         self.events.tell(Event::StoreChanged { what });
-        if learned == Learned::NewEra || forgot { Upshot::Reopen } else { Upshot::Stepped }
+        if learned == ClockNews::NewEra || forgot { HealthChange::Reopen } else { HealthChange::Stepped }
     }
 
     fn count_replicas(&mut self, now: BootInstant) {
@@ -196,7 +201,7 @@ impl Watch {
     fn compare_files(&mut self, pulse: &Pulse, now: BootInstant) {
         let others = pulse.peers.iter().filter(|peer| self.roster.counts(peer, pulse.now));
         let files = others.map(|peer| (&peer.beat.node, peer.beat.file.as_str()));
-        if let Some(event) = self.files.learn(files, now) {
+        if let Some(event) = self.config_drift.learn(files, now) {
             self.events.tell(event);
         }
     }

@@ -31,13 +31,14 @@ fn exchange(second: u64, others: &[&str]) -> Exchange {
 fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
     let events = Events::of(node("a"));
     let mut heard = events.listen();
-    let mut watch = Watch::new(events, "store".into(), (node("a"), RunId::new()), (Some(3), String::new()));
-    let mut memory = None;
+    let mut health =
+        StoreHealth::new(events, "store".into(), (node("a"), RunId::new()), (Some(3), String::new()));
+    let mut store_clock = None;
     let mut said = Vec::new();
     for second in 1..=400 {
         // All are there at first, one is missing then, comes back for a moment, and is missing again.
         let others: &[&str] = if second < 10 || second == 200 { &["b", "c"] } else { &["b"] };
-        watch.take_in(&exchange(second, others), &mut memory);
+        health.take_in(&exchange(second, others), &mut store_clock);
         while let Ok(event) = heard.try_recv() {
             if matches!(*event, Event::Peer(PeerEvent::TooFew { .. })) {
                 said.push((second, Arc::unwrap_or_clone(event)));
@@ -52,20 +53,20 @@ fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
 #[test]
 fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
     let me = (node("a"), RunId::new());
-    let mut watch = Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
-    let mut memory = None;
-    let mut upshot = |second: u64, marker: &str| {
+    let mut health = StoreHealth::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
+    let mut store_clock = None;
+    let mut change = |second: u64, marker: &str| {
         // Another process of this name has beaten meanwhile.
         let mut next = exchange(second, &["a"]);
         next.result.as_mut().expect("an answer").marker = Some(Marker(marker.into()));
-        watch.take_in(&next, &mut memory)
+        health.take_in(&next, &mut store_clock)
     };
-    assert_eq!(upshot(1, "m"), Upshot::Reached, "what was before is unknown");
-    assert_eq!(upshot(2, "n"), Upshot::Reopen);
-    assert_eq!(upshot(3, "n"), Upshot::Reached, "once");
+    assert_eq!(change(1, "m"), HealthChange::Reached, "what was before is unknown");
+    assert_eq!(change(2, "n"), HealthChange::Reopen);
+    assert_eq!(change(3, "n"), HealthChange::Reached, "once");
     assert_eq!(
-        upshot(7_200, "n"),
-        Upshot::Stepped,
+        change(7_200, "n"),
+        HealthChange::Stepped,
         "however long the store was away: no loss, but a clock unseen"
     );
 }
@@ -73,16 +74,16 @@ fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
 #[test]
 fn a_new_life_that_forgot_this_replica_and_has_another_clock_says_nothing_of_what_was_decided_before() {
     let me = (node("a"), RunId::new());
-    let mut watch = Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
-    let mut memory = None;
-    watch.take_in(&exchange(1, &[]), &mut memory);
+    let mut health = StoreHealth::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
+    let mut store_clock = None;
+    health.take_in(&exchange(1, &[]), &mut store_clock);
     let mut next = exchange(2, &[]);
     let last_heard = exchange(1, &[]).wall;
     let pulse = next.result.as_mut().expect("an answer");
     (pulse.era, pulse.marker) = (Era("f".into()), Some(Marker("n".into())));
     pulse.now = pulse.now.plus(Duration::from_secs(60));
-    assert_eq!(watch.take_in(&next, &mut memory), Upshot::Reopen);
-    assert_eq!(memory.expect("it was heard").heard(), last_heard);
+    assert_eq!(health.take_in(&next, &mut store_clock), HealthChange::Reopen);
+    assert_eq!(store_clock.expect("it was heard").heard(), last_heard);
 }
 
 #[test]
@@ -90,13 +91,15 @@ fn each_cause_of_an_outage_is_told_once() {
     let events = Events::of(node("a"));
     let mut heard = events.listen();
     let me = (node("a"), RunId::new());
-    let (mut watch, mut memory) = (Watch::new(events, "store".into(), me, (None, String::new())), None);
+    let (mut health, mut store_clock) =
+        (StoreHealth::new(events, "store".into(), me, (None, String::new())), None);
     let refused = || StoreError::NotSent("Connection refused".into());
-    let password = || StoreError::Refused(Diagnosis::of(Cause::PasswordMissing, "a password is missing"));
+    let password =
+        || StoreError::Refused(Diagnosis::of(FailureCause::PasswordMissing, "a password is missing"));
     let mut told = |error: Option<StoreError>| {
         let answered = exchange(1, &[]);
         let result = error.map_or(answered.result.clone(), Err);
-        watch.take_in(&Exchange { result, ..answered }, &mut memory);
+        health.take_in(&Exchange { result, ..answered }, &mut store_clock);
         let events = std::iter::from_fn(|| heard.try_recv().ok());
         events.filter(|event| matches!(**event, Event::StoreLost(_))).count()
     };
@@ -109,12 +112,12 @@ fn each_cause_of_an_outage_is_told_once() {
 #[test]
 fn a_name_is_taken_while_another_replica_beats_under_it() {
     let me = (node("a"), RunId::new());
-    let (mut watch, mut memory) =
-        (Watch::new(Events::of(node("a")), "store".into(), me, (None, String::new())), None);
+    let (mut health, mut store_clock) =
+        (StoreHealth::new(Events::of(node("a")), "store".into(), me, (None, String::new())), None);
     let mut is_taken = |second: u64, others: &[&str]| {
         let next = exchange(second, others);
-        watch.take_in(&next, &mut memory);
-        watch.is_name_taken(next.received)
+        health.take_in(&next, &mut store_clock);
+        health.is_name_taken(next.received)
     };
     assert!(!is_taken(1, &["a"]), "its former life");
     assert!(is_taken(2, &["a"]));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
-use crate::lease::{EARLY_TOLERANCE, Entry};
+use crate::lease::{EARLY_TOLERANCE, HistoryEntry};
 use crate::replica::simulation::world::clock::Moment;
 use crate::replica::simulation::world::process::Process;
 use crate::replica::simulation::world::{FAULTS, QUIET, World};
@@ -59,7 +59,8 @@ impl World {
             if at.plus(decided_by) > self.now.utc() {
                 break;
             }
-            let told: Vec<&Entry> = entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
+            let told: Vec<&HistoryEntry> =
+                entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
             // It may be its own, or one that it waits for.
             let is_running = self.runs(job).any(|run| !run.is_over);
             if told.is_empty() && !is_running {
@@ -80,7 +81,7 @@ impl World {
     /// Of what has not come nothing is recorded, but of what was claimed while a clock was ahead.
     fn is_foretold(&self, job: usize) -> Result<(), Violation> {
         let now = self.now.utc().plus(SLACK);
-        let is_told = |entry: &&Entry| {
+        let is_told = |entry: &&HistoryEntry| {
             entry.tick.instant() > now && entry.run.is_none() && !self.was_claimed(job, entry)
         };
         match self.server.told[job].iter().rfind(is_told) {
@@ -103,7 +104,8 @@ impl World {
         let mut at = first.max(Moment(0).utc());
         while let Some(tick) = schedule.next_after(at).filter(|tick| tick.instant() <= told) {
             at = tick.instant();
-            let told: Vec<&Entry> = entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
+            let told: Vec<&HistoryEntry> =
+                entries.iter().filter(|entry| covers(entry, tick)).copied().collect();
             self.tally.count("tick");
             self.is_told_rightly(job, tick, &told)?;
             self.is_skipped_rightly(job, tick, &told)?;
@@ -116,7 +118,7 @@ impl World {
     }
 
     /// One record for each tick; where the store forgot, at least one, or a run that was forgotten with its holder.
-    fn is_told_rightly(&self, job: usize, tick: Tick, told: &[&Entry]) -> Result<(), Violation> {
+    fn is_told_rightly(&self, job: usize, tick: Tick, told: &[&HistoryEntry]) -> Result<(), Violation> {
         let first_runs =
             told.iter().filter(|entry| !matches!(entry.cause, Cause::Rerun | Cause::Manual)).count();
         // What was granted may be forgotten together with its holder, before anything is told of it.
@@ -145,7 +147,7 @@ impl World {
     fn is_known_to_have_run(&self, job: usize) -> Result<(), Violation> {
         for life in self.server.lives(job) {
             for (at, unknown) in life.iter().enumerate().filter(|(_, entry)| entry.verdict() == FORGOTTEN) {
-                let is_same = |(told, entry): &(usize, &Entry)| {
+                let is_same = |(told, entry): &(usize, &HistoryEntry)| {
                     let is_first = !matches!(entry.cause, Cause::Rerun | Cause::Manual);
                     let is_told_later = at < *told && entry.finished < unknown.finished;
                     entry.run.is_some() && is_first && covers(unknown, entry.tick) && !is_told_later
@@ -161,9 +163,10 @@ impl World {
 
     /// Only of a run that cannot be killed is told that it was left behind.
     fn is_left_behind_rightly(&self, job: usize) -> Result<(), Violation> {
-        let is_unkillable =
-            |entry: &Entry| self.runs(job).any(|run| run.is_unkillable && entry.run == Some(run.holding.run));
-        let told = |entry: &&Entry| entry.reason == Some(Reason::LeftBehind) && !is_unkillable(entry);
+        let is_unkillable = |entry: &HistoryEntry| {
+            self.runs(job).any(|run| run.is_unkillable && entry.run == Some(run.holding.run))
+        };
+        let told = |entry: &&HistoryEntry| entry.reason == Some(Reason::LeftBehind) && !is_unkillable(entry);
         match self.server.told[job].iter().find(told) {
             Some(entry) => Err(Violation::of(Broken::Unjust, format!("j{job}: {entry:#?}"))),
             None => Ok(()),
@@ -172,7 +175,7 @@ impl World {
 
     /// Who skips a tick for overlap has proof that a run was alive at its instant. While clocks are wrong, nobody can
     /// say what was when.
-    fn is_skipped_rightly(&self, job: usize, tick: Tick, told: &[&Entry]) -> Result<(), Violation> {
+    fn is_skipped_rightly(&self, job: usize, tick: Tick, told: &[&HistoryEntry]) -> Result<(), Violation> {
         let overlap = Verdict::because(Outcome::Skipped, Reason::Overlap);
         let Some(came) = self.came(tick).filter(|_| told.iter().any(|entry| entry.verdict() == overlap))
         else {
@@ -214,15 +217,15 @@ impl World {
 
     /// Whether its ticks were claimed, one by one, by a clock that was ahead: these stay decided, as do those that ran, and
     /// are no more than come while it is.
-    fn was_claimed(&self, job: usize, entry: &Entry) -> bool {
+    fn was_claimed(&self, job: usize, entry: &HistoryEntry) -> bool {
         let after = entry.after.unwrap_or(entry.tick.instant());
         let is_short = entry.tick.instant().since(after) <= AHEAD;
         is_short && self.server.foretold[job].contains(&entry.tick)
     }
 
     /// It ran, or was skipped or paused; where another run went on for longer than its start deadline, it came too late.
-    fn has_good_cause(&self, job: usize, tick: Tick, told: &[&Entry]) -> Result<(), Violation> {
-        let is_good = |entry: &&&Entry| {
+    fn has_good_cause(&self, job: usize, tick: Tick, told: &[&HistoryEntry]) -> Result<(), Violation> {
+        let is_good = |entry: &&&HistoryEntry| {
             self.was_claimed(job, entry)
                 || match (entry.outcome, entry.reason) {
                     (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
@@ -254,11 +257,11 @@ fn millis(of: Duration) -> u64 {
 }
 
 /// Whether the entry stands for the tick.
-fn covers(entry: &Entry, tick: Tick) -> bool {
+fn covers(entry: &HistoryEntry, tick: Tick) -> bool {
     let is_above = |after: UtcMillis| after < tick.instant() && tick < entry.tick;
     entry.cause != Cause::Manual && (entry.tick == tick || entry.after.is_some_and(is_above))
 }
 
-fn by_tick(entries: &[Entry]) -> Vec<&Entry> {
+fn by_tick(entries: &[HistoryEntry]) -> Vec<&HistoryEntry> {
     entries.iter().filter(|entry| entry.cause != Cause::Manual).collect()
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::job::{Cause, RunId};
-use crate::lease::{Memory as StoreMemory, Record};
+use crate::lease::{Memory, Record};
 use crate::replica::simulation::checks::safety::Violation;
 use crate::replica::simulation::stand_ins::node::Node;
 use crate::replica::simulation::world::machine::Seat;
@@ -13,7 +13,7 @@ use crate::replica::simulation::world::network::Weather;
 use crate::replica::simulation::world::process::Guard;
 use crate::replica::simulation::world::store::{Service, Shelf};
 use crate::replica::simulation::world::{Event, Mend, World};
-use crate::store::clock::Memory;
+use crate::store::clock::StoreClock;
 use crate::time::UtcMillis;
 
 use super::fault::Fault;
@@ -86,7 +86,7 @@ impl World {
         // Of what a clock that is ahead decided, replicas know one row of ticks that ran, and not those before a gap: where the
         // record is lost as well, these may run again when they come. That is the price in decision 0042, which shows most
         // where store and replicas have one clock.
-        let is_one_clock = self.server.memory == StoreMemory::Durable;
+        let is_one_clock = self.server.memory == Memory::Durable;
         let is_unseen = is_ahead && (fault == Fault::Deleted || fault.may_meet_newcomers() || is_one_clock);
         is_fair && are_well && !is_unseen && self.all_have_just_heard()
     }
@@ -129,7 +129,7 @@ impl World {
         let Some(record) = &self.server.shelf.records[job] else { return true };
         let is_left = |left: &Record| left.fence == record.fence && left.mark == record.mark;
         let nodes = || self.seats.iter().filter(|seat| seat.is_well()).filter_map(|seat| seat.node.as_ref());
-        let heard = |node: &Node| node.memory.as_ref().map(Memory::heard).unwrap_or_default();
+        let heard = |node: &Node| node.store_clock.as_ref().map(StoreClock::heard).unwrap_or_default();
         let newest = UtcMillis(record.fence.0).max(record.mark);
         let is_past = newest <= self.store_reads().wall
             || left.records[job].as_ref().is_some_and(is_left)

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use crate::hold::lease_file::entry::Note;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::RunId;
 use crate::lease::{Memory, Pace};
-use crate::replica::recovery::orphans::Former;
+use crate::replica::recovery::orphans::Orphan;
 use crate::replica::simulation::checks::safety::{Broken, Violation, named};
 use crate::replica::simulation::stand_ins::node::Node;
 use crate::replica::simulation::world::clock::Moment;
@@ -164,7 +164,7 @@ impl World {
             let was_guarded = its.is_some_and(|process| process.guard != Guard::Dead);
             let Some(alive) = its.filter(|process| !process.is_over && was_guarded) else {
                 let was_here = its.is_some_and(|process| process.started >= booted);
-                node.buried((job, run), was_here && was_guarded, reads);
+                node.orphan_ended((job, run), was_here && was_guarded, reads);
                 continue;
             };
             let is_unkillable = alive.is_unkillable;
@@ -181,6 +181,6 @@ impl World {
 }
 
 /// How long a replica waits for the guard of a former run to end it.
-fn patience(node: &Node, job: usize, run: RunId, note: Option<Note>) -> Duration {
-    Former { job: node.jobs[job].name.clone(), run, note, sign: None }.patience()
+fn patience(node: &Node, job: usize, run: RunId, note: Option<LeaseNote>) -> Duration {
+    Orphan { job: node.jobs[job].name.clone(), run, note, sign: None }.patience()
 }

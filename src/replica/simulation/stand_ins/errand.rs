@@ -115,9 +115,12 @@ impl Node {
 
     /// Does what somebody wants, if the record is open. Nothing in the replica asks so yet; the lease floor answers.
     pub(crate) fn wish(&mut self, job: usize, wish: Wish) {
-        let Some(memory) = self.memory.as_ref().filter(|_| !self.contests[job].is_unopened()) else { return };
+        let Some(store_clock) = self.store_clock.as_ref().filter(|_| !self.contests[job].is_unopened())
+        else {
+            return;
+        };
         let (sent, spec) = (self.reads.boot, &self.jobs[job]);
-        let caller = memory.caller(&self.name, sent, self.known(job));
+        let caller = store_clock.caller(&self.name, sent, self.known(job));
         let era = caller.era.clone();
         let asked = caller.expect;
         let (run, tick, request) = match wish {

@@ -111,8 +111,11 @@ impl Node {
     pub(crate) fn take_hint(&mut self, (job, era, reply): Hinted, reads: Reads) -> bool {
         self.reads = reads;
         let (now, store_now) = (self.now(), self.store_time());
-        let Some(memory) = self.memory.as_mut().filter(|memory| *memory.era() == era) else { return false };
-        memory.hear(store_now);
+        let Some(store_clock) = self.store_clock.as_mut().filter(|store_clock| *store_clock.era() == era)
+        else {
+            return false;
+        };
+        store_clock.hear(store_now);
         if let Some(at) = self.contests[job].overhear(&reply, store_now, now) {
             self.alarms.insert((at, job));
         }

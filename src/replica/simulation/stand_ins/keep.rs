@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::hold::lease_file::entry::Note;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::hold::renewal::{Duty, Hold};
 use crate::job::{JobSpec, Outcome, Reason, RunId, Verdict};
 use crate::lease::{
@@ -107,8 +107,8 @@ impl Keep {
     }
 
     /// `Keeper::note`.
-    pub(crate) fn note(&self) -> Note {
-        Note::Running {
+    pub(crate) fn note(&self) -> LeaseNote {
+        LeaseNote::Running {
             holding: self.holding.clone(),
             era: self.era.clone(),
             loss_grace: self.hold.loss_grace(),
@@ -242,7 +242,7 @@ impl Node {
         };
         keep.finish = Some(finish.clone());
         let job = keep.job;
-        self.jot(job, Note::Ended(finish));
+        self.jot(job, LeaseNote::Ended(finish));
         proven.into_iter().for_each(|job| self.proven(job));
         self.send_finish(run);
         self.attend_all();

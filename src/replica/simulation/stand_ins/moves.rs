@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use crate::hold::lease_file::entry::Note;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::lease::{Answer, Deadline, Era, Pace, Reply};
 use crate::replica::cluster::heartbeat::Exchange;
-use crate::replica::cluster::store_health::Upshot;
+use crate::replica::cluster::store_health::HealthChange;
 use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::message::{Answered, Ask, Told};
 use crate::replica::tick::action::{Action, Bid, Doubt, Won};
@@ -28,11 +28,11 @@ impl Node {
     /// `Driver::look`.
     pub(crate) fn look(&mut self, job: usize) {
         let now = self.now();
-        if self.watch.outage().is_some() {
+        if self.health.outage().is_some() {
             self.contests[job].unheard(now);
             return;
         }
-        let action = self.contests[job].look(now, &self.watch.roster, true);
+        let action = self.contests[job].look(now, &self.health.roster, true);
         if self.contests[job].takes_look(now) {
             self.send(Ask::Mark(job), Errand::Mark { job });
         }
@@ -59,8 +59,8 @@ impl Node {
     /// `Driver::claim`, and the beginning of `errand::claim`.
     fn claim(&mut self, job: usize, bid: &Bid, instead_of: Option<Doubt>) {
         let now = self.now();
-        let memory = self.memory.as_ref().expect("no record is open before the store was heard");
-        let caller = memory.caller(&self.name, self.reads.boot, self.contests[job].known());
+        let store_clock = self.store_clock.as_ref().expect("no record is open before the store was heard");
+        let caller = store_clock.caller(&self.name, self.reads.boot, self.contests[job].known());
         let claim = self.contests[job].proposal().claim(bid, caller, now, self.reads.wall);
         self.contests[job].claims(&claim);
         self.window.begin();
@@ -213,7 +213,7 @@ impl Node {
         self.alarms.clear();
         self.close_what_is_ahead();
         self.open_records();
-        self.agenda.replan(now);
+        self.planner.replan(now);
         self.expect_until(now);
         self.look_at_all();
     }
@@ -234,29 +234,29 @@ impl Node {
     /// `Driver::exchanged`.
     fn exchanged(&mut self, sent: BootInstant, result: Result<Pulse, StoreError>) {
         let ahead = |node: &Self| node.reads.wall.since(node.now());
-        let (was_ahead, was_out) = (ahead(self), self.watch.outage().is_some());
+        let (was_ahead, was_out) = (ahead(self), self.health.outage().is_some());
         if let Ok(Pulse { count, era, marker: Some(marker), .. }) = &result {
             self.beat.told = Some(store::Told { count: *count, era: era.clone(), marker: marker.clone() });
         }
         let peers = result.as_ref().map(|pulse| pulse.peers.clone()).unwrap_or_default();
         let exchange = Exchange { sent, received: self.reads.boot, wall: self.reads.wall, result };
-        let upshot = self.watch.take_in(&exchange, &mut self.memory);
-        if upshot == Upshot::Same {
+        let change = self.health.take_in(&exchange, &mut self.store_clock);
+        if change == HealthChange::Same {
             return;
         }
-        if upshot == Upshot::Reopen {
+        if change == HealthChange::Reopen {
             self.contests.iter_mut().for_each(Contest::close);
             self.outdated = self.opening.clone();
             self.keeps.iter_mut().for_each(|keep| keep.hurry(self.reads.boot));
             // `Driver::doubt_the_store`.
             for note in self.disk.values_mut() {
-                if let Note::Ended(finish) = note {
+                if let LeaseNote::Ended(finish) = note {
                     finish.era = Era::default();
                 }
             }
             self.untold.extend(self.disk.keys());
         }
-        if upshot == Upshot::Stepped {
+        if change == HealthChange::Stepped {
             self.close_what_is_ahead();
         }
         self.hear_of_runs(&peers);

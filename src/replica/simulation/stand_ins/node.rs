@@ -8,20 +8,20 @@ use std::time::Duration;
 
 use crate::events::log::Events;
 use crate::hold::context::due_by;
-use crate::hold::lease_file::entry::Note;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{JobSpec, NodeName, RunId, Verdict};
 use crate::lease::Era;
-use crate::replica::cluster::store_health::Watch;
+use crate::replica::cluster::store_health::StoreHealth;
 use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::message::{Ask, Letter};
 use crate::replica::simulation::world::slow_line::LineEnd;
 use crate::replica::tick::action::Doubt;
 use crate::replica::tick::claim_window::Window;
 use crate::replica::tick::claiming::{Contest, asked_ahead};
-use crate::replica::tick::planner::{Agenda, Coming};
+use crate::replica::tick::planner::{Coming, Planner};
 use crate::replica::tick::ticker::LEAD;
 use crate::run::StopReason;
-use crate::store::clock::Memory;
+use crate::store::clock::StoreClock;
 use crate::store::{Beat, BeatRun};
 use crate::time::{BootInstant, UtcMillis};
 
@@ -54,9 +54,9 @@ pub(crate) struct Node {
     pub(crate) jobs: Rc<[Arc<JobSpec>]>,
     /// The clocks, as read when the present step began.
     pub(crate) reads: Reads,
-    pub(crate) memory: Option<Memory>,
-    pub(crate) watch: Watch,
-    pub(crate) agenda: Agenda,
+    pub(crate) store_clock: Option<StoreClock>,
+    pub(crate) health: StoreHealth,
+    pub(crate) planner: Planner,
     pub(crate) contests: Vec<Contest>,
     pub(crate) alarms: BTreeSet<(UtcMillis, usize)>,
     pub(crate) keeps: Vec<Keep>,
@@ -68,7 +68,7 @@ pub(crate) struct Node {
     pub(crate) line: LineEnd,
     pub(crate) chores: Vec<(BootInstant, Chore)>,
     /// What is on disk, as in `lease_file`: what is known of each job's newest lock.
-    pub(crate) disk: BTreeMap<usize, Note>,
+    pub(crate) disk: BTreeMap<usize, LeaseNote>,
     /// As in `resync.rs`: former runs that are not looked after yet, and jobs of which the store may not know how the last
     /// run ended.
     pub(crate) awaited: BTreeSet<(usize, RunId)>,
@@ -89,12 +89,12 @@ impl Node {
     pub(crate) fn start(
         name: &NodeName,
         jobs: Rc<[Arc<JobSpec>]>,
-        disk: BTreeMap<usize, Note>,
+        disk: BTreeMap<usize, LeaseNote>,
         reads: Reads,
     ) -> Self {
         let life = RunId::new();
-        let mut agenda = Agenda::default();
-        agenda.plan(jobs.iter().cloned(), reads.wall);
+        let mut planner = Planner::default();
+        planner.plan(jobs.iter().cloned(), reads.wall);
         let beat = Beat::of(name.clone(), life, String::new(), reads.wall);
         let events = Events::of(name.clone());
         Self {
@@ -102,9 +102,14 @@ impl Node {
             contests: jobs.iter().map(|job| Contest::new(Arc::clone(job), reads.boot)).collect(),
             jobs,
             reads,
-            memory: None,
-            watch: Watch::new(events, "simulated".to_owned(), (name.clone(), life), (None, String::new())),
-            agenda,
+            store_clock: None,
+            health: StoreHealth::new(
+                events,
+                "simulated".to_owned(),
+                (name.clone(), life),
+                (None, String::new()),
+            ),
+            planner,
             alarms: BTreeSet::new(),
             keeps: Vec::new(),
             opening: BTreeSet::new(),
@@ -115,7 +120,7 @@ impl Node {
             chores: Vec::new(),
             awaited: disk
                 .iter()
-                .filter(|(_, note)| matches!(note, Note::Running { .. }))
+                .filter(|(_, note)| matches!(note, LeaseNote::Running { .. }))
                 .map(|(job, note)| (*job, note.holding().run))
                 .collect(),
             untold: disk.keys().copied().collect(),
@@ -137,17 +142,19 @@ impl Node {
 
     /// `Shop::store_time`.
     pub(crate) fn store_time(&self) -> UtcMillis {
-        self.memory.as_ref().map_or(self.reads.wall, |memory| memory.store_time(self.reads.boot))
+        self.store_clock
+            .as_ref()
+            .map_or(self.reads.wall, |store_clock| store_clock.store_time(self.reads.boot))
     }
 
     /// `Shop::leapt`.
     pub(crate) fn leapt(&self) -> Option<UtcMillis> {
-        self.memory.as_ref().and_then(Memory::leapt)
+        self.store_clock.as_ref().and_then(StoreClock::leapt)
     }
 
     /// `Shop::era`.
     pub(crate) fn era(&self) -> Era {
-        self.memory.as_ref().map(|memory| memory.era().clone()).unwrap_or_default()
+        self.store_clock.as_ref().map(|store_clock| store_clock.era().clone()).unwrap_or_default()
     }
 
     pub(crate) fn send(&mut self, ask: Ask, errand: Errand) {
@@ -204,11 +211,11 @@ impl Node {
 
     /// `take_coming`, and `Driver::expect` with `Driver::prepare`.
     pub(crate) fn expect_until(&mut self, now: UtcMillis) {
-        let coming = self.agenda.take_until(now.plus(LEAD));
+        let coming = self.planner.take_until(now.plus(LEAD));
         for (Coming { job, tick }, from) in asked_ahead(&coming, self.now().since(self.store_time())) {
             let job = self.jobs.iter().position(|known| known.name == *job).expect("a job of the file");
             self.alarms.insert((tick.instant(), job));
-            if self.watch.roster.stagger(&self.jobs[job], *tick).is_zero() {
+            if self.health.roster.stagger(&self.jobs[job], *tick).is_zero() {
                 self.contests[job].call(*tick, from, now);
                 self.alarms.insert((from, job));
             }
@@ -221,7 +228,7 @@ impl Node {
         let beat = (!self.beating).then_some(self.next_beat);
         let boots = self.keeps.iter().filter_map(|keep| keep.wake).chain(beat);
         let boots = boots.chain(self.chores.iter().map(|(at, _)| *at)).map(|at| at.since(boot));
-        let planned = self.agenda.earliest().map(|at| at.minus(LEAD));
+        let planned = self.planner.earliest().map(|at| at.minus(LEAD));
         let instants = self.alarms.first().map(|(at, _)| *at).into_iter().chain(planned);
         let asked = (self.resync && !self.beating).then_some(Duration::ZERO);
         boots.chain(instants.map(|at| at.since(now))).chain(asked).min().unwrap_or(BEAT_EVERY)

@@ -1,7 +1,7 @@
 //! What a simulated replica notes on disk, and tells a store that may not know it: the counterparts of `lease_file`,
 //! `resync.rs`, `orphans.rs`, and of the end of `errand.rs`.
 
-use crate::hold::lease_file::entry::Note;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{Outcome, Reason, RunId, Verdict};
 use crate::lease::{Answer, Finish, Open, Protection, Reply, Request, Rerun};
 use crate::replica::recovery::orphans::finish_in_mid_run;
@@ -14,21 +14,21 @@ use super::node::Node;
 
 impl Node {
     /// `Book::turn`: notes this, unless a lock that was granted later is noted.
-    pub(super) fn jot(&mut self, job: usize, note: Note) {
-        let is_newer = |known: &Note| known.holding().fence > note.holding().fence;
+    pub(super) fn jot(&mut self, job: usize, note: LeaseNote) {
+        let is_newer = |known: &LeaseNote| known.holding().fence > note.holding().fence;
         if !self.disk.get(&job).is_some_and(is_newer) {
             self.disk.insert(job, note);
         }
     }
 
-    /// `former::bury`, and `Driver::buried`: a former run is surely dead, or left to its lease.
-    pub(crate) fn buried(&mut self, (job, run): (usize, RunId), is_sure: bool, reads: Reads) {
+    /// `former::bury`, and `Driver::orphan_ended`: a former run is surely dead, or left to its lease.
+    pub(crate) fn orphan_ended(&mut self, (job, run): (usize, RunId), is_sure: bool, reads: Reads) {
         self.reads = reads;
         if !self.awaited.remove(&(job, run)) {
             return;
         }
         let note = self.disk.get(&job).filter(|note| is_sure && note.holding().run == run);
-        if let Some(Note::Running { holding, era, .. }) = note {
+        if let Some(LeaseNote::Running { holding, era, .. }) = note {
             // As where the record cannot be read, which would tell of a later sign of life.
             let ended = holding.started;
             let verdict = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
@@ -37,7 +37,7 @@ impl Node {
                 verdict,
                 ..finish_in_mid_run(holding.clone(), era.clone(), ended)
             };
-            self.jot(job, Note::Ended(finish));
+            self.jot(job, LeaseNote::Ended(finish));
         }
         self.open_records();
     }
@@ -49,19 +49,19 @@ impl Node {
 
     /// `Driver::open_records`, and the beginning of `errand::open`.
     pub(super) fn open_records(&mut self) {
-        if self.visit.is_none() && !self.watch.joining.is_over() {
+        if self.visit.is_none() && !self.health.joining.is_over() {
             return;
         }
-        let Some(memory) = self.memory.clone() else { return };
+        let Some(store_clock) = self.store_clock.clone() else { return };
         let mut opens = Vec::new();
         for (job, contest) in self.contests.iter().enumerate() {
             if contest.is_unopened() && !self.is_busy(job) && !self.is_elsewhere(job) {
-                let caller = memory.caller(&self.name, self.reads.boot, self.known(job));
-                let since = memory.store_time(contest.begun());
+                let caller = store_clock.caller(&self.name, self.reads.boot, self.known(job));
+                let since = store_clock.store_time(contest.begun());
                 let open = contest.proposal().open(
                     caller,
                     since,
-                    memory.earlier(self.reads.wall, self.reads.boot),
+                    store_clock.earlier(self.reads.wall, self.reads.boot),
                     self.reads.wall,
                 );
                 opens.push((job, self.as_guest(open)));
@@ -82,9 +82,9 @@ impl Node {
         let (later, now): (Vec<_>, Vec<_>) = untold.into_iter().partition(|job| self.is_busy(*job));
         self.untold.extend(later);
         let end = |job: usize| match self.disk.get(&job)? {
-            Note::Ended(finish) => Some((job, finish.clone())),
-            Note::Running { .. } if Protection::ResentFinish.is_on() => None,
-            Note::Running { holding, .. } => {
+            LeaseNote::Ended(finish) => Some((job, finish.clone())),
+            LeaseNote::Running { .. } if Protection::ResentFinish.is_on() => None,
+            LeaseNote::Running { holding, .. } => {
                 Some((job, finish_in_mid_run(holding.clone(), self.era(), self.store_time())))
             }
         };

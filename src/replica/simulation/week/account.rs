@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::job::{JobName, Tick};
-use crate::lease::Entry;
+use crate::lease::HistoryEntry;
 use crate::replica::simulation::world::clock::Moment;
 
 use super::log::{Phase, Span};
@@ -38,7 +38,7 @@ impl World {
             }
             let entries = self.store.told.get(in_force.job).map(Vec::as_slice).unwrap_or_default();
             for tick in in_force.ticks() {
-                let told: Vec<&Entry> = entries.iter().filter(|entry| covers(entry, tick)).collect();
+                let told: Vec<&HistoryEntry> = entries.iter().filter(|entry| covers(entry, tick)).collect();
                 let what = match told[..] {
                     [entry] => {
                         *counts.entry(format!("tick {}", entry.verdict())).or_default() += 1;
@@ -113,6 +113,6 @@ impl InForce<'_> {
 }
 
 /// Whether the entry stands for the tick.
-fn covers(entry: &Entry, tick: Tick) -> bool {
+fn covers(entry: &HistoryEntry, tick: Tick) -> bool {
     entry.tick == tick || entry.after.is_some_and(|after| after < tick.instant() && tick < entry.tick)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{CatchUp, Cause, JobSpec, Outcome, Overlap, Reason, Tick};
-use crate::lease::Entry;
+use crate::lease::HistoryEntry;
 use crate::replica::simulation::world::clock::Moment;
 use crate::time::UtcMillis;
 
@@ -34,7 +34,12 @@ fn meets(span: &Span, (from, to): Span) -> bool {
 
 impl World {
     /// What is wrong with the only record of a tick.
-    pub(super) fn is_wrong(&self, in_force: &InForce<'_>, tick: Tick, entry: &Entry) -> Option<String> {
+    pub(super) fn is_wrong(
+        &self,
+        in_force: &InForce<'_>,
+        tick: Tick,
+        entry: &HistoryEntry,
+    ) -> Option<String> {
         let spec = &in_force.phase.spec;
         let came = moment(tick.instant());
         let from = entry.after.map_or(came, moment);
@@ -78,7 +83,7 @@ impl World {
         self.runs.iter().filter(|run| run.job == *in_force.job)
     }
 
-    fn is_wrong_run(&self, spec: &JobSpec, run: &Run, entry: &Entry) -> Option<String> {
+    fn is_wrong_run(&self, spec: &JobSpec, run: &Run, entry: &HistoryEntry) -> Option<String> {
         let (ended, verdict) = run.ended?;
         if (run.holding.tick, Some(run.holding.fence)) != (entry.tick, entry.fence) {
             return Some("tells of another run".to_owned());
@@ -170,7 +175,7 @@ impl World {
 }
 
 /// An entry that says for how many ticks it stands says it rightly.
-fn miscounted(spec: &JobSpec, entry: &Entry) -> Option<String> {
+fn miscounted(spec: &JobSpec, entry: &HistoryEntry) -> Option<String> {
     let (after, said) = (entry.after?, entry.count?);
     let following = |tick: &Tick| spec.schedule.next_after(tick.instant());
     let ticks = std::iter::successors(spec.schedule.next_after(after), following);

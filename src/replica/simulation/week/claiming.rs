@@ -23,11 +23,11 @@ impl World {
         let Some(contest) = life.contests.get_mut(job).filter(|contest| !contest.is_retired()) else {
             return;
         };
-        if life.watch.outage().is_some() {
+        if life.health.outage().is_some() {
             contest.unheard(now);
             return;
         }
-        let (spec, roster) = (Arc::clone(contest.spec()), &life.watch.roster);
+        let (spec, roster) = (Arc::clone(contest.spec()), &life.health.roster);
         contest.stand(roster.standing(&spec, true));
         let action = contest.wake(now, |tick| roster.stagger(&spec, tick));
         self.perform(seat, life, job, action);
@@ -57,14 +57,14 @@ impl World {
     fn claim(&mut self, seat: usize, life: &mut Life, job: &JobName, bid: &Bid) {
         let (now, sent) = (life.now(), life.boot);
         let contest = life.contests.get_mut(job).expect("only a contest claims");
-        let memory = life.memory.as_mut().expect("no record is open before the store was heard");
-        let caller = memory.caller(&self.seats[seat].name, sent, contest.known());
+        let store_clock = life.store_clock.as_mut().expect("no record is open before the store was heard");
+        let caller = store_clock.caller(&self.seats[seat].name, sent, contest.known());
         let claim = contest.proposal().claim(bid, caller, now, life.wall);
         contest.claims(&claim);
         let reply = self.store.submit(job, &Request::Claim(claim), self.now.utc(), &mut self.dice);
         let (finding, action) = match reply {
             Ok(reply) => {
-                memory.hear(reply.now);
+                store_clock.hear(reply.now);
                 self.log.count(format!("reply {}", reply.answer.name()));
                 contest.answered(&reply, now, sent, true)
             }
@@ -129,7 +129,7 @@ impl World {
             };
             doubt.into_iter().for_each(|doubt| self.give_back(name, &doubt));
         }
-        life.agenda.plan(jobs.values().map(|job| Arc::clone(&job.spec)), now);
+        life.planner.plan(jobs.values().map(|job| Arc::clone(&job.spec)), now);
         life.jobs = jobs;
         self.open_records(seat, life);
         for name in &names {

@@ -10,7 +10,7 @@ use crate::lease::{Answer, Deadline, Era, Finish, Holding, Pace, Renew, Request}
 use crate::replica::simulation::world::clock::Moment;
 use crate::replica::tick::action::Won;
 use crate::run::StopReason;
-use crate::store::clock::Memory;
+use crate::store::clock::StoreClock;
 use crate::time::BootInstant;
 
 use super::jobs::length_ms;
@@ -151,10 +151,10 @@ impl World {
         let its = &self.runs[run];
         let (job, seat) = (its.job.clone(), its.seat);
         let known = self.seats[seat].life.as_ref();
-        let memory = known.and_then(|life| life.memory.as_ref());
-        let expect = memory.map_or(self.utc(), |memory| memory.store_time(boot));
-        let era = memory.map(|memory| memory.era().clone()).unwrap_or_default();
-        let leapt = memory.and_then(Memory::leapt);
+        let store_clock = known.and_then(|life| life.store_clock.as_ref());
+        let expect = store_clock.map_or(self.utc(), |clock| clock.store_time(boot));
+        let era = store_clock.map(|clock| clock.era().clone()).unwrap_or_default();
+        let leapt = store_clock.and_then(StoreClock::leapt);
         let renew = Request::Renew(Renew { holding: its.holding.clone(), expect, leapt });
         let reply = self.store.submit(&job, &renew, self.now.utc(), &mut self.dice);
         let its = &mut self.runs[run];
@@ -217,7 +217,7 @@ impl World {
             exit_code: None,
             signal: None,
             tail: String::new(),
-            leapt: life.memory.as_ref().and_then(Memory::leapt),
+            leapt: life.store_clock.as_ref().and_then(StoreClock::leapt),
         };
         let (job, seat, number) = (its.job.clone(), its.seat, life.number);
         let reply = self.store.submit(&job, &Request::Finish(finish), self.now.utc(), &mut self.dice);

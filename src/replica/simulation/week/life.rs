@@ -10,12 +10,12 @@ use crate::hold::context::due_by;
 use crate::job::{JobName, NodeName, RunId};
 use crate::lease::{Answer, Request};
 use crate::replica::cluster::heartbeat::Exchange;
-use crate::replica::cluster::store_health::{Upshot, Watch};
+use crate::replica::cluster::store_health::{HealthChange, StoreHealth};
 use crate::replica::simulation::world::clock::Moment;
 use crate::replica::tick::claiming::Contest;
-use crate::replica::tick::planner::Agenda;
+use crate::replica::tick::planner::Planner;
 use crate::run::Job;
-use crate::store::clock::{Memory, Reading};
+use crate::store::clock::{ClockReading, StoreClock};
 use crate::store::{Beat, Peer, Pulse, StoreError};
 use crate::time::{BootInstant, UtcMillis};
 
@@ -37,9 +37,9 @@ pub(super) struct Life {
     pub(super) number: u32,
     pub(super) jobs: Jobs,
     pub(super) contests: BTreeMap<JobName, Contest>,
-    pub(super) memory: Option<Memory>,
-    pub(super) watch: Watch,
-    pub(super) agenda: Agenda,
+    pub(super) store_clock: Option<StoreClock>,
+    pub(super) health: StoreHealth,
+    pub(super) planner: Planner,
     pub(super) alarms: BTreeSet<(UtcMillis, JobName)>,
     pub(super) beat: Beat,
     /// Until when its heartbeats went through.
@@ -61,20 +61,21 @@ impl Life {
     ) -> Self {
         let life = RunId::new();
         let events = Events::of(name.clone());
-        let mut watch = Watch::new(events, "week".to_owned(), (name.clone(), life), (None, String::new()));
+        let mut health =
+            StoreHealth::new(events, "week".to_owned(), (name.clone(), life), (None, String::new()));
         let labels: Vec<_> = labels.iter().map(|label| label.parse().expect("a label")).collect();
-        watch.roster.carry(labels.clone());
-        let mut agenda = Agenda::default();
-        agenda.plan(jobs.values().map(|job| Arc::clone(&job.spec)), wall);
+        health.roster.carry(labels.clone());
+        let mut planner = Planner::default();
+        planner.plan(jobs.values().map(|job| Arc::clone(&job.spec)), wall);
         let contest =
             |(name, job): (&JobName, &Job)| (name.clone(), Contest::new(Arc::clone(&job.spec), boot));
         Self {
             number,
             contests: jobs.iter().map(contest).collect(),
             jobs: Rc::clone(jobs),
-            memory: None,
-            watch,
-            agenda,
+            store_clock: None,
+            health,
+            planner,
             alarms: BTreeSet::new(),
             beat: Beat { labels, ..Beat::of(name.clone(), life, String::new(), wall) },
             beaten: now,
@@ -91,16 +92,16 @@ impl Life {
 
     /// `Shop::store_time`.
     pub(super) fn store_time(&self) -> UtcMillis {
-        self.memory.as_ref().map_or(self.wall, |memory| memory.store_time(self.boot))
+        self.store_clock.as_ref().map_or(self.wall, |store_clock| store_clock.store_time(self.boot))
     }
 
     /// How long it has nothing to do.
     pub(super) fn idle_for(&self) -> Duration {
         let now = self.now();
         let alarm = self.alarms.first().map(|(at, _)| *at);
-        let next = alarm.into_iter().chain(self.agenda.earliest()).min();
+        let next = alarm.into_iter().chain(self.planner.earliest()).min();
         let unopened = self.contests.values().any(Contest::is_unopened);
-        let idle = if unopened && self.watch.outage().is_none() { RETRY } else { IDLE };
+        let idle = if unopened && self.health.outage().is_none() { RETRY } else { IDLE };
         next.map_or(idle, |next| next.since(now).min(idle)).max(Duration::from_millis(1))
     }
 }
@@ -116,7 +117,7 @@ impl World {
             }
             world.beat(seat, life);
             let now = life.now();
-            for coming in life.agenda.take_until(now) {
+            for coming in life.planner.take_until(now) {
                 world.look_at(seat, life, &coming.job);
             }
             while let Some((at, job)) = life.alarms.first().filter(|(at, _)| *at <= now).cloned() {
@@ -128,20 +129,20 @@ impl World {
 
     /// `Heartbeat::run` since it was last looked at, and `Driver::exchanged`.
     pub(super) fn beat(&mut self, seat: usize, life: &mut Life) {
-        let was_out = life.watch.outage().is_some();
+        let was_out = life.health.outage().is_some();
         if self.store.is_down {
             let result = Err(StoreError::NotSent("no answer".into()));
             let exchange = Exchange { sent: life.boot, received: life.boot, wall: life.wall, result };
-            life.watch.take_in(&exchange, &mut life.memory);
+            life.health.take_in(&exchange, &mut life.store_clock);
             return;
         }
-        if !was_out && let Some(memory) = &mut life.memory {
+        if !was_out && let Some(store_clock) = &mut life.store_clock {
             let (clock, era) = (&self.seats[seat].clock, self.store.era());
             let lately = Moment(self.now.0.saturating_sub(LATELY.as_millis() as u64));
             let mut at = life.beaten.plus(BEAT_EVERY).max(lately);
             while at < self.now {
                 let (sent, received) = (clock.boot(at), clock.boot(at));
-                memory.learn(Reading { sent, received, store: at.utc() }, &era);
+                store_clock.learn(ClockReading { sent, received, store: at.utc() }, &era);
                 at = at.plus(BEAT_EVERY);
             }
         }
@@ -156,8 +157,8 @@ impl World {
             notices: Vec::new(),
         };
         let exchange = Exchange { sent: life.boot, received: life.boot, wall: life.wall, result: Ok(pulse) };
-        let upshot = life.watch.take_in(&exchange, &mut life.memory);
-        if upshot == Upshot::Reopen {
+        let change = life.health.take_in(&exchange, &mut life.store_clock);
+        if change == HealthChange::Reopen {
             life.contests.values_mut().for_each(Contest::close);
             let mine = self.runs.iter().enumerate().filter(|(_, run)| run.is_of(seat, life.number));
             let mine: Vec<usize> = mine.map(|(at, _)| at).collect();
@@ -179,17 +180,17 @@ impl World {
 
     /// `Driver::open_records`, `errand::open`, and `Driver::opened`.
     pub(super) fn open_records(&mut self, seat: usize, life: &mut Life) {
-        let Some(memory) = life.memory.clone() else { return };
+        let Some(store_clock) = life.store_clock.clone() else { return };
         let unopened = life.contests.iter().filter(|(_, contest)| contest.is_unopened());
         let unopened: Vec<JobName> = unopened.map(|(job, _)| job.clone()).collect();
         let now = life.now();
         for job in &unopened {
             let contest = life.contests.get_mut(job).expect("its name was just taken from there");
-            let caller = memory.caller(&self.seats[seat].name, life.boot, contest.known());
+            let caller = store_clock.caller(&self.seats[seat].name, life.boot, contest.known());
             let mut open = contest.proposal().open(
                 caller,
-                memory.store_time(contest.begun()),
-                memory.earlier(life.wall, life.boot),
+                store_clock.store_time(contest.begun()),
+                store_clock.earlier(life.wall, life.boot),
                 life.wall,
             );
             open.known |= self.store.known.contains(job);

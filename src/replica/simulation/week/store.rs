@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::job::{JobName, RunId};
-use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Record, Reply, Request, Server, decide};
+use crate::lease::{Answer, Era, HistoryEntry, LeaseInstant, Memory, Record, Reply, Request, Server, decide};
 use crate::replica::simulation::world::rng::Dice;
 use crate::store::StoreError;
 use crate::time::UtcMillis;
@@ -18,7 +18,7 @@ pub(super) struct Store {
     pub(super) life: u32,
     pub(super) records: BTreeMap<JobName, Record>,
     /// Every entry ever written.
-    pub(super) told: BTreeMap<JobName, Vec<Entry>>,
+    pub(super) told: BTreeMap<JobName, Vec<HistoryEntry>>,
     pub(super) known: BTreeSet<JobName>,
     /// Runs whose grant was not heard of.
     pub(super) unheard: BTreeSet<RunId>,

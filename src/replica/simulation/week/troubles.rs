@@ -169,7 +169,7 @@ impl World {
         self.with(seat, |world, life| {
             world.beat(seat, life);
             life.alarms.clear();
-            life.agenda.replan(life.now());
+            life.planner.replan(life.now());
             world.look_at_all(seat, life);
         });
     }

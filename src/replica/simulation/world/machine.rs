@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::hold::lease_file::entry::Note;
+use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{Cause, OnInterrupt};
 use crate::lease::{Memory, Request};
 use crate::replica::simulation::checks::safety::{Broken, Violation, named};
@@ -36,7 +36,7 @@ pub(crate) struct Seat {
     /// What happens once it is thawed.
     pub(crate) held: Vec<Happening>,
     pub(crate) cut: Option<Cut>,
-    pub(crate) disk: BTreeMap<usize, Note>,
+    pub(crate) disk: BTreeMap<usize, LeaseNote>,
     next_wake: Option<Moment>,
     /// Its wall clock was stepped, and it has yet to see that.
     pub(crate) is_stepped: bool,
@@ -79,7 +79,7 @@ impl World {
             Happening::Performs(letter, back) => {
                 return self.arrive((seat, life), letter, back);
             }
-            Happening::Buried(job, run, is_sure) => node.buried((job, run), is_sure, reads),
+            Happening::Buried(job, run, is_sure) => node.orphan_ended((job, run), is_sure, reads),
             Happening::Stuck(run) => {
                 // Whose guard has told of its end meanwhile is over.
                 let is_alive = self.witness.alive().any(|(_, process)| process.holding.run == run);

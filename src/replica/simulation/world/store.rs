@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::job::{NodeName, RunId, Tick};
-use crate::lease::{Answer, Entry, Era, LeaseInstant, Memory, Passed, Record, Server as Moments, decide};
+use crate::lease::{
+    Answer, Era, HistoryEntry, LeaseInstant, Memory, Passed, Record, Server as Moments, decide,
+};
 use crate::replica::simulation::checks::counters::Tally;
 use crate::replica::simulation::faults::fault::Fault;
 use crate::replica::simulation::stand_ins::hints::{Hinted, hint_of};
@@ -23,9 +25,9 @@ const OLDEST_COPY: Duration = Duration::from_secs(8);
 pub(crate) struct Shelf {
     pub(crate) records: Vec<Option<Record>>,
     /// The entries of each job.
-    histories: Vec<Rc<Vec<Entry>>>,
+    histories: Vec<Rc<Vec<HistoryEntry>>>,
     /// Those since its record was made.
-    of_records: Vec<Rc<Vec<Entry>>>,
+    of_records: Vec<Rc<Vec<HistoryEntry>>>,
     nodes: BTreeMap<NodeName, Peer>,
     known: BTreeSet<usize>,
     marker: Option<Marker>,
@@ -81,12 +83,12 @@ pub(crate) struct Server {
     /// How often it began to remember.
     markers: u32,
     /// Every entry ever written of each job, whether or not the store still has it.
-    pub(crate) told: Vec<Vec<Entry>>,
+    pub(crate) told: Vec<Vec<HistoryEntry>>,
     /// The entries since a job's record was made, as they were whenever the store forgot.
-    of_former_records: Vec<Vec<Rc<Vec<Entry>>>>,
+    of_former_records: Vec<Vec<Rc<Vec<HistoryEntry>>>>,
     /// What was told of ticks that had not come yet, by a clock that was ahead, when the store forgot it. Those who were told
     /// know these ticks as decided, and nobody tells of them again, unless they are opened again.
-    pub(crate) forgotten: Vec<Vec<Entry>>,
+    pub(crate) forgotten: Vec<Vec<HistoryEntry>>,
     /// From when to when, by its clock, it heard from the holders of each job's lock, or their runs lived: also of those that
     /// never heard of their grant, and asked again.
     pub(crate) signs: Vec<Vec<(UtcMillis, UtcMillis)>>,
@@ -251,8 +253,8 @@ impl Server {
                 self.has_forgotten[job] = true;
                 self.of_former_records[job].push(Rc::clone(&self.shelf.of_records[job]));
             }
-            let is_kept = |entry: &Entry| entry.run.is_some() || shelf.histories[job].contains(entry);
-            let is_lost = |entry: &mut Entry| entry.tick.instant() > now && !is_kept(entry);
+            let is_kept = |entry: &HistoryEntry| entry.run.is_some() || shelf.histories[job].contains(entry);
+            let is_lost = |entry: &mut HistoryEntry| entry.tick.instant() > now && !is_kept(entry);
             self.forgotten[job].extend(self.told[job].extract_if(.., is_lost));
         }
         self.shelf = shelf;
@@ -260,7 +262,7 @@ impl Server {
     }
 
     /// The entries of one life of the job's record after the other: no record has forgotten any of its own.
-    pub(crate) fn lives(&self, job: usize) -> impl Iterator<Item = &Vec<Entry>> {
+    pub(crate) fn lives(&self, job: usize) -> impl Iterator<Item = &Vec<HistoryEntry>> {
         self.of_former_records[job].iter().chain([&self.shelf.of_records[job]]).map(Rc::as_ref)
     }
 

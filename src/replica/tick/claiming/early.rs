@@ -9,7 +9,7 @@ use crate::replica::tick::planner::Coming;
 use crate::time::UtcMillis;
 
 use super::super::action::Bid;
-use super::{Contest, State};
+use super::{ClaimState, Contest};
 
 /// A claim goes to the store and back in far less.
 const BASE: Duration = Duration::from_millis(20);
@@ -47,8 +47,8 @@ impl Contest {
     /// asked for by a clock that has been set back since.
     pub(in crate::replica) fn ahead_of_its_instant(&self, now: UtcMillis) -> Option<Tick> {
         let waits = match &self.state {
-            State::Waiting { bid, .. } => Some(bid.tick),
-            State::Idle | State::Asking { .. } => None,
+            ClaimState::Waiting { bid, .. } => Some(bid.tick),
+            ClaimState::Idle | ClaimState::Asking { .. } => None,
         };
         let called = self.called.iter().filter(|(_, from)| *from <= now).map(|(tick, _)| *tick);
         let soon = now.plus(EARLY_TOLERANCE);
@@ -65,7 +65,7 @@ mod tests {
     use crate::replica::tick::claiming::tests::{
         SENT, T0, at, claimed, contest, every_second, no_stagger, reply, won,
     };
-    use crate::replica::tick::eligibility::Standing;
+    use crate::replica::tick::eligibility::Eligibility;
 
     use super::super::super::action::{Action, Finding};
     use super::*;
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn what_is_not_this_replicas_to_take_is_not_asked_for_ahead() {
         let mut contest = called();
-        contest.stand(Standing::Full(Reason::Capacity));
+        contest.stand(Eligibility::Full(Reason::Capacity));
         assert_eq!(contest.wake(at(990), no_stagger), Action::Nothing);
     }
 

@@ -9,7 +9,7 @@ use crate::store::Marked;
 use crate::time::UtcMillis;
 
 pub(crate) use super::super::action::{Action, Bid, Doubt, Finding};
-use super::{Contest, State, is_done};
+use super::{ClaimState, Contest, is_done};
 
 /// Of the time in which a tick may start, and until the next one comes, a question is put off for this part, and for as much
 /// again while the mark is read; and never for longer than this, twice.
@@ -197,12 +197,12 @@ impl Contest {
         let waited_for = self.waits_for().filter(|waited_for| !self.is_rerun(*waited_for));
         let waited_for = waited_for.filter(|waited_for| *waited_for <= tick);
         match &self.state {
-            State::Waiting { bid, .. } if waited_for.is_some() => {
+            ClaimState::Waiting { bid, .. } if waited_for.is_some() => {
                 let bid = bid.clone();
                 self.settled(&bid, false);
             }
-            State::Idle => self.delayed_by = None,
-            State::Waiting { .. } | State::Asking { .. } => {}
+            ClaimState::Idle => self.delayed_by = None,
+            ClaimState::Waiting { .. } | ClaimState::Asking { .. } => {}
         }
         // Of an older tick that was waited for, nothing else is known but that it is decided.
         match waited_for.filter(|waited_for| *waited_for != tick) {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use crate::hold::give_back::Doubt;
 use crate::job::{JobSpec, Overlap, Reason, Tick};
 use crate::lease::{Ahead, Answer, Dropped, Reply};
-use crate::replica::recovery::registration::Opening;
+use crate::replica::recovery::registration::Registration;
 use crate::replica::tick::backoff;
 use crate::time::{BootInstant, UtcMillis};
 
 use super::action::{Action, Bid, Finding, Wanted, Won};
-use super::eligibility::Standing;
+use super::eligibility::Eligibility;
 use super::request::cause_of;
 
 mod early;
@@ -33,7 +33,7 @@ use redefine::up_to_date;
 use rerun::RerunLeft;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum State {
+enum ClaimState {
     /// No tick is at hand.
     Idle,
     /// A tick is at hand, and will be claimed at this instant.
@@ -47,7 +47,7 @@ enum State {
 pub struct Contest {
     spec: Arc<JobSpec>,
     /// Whether this replica may take the job's ticks.
-    pub(crate) standing: Standing,
+    pub(crate) standing: Eligibility,
     /// Every tick up to here is known to be decided.
     pub(crate) decided: UtcMillis,
     /// The newest ticks, one right after the other, that are known to have run.
@@ -61,8 +61,8 @@ pub struct Contest {
     leases: Leases,
     /// Whether heartbeats have told of a run of the job: then it is none that nobody knows.
     pub(crate) is_known: bool,
-    opening: Opening,
-    state: State,
+    opening: Registration,
+    state: ClaimState,
     /// Why the tick at hand has not been decided yet: becomes the reason of ticks that are passed over.
     pub(crate) delayed_by: Option<Reason>,
     /// When the job began to be scheduled as it is, by what this replica has loaded or the record says: older ticks start
@@ -89,15 +89,15 @@ impl Contest {
     pub fn new(spec: Arc<JobSpec>, begun: BootInstant) -> Self {
         Self {
             leases: Leases::of(spec.lease),
-            standing: Standing::default(),
+            standing: Eligibility::default(),
             decided: UtcMillis(0),
             ran: Ahead { after: UtcMillis(0), to: UtcMillis(0) },
             answered: UtcMillis(0),
             ahead: DecidedAhead::default(),
             closed_ahead: None,
             is_known: false,
-            opening: Opening::default(),
-            state: State::Idle,
+            opening: Registration::default(),
+            state: ClaimState::Idle,
             delayed_by: None,
             since: UtcMillis(0),
             begun,
@@ -132,7 +132,7 @@ impl Contest {
         if self.is_unopened() || self.is_asking() || self.retired {
             return Action::Nothing;
         }
-        if let State::Waiting { bid, until } = &self.state
+        if let ClaimState::Waiting { bid, until } = &self.state
             && bid.unsure
             && bid.tick.instant() <= self.decided
         {
@@ -149,11 +149,11 @@ impl Contest {
         let (goes_first, stagger) = (self.is_rerun(tick), stagger(tick));
         match &mut self.state {
             // Who has waited for the lock too long is decided as missed before the next tick waits.
-            State::Waiting { bid, until }
+            ClaimState::Waiting { bid, until }
                 if bid.tick == tick
                     || bid.waited && bid.tick < tick && bid.tick.instant() > self.decided && !goes_first =>
             {
-                let is_fit_now = bid.unfit.is_some() && self.standing == Standing::Takes;
+                let is_fit_now = bid.unfit.is_some() && self.standing == Eligibility::Takes;
                 if now < *until && !is_fit_now {
                     return Action::WakeAt(*until);
                 }
@@ -177,17 +177,17 @@ impl Contest {
         // What may have been granted is asked for as before.
         let unfit = if bid.unsure { bid.unfit } else { self.standing.excuse() };
         let bid = Bid { unfit, ..bid };
-        self.state = State::Asking { bid: bid.clone() };
+        self.state = ClaimState::Asking { bid: bid.clone() };
         Action::Claim { bid, instead_of }
     }
 
     fn wait(&mut self, bid: Bid, until: UtcMillis) -> Action {
-        self.state = State::Waiting { bid, until };
+        self.state = ClaimState::Waiting { bid, until };
         Action::WakeAt(until)
     }
 
     fn rest(&mut self) -> Action {
-        self.state = State::Idle;
+        self.state = ClaimState::Idle;
         Action::Nothing
     }
 
@@ -199,7 +199,7 @@ impl Contest {
         sent: BootInstant,
         in_time: bool,
     ) -> (Option<Finding>, Action) {
-        let State::Asking { bid } = self.state.clone() else { return (None, Action::Nothing) };
+        let ClaimState::Asking { bid } = self.state.clone() else { return (None, Action::Nothing) };
         let ran = match &reply.answer {
             Answer::Won { .. } => true,
             Answer::Decided { by, how } => is_done(by.as_ref(), *how),
@@ -291,7 +291,7 @@ impl Contest {
 
     /// The claim under way got no answer.
     pub fn failed(&mut self, may_have_been_applied: bool, now: UtcMillis) -> Action {
-        let State::Asking { bid } = self.state.clone() else { return Action::Nothing };
+        let ClaimState::Asking { bid } = self.state.clone() else { return Action::Nothing };
         self.delayed_by = Some(Reason::StoreUnreachable);
         let pause = backoff::after_failures(bid.failures);
         let unsure = bid.unsure || (may_have_been_applied && bid.unfit.is_none());

@@ -8,7 +8,7 @@ use crate::lease::Claim;
 use crate::time::UtcMillis;
 
 use super::super::action::{Action, Bid};
-use super::{Contest, State};
+use super::{ClaimState, Contest};
 
 /// Clocks that are right differ less, and answers that come as usual take less.
 const HELD_UP: Duration = Duration::from_secs(1);
@@ -17,8 +17,8 @@ impl Contest {
     /// The tick at hand.
     pub fn tick(&self) -> Option<Tick> {
         match &self.state {
-            State::Waiting { bid, .. } | State::Asking { bid } => Some(bid.tick),
-            State::Idle => None,
+            ClaimState::Waiting { bid, .. } | ClaimState::Asking { bid } => Some(bid.tick),
+            ClaimState::Idle => None,
         }
     }
 
@@ -30,7 +30,7 @@ impl Contest {
     /// Whether the start deadline of the tick that is asked for has long been over by now: who hears of its grant only then
     /// was held up meanwhile, and starts nothing.
     pub fn is_overdue(&self, now: UtcMillis) -> bool {
-        let State::Asking { bid } = &self.state else { return false };
+        let ClaimState::Asking { bid } = &self.state else { return false };
         let may_be_late = bid.catch_up || self.is_rerun(bid.tick);
         // The store has decided by its own clock that it was in time.
         let limit = self.spec.start_deadline_of(bid.tick) + HELD_UP;
@@ -39,13 +39,13 @@ impl Contest {
 
     /// Whether no claim of the bid at hand has failed yet.
     pub fn first_failure(&self) -> bool {
-        matches!(&self.state, State::Asking { bid } if bid.failures == 0)
+        matches!(&self.state, ClaimState::Asking { bid } if bid.failures == 0)
     }
 
     /// What the claim under way says of its cause and of the store's life; one that may have been applied before keeps
     /// its own life.
     pub(in crate::replica) fn claims(&mut self, claim: &Claim) {
-        if let State::Asking { bid } = &mut self.state {
+        if let ClaimState::Asking { bid } = &mut self.state {
             bid.catch_up = claim.catch_up;
             if !bid.unsure {
                 bid.era = claim.caller.era.clone();
@@ -56,14 +56,14 @@ impl Contest {
     /// Something happened that the wait at hand waited for.
     pub fn hurry(&mut self, now: UtcMillis) {
         self.set_no_alarm();
-        if let State::Waiting { until, .. } = &mut self.state {
+        if let ClaimState::Waiting { until, .. } = &mut self.state {
             *until = now.min(*until);
         }
     }
 
     /// Gives up the bid at hand.
     pub fn forget(&mut self) {
-        self.state = State::Idle;
+        self.state = ClaimState::Idle;
     }
 
     /// Nothing was started for the tick, and it is open again.
@@ -85,13 +85,13 @@ impl Contest {
 
     /// Whether a claim is under way.
     pub fn is_asking(&self) -> bool {
-        matches!(self.state, State::Asking { .. })
+        matches!(self.state, ClaimState::Asking { .. })
     }
 
     /// The run whose claim may have been applied although no answer came.
     pub fn doubt(&self) -> Option<Doubt> {
         match &self.state {
-            State::Waiting { bid, .. } | State::Asking { bid } if bid.unsure => Some(bid.doubt()),
+            ClaimState::Waiting { bid, .. } | ClaimState::Asking { bid } if bid.unsure => Some(bid.doubt()),
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ use crate::lease::{Answer, Dropped, holds_from};
 use crate::time::{BootInstant, UtcMillis};
 
 use super::super::action::{Action, Bid, Finding, Wanted};
-use super::{Contest, State};
+use super::{ClaimState, Contest};
 
 impl Contest {
     /// A job that was not scheduled before `now`, at `begun`, as far as this replica knows.
@@ -90,7 +90,7 @@ impl Contest {
     }
 
     fn outdate(&mut self, left: Wanted) {
-        if let State::Waiting { bid, .. } | State::Asking { bid } = &mut self.state
+        if let ClaimState::Waiting { bid, .. } | ClaimState::Asking { bid } = &mut self.state
             && bid.wanted != Wanted::NoMore
         {
             bid.wanted = left;

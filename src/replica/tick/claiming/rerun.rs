@@ -9,7 +9,7 @@ use crate::job::{JobSpec, NodeName, OnInterrupt, Outcome, Tick, Verdict};
 use crate::lease::{EARLY_TOLERANCE, Rerun};
 use crate::replica::cluster::roster::Roster;
 use crate::replica::tick::backoff;
-use crate::replica::tick::eligibility::Standing;
+use crate::replica::tick::eligibility::Eligibility;
 use crate::time::UtcMillis;
 
 use super::super::action::{Action, Finding};
@@ -108,7 +108,7 @@ impl Contest {
     /// Whether a tick is due that this replica has no room for: then it waits for room.
     pub fn waits_for_room(&self, now: UtcMillis) -> bool {
         let is_due = self.tick().is_some() || self.rerun_at_hand(now).is_some();
-        matches!(self.standing, Standing::Full(_)) && is_due
+        matches!(self.standing, Eligibility::Full(_)) && is_due
     }
 
     /// The tick to ask for once more by now.

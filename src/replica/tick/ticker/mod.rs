@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use crate::time::UtcMillis;
 
-use super::planner::{Agenda, Coming};
+use super::planner::{Coming, Planner};
 
 /// Ticks are announced this long before their instant: the scheduler looks twice a second, and may be late.
 pub(crate) const LEAD: Duration = Duration::from_millis(1_500);
@@ -37,28 +37,28 @@ const CHANNEL_SIZE: usize = 64;
 /// The clockwork could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("the scheduler could not be started: {0}")]
-pub struct ClockworkError(String);
+pub struct TickerError(String);
 
 /// What the agenda holds, seen by the scheduler and by the replica.
-pub(crate) type SharedAgenda = Arc<Mutex<Agenda>>;
+pub(crate) type SharedAgenda = Arc<Mutex<Planner>>;
 
 /// Reads the clock that ticks are due by.
 pub(crate) type Now = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
 
 /// The running clockwork.
-pub(crate) struct Clockwork {
+pub(crate) struct Ticker {
     scheduler: JobScheduler,
 }
 
-impl Clockwork {
+impl Ticker {
     /// Starts to announce the agenda's ticks.
     pub(crate) async fn start(
-        agenda: SharedAgenda,
+        planner: SharedAgenda,
         now: Now,
         announce: mpsc::UnboundedSender<Vec<Coming>>,
-    ) -> Result<Self, ClockworkError> {
-        let failed = |error: JobSchedulerError| ClockworkError(format!("{error:?}"));
-        let source = Source { agenda, now, announce };
+    ) -> Result<Self, TickerError> {
+        let failed = |error: JobSchedulerError| TickerError(format!("{error:?}"));
+        let source = PlannerSource { planner, now, announce };
         let scheduler = JobScheduler::new_with_storage_and_code(
             Box::new(source.clone()),
             Box::new(SimpleNotificationStore::default()),
@@ -80,36 +80,36 @@ impl Clockwork {
 }
 
 /// What comes until the lead, taken off the agenda.
-pub(crate) fn take_coming(agenda: &SharedAgenda, now: UtcMillis) -> Vec<Coming> {
-    agenda.lock().unwrap_or_else(PoisonError::into_inner).take_until(now.plus(LEAD))
+pub(crate) fn take_coming(planner: &SharedAgenda, now: UtcMillis) -> Vec<Coming> {
+    planner.lock().unwrap_or_else(PoisonError::into_inner).take_until(now.plus(LEAD))
 }
 
 #[derive(Clone)]
-struct Source {
-    agenda: SharedAgenda,
+struct PlannerSource {
+    planner: SharedAgenda,
     now: Now,
     announce: mpsc::UnboundedSender<Vec<Coming>>,
 }
 
-type Done<T> = Pin<Box<dyn Future<Output = Result<T, JobSchedulerError>> + Send>>;
+type StorageReply<T> = Pin<Box<dyn Future<Output = Result<T, JobSchedulerError>> + Send>>;
 
-fn done<T: Send + 'static>(value: T) -> Done<T> {
+fn done<T: Send + 'static>(value: T) -> StorageReply<T> {
     Box::pin(ready(Ok(value)))
 }
 
-impl InitStore for Source {
-    fn init(&mut self) -> Done<()> {
+impl InitStore for PlannerSource {
+    fn init(&mut self) -> StorageReply<()> {
         done(())
     }
 
-    fn inited(&mut self) -> Done<bool> {
+    fn inited(&mut self) -> StorageReply<bool> {
         done(true)
     }
 }
 
 /// The scheduler's book-keeping of its one job is answered with the same data always, and what it writes is ignored.
-impl DataStore<JobStoredData> for Source {
-    fn get(&mut self, id: Uuid) -> Done<Option<JobStoredData>> {
+impl DataStore<JobStoredData> for PlannerSource {
+    fn get(&mut self, id: Uuid) -> StorageReply<Option<JobStoredData>> {
         done((id == ANNOUNCE).then(|| JobStoredData {
             id: Some(ANNOUNCE.into()),
             last_updated: None,
@@ -128,19 +128,19 @@ impl DataStore<JobStoredData> for Source {
         }))
     }
 
-    fn add_or_update(&mut self, _: JobStoredData) -> Done<()> {
+    fn add_or_update(&mut self, _: JobStoredData) -> StorageReply<()> {
         done(())
     }
 
-    fn delete(&mut self, _: Uuid) -> Done<()> {
+    fn delete(&mut self, _: Uuid) -> StorageReply<()> {
         done(())
     }
 }
 
-impl MetaDataStorage for Source {
+impl MetaDataStorage for PlannerSource {
     /// The one job is due as long as a tick within the lead waits to be announced.
-    fn list_next_ticks(&mut self) -> Done<Vec<JobAndNextTick>> {
-        let earliest = self.agenda.lock().unwrap_or_else(PoisonError::into_inner).earliest();
+    fn list_next_ticks(&mut self) -> StorageReply<Vec<JobAndNextTick>> {
+        let earliest = self.planner.lock().unwrap_or_else(PoisonError::into_inner).earliest();
         let horizon = (self.now)().plus(LEAD);
         let due = earliest.is_some_and(|earliest| earliest <= horizon);
         // Any time in the past says "now"; zero would delete the job.
@@ -158,24 +158,24 @@ impl MetaDataStorage for Source {
         _: Uuid,
         _: Option<DateTime<Utc>>,
         _: Option<DateTime<Utc>>,
-    ) -> Done<()> {
+    ) -> StorageReply<()> {
         done(())
     }
 
-    fn time_till_next_job(&mut self) -> Done<Option<Duration>> {
+    fn time_till_next_job(&mut self) -> StorageReply<Option<Duration>> {
         done(None)
     }
 }
 
-impl ToCode<Box<JobToRunAsync>> for Source {
-    fn init(&mut self, _: &Context) -> Done<()> {
+impl ToCode<Box<JobToRunAsync>> for PlannerSource {
+    fn init(&mut self, _: &Context) -> StorageReply<()> {
         done(())
     }
 
     fn get(&mut self, id: Uuid) -> PinnedGetFuture<Box<JobToRunAsync>> {
         let source = self.clone();
         let announce: Box<JobToRunAsync> = Box::new(move |_, _| {
-            let coming = take_coming(&source.agenda, (source.now)());
+            let coming = take_coming(&source.planner, (source.now)());
             // The replica may have stopped listening.
             let _ = source.announce.send(coming);
             Box::pin(ready(()))
@@ -184,4 +184,4 @@ impl ToCode<Box<JobToRunAsync>> for Source {
     }
 }
 
-impl JobCode for Source {}
+impl JobCode for PlannerSource {}

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 
 use crate::config::testing::config;
 use crate::job::{JobSpec, Tick};
-use crate::replica::tick::planner::Agenda;
-use crate::replica::tick::ticker::{Clockwork, LEAD};
+use crate::replica::tick::planner::Planner;
+use crate::replica::tick::ticker::{LEAD, Ticker};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting, Woke};
 
 /// A clock that follows the runtime's paused time, from the first minute of 2026 on.
@@ -52,11 +52,11 @@ fn jobs(count: usize, schedule: &str) -> Vec<Arc<JobSpec>> {
 /// Every tick that is announced within `span`, and how long before its instant.
 async fn announced(jobs: Vec<Arc<JobSpec>>, span: Duration) -> Vec<(String, Tick, Duration)> {
     let clock = Arc::new(Virtual { begun: Instant::now() });
-    let mut agenda = Agenda::default();
-    agenda.plan(jobs, clock.utc());
+    let mut planner = Planner::default();
+    planner.plan(jobs, clock.utc());
     let (announce, mut heard) = mpsc::unbounded_channel();
-    let clockwork = Clockwork::start(
-        Arc::new(Mutex::new(agenda)),
+    let clockwork = Ticker::start(
+        Arc::new(Mutex::new(planner)),
         {
             let clock = Arc::clone(&clock);
             Arc::new(move || clock.utc())
@@ -117,11 +117,11 @@ async fn a_job_every_second_is_announced_every_second() {
 #[test]
 fn a_clock_that_was_stepped_by_years_brings_no_more_ticks_than_may_still_start() {
     let hour = Duration::from_secs(3_600);
-    let mut agenda = Agenda::default();
-    agenda.plan(jobs(1, "* * * * * *"), BEGUN);
+    let mut planner = Planner::default();
+    planner.plan(jobs(1, "* * * * * *"), BEGUN);
     let late = BEGUN.plus(hour * 24 * 3_650);
-    let taken = agenda.take_until(late);
+    let taken = planner.take_until(late);
     assert_eq!(taken.len(), 3_601, "the oldest, and those of the last hour");
     assert_eq!(taken.last().map(|coming| coming.tick.instant()), Some(late));
-    assert_eq!(agenda.earliest(), Some(late.plus(Duration::from_secs(1))));
+    assert_eq!(planner.earliest(), Some(late.plus(Duration::from_secs(1))));
 }

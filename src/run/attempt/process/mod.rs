@@ -16,15 +16,15 @@ use tokio::net::unix::pipe;
 
 use crate::job::RunId;
 use crate::run::error::RunError;
-use crate::run::guard::{Guards, Inbox, LENGTH, Order, Report};
-use crate::run::procs::kill_rounds::Blows;
+use crate::run::guard::{GuardOrder, GuardReport, Guards, Inbox, LENGTH};
+use crate::run::procs::kill_rounds::KillRounds;
 use crate::run::procs::tree;
 use crate::time::{BootInstant, Clock, SystemClock};
 
 use super::launch::Launch;
-use super::spawn::{Asked, ask};
-use super::state::Exit;
-use super::stop::{Reins, StopOrder};
+use super::spawn::{SpawnReply, ask};
+use super::state::ChildExit;
+use super::stop::{RunControl, StopOrder};
 
 /// What was told longer ago than this was told to a replica that was frozen.
 const HEARING: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ pub(crate) struct Process {
     /// The replica has struck: how the main process ends from now on is no choice of its own.
     struck: bool,
     /// With what force.
-    blows: Blows,
+    kill_rounds: KillRounds,
     /// When that happened which the guard told last.
     happened: Option<BootInstant>,
 }
@@ -79,9 +79,9 @@ pub(crate) enum Said {
     /// Nothing was started; errno, and the step above its bits.
     NotStarted(i32),
     /// The main process ended by itself.
-    Exited(Exit),
+    Exited(ChildExit),
     /// The main process was stopped.
-    Stopped(Exit),
+    Stopped(ChildExit),
     /// Nothing is left.
     Empty,
     /// The guard is gone without a word.
@@ -94,11 +94,11 @@ impl Process {
         guards: &Arc<Guards>,
         launch: &Launch,
         sign: Option<OwnedFd>,
-        reins: &Reins,
+        control: &RunControl,
     ) -> Result<Spawned, RunError> {
-        Ok(match ask(guards, launch, sign, reins).await? {
-            Asked::Ordered(order) => Spawned::Ordered(order),
-            Asked::Guard { line, pipes, is_switched } => {
+        Ok(match ask(guards, launch, sign, control).await? {
+            SpawnReply::Ordered(order) => Spawned::Ordered(order),
+            SpawnReply::Guard { line, pipes, is_switched } => {
                 Spawned::Asked(Box::new((Self::new(line, launch.identity.run, is_switched), pipes)))
             }
         })
@@ -117,7 +117,7 @@ impl Process {
             over: false,
             group,
             struck: false,
-            blows: Blows::default(),
+            kill_rounds: KillRounds::default(),
             happened: None,
         }
     }
@@ -184,41 +184,42 @@ impl Process {
     }
 
     fn next_in_box(&mut self) -> Option<Said> {
-        let report = match Report::decode(&self.inbox.next()?)? {
-            Report::At(at) => {
+        let report = match GuardReport::decode(&self.inbox.next()?)? {
+            GuardReport::At(at) => {
                 self.happened = Some(at);
                 return self.next_in_box();
             }
-            Report::Made(guard) => {
+            GuardReport::Made(guard) => {
                 self.made = Some(guard);
                 return self.next_in_box();
             }
             // A guard that was frozen when the replica struck takes that end for the main process's own. It does nothing
             // more about the rest, which the replica goes on with.
-            Report::Exited(status) if self.struck => Report::Stopped(status),
+            GuardReport::Exited(status) if self.struck => GuardReport::Stopped(status),
             report => report,
         };
-        self.over = matches!(report, Report::NotStarted(_) | Report::Exited(_) | Report::Empty);
+        self.over =
+            matches!(report, GuardReport::NotStarted(_) | GuardReport::Exited(_) | GuardReport::Empty);
         Some(match report {
-            Report::Started { guard, main } => {
+            GuardReport::Started { guard, main } => {
                 self.started = Some((guard, main));
                 self.group = Some(main);
                 Said::Started
             }
-            Report::NotStarted(code) => Said::NotStarted(code),
-            Report::Exited(status) => Said::Exited(Exit::from(ExitStatus::from_raw(status))),
-            Report::Stopped(status) => {
+            GuardReport::NotStarted(code) => Said::NotStarted(code),
+            GuardReport::Exited(status) => Said::Exited(ChildExit::from(ExitStatus::from_raw(status))),
+            GuardReport::Stopped(status) => {
                 // It is reaped, and its number free.
                 self.group = None;
-                Said::Stopped(Exit::from(ExitStatus::from_raw(status)))
+                Said::Stopped(ChildExit::from(ExitStatus::from_raw(status)))
             }
-            Report::Empty | Report::At(_) | Report::Made(_) => Said::Empty,
+            GuardReport::Empty | GuardReport::At(_) | GuardReport::Made(_) => Said::Empty,
         })
     }
 
     /// Gives the guard an order. One that cannot hear it any more, or does not, is made up for by `strike`. The kernel
     /// is asked itself: the runtime may not have heard yet that the line can be written to.
-    pub(crate) fn tell(&self, order: Order) {
+    pub(crate) fn tell(&self, order: GuardOrder) {
         let _ = nix::unistd::write(&self.line, &order.encode());
     }
 
@@ -254,12 +255,12 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if !self.over {
-            self.tell(Order::Stop(Duration::ZERO));
+            self.tell(GuardOrder::Stop(Duration::ZERO));
         }
     }
 }
 
-impl From<ExitStatus> for Exit {
+impl From<ExitStatus> for ChildExit {
     fn from(status: ExitStatus) -> Self {
         Self { code: status.code(), signal: status.signal() }
     }

@@ -21,9 +21,9 @@ impl Process {
     }
 
     fn strike_seen(&mut self, guards: &Guards) -> io::Result<Tree> {
-        let mut blows = std::mem::take(&mut self.blows);
-        let living = blows.strike(|signal| self.reach(guards, signal));
-        self.blows = blows;
+        let mut kill_rounds = std::mem::take(&mut self.kill_rounds);
+        let living = kill_rounds.strike(|signal| self.reach(guards, signal));
+        self.kill_rounds = kill_rounds;
         let living = living?;
         // As long as nothing was heard of the guard and its line is open, it may be about to start something.
         let is_empty = living.is_empty()
@@ -54,6 +54,6 @@ impl Process {
 
     /// Whether the next strike is to follow without a pause.
     pub(in crate::run) fn presses(&self) -> bool {
-        self.blows.press()
+        self.kill_rounds.press()
     }
 }

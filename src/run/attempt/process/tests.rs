@@ -19,19 +19,19 @@ fn guarded() -> (Process, std::os::unix::net::UnixStream) {
 #[tokio::test]
 async fn an_order_reaches_the_guard_before_the_runtime_knows_of_the_line() {
     let (process, mut guard) = guarded();
-    let order = Order::Stop(Duration::ZERO);
+    let order = GuardOrder::Stop(Duration::ZERO);
     process.tell(order);
     let mut heard = [0; LENGTH];
     guard.read_exact(&mut heard).expect("it is there at once");
-    assert_eq!(Order::decode(&heard), Some(order));
+    assert_eq!(GuardOrder::decode(&heard), Some(order));
 }
 
 #[tokio::test]
 async fn what_the_replica_has_killed_itself_has_not_ended_by_itself() {
     let (mut process, mut guard) = guarded();
     process.strike(&Guards::of_this_program());
-    guard.write_all(&Report::Exited(9).encode()).expect("somebody reads");
-    assert_eq!(process.said().await, Said::Stopped(Exit { code: None, signal: Some(9) }));
+    guard.write_all(&GuardReport::Exited(9).encode()).expect("somebody reads");
+    assert_eq!(process.said().await, Said::Stopped(ChildExit { code: None, signal: Some(9) }));
     // The guard has let go of the rest: the replica hears of its end, and looks for itself.
     drop(guard);
     assert_eq!(process.said().await, Said::Lost);
@@ -52,14 +52,14 @@ async fn an_end_that_was_told_to_a_frozen_replica_is_as_old_as_it_is() {
     let minute = Duration::from_secs(60);
     let then = BootInstant(SystemClock.boot().0.saturating_sub(minute));
     guard
-        .write_all(&[Report::At(then).encode(), Report::Exited(0).encode()].concat())
+        .write_all(&[GuardReport::At(then).encode(), GuardReport::Exited(0).encode()].concat())
         .expect("somebody reads");
-    assert_eq!(process.said().await, Said::Exited(Exit { code: Some(0), signal: None }));
+    assert_eq!(process.said().await, Said::Exited(ChildExit { code: Some(0), signal: None }));
     assert!(process.ago() >= minute.min(then.0), "{:?}", process.ago());
 
     let (mut process, mut guard) = guarded();
-    let now = Report::At(SystemClock.boot()).encode();
-    guard.write_all(&[now, Report::Empty.encode()].concat()).expect("somebody reads");
+    let now = GuardReport::At(SystemClock.boot()).encode();
+    guard.write_all(&[now, GuardReport::Empty.encode()].concat()).expect("somebody reads");
     assert_eq!(process.said().await, Said::Empty);
     assert_eq!(process.ago(), Duration::ZERO);
 }
@@ -73,7 +73,7 @@ async fn a_guard_that_its_job_stopped_before_it_could_say_that_the_run_began_is_
     assert_eq!(stopped, WaitStatus::Stopped(pid, Signal::SIGSTOP));
 
     let (mut process, mut line) = guarded();
-    line.write_all(&Report::Made(pid).encode()).expect("somebody reads");
+    line.write_all(&GuardReport::Made(pid).encode()).expect("somebody reads");
     assert_eq!(process.said_so_far(), None);
     process.wake_guard();
     assert_eq!(guard.wait().expect("it ends").code(), Some(5));

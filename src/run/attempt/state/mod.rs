@@ -13,7 +13,7 @@ const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// How the main process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Exit {
+pub(crate) struct ChildExit {
     /// Its exit code, if it exited.
     pub(super) code: Option<i32>,
     /// The signal that it died of, if it did.
@@ -38,11 +38,11 @@ pub(crate) enum Tree {
 
 /// What can happen to an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum AttemptEvent {
     /// The main process ended by itself: its guard had not begun to stop it.
-    Exited(Exit),
+    Exited(ChildExit),
     /// The main process ended after its guard had begun to stop it: by order, or for its deadline.
-    Stopped(Exit),
+    Stopped(ChildExit),
     /// The guard is gone, and nobody can say how the main process ends.
     GuardLost,
     /// Somebody wants it to end.
@@ -55,7 +55,7 @@ pub(super) enum Event {
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum AttemptAction {
     Wait,
     /// Have the tree asked to end, and killed after this long.
     Stop(Duration),
@@ -65,34 +65,34 @@ pub(super) enum Action {
 
 /// Where an attempt stands. Times are counted from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Course {
+pub(super) enum AttemptState {
     /// Nobody wants it to end.
     Running,
     /// Asked to end; `exit` once the main process did.
-    Stopping { reason: StopReason, kill_at: Duration, exit: Option<Exit> },
+    Stopping { reason: StopReason, kill_at: Duration, exit: Option<ChildExit> },
     /// Killed; `exit` once the main process was reaped.
-    Killing { reason: StopReason, since: Duration, complained: bool, exit: Option<Exit> },
+    Killing { reason: StopReason, since: Duration, complained: bool, exit: Option<ChildExit> },
 }
 
 /// What an event leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    On(Course, Action),
-    Over(Verdict, Exit),
+    On(AttemptState, AttemptAction),
+    Over(Verdict, ChildExit),
 }
 
 impl Limits {
     /// The verdict of a process that ended by itself.
-    fn verdict(&self, exit: Exit) -> Verdict {
+    fn verdict(&self, exit: ChildExit) -> Verdict {
         let success =
             exit.code.is_some_and(|code| self.success_codes.iter().any(|&good| code == i32::from(good)));
         Verdict::plain(if success { Outcome::Succeeded } else { Outcome::Failed })
     }
 }
 
-impl Course {
+impl AttemptState {
     /// What `event` leads to, `at` this long after the start.
-    pub(super) fn step(self, event: Event, at: Duration, limits: &Limits) -> Step {
+    pub(super) fn step(self, event: AttemptEvent, at: Duration, limits: &Limits) -> Step {
         match self {
             Self::Running => Self::step_running(event, at, limits),
             Self::Stopping { .. } => self.step_stopping(event, at, limits),
@@ -122,24 +122,24 @@ impl Course {
         matches!(self, Self::Killing { complained: true, .. })
     }
 
-    fn step_running(event: Event, at: Duration, limits: &Limits) -> Step {
+    fn step_running(event: AttemptEvent, at: Duration, limits: &Limits) -> Step {
         match event {
-            Event::Exited(exit) => Step::Over(limits.verdict(exit), exit),
-            Event::Stop(order) => Self::ask(order, at),
-            Event::Clock if limits.timeout.is_some_and(|timeout| at >= timeout) => {
+            AttemptEvent::Exited(exit) => Step::Over(limits.verdict(exit), exit),
+            AttemptEvent::Stop(order) => Self::ask(order, at),
+            AttemptEvent::Clock if limits.timeout.is_some_and(|timeout| at >= timeout) => {
                 Self::ask(StopOrder { reason: StopReason::Timeout, grace: limits.kill_grace }, at)
             }
             // The guard found the deadline over: its clock goes on while the replica is frozen.
-            Event::Stopped(exit) => Step::On(
+            AttemptEvent::Stopped(exit) => Step::On(
                 Self::Stopping {
                     reason: StopReason::LockLost,
                     kill_at: at.saturating_add(limits.loss_grace),
                     exit: Some(exit),
                 },
-                Action::Wait,
+                AttemptAction::Wait,
             ),
-            Event::GuardLost => Self::kill(StopReason::GuardLost, Some(Exit::default()), at),
-            Event::Clock | Event::Tree(_) => Step::On(Self::Running, Action::Wait),
+            AttemptEvent::GuardLost => Self::kill(StopReason::GuardLost, Some(ChildExit::default()), at),
+            AttemptEvent::Clock | AttemptEvent::Tree(_) => Step::On(Self::Running, AttemptAction::Wait),
         }
     }
 
@@ -149,56 +149,59 @@ impl Course {
             return Self::kill(order.reason, None, at);
         }
         let kill_at = at.saturating_add(order.grace);
-        Step::On(Self::Stopping { reason: order.reason, kill_at, exit: None }, Action::Stop(order.grace))
+        Step::On(
+            Self::Stopping { reason: order.reason, kill_at, exit: None },
+            AttemptAction::Stop(order.grace),
+        )
     }
 
-    fn kill(reason: StopReason, exit: Option<Exit>, at: Duration) -> Step {
+    fn kill(reason: StopReason, exit: Option<ChildExit>, at: Duration) -> Step {
         let killing = Self::Killing { reason, since: at, complained: false, exit };
-        Step::On(killing, Action::Stop(Duration::ZERO))
+        Step::On(killing, AttemptAction::Stop(Duration::ZERO))
     }
 
-    fn step_stopping(self, event: Event, at: Duration, limits: &Limits) -> Step {
+    fn step_stopping(self, event: AttemptEvent, at: Duration, limits: &Limits) -> Step {
         let Self::Stopping { mut reason, mut kill_at, mut exit } = self else {
-            return Step::On(self, Action::Wait);
+            return Step::On(self, AttemptAction::Wait);
         };
-        let mut action = Action::Wait;
+        let mut action = AttemptAction::Wait;
         match event {
             // It was quicker than the order.
-            Event::Exited(exit) => return Step::Over(limits.verdict(exit), exit),
-            Event::Tree(Tree::Empty) => return Step::Over(reason.verdict(), exit.unwrap_or_default()),
-            Event::GuardLost => return Self::kill(reason, exit.or(Some(Exit::default())), at),
-            Event::Stopped(how) => exit = Some(how),
-            Event::Stop(order) => {
+            AttemptEvent::Exited(exit) => return Step::Over(limits.verdict(exit), exit),
+            AttemptEvent::Tree(Tree::Empty) => return Step::Over(reason.verdict(), exit.unwrap_or_default()),
+            AttemptEvent::GuardLost => return Self::kill(reason, exit.or(Some(ChildExit::default())), at),
+            AttemptEvent::Stopped(how) => exit = Some(how),
+            AttemptEvent::Stop(order) => {
                 reason = reason.join(order.reason);
                 if at.saturating_add(order.grace) < kill_at {
                     kill_at = at.saturating_add(order.grace);
-                    action = Action::Stop(order.grace);
+                    action = AttemptAction::Stop(order.grace);
                 }
             }
-            Event::Clock | Event::Tree(Tree::Alive) => {}
+            AttemptEvent::Clock | AttemptEvent::Tree(Tree::Alive) => {}
         }
         // The tree may have ended with its main process: the guard tells before it kills.
-        if kill_at <= at && !matches!(event, Event::Stopped(_)) {
+        if kill_at <= at && !matches!(event, AttemptEvent::Stopped(_)) {
             return Self::kill(reason, exit, at);
         }
         Step::On(Self::Stopping { reason, kill_at, exit }, action)
     }
 
-    fn step_killing(self, event: Event, at: Duration, limits: &Limits) -> Step {
+    fn step_killing(self, event: AttemptEvent, at: Duration, limits: &Limits) -> Step {
         let Self::Killing { mut reason, since, mut complained, mut exit } = self else {
-            return Step::On(self, Action::Wait);
+            return Step::On(self, AttemptAction::Wait);
         };
-        let mut action = Action::Wait;
+        let mut action = AttemptAction::Wait;
         match event {
-            Event::Exited(exit) => return Step::Over(limits.verdict(exit), exit),
-            Event::Tree(Tree::Empty) => return Step::Over(reason.verdict(), exit.unwrap_or_default()),
-            Event::Stopped(how) => exit = Some(how),
-            Event::Stop(order) => reason = reason.join(order.reason),
-            Event::Tree(Tree::Alive) if !complained && at >= since.saturating_add(STUCK_AFTER) => {
+            AttemptEvent::Exited(exit) => return Step::Over(limits.verdict(exit), exit),
+            AttemptEvent::Tree(Tree::Empty) => return Step::Over(reason.verdict(), exit.unwrap_or_default()),
+            AttemptEvent::Stopped(how) => exit = Some(how),
+            AttemptEvent::Stop(order) => reason = reason.join(order.reason),
+            AttemptEvent::Tree(Tree::Alive) if !complained && at >= since.saturating_add(STUCK_AFTER) => {
                 complained = true;
-                action = Action::Complain(reason);
+                action = AttemptAction::Complain(reason);
             }
-            Event::Clock | Event::GuardLost | Event::Tree(Tree::Alive) => {}
+            AttemptEvent::Clock | AttemptEvent::GuardLost | AttemptEvent::Tree(Tree::Alive) => {}
         }
         Step::On(Self::Killing { reason, since, complained, exit }, action)
     }

@@ -21,9 +21,9 @@ use nix::unistd::{
 
 use crate::lease::Protection;
 use crate::run::attempt::user::Switch;
-use crate::run::guard::fd_passing::{Asked, receive, send};
+use crate::run::guard::fd_passing::{ReceivedRequest, receive, send};
 use crate::run::guard::names;
-use crate::run::guard::request::{Folder, Input, Request};
+use crate::run::guard::request::{Folder, GuardRequest, Input};
 use crate::run::procs::cgroup::Cgroup;
 use crate::run::procs::syscalls;
 
@@ -43,7 +43,7 @@ const CANNOT_EXECUTE: i32 = 127;
 const ROOT_FOLDER: &CStr = c"/";
 
 /// The standard streams of a main process.
-pub(crate) struct Streams {
+pub(crate) struct ChildStreams {
     /// Nothing to read if absent.
     pub(crate) input: Option<OwnedFd>,
     pub(crate) out: OwnedFd,
@@ -58,12 +58,12 @@ pub(crate) struct Child {
 }
 
 /// A main process that was made ahead of its run: it waits for its command.
-pub(crate) struct Ahead {
+pub(crate) struct ReadyChild {
     child: Child,
     line: UnixStream,
 }
 
-impl Ahead {
+impl ReadyChild {
     /// Makes one. Whatever ends this process, or drops what is made here, ends it.
     pub(crate) fn make() -> io::Result<Self> {
         let (failure, told) = pipe2(OFlag::O_CLOEXEC)?;
@@ -92,7 +92,7 @@ impl Ahead {
     }
 
     /// Has it become the request's command, if it is still there.
-    pub(crate) fn go(self, request: &Request, streams: &Streams) -> Option<Child> {
+    pub(crate) fn go(self, request: &GuardRequest, streams: &ChildStreams) -> Option<Child> {
         // No guard that waits is asked for more than its line takes at once, and this line takes as much.
         let sent = send(&self.line, Some(&request.encode()), &streams.handed());
         // Without its command it ends when its line does.
@@ -100,9 +100,9 @@ impl Ahead {
     }
 }
 
-impl Streams {
+impl ChildStreams {
     /// Those that were handed over with a request, in the order in which they are; nothing if some of them are missing.
-    pub(crate) fn of(request: &Request, handed: impl IntoIterator<Item = OwnedFd>) -> Option<Self> {
+    pub(crate) fn of(request: &GuardRequest, handed: impl IntoIterator<Item = OwnedFd>) -> Option<Self> {
         let mut handed = handed.into_iter();
         let (out, err) = (handed.next()?, handed.next()?);
         let input = if request.input == Input::Nothing { None } else { Some(handed.next()?) };
@@ -116,7 +116,11 @@ impl Streams {
 
 impl Child {
     /// Starts the request's command as a child of this process, with its output in these pipes.
-    pub(crate) fn start(request: &Request, streams: Streams, cgroup: Option<&Cgroup>) -> Result<Self, i32> {
+    pub(crate) fn start(
+        request: &GuardRequest,
+        streams: ChildStreams,
+        cgroup: Option<&Cgroup>,
+    ) -> Result<Self, i32> {
         let failed = |errno: nix::errno::Errno| in_step(STEP_GUARD, errno.into());
         let (failure, told) = pipe2(OFlag::O_CLOEXEC).map_err(failed)?;
         let guard = getpid();
@@ -140,20 +144,20 @@ impl Child {
 /// Goes through what a request takes, up to the exec, without one: what is touched for the first time after a fork costs
 /// most of that, and now nobody waits for it.
 pub(crate) fn rehearse() {
-    let request = Request::sample();
-    let again = Request::decode(&request.encode()).unwrap_or(request);
+    let request = GuardRequest::sample();
+    let again = GuardRequest::decode(&request.encode()).unwrap_or(request);
     drop(command_of(&again));
 }
 
 /// Becomes the command, or tells why it cannot.
-fn become_command(request: &Request, streams: Streams, guard: Pid, told: OwnedFd) -> ! {
+fn become_command(request: &GuardRequest, streams: ChildStreams, guard: Pid, told: OwnedFd) -> ! {
     give_up(execute(request, streams, guard), told)
 }
 
 /// What is to be executed, with its streams; nothing if some of it is missing.
-fn command_in(Asked { request, handed }: Asked) -> Option<(Request, Streams)> {
+fn command_in(ReceivedRequest { request, handed }: ReceivedRequest) -> Option<(GuardRequest, ChildStreams)> {
     let request = request?;
-    let streams = Streams::of(&request, handed)?;
+    let streams = ChildStreams::of(&request, handed)?;
     Some((request, streams))
 }
 
@@ -164,7 +168,7 @@ fn give_up(code: i32, told: OwnedFd) -> ! {
 }
 
 /// Comes back only with the number of an error.
-fn execute(request: &Request, Streams { input, out, err }: Streams, guard: Pid) -> i32 {
+fn execute(request: &GuardRequest, ChildStreams { input, out, err }: ChildStreams, guard: Pid) -> i32 {
     if let Some(uid) = request.switch.as_ref().and_then(|switch| switch.uid) {
         [&out, &err].into_iter().for_each(|stream| give_to(uid, stream));
     }
@@ -194,7 +198,7 @@ fn execute(request: &Request, Streams { input, out, err }: Streams, guard: Pid) 
     error.raw_os_error().unwrap_or(libc::EINVAL)
 }
 
-fn command_of(request: &Request) -> Command {
+fn command_of(request: &GuardRequest) -> Command {
     let mut command = Command::new(&request.words[0]);
     command.args(&request.words[1..]).env_clear().envs(request.env.iter().map(|(name, value)| (name, value)));
     if !request.own_session {

@@ -19,20 +19,20 @@ use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::{Pid, getpgid, getpid};
 use ready::{Handed, Ready};
-use state::{Act, Cue, Vigil};
+use state::{GuardAction, GuardEvent, GuardState};
 use timer::Alarm;
 
 use crate::lease::Protection;
 use crate::run::history::running_sign;
 use crate::run::procs::cgroup::Cgroup;
-use crate::run::procs::kill_rounds::Blows;
+use crate::run::procs::kill_rounds::KillRounds;
 use crate::run::procs::syscalls::Reaped;
 use crate::run::procs::{syscalls, tree};
 use crate::time::{Clock, SystemClock};
 
 use super::names::{AFTER_THE_RUN, guard_name};
-use super::request::Request;
-use super::wire::{Inbox, LENGTH, Order, Report};
+use super::request::GuardRequest;
+use super::wire::{GuardOrder, GuardReport, Inbox, LENGTH};
 
 /// Processes that die as fast as they are reaped must not keep whoever reaps them from anything else.
 pub(super) const REAPED_AT_ONCE: usize = 100;
@@ -46,9 +46,9 @@ struct Guard {
     status: Option<i32>,
     /// Further children may be dead.
     is_reaping: bool,
-    vigil: Vigil,
+    state: GuardState,
     clock: GuardClock,
-    blows: Blows,
+    kill_rounds: KillRounds,
     cgroup: Option<Cgroup>,
     sign: Option<OwnedFd>,
     alarm: Alarm,
@@ -56,7 +56,7 @@ struct Guard {
 
 /// Guards one run until nothing of it is left. `signals` tells of dead children.
 pub(super) fn guard(
-    request: &Request,
+    request: &GuardRequest,
     handed: Handed,
     ready: Ready,
     cgroup: Option<Cgroup>,
@@ -65,18 +65,18 @@ pub(super) fn guard(
     let _ = set_name(&guard_name(&request.name));
     match Guard::start(request, handed, ready, cgroup) {
         Ok(mut guard) => guard.watch(signals),
-        Err((line, code)) => tell(&line, Report::NotStarted(code)),
+        Err((line, code)) => tell(&line, GuardReport::NotStarted(code)),
     }
 }
 
-pub(super) fn tell(mut line: &UnixStream, report: Report) {
+pub(super) fn tell(mut line: &UnixStream, report: GuardReport) {
     // The replica may be gone, or frozen with a full pipe: the run is stopped all the same.
     let _ = line.write_all(&report.encode());
 }
 
 impl Guard {
     fn start(
-        request: &Request,
+        request: &GuardRequest,
         Handed { line, streams, sign }: Handed,
         ready: Ready,
         cgroup: Option<Cgroup>,
@@ -96,9 +96,9 @@ impl Guard {
         match started {
             Err(code) => Err((line, code)),
             Ok(main) => {
-                tell(&line, Report::Started { guard: getpid(), main: main.pid });
-                let vigil = Vigil::new(request.deadline, request.loss_grace);
-                let (inbox, blows) = (Inbox::default(), Blows::default());
+                tell(&line, GuardReport::Started { guard: getpid(), main: main.pid });
+                let state = GuardState::new(request.deadline, request.loss_grace);
+                let (inbox, kill_rounds) = (Inbox::default(), KillRounds::default());
                 let (is_hung_up, is_reaping, status) = (false, false, None);
                 Ok(Self {
                     line,
@@ -107,9 +107,9 @@ impl Guard {
                     main,
                     status,
                     is_reaping,
-                    vigil,
+                    state,
                     clock,
-                    blows,
+                    kill_rounds,
                     cgroup,
                     sign,
                     alarm,
@@ -120,10 +120,10 @@ impl Guard {
 
     fn watch(&mut self, signals: &SignalFd) {
         loop {
-            self.alarm.set(self.vigil.wake_at().map(|at| self.clock.timer_for(at)));
+            self.alarm.set(self.state.wake_at().map(|at| self.clock.timer_for(at)));
             self.wait(signals);
             // The dead first: who ended by itself was not stopped.
-            if self.reap() || self.hear() || self.cue(Cue::Clock) {
+            if self.reap() || self.hear() || self.event(GuardEvent::Clock) {
                 return;
             }
         }
@@ -149,13 +149,13 @@ impl Guard {
             match syscalls::reap() {
                 Reaped::Child(pid, status) if pid == self.main.pid && self.status.is_none() => {
                     self.status = Some(status);
-                    if self.cue(Cue::MainEnded) {
+                    if self.event(GuardEvent::MainEnded) {
                         return true;
                     }
                 }
                 Reaped::Child(..) => {}
                 Reaped::None => return false,
-                Reaped::Childless => return self.cue(Cue::Childless),
+                Reaped::Childless => return self.event(GuardEvent::Childless),
             }
         }
         self.is_reaping = true;
@@ -173,58 +173,60 @@ impl Guard {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => self.is_hung_up = true,
             }
-            while let Some(order) = self.inbox.next().and_then(|word| Order::decode(&word)) {
-                let cue = match order {
-                    Order::Deadline(at) => {
+            while let Some(order) = self.inbox.next().and_then(|word| GuardOrder::decode(&word)) {
+                let event = match order {
+                    GuardOrder::Deadline(at) => {
                         self.clock = GuardClock::start();
-                        Cue::Deadline(at)
+                        GuardEvent::Deadline(at)
                     }
-                    Order::Stop(grace) => Cue::Stop(grace),
+                    GuardOrder::Stop(grace) => GuardEvent::Stop(grace),
                 };
-                if self.cue(cue) {
+                if self.event(event) {
                     return true;
                 }
             }
             if self.is_hung_up {
-                return self.cue(Cue::Hangup);
+                return self.event(GuardEvent::Hangup);
             }
         }
         false
     }
 
-    fn cue(&mut self, cue: Cue) -> bool {
-        let act = self.vigil.step(cue, self.clock.now());
-        self.perform(act)
+    fn event(&mut self, event: GuardEvent) -> bool {
+        let action = self.state.step(event, self.clock.now());
+        self.perform(action)
     }
 
     /// Does what the vigil says; true when the watch is over.
-    fn perform(&mut self, act: Act) -> bool {
-        match act {
-            Act::Wait => {}
-            Act::Terminate => self.terminate(),
-            Act::Kill => {
+    fn perform(&mut self, action: GuardAction) -> bool {
+        match action {
+            GuardAction::Wait => {}
+            GuardAction::Terminate => self.terminate(),
+            GuardAction::Kill => {
                 let begun = SystemClock.boot();
                 self.kill();
                 let took = SystemClock.boot().since(begun);
-                return self.cue(Cue::Struck { took, press: self.blows.press() });
+                return self.event(GuardEvent::Struck { took, press: self.kill_rounds.press() });
             }
-            Act::TellExited => {
+            GuardAction::TellExited => {
                 let status = self.status.unwrap_or_default();
-                let report = self.main.failure().map_or(Report::Exited(status), Report::NotStarted);
+                let report = self.main.failure().map_or(GuardReport::Exited(status), GuardReport::NotStarted);
                 // The run is over; what it left behind is no sign of it, nor stopped with it. A replica that has heard so hangs up.
                 self.let_go();
-                tell(&self.line, Report::At(SystemClock.boot()));
+                tell(&self.line, GuardReport::At(SystemClock.boot()));
                 tell(&self.line, report);
                 let _ = set_name(AFTER_THE_RUN);
             }
-            Act::TellStopped => tell(&self.line, Report::Stopped(self.status.unwrap_or_default())),
-            Act::TellEmpty => {
+            GuardAction::TellStopped => {
+                tell(&self.line, GuardReport::Stopped(self.status.unwrap_or_default()))
+            }
+            GuardAction::TellEmpty => {
                 self.let_go();
-                tell(&self.line, Report::At(SystemClock.boot()));
-                tell(&self.line, Report::Empty);
+                tell(&self.line, GuardReport::At(SystemClock.boot()));
+                tell(&self.line, GuardReport::Empty);
                 return true;
             }
-            Act::Leave => return true,
+            GuardAction::Leave => return true,
         }
         false
     }
@@ -260,7 +262,7 @@ impl Guard {
         }
         let group = self.group();
         // Who cannot look now does so at the next blow.
-        let _ = self.blows.strike(|signal| {
+        let _ = self.kill_rounds.strike(|signal| {
             group.map(|group| tree::signal_group(group, signal));
             tree::reach(getpid(), &[], Some(signal))
         });

@@ -6,9 +6,9 @@ use std::os::unix::net::UnixStream;
 
 use nix::sys::prctl::set_child_subreaper;
 
-use crate::run::guard::request::Request;
+use crate::run::guard::request::GuardRequest;
 
-use super::child::{Ahead, Streams, rehearse};
+use super::child::{ChildStreams, ReadyChild, rehearse};
 use super::timer::Alarm;
 
 /// What the replica hands over for one run.
@@ -16,16 +16,16 @@ pub(crate) struct Handed {
     /// The line to the replica: orders come in, reports go out.
     pub(crate) line: UnixStream,
     /// The job's standard streams.
-    pub(crate) streams: Streams,
+    pub(crate) streams: ChildStreams,
     /// The locked sign that the run goes on, if there is one: held, never read.
     pub(crate) sign: Option<OwnedFd>,
 }
 
 impl Handed {
     /// What was handed over with a request, in the order in which the replica does; nothing if some of it is missing.
-    pub(crate) fn of(request: &Request, line: UnixStream, rest: Vec<OwnedFd>) -> Option<Self> {
+    pub(crate) fn of(request: &GuardRequest, line: UnixStream, rest: Vec<OwnedFd>) -> Option<Self> {
         let mut rest = rest.into_iter();
-        Some(Self { line, streams: Streams::of(request, &mut rest)?, sign: rest.next() })
+        Some(Self { line, streams: ChildStreams::of(request, &mut rest)?, sign: rest.next() })
     }
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Ready {
     /// Without a clock nothing could be watched.
     pub(crate) alarm: io::Result<Alarm>,
     /// The main process, where it was made ahead.
-    pub(crate) child: Option<Ahead>,
+    pub(crate) child: Option<ReadyChild>,
 }
 
 impl Ready {
@@ -51,7 +51,7 @@ impl Ready {
         let ready = Self::at_once();
         rehearse();
         // Where there are no resources for it now, there may be later.
-        let child = if with_child { Ahead::make().ok() } else { None };
+        let child = if with_child { ReadyChild::make().ok() } else { None };
         Self { child, ..ready }
     }
 }

@@ -13,7 +13,7 @@ use nix::unistd::{Pid, getpid};
 use crate::run::procs::tree;
 
 /// A program's file, by device and number.
-type Program = (u64, u64);
+type ProgramFile = (u64, u64);
 
 /// The processes of a replica that are no job's.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(crate) struct Family {
     /// The process groups of nurseries, in which their guards are as well. No process of a job is in one of them.
     groups: Vec<Pid>,
     /// What nurseries and guards run, and no job does in their groups.
-    program: Option<Program>,
+    program: Option<ProgramFile>,
     /// Where this process takes in orphans: the children that it had before, which are no job's.
     earlier: Option<Vec<Pid>>,
 }
@@ -35,17 +35,17 @@ impl Family {
     }
 
     /// A nursery was started.
-    pub(crate) fn join(&mut self, nursery: Pid) {
+    pub(crate) fn join(&mut self, zygote: Pid) {
         // Guards may outlive their nursery.
         self.groups.retain(|group| killpg(*group, None::<Signal>) != Err(Errno::ESRCH));
-        self.groups.push(nursery);
-        self.program = program(nursery).ok().or(self.program);
+        self.groups.push(zygote);
+        self.program = program(zygote).ok().or(self.program);
     }
 
     /// Everything alive that has come down to this process, or to the nursery if there is one, from guards that were killed.
-    pub(crate) fn strays(&self, nursery: Option<Pid>) -> std::io::Result<Vec<Pid>> {
+    pub(crate) fn strays(&self, zygote: Option<Pid>) -> std::io::Result<Vec<Pid>> {
         let own = self.earlier.as_ref().map(|_| getpid());
-        let roots: Vec<Pid> = own.into_iter().chain(nursery).collect();
+        let roots: Vec<Pid> = own.into_iter().chain(zygote).collect();
         if roots.is_empty() {
             return Ok(Vec::new());
         }
@@ -66,14 +66,14 @@ impl Family {
     }
 
     /// Reaps what was taken in and has ended: guards that outlived their nursery, and what they have left.
-    pub(crate) fn reap(&self, nursery: Option<Pid>) {
+    pub(crate) fn reap(&self, zygote: Option<Pid>) {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         let nobody = matches!(waitid(Id::All, flags), Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD));
         if self.earlier.is_none() || nobody {
             return;
         }
         let children = tree::children(getpid()).unwrap_or_default();
-        for child in children.into_iter().filter(|child| Some(*child) != nursery && tree::is_zombie(*child)) {
+        for child in children.into_iter().filter(|child| Some(*child) != zygote && tree::is_zombie(*child)) {
             // Of some ends there is no safe word; it is reaped all the same.
             let _ = waitpid(child, Some(WaitPidFlag::WNOHANG));
         }
@@ -81,6 +81,6 @@ impl Family {
 }
 
 /// The file that a process runs, also after it was replaced.
-fn program(of: Pid) -> std::io::Result<Program> {
+fn program(of: Pid) -> std::io::Result<ProgramFile> {
     fs::metadata(format!("/proc/{of}/exe")).map(|file| (file.dev(), file.ino()))
 }

@@ -20,17 +20,17 @@ use nix::unistd::{ForkResult, Pid, dup2_stdin, getpid};
 
 use crate::lease::Protection;
 use crate::run::procs::cgroup::Cgroup;
-use crate::run::procs::kill_rounds::Blows;
+use crate::run::procs::kill_rounds::KillRounds;
 use crate::run::procs::syscalls::Reaped;
 use crate::run::procs::{cgroup, syscalls, tree};
 
-use super::fd_passing::{Asked, receive};
+use super::fd_passing::{ReceivedRequest, receive};
 use super::names::{AFTER_THE_RUN, BEFORE_THE_RUN, MAKER};
 use super::process::child::{STEP_GUARD, in_step};
 use super::process::ready::{Handed, Ready};
 use super::process::{REAPED_AT_ONCE, guard, tell};
-use super::request::Request;
-use super::wire::Report;
+use super::request::GuardRequest;
+use super::wire::GuardReport;
 
 /// A request that does not come whole within this long came from a replica that is frozen or torn.
 const REST_LIMIT: Duration = Duration::from_secs(5);
@@ -49,28 +49,28 @@ const MOST_WAKES: u32 = 5;
 struct Hunt {
     /// The next look is after so many milliseconds.
     pause: u16,
-    blows: Blows,
+    kill_rounds: KillRounds,
 }
 
 impl Hunt {
     fn begin() -> Self {
-        Self { pause: HUNT_PAUSES_MS.0, blows: Blows::default() }
+        Self { pause: HUNT_PAUSES_MS.0, kill_rounds: KillRounds::default() }
     }
 }
 
 /// Takes over if this process was started to make guards, and returns when it is not needed any more.
 pub fn guards_main() -> Option<ExitCode> {
     let is_it = std::env::args_os().next().is_some_and(|name| name.as_encoded_bytes() == MAKER.to_bytes());
-    is_it.then(|| match Nursery::start() {
-        Ok(nursery) => {
-            nursery.serve();
+    is_it.then(|| match Zygote::start() {
+        Ok(zygote) => {
+            zygote.serve();
             ExitCode::SUCCESS
         }
         Err(_) => ExitCode::FAILURE,
     })
 }
 
-struct Nursery {
+struct Zygote {
     /// The line to the replica; nothing once it is hung up, and in a guard.
     line: Option<UnixStream>,
     signals: SignalFd,
@@ -85,7 +85,7 @@ struct Nursery {
     cgroup: Option<PathBuf>,
 }
 
-impl Nursery {
+impl Zygote {
     /// The line to the replica comes as standard input.
     fn start() -> io::Result<Self> {
         // What the replica was started with is none of its: a lock of flock(1) would be held for as long as a guard lives.
@@ -188,7 +188,7 @@ impl Nursery {
         let Some(mut hunt) = self.hunting.take() else { return };
         syscalls::go_first(true);
         let guards: Vec<Pid> = self.guards.iter().copied().collect();
-        let strays = hunt.blows.strike(|signal| {
+        let strays = hunt.kill_rounds.strike(|signal| {
             let found = tree::reach(getpid(), &guards, Some(signal))?;
             if !found.is_empty() {
                 return Ok(found);
@@ -203,7 +203,7 @@ impl Nursery {
             self.cgroup.as_deref().into_iter().for_each(cgroup::tidy);
             return;
         }
-        hunt.pause = match hunt.blows.press() {
+        hunt.pause = match hunt.kill_rounds.press() {
             true => 0,
             false => (hunt.pause * 2).clamp(HUNT_PAUSES_MS.0, HUNT_PAUSES_MS.1),
         };
@@ -222,7 +222,7 @@ impl Nursery {
         }
     }
 
-    fn make(&mut self, Asked { request, handed }: Asked) {
+    fn make(&mut self, ReceivedRequest { request, handed }: ReceivedRequest) {
         let mut handed = handed.into_iter();
         let Some(line) = handed.next().map(UnixStream::from) else { return };
         match syscalls::fork() {
@@ -235,14 +235,14 @@ impl Nursery {
             }
             Ok(ForkResult::Parent { child }) => {
                 self.guards.insert(child);
-                tell(&line, Report::Made(child));
+                tell(&line, GuardReport::Made(child));
             }
-            Err(errno) => tell(&line, Report::NotStarted(in_step(STEP_GUARD, errno.into()))),
+            Err(errno) => tell(&line, GuardReport::NotStarted(in_step(STEP_GUARD, errno.into()))),
         }
     }
 
     /// What a guard does, once it is a process: waits for its request if it came before that, and guards.
-    fn become_guard(&self, request: Option<Request>, line: UnixStream, handed: Vec<OwnedFd>) {
+    fn become_guard(&self, request: Option<GuardRequest>, line: UnixStream, handed: Vec<OwnedFd>) {
         let (ready, asked) = match request {
             Some(request) => (Ready::at_once(), Some((request, handed))),
             // A process is in its control group from its first instruction on, and that is its run's.
@@ -256,8 +256,8 @@ impl Nursery {
 }
 
 /// Waits for as long as the replica is there; nothing if it is gone, or does not need this guard any more.
-fn wait_for_request(line: &UnixStream) -> Option<(Request, Vec<OwnedFd>)> {
+fn wait_for_request(line: &UnixStream) -> Option<(GuardRequest, Vec<OwnedFd>)> {
     let _ = set_name(BEFORE_THE_RUN);
-    let Asked { request, handed } = receive(line).ok()??;
+    let ReceivedRequest { request, handed } = receive(line).ok()??;
     Some((request?, handed))
 }

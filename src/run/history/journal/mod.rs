@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
+use crate::config::LogRetention;
 use crate::run::error::RunError;
 use crate::run::output::log_file;
 use crate::run::output::log_file::LogFile;
@@ -19,7 +20,7 @@ use crate::time::UtcMillis;
 
 use super::disk::Disk;
 use super::paths::create_folder;
-use super::retention::{LogRetention, kept};
+use super::retention::kept;
 use super::run_entry::RunEntry;
 
 /// Longest wait for another replica's write. A compaction takes well below a second.
@@ -44,7 +45,7 @@ pub(super) struct Journal {
     path: PathBuf,
     lock: PathBuf,
     disk: Disk,
-    queue: Arc<Queue>,
+    queue: Arc<JournalQueue>,
     /// Whoever has it writes for all that wait.
     turn: tokio::sync::Mutex<()>,
     /// Its length after the last compaction of this process.
@@ -54,18 +55,18 @@ pub(super) struct Journal {
 /// Lines on their way into the journal. Each leaves it once it is written, by the thread that wrote it: also where nobody
 /// waits for that thread any more.
 #[derive(Debug, Default)]
-struct Queue(Mutex<VecDeque<Line>>);
+struct JournalQueue(Mutex<VecDeque<JournalLine>>);
 
 #[derive(Debug)]
-struct Line {
+struct JournalLine {
     number: u64,
     text: Vec<u8>,
     /// Who waits for it.
     told: Option<oneshot::Sender<Result<(), Arc<RunError>>>>,
 }
 
-impl Queue {
-    fn lines(&self) -> MutexGuard<'_, VecDeque<Line>> {
+impl JournalQueue {
+    fn lines(&self) -> MutexGuard<'_, VecDeque<JournalLine>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,7 +75,7 @@ impl Queue {
         let (told, written) = oneshot::channel();
         let mut lines = self.lines();
         let number = lines.back().map_or(0, |last| last.number + 1);
-        lines.push_back(Line { number, text, told: Some(told) });
+        lines.push_back(JournalLine { number, text, told: Some(told) });
         written
     }
 

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 
+use crate::config::LogRetention;
 use crate::run::history::run_entry::tests::entry;
 
 use super::*;

@@ -16,7 +16,7 @@ const MANY: usize = 10_000;
 
 /// One process, by its line in /proc/PID/stat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Process {
+struct ProcessStat {
     pid: Pid,
     parent: Pid,
     group: Pid,
@@ -30,7 +30,7 @@ struct Process {
 /// `PF_FORKNOEXEC` of the kernel.
 const FORKED: u64 = 0x40;
 
-impl Process {
+impl ProcessStat {
     fn read(stat: &str) -> Option<Self> {
         // The command's name comes in parentheses, and may contain anything.
         let (head, tail) = stat.rsplit_once(')')?;
@@ -65,13 +65,13 @@ fn look_into(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Reads one process. Its name may be of any bytes.
-fn look_at(folder: &Path) -> io::Result<Option<Process>> {
+fn look_at(folder: &Path) -> io::Result<Option<ProcessStat>> {
     let stat = look_into(&folder.join("stat"))?;
-    Ok(stat.and_then(|stat| Process::read(&String::from_utf8_lossy(&stat))))
+    Ok(stat.and_then(|stat| ProcessStat::read(&String::from_utf8_lossy(&stat))))
 }
 
 /// Every process there is: a snapshot that takes milliseconds.
-fn all() -> io::Result<Vec<Process>> {
+fn all() -> io::Result<Vec<ProcessStat>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
         found.extend(process_in(&entry?)?);
@@ -80,7 +80,7 @@ fn all() -> io::Result<Vec<Process>> {
 }
 
 /// The process that an entry of /proc is of, if it is of one.
-fn process_in(entry: &fs::DirEntry) -> io::Result<Option<Process>> {
+fn process_in(entry: &fs::DirEntry) -> io::Result<Option<ProcessStat>> {
     match entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit) {
         true => look_at(&entry.path()),
         false => Ok(None),
@@ -94,7 +94,7 @@ pub(crate) fn descendants(root: Pid, except: &[Pid]) -> io::Result<Vec<Pid>> {
 
 /// Everything alive that descends from these, but not by way of those that are `kept`, by their id and their group.
 pub(crate) fn descendants_of(roots: &[Pid], kept: impl Fn(Pid, Pid) -> bool) -> io::Result<Vec<Pid>> {
-    let mut children: HashMap<Pid, Vec<Process>> = HashMap::new();
+    let mut children: HashMap<Pid, Vec<ProcessStat>> = HashMap::new();
     for process in all()? {
         children.entry(process.parent).or_default().push(process);
     }

@@ -12,14 +12,14 @@ use super::*;
 #[test]
 fn a_process_is_read_whatever_its_name() {
     let line = "42 (a) b (c)) S 7 40 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 9 1 1";
-    let read = Process::read(line).expect("a line of the kernel's");
+    let read = ProcessStat::read(line).expect("a line of the kernel's");
     let of = |pid| Pid::from_raw(pid);
     let (dead, stopped, forked) = (false, false, false);
-    assert_eq!(read, Process { pid: of(42), parent: of(7), group: of(40), dead, stopped, forked });
-    let dead = Process::read(&line.replace(" S ", " Z ")).expect("a line of the kernel's");
+    assert_eq!(read, ProcessStat { pid: of(42), parent: of(7), group: of(40), dead, stopped, forked });
+    let dead = ProcessStat::read(&line.replace(" S ", " Z ")).expect("a line of the kernel's");
     assert!(dead.dead && !dead.stopped);
     for state in [" T ", " t "] {
-        assert!(Process::read(&line.replace(" S ", state)).expect("a line of the kernel's").stopped);
+        assert!(ProcessStat::read(&line.replace(" S ", state)).expect("a line of the kernel's").stopped);
     }
 }
 

@@ -18,7 +18,7 @@ use crate::job::format_duration;
 use crate::store::redis::scripts::lessons;
 use crate::store::{Diagnosis, StoreError};
 
-use super::server::Server;
+use super::server::ServerAddress;
 use super::stream::Untaken;
 
 /// A connection attempt, with its greeting, takes at most this long.
@@ -37,14 +37,14 @@ const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration:
 const LONGEST_ANSWER: usize = 64 << 20;
 
 #[derive(Clone)]
-enum State {
+enum ConnectionState {
     Down { why: Diagnosis, tried: bool },
-    Up(Line),
+    Up(LiveConnection),
 }
 
 /// A connection that is up.
 #[derive(Clone)]
-struct Line {
+struct LiveConnection {
     connection: MultiplexedConnection,
     number: u64,
     /// How many answers came over it.
@@ -56,8 +56,8 @@ struct Line {
 
 /// One connection, kept up by a task of its own until this is dropped.
 pub(crate) struct Connector {
-    server: Server,
-    state: Arc<watch::Sender<State>>,
+    server: ServerAddress,
+    state: Arc<watch::Sender<ConnectionState>>,
     keeper: JoinHandle<()>,
     /// Over which connection the server was last sent the scripts that decide requests.
     taught: Mutex<Option<u64>>,
@@ -71,9 +71,11 @@ impl Drop for Connector {
 
 impl Connector {
     /// Starts to connect, and returns at once. People know the server by this label.
-    pub(crate) fn start(server: &Server, label: &str) -> Self {
-        let state =
-            Arc::new(watch::Sender::new(State::Down { why: "not connected yet".into(), tried: false }));
+    pub(crate) fn start(server: &ServerAddress, label: &str) -> Self {
+        let state = Arc::new(watch::Sender::new(ConnectionState::Down {
+            why: "not connected yet".into(),
+            tried: false,
+        }));
         let keeper = tokio::spawn(keep_up(server.clone(), label.to_owned(), Arc::clone(&state)));
         Self { server: server.clone(), state, keeper, taught: Mutex::default() }
     }
@@ -81,9 +83,9 @@ impl Connector {
     /// Waits until the connection is up, or it is known that another attempt would fail as well; at most one attempt long.
     pub(crate) async fn ready(&self) -> Result<(), StoreError> {
         let mut states = self.state.subscribe();
-        let is_settled = |state: &State| match state {
-            State::Up(_) => true,
-            State::Down { why, .. } => why.certain_cause().is_some(),
+        let is_settled = |state: &ConnectionState| match state {
+            ConnectionState::Up(_) => true,
+            ConnectionState::Down { why, .. } => why.certain_cause().is_some(),
         };
         // Whatever came of it is the state that is left.
         let _ = timeout(READY_TIMEOUT, states.wait_for(is_settled)).await;
@@ -93,8 +95,10 @@ impl Connector {
     /// Whether the connection that was just dropped is up again: by the first try to connect anew, and within this limit.
     pub(crate) async fn is_back(&self, limit: Duration) -> bool {
         let mut states = self.state.subscribe();
-        let outcome = states.wait_for(|state| !matches!(state, State::Down { tried: false, .. }));
-        timeout(limit, outcome).await.is_ok_and(|state| matches!(state.as_deref(), Ok(State::Up(_))))
+        let outcome = states.wait_for(|state| !matches!(state, ConnectionState::Down { tried: false, .. }));
+        timeout(limit, outcome)
+            .await
+            .is_ok_and(|state| matches!(state.as_deref(), Ok(ConnectionState::Up(_))))
     }
 
     /// Sends one command and waits for its answer, no longer than `limit`.
@@ -136,17 +140,17 @@ impl Connector {
         Ok(())
     }
 
-    fn line(&self) -> Result<Line, CallError> {
+    fn line(&self) -> Result<LiveConnection, CallError> {
         match &*self.state.borrow() {
-            State::Up(line) => Ok(line.clone()),
-            State::Down { why, .. } => Err(CallError::Store(StoreError::NotSent(why.clone()))),
+            ConnectionState::Up(line) => Ok(line.clone()),
+            ConnectionState::Down { why, .. } => Err(CallError::Store(StoreError::NotSent(why.clone()))),
         }
     }
 
     /// Waits for an answer, and doubts the connection when it does not come.
     async fn hear<T>(
         &self,
-        line: &Line,
+        line: &LiveConnection,
         limit: Duration,
         answer: impl Future<Output = RedisResult<T>>,
     ) -> Result<T, CallError> {
@@ -223,17 +227,17 @@ impl From<CallError> for StoreError {
     }
 }
 
-fn drop_line(state: &watch::Sender<State>, doubted: u64, why: &Diagnosis) {
+fn drop_line(state: &watch::Sender<ConnectionState>, doubted: u64, why: &Diagnosis) {
     state.send_if_modified(|state| {
-        let is_it = matches!(state, State::Up(line) if line.number == doubted);
+        let is_it = matches!(state, ConnectionState::Up(line) if line.number == doubted);
         if is_it {
-            *state = State::Down { why: why.clone(), tried: false };
+            *state = ConnectionState::Down { why: why.clone(), tried: false };
         }
         is_it
     });
 }
 
-async fn keep_up(server: Server, label: String, state: Arc<watch::Sender<State>>) {
+async fn keep_up(server: ServerAddress, label: String, state: Arc<watch::Sender<ConnectionState>>) {
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(Some(CONNECT_TIMEOUT))
         .set_response_timeout(Some(RESPONSE_TIMEOUT));
@@ -253,7 +257,7 @@ async fn keep_up(server: Server, label: String, state: Arc<watch::Sender<State>>
                     drop(over);
                 };
                 let _driver = Arc::new(AbortOnDropHandle::new(tokio::spawn(driver)));
-                state.send_replace(State::Up(Line {
+                state.send_replace(ConnectionState::Up(LiveConnection {
                     connection,
                     number,
                     heard: Arc::default(),
@@ -262,7 +266,7 @@ async fn keep_up(server: Server, label: String, state: Arc<watch::Sender<State>>
                 }));
                 // A connection that ends while nobody uses it is made anew as well: who needs it next finds it up.
                 tokio::select! {
-                    doubted = states.wait_for(|state| matches!(state, State::Down { .. })) => {
+                    doubted = states.wait_for(|state| matches!(state, ConnectionState::Down { .. })) => {
                         if doubted.is_err() {
                             return;
                         }
@@ -278,7 +282,7 @@ async fn keep_up(server: Server, label: String, state: Arc<watch::Sender<State>>
             Ok(Err(error)) => server.diagnose(&error),
             Err(_) => format!("no connection within {} s", CONNECT_TIMEOUT.as_secs()).into(),
         };
-        state.send_replace(State::Down { why, tried: true });
+        state.send_replace(ConnectionState::Down { why, tried: true });
         sleep(pause).await;
         pause = (pause * 2).min(RETRY_PAUSES.1);
     }

@@ -14,7 +14,7 @@ use crate::config::RedisUrl;
 use crate::store::StoreError;
 
 use super::connect::{CallError, Connector};
-use super::server::Server;
+use super::server::ServerAddress;
 use super::stream::Untaken;
 
 /// A call that is not waited for longer than this is no call that the whole connection is judged by.
@@ -63,7 +63,7 @@ async fn flood(to: &mut OwnedWriteHalf) {
 }
 
 /// A server, and how many connections it has accepted.
-async fn counting() -> (Server, watch::Receiver<u32>) {
+async fn counting() -> (ServerAddress, watch::Receiver<u32>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("the loopback has a free port");
     let address = listener.local_addr().expect("it is bound");
     let (count, accepted) = watch::channel(0);
@@ -74,10 +74,10 @@ async fn counting() -> (Server, watch::Receiver<u32>) {
         }
     });
     let url = RedisUrl::parse(&format!("redis://{address}/0")).expect("a good url");
-    (Server::at(&url).expect("a good url"), accepted)
+    (ServerAddress::at(&url).expect("a good url"), accepted)
 }
 
-async fn started() -> Server {
+async fn started() -> ServerAddress {
     counting().await.0
 }
 
@@ -85,7 +85,7 @@ async fn connected() -> Connector {
     connected_to(&started().await).await
 }
 
-async fn connected_to(server: &Server) -> Connector {
+async fn connected_to(server: &ServerAddress) -> Connector {
     let connector = Connector::start(server, "a server");
     connector.ready().await.expect("a server");
     connector

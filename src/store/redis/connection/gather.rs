@@ -50,11 +50,11 @@ impl Habit {
 
 /// Gathers requests of one kind, until this is dropped.
 pub(crate) struct Gatherer {
-    waiting: mpsc::UnboundedSender<Waiting>,
+    waiting: mpsc::UnboundedSender<PendingCall>,
 }
 
 /// A request that waits to be made, and who waits for its answer.
-struct Waiting {
+struct PendingCall {
     call: Call,
     since: Instant,
     asker: oneshot::Sender<Replied>,
@@ -72,7 +72,7 @@ impl Gatherer {
     pub(crate) async fn submit(&self, call: Call) -> Result<Reply, StoreError> {
         let (asker, answer) = oneshot::channel();
         // What is not taken up is dropped, and its answer with it.
-        let _ = self.waiting.send(Waiting { call, since: Instant::now(), asker });
+        let _ = self.waiting.send(PendingCall { call, since: Instant::now(), asker });
         match timeout(PATIENCE, answer).await {
             Ok(Ok(replied)) => replied,
             Ok(Err(_)) => Err(StoreError::Unknown("the runtime is being shut down".into())),
@@ -83,7 +83,11 @@ impl Gatherer {
     }
 }
 
-async fn send_out(connector: Arc<Connector>, mut requests: mpsc::UnboundedReceiver<Waiting>, habit: Habit) {
+async fn send_out(
+    connector: Arc<Connector>,
+    mut requests: mpsc::UnboundedReceiver<PendingCall>,
+    habit: Habit,
+) {
     let all = Arc::new(Semaphore::new(habit.at_a_time));
     let quick = Arc::new(Semaphore::new(AT_ONCE));
     loop {
@@ -122,7 +126,7 @@ async fn send_out(connector: Arc<Connector>, mut requests: mpsc::UnboundedReceiv
 impl Habit {
     /// The request, if somebody waits for it still, and it has not waited too long for its turn: then it is answered that it
     /// was not sent.
-    fn still_worth(self, waiting: Waiting) -> Option<Waiting> {
+    fn still_worth(self, waiting: PendingCall) -> Option<PendingCall> {
         let limit = self.worth_for.filter(|limit| waiting.since.elapsed() > *limit);
         let Some(limit) = limit.filter(|_| Protection::FreshClaims.is_on()) else {
             return Some(waiting).filter(|waiting| !waiting.asker.is_closed());

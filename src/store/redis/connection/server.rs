@@ -23,7 +23,7 @@ use tokio_rustls::TlsConnector;
 use crate::config::{CertificateFiles, RedisUrl};
 use crate::store::{Diagnosis, StoreError};
 
-use super::stream::{Bounded, Misfit, Stream, Untaken};
+use super::stream::{Bounded, ByteStream, Misfit, Untaken};
 use super::wording::diagnose;
 
 /// Probe an idle connection this often, so that a vanished server is noticed between ticks.
@@ -38,12 +38,12 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// What connections to a server are made by.
 #[derive(Clone)]
-pub(crate) struct Server {
+pub(crate) struct ServerAddress {
     info: ConnectionInfo,
     tls: TlsConnector,
 }
 
-impl Server {
+impl ServerAddress {
     /// The server at this address. Certificates are read now: those of the system, or those that the address names.
     pub(crate) fn at(url: &RedisUrl) -> Result<Self, StoreError> {
         let info = url.reveal().into_connection_info();
@@ -86,7 +86,7 @@ impl Server {
     }
 
     async fn stream(&self, untaken: &Arc<Untaken>) -> RedisResult<Bounded> {
-        let stream: Box<dyn Stream> = match self.info.addr() {
+        let stream: Box<dyn ByteStream> = match self.info.addr() {
             ConnectionAddr::TcpTls { host, port, .. } => {
                 let name = ServerName::try_from(host.as_str())?.to_owned();
                 let stream = tcp(host, *port).await?;

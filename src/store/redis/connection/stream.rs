@@ -88,21 +88,21 @@ impl Untaken {
 }
 
 /// What a connection goes over: TCP, TLS or a Unix socket.
-pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
 /// A stream that ends where the server sends too much, which would all be kept in memory until it is a whole answer, or
 /// something that is no answer.
 pub(crate) struct Bounded {
-    stream: Box<dyn Stream>,
+    stream: Box<dyn ByteStream>,
     untaken: Arc<Untaken>,
     is_new: bool,
 }
 
 impl Bounded {
     /// A stream that was just opened.
-    pub(crate) fn new(stream: Box<dyn Stream>, untaken: &Arc<Untaken>) -> Self {
+    pub(crate) fn new(stream: Box<dyn ByteStream>, untaken: &Arc<Untaken>) -> Self {
         Self { stream, untaken: Arc::clone(untaken), is_new: true }
     }
 }

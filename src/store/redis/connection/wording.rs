@@ -9,7 +9,7 @@ use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisError};
 use rustls::CertificateError;
 
 use crate::job::quoted_within;
-use crate::store::{Cause, Diagnosis};
+use crate::store::{Diagnosis, FailureCause};
 
 use super::stream::Misfit;
 
@@ -33,23 +33,23 @@ pub(super) fn diagnose(error: &RedisError, server: &ConnectionInfo) -> Diagnosis
         let why = if said.contains("unauthenticated ") { "NOAUTH" } else { &*said };
         let sentence = format!("the server requires a password ({why})");
         let with_password = with_login(server, ":PASSWORD");
-        Diagnosis::of(Cause::PasswordMissing, sentence).help(format!(
+        Diagnosis::of(FailureCause::PasswordMissing, sentence).help(format!(
             "put it into the store's URL: `{with_password}`, or with a user `{}`",
             with_login(server, "USER:PASSWORD")
         ))
     } else if has_code("NOPERM") || said.contains("has no permissions to run the 'select'") {
         let sentence = format!("user `{}` lacks a right ({said})", user(server));
-        Diagnosis::of(Cause::NoRight, sentence).help(
+        Diagnosis::of(FailureCause::NoRight, sentence).help(
             "grant it with `ACL SETUSER`: `solocron check --probe` names every right that is missing, and \
              docs/redis.md lists those that are needed",
         )
     } else if said.contains("DB index is out of range") || said.contains("invalid DB index") {
         let sentence = format!("the server has no database {} ({said})", server.redis_settings().db());
-        Diagnosis::of(Cause::NoDatabase, sentence).help(
+        Diagnosis::of(FailureCause::NoDatabase, sentence).help(
             "name another database at the end of the store's URL, or raise `databases` in the server's configuration",
         )
     } else if has_code("WRONGTYPE") {
-        Diagnosis::of(Cause::WrongType, said)
+        Diagnosis::of(FailureCause::WrongType, said)
     } else {
         match meaning(&said) {
             Some(meaning) => format!("{meaning} ({said})").into(),
@@ -84,26 +84,26 @@ fn of_connection(
         let is_tcp = matches!(server.addr(), ConnectionAddr::Tcp(..));
         let diagnosis = |cause| Diagnosis::of(cause, format!("{place} {misfit}"));
         return Some(match misfit {
-            Misfit::NoHandshake => diagnosis(Cause::NoTls).help(NO_TLS_HELP),
-            Misfit::Tls => diagnosis(Cause::TlsExpected).help("write `rediss://` in place of `redis://`"),
-            Misfit::Silent if is_tcp => diagnosis(Cause::TlsExpected).help(
+            Misfit::NoHandshake => diagnosis(FailureCause::NoTls).help(NO_TLS_HELP),
+            Misfit::Tls => diagnosis(FailureCause::TlsExpected).help("write `rediss://` in place of `redis://`"),
+            Misfit::Silent if is_tcp => diagnosis(FailureCause::TlsExpected).help(
                 "if this port speaks TLS, write `rediss://` in place of `redis://`; else see the log of the server, or of \
                  the proxy in front of it",
             ),
             Misfit::Silent => misfit.to_string().into(),
-            Misfit::Other(_) => diagnosis(Cause::NotRedis)
+            Misfit::Other(_) => diagnosis(FailureCause::NotRedis)
                 .help("name the host and the port of a Redis or Valkey server in the store's URL"),
         });
     }
     match error.downcast_ref::<rustls::Error>()? {
         rustls::Error::InvalidMessage(_) => {
             let sentence = format!("{place} does not speak TLS ({said})");
-            Some(Diagnosis::of(Cause::NoTls, sentence).help(NO_TLS_HELP))
+            Some(Diagnosis::of(FailureCause::NoTls, sentence).help(NO_TLS_HELP))
         }
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
             let sentence =
                 format!("the certificate of {place} is signed by an authority that is not trusted ({said})");
-            Some(Diagnosis::of(Cause::Untrusted, sentence).help(
+            Some(Diagnosis::of(FailureCause::Untrusted, sentence).help(
                 "name the authority's certificate in the store's URL: `?cacert=/etc/ssl/redis-ca.pem`, or add it to those of \
                  this machine",
             ))
@@ -120,7 +120,7 @@ fn refused_login(server: &ConnectionInfo) -> Diagnosis {
         "default" => "the server refuses the password".to_owned(),
         user => format!("the server refuses user `{user}` with this password"),
     };
-    Diagnosis::of(Cause::PasswordWrong, sentence).help(format!(
+    Diagnosis::of(FailureCause::PasswordWrong, sentence).help(format!(
         "correct it in the store's URL: `{}`; a server that requires no password takes none",
         with_login(server, "USER:PASSWORD")
     ))

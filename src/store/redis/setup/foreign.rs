@@ -18,17 +18,17 @@ const NAMED: usize = 5;
 /// What was found so far.
 #[derive(Default)]
 pub(crate) struct Foreign {
-    told: Mutex<Told>,
+    told: Mutex<ToldThings>,
 }
 
 #[derive(Default)]
-struct Told {
+struct ToldThings {
     /// What was there the last time, and was told of.
     things: BTreeSet<(String, String)>,
     at: Option<Instant>,
 }
 
-impl Told {
+impl ToldThings {
     /// Takes in the keys, each with a field or with none, that one heartbeat found; returns what is to be told now.
     fn news_of(&mut self, found: BTreeSet<(String, String)>, now: Instant) -> Vec<(String, String)> {
         let news: Vec<_> = found.difference(&self.things).cloned().collect();
@@ -80,7 +80,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_thing_is_told_of_once_and_at_most_once_a_minute() {
-        let mut told = Told::default();
+        let mut told = ToldThings::default();
         let mut news_of = async |fields: &[&str], seconds| {
             tokio::time::advance(Duration::from_secs(seconds)).await;
             told.news_of(things(fields), Instant::now()).len()

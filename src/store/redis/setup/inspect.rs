@@ -6,10 +6,10 @@ use crate::config::RedisUrl;
 use crate::job::quoted;
 use crate::store::redis::hints;
 use crate::store::redis::records::RedisStore;
-use crate::store::{Cause, Concern, StoreError};
+use crate::store::{Concern, FailureCause, StoreError};
 
 use super::rights::{ProbeKeys, Trial, Try};
-use super::settings::{CONFIG_NAMES, Facts, Settings};
+use super::settings::{CONFIG_NAMES, ServerSettings, Settings};
 use super::{judge, rights};
 
 /// As whom the store logs in, and where.
@@ -46,9 +46,9 @@ impl RedisStore {
             }
             Ok(info) => info,
             // A missing right is found with the others.
-            Err(error) if error.cause() == Some(&Cause::NoRight) => String::new(),
+            Err(error) if error.cause() == Some(&FailureCause::NoRight) => String::new(),
             // It answers nothing else either.
-            Err(error) if error.cause() == Some(&Cause::PasswordMissing) => return Err(error),
+            Err(error) if error.cause() == Some(&FailureCause::PasswordMissing) => return Err(error),
             Err(StoreError::Refused(why)) => return Ok(vec![no_info(why.to_string())]),
             Err(error) => return Err(error),
         };
@@ -101,10 +101,10 @@ impl RedisStore {
     }
 
     /// What INFO does not tell; nothing, where the user may not ask.
-    async fn configuration(&self) -> Result<Option<Facts>, StoreError> {
-        let mut config = Facts::new();
+    async fn configuration(&self) -> Result<Option<ServerSettings>, StoreError> {
+        let mut config = ServerSettings::new();
         for name in CONFIG_NAMES {
-            let answer: Option<Facts> =
+            let answer: Option<ServerSettings> =
                 may_be_refused(self.read(redis::cmd("CONFIG").arg("GET").arg(name)).await)?;
             let Some(found) = answer else { return Ok(None) };
             config.extend(found);

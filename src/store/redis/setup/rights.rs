@@ -3,7 +3,7 @@
 
 use redis::Cmd;
 
-use crate::store::{Cause, Concern, StoreError};
+use crate::store::{Concern, FailureCause, StoreError};
 
 /// No script has this hash: the server says so, after it has checked the right.
 const NO_HASH: &str = "0000000000000000000000000000000000000000";
@@ -35,7 +35,7 @@ pub(super) enum Try {
 impl Try {
     /// What the server's refusal means for the right; whatever else it refuses for comes later.
     pub(super) fn of(refusal: &StoreError) -> Self {
-        if refusal.cause() != Some(&Cause::NoRight) {
+        if refusal.cause() != Some(&FailureCause::NoRight) {
             Self::Granted
         } else if refusal.diagnosis().contains("to access") {
             Self::NoKey
@@ -205,7 +205,7 @@ mod tests {
             ("OOM command not allowed when used memory > 'maxmemory'.", Try::Granted),
         ] {
             let is_right = refusal.starts_with("NOPERM");
-            let why = if is_right { Diagnosis::of(Cause::NoRight, refusal) } else { refusal.into() };
+            let why = if is_right { Diagnosis::of(FailureCause::NoRight, refusal) } else { refusal.into() };
             assert_eq!(Try::of(&StoreError::Refused(why)), found, "{refusal}");
         }
     }

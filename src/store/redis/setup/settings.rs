@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Fields by name.
-pub(super) type Facts = BTreeMap<String, String>;
+pub(super) type ServerSettings = BTreeMap<String, String>;
 
 /// The settings that INFO does not tell. One call each: Redis 6.2 takes a single name.
 pub(super) const CONFIG_NAMES: [&str; 5] =
@@ -13,14 +13,14 @@ pub(super) const CONFIG_NAMES: [&str; 5] =
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings {
     /// INFO; empty where the user may not ask.
-    pub(super) info: Facts,
+    pub(super) info: ServerSettings,
     /// CONFIG GET of [`CONFIG_NAMES`]; absent where the user may not ask.
-    pub(super) config: Option<Facts>,
+    pub(super) config: Option<ServerSettings>,
 }
 
 impl Settings {
     /// Reads the text of INFO.
-    pub(super) fn of(info: &str, config: Option<Facts>) -> Self {
+    pub(super) fn of(info: &str, config: Option<ServerSettings>) -> Self {
         let pair = |line: &str| line.split_once(':').map(|(name, value)| (name.to_owned(), value.to_owned()));
         Self { info: info.lines().map(str::trim_end).filter_map(pair).collect(), config }
     }

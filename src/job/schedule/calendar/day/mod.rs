@@ -3,10 +3,10 @@
 
 use jiff::civil::Date;
 
-use crate::job::schedule::error::Problem;
+use crate::job::schedule::error::ScheduleProblem;
 use crate::job::schedule::parse::field::Field;
 use crate::job::schedule::parse::item::{item_values, items};
-use crate::job::schedule::parse::piece::Piece;
+use crate::job::schedule::parse::piece::Slice;
 use crate::job::schedule::parse::slot::Slots;
 
 use super::bits::Bits;
@@ -71,14 +71,14 @@ impl Month {
 impl Days {
     /// Reads both fields, or says all that is wrong with them.
     pub(crate) fn parse(
-        of_month: Piece<'_>,
-        of_week: Piece<'_>,
+        of_month: Slice<'_>,
+        of_week: Slice<'_>,
         slots: Slots<'_>,
-    ) -> Result<Self, Vec<Problem>> {
+    ) -> Result<Self, Vec<ScheduleProblem>> {
         let mut days = Self { starred: is_starred(of_month) || is_starred(of_week), ..Self::default() };
         let mut problems = Vec::new();
         for (field, list) in [(Field::DayOfMonth, of_month), (Field::DayOfWeek, of_week)] {
-            let list = if list.text == "?" { Piece::whole("*") } else { list };
+            let list = if list.text == "?" { Slice::whole("*") } else { list };
             for item in items(field, list) {
                 let read = item.and_then(|item| match field {
                     Field::DayOfMonth => days.read_day_of_month(item, slots),
@@ -90,7 +90,7 @@ impl Days {
         if problems.is_empty() { Ok(days) } else { Err(problems) }
     }
 
-    fn read_day_of_month(&mut self, item: Piece<'_>, slots: Slots<'_>) -> Result<(), Problem> {
+    fn read_day_of_month(&mut self, item: Slice<'_>, slots: Slots<'_>) -> Result<(), ScheduleProblem> {
         let upper = item.text.to_ascii_uppercase();
         if upper == "L" {
             self.before_last = self.before_last.or(Bits::one(0));
@@ -115,7 +115,7 @@ impl Days {
         Ok(())
     }
 
-    fn read_day_of_week(&mut self, item: Piece<'_>, slots: Slots<'_>) -> Result<(), Problem> {
+    fn read_day_of_week(&mut self, item: Slice<'_>, slots: Slots<'_>) -> Result<(), ScheduleProblem> {
         let field = Field::DayOfWeek;
         if item.text.eq_ignore_ascii_case("L") {
             let message = "day of week `L` does not say which day".to_owned();
@@ -175,11 +175,11 @@ impl Days {
 }
 
 /// Vixie's star flag: such a field does not count as given.
-fn is_starred(field: Piece<'_>) -> bool {
+fn is_starred(field: Slice<'_>) -> bool {
     field.text.starts_with('*') || field.text == "?"
 }
 
-fn read_days_before_last(piece: Piece<'_>) -> Result<u8, Problem> {
+fn read_days_before_last(piece: Slice<'_>) -> Result<u8, ScheduleProblem> {
     let days = piece.number().and_then(|days| u8::try_from(days).ok()).filter(|days| (1..=30).contains(days));
     days.ok_or_else(|| {
         let message =
@@ -188,7 +188,7 @@ fn read_days_before_last(piece: Piece<'_>) -> Result<u8, Problem> {
     })
 }
 
-fn read_week(piece: Piece<'_>) -> Result<u8, Problem> {
+fn read_week(piece: Slice<'_>) -> Result<u8, ScheduleProblem> {
     let week = piece.number().and_then(|week| u8::try_from(week).ok()).filter(|week| (1..=5).contains(week));
     week.ok_or_else(|| {
         let message = format!("week `{}` of the month is out of range, expected 1-5", piece.text);

@@ -6,7 +6,7 @@ use super::*;
 
 fn days(of_month: &str, of_week: &str, year: i16, month: i8) -> Vec<u8> {
     let days =
-        Days::parse(Piece::whole(of_month), Piece::whole(of_week), Slots::of("job")).expect("good fields");
+        Days::parse(Slice::whole(of_month), Slice::whole(of_week), Slots::of("job")).expect("good fields");
     days.in_month(date(year, month, 1)).iter().collect()
 }
 
@@ -121,8 +121,8 @@ fn every_refused_day_says_where_what_and_the_way_out() {
         ("*", "FRJL", 0..3, "day of week `FRJ` is not understood", "did you mean `FRI`?"),
     ];
     for (of_month, of_week, span, message, help) in cases {
-        let problems = Days::parse(Piece::whole(of_month), Piece::whole(of_week), Slots::of("job"));
-        let expected = Problem { span, message: message.into(), help: help.into() };
+        let problems = Days::parse(Slice::whole(of_month), Slice::whole(of_week), Slots::of("job"));
+        let expected = ScheduleProblem { span, message: message.into(), help: help.into() };
         assert_eq!(problems.expect_err("wrong"), [expected], "{of_month} {of_week}");
     }
 }

@@ -14,7 +14,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// What can happen to a guarded run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cue {
+pub(super) enum GuardEvent {
     /// The replica said: it may go on until then.
     Deadline(BootInstant),
     /// The replica said: stop it, with this grace.
@@ -33,7 +33,7 @@ pub(super) enum Cue {
 
 /// What the guard has to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Act {
+pub(super) enum GuardAction {
     /// Nothing.
     Wait,
     /// Ask the whole tree to end.
@@ -65,14 +65,14 @@ pub(super) enum Stage {
 
 /// A guard's watch over one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Vigil {
+pub(super) struct GuardState {
     stage: Stage,
     deadline: BootInstant,
     /// Between SIGTERM and SIGKILL when the deadline has passed, or the replica is gone.
     loss_grace: Duration,
 }
 
-impl Vigil {
+impl GuardState {
     /// The watch over a run that was just started.
     pub(super) fn new(deadline: BootInstant, loss_grace: Duration) -> Self {
         Self { stage: Stage::Watching, deadline, loss_grace }
@@ -90,23 +90,23 @@ impl Vigil {
     }
 
     /// Takes in what happened at `now`, and says what to do about it.
-    pub(super) fn step(&mut self, cue: Cue, now: BootInstant) -> Act {
-        if let Cue::Deadline(at) = cue {
+    pub(super) fn step(&mut self, event: GuardEvent, now: BootInstant) -> GuardAction {
+        if let GuardEvent::Deadline(at) = event {
             self.deadline = self.deadline.max(at);
-            return Act::Wait;
+            return GuardAction::Wait;
         }
         match self.stage {
-            Stage::Watching => self.step_watching(cue, now),
-            Stage::Stopping { kill_at } => self.step_stopping(cue, now, kill_at),
-            Stage::Killing { again_at, pause } => self.step_killing(cue, now, (again_at, pause)),
-            Stage::Released if cue == Cue::Childless => Act::Leave,
-            Stage::Released => Act::Wait,
+            Stage::Watching => self.step_watching(event, now),
+            Stage::Stopping { kill_at } => self.step_stopping(event, now, kill_at),
+            Stage::Killing { again_at, pause } => self.step_killing(event, now, (again_at, pause)),
+            Stage::Released if event == GuardEvent::Childless => GuardAction::Leave,
+            Stage::Released => GuardAction::Wait,
         }
     }
 
     /// Whether nobody proves any more that the run may go on.
-    fn is_lost(&self, cue: Cue, now: BootInstant) -> bool {
-        let lost = cue == Cue::Hangup || now >= self.deadline;
+    fn is_lost(&self, event: GuardEvent, now: BootInstant) -> bool {
+        let lost = event == GuardEvent::Hangup || now >= self.deadline;
         lost && Protection::Guard.is_on()
     }
 
@@ -116,37 +116,42 @@ impl Vigil {
         now.min(self.deadline).plus(self.loss_grace)
     }
 
-    fn step_watching(&mut self, cue: Cue, now: BootInstant) -> Act {
-        match cue {
+    fn step_watching(&mut self, event: GuardEvent, now: BootInstant) -> GuardAction {
+        match event {
             // First, and whatever the clock says: who ends by itself was not stopped.
-            Cue::MainEnded => {
+            GuardEvent::MainEnded => {
                 self.stage = Stage::Released;
-                Act::TellExited
+                GuardAction::TellExited
             }
-            Cue::Stop(grace) => self.stop(grace, now),
-            _ if self.is_lost(cue, now) => self.stop(self.loss_at(now).since(now), now),
-            _ => Act::Wait,
+            GuardEvent::Stop(grace) => self.stop(grace, now),
+            _ if self.is_lost(event, now) => self.stop(self.loss_at(now).since(now), now),
+            _ => GuardAction::Wait,
         }
     }
 
-    fn stop(&mut self, grace: Duration, now: BootInstant) -> Act {
+    fn stop(&mut self, grace: Duration, now: BootInstant) -> GuardAction {
         if grace.is_zero() {
             return self.kill(now, FIRST_PAUSE);
         }
         self.stage = Stage::Stopping { kill_at: now.plus(grace) };
-        Act::Terminate
+        GuardAction::Terminate
     }
 
-    fn kill(&mut self, now: BootInstant, pause: Duration) -> Act {
+    fn kill(&mut self, now: BootInstant, pause: Duration) -> GuardAction {
         self.stage = Stage::Killing { again_at: now.plus(pause), pause };
-        Act::Kill
+        GuardAction::Kill
     }
 
-    fn step_stopping(&mut self, cue: Cue, now: BootInstant, mut kill_at: BootInstant) -> Act {
-        match cue {
-            Cue::Childless => return Act::TellEmpty,
-            Cue::Stop(grace) => kill_at = kill_at.min(now.plus(grace)),
-            _ if self.is_lost(cue, now) => {
+    fn step_stopping(
+        &mut self,
+        event: GuardEvent,
+        now: BootInstant,
+        mut kill_at: BootInstant,
+    ) -> GuardAction {
+        match event {
+            GuardEvent::Childless => return GuardAction::TellEmpty,
+            GuardEvent::Stop(grace) => kill_at = kill_at.min(now.plus(grace)),
+            _ if self.is_lost(event, now) => {
                 kill_at = kill_at.min(self.loss_at(now));
                 // Said once: from now on there is nothing to wait for but the end.
                 self.deadline = BootInstant(Duration::MAX);
@@ -154,23 +159,23 @@ impl Vigil {
             _ => {}
         }
         self.stage = Stage::Stopping { kill_at };
-        match cue {
-            Cue::MainEnded => Act::TellStopped,
+        match event {
+            GuardEvent::MainEnded => GuardAction::TellStopped,
             _ if now >= kill_at => self.kill(now, FIRST_PAUSE),
-            _ => Act::Wait,
+            _ => GuardAction::Wait,
         }
     }
 
     fn step_killing(
         &mut self,
-        cue: Cue,
+        event: GuardEvent,
         now: BootInstant,
         (again_at, pause): (BootInstant, Duration),
-    ) -> Act {
-        match cue {
-            Cue::Childless => Act::TellEmpty,
-            Cue::MainEnded => Act::TellStopped,
-            Cue::Struck { took, press } => {
+    ) -> GuardAction {
+        match event {
+            GuardEvent::Childless => GuardAction::TellEmpty,
+            GuardEvent::MainEnded => GuardAction::TellStopped,
+            GuardEvent::Struck { took, press } => {
                 // Nobody is to be born in a pause. Where thousands of dead are looked through, they have to be reaped, too.
                 self.stage = match press {
                     true => Stage::Killing { again_at: now, pause: FIRST_PAUSE },
@@ -179,11 +184,11 @@ impl Vigil {
                         pause: (pause * 2).min(LONGEST_PAUSE),
                     },
                 };
-                Act::Wait
+                GuardAction::Wait
             }
             // Again: somebody may have been born meanwhile.
             _ if now >= again_at => self.kill(now, pause),
-            _ => Act::Wait,
+            _ => GuardAction::Wait,
         }
     }
 }
