@@ -31,7 +31,7 @@ pub(crate) struct ExecCommand {
     /// Between SIGTERM and SIGKILL of the whole tree.
     pub kill_grace: Duration,
     /// A lock that somebody holds is waited for this long.
-    pub patience: Duration,
+    pub max_wait: Duration,
     /// Where the lock is.
     pub store: Arc<dyn Store>,
     /// The clocks.
@@ -60,7 +60,7 @@ pub(crate) enum ExecResult {
 impl ExecCommand {
     /// Asks for the lock, runs the command under it, and returns when nothing of it is left and its end is recorded. Needs
     /// a runtime, and inherits the standard streams of this process to the command.
-    pub(crate) async fn visit(self, stop: Stop) -> ExecResult {
+    pub(crate) async fn run(self, stop: Stop) -> ExecResult {
         let mut session = ExecSession::begin(self);
         let won = tokio::select! {
             biased;

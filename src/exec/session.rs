@@ -1,4 +1,4 @@
-//! A guest at its store: takes the lock, as `asking` decides, and keeps it while the command runs, by a replica's keeper.
+//! A guest at its store: takes the lock, as `acquire` decides, and keeps it while the command runs, by a replica's holder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,9 +56,9 @@ pub(super) struct ExecSession {
 
 impl ExecSession {
     pub(super) fn begin(guest: ExecCommand) -> Self {
-        let ExecCommand { node, lock, job, work, lease, kill_grace, patience, store, clock, guards, events } =
+        let ExecCommand { node, lock, job, work, lease, kill_grace, max_wait, store, clock, guards, events } =
             guest;
-        let asking = Asking::begin(clock.boot().plus(patience));
+        let asking = Asking::begin(clock.boot().plus(max_wait));
         let wall = Arc::clone(&clock);
         let context = Arc::new(Context {
             node,

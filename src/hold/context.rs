@@ -21,7 +21,7 @@ use super::pacing::start_priority::StartPriority;
 /// A wall clock ahead of the store's by less than this is taken as it is: half of what the store tolerates.
 const AHEAD_TOLERANCE: Duration = Duration::from_millis(100);
 
-/// Shared by the loop, its errands and the keepers.
+/// Shared by the loop, its errands and the holders.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) node: NodeName,

@@ -1,4 +1,4 @@
-//! The end of a run, as its keeper tells it: to people, to the ledger, to the store, however long that takes to answer, and
+//! The end of a run, as its holder tells it: to people, to the lease file, to the store, however long that takes to answer, and
 //! to the run's log.
 
 use std::time::Duration;

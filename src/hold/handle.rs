@@ -1,4 +1,4 @@
-//! How others reach the keeper of a lock, and what they hear of it.
+//! How others reach the holder of a lock, and what they hear of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::time::BootInstant;
 /// A tick that still waits right after a proof of life waits for something else. Each job's ticks are a second apart.
 const BETWEEN_PROOFS: Duration = Duration::from_millis(500);
 
-/// How others reach a keeper.
+/// How others reach a holder.
 #[derive(Debug, Clone)]
 pub(crate) struct LockHandle {
     /// Orders to the run.
@@ -35,7 +35,7 @@ pub(crate) struct LockHandle {
 }
 
 impl LockHandle {
-    /// A line to a keeper that is about to start.
+    /// A line to a holder that is about to start.
     pub(crate) fn new(kill_grace: Duration) -> Self {
         Self {
             kill_grace,

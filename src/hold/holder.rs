@@ -67,7 +67,7 @@ pub(crate) struct HeldLock {
     pub(crate) era: Era,
     /// Whether the last renewal failed: said once, not each time.
     failing: bool,
-    /// Until when the run may go on: for whoever enforces it beside this keeper.
+    /// Until when the run may go on: for whoever enforces it beside this holder.
     deadlines: watch::Sender<BootInstant>,
 }
 
@@ -111,7 +111,7 @@ impl HeldLock {
         ReleasedLock { job: self.run.job, run: self.run.run, given_back, cut_short, ended }
     }
 
-    /// The run, from the wait for its instant to the end of its last attempt, with its log and its note in the ledger.
+    /// The run, from the wait for its instant to the end of its last attempt, with its log and its note in the lease file.
     fn whole_run(&mut self) -> impl Future<Output = RunEnd> + use<> {
         let due = std::mem::take(&mut self.grant.due);
         let (context, grant, handle, run) =

@@ -102,7 +102,7 @@ pub(crate) struct LockView {
 }
 
 impl StatusView {
-    /// The view of a survey.
+    /// The view of a snapshot.
     pub(crate) fn of(snapshot: &Snapshot, expected: Expected<'_>) -> Self {
         let problems = problems(snapshot, expected);
         Self {

@@ -135,7 +135,7 @@ pub(super) async fn under_lock(
         work,
         lease: task.lease,
         kill_grace: task.kill_grace,
-        patience: args.wait.unwrap_or_default(),
+        max_wait: args.wait.unwrap_or_default(),
         store,
         clock: Arc::new(SystemClock),
         guards: Guards::of_this_program().taking_in_orphans(),
@@ -143,7 +143,7 @@ pub(super) async fn under_lock(
     };
     let (stop, mut signalled) = (Stop::default(), None);
     let visit = {
-        let mut visiting = pin!(guest.visit(stop.clone()));
+        let mut visiting = pin!(guest.run(stop.clone()));
         loop {
             tokio::select! {
                 biased;

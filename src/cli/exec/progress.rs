@@ -18,7 +18,7 @@ pub(crate) struct ExecProgress {
     lock: JobName,
     lease: Duration,
     /// For how long a held lock is waited for.
-    patience: Duration,
+    max_wait: Duration,
     /// Whether the wait is not told: what is told, cron mails.
     is_silent: bool,
     /// What is waited for, until the command starts.
@@ -32,7 +32,7 @@ impl ExecProgress {
         let mut progress = Self {
             lock: task.lock.clone(),
             lease: task.lease,
-            patience: args.wait.unwrap_or_default(),
+            max_wait: args.wait.unwrap_or_default(),
             is_silent: args.conflict_exit_code == 0,
             waits_for: None,
             is_unrecorded: false,
@@ -46,10 +46,10 @@ impl ExecProgress {
         let (lock, mut say) = (&self.lock, |text: &str| screen.say(&format!("{text}\n")));
         match event {
             Event::TickHeld { holder, .. } => {
-                let patience = span(self.patience);
+                let max_wait = span(self.max_wait);
                 self.waits_for = Some(match holder {
                     Some(node) => {
-                        format!("lock `{lock}` is held by {node}: waiting for it, {patience} at most")
+                        format!("lock `{lock}` is held by {node}: waiting for it, {max_wait} at most")
                     }
                     None => format!(
                         "waiting until lock `{lock}` is certainly free: 2s for a new name, one lease at most after its \
@@ -98,6 +98,6 @@ impl ExecProgress {
     }
 
     fn store_awaited(&self) -> String {
-        format!("waiting for the store to answer, {} at most", span(self.patience.max(FOR_STORE)))
+        format!("waiting for the store to answer, {} at most", span(self.max_wait.max(FOR_STORE)))
     }
 }

@@ -2,8 +2,8 @@
 //! processes that fail in every way within the promise. The same seed leads to the same history, to the letter.
 //!
 //! What is replaced is what performs: `driver.rs`, `moves.rs`, `prepare.rs`, `errand.rs`, `heartbeat.rs`, `holder.rs`,
-//! and the guard. What decides is the shipped code: `Contest`, `Proposal`, `Opening`, `Hold`, `Memory`, `Watch`,
-//! `Roster`, `Agenda`, and everything in `lease`.
+//! and the guard. What decides is the shipped code: `Contest`, `Proposal`, `Opening`, `Hold`, `Memory`, `StoreHealth`,
+//! `Roster`, `Planner`, and everything in `lease`.
 
 mod checks;
 mod faults;

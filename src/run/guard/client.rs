@@ -1,4 +1,4 @@
-//! The replica's end of its nursery: hands over requests, and starts another nursery where the last one is gone.
+//! The replica's end of its zygote: hands over requests, and starts another zygote where the last one is gone.
 
 use std::ffi::OsStr;
 use std::io;
@@ -25,7 +25,7 @@ use super::zygote::family::Family;
 /// The running program itself, also after its file was replaced.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// A nursery that does not take a request for this long is frozen.
+/// A zygote that does not take a request for this long is frozen.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
 
 /// So many starts look up accounts at a time.
@@ -63,7 +63,7 @@ impl Guards {
         Self { program: program.into(), zygote: Mutex::new(None), family: Mutex::default(), lookups }
     }
 
-    /// Makes this process the one that what has lost guard and nursery comes down to, so that it is found and killed. For
+    /// Makes this process the one that what has lost guard and zygote comes down to, so that it is found and killed. For
     /// programs whose only children from now on are those that are made here: all others would count as left by runs.
     #[must_use]
     pub fn taking_in_orphans(self) -> Self {
@@ -75,7 +75,7 @@ impl Guards {
     pub fn start(&self) -> io::Result<()> {
         let mut zygote = self.lock();
         if zygote.is_none() {
-            *zygote = Some(self.make_nursery()?);
+            *zygote = Some(self.start_zygote()?);
         }
         Ok(())
     }
@@ -116,7 +116,7 @@ impl Guards {
         self.family.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn make_nursery(&self) -> io::Result<ZygoteClient> {
+    fn start_zygote(&self) -> io::Result<ZygoteClient> {
         let new = ZygoteClient::start(&self.program)?;
         self.family().join(new.pid());
         Ok(new)
@@ -127,7 +127,7 @@ impl Guards {
     }
 
     /// Asks for a guard, and hands it these descriptors: the job's output and error, its input if it reads any, and the
-    /// run's sign. Returns the line to it. Blocks for some microseconds, or as long as a frozen nursery may take.
+    /// run's sign. Returns the line to it. Blocks for some microseconds, or as long as a frozen zygote may take.
     pub(in crate::run) fn ask(
         &self,
         request: &GuardRequest,
@@ -149,7 +149,7 @@ impl Guards {
         // One that failed may have read a part, and must not take up what comes next for the rest.
         drop(zygote.take());
         let (line, guards_end) = UnixStream::pair()?;
-        let new = self.make_nursery()?;
+        let new = self.start_zygote()?;
         new.ask(&bytes, &guards_end, handed)?;
         *zygote = Some(new);
         Ok(line)
@@ -173,8 +173,8 @@ impl Guards {
         running.ask_spare(&request.encode(), handed).ok_or(would_block)
     }
 
-    /// What killed guards have left to their nursery, or to this process where that was killed as well. The nursery kills
-    /// these itself, unless it is frozen, and says nothing of when it has. A nursery that is dead has none.
+    /// What killed guards have left to their zygote, or to this process where that was killed as well. The zygote kills
+    /// these itself, unless it is frozen, and says nothing of when it has. A zygote that is dead has none.
     pub(in crate::run) fn strays(&self) -> io::Result<Vec<Pid>> {
         let mut zygote = match self.zygote.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
@@ -188,7 +188,7 @@ impl Guards {
         if strays.is_empty() { family.strays(zygote) } else { Ok(strays) }
     }
 
-    /// Kills a nursery that hangs, with every request that it has not taken up. False while somebody else waits for it,
+    /// Kills a zygote that hangs, with every request that it has not taken up. False while somebody else waits for it,
     /// who will do the same before long: whoever renews locks must not wait in that line.
     pub(in crate::run) fn give_up(&self) -> bool {
         let zygote = match self.zygote.try_lock() {
@@ -270,7 +270,7 @@ impl ZygoteClient {
     }
 }
 
-/// The nursery, if it was not killed.
+/// The zygote, if it was not killed.
 fn living(zygote: &mut Option<ZygoteClient>) -> Option<&mut ZygoteClient> {
     let zygote = zygote.as_mut()?;
     if zygote.is_alive() { Some(zygote) } else { None }

@@ -1,4 +1,4 @@
-//! What travels over the lines between a replica, its nursery, their guards and the main processes made ahead: a request,
+//! What travels over the lines between a replica, its zygote, their guards and the main processes made ahead: a request,
 //! together with descriptors.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -22,7 +22,7 @@ const LONGEST: usize = 16 * 1024 * 1024;
 pub(super) struct ReceivedRequest {
     /// The run; absent where a guard is made ahead of it.
     pub(super) request: Option<GuardRequest>,
-    /// What is handed over. To the nursery, the guard's line comes first.
+    /// What is handed over. To the zygote, the guard's line comes first.
     pub(super) handed: Vec<OwnedFd>,
 }
 

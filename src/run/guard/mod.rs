@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! replica ── a socket per run ────────────────┐
-//!    └─ nursery (started first, makes guards) │   some ahead of their runs, when ticks are about to come
+//!    └─ zygote (started first, makes guards) │   some ahead of their runs, when ticks are about to come
 //!         └─ guard of one run, sub-reaper ◀───┘
 //!              └─ the job's main process, leader of its group, killed by the kernel if its guard is;
 //!                 made ahead with its guard, it waits for its command

@@ -1,4 +1,4 @@
-//! What a replica asks the nursery for: one guarded attempt, complete with everything its process needs. It travels as
+//! What a replica asks the zygote for: one guarded attempt, complete with everything its process needs. It travels as
 //! bytes, because words, variables and paths need not be UTF-8.
 
 use std::ffi::{CString, OsStr, OsString};

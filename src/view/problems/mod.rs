@@ -1,4 +1,4 @@
-//! What is wrong with a cluster, the worst first. Pure: it judges a survey, and each trouble says what it means and
+//! What is wrong with a cluster, the worst first. Pure: it judges a snapshot, and each trouble says what it means and
 //! what to do.
 
 use serde::Serialize;

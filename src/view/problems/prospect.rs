@@ -1,4 +1,4 @@
-//! Whether a run that an operator asks for can start, and what it waits for meanwhile. Pure: it judges a survey of one job.
+//! Whether a run that an operator asks for can start, and what it waits for meanwhile. Pure: it judges a snapshot of one job.
 
 use crate::job::{JobSpec, Overlap};
 use crate::lease::{LeaseInstant, Record, ScheduleHash};
@@ -24,7 +24,7 @@ pub(crate) enum Prospect {
     Hopeless(String),
 }
 
-/// The prospect of this job, of which alone the survey was taken.
+/// The prospect of this job, of which alone the snapshot was taken.
 pub(crate) fn prospect(spec: &JobSpec, snapshot: &Snapshot) -> Prospect {
     let record = snapshot.jobs.first().and_then(|job| job.record.as_ref());
     let live: Vec<&Peer> = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer)).collect();

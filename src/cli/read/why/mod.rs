@@ -54,7 +54,7 @@ pub(crate) async fn run(
     Ok(Exit::Done)
 }
 
-/// What became of this time of the survey's only job.
+/// What became of this time of the snapshot's only job.
 fn explain(time: When, snapshot: &Snapshot) -> Result<String, Failure> {
     let job = snapshot.jobs.first().expect("one job was asked for");
     if let Some(why) = &job.unread {

@@ -38,7 +38,7 @@ impl Node {
         self.attend_all();
     }
 
-    /// `Due::begin`, and what `Keeper::keep` makes of a run that was not tried.
+    /// `StartGate::begin`, and what `HeldLock::keep` makes of a run that was not tried.
     pub(super) fn begin_waiting(&mut self, run: RunId) {
         let (now, boot) = (self.now(), self.reads.boot);
         let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == run) else { return };
@@ -62,7 +62,7 @@ impl Node {
         }
     }
 
-    /// The `Abandon` of `Keeper::keep`.
+    /// The `Abandon` of `HeldLock::keep`.
     pub(super) fn send_abandon(&mut self, run: RunId) {
         let Some(keep) = self.keeps.iter().find(|keep| keep.holding.run == run) else { return };
         let abandon = Abandon { run, era: keep.era.clone(), edited: false };
@@ -78,7 +78,7 @@ impl Node {
             return self.chores.push((again, Chore::GiveBack(run)));
         }
         let Keep { job, holding, .. } = self.keeps.remove(at);
-        // `Ledger::forget_run`.
+        // `LeaseFile::forget_run`.
         self.disk.retain(|of, note| *of != job || note.holding().run != run);
         match holding.cause {
             Cause::Rerun => {

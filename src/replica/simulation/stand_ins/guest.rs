@@ -94,7 +94,7 @@ impl Node {
         self.visit.as_ref().is_some_and(|visit| visit.job != job)
     }
 
-    /// What goes along with requests about a job: a guest remembers nothing, as in `Stay::caller`.
+    /// What goes along with requests about a job: a guest remembers nothing, as in `ExecSession::caller`.
     pub(super) fn known(&self, job: usize) -> Known {
         match self.visit {
             Some(_) => Known { largest_lease: self.jobs[job].lease, mark: None, answered: None },
@@ -102,7 +102,7 @@ impl Node {
         }
     }
 
-    /// `Stay::learn`: which ticks there are replicas say.
+    /// `ExecSession::learn`: which ticks there are replicas say.
     pub(super) fn as_guest(&self, open: Open) -> Open {
         match self.visit {
             Some(_) => Open {
@@ -116,7 +116,7 @@ impl Node {
         }
     }
 
-    /// `Stay::ask`: now, if this is a guest whose record is open, and that still waits.
+    /// `ExecSession::ask`: now, if this is a guest whose record is open, and that still waits.
     pub(super) fn ask_as_guest(&mut self) {
         let boot = self.reads.boot;
         let Some(visit) = &mut self.visit else { return };
@@ -146,7 +146,7 @@ impl Node {
         self.chores.push((self.reads.boot.plus(PAUSE), Chore::Ask));
     }
 
-    /// `Driver::look_at_locks`, and `Ear::is_forgotten`: looks whether the records of its runs still tell of them.
+    /// `Driver::look_at_locks`, and `StoreWatch::is_forgotten`: looks whether the records of its runs still tell of them.
     pub(super) fn look_at_records(&mut self) {
         let looks: Vec<_> = self.keeps.iter().map(|keep| (keep.job, keep.holding.run)).collect();
         for (job, run) in looks {

@@ -106,7 +106,7 @@ impl Keep {
         self.hold.hurry(now);
     }
 
-    /// `Keeper::note`.
+    /// `HeldLock::note`.
     pub(crate) fn note(&self) -> LeaseNote {
         LeaseNote::Running {
             holding: self.holding.clone(),
@@ -134,7 +134,7 @@ fn counted_from(sent: BootInstant, received: BootInstant) -> BootInstant {
 }
 
 impl Node {
-    /// `Keeper::hold_while`, for every keep.
+    /// `HeldLock::hold_while`, for every keep.
     pub(crate) fn attend_all(&mut self) {
         for at in 0..self.keeps.len() {
             self.attend(at);
@@ -164,7 +164,7 @@ impl Node {
         }
     }
 
-    /// `Keeper::renew`.
+    /// `HeldLock::renew`.
     fn renew(&mut self, at: usize) {
         let (keep, sent) = (&self.keeps[at], self.reads.boot);
         let run = keep.holding.run;
@@ -173,7 +173,7 @@ impl Node {
         self.send(Ask::Submit(keep.job, Request::Renew(renew)), errand);
     }
 
-    /// `Keeper::renewal_answered`.
+    /// `HeldLock::renewal_answered`.
     pub(crate) fn renewal_answered(
         &mut self,
         run: RunId,
@@ -215,12 +215,12 @@ impl Node {
         self.deeds.extend(stop);
     }
 
-    /// `Course::step_killing`: its processes outlive SIGKILL.
+    /// `AttemptState::step_killing`: its processes outlive SIGKILL.
     pub(crate) fn found_stuck(&mut self, run: RunId) {
         self.keeps.iter_mut().filter(|keep| keep.holding.run == run).for_each(|keep| keep.is_stuck = true);
     }
 
-    /// Nothing of the run is left: the end of `Keeper::keep`.
+    /// Nothing of the run is left: the end of `HeldLock::keep`.
     pub(crate) fn run_ended(&mut self, run: RunId, verdict: Verdict, reads: Reads) {
         self.reads = reads;
         let (ended, leapt) = (self.store_time(), self.leapt());
@@ -248,7 +248,7 @@ impl Node {
         self.attend_all();
     }
 
-    /// `Keeper::finish`.
+    /// `HeldLock::finish`.
     pub(crate) fn send_finish(&mut self, run: RunId) {
         let Some(keep) = self.keeps.iter().find(|keep| keep.holding.run == run) else { return };
         if let Some(finish) = keep.finish.clone() {

@@ -135,24 +135,24 @@ impl Node {
         }
     }
 
-    /// `Shop::now`.
+    /// `Context::now`.
     pub(crate) fn now(&self) -> UtcMillis {
         due_by(self.reads.wall, self.store_time())
     }
 
-    /// `Shop::store_time`.
+    /// `Context::store_time`.
     pub(crate) fn store_time(&self) -> UtcMillis {
         self.store_clock
             .as_ref()
             .map_or(self.reads.wall, |store_clock| store_clock.store_time(self.reads.boot))
     }
 
-    /// `Shop::leapt`.
+    /// `Context::leapt`.
     pub(crate) fn leapt(&self) -> Option<UtcMillis> {
         self.store_clock.as_ref().and_then(StoreClock::leapt)
     }
 
-    /// `Shop::era`.
+    /// `Context::era`.
     pub(crate) fn era(&self) -> Era {
         self.store_clock.as_ref().map(|store_clock| store_clock.era().clone()).unwrap_or_default()
     }

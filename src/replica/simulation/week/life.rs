@@ -85,12 +85,12 @@ impl Life {
         }
     }
 
-    /// `Shop::now`.
+    /// `Context::now`.
     pub(super) fn now(&self) -> UtcMillis {
         due_by(self.wall, self.store_time())
     }
 
-    /// `Shop::store_time`.
+    /// `Context::store_time`.
     pub(super) fn store_time(&self) -> UtcMillis {
         self.store_clock.as_ref().map_or(self.wall, |store_clock| store_clock.store_time(self.boot))
     }

@@ -4,7 +4,7 @@
 //!
 //! Where the simulation around it looks for what a network can do to safety in ten minutes, this looks for ticks that get
 //! lost in days. So requests take no time here, and heartbeats that nothing happens between are taken in together. What
-//! decides is the shipped code, as there: `Contest`, `Proposal`, `Hold`, `Memory`, `Watch`, `Agenda`, `Change`, and
+//! decides is the shipped code, as there: `Contest`, `Proposal`, `Hold`, `Memory`, `StoreHealth`, `Planner`, `Change`, and
 //! everything in `lease`. The same seed leads to the same week.
 
 mod account;

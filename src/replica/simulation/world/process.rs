@@ -21,7 +21,7 @@ pub(crate) enum Guard {
     Well,
     /// Until this moment.
     Frozen(Moment),
-    /// Killed: the nursery has killed its job.
+    /// Killed: the zygote has killed its job.
     Dead,
 }
 

@@ -1,5 +1,5 @@
-//! The clockwork: tokio-cron-scheduler, over a storage of our own, announces ticks well ahead of their instant. It is
-//! named in this file only, and trusted with nothing but waking up: which ticks come is the agenda's to say, and the
+//! The ticker: tokio-cron-scheduler, over a storage of our own, announces ticks well ahead of their instant. It is
+//! named in this file only, and trusted with nothing but waking up: which ticks come is the planner's to say, and the
 //! exact instant is waited for elsewhere.
 
 #[cfg(test)]
@@ -34,24 +34,24 @@ const ANNOUNCE: Uuid = Uuid::from_u128(0x736f_6c6f_6372_6f6e_0000_0000_0000_0001
 /// Two announcements at a time are the most there can be; the rest is slack.
 const CHANNEL_SIZE: usize = 64;
 
-/// The clockwork could not be started.
+/// The ticker could not be started.
 #[derive(Debug, thiserror::Error)]
 #[error("the scheduler could not be started: {0}")]
 pub struct TickerError(String);
 
-/// What the agenda holds, seen by the scheduler and by the replica.
+/// What the planner holds, seen by the scheduler and by the replica.
 pub(crate) type SharedAgenda = Arc<Mutex<Planner>>;
 
 /// Reads the clock that ticks are due by.
 pub(crate) type Now = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
 
-/// The running clockwork.
+/// The running ticker.
 pub(crate) struct Ticker {
     scheduler: JobScheduler,
 }
 
 impl Ticker {
-    /// Starts to announce the agenda's ticks.
+    /// Starts to announce the planner's ticks.
     pub(crate) async fn start(
         planner: SharedAgenda,
         now: Now,
@@ -79,7 +79,7 @@ impl Ticker {
     }
 }
 
-/// What comes until the lead, taken off the agenda.
+/// What comes until the lead, taken off the planner.
 pub(crate) fn take_coming(planner: &SharedAgenda, now: UtcMillis) -> Vec<Coming> {
     planner.lock().unwrap_or_else(PoisonError::into_inner).take_until(now.plus(LEAD))
 }

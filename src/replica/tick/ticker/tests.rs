@@ -1,4 +1,4 @@
-//! The clockwork under a clock of its own: days pass in milliseconds, and no tick is lost.
+//! The ticker under a clock of its own: days pass in milliseconds, and no tick is lost.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

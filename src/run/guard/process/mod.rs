@@ -87,7 +87,7 @@ impl Guard {
             Err(error) => return Err((line, in_step(STEP_GUARD, error))),
         };
         let clock = GuardClock::start();
-        // A request may have waited, in a frozen nursery or a frozen replica, until it is worth nothing any more.
+        // A request may have waited, in a frozen zygote or a frozen replica, until it is worth nothing any more.
         if SystemClock.boot() >= request.deadline && Protection::Guard.is_on() || is_abandoned(&line) {
             return Err((line, STEP_OVERDUE << STEP_SHIFT));
         }

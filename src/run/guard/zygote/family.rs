@@ -1,4 +1,4 @@
-//! Whom the nurseries of a replica have made, and what runs have left to it whose guard and nursery were both killed.
+//! Whom the zygotes of a replica have made, and what runs have left to it whose guard and zygote were both killed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -18,9 +18,9 @@ type ProgramFile = (u64, u64);
 /// The processes of a replica that are no job's.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
-    /// The process groups of nurseries, in which their guards are as well. No process of a job is in one of them.
+    /// The process groups of zygotes, in which their guards are as well. No process of a job is in one of them.
     groups: Vec<Pid>,
-    /// What nurseries and guards run, and no job does in their groups.
+    /// What zygotes and guards run, and no job does in their groups.
     program: Option<ProgramFile>,
     /// Where this process takes in orphans: the children that it had before, which are no job's.
     earlier: Option<Vec<Pid>>,
@@ -34,15 +34,15 @@ impl Family {
         self.earlier = set_child_subreaper(true).is_ok().then_some(earlier);
     }
 
-    /// A nursery was started.
+    /// A zygote was started.
     pub(crate) fn join(&mut self, zygote: Pid) {
-        // Guards may outlive their nursery.
+        // Guards may outlive their zygote.
         self.groups.retain(|group| killpg(*group, None::<Signal>) != Err(Errno::ESRCH));
         self.groups.push(zygote);
         self.program = program(zygote).ok().or(self.program);
     }
 
-    /// Everything alive that has come down to this process, or to the nursery if there is one, from guards that were killed.
+    /// Everything alive that has come down to this process, or to the zygote if there is one, from guards that were killed.
     pub(crate) fn strays(&self, zygote: Option<Pid>) -> std::io::Result<Vec<Pid>> {
         let own = self.earlier.as_ref().map(|_| getpid());
         let roots: Vec<Pid> = own.into_iter().chain(zygote).collect();
@@ -53,7 +53,7 @@ impl Family {
         tree::descendants_of(&roots, |pid, group| earlier.contains(&pid) || self.has(pid, group))
     }
 
-    /// Whether a process is a nursery or a guard, and not just dying.
+    /// Whether a process is a zygote or a guard, and not just dying.
     fn has(&self, pid: Pid, group: Pid) -> bool {
         self.groups.contains(&group)
             && match program(pid) {
@@ -65,7 +65,7 @@ impl Family {
             }
     }
 
-    /// Reaps what was taken in and has ended: guards that outlived their nursery, and what they have left.
+    /// Reaps what was taken in and has ended: guards that outlived their zygote, and what they have left.
     pub(crate) fn reap(&self, zygote: Option<Pid>) {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         let nobody = matches!(waitid(Id::All, flags), Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD));
