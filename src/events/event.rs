@@ -11,7 +11,7 @@ use super::config_diff::Changes;
 use super::lease_awaited::LeaseAwaited;
 use super::marks_ahead::MarksAhead;
 use super::peer_event::PeerEvent;
-use super::run_ref::RunRef;
+use super::run_ref::Run;
 
 /// Something that happened on a replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +124,7 @@ pub enum Event {
     /// A run begins.
     RunStarted {
         /// The run.
-        run: RunRef,
+        run: Run,
         /// How long after the tick's instant, by this replica's clock.
         late: Duration,
         /// When the claim was sent: the lease counts from there.
@@ -142,7 +142,7 @@ pub enum Event {
     /// An attempt has failed, and another will be made under the same lock.
     AttemptFailed {
         /// The run.
-        run: RunRef,
+        run: Run,
         /// The attempt, from 1.
         attempt: u32,
         /// How it ended.
@@ -159,7 +159,7 @@ pub enum Event {
     /// A run has ended, and nothing of it is left.
     RunEnded {
         /// The run.
-        run: RunRef,
+        run: Run,
         /// The last attempt, from 1.
         attempt: u32,
         /// How it ended.
@@ -176,12 +176,12 @@ pub enum Event {
     /// The end of a run is recorded in the store.
     RunRecorded {
         /// The run.
-        run: RunRef,
+        run: Run,
     },
     /// The end of a run is recorded, which the store did not know, or had forgotten.
     RunRecalled {
         /// The run.
-        run: RunRef,
+        run: Run,
     },
     /// A run of this replica's former life may still go on: it is left to its lease.
     FormerRunLeft {
@@ -195,28 +195,28 @@ pub enum Event {
     /// A lock was renewed.
     Renewed {
         /// The run.
-        run: RunRef,
+        run: Run,
         /// When the renewal was sent: the lease counts from there.
         sent: BootInstant,
     },
     /// A lock could not be renewed; it will be tried again.
     RenewalFailed {
         /// The run.
-        run: RunRef,
+        run: Run,
         /// Why.
         error: String,
     },
     /// The lock is not provably this run's any more: the run is stopped.
     LockLost {
         /// The run.
-        run: RunRef,
+        run: Run,
         /// How that showed.
         why: &'static str,
     },
     /// The end of a run could not be recorded yet; it will be tried again.
     FinishDelayed {
         /// The run.
-        run: RunRef,
+        run: Run,
         /// Why.
         error: String,
     },

@@ -15,4 +15,4 @@ pub use lease_awaited::LeaseAwaited;
 pub use log::Events;
 pub use marks_ahead::MarksAhead;
 pub use peer_event::PeerEvent;
-pub use run_ref::RunRef;
+pub use run_ref::Run;

@@ -8,7 +8,7 @@ use tracing::{info, warn};
 use crate::job::{JobName, NodeName, Verdict};
 
 use super::log::{listed, millis};
-use super::run_ref::RunRef;
+use super::run_ref::Run;
 
 /// Something about other replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum PeerEvent {
     /// The run of a replica that is down is recorded as interrupted. Of all survivors one tells it.
     RunInterrupted {
         /// The run.
-        run: RunRef,
+        run: Run,
         /// The replica.
         peer: NodeName,
         /// How it ended.

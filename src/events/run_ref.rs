@@ -1,11 +1,11 @@
 //! A run by name.
 
 use crate::job::{Cause, Fence, JobName, RunId, Tick};
-use crate::lease::Holding;
+use crate::lease::Lease;
 
 /// A run, as every line about it names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunRef {
+pub struct Run {
     /// The job.
     pub job: JobName,
     /// Its tick.
@@ -18,15 +18,9 @@ pub struct RunRef {
     pub cause: Cause,
 }
 
-impl RunRef {
+impl Run {
     /// The run that holds this lock.
-    pub(crate) fn of(job: &JobName, holding: &Holding) -> Self {
-        Self {
-            job: job.clone(),
-            tick: holding.tick,
-            run: holding.run,
-            fence: holding.fence,
-            cause: holding.cause,
-        }
+    pub(crate) fn of(job: &JobName, lease: &Lease) -> Self {
+        Self { job: job.clone(), tick: lease.tick, run: lease.run, fence: lease.fence, cause: lease.cause }
     }
 }

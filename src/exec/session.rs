@@ -16,9 +16,7 @@ use crate::hold::holder::keep;
 use crate::hold::lease_file::LeaseFile;
 use crate::hold::start_gate::StartGate;
 use crate::job::{Cause, JobName, JobSpec, NodeName, Overlap, RunId, Tick};
-use crate::lease::{
-    Answer, Caller, Deadline, Era, Holding, Manual, Open, Pace, Reply, Request, ScheduleHash,
-};
+use crate::lease::{Answer, Caller, Deadline, Era, Lease, Manual, Open, Pace, Reply, Request, ScheduleHash};
 use crate::run::{Ended, Identity, JobOutput, RunLogs};
 use crate::store::StoreError;
 use crate::store::clock::Known;
@@ -173,11 +171,11 @@ impl ExecSession {
             }
             return Err(next);
         };
-        let holding = Holding {
+        let lease = Lease {
             run,
             fence,
             tick,
-            lease: self.lease,
+            length: self.lease,
             node: self.context.node.clone(),
             cause: Cause::Manual,
             tries,
@@ -193,16 +191,16 @@ impl ExecSession {
         }
         let store_watch = Arc::clone(&self.store_watch);
         self.tasks.spawn(async move { store_watch.announce().await });
-        Ok(Box::new(self.grant(holding, deadline, (sent, era))))
+        Ok(Box::new(self.grant(lease, deadline, (sent, era))))
     }
 
-    fn grant(&self, holding: Holding, deadline: Deadline, (sent, era): (BootInstant, Era)) -> Grant {
-        let (job, tick) = (self.job.as_ref(), holding.tick);
+    fn grant(&self, lease: Lease, deadline: Deadline, (sent, era): (BootInstant, Era)) -> Grant {
+        let (job, tick) = (self.job.as_ref(), lease.tick);
         let local = job.map_or_else(|| tick.to_string(), |job| job.schedule.local_text(tick));
-        let identity = Identity::of(&self.lock, &holding, local);
+        let identity = Identity::of(&self.lock, &lease, local);
         let launch = self.work.launch(identity, self.kill_grace, self.pace.loss_grace());
         let (retries, due) = (Retries::default(), StartGate::default());
-        Grant { launch, retries, holding, deadline, sent, due, era, waited: false }
+        Grant { launch, retries, lease, deadline, sent, due, era, waited: false }
     }
 
     /// Whose the lock is that is held. Asked only where that decides whether it is waited for.
@@ -224,7 +222,7 @@ impl ExecSession {
 
     /// Runs the command, and returns when nothing of it is left and its end is recorded, as far as it can be.
     pub(super) async fn run(mut self, grant: Grant, stop: &Stop) -> Ended {
-        self.store_watch.hold(grant.holding.run);
+        self.store_watch.hold(grant.lease.run);
         let keeping = keep(Arc::clone(&self.context), grant, self.handle.clone());
         let steering = steer(&self.handle, stop, (self.kill_grace, self.lease));
         let kept = tokio::select! {

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::events::event::Event;
-use crate::events::run_ref::RunRef;
+use crate::events::run_ref::Run;
 use crate::job::{JobSpec, Outcome};
 use crate::run::{Ended, Launch, RunControl, RunLog, StopOrder, StopReason, attempt, tail_of_attempts};
 use crate::time::BootInstant;
@@ -31,7 +31,7 @@ pub(crate) struct Attempts {
     pub(crate) retries: Retries,
     /// The first; what changes from one to the next is its number.
     pub(crate) launch: Launch,
-    pub(crate) run: RunRef,
+    pub(crate) run: Run,
     pub(crate) handle: LockHandle,
     /// Until when they may go on.
     pub(crate) deadlines: watch::Receiver<BootInstant>,

@@ -51,7 +51,7 @@ impl HeldLock {
             verdict: ended.verdict,
             exit_code: ended.exit_code,
             signal: ended.signal,
-            took: at.since(self.grant.holding.started),
+            took: at.since(self.grant.lease.started),
             error: ended.error.as_ref().map(ToString::to_string),
         });
     }
@@ -59,7 +59,7 @@ impl HeldLock {
     /// Notes the end, and returns what the store is to be told of it.
     async fn note_end(&self, attempt: u32, ended: &Ended, at: UtcMillis) -> Finish {
         let finish = Finish {
-            holding: self.grant.holding.clone(),
+            lease: self.grant.lease.clone(),
             era: self.era.clone(),
             attempt,
             verdict: ended.verdict,

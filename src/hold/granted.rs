@@ -1,8 +1,8 @@
 //! A lock that was granted, and what is to be run under it.
 
-use crate::events::run_ref::RunRef;
+use crate::events::run_ref::Run;
 use crate::job::{Cause, Outcome};
-use crate::lease::{Deadline, Era, Holding};
+use crate::lease::{Deadline, Era, Lease};
 use crate::run::{Ended, Launch};
 use crate::time::BootInstant;
 
@@ -14,7 +14,7 @@ pub(crate) struct Grant {
     /// The first attempt.
     pub(crate) launch: Launch,
     pub(crate) retries: Retries,
-    pub(crate) holding: Holding,
+    pub(crate) lease: Lease,
     pub(crate) deadline: Deadline,
     /// When the claim was sent.
     pub(crate) sent: BootInstant,
@@ -28,13 +28,13 @@ pub(crate) struct Grant {
 
 impl Grant {
     /// The run, as events name it.
-    pub(crate) fn reference(&self) -> RunRef {
-        RunRef::of(&self.launch.identity.job, &self.holding)
+    pub(crate) fn reference(&self) -> Run {
+        Run::of(&self.launch.identity.job, &self.lease)
     }
 
     /// Whether the tick may run once more, after the run ended so.
     pub(crate) fn has_rerun_left(&self, ended: &Ended) -> bool {
         let is_cut_short = ended.was_tried && ended.verdict.outcome == Outcome::Interrupted;
-        is_cut_short && self.holding.may_run_again() || !ended.was_tried && self.holding.cause == Cause::Rerun
+        is_cut_short && self.lease.may_run_again() || !ended.was_tried && self.lease.cause == Cause::Rerun
     }
 }

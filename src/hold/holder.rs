@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
 use crate::events::event::Event;
-use crate::events::run_ref::RunRef;
+use crate::events::run_ref::Run;
 use crate::job::{Cause, JobName, Outcome, Reason, RunId, Tick, Verdict};
 use crate::lease::{Answer, Era, Protection, Renew, Reply, Request};
 use crate::run::{Ended, RunLog, StopOrder, StopReason};
@@ -60,7 +60,7 @@ pub(crate) struct HeldLock {
     pub(crate) context: Arc<Context>,
     pub(crate) member: FinishTurn,
     pub(crate) grant: Grant,
-    pub(crate) run: RunRef,
+    pub(crate) run: Run,
     hold: Hold,
     pub(crate) handle: LockHandle,
     /// The life of the store in which the lock was last granted or renewed.
@@ -119,7 +119,7 @@ impl HeldLock {
         let (sent, launch) = (grant.sent, grant.launch.clone());
         let identity = launch.identity.clone();
         let note =
-            LeaseNote::running(&grant.holding, &self.era, self.hold.loss_grace(), context.lease_file.site());
+            LeaseNote::running(&grant.lease, &self.era, self.hold.loss_grace(), context.lease_file.site());
         context.lease_file.put(&identity.job, note);
         let attempts = Attempts {
             context: Arc::clone(&context),
@@ -203,7 +203,7 @@ impl HeldLock {
             .map(|store_clock| store_clock.store_time(now))
             .unwrap_or_default();
         let leapt = context.leapt();
-        let request = Request::Renew(Renew { holding: self.grant.holding.clone(), expect, leapt });
+        let request = Request::Renew(Renew { lease: self.grant.lease.clone(), expect, leapt });
         let job = self.run.job.clone();
         let era = context.era();
         Box::pin(async move { (now, era, context.store.submit(&job, &request).await) })

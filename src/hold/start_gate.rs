@@ -7,7 +7,7 @@ use futures_util::future::{BoxFuture, FutureExt as _, Shared, WeakShared};
 use tokio_util::sync::CancellationToken;
 
 use crate::events::event::Event;
-use crate::events::run_ref::RunRef;
+use crate::events::run_ref::Run;
 use crate::job::{Cause, Tick};
 use crate::lease::{EARLY_TOLERANCE, Protection};
 use crate::run::{StopOrder, StopReason};
@@ -46,7 +46,7 @@ impl StartGate {
     pub(crate) async fn begin(
         self,
         context: &Context,
-        (run, handle): (RunRef, &LockHandle),
+        (run, handle): (Run, &LockHandle),
         sent: BootInstant,
     ) -> (BootInstant, CancellationToken) {
         let not_to_begin = match self.0 {

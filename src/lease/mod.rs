@@ -20,7 +20,7 @@ pub use protections::Protection;
 pub use record::codec::FieldError;
 pub use record::history_entry::HistoryEntry;
 pub use record::leaps::{Leap, Leaps, Passed};
-pub use record::lease::Holding;
+pub use record::lease::Lease;
 pub use record::{Era, LeaseInstant, Phase, Record, SCHEMA, ScheduleHash};
 pub(crate) use rules::early::{EARLY_TOLERANCE, begins, holds_from};
 pub use rules::operator::{Act, Operate, Pausing};

@@ -7,7 +7,7 @@ use futures_util::future::{BoxFuture, FutureExt as _, join_all};
 use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
 use tracing::warn;
 
-use crate::events::run_ref::RunRef;
+use crate::events::run_ref::Run;
 use crate::hold::context::Context;
 use crate::hold::give_back::{Doubt, give_back};
 use crate::hold::handle::LockHandle;
@@ -35,7 +35,7 @@ pub(super) enum Done {
     /// What a former life left behind.
     Recalled(Vec<Orphan>),
     /// Records were opened, or not; and the store was told how runs ended, or not.
-    Opened { opened: Vec<(JobName, Replied)>, told: Vec<(RunRef, Replied)> },
+    Opened { opened: Vec<(JobName, Replied)>, told: Vec<(Run, Replied)> },
     /// A request to run what was ordered was answered, or not.
     Obeyed { job: JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError> },
     /// A record was looked at, or not.
@@ -47,7 +47,7 @@ pub(super) enum Done {
     /// Records were read, to find runs without their replicas: those of jobs that are running, and which were not read.
     Searched { running: Vec<(JobName, Record)>, unread: Vec<JobName> },
     /// The store was asked about a run without its replica.
-    Settled { run: RunRef, settled: Settled },
+    Settled { run: Run, settled: Settled },
     /// What was noted of a job is not noted any more.
     Forgotten,
     /// A lock was given back, as far as possible.
@@ -137,7 +137,7 @@ pub(super) async fn open(
     ends: Vec<(JobName, Finish)>,
 ) -> Done {
     let jobs: Vec<JobName> = opens.iter().map(|(job, _)| job.clone()).collect();
-    let runs: Vec<RunRef> = ends.iter().map(|(job, finish)| RunRef::of(job, &finish.holding)).collect();
+    let runs: Vec<Run> = ends.iter().map(|(job, finish)| Run::of(job, &finish.lease)).collect();
     let known = context.store.known(&jobs).await;
     let replies = match known {
         Err(error) => vec![Err(error); opens.len() + ends.len()],

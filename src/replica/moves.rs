@@ -238,15 +238,15 @@ impl Driver {
         self.capacity.take(job);
         let job = self.jobs.get(job).expect("only a job of the file is contested");
         let spec = Arc::clone(&job.spec);
-        let holding = won.holding(&spec, &self.context.node);
+        let lease = won.lease(&spec, &self.context.node);
         let identity = Identity {
-            attempt: first_attempt(&spec, holding.tries),
-            ..Identity::of(&spec.name, &holding, spec.schedule.local_text(won.tick))
+            attempt: first_attempt(&spec, lease.tries),
+            ..Identity::of(&spec.name, &lease, spec.schedule.local_text(won.tick))
         };
         let grant = Grant {
             launch: Launch::new(&spec, job.env.clone(), Arc::clone(&job.withheld), identity),
             retries: Retries::of(&spec),
-            holding,
+            lease,
             deadline: Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent),
             era: won.era,
             waited: won.waited,

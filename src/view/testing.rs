@@ -12,7 +12,7 @@ use crate::config::testing::config;
 use crate::job::{
     Cause, Fence, JobName, JobSpec, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, Verdict,
 };
-use crate::lease::{Answer, Caller, Claim, Finish, Holding, Open, Renew, Request, ScheduleHash};
+use crate::lease::{Answer, Caller, Claim, Finish, Lease, Open, Renew, Request, ScheduleHash};
 use crate::store::{Beat, BeatRun, LocalStore, StageTimes, Store};
 use crate::time::{BootInstant, Clock, UtcMillis, Waiting};
 
@@ -178,14 +178,14 @@ impl Bench {
     }
 
     /// A replica wins the tick.
-    pub(crate) async fn win(&self, job: &str, node: &str, run: u8, tick: i64) -> Holding {
+    pub(crate) async fn win(&self, job: &str, node: &str, run: u8, tick: i64) -> Lease {
         let answer = self.claim(job, node, run, tick).await;
         let Answer::Won { fence, tries, started } = answer else { panic!("{answer:?}") };
-        Holding {
+        Lease {
             run: run_id(run),
             fence,
             tick: Tick::at_millis(NOON + tick * 1_000),
-            lease: self.spec(job).lease,
+            length: self.spec(job).lease,
             node: self::node(node),
             cause: Cause::Schedule,
             tries,
@@ -197,19 +197,19 @@ impl Bench {
     }
 
     /// The run goes on.
-    pub(crate) async fn renew(&self, job: &str, holding: &Holding) {
-        let renew = Renew { holding: holding.clone(), expect: self.now(), leapt: None };
+    pub(crate) async fn renew(&self, job: &str, lease: &Lease) {
+        let renew = Renew { lease: lease.clone(), expect: self.now(), leapt: None };
         let answer = self.submit(job, Request::Renew(renew)).await;
         assert!(matches!(answer, Answer::Renewed { .. }), "{answer:?}");
     }
 
     /// The run ends so.
-    pub(crate) async fn finish(&self, job: &str, holding: Holding, verdict: Verdict, exit_code: Option<i32>) {
-        let tail = format!("the end of run {}\n", holding.run);
+    pub(crate) async fn finish(&self, job: &str, lease: Lease, verdict: Verdict, exit_code: Option<i32>) {
+        let tail = format!("the end of run {}\n", lease.run);
         let era = self.store.pulse(None).await.expect("answers").era;
         let ended = self.now();
         let finish =
-            Finish { holding, era, attempt: 1, verdict, ended, exit_code, signal: None, tail, leapt: None };
+            Finish { lease, era, attempt: 1, verdict, ended, exit_code, signal: None, tail, leapt: None };
         let answer = self.submit(job, Request::Finish(finish)).await;
         assert_eq!(answer, Answer::Finished);
     }

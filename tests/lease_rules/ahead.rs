@@ -31,7 +31,7 @@ fn run_an_hour_ahead(book: &mut Book, change: impl FnOnce(&mut Claim)) {
     set_clock(book, HOUR);
     let answer = book.claim(tick(HOUR), change);
     assert!(is_won(&answer), "{answer:?}");
-    let ahead = crate::sample::holding(book.record());
+    let ahead = crate::sample::lease(book.record());
     book.finish(&ahead, |_| {});
 }
 
@@ -146,13 +146,13 @@ fn what_a_holder_puts_back_while_the_clock_is_ahead_closes_no_tick_that_has_not_
         let before = book.record().clone();
         set_clock(&mut book, HOUR);
         assert!(is_won(&book.claim(tick(HOUR), just_stepped)));
-        let ahead = crate::sample::holding(book.record());
+        let ahead = crate::sample::lease(book.record());
         // A failover loses the grant, and the clock is still ahead.
         *book.record() = before;
         book.new_era();
         let (leapt, expect) = (Some(at(5.0)), book.server.now);
         if is_renewed {
-            let answer = book.ask(Request::Renew(Renew { holding: ahead.clone(), expect, leapt }));
+            let answer = book.ask(Request::Renew(Renew { lease: ahead.clone(), expect, leapt }));
             assert_eq!(answer, Answer::Renewed { stop: None });
         }
         assert_eq!(book.finish(&ahead, |finish| finish.leapt = leapt), Answer::Finished);
@@ -175,7 +175,7 @@ fn what_is_known_to_be_decided_keeps_its_entry_where_a_store_forgot_it_while_its
         book.finish(&earlier, |_| {});
         set_clock(&mut book, 100.0);
         assert!(is_won(&book.claim(tick(100.0), |claim| claim.prev = Some(tick(99.0)))));
-        let last = crate::sample::holding(book.record());
+        let last = crate::sample::lease(book.record());
         let is_told = |book: &Book| book.entries.iter().any(|entry| entry.tick == tick(99.0));
         assert!(is_told(&book));
         set_clock(&mut book, 90.0);
@@ -354,7 +354,7 @@ fn a_tick_that_was_given_back_while_the_clock_was_ahead_runs_when_it_comes() {
         let mut book = Book::ready(memory);
         set_clock(&mut book, HOUR);
         assert!(is_won(&book.claim(tick(HOUR), just_stepped)));
-        let run = crate::sample::holding(book.record());
+        let run = crate::sample::lease(book.record());
         book.abandon(&run);
         set_clock(&mut book, 5.0);
         // Another was told meanwhile that it was decided.
@@ -638,7 +638,7 @@ fn a_tick_that_an_operator_opened_after_its_run_was_cut_short_runs_once() {
         let mut book = Book::ready(memory);
         set_clock(&mut book, HOUR);
         assert!(is_won(&book.claim(tick(HOUR), reruns)));
-        let ahead = crate::sample::holding(book.record());
+        let ahead = crate::sample::lease(book.record());
         set_clock(&mut book, 70.0);
         let shutdown = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
         book.finish(&ahead, |finish| finish.verdict = shutdown);
@@ -646,7 +646,7 @@ fn a_tick_that_an_operator_opened_after_its_run_was_cut_short_runs_once() {
         assert_eq!(book.operate(Act::SetMark { wall }), Answer::Noted);
         set_clock(&mut book, HOUR + 0.1);
         assert!(is_won(&book.claim(tick(HOUR), reruns)), "{memory:?}");
-        let run = crate::sample::holding(book.record());
+        let run = crate::sample::lease(book.record());
         assert_eq!((run.cause, book.record().mark), (Cause::Schedule, at(HOUR)));
         book.finish(&run, |_| {});
         let answer = book.claim(tick(HOUR), reruns);
@@ -663,14 +663,14 @@ fn a_tick_that_is_given_back_after_a_later_one_was_decided_is_no_loss_of_the_sto
             just_stepped(claim);
             claim.prev = Some(tick(second - 10.0));
         })));
-        let run = crate::sample::holding(book.record());
+        let run = crate::sample::lease(book.record());
         book.finish(&run, |_| {});
     }
     set_clock(&mut book, 70.0);
     book.open(|_| {});
     set_clock(&mut book, 89.98);
     assert!(is_won(&book.claim(tick(90.0), |claim| claim.prev = Some(tick(80.0)))));
-    let unheard = crate::sample::holding(book.record());
+    let unheard = crate::sample::lease(book.record());
     set_clock(&mut book, 103.5);
     let late = book.claim(tick(100.0), |claim| {
         (claim.prev, claim.start_deadline) = (Some(tick(90.0)), secs(3));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Overlap, Reason, RunId, Verdict};
-use solocron::lease::{Answer, Claim, Deadline, Gap, Holding, Pace, Request};
+use solocron::lease::{Answer, Claim, Deadline, Gap, Lease, Pace, Request};
 
 use crate::book::{at, secs, tick};
 use crate::honest::{Active, EVERY, Grant, LEASES, World};
@@ -62,10 +62,10 @@ impl World {
     ) {
         let Some(Answer::Won { fence, .. }) = answer else { return };
         // A replica goes by the lease it asked for; the record's may be longer, as a wait after a loss of memory.
-        let holding = Holding { lease, ..sample::holding(self.book.record()) };
-        assert_eq!((holding.run, holding.fence), (run, fence));
+        let lease = Lease { length: lease, ..sample::lease(self.book.record()) };
+        assert_eq!((lease.run, lease.fence), (run, fence));
         if self.grants.iter().all(|grant| grant.fence != fence) {
-            let Holding { tick, cause, .. } = holding;
+            let Lease { tick, cause, .. } = lease;
             self.grants.push(Grant { tick, fence, cause, is_started: false, is_given_back: false });
         }
         // A replica runs one attempt at a time of a job; what it cannot start it leaves to its lease.
@@ -74,14 +74,14 @@ impl World {
                 grant.is_started = true;
             }
             let era = self.book.server.era.clone();
-            let deadline = Deadline::granted(Pace::new(holding.lease, secs(10)), self.boot);
-            self.replicas[who].active = Some(Active { holding, deadline, era });
+            let deadline = Deadline::granted(Pace::new(lease.length, secs(10)), self.boot);
+            self.replicas[who].active = Some(Active { lease, deadline, era });
         }
     }
 
     pub(crate) fn renew(&mut self, who: usize, is_heard: bool) {
         let Some(active) = self.replicas[who].active.clone() else { return };
-        let renew = sample::renew(&active.holding, self.book.server.now);
+        let renew = sample::renew(&active.lease, self.book.server.now);
         match self.send(who, Request::Renew(renew), is_heard) {
             Some(Answer::Renewed { .. }) if is_heard => {
                 let era = self.book.server.era.clone();
@@ -95,7 +95,7 @@ impl World {
 
     pub(crate) fn finish(&mut self, who: usize, is_interrupted: bool) {
         let Some(active) = self.replicas[who].active.take() else { return };
-        let mut finish = sample::finish(&active.holding, &active.era);
+        let mut finish = sample::finish(&active.lease, &active.era);
         if is_interrupted {
             finish.verdict = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
         }
@@ -105,15 +105,15 @@ impl World {
 
     pub(crate) fn abandon(&mut self, who: usize) {
         let Some(active) = self.replicas[who].active.take() else { return };
-        let abandon = sample::abandon(active.holding.run, &active.era);
+        let abandon = sample::abandon(active.lease.run, &active.era);
         let before = self.book.record.as_ref().map(|record| record.mark);
         if self.send(who, Request::Abandon(abandon), true) != Some(Answer::Abandoned) {
             return;
         }
         // Given back: the mark is below the tick again, or the rerun may be tried again.
-        let is_rerun = active.holding.cause == Cause::Rerun;
+        let is_rerun = active.lease.cause == Cause::Rerun;
         let is_given_back = before != self.book.record.as_ref().map(|record| record.mark) || is_rerun;
-        for grant in self.grants.iter_mut().filter(|grant| grant.fence == active.holding.fence) {
+        for grant in self.grants.iter_mut().filter(|grant| grant.fence == active.lease.fence) {
             grant.is_given_back = is_given_back;
         }
     }

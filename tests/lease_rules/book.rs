@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use solocron::job::{Cause, NodeName, Reason, Tick, Verdict};
 use solocron::lease::{
-    Abandon, Act, Answer, Caller, Claim, Decision, Era, Finish, HistoryEntry, Holding, LeaseInstant, Manual,
+    Abandon, Act, Answer, Caller, Claim, Decision, Era, Finish, HistoryEntry, Lease, LeaseInstant, Manual,
     Memory, Open, Operate, Record, Renew, Request, Server, decide,
 };
 use solocron::time::UtcMillis;
@@ -136,21 +136,21 @@ impl Book {
         self.ask(Request::Manual(manual))
     }
 
-    pub(crate) fn renew(&mut self, holding: &Holding) -> Answer {
+    pub(crate) fn renew(&mut self, lease: &Lease) -> Answer {
         let expect = self.server.now;
-        self.ask(Request::Renew(Renew { holding: holding.clone(), expect, leapt: None }))
+        self.ask(Request::Renew(Renew { lease: lease.clone(), expect, leapt: None }))
     }
 
-    pub(crate) fn finish(&mut self, holding: &Holding, change: impl FnOnce(&mut Finish)) -> Answer {
-        let mut finish = sample::finish(holding, &self.server.era);
+    pub(crate) fn finish(&mut self, lease: &Lease, change: impl FnOnce(&mut Finish)) -> Answer {
+        let mut finish = sample::finish(lease, &self.server.era);
         finish.ended = self.server.now;
         change(&mut finish);
         self.ask(Request::Finish(finish))
     }
 
-    pub(crate) fn abandon(&mut self, holding: &Holding) -> Answer {
+    pub(crate) fn abandon(&mut self, lease: &Lease) -> Answer {
         let era = self.server.era.clone();
-        self.ask(Request::Abandon(Abandon { run: holding.run, era, edited: false }))
+        self.ask(Request::Abandon(Abandon { run: lease.run, era, edited: false }))
     }
 
     /// An operator does it, in time.
@@ -160,10 +160,10 @@ impl Book {
     }
 
     /// Claims the tick, and wins.
-    pub(crate) fn win(&mut self, tick: Tick) -> Holding {
+    pub(crate) fn win(&mut self, tick: Tick) -> Lease {
         let answer = self.claim(tick, |_| {});
         assert!(is_won(&answer), "{answer:?}");
-        sample::holding(self.record())
+        sample::lease(self.record())
     }
 
     /// The entries so far, in short.

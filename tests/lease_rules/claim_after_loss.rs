@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, Outcome, Reason, RunId, Verdict};
-use solocron::lease::{Answer, Claim, Gap, Holding, LeaseInstant, Memory};
+use solocron::lease::{Answer, Claim, Gap, Lease, LeaseInstant, Memory};
 use solocron::time::UtcMillis;
 
 use crate::book::{Book, GAP, MEMORIES, at, held_for, is_held_by, is_won, one, secs, several, tick};
@@ -188,14 +188,14 @@ fn rule_4_on_a_durable_store_a_restart_forgets_nothing() {
 
 /// B's claim is granted and the answer lost; when the lease is over, another is granted the next tick. Then the store
 /// goes on from a copy of before that. Returns the other's lock.
-fn with_an_unheard_grant(book: &mut Book, unheard: RunId) -> Holding {
+fn with_an_unheard_grant(book: &mut Book, unheard: RunId) -> Lease {
     assert!(is_won(&book.claim(tick(0.0), again(unheard, secs(3600)))));
     let copy = book.record.clone();
     book.pass(LEASE);
-    let holding = book.win(tick(30.0));
+    let lease = book.win(tick(30.0));
     book.record = copy;
     book.new_era();
-    holding
+    lease
 }
 
 fn again(run: RunId, calm: Duration) -> impl FnOnce(&mut Claim) {
@@ -206,9 +206,9 @@ fn again(run: RunId, calm: Duration) -> impl FnOnce(&mut Claim) {
 fn rule_5_a_claim_repeated_in_another_life_of_the_store_is_not_granted_beside_one_that_was_forgotten() {
     let mut book = Book::ready(Memory::Forgetful);
     let unheard = RunId::new();
-    let holding = with_an_unheard_grant(&mut book, unheard);
+    let lease = with_an_unheard_grant(&mut book, unheard);
     assert!(is_held_by(&book.claim(tick(0.0), again(unheard, Duration::ZERO)), &node("b")));
-    assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+    assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
     book.pass(LEASE);
     assert!(matches!(book.claim(tick(0.0), again(unheard, LEASE)), Answer::Decided { .. }));
 }
@@ -229,12 +229,12 @@ fn a_manual_run_put_back_by_its_holder_does_not_free_ticks_that_had_run() {
     book.finish(&ran, |_| {});
     book.pass(secs(5));
     assert!(is_won(&book.manual(|_| {})));
-    let holding = sample::holding(book.record());
+    let lease = sample::lease(book.record());
     // The key is deleted, by an eviction or by hand: no new era tells of it.
     book.record = None;
-    book.renew(&holding);
+    book.renew(&lease);
     book.pass(secs(1));
-    book.finish(&holding, |_| {});
+    book.finish(&lease, |_| {});
     book.pass(secs(40));
     let answer = book.claim(tick(0.0), |_| {});
     assert!(!is_won(&answer), "{answer:?}");
@@ -277,9 +277,9 @@ fn a_gap_after_an_edited_schedule_is_not_told_of() {
 #[test]
 fn a_rerun_leaves_forgotten_ticks_to_be_told_of() {
     let mut book = Book::ready(Memory::Forgetful);
-    let holding = book.win(tick(0.0));
+    let lease = book.win(tick(0.0));
     let interrupted = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
-    book.finish(&holding, |finish| finish.verdict = interrupted);
+    book.finish(&lease, |finish| finish.verdict = interrupted);
     book.new_era();
     book.pass(secs(70));
     book.open(|open| open.caller.heard = at(65.0));

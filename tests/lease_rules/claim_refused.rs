@@ -47,16 +47,16 @@ fn rule_2_a_request_of_another_life_of_the_store_learns_of_the_new_one() {
 fn a_newer_record_is_left_alone_whatever_is_asked() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         book.record().schema = SCHEMA + 1;
         let before = book.record.clone();
         let answers = [
             book.claim(tick(60.0), |_| {}),
             book.manual(|_| {}),
             book.open(|_| {}),
-            book.renew(&holding),
-            book.finish(&holding, |_| {}),
-            book.abandon(&holding),
+            book.renew(&lease),
+            book.finish(&lease, |_| {}),
+            book.abandon(&lease),
         ];
         assert!(answers.iter().all(|answer| *answer == Answer::NewerSchema(SCHEMA + 1)), "{answers:?}");
         assert_eq!(book.record, before);
@@ -95,16 +95,16 @@ fn rule_8_nothing_but_a_grant_comes_ahead_of_the_instant() {
         book.record().paused = Some(at(0.15));
         assert_eq!(book.claim(tick(0.15), |_| {}), early, "paused until then");
         book.pass(Duration::from_millis(150));
-        let holding = book.win(tick(0.15));
+        let lease = book.win(tick(0.15));
         book.entries.clear();
         book.pass(secs(10));
-        book.renew(&holding);
+        book.renew(&lease);
         let claim =
             |book: &mut Book| book.claim(tick(10.3), |claim| (claim.overlap, claim.prev) = (overlap, None));
         assert_eq!(claim(&mut book), early, "{overlap:?}: it runs");
-        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+        assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
         assert!(book.entries.is_empty() && book.record().mark == at(0.15));
-        book.finish(&holding, |_| {});
+        book.finish(&lease, |_| {});
         assert!(is_won(&claim(&mut book)), "{overlap:?}: it has ended");
     }
 }
@@ -126,11 +126,11 @@ fn rule_9_a_tick_at_or_below_the_mark_is_decided() {
 fn rule_9_a_decided_tick_tells_how_it_went_while_the_record_knows() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
-        let by = Some(holding.node.clone());
+        let lease = book.win(tick(0.0));
+        let by = Some(lease.node.clone());
         let running = Some(Verdict::plain(Outcome::Running));
         assert_eq!(book.claim(tick(0.0), |_| {}), Answer::Decided { by: by.clone(), how: running });
-        book.finish(&holding, |_| {});
+        book.finish(&lease, |_| {});
         let succeeded = Some(Verdict::plain(Outcome::Succeeded));
         assert_eq!(book.claim(tick(0.0), |_| {}), Answer::Decided { by, how: succeeded });
         assert_eq!(book.claim(tick(-60.0), |_| {}), Answer::Decided { by: None, how: None });
@@ -148,7 +148,7 @@ fn rule_9_an_interrupted_tick_is_rerun_once_and_only_on_demand() {
         assert!(matches!(book.claim(tick(0.0), |_| {}), Answer::Decided { .. }));
         let rerun = book.claim(tick(0.0), |claim| claim.on_interrupt = OnInterrupt::Rerun);
         assert!(matches!(rerun, Answer::Won { tries: 2, .. }), "{rerun:?}");
-        let second = sample::holding(book.record());
+        let second = sample::lease(book.record());
         assert_eq!((second.cause, second.tick), (Cause::Rerun, tick(0.0)));
         assert!(second.fence > first.fence);
 
@@ -167,20 +167,20 @@ fn rule_9_only_the_records_own_interrupted_tick_is_rerun() {
         let interrupted = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
 
         let mut failed = Book::ready(memory);
-        let holding = failed.win(tick(0.0));
-        failed.finish(&holding, |finish| finish.verdict = Verdict::plain(Outcome::Failed));
+        let lease = failed.win(tick(0.0));
+        failed.finish(&lease, |finish| finish.verdict = Verdict::plain(Outcome::Failed));
         assert!(matches!(rerun(&mut failed, 0.0), Answer::Decided { .. }));
 
         let mut manual = Book::ready(memory);
         manual.record().mark = at(0.0);
         assert!(is_won(&manual.manual(|manual| manual.tick = tick(0.0))));
-        let holding = sample::holding(manual.record());
-        manual.finish(&holding, |finish| finish.verdict = interrupted);
+        let lease = sample::lease(manual.record());
+        manual.finish(&lease, |finish| finish.verdict = interrupted);
         assert!(matches!(rerun(&mut manual, 0.0), Answer::Decided { .. }));
 
         let mut older = Book::ready(memory);
-        let holding = older.win(tick(-30.0));
-        older.finish(&holding, |finish| finish.verdict = interrupted);
+        let lease = older.win(tick(-30.0));
+        older.finish(&lease, |finish| finish.verdict = interrupted);
         older.record().mark = at(-15.0);
         assert!(matches!(rerun(&mut older, -15.0), Answer::Decided { .. }));
         assert!(is_won(&rerun(&mut older, -30.0)));
@@ -230,10 +230,10 @@ fn rule_10_a_catch_up_is_never_late_but_not_for_an_edited_schedule() {
 fn rule_10_a_rerun_is_not_late_however_long_its_tick_is_past() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         let interrupted = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
         book.pass(secs(600));
-        book.finish(&holding, |finish| finish.verdict = interrupted);
+        book.finish(&lease, |finish| finish.verdict = interrupted);
         assert!(is_won(&book.claim(tick(0.0), |claim| claim.on_interrupt = OnInterrupt::Rerun)));
     }
 }
@@ -267,15 +267,15 @@ fn a_late_tick_that_is_paused_too_is_late_and_has_one_entry() {
 fn a_consumed_tick_leaves_a_running_holder_alone() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         book.pass(secs(20));
         book.record().paused = Some(at(60.0));
         let mut expected = book.record().clone();
         assert_eq!(book.claim(tick(20.0), |claim| claim.prev = None), Answer::Consumed(PAUSED));
         expected.mark = at(20.0);
         assert_eq!(*book.record(), expected);
-        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
-        assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+        assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
+        assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
     }
 }
 

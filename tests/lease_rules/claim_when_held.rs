@@ -25,8 +25,8 @@ fn rule_5_the_same_run_asks_again_and_hears_the_same() {
         book.pass(Duration::from_millis(900));
         assert_eq!(book.ask(Request::Claim(claim.clone())), first);
         assert_eq!(book.lease_end(30), book.record().until);
-        let holding = sample::holding(book.record());
-        book.finish(&holding, |_| {});
+        let lease = sample::lease(book.record());
+        book.finish(&lease, |_| {});
         assert!(matches!(book.ask(Request::Claim(claim)), Answer::Decided { by: Some(_), how: Some(_) }));
         assert_eq!(book.entries.len(), 1);
     }
@@ -137,11 +137,11 @@ fn rule_12_a_free_lock_needs_no_calm() {
 fn rule_12_skip_consumes_a_tick_at_which_the_holder_was_seen_alive() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         book.pass(secs(10));
         let claim = |book: &mut Book| book.claim(tick(10.0), |claim| claim.prev = None);
         assert!(is_held_by(&claim(&mut book), &node("a")), "not seen alive yet");
-        book.renew(&holding);
+        book.renew(&lease);
         assert_eq!(claim(&mut book), Answer::Consumed(OVERLAP));
         assert_eq!(book.told(), [one(tick(10.0), Cause::Schedule, OVERLAP)]);
         assert!(book.record().is_running());
@@ -168,15 +168,15 @@ fn rule_12_wait_and_replace_are_held_and_replace_stops_the_holder() {
     for memory in MEMORIES {
         for overlap in [Overlap::Wait, Overlap::Replace] {
             let mut book = Book::ready(memory);
-            let holding = book.win(tick(0.0));
+            let lease = book.win(tick(0.0));
             book.pass(secs(10));
-            book.renew(&holding);
+            book.renew(&lease);
             let answer = book.claim(tick(10.0), |claim| (claim.overlap, claim.prev) = (overlap, None));
             assert!(is_held_by(&answer, &node("a")), "{answer:?}");
             assert!(book.entries.is_empty() && book.record().mark == at(0.0));
             let stop = (overlap == Overlap::Replace).then_some(Reason::Replaced);
-            assert_eq!(book.renew(&holding), Answer::Renewed { stop });
-            book.finish(&holding, |_| {});
+            assert_eq!(book.renew(&lease), Answer::Renewed { stop });
+            book.finish(&lease, |_| {});
             assert_eq!(book.record().stop, None);
             assert!(is_won(&book.claim(tick(10.0), |claim| (claim.overlap, claim.prev) = (overlap, None))));
         }
@@ -217,9 +217,9 @@ fn rule_13_skip_consumes_a_tick_that_the_last_run_covered() {
         for memory in MEMORIES {
             let mut book = Book::ready(memory);
             book.pass(secs(1));
-            let holding = book.win(tick(0.5));
+            let lease = book.win(tick(0.5));
             book.pass(secs(10));
-            book.finish(&holding, |_| {});
+            book.finish(&lease, |_| {});
             let mut waiting =
                 Book { record: book.record.clone(), entries: Vec::new(), server: book.server.clone() };
             let answer = book.claim(tick(second), |claim| claim.prev = None);
@@ -234,9 +234,9 @@ fn rule_13_skip_consumes_a_tick_that_the_last_run_covered() {
 fn rule_13_an_abandoned_claim_covered_nothing() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         book.pass(secs(5));
-        book.abandon(&holding);
+        book.abandon(&lease);
         assert!(is_won(&book.claim(tick(2.0), |claim| claim.prev = None)));
     }
 }
@@ -245,10 +245,10 @@ fn rule_13_an_abandoned_claim_covered_nothing() {
 fn rule_13_a_run_whose_end_was_told_late_covered_nothing_after_it() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         // The store was unreachable from second 5 on.
         book.pass(secs(20));
-        book.finish(&holding, |finish| finish.ended = finish.ended.minus(secs(16)));
+        book.finish(&lease, |finish| finish.ended = finish.ended.minus(secs(16)));
         assert_eq!(book.entries[0].finished, at(4.0));
         assert_eq!(book.claim(tick(3.0), |claim| claim.prev = None), Answer::Consumed(OVERLAP));
         assert!(is_won(&book.claim(tick(10.0), |claim| claim.prev = None)));
@@ -259,9 +259,9 @@ fn rule_13_a_run_whose_end_was_told_late_covered_nothing_after_it() {
 fn rule_13_a_run_that_ended_by_a_clock_that_was_stepped_back_since_covered_nothing() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         book.pass(secs(60));
-        book.finish(&holding, |_| {});
+        book.finish(&lease, |_| {});
         book.server.now = at(5.0);
         assert!(is_won(&book.claim(tick(5.0), |claim| claim.prev = None)));
     }

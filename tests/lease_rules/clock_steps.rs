@@ -29,14 +29,14 @@ fn rule_6_is_for_a_steady_clock_alone_so_that_one_set_back_and_right_again_frees
         let mut book = Book::ready(Memory::Forgetful);
         // A manual run: it leaves the mark where it is, and ticks to claim at either time.
         assert!(is_won(&book.manual(|_| {})));
-        let holding = sample::holding(book.record());
+        let lease = sample::lease(book.record());
         book.pass(secs(1));
         let right = book.server.clone();
 
         // For a moment the store's clock is a minute behind; who claims or renews meanwhile has noticed.
         set_clock(&mut book, -59.0);
         if renews {
-            assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+            assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
         }
         assert!(is_held_by(&book.claim(tick(-59.5), |claim| notice(claim, 1.0)), &node("a")));
 

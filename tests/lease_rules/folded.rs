@@ -40,8 +40,8 @@ fn a_run_in_between_or_another_reason_begins_another_entry() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         miss(&mut book, &[0.0]);
-        let holding = book.win(tick(60.0));
-        book.finish(&holding, |_| {});
+        let lease = book.win(tick(60.0));
+        book.finish(&lease, |_| {});
         miss(&mut book, &[120.0, 180.0]);
         book.record().paused = Some(at(400.0));
         assert_eq!(book.claim(tick(240.0), |_| {}), Answer::Consumed(PAUSED));
@@ -57,9 +57,9 @@ fn a_run_in_between_or_another_reason_begins_another_entry() {
 fn a_run_that_goes_on_in_between_is_not_told_of_before_it_ends() {
     let mut book = Book::ready(MEMORIES[0]);
     miss(&mut book, &[0.0]);
-    let holding = book.win(tick(60.0));
+    let lease = book.win(tick(60.0));
     miss(&mut book, &[120.0]);
-    book.finish(&holding, |_| {});
+    book.finish(&lease, |_| {});
     let ticks: Vec<Tick> = book.told().iter().map(|told| told.1).collect();
     assert_eq!(ticks, [tick(0.0), tick(120.0), tick(60.0)]);
 }

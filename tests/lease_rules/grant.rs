@@ -117,13 +117,13 @@ fn there_is_no_gap_where_prev_was_decided_or_the_schedule_is_another_or_there_is
 fn a_held_claim_passes_nothing_over_and_the_granted_one_does_it_once() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         book.pass(secs(180));
-        book.renew(&holding);
+        book.renew(&lease);
         let wait = |claim: &mut solocron::lease::Claim| claim.overlap = solocron::job::Overlap::Wait;
         book.claim(tick(180.0), wait);
         assert!(book.entries.is_empty());
-        book.finish(&holding, |_| {});
+        book.finish(&lease, |_| {});
         assert!(is_won(&book.claim(tick(180.0), wait)));
         assert_eq!(book.told()[1..], [several(at(0.0), tick(120.0), GAP)]);
     }
@@ -135,9 +135,9 @@ fn an_abandoned_tick_does_not_tell_of_the_gap_again() {
         let mut book = Book::ready(memory);
         book.record().mark = at(-240.0);
         for _ in 0..2 {
-            let holding = book.win(tick(0.0));
+            let lease = book.win(tick(0.0));
             book.pass(Duration::from_millis(10));
-            book.abandon(&holding);
+            book.abandon(&lease);
         }
         assert_eq!(book.told(), [several(at(-240.0), tick(-60.0), GAP)]);
     }

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::Overlap;
-use solocron::lease::{
-    Act, Ahead, Answer, Claim, HistoryEntry, Holding, LeaseInstant, Memory, Open, Request,
-};
+use solocron::lease::{Act, Ahead, Answer, Claim, HistoryEntry, Lease, LeaseInstant, Memory, Open, Request};
 
 use crate::book::{Book, at, is_won, secs, tick};
 use crate::sample::{self, LEASE};
@@ -40,7 +38,7 @@ fn was_ahead() -> Book {
     let mut book = ran_once();
     set_clock(&mut book, HOUR);
     assert!(is_won(&book.claim(tick(HOUR), |claim| claim.caller.calm = Duration::ZERO)));
-    let ahead = sample::holding(book.record());
+    let ahead = sample::lease(book.record());
     book.finish(&ahead, |_| {});
     set_clock(&mut book, 6.0);
     book.new_era();
@@ -203,7 +201,7 @@ fn often_missed() -> (Book, f64) {
         second += 600.0;
         set_clock(&mut book, second);
         assert!(is_won(&book.claim(tick(second), |claim| claim.caller.calm = LEASE)));
-        let run = sample::holding(book.record());
+        let run = sample::lease(book.record());
         book.finish(&run, |_| {});
     }
     (book, second)
@@ -215,7 +213,7 @@ fn old_leaps_take_no_place_of_what_has_no_entry_yet_or_ran() {
     let (mut book, last) = often_missed();
     let (copy, entries) = (book.record.clone(), book.entries.clone());
     set_clock(&mut book, last + 60.0);
-    let run = Holding { prev: Some(tick(last)), ..book.win(tick(last + 60.0)) };
+    let run = Lease { prev: Some(tick(last)), ..book.win(tick(last + 60.0)) };
     (book.record, book.entries) = (copy, entries);
     book.new_era();
     set_clock(&mut book, last + 65.0);
@@ -229,7 +227,7 @@ fn old_leaps_take_no_place_of_what_has_no_entry_yet_or_ran() {
     let (mut book, last) = often_missed();
     set_clock(&mut book, last + HOUR);
     assert!(is_won(&book.claim(tick(last + HOUR), |claim| claim.caller.calm = Duration::ZERO)));
-    let ahead = sample::holding(book.record());
+    let ahead = sample::lease(book.record());
     book.finish(&ahead, |_| {});
     set_clock(&mut book, last + 30.0);
     book.open(|_| {});

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Verdict};
-use solocron::lease::{Ahead, Answer, Claim, Era, Holding, Memory, Request};
+use solocron::lease::{Ahead, Answer, Claim, Era, Lease, Memory, Request};
 
 use crate::book::{Book, MEMORIES, Told, at, held_for, is_held_by, is_won, one, secs, several, tick};
 use crate::sample::{self, LEASE, forgotten, node};
@@ -17,11 +17,11 @@ fn wait(claim: &mut Claim) {
 fn a_renewal_puts_back_what_an_emptied_store_forgot() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         let before = book.record().clone();
         book.record = None;
         book.pass(secs(5));
-        assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+        assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
         let until = book.lease_end(30);
         let record = book.record();
         assert_eq!((record.fence, record.run, record.tick), (before.fence, before.run, before.tick));
@@ -41,13 +41,13 @@ fn a_renewal_puts_back_what_an_emptied_store_forgot() {
 fn a_renewal_takes_its_lock_back_from_an_older_copy() {
     let mut book = Book::ready(Memory::Forgetful);
     let copy = book.record.clone();
-    let holding = book.win(tick(0.0));
+    let lease = book.win(tick(0.0));
     book.record = copy;
     book.new_era();
     book.open(|_| {});
-    assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
-    assert_eq!((book.record().mark, book.record().run), (at(0.0), Some(holding.run)));
-    assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+    assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
+    assert_eq!((book.record().mark, book.record().run), (at(0.0), Some(lease.run)));
+    assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
     assert!(is_won(&book.claim(tick(0.1), |claim| claim.prev = None)));
 }
 
@@ -71,14 +71,14 @@ fn a_claim_that_was_given_back_is_no_lost_run_where_a_store_forgot_that_its_tick
         let given_back = book.win(tick(0.0));
         let copy = book.record.clone();
         assert_eq!(book.abandon(&given_back), Answer::Abandoned);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         book.record = copy;
         book.new_era();
         book.open(|_| {});
         if is_renewed {
-            assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+            assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
         }
-        assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+        assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
         let succeeded = Verdict::plain(Outcome::Succeeded);
         assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, succeeded)]);
         assert_eq!(book.finish(&given_back, |_| {}), Answer::AlreadyDecided);
@@ -94,13 +94,13 @@ fn a_finish_that_a_store_forgot_puts_back_fence_and_mark_and_writes_its_entry_on
         for is_missing in [false, true] {
             let mut book = Book::ready(memory);
             let copy = book.record.clone();
-            let holding = book.win(tick(0.0));
+            let lease = book.win(tick(0.0));
             book.record = copy.filter(|_| !is_missing);
-            assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
-            assert_eq!(book.finish(&holding, |_| {}), Answer::AlreadyDecided);
+            assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
+            assert_eq!(book.finish(&lease, |_| {}), Answer::AlreadyDecided);
             let succeeded = Verdict::plain(Outcome::Succeeded);
             assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, succeeded)]);
-            assert_eq!((book.record().fence, book.record().mark), (holding.fence, at(0.0)));
+            assert_eq!((book.record().fence, book.record().mark), (lease.fence, at(0.0)));
             assert!(!book.record().is_running());
         }
     }
@@ -110,11 +110,11 @@ fn a_finish_that_a_store_forgot_puts_back_fence_and_mark_and_writes_its_entry_on
 fn a_finish_told_again_to_a_record_that_went_back_alone_has_no_second_entry() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         let copy = book.record.clone();
-        assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+        assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
         book.record = copy;
-        assert_eq!(book.finish(&holding, |finish| finish.era = Era::default()), Answer::Finished);
+        assert_eq!(book.finish(&lease, |finish| finish.era = Era::default()), Answer::Finished);
         assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded))]);
         assert!(!book.record().is_running());
     }
@@ -179,11 +179,11 @@ fn a_finish_before_anybody_asks_in_another_life_does_not_let_anyone_in_early() {
 #[test]
 fn who_renewed_in_another_life_that_the_record_does_not_know_keeps_the_lock_as_long_as_it_was_granted() {
     let mut book = Book::ready(Memory::Forgetful);
-    let holding = book.win(tick(0.0));
+    let lease = book.win(tick(0.0));
     book.new_era();
-    book.renew(&holding);
+    book.renew(&lease);
     let until = book.record().until;
-    assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+    assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
     assert_eq!(book.record().until, until);
     stays_closed_for_a_lease(book);
 }
@@ -205,11 +205,11 @@ fn an_abandon_sent_again_to_an_older_copy_frees_neither_lock_nor_tick() {
 #[test]
 fn a_holder_that_renewed_in_the_new_life_frees_the_lock_at_once() {
     let mut book = Book::ready(Memory::Forgetful);
-    let holding = book.win(tick(0.0));
+    let lease = book.win(tick(0.0));
     book.new_era();
     book.open(|_| {});
-    book.renew(&holding);
-    book.finish(&holding, |_| {});
+    book.renew(&lease);
+    book.finish(&lease, |_| {});
     let answer = book.claim(tick(0.1), |claim| {
         claim.prev = None;
         claim.caller.calm = Duration::ZERO;
@@ -220,11 +220,11 @@ fn a_holder_that_renewed_in_the_new_life_frees_the_lock_at_once() {
 #[test]
 fn a_durable_store_frees_at_once_what_a_restarted_replica_finishes() {
     let mut book = Book::ready(Memory::Durable);
-    let holding = book.win(tick(0.0));
+    let lease = book.win(tick(0.0));
     let era = book.server.era.clone();
     book.new_era();
     let interrupted = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
-    book.finish(&holding, |finish| (finish.era, finish.verdict) = (era, interrupted));
+    book.finish(&lease, |finish| (finish.era, finish.verdict) = (era, interrupted));
     assert!(is_won(&book.claim(tick(0.1), |claim| claim.prev = None)));
 }
 
@@ -232,7 +232,7 @@ fn a_durable_store_frees_at_once_what_a_restarted_replica_finishes() {
 fn a_finish_with_a_newer_fence_ends_the_other_holder_and_nobody_is_granted_the_lock_until_it_is_gone() {
     let mut book = Book::ready(Memory::Forgetful);
     let other = book.win(tick(0.0));
-    let newer = Holding { fence: solocron::job::Fence(other.fence.0 + 1), ..forgotten(tick(-1.0), 0) };
+    let newer = Lease { fence: solocron::job::Fence(other.fence.0 + 1), ..forgotten(tick(-1.0), 0) };
     assert_eq!(book.finish(&newer, |_| {}), Answer::Finished);
     book.pass(Duration::from_millis(100));
     assert_eq!(book.claim(tick(0.1), wait), held_for(LEASE - Duration::from_millis(100)));
@@ -251,9 +251,9 @@ fn a_manual_run_put_back_never_raises_the_mark_of_a_record_that_is_there() {
     let mut book = Book::ready(Memory::Forgetful);
     let copy = book.record.clone();
     assert!(is_won(&book.manual(|manual| manual.tick = tick(3600.0))));
-    let holding = sample::holding(book.record());
+    let lease = sample::lease(book.record());
     book.record = copy;
-    book.renew(&holding);
+    book.renew(&lease);
     assert_eq!(book.record().mark, at(-60.0));
 }
 
@@ -261,7 +261,7 @@ fn a_manual_run_put_back_never_raises_the_mark_of_a_record_that_is_there() {
 fn a_run_that_a_newer_finish_ends_covers_no_tick_after_its_last_sign_of_life() {
     let mut book = Book::ready(Memory::Forgetful);
     let other = book.win(tick(0.0));
-    let newer = Holding { fence: solocron::job::Fence(other.fence.0 + 1), ..forgotten(tick(-1.0), 0) };
+    let newer = Lease { fence: solocron::job::Fence(other.fence.0 + 1), ..forgotten(tick(-1.0), 0) };
     book.pass(secs(60));
     book.finish(&newer, |_| {});
     assert_eq!(book.record().ended, Some(at(0.0)));
@@ -272,12 +272,12 @@ fn a_run_that_a_newer_finish_ends_covers_no_tick_after_its_last_sign_of_life() {
 fn an_end_that_a_store_forgot_is_not_rerun_as_the_rerun_may_be_forgotten_too() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         book.record = None;
         book.pass(secs(5));
         book.open(|open| open.known = true);
         let interrupted = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
-        assert_eq!(book.finish(&holding, |finish| finish.verdict = interrupted), Answer::Finished);
+        assert_eq!(book.finish(&lease, |finish| finish.verdict = interrupted), Answer::Finished);
         book.pass(LEASE);
         let answer = book.claim(tick(0.0), |claim| claim.on_interrupt = OnInterrupt::Rerun);
         assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");
@@ -286,15 +286,15 @@ fn an_end_that_a_store_forgot_is_not_rerun_as_the_rerun_may_be_forgotten_too() {
 
 /// What is told of the ticks up to second 120, where the store goes on from a copy that knows those up to -60, and `tell` it
 /// again of the run of second 60, which came after `prev`.
-fn told_after_a_rollback(prev: Option<f64>, tell: impl FnOnce(&mut Book, &Holding)) -> Vec<Told> {
+fn told_after_a_rollback(prev: Option<f64>, tell: impl FnOnce(&mut Book, &Lease)) -> Vec<Told> {
     let mut book = Book::ready(Memory::Forgetful);
     let copy = book.record.clone();
     book.pass(secs(60));
-    let holding = Holding { prev: prev.map(tick), ..book.win(tick(60.0)) };
+    let lease = Lease { prev: prev.map(tick), ..book.win(tick(60.0)) };
     (book.record, book.entries) = (copy, Vec::new());
     book.new_era();
     book.pass(secs(2));
-    tell(&mut book, &holding);
+    tell(&mut book, &lease);
     book.pass(secs(58));
     let answer = book.claim(tick(120.0), |claim| claim.prev = Some(tick(60.0)));
     assert!(is_won(&answer), "{answer:?}");
@@ -305,7 +305,7 @@ fn told_after_a_rollback(prev: Option<f64>, tell: impl FnOnce(&mut Book, &Holdin
 fn of_a_forgotten_tick_nothing_is_told_before_its_holder_could_tell() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         (book.record, book.entries) = (None, Vec::new());
         let another = |claim: &mut Claim| claim.caller.seen = Some(at(-60.0));
         let unknown = Answer::Consumed(Verdict::because(Outcome::Unknown, Reason::StoreReset));
@@ -313,7 +313,7 @@ fn of_a_forgotten_tick_nothing_is_told_before_its_holder_could_tell() {
         assert_eq!(book.claim(tick(0.0), another), held_for(secs(5)));
         let silent = book.record.clone();
         book.pass(secs(4));
-        book.finish(&holding, |_| {});
+        book.finish(&lease, |_| {});
         book.pass(secs(1));
         assert!(matches!(book.claim(tick(0.0), another), Answer::Decided { .. }));
         let ran = one(tick(0.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded));
@@ -324,13 +324,13 @@ fn of_a_forgotten_tick_nothing_is_told_before_its_holder_could_tell() {
     }
 }
 
-fn finish(book: &mut Book, holding: &Holding) {
-    assert_eq!(book.finish(holding, |_| {}), Answer::Finished);
+fn finish(book: &mut Book, lease: &Lease) {
+    assert_eq!(book.finish(lease, |_| {}), Answer::Finished);
 }
 
-fn renew_and_finish(book: &mut Book, holding: &Holding) {
-    assert_eq!(book.renew(holding), Answer::Renewed { stop: None });
-    finish(book, holding);
+fn renew_and_finish(book: &mut Book, lease: &Lease) {
+    assert_eq!(book.renew(lease), Answer::Renewed { stop: None });
+    finish(book, lease);
 }
 
 fn open_now(book: &mut Book) {
@@ -344,21 +344,21 @@ fn open_now(book: &mut Book) {
 fn a_tick_of_which_a_store_that_forgot_is_told_again_has_that_entry_alone() {
     let ran = one(tick(60.0), Cause::Schedule, Verdict::plain(Outcome::Succeeded));
     let forgotten = |to| several(at(-60.0), tick(to), Verdict::because(Outcome::Unknown, Reason::StoreReset));
-    let tells: [fn(&mut Book, &Holding); 2] = [finish, renew_and_finish];
+    let tells: [fn(&mut Book, &Lease); 2] = [finish, renew_and_finish];
     for tell in tells {
         for (prev, told) in [
             (Some(-60.0), vec![ran]),
             (Some(0.0), vec![ran, forgotten(0.0)]),
             (None, vec![ran, forgotten(59.999)]),
         ] {
-            let opened_first = told_after_a_rollback(prev, |book, holding| {
+            let opened_first = told_after_a_rollback(prev, |book, lease| {
                 open_now(book);
-                tell(book, holding);
+                tell(book, lease);
                 open_now(book);
             });
             assert_eq!(opened_first, told);
-            let told_first = told_after_a_rollback(prev, |book, holding| {
-                tell(book, holding);
+            let told_first = told_after_a_rollback(prev, |book, lease| {
+                tell(book, lease);
                 open_now(book);
                 book.pass(LEASE);
             });

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use solocron::job::{Cause, Fence, Outcome, Reason, Tick, Verdict};
-use solocron::lease::{Answer, Caller, Claim, Deadline, Era, Finish, Holding, Memory, Record, Request};
+use solocron::lease::{Answer, Caller, Claim, Deadline, Era, Finish, Lease, Memory, Record, Request};
 use solocron::time::{BootInstant, UtcMillis};
 
 use crate::book::{Book, at, secs};
@@ -20,7 +20,7 @@ pub(crate) const LEASES: [u64; 2] = [10, 5];
 /// A run that is going on.
 #[derive(Debug, Clone)]
 pub(crate) struct Active {
-    pub(crate) holding: Holding,
+    pub(crate) lease: Lease,
     pub(crate) deadline: Deadline,
     pub(crate) era: Era,
 }
@@ -151,7 +151,7 @@ impl World {
     fn stop(&mut self, who: usize) {
         let Some(active) = self.replicas[who].active.take() else { return };
         let verdict = Verdict::because(Outcome::Interrupted, Reason::LockLost);
-        let finish = Finish { verdict, ..sample::finish(&active.holding, &active.era) };
+        let finish = Finish { verdict, ..sample::finish(&active.lease, &active.era) };
         self.replicas[who].last_finish = Some(finish.clone());
         self.send(who, Request::Finish(finish), true);
     }
@@ -267,10 +267,10 @@ impl World {
     fn last_grant_is_remembered(&self, except: usize) -> bool {
         let Some(last) = self.grants.last().filter(|grant| grant.cause == Cause::Rerun) else { return true };
         let others = self.replicas.iter().enumerate().filter(|(who, _)| *who != except);
-        let holdings = others.flat_map(|(_, replica)| {
-            let finished = replica.last_finish.as_ref().map(|finish| &finish.holding);
-            finished.into_iter().chain(replica.active.as_ref().map(|active| &active.holding))
+        let leases = others.flat_map(|(_, replica)| {
+            let finished = replica.last_finish.as_ref().map(|finish| &finish.lease);
+            finished.into_iter().chain(replica.active.as_ref().map(|active| &active.lease))
         });
-        holdings.into_iter().any(|holding| holding.fence == last.fence)
+        leases.into_iter().any(|lease| lease.fence == last.fence)
     }
 }

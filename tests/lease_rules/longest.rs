@@ -23,8 +23,8 @@ fn long(memory: Memory) -> Book {
 }
 
 fn finish(book: &mut Book) {
-    let holding = crate::sample::holding(book.record());
-    assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+    let lease = crate::sample::lease(book.record());
+    assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
 }
 
 #[test]

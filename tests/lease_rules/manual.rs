@@ -16,9 +16,9 @@ fn a_manual_run_knows_neither_early_nor_decided_nor_late_nor_paused_and_leaves_t
             book.record().paused = Some(at(60.0));
             assert!(is_won(&book.manual(|manual| manual.tick = tick(second))));
             assert_eq!(book.record().mark, at(-60.0));
-            let holding = sample::holding(book.record());
-            assert_eq!((holding.cause, holding.tick), (Cause::Manual, tick(second)));
-            book.finish(&holding, |_| {});
+            let lease = sample::lease(book.record());
+            assert_eq!((lease.cause, lease.tick), (Cause::Manual, tick(second)));
+            book.finish(&lease, |_| {});
             assert_eq!(book.record().mark, at(-60.0));
             assert!(book.entries.iter().all(|entry| entry.cause == Cause::Manual));
         }
@@ -55,22 +55,22 @@ fn a_manual_run_during_another_is_skipped_held_or_replaces_it() {
     for memory in MEMORIES {
         let run = RunId::new();
         let mut skip = Book::ready(memory);
-        let holding = skip.win(tick(0.0));
+        let lease = skip.win(tick(0.0));
         skip.record().order = Some(run);
         let answer = skip.manual(|manual| (manual.run, manual.order) = (run, Some(run)));
         assert_eq!(answer, Answer::Consumed(OVERLAP));
         assert_eq!(skip.told(), [one(tick(0.0), Cause::Manual, OVERLAP)]);
         assert_eq!((skip.entries[0].run, skip.record().order), (Some(run), None));
-        assert_eq!(skip.renew(&holding), Answer::Renewed { stop: None });
+        assert_eq!(skip.renew(&lease), Answer::Renewed { stop: None });
 
         for (overlap, stop) in [(Overlap::Wait, None), (Overlap::Replace, Some(Reason::Replaced))] {
             let mut book = Book::ready(memory);
-            let holding = book.win(tick(0.0));
+            let lease = book.win(tick(0.0));
             book.record().order = Some(run);
             let answer = book.manual(|manual| (manual.overlap, manual.order) = (overlap, Some(run)));
             assert!(is_held_by(&answer, &node("a")), "{answer:?}");
             assert_eq!(book.record().order, Some(run));
-            assert_eq!(book.renew(&holding), Answer::Renewed { stop });
+            assert_eq!(book.renew(&lease), Answer::Renewed { stop });
         }
     }
 }
@@ -80,9 +80,9 @@ fn a_tick_during_a_manual_run_is_skipped_and_recorded() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         assert!(is_won(&book.manual(|_| {})));
-        let holding = sample::holding(book.record());
+        let lease = sample::lease(book.record());
         book.pass(secs(60));
-        book.renew(&holding);
+        book.renew(&lease);
         assert_eq!(book.claim(tick(60.0), |claim| claim.prev = None), Answer::Consumed(OVERLAP));
     }
 }
@@ -105,8 +105,8 @@ fn an_abandoned_manual_run_has_its_entry() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         assert!(is_won(&book.manual(|manual| manual.tick = tick(-60.0))));
-        let holding = sample::holding(book.record());
-        assert_eq!(book.abandon(&holding), Answer::Abandoned);
+        let lease = sample::lease(book.record());
+        assert_eq!(book.abandon(&lease), Answer::Abandoned);
         let abandoned = Verdict::because(Outcome::Missed, Reason::Abandoned);
         assert_eq!(book.told(), [one(tick(-60.0), Cause::Manual, abandoned)]);
         assert_eq!(book.record().mark, at(-60.0));

@@ -192,11 +192,11 @@ fn a_clock_that_was_set_back_raises_no_mark_of_a_record_that_is_there_or_that_no
 #[test]
 fn what_was_cut_short_is_not_rerun_under_another_schedule() {
     let mut book = Book::ready(Memory::Durable);
-    let holding = book.win(tick(0.0));
+    let lease = book.win(tick(0.0));
     let finish = |finish: &mut solocron::lease::Finish| {
         finish.verdict = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
     };
-    book.finish(&holding, finish);
+    book.finish(&lease, finish);
     assert!(book.record().cut_short().is_some());
     book.open(|open| (open.sched, open.since) = (other(), at(0.0)));
     assert_eq!(book.record().cut_short(), None);
@@ -282,13 +282,13 @@ fn a_tick_that_waits_for_a_run_by_hand_is_told_of_though_all_replicas_are_restar
         book.manual(|_| {});
         book.pass(LEASE);
         assert!(is_won(&book.manual(|_| {})));
-        let holding = sample::holding(book.record());
+        let lease = sample::lease(book.record());
         let waits = |claim: &mut Claim| (claim.overlap, claim.prev) = (Overlap::Wait, None);
         assert!(is_held_by(&book.claim(tick(30.0), waits), &sample::node("a")));
         book.pass(secs(1));
         let now = book.server.now;
         assert_eq!(book.open(|open| open.since = now), opened(UtcMillis(0)));
-        book.finish(&holding, |_| {});
+        book.finish(&lease, |_| {});
         book.entries.clear();
         book.pass(secs(59));
         assert!(is_won(&book.claim(tick(90.0), |claim| claim.prev = Some(tick(30.0)))));
@@ -312,13 +312,13 @@ fn a_job_that_was_known_is_not_taken_for_a_new_one_though_its_record_was_made_an
 fn a_tick_that_was_granted_ahead_of_its_instant_is_none_of_a_schedule_that_began_in_between() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.15));
+        let lease = book.win(tick(0.15));
         book.pass(Duration::from_millis(160));
         let edited = |open: &mut Open| (open.sched, open.since) = (other(), at(0.01));
         assert_eq!(book.open(edited), opened(at(0.15)));
         // Nothing was started: nobody would claim it again, and so it is told of.
         book.entries.clear();
-        assert_eq!(book.abandon(&holding), Answer::Abandoned);
+        assert_eq!(book.abandon(&lease), Answer::Abandoned);
         let edited = Verdict::because(Outcome::Missed, Reason::Edited);
         assert_eq!(book.told(), [one(tick(0.15), Cause::Schedule, edited)]);
     }
@@ -330,14 +330,14 @@ fn a_tick_that_is_given_back_before_its_instant_is_one_of_the_schedule_that_bega
     for memory in MEMORIES {
         for is_opened_first in [true, false] {
             let mut book = Book::ready(memory);
-            let holding = book.win(tick(0.15));
+            let lease = book.win(tick(0.15));
             book.pass(Duration::from_millis(100));
             let edited = |open: &mut Open| (open.sched, open.since) = (other(), at(0.05));
             if is_opened_first {
                 assert_eq!(book.open(edited), opened(at(0.15)));
             }
             book.entries.clear();
-            let abandon = Abandon { edited: true, ..sample::abandon(holding.run, &book.server.era) };
+            let abandon = Abandon { edited: true, ..sample::abandon(lease.run, &book.server.era) };
             assert_eq!(book.ask(Request::Abandon(abandon)), Answer::Abandoned);
             assert!(!is_opened_first || book.record().since < at(0.15));
             if !is_opened_first {

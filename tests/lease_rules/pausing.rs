@@ -26,8 +26,8 @@ fn a_paused_job_skips_its_ticks_until_the_pause_is_over_or_lifted() {
         assert_eq!(book.claim(tick(0.0), |_| {}), Answer::Consumed(PAUSED));
         assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, PAUSED)]);
         book.pass(secs(60));
-        let holding = book.win(tick(60.0));
-        book.finish(&holding, |_| {});
+        let lease = book.win(tick(60.0));
+        book.finish(&lease, |_| {});
 
         assert_eq!(pause(&mut book, None), Answer::Noted);
         assert_eq!(book.record().paused, Some(Pausing::UNTIL_RESUMED));

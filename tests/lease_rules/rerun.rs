@@ -1,7 +1,7 @@
 //! A run that was cut short by its replica: it is run once more, before newer ticks, and not however late.
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Overlap, Reason, Tick, Verdict};
-use solocron::lease::{Act, Answer, Claim, Decision, Holding, Memory, Request, Rerun, decide};
+use solocron::lease::{Act, Answer, Claim, Decision, Lease, Memory, Request, Rerun, decide};
 
 use crate::book::{Book, MEMORIES, at, secs, tick};
 use crate::sample::{self, LEASE, PERIOD};
@@ -23,11 +23,11 @@ fn is_won(answer: &Answer, tries: u32) -> bool {
 }
 
 /// A job whose run at time zero was cut short just now.
-fn cut_short(memory: Memory) -> (Book, Holding) {
+fn cut_short(memory: Memory) -> (Book, Lease) {
     let mut book = Book::ready(memory);
-    let holding = book.win(tick(0.0));
-    book.finish(&holding, |finish| finish.verdict = SHUTDOWN);
-    (book, holding)
+    let lease = book.win(tick(0.0));
+    book.finish(&lease, |finish| finish.verdict = SHUTDOWN);
+    (book, lease)
 }
 
 /// What an answer tells about what may run once more.
@@ -45,12 +45,12 @@ fn every_answer_tells_of_a_run_that_may_be_cut_short_and_of_one_that_was() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         assert_eq!(told_by(&book, &any_request(&book)), None, "nothing has run");
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         book.pass(secs(1));
-        let by = Some(holding.node.clone());
+        let by = Some(lease.node.clone());
         let running = Rerun { tick: tick(0.0), by, goes_on: true, frees_in: LEASE - secs(1) };
         assert_eq!(told_by(&book, &any_request(&book)), Some(running.clone()));
-        book.finish(&holding, |finish| finish.verdict = SHUTDOWN);
+        book.finish(&lease, |finish| finish.verdict = SHUTDOWN);
         let over = Rerun { goes_on: false, frees_in: secs(0), ..running };
         assert_eq!(told_by(&book, &any_request(&book)), Some(over.clone()));
         assert_eq!(book.record().cut_short(), Some(over));
@@ -70,7 +70,7 @@ fn the_claim_that_finds_a_holder_gone_is_told_so_and_the_rerun_goes_before_its_t
         assert_eq!(book.record().last, Some(NODE_LOST));
         assert_eq!(book.record().cut_short().map(|rerun| rerun.tick), Some(tick(0.0)));
         assert!(is_won(&claim(&mut book, tick(0.0)), 2));
-        let rerun = sample::holding(book.record());
+        let rerun = sample::lease(book.record());
         assert_eq!(rerun.cause, Cause::Rerun);
         book.finish(&rerun, |_| {});
         assert!(is_won(&claim(&mut book, tick(60.0)), 1), "then the newer tick runs");
@@ -148,17 +148,17 @@ fn what_is_paused_or_was_edited_when_its_rerun_is_asked_for_is_not_rerun() {
 fn what_was_to_be_stopped_anyway_is_not_rerun_when_its_replica_dies_before_it_stops() {
     for memory in MEMORIES {
         let mut killed = Book::ready(memory);
-        let holding = killed.win(tick(0.0));
+        let lease = killed.win(tick(0.0));
         killed.operate(Act::Kill { run: None });
         killed.pass(LEASE);
         assert!(matches!(claim(&mut killed, tick(0.0)), Answer::Decided { how: Some(NODE_LOST), .. }));
         assert_eq!(killed.record().cut_short(), None);
-        assert_eq!(killed.renew(&holding), Answer::Lost);
+        assert_eq!(killed.renew(&lease), Answer::Lost);
 
         let mut drained = Book::ready(memory);
-        let holding = drained.win(tick(0.0));
+        let lease = drained.win(tick(0.0));
         drained.operate(Act::Kill { run: None });
-        drained.finish(&holding, |finish| finish.verdict = SHUTDOWN);
+        drained.finish(&lease, |finish| finish.verdict = SHUTDOWN);
         assert!(matches!(claim(&mut drained, tick(0.0)), Answer::Decided { .. }));
     }
 }
@@ -168,7 +168,7 @@ fn a_rerun_that_was_not_started_is_given_back_although_newer_ticks_were_decided_
     for memory in MEMORIES {
         let (mut book, _) = cut_short(memory);
         assert!(is_won(&claim(&mut book, tick(0.0)), 2));
-        let rerun = sample::holding(book.record());
+        let rerun = sample::lease(book.record());
         // A tick that its replica's clock found due, and that somebody skipped.
         book.record().mark = at(60.0);
         assert_eq!(book.abandon(&rerun), Answer::Abandoned);
@@ -204,12 +204,12 @@ fn a_run_that_an_older_copy_of_the_store_takes_for_going_on_is_not_rerun_once_a_
 fn an_end_told_by_who_knows_less_than_the_record_does_not_make_it_too_late_for_a_rerun() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         for _ in 0..60 {
             book.pass(secs(5));
-            book.renew(&holding);
+            book.renew(&lease);
         }
-        book.finish(&holding, |finish| (finish.verdict, finish.ended) = (NODE_LOST, holding.started));
+        book.finish(&lease, |finish| (finish.verdict, finish.ended) = (NODE_LOST, lease.started));
         assert_eq!(book.record().ended, Some(at(300.0)));
         assert!(is_won(&claim(&mut book, tick(0.0)), 2));
     }

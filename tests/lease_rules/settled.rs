@@ -16,12 +16,12 @@ const LOST: Verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
 /// A run goes on since the tick at 0; the next ones were skipped for it. Then a follower takes over that has not seen them.
 fn failed_over_without_two_skips() -> Book {
     let mut book = Book::ready(Memory::Forgetful);
-    let holding = book.win(tick(0.0));
+    let lease = book.win(tick(0.0));
     book.pass(secs(1));
     let behind = book.record().clone();
     for second in [5.0, 10.0] {
         book.pass(secs(5));
-        book.renew(&holding);
+        book.renew(&lease);
         let answer = book.claim(tick(second), |claim| claim.prev = None);
         assert_eq!(answer, Answer::Consumed(Verdict::because(Outcome::Skipped, Reason::Overlap)));
     }
@@ -67,10 +67,10 @@ fn rule_4_whoever_skips_or_is_paused_waits_for_those_who_know_too() {
     for is_paused in [false, true] {
         let mut book = failed_over_without_two_skips();
         book.record().paused = Some(at(600.0)).filter(|_| is_paused);
-        let holding = sample::holding(book.record());
+        let lease = sample::lease(book.record());
         book.open(|open| open.caller.heard = at(4.0));
         book.pass(secs(1));
-        book.renew(&holding);
+        book.renew(&lease);
         let answer = book.claim(tick(12.0), |claim| claim.prev = Some(tick(10.0)));
         assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
     }

@@ -62,11 +62,11 @@ fn an_order_that_was_taken_before_a_failover_is_not_taken_again_from_an_older_co
     let copy = book.record.clone();
     book.pass(secs(1));
     assert!(is_won(&book.manual(|manual| manual.order = Some(order))));
-    let holding = sample::holding(book.record());
+    let lease = sample::lease(book.record());
     book.record = copy;
     book.new_era();
     book.open(|_| {});
-    assert_eq!(book.renew(&holding), Answer::Renewed { stop: None });
+    assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
     assert_eq!((book.record().order, book.record().taken), (None, Some(order)));
-    assert_eq!(book.record().taken_run, Some(holding.run));
+    assert_eq!(book.record().taken_run, Some(lease.run));
 }

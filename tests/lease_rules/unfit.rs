@@ -47,9 +47,9 @@ fn what_nobody_started_in_time_is_missed_once_for_the_reason_that_is_given() {
 fn a_run_that_covers_the_tick_is_why_it_is_skipped_whoever_asks() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(-10.0));
+        let lease = book.win(tick(-10.0));
         book.pass(secs(5));
-        book.renew(&holding);
+        book.renew(&lease);
         assert_eq!(watch(&mut book, tick(4.0), |_| {}), Answer::Consumed(OVERLAP));
         assert!(book.record().is_running());
     }
@@ -59,13 +59,13 @@ fn a_run_that_covers_the_tick_is_why_it_is_skipped_whoever_asks() {
 fn who_would_not_run_has_nothing_stopped_and_reruns_nothing() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(-10.0));
+        let lease = book.win(tick(-10.0));
         book.pass(secs(5));
         let answer = watch(&mut book, tick(4.0), |claim| claim.overlap = Overlap::Replace);
-        assert!(is_held_by(&answer, &holding.node), "{answer:?}");
+        assert!(is_held_by(&answer, &lease.node), "{answer:?}");
         assert_eq!(book.record().stop, None);
 
-        book.finish(&holding, |finish| {
+        book.finish(&lease, |finish| {
             finish.verdict = Verdict::because(Outcome::Interrupted, Reason::Shutdown);
         });
         let answer = watch(&mut book, tick(-10.0), |claim| claim.on_interrupt = OnInterrupt::Rerun);

@@ -14,39 +14,39 @@ fn unlock(book: &mut Book, run: RunId) -> Answer {
 fn a_lock_is_removed_once_its_holder_was_silent_for_longer_than_it_is_between_renewals() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         // A sixth of the lease, and four seconds.
         book.pass(secs(9));
-        assert!(is_held_by(&unlock(&mut book, holding.run), &node("a")));
+        assert!(is_held_by(&unlock(&mut book, lease.run), &node("a")));
         assert_eq!(unlock(&mut book, RunId::new()), Answer::AlreadyDecided, "another run is meant");
         assert!(book.entries.is_empty() && book.record().is_running());
         book.pass(secs(1));
-        assert_eq!(unlock(&mut book, holding.run), Answer::Noted);
+        assert_eq!(unlock(&mut book, lease.run), Answer::Noted);
         let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
         assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, lost)]);
         assert!(is_won(&book.claim(tick(10.0), |claim| claim.prev = None)));
-        assert_eq!(book.renew(&holding), Answer::Lost, "a holder that is back stops at once");
+        assert_eq!(book.renew(&lease), Answer::Lost, "a holder that is back stops at once");
     }
 }
 
 #[test]
 fn a_lock_that_waits_for_whom_the_store_forgot_is_not_removed() {
     let mut book = Book::ready(Memory::Forgetful);
-    let holding = book.win(tick(0.0));
+    let lease = book.win(tick(0.0));
     book.pass(secs(20));
     // A failover: whatever was granted since is forgotten, and may be held for a lease.
     book.new_era();
     book.open(|_| {});
-    assert!(is_held_by(&unlock(&mut book, holding.run), &node("a")));
+    assert!(is_held_by(&unlock(&mut book, lease.run), &node("a")));
     assert!(book.entries.is_empty() && book.record().is_running());
 }
 
 #[test]
 fn a_wait_for_a_holder_that_the_store_forgot_is_ended_where_nobody_is_known_to_hold_the_lock() {
     let mut book = Book::ready(Memory::Forgetful);
-    let holding = book.win(tick(0.0));
+    let lease = book.win(tick(0.0));
     assert_eq!(book.operate(Act::Unlock { run: None }), Answer::AlreadyDecided, "it is held");
-    book.finish(&holding, |_| {});
+    book.finish(&lease, |_| {});
     assert_eq!(book.operate(Act::Unlock { run: None }), Answer::AlreadyDecided, "it is free");
     // Redis is restarted, and somebody remembers that leases took ten minutes.
     book.new_era();

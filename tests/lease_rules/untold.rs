@@ -1,7 +1,7 @@
 //! Ticks that came before a record was opened anew, by one who could not say from where on they were forgotten.
 
 use solocron::job::{Cause, Outcome, Reason, Verdict};
-use solocron::lease::{Answer, Claim, Gap, Holding, Memory};
+use solocron::lease::{Answer, Claim, Gap, Lease, Memory};
 
 use crate::book::{Book, GAP, MEMORIES, at, is_won, one, secs, several, tick};
 use crate::sample;
@@ -46,11 +46,11 @@ fn what_was_told_of_a_record_that_was_never_granted_is_not_told_again() {
 fn a_finish_put_back_on_a_new_record_tells_from_where_on_ticks_were_forgotten() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        let holding = book.win(tick(0.0));
+        let lease = book.win(tick(0.0));
         book.record = None;
         book.pass(secs(100));
         book.open(|open| open.caller.seen = None);
-        book.finish(&holding, |_| {});
+        book.finish(&lease, |_| {});
         assert_eq!(book.record().lost, Some(at(0.0)));
         book.pass(secs(5));
         assert_eq!(book.claim(tick(60.0), |_| {}), Answer::Consumed(LOST));
@@ -65,8 +65,8 @@ fn made_by_a_guest(memory: Memory) -> Book {
     book.manual(guest);
     book.pass(secs(31));
     assert!(is_won(&book.manual(guest)));
-    let holding = sample::holding(book.record());
-    assert_eq!(book.finish(&holding, |_| {}), Answer::Finished);
+    let lease = sample::lease(book.record());
+    assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
     book
 }
 
@@ -110,8 +110,8 @@ fn ticks_that_came_before_a_new_replica_opened_what_a_guest_had_made_are_told_of
 /// Up to zero all is known. The store forgets what came since, up to this second, and nobody claims before second 240.
 fn nobody_claims_after_a_loss(second: f64, gap: Option<Gap>) -> Book {
     let mut book = Book::ready(Memory::Forgetful);
-    let holding = book.win(tick(0.0));
-    book.finish(&holding, |_| {});
+    let lease = book.win(tick(0.0));
+    book.finish(&lease, |_| {});
     book.entries.clear();
     book.pass(secs(240));
     book.new_era();
@@ -156,11 +156,11 @@ fn on_a_record_made_by_a_clock_that_was_ahead_ticks_that_ran_are_told_of_once() 
                 claim.prev = Some(tick(second - 60.0)).filter(|_| second > 60.0);
             };
             assert!(is_won(&book.claim(tick(second), claim)));
-            let holding = sample::holding(book.record());
+            let lease = sample::lease(book.record());
             // Another comes too late.
             let answer = book.claim(tick(second), claim);
             assert!(matches!(answer, Answer::Decided { .. }), "{answer:?}");
-            book.finish(&holding, |_| {});
+            book.finish(&lease, |_| {});
             book.pass(secs(60));
         }
         let told: Vec<_> = book.entries.iter().map(|entry| (entry.tick, entry.outcome)).collect();
@@ -173,17 +173,17 @@ fn what_ran_is_told_once_where_a_store_that_forgot_it_had_leapt_over_it() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let ran = [0.0, 120.0].map(|second| {
-            let holding = Holding { prev: Some(tick(second - 60.0)), ..book.win(tick(second)) };
-            book.finish(&holding, |_| {});
+            let lease = Lease { prev: Some(tick(second - 60.0)), ..book.win(tick(second)) };
+            book.finish(&lease, |_| {});
             book.pass(secs(120));
-            holding
+            lease
         });
         book.record = None;
         book.entries.clear();
         // Who opens the record anew knows nothing of the job; then those who ran it tell.
         book.open(|open| (open.known, open.caller.seen) = (false, None));
-        for holding in &ran {
-            assert_eq!(book.finish(holding, |_| {}), Answer::Finished);
+        for lease in &ran {
+            assert_eq!(book.finish(lease, |_| {}), Answer::Finished);
         }
         book.pass(secs(60));
         assert!(is_won(&book.claim(tick(300.0), |_| {})));
@@ -206,7 +206,7 @@ fn a_tick_that_ran_is_decided_for_who_claims_it_while_ticks_around_it_are_unknow
         let first = book.win(tick(0.0));
         book.finish(&first, |_| {});
         book.pass(secs(60));
-        let second = Holding { prev: Some(tick(0.0)), ..book.win(tick(60.0)) };
+        let second = Lease { prev: Some(tick(0.0)), ..book.win(tick(60.0)) };
         book.finish(&second, |_| {});
         book.record = None;
         book.entries.clear();
@@ -216,7 +216,7 @@ fn a_tick_that_ran_is_decided_for_who_claims_it_while_ticks_around_it_are_unknow
         // Another run by hand since: the record does not name the tick any more.
         book.pass(secs(31));
         assert!(is_won(&book.manual(|_| {})));
-        let manual = sample::holding(book.record());
+        let manual = sample::lease(book.record());
         book.finish(&manual, |_| {});
         book.entries.clear();
         assert_eq!(book.claim(tick(60.0), |_| {}), Answer::Decided { by: None, how: None });
@@ -233,7 +233,7 @@ fn every_run_whose_end_is_told_after_a_loss_has_its_entry_whatever_the_order() {
         let follower = book.record.clone();
         let mut runs = Vec::new();
         for second in [0.0, 60.0, 120.0] {
-            let run = Holding { prev: Some(tick(second - 60.0)), ..book.win(tick(second)) };
+            let run = Lease { prev: Some(tick(second - 60.0)), ..book.win(tick(second)) };
             book.finish(&run, |_| {});
             runs.push(run);
             book.pass(secs(60));

@@ -119,8 +119,8 @@ impl World {
         self.runs.iter().all(|run| {
             by_store(run.id, run.tick.instant(), run.fence)
                 || self.replicas.iter().filter(|replica| replica.is_reachable()).any(|replica| {
-                    let active = replica.active.as_ref().map(|lock| lock.holding.run);
-                    let last = replica.last.as_ref().map(|end| end.finish.holding.run);
+                    let active = replica.active.as_ref().map(|lock| lock.lease.run);
+                    let last = replica.last.as_ref().map(|end| end.finish.lease.run);
                     let heard = replica.latest >= run.granted && replica.latest.0 >= run.fence.0;
                     active == Some(run.id) || last == Some(run.id) || heard && !reruns
                 })
@@ -185,7 +185,7 @@ impl World {
 
     fn end(&mut self, setting: &Setting, who: usize, fate: Fate) {
         let Some(lock) = self.replicas[who].active.clone() else { return };
-        self.kill(lock.holding.run, State::Succeeded);
+        self.kill(lock.lease.run, State::Succeeded);
         let now = self.replicas[who].store_time(self.now());
         self.ended(who, &lock, Verdict::plain(Outcome::Succeeded), now);
         let finish = self.replicas[who].last.as_ref().map(|end| (*end.finish).clone());
@@ -215,7 +215,7 @@ impl World {
     pub(crate) fn restart(&mut self, setting: &Setting, who: usize) {
         self.replicas[who].start_again(setting.resend() != Resend::Never);
         if let Some(lock) = self.replicas[who].active.clone() {
-            self.kill(lock.holding.run, State::Killed);
+            self.kill(lock.lease.run, State::Killed);
             self.notice(who);
         }
         self.routine(setting, who);

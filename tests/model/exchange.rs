@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use solocron::job::{Cause, OnInterrupt, Outcome, Reason, Tick, Verdict};
-use solocron::lease::{Abandon, Answer, Claim, Deadline, Holding, Open, Protection, Renew, Reply, Request};
+use solocron::lease::{Abandon, Answer, Claim, Deadline, Lease, Open, Protection, Renew, Reply, Request};
 use solocron::time::UtcMillis;
 
 use crate::replica::{Bid, Lock, Up};
@@ -71,7 +71,7 @@ impl World {
             Request::Renew(renew) => self.renewed(setting, letter, renew, &reply),
             Request::Finish(finish) => {
                 let last = self.replicas[letter.who].last.as_mut();
-                if let Some(end) = last.filter(|end| end.finish.holding.run == finish.holding.run) {
+                if let Some(end) = last.filter(|end| end.finish.lease.run == finish.lease.run) {
                     end.is_told |= matches!(reply.answer, Answer::Finished | Answer::AlreadyDecided);
                 }
             }
@@ -101,7 +101,7 @@ impl World {
             self.ask(setting, who, Request::Open(open), Fate::Prompt);
         }
         if let Some(lock) = &self.replicas[who].active {
-            let is_missed = setting.looks && knows_run != Some(lock.holding.run);
+            let is_missed = setting.looks && knows_run != Some(lock.lease.run);
             if step % setting.renew_every == 0 || is_missed {
                 self.renew(setting, who, Fate::Prompt);
             }
@@ -125,7 +125,7 @@ impl World {
     pub(crate) fn renew(&mut self, setting: &Setting, who: usize, fate: Fate) {
         let Some(lock) = self.replicas[who].active.clone() else { return };
         let expect = self.replicas[who].store_time(self.now());
-        let renew = Renew { holding: (*lock.holding).clone(), expect, leapt: None };
+        let renew = Renew { lease: (*lock.lease).clone(), expect, leapt: None };
         self.ask(setting, who, Request::Renew(renew), fate);
     }
 
@@ -239,11 +239,11 @@ impl World {
         }
         let (run, tick) = (bid.run, bid.tick);
         let cause = if tries > 1 { Cause::Rerun } else { Cause::Schedule };
-        let holding = Holding {
+        let granted_lease = Lease {
             run,
             fence,
             tick,
-            lease,
+            length: lease,
             node: node(who),
             cause,
             tries,
@@ -255,7 +255,7 @@ impl World {
         let replica = &mut self.replicas[who];
         replica.bid = None;
         replica.decided = replica.decided.max(tick.instant());
-        replica.active = Some(Lock { holding: Arc::new(holding), era: bid.era.clone() });
+        replica.active = Some(Lock { lease: Arc::new(granted_lease), era: bid.era.clone() });
         let state = State::Alive;
         // What is granted ahead of its instant begins later.
         let granted = started.min(reply.now);
@@ -265,9 +265,9 @@ impl World {
 
     fn renewed(&mut self, setting: &Setting, letter: &Letter, renew: &Renew, reply: &Reply) {
         let (who, now) = (letter.who, self.boot());
-        let run = renew.holding.run;
+        let run = renew.lease.run;
         let active = self.replicas[who].active.clone();
-        let Some(lock) = active.filter(|lock| lock.holding.run == run) else { return };
+        let Some(lock) = active.filter(|lock| lock.lease.run == run) else { return };
         match reply.answer {
             Answer::Renewed { .. } => {
                 let from_sending = setting.has(Protection::DeadlineFromSending);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use solocron::job::{Fence, OnInterrupt, RunId, Tick};
-use solocron::lease::{Caller, Era, Finish, Holding};
+use solocron::lease::{Caller, Era, Finish, Lease};
 use solocron::time::UtcMillis;
 
 use crate::setting::{MIDDLE, STEP, Setting, era, node, shifted, time_of};
@@ -29,7 +29,7 @@ pub(crate) struct Bid {
 /// A lock that was granted, and the life of the store in which that was last confirmed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Lock {
-    pub(crate) holding: Arc<Holding>,
+    pub(crate) lease: Arc<Lease>,
     pub(crate) era: Era,
 }
 

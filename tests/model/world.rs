@@ -152,7 +152,7 @@ impl World {
     /// A replica that goes on sees that its run is over. When it ended is not known: its last sign of life counts.
     pub(crate) fn notice(&mut self, who: usize) {
         let Some(lock) = self.replicas[who].active.clone() else { return };
-        let known = self.runs.iter().find(|run| run.id == lock.holding.run);
+        let known = self.runs.iter().find(|run| run.id == lock.lease.run);
         let Some(over) = known.filter(|run| !run.is_alive()) else { return };
         if self.replicas[who].up == Up::Awake {
             let last_sign = self.store.now(time_of(0).plus(over.counted_from.0));
@@ -171,7 +171,7 @@ impl World {
     /// How a replica tells the end of a run.
     pub(crate) fn finish(lock: &Lock, verdict: Verdict, ended: UtcMillis) -> Finish {
         Finish {
-            holding: (*lock.holding).clone(),
+            lease: (*lock.lease).clone(),
             era: lock.era.clone(),
             attempt: 1,
             verdict,

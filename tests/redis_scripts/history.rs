@@ -10,7 +10,7 @@ use proptest::prelude::RngExt;
 use proptest::test_runner::TestRng;
 use solocron::job::{Cause, Fence, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict};
 use solocron::lease::{
-    Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Holding, Leap, LeaseInstant, Manual, Open,
+    Abandon, Act, Ahead, Caller, Claim, Dropped, Era, Finish, Gap, Leap, Lease, LeaseInstant, Manual, Open,
     Operate, Pausing, Record, Renew, Request, SCHEMA, ScheduleHash,
 };
 use solocron::time::UtcMillis;
@@ -56,7 +56,7 @@ impl History {
         if self.one_in(2) { at.plus(span) } else { at.minus(span) }
     }
 
-    fn lease(&mut self) -> Duration {
+    fn length(&mut self) -> Duration {
         let leases = [5, 30, 300].map(Duration::from_secs);
         self.pick(&leases)
     }
@@ -175,7 +175,7 @@ impl History {
         let expect = if self.one_in(20) { self.near(now) } else { now };
         let heard = if self.one_in(2) { UtcMillis(0) } else { self.near(now) };
         let calm = if self.one_in(3) { self.span() } else { Duration::MAX };
-        let largest_lease = if self.one_in(4) { self.lease() } else { Duration::ZERO };
+        let largest_lease = if self.one_in(4) { self.length() } else { Duration::ZERO };
         let seen = self.near(now);
         let (node, era, seen) = (node(self.pick(&["a", "b"])), self.life(), self.maybe(seen));
         let answered = if self.one_in(4) { Some(self.near(now)) } else { None };
@@ -209,7 +209,7 @@ impl History {
             gap: self.maybe(gap),
             gap_reason: self.pick(&[Reason::NoReplica, Reason::StoreUnreachable]),
             sched: self.sched(record),
-            lease: self.lease(),
+            lease: self.length(),
             start_deadline: self.span(),
             overlap: self.overlap(),
             on_interrupt: self.pick(&[OnInterrupt::Skip, OnInterrupt::Rerun]),
@@ -227,7 +227,7 @@ impl History {
             tick: self.tick(record, now),
             asked: self.near(now),
             order: self.maybe(order),
-            lease: self.lease(),
+            lease: self.length(),
             overlap: self.overlap(),
             reruns_within: self.one_in(4).then_some(within),
         }
@@ -241,7 +241,7 @@ impl History {
         if self.one_in(8) {
             sched = ScheduleHash::none();
         }
-        let (since, lease, known) = (self.near(now), self.lease(), self.one_in(2));
+        let (since, lease, known) = (self.near(now), self.length(), self.one_in(2));
         let dropped = self.dropped(record, now);
         let dropped = self.maybe(dropped);
         let earlier = if self.one_in(2) { UtcMillis(0) } else { self.near(now) };
@@ -295,17 +295,17 @@ impl History {
         Operate { expect, by: self.pick(&["ann@db1", "bob@db2"]).into(), act }
     }
 
-    fn holding(&mut self, record: Option<&Record>, now: UtcMillis) -> Holding {
+    fn lease(&mut self, record: Option<&Record>, now: UtcMillis) -> Lease {
         let fence = record.map_or(Fence(now.0), |record| record.fence);
         let started = record.and_then(|record| record.started).unwrap_or(now);
         let cause = record.and_then(|record| record.cause).unwrap_or(Cause::Schedule);
         let other_fence = Fence(self.near(UtcMillis(fence.0)).0);
         let prev = Tick(self.near(now));
-        Holding {
+        Lease {
             run: self.run(record),
             fence: if self.one_in(3) { other_fence } else { fence },
             tick: self.tick(record, now),
-            lease: self.lease(),
+            length: self.length(),
             node: node("h"),
             cause: if self.one_in(4) { self.pick(Cause::ALL) } else { cause },
             tries: self.pick(&[1, 2]),
@@ -319,7 +319,7 @@ impl History {
     fn renew(&mut self, record: Option<&Record>, now: UtcMillis) -> Renew {
         let expect = if self.one_in(20) { self.near(now) } else { now };
         let leapt = self.near(now).max(UtcMillis(0));
-        Renew { holding: self.holding(record, now), expect, leapt: self.maybe(leapt) }
+        Renew { lease: self.lease(record, now), expect, leapt: self.maybe(leapt) }
     }
 
     fn finish(&mut self, record: Option<&Record>, now: UtcMillis) -> Finish {
@@ -329,7 +329,7 @@ impl History {
         let tail = self.pick(&["", "last line\n", "ä\u{0}%s\r\n"]);
         let leapt = self.near(now).max(UtcMillis(0));
         Finish {
-            holding: self.holding(record, now),
+            lease: self.lease(record, now),
             era: self.life(),
             attempt: 1,
             verdict: self.pick(&[Verdict::plain(Outcome::Succeeded), failed, interrupted]),

@@ -156,7 +156,7 @@ const TWISTS: [(&str, Twist); 10] = [
     }),
     ("another fence", |request, _| {
         if let Request::Renew(renew) = request {
-            renew.holding.fence.0 += 1;
+            renew.lease.fence.0 += 1;
         }
     }),
     ("another era", |request, _| {

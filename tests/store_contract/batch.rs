@@ -23,9 +23,9 @@ fn name(number: usize) -> JobName {
 async fn openings_and_ends(replica: &Replica, jobs: usize) -> Vec<(JobName, Request)> {
     let caller = replica.caller().await;
     let tick = Tick(caller.expect.minus(Duration::from_secs(60)));
-    let holding = sample::forgotten(tick, caller.expect.0 - 60_000);
+    let lease = sample::forgotten(tick, caller.expect.0 - 60_000);
     let open = Request::Open(sample::open(caller));
-    let finish = Request::Finish(sample::finish(&holding, &replica.era));
+    let finish = Request::Finish(sample::finish(&lease, &replica.era));
     let opens = (0..jobs).map(|number| (name(number), open.clone()));
     opens.chain((0..jobs).map(|number| (name(number), finish.clone()))).collect()
 }

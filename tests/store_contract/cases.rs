@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use solocron::job::{Fence, JobName, Label, Outcome, Overlap, Reason, RunId, Tick, Verdict};
-use solocron::lease::{Answer, Claim, Holding, Manual, Request};
+use solocron::lease::{Answer, Claim, Lease, Manual, Request};
 use solocron::store::{Beat, BeatRun, Pulse, Slewed, StageTimes};
 use solocron::time::UtcMillis;
 
@@ -57,8 +57,8 @@ pub(crate) async fn a_tick_is_granted_once_and_held_meanwhile_and_decided_after(
     let (a, b) = (world.opened().await, world.replica().await);
     let claim = a.claim(Duration::from_millis(50)).await;
     let fence = won(&a.ask(Request::Claim(claim.clone())).await.answer);
-    let holding = sample::holding(&a.record().await);
-    assert_eq!((holding.run, holding.fence, holding.tick), (claim.run, fence, claim.tick));
+    let lease = sample::lease(&a.record().await);
+    assert_eq!((lease.run, lease.fence, lease.tick), (claim.run, fence, claim.tick));
 
     let same_tick = sample::claim(b.caller().await, claim.tick);
     let decided = |how| Answer::Decided { by: Some(sample::node("a")), how: Some(Verdict::plain(how)) };
@@ -69,9 +69,9 @@ pub(crate) async fn a_tick_is_granted_once_and_held_meanwhile_and_decided_after(
     let answer = b.ask(Request::Manual(waiting)).await.answer;
     assert!(matches!(&answer, Answer::Held { by: Some(by), .. } if by.run == claim.run), "{answer:?}");
 
-    let finished = a.ask(Request::Finish(sample::finish(&holding, &a.era))).await.answer;
+    let finished = a.ask(Request::Finish(sample::finish(&lease, &a.era))).await.answer;
     assert_eq!(finished, Answer::Finished);
-    let again = a.ask(Request::Finish(sample::finish(&holding, &a.era))).await.answer;
+    let again = a.ask(Request::Finish(sample::finish(&lease, &a.era))).await.answer;
     assert_eq!(again, Answer::AlreadyDecided);
 
     let answer = b.ask(Request::Claim(same_tick)).await.answer;
@@ -86,21 +86,21 @@ pub(crate) async fn asking_again_with_the_same_run_is_harmless(world: &World) {
     won(&first);
     assert_eq!(first, second);
 
-    let holding = sample::holding(&replica.record().await);
-    replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
+    let lease = sample::lease(&replica.record().await);
+    replica.ask(Request::Finish(sample::finish(&lease, &replica.era))).await;
     let after = replica.ask(Request::Claim(claim)).await.answer;
     assert!(matches!(after, Answer::Decided { .. }), "{after:?}");
     let entries = replica.store.history(&[job()], 10).await.expect("history").remove(0).1;
-    assert_eq!(entries.iter().filter(|entry| entry.run == Some(holding.run)).count(), 1);
+    assert_eq!(entries.iter().filter(|entry| entry.run == Some(lease.run)).count(), 1);
 }
 
 pub(crate) async fn a_renewal_moves_the_end_of_the_lock(world: &World) {
     let replica = world.opened().await;
-    let holding = replica.win().await;
+    let lease = replica.win().await;
     world.age(Duration::from_secs(20));
     let aged = replica.record().await;
 
-    let answer = replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await.answer;
+    let answer = replica.ask(Request::Renew(sample::renew(&lease, replica.now().await))).await.answer;
 
     assert_eq!(answer, Answer::Renewed { stop: None });
     let moved = replica.record().await.until.since(aged.until);
@@ -111,7 +111,7 @@ pub(crate) async fn a_lock_that_was_given_to_another_is_lost(world: &World) {
     let (a, b) = (world.opened().await, world.replica().await);
     a.win().await;
     world.age(LEASE * 2);
-    let lost = sample::holding(&a.record().await);
+    let lost = sample::lease(&a.record().await);
 
     b.win().await;
 
@@ -126,15 +126,15 @@ pub(crate) async fn a_lock_that_was_given_to_another_is_lost(world: &World) {
 
 pub(crate) async fn an_abandoned_tick_can_be_claimed_again(world: &World) {
     let (a, b) = (world.opened().await, world.replica().await);
-    let holding = a.win().await;
+    let lease = a.win().await;
 
-    let answer = a.ask(Request::Abandon(sample::abandon(holding.run, &a.era))).await.answer;
+    let answer = a.ask(Request::Abandon(sample::abandon(lease.run, &a.era))).await.answer;
 
     assert_eq!(answer, Answer::Abandoned);
-    let claim = sample::claim(b.caller().await, holding.tick);
+    let claim = sample::claim(b.caller().await, lease.tick);
     let fence = won(&b.ask(Request::Claim(claim)).await.answer);
-    assert!(fence > holding.fence);
-    let again = sample::abandon(holding.run, &a.era);
+    assert!(fence > lease.fence);
+    let again = sample::abandon(lease.run, &a.era);
     assert_eq!(a.ask(Request::Abandon(again)).await.answer, Answer::AlreadyDecided);
 }
 
@@ -319,8 +319,8 @@ async fn claim_until_decided(replica: &Replica, tick: Tick) -> bool {
         let run = claim.run;
         match replica.ask(Request::Claim(claim)).await.answer {
             Answer::Won { fence, .. } => {
-                let holding = Holding { run, fence, ..sample::forgotten(tick, fence.0) };
-                let finish = sample::finish(&holding, &replica.era);
+                let lease = Lease { run, fence, ..sample::forgotten(tick, fence.0) };
+                let finish = sample::finish(&lease, &replica.era);
                 assert_eq!(replica.ask(Request::Finish(finish)).await.answer, Answer::Finished);
                 return true;
             }

@@ -185,10 +185,10 @@ pub(crate) async fn a_record_of_schema_1_is_claimed_renewed_and_finished(world: 
     let answer = replica.ask(Request::Claim(claim_of(&replica).await)).await.answer;
     let Answer::Won { fence, .. } = answer else { panic!("{answer:?}") };
     assert!(fence > idle().fence, "{fence}");
-    let holding = sample::holding(&replica.record().await);
-    let renewed = replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
+    let lease = sample::lease(&replica.record().await);
+    let renewed = replica.ask(Request::Renew(sample::renew(&lease, replica.now().await))).await;
     assert_eq!(renewed.answer, Answer::Renewed { stop: None });
-    let finished = replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
+    let finished = replica.ask(Request::Finish(sample::finish(&lease, &replica.era))).await;
     assert_eq!(finished.answer, Answer::Finished);
     let record = replica.record().await;
     assert_eq!((record.schema, record.is_running(), record.fence), (SCHEMA, false, fence));
@@ -206,10 +206,10 @@ pub(crate) async fn a_record_of_schema_1_that_never_ran_is_claimed(world: &World
 /// Whoever holds the lock of a running record goes on with it.
 pub(crate) async fn a_running_record_of_schema_1_is_renewed_and_finished_by_its_holder(world: &World) {
     let replica = thaw(world, running_in(world)).await;
-    let holding = sample::holding(&replica.record().await);
-    let renewed = replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
+    let lease = sample::lease(&replica.record().await);
+    let renewed = replica.ask(Request::Renew(sample::renew(&lease, replica.now().await))).await;
     assert_eq!(renewed.answer, Answer::Renewed { stop: None });
-    let finished = replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
+    let finished = replica.ask(Request::Finish(sample::finish(&lease, &replica.era))).await;
     assert_eq!(finished.answer, Answer::Finished);
     assert_eq!(last_verdicts(&replica).await, [Verdict::plain(Outcome::Succeeded)]);
 }

@@ -84,8 +84,8 @@ async fn run(replica: &Replica, tick: Tick) -> bool {
         let run = claim.run;
         match replica.ask(Request::Claim(claim)).await.answer {
             Answer::Won { fence, .. } => {
-                let holding = solocron::lease::Holding { run, ..sample::forgotten(tick, fence.0) };
-                let finish = sample::finish(&holding, &replica.era);
+                let lease = solocron::lease::Lease { run, ..sample::forgotten(tick, fence.0) };
+                let finish = sample::finish(&lease, &replica.era);
                 assert_eq!(replica.ask(Request::Finish(finish)).await.answer, Answer::Finished);
                 return true;
             }
@@ -198,9 +198,9 @@ async fn a_command_that_a_person_gave_outwaits_replicas() {
 async fn a_mark_is_never_moved_by_a_wall_clock_that_was_stepped_back() {
     let world = World::local();
     let replica = world.opened().await;
-    let holding = replica.win().await;
-    replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
-    let mut claim = sample::claim(replica.caller().await, holding.tick);
+    let lease = replica.win().await;
+    replica.ask(Request::Finish(sample::finish(&lease, &replica.era))).await;
+    let mut claim = sample::claim(replica.caller().await, lease.tick);
     claim.wall = UtcMillis(0);
 
     let answer = replica.ask(Request::Claim(claim)).await.answer;

@@ -35,14 +35,14 @@ pub(crate) async fn a_paused_job_skips_its_ticks_until_it_is_resumed(world: &Wor
 pub(crate) async fn a_holder_learns_by_renewing_that_an_operator_kills_its_run(world: &World) {
     let replica = world.opened().await;
     assert_eq!(operate(&replica, Act::Kill { run: None }).await, Answer::AlreadyDecided);
-    let holding = replica.win().await;
+    let lease = replica.win().await;
     let answer = operate(&replica, Act::Kill { run: None }).await;
-    assert!(matches!(answer, Answer::Held { by: Some(holder), .. } if holder.run == holding.run));
-    let renew = sample::renew(&holding, replica.now().await);
+    assert!(matches!(answer, Answer::Held { by: Some(holder), .. } if holder.run == lease.run));
+    let renew = sample::renew(&lease, replica.now().await);
     let answer = replica.ask(Request::Renew(renew)).await.answer;
     assert_eq!(answer, Answer::Renewed { stop: Some(Reason::Operator) });
     let record = replica.record().await;
-    assert_eq!((record.stop, record.stop_by.as_deref()), (Some(holding.run), Some("ann@db1")));
+    assert_eq!((record.stop, record.stop_by.as_deref()), (Some(lease.run), Some("ann@db1")));
 }
 
 pub(crate) async fn an_order_is_taken_by_one_run_and_told_which(world: &World) {
@@ -68,14 +68,14 @@ pub(crate) async fn an_order_is_taken_by_one_run_and_told_which(world: &World) {
 
 pub(crate) async fn a_lock_is_removed_from_a_silent_holder_alone(world: &World) {
     let replica = world.opened().await;
-    let holding = replica.win().await;
-    let answer = operate(&replica, Act::Unlock { run: Some(holding.run) }).await;
+    let lease = replica.win().await;
+    let answer = operate(&replica, Act::Unlock { run: Some(lease.run) }).await;
     assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
     world.age(Duration::from_secs(10));
-    assert_eq!(operate(&replica, Act::Unlock { run: Some(holding.run) }).await, Answer::Noted);
+    assert_eq!(operate(&replica, Act::Unlock { run: Some(lease.run) }).await, Answer::Noted);
     let entries = replica.store.history(&[job()], 10).await.expect("history").remove(0).1;
     let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
-    assert_eq!(entries.last().map(|entry| (entry.run, entry.verdict())), Some((Some(holding.run), lost)));
+    assert_eq!(entries.last().map(|entry| (entry.run, entry.verdict())), Some((Some(lease.run), lost)));
     assert!(!replica.record().await.is_running());
 }
 

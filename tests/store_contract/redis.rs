@@ -25,18 +25,18 @@ async fn the_lock_shows_its_holder_as_long_as_it_is_held() {
     let replica = world.opened().await;
     assert_eq!(world.server().cli(&["EXISTS", &lock()]), "0");
 
-    let holding = replica.win().await;
+    let lease = replica.win().await;
 
     let shown = world.server().cli(&["GET", &lock()]);
-    assert!(shown.contains("node=a") && shown.contains(&format!("run={}", holding.run)), "{shown}");
-    assert!(shown.contains(&format!("fence={}", holding.fence)), "{shown}");
+    assert!(shown.contains("node=a") && shown.contains(&format!("run={}", lease.run)), "{shown}");
+    assert!(shown.contains(&format!("fence={}", lease.fence)), "{shown}");
     assert!((1..=LEASE.as_millis()).contains(&ttl(world.server())));
 
     world.server().cli(&["PEXPIRE", &lock(), "5000"]);
-    replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
+    replica.ask(Request::Renew(sample::renew(&lease, replica.now().await))).await;
     assert!(ttl(world.server()) > LEASE.as_millis() - 5_000);
 
-    replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
+    replica.ask(Request::Finish(sample::finish(&lease, &replica.era))).await;
     assert_eq!(world.server().cli(&["EXISTS", &lock()]), "0");
 }
 
@@ -44,15 +44,15 @@ async fn the_lock_shows_its_holder_as_long_as_it_is_held() {
 async fn a_lock_key_that_was_deleted_gives_the_lock_to_nobody_else() {
     let world = World::redis();
     let (a, b) = (world.opened().await, world.replica().await);
-    let holding = a.win().await;
+    let lease = a.win().await;
     world.server().cli(&["DEL", &lock()]);
 
     let manual =
         solocron::lease::Manual { overlap: solocron::job::Overlap::Wait, ..sample::manual(b.caller().await) };
     let answer = b.ask(Request::Manual(manual)).await.answer;
-    assert!(matches!(&answer, Answer::Held { by: Some(by), .. } if by.run == holding.run), "{answer:?}");
+    assert!(matches!(&answer, Answer::Held { by: Some(by), .. } if by.run == lease.run), "{answer:?}");
 
-    a.ask(Request::Renew(sample::renew(&holding, a.now().await))).await;
+    a.ask(Request::Renew(sample::renew(&lease, a.now().await))).await;
     assert_eq!(world.server().cli(&["EXISTS", &lock()]), "1");
 }
 
@@ -60,11 +60,11 @@ async fn a_lock_key_that_was_deleted_gives_the_lock_to_nobody_else() {
 async fn scripts_that_the_server_forgot_are_sent_again() {
     let world = World::redis();
     let replica = world.opened().await;
-    let holding = replica.win().await;
+    let lease = replica.win().await;
 
     assert_eq!(world.server().cli(&["SCRIPT", "FLUSH"]), "OK");
 
-    let renew = Request::Renew(sample::renew(&holding, replica.now().await));
+    let renew = Request::Renew(sample::renew(&lease, replica.now().await));
     assert_eq!(replica.ask(renew.clone()).await.answer, Answer::Renewed { stop: None });
     assert_eq!(replica.ask(renew).await.answer, Answer::Renewed { stop: None });
 }
@@ -85,13 +85,13 @@ async fn a_unix_socket_serves_as_well() {
 async fn a_full_server_refuses_claims_loudly_but_lets_holders_renew_and_finish() {
     let world = World::redis();
     let replica = world.opened().await;
-    let holding = replica.win().await;
+    let lease = replica.win().await;
     world.server().cli(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     world.server().cli(&["CONFIG", "SET", "maxmemory", "1"]);
 
-    let renewed = replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
+    let renewed = replica.ask(Request::Renew(sample::renew(&lease, replica.now().await))).await;
     assert_eq!(renewed.answer, Answer::Renewed { stop: None });
-    let finish = sample::finish(&holding, &replica.era);
+    let finish = sample::finish(&lease, &replica.era);
     let verdict = finish.verdict;
     assert_eq!(replica.ask(Request::Finish(finish)).await.answer, Answer::Finished);
     assert_eq!(last_entry(&replica.store).await, Some(verdict));
@@ -112,10 +112,10 @@ async fn last_entry(store: &std::sync::Arc<dyn Store>) -> Option<Verdict> {
 async fn an_abandon_passes_at_maxmemory_too() {
     let world = World::redis();
     let replica = world.opened().await;
-    let holding = replica.win().await;
+    let lease = replica.win().await;
     world.server().cli(&["CONFIG", "SET", "maxmemory", "1"]);
 
-    let abandon = sample::abandon(holding.run, &replica.era);
+    let abandon = sample::abandon(lease.run, &replica.era);
     assert_eq!(replica.ask(Request::Abandon(abandon)).await.answer, Answer::Abandoned);
 
     assert!(!replica.record().await.is_running());

@@ -52,9 +52,9 @@ async fn use_everything(server: &RedisServer, replica: &Replica) {
     replica.ask(Request::Open(sample::open(replica.caller().await))).await;
     let state = solocron::store::RedisKeys::of(cluster()).state(&job());
     server.cli(&["HSET", &state, "until", "0", "settled", "0", "mark", "1"]);
-    let holding = replica.win().await;
-    replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await;
-    replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
+    let lease = replica.win().await;
+    replica.ask(Request::Renew(sample::renew(&lease, replica.now().await))).await;
+    replica.ask(Request::Finish(sample::finish(&lease, &replica.era))).await;
     replica.ask(Request::Manual(sample::manual(replica.caller().await))).await;
     let run = replica.record().await.run.expect("a run");
     replica.ask(Request::Abandon(sample::abandon(run, &replica.era))).await;

@@ -117,22 +117,22 @@ async fn a_key_of_the_cluster_that_is_of_another_type_is_made_anew() {
 async fn a_run_whose_history_is_of_another_type_keeps_its_end_until_it_can_be_recorded() {
     let world = World::redis();
     let replica = world.opened().await;
-    let holding = replica.win().await;
+    let lease = replica.win().await;
     let runs = keys().runs(&job());
     spoil(world.server(), &runs);
     let before = replica.record().await;
-    let finish = Request::Finish(sample::finish(&holding, &replica.era));
+    let finish = Request::Finish(sample::finish(&lease, &replica.era));
 
     let why = refusal(&replica, &job(), &finish).await;
 
     assert!(why.contains(&runs) && why.contains("WRONGTYPE") && why.contains("DEL"), "{why}");
     assert_eq!(replica.record().await, before, "nothing is done by halves");
-    let renewed = replica.ask(Request::Renew(sample::renew(&holding, replica.now().await))).await.answer;
+    let renewed = replica.ask(Request::Renew(sample::renew(&lease, replica.now().await))).await.answer;
     assert_eq!(renewed, Answer::Renewed { stop: None });
     world.server().cli(&["DEL", &runs]);
     assert_eq!(replica.ask(finish).await.answer, Answer::Finished);
     let entries = replica.store.history(&[job()], 10).await.expect("history").remove(0).1;
-    assert_eq!(entries.iter().map(|entry| entry.run).collect::<Vec<_>>(), [Some(holding.run)]);
+    assert_eq!(entries.iter().map(|entry| entry.run).collect::<Vec<_>>(), [Some(lease.run)]);
 }
 
 #[tokio::test]
@@ -186,15 +186,15 @@ async fn a_mirror_of_another_type_is_replaced() {
     let lock = keys().lock(&job());
     world.server().cli(&["RPUSH", &lock, "spoilt"]);
 
-    let holding = replica.win().await;
+    let lease = replica.win().await;
 
-    assert!(world.server().cli(&["GET", &lock]).contains(&holding.run.to_string()));
+    assert!(world.server().cli(&["GET", &lock]).contains(&lease.run.to_string()));
     world.server().cli(&["DEL", &lock]);
     world.server().cli(&["RPUSH", &lock, "spoilt"]);
-    let renew = Request::Renew(sample::renew(&holding, replica.now().await));
+    let renew = Request::Renew(sample::renew(&lease, replica.now().await));
     assert_eq!(replica.ask(renew).await.answer, Answer::Renewed { stop: None });
-    assert!(world.server().cli(&["GET", &lock]).contains(&holding.run.to_string()));
-    let finish = Request::Finish(sample::finish(&holding, &replica.era));
+    assert!(world.server().cli(&["GET", &lock]).contains(&lease.run.to_string()));
+    let finish = Request::Finish(sample::finish(&lease, &replica.era));
     assert_eq!(replica.ask(finish).await.answer, Answer::Finished);
 }
 
@@ -225,8 +225,8 @@ async fn an_entry_that_no_replica_wrote_is_named_with_its_id_and_costs_no_run() 
 
     let error = replica.store.history(&[job()], 10).await.expect_err("it is no entry").to_string();
     assert!(error.contains("job `j`") && error.contains(&format!("XDEL `{runs}` 7-0")), "{error}");
-    let holding = replica.win().await;
-    let finish = Request::Finish(sample::finish(&holding, &replica.era));
+    let lease = replica.win().await;
+    let finish = Request::Finish(sample::finish(&lease, &replica.era));
     assert_eq!(replica.ask(finish).await.answer, Answer::Finished);
 }
 
@@ -295,17 +295,17 @@ async fn bytes_that_are_no_text_cost_their_own_job_alone_in_whatever_field_they_
     let other = JobName::parse("other").expect("a good name");
     let open = Request::Open(sample::open(replica.caller().await));
     replica.store.submit_all(&[(other.clone(), open)]).await;
-    let holding = replica.win().await;
+    let lease = replica.win().await;
     let state = keys().state(&job());
     server.cli(&["COPY", &state, "saved"]);
-    let finish = Request::Finish(sample::finish(&holding, &replica.era));
+    let finish = Request::Finish(sample::finish(&lease, &replica.era));
     for field in FIELDS {
         // The second is cut within a character.
         for bytes in ["'1\\255\\n'", "'x' .. string.rep('ä', 300)"] {
             let what = format!("{field} = {bytes}");
             let open = Request::Open(sample::open(replica.caller().await));
             let claim = Request::Claim(replica.claim(std::time::Duration::ZERO).await);
-            let renew = Request::Renew(sample::renew(&holding, replica.now().await));
+            let renew = Request::Renew(sample::renew(&lease, replica.now().await));
             for request in [&open, &claim, &renew, &finish] {
                 put(server, &state, field, bytes);
                 // What the record says of its numbers, nobody can go by.

@@ -46,13 +46,13 @@ async fn what_a_claim_decides_is_told_to_all_who_listen_and_nothing_else_is() {
 
     let late = a.claim(2 * PERIOD).await;
     let missed = a.ask(Request::Claim(late)).await;
-    let holding = a.win().await;
+    let lease = a.win().await;
     // Neither a claim of what is decided, nor the end of a run, decides anything.
-    let again = Claim { tick: holding.tick, ..b.claim(Duration::ZERO).await };
+    let again = Claim { tick: lease.tick, ..b.claim(Duration::ZERO).await };
     let answer = b.ask(Request::Claim(again)).await;
-    a.ask(Request::Finish(sample::finish(&holding, &a.era))).await;
+    a.ask(Request::Finish(sample::finish(&lease, &a.era))).await;
     let last = Claim {
-        tick: Tick(holding.tick.instant().plus(Duration::from_millis(1))),
+        tick: Tick(lease.tick.instant().plus(Duration::from_millis(1))),
         ..a.claim(Duration::ZERO).await
     };
     a.ask(Request::Claim(last.clone())).await;
@@ -74,7 +74,7 @@ async fn what_a_claim_decides_is_told_to_all_who_listen_and_nothing_else_is() {
 #[tokio::test]
 async fn the_marks_that_are_looked_up_are_those_of_the_records() {
     let (world, a, b, _hints) = heard().await;
-    let holding = a.win().await;
+    let lease = a.win().await;
     let other = JobName::parse("other").expect("a name");
     let jobs: Vec<JobName> = std::iter::repeat_n(other, 300).chain([job()]).collect();
 
@@ -82,7 +82,7 @@ async fn the_marks_that_are_looked_up_are_those_of_the_records() {
 
     let record = a.record().await;
     assert_eq!(marks.last(), Some(&Marked::of(&record)));
-    assert_eq!(record.mark, holding.tick.instant());
+    assert_eq!(record.mark, lease.tick.instant());
     assert!(marks.len() == 301 && marks[..300].iter().all(Option::is_none), "without a record: {marks:?}");
     world.server().cli(&["HSET", "solocron:{c/j}:state", "schema", "2"]);
     let marks = b.store.marks(&[job()]).await.expect("an answer");
@@ -95,9 +95,9 @@ async fn hints_are_heard_again_after_their_connection_ended() {
     world.server().cli(&["CLIENT", "KILL", "TYPE", "pubsub"]);
     until_heard_by(world.server(), 0, "1").await;
 
-    let holding = a.win().await;
+    let lease = a.win().await;
 
-    assert_eq!(next(&mut hints).await.reply.mark, Some(holding.tick.instant()));
+    assert_eq!(next(&mut hints).await.reply.mark, Some(lease.tick.instant()));
 }
 
 #[tokio::test]

@@ -108,8 +108,8 @@ async fn a_heartbeat_to_a_server_that_has_gone_fails_at_once() {
 async fn a_hung_server_is_unknown_within_the_bound_and_found_again() {
     let mut world = World::redis();
     let replica = world.opened().await;
-    let holding = replica.win().await;
-    let renew = Request::Renew(sample::renew(&holding, replica.now().await));
+    let lease = replica.win().await;
+    let renew = Request::Renew(sample::renew(&lease, replica.now().await));
     let manual = Request::Manual(sample::manual(replica.caller().await));
     server(&mut world).freeze();
 
@@ -123,14 +123,14 @@ async fn a_hung_server_is_unknown_within_the_bound_and_found_again() {
     server(&mut world).thaw();
     is_back(&replica).await;
     // What was sent to the hung server was still executed, and refused for being late.
-    assert_eq!(replica.record().await.run, Some(holding.run));
+    assert_eq!(replica.record().await.run, Some(lease.run));
 }
 
 #[tokio::test]
 async fn a_renewal_is_waited_for_no_longer_than_leaves_room_for_further_tries() {
     let mut world = World::redis();
     let replica = world.opened().await;
-    let short = solocron::lease::Holding { lease: Duration::from_secs(5), ..replica.win().await };
+    let short = solocron::lease::Lease { length: Duration::from_secs(5), ..replica.win().await };
     let renew = Request::Renew(sample::renew(&short, replica.now().await));
     replica.ask(renew.clone()).await;
     server(&mut world).freeze();
@@ -177,8 +177,8 @@ async fn a_demoted_server_refuses_and_is_connected_to_anew() {
 async fn renewals_have_a_connection_of_their_own() {
     let mut world = World::redis();
     let replica = world.opened().await;
-    let holding = replica.win().await;
-    let renew = Request::Renew(sample::renew(&holding, replica.now().await));
+    let lease = replica.win().await;
+    let renew = Request::Renew(sample::renew(&lease, replica.now().await));
     replica.record().await;
 
     replica.ask(renew).await;

@@ -62,8 +62,8 @@ async fn times_granted(world: &World) -> usize {
             Answer::Decided { .. } => {}
             other => panic!("neither granted nor decided: {other:?}"),
         }
-        let holding = sample::holding(&replica.record().await);
-        replica.ask(Request::Finish(sample::finish(&holding, &replica.era))).await;
+        let lease = sample::lease(&replica.record().await);
+        replica.ask(Request::Finish(sample::finish(&lease, &replica.era))).await;
     }
     granted
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, params};
 use solocron::config::RedisUrl;
 use solocron::job::{ClusterName, JobName, Tick};
-use solocron::lease::{Answer, Caller, Claim, Era, Holding, Record, Reply, Request};
+use solocron::lease::{Answer, Caller, Claim, Era, Lease, Record, Reply, Request};
 use solocron::store::{Answered, LocalStore, RedisKeys, RedisStore, Store, StoreError};
 use solocron::time::{SystemClock, UtcMillis};
 use tempfile::TempDir;
@@ -174,12 +174,12 @@ impl Replica {
     }
 
     /// Claims the tick of now, or the next one where that was decided within this millisecond, and wins.
-    pub(crate) async fn win(&self) -> Holding {
+    pub(crate) async fn win(&self) -> Lease {
         let next = self.record().await.mark.plus(Duration::from_millis(1));
         let claim = self.claim(Duration::ZERO).await;
         let claim = Claim { tick: claim.tick.max(Tick(next)), ..claim };
         let reply = self.ask(Request::Claim(claim)).await;
         assert!(matches!(reply.answer, Answer::Won { .. }), "{reply:?}");
-        sample::holding(&self.record().await)
+        sample::lease(&self.record().await)
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use solocron::job::{Cause, Fence, NodeName, OnInterrupt, Outcome, Overlap, Reason, RunId, Tick, Verdict};
 use solocron::lease::{
-    Abandon, Caller, Claim, Era, Finish, Holding, Manual, Open, Record, Renew, ScheduleHash,
+    Abandon, Caller, Claim, Era, Finish, Lease, Manual, Open, Record, Renew, ScheduleHash,
 };
 use solocron::time::UtcMillis;
 
@@ -81,12 +81,12 @@ pub(crate) fn manual(caller: Caller) -> Manual {
 }
 
 /// The lock that a record shows, as its holder knows it.
-pub(crate) fn holding(record: &Record) -> Holding {
-    Holding {
+pub(crate) fn lease(record: &Record) -> Lease {
+    Lease {
         run: record.run.expect("a run"),
         fence: record.fence,
         tick: record.tick.expect("a tick"),
-        lease: record.lease,
+        length: record.lease,
         node: record.owner.clone().expect("an owner"),
         cause: record.cause.expect("a cause"),
         tries: record.tries,
@@ -98,12 +98,12 @@ pub(crate) fn holding(record: &Record) -> Holding {
 }
 
 /// A lock that no record shows any more.
-pub(crate) fn forgotten(tick: Tick, fence: i64) -> Holding {
-    Holding {
+pub(crate) fn forgotten(tick: Tick, fence: i64) -> Lease {
+    Lease {
         run: RunId::new(),
         fence: Fence(fence),
         tick,
-        lease: LEASE,
+        length: LEASE,
         node: node("h"),
         cause: Cause::Schedule,
         tries: 1,
@@ -115,14 +115,14 @@ pub(crate) fn forgotten(tick: Tick, fence: i64) -> Holding {
 }
 
 /// Renews.
-pub(crate) fn renew(holding: &Holding, expect: UtcMillis) -> Renew {
-    Renew { holding: holding.clone(), expect, leapt: None }
+pub(crate) fn renew(lease: &Lease, expect: UtcMillis) -> Renew {
+    Renew { lease: lease.clone(), expect, leapt: None }
 }
 
 /// Tells that a run has just ended well.
-pub(crate) fn finish(holding: &Holding, era: &Era) -> Finish {
+pub(crate) fn finish(lease: &Lease, era: &Era) -> Finish {
     Finish {
-        holding: holding.clone(),
+        lease: lease.clone(),
         era: era.clone(),
         attempt: 1,
         verdict: Verdict::plain(Outcome::Succeeded),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Tick, Verdict};
-use crate::lease::{Era, Finish, Holding, ScheduleHash};
+use crate::lease::{Era, Finish, Lease, ScheduleHash};
 use crate::run::Site;
 use crate::time::UtcMillis;
 
@@ -19,7 +19,7 @@ pub(crate) enum LeaseNote {
     /// A run goes on under it.
     Running {
         /// The lock.
-        holding: Holding,
+        lease: Lease,
         /// The life of the store in which it was granted.
         era: Era,
         /// Between SIGTERM and SIGKILL when the replica is gone.
@@ -33,16 +33,16 @@ pub(crate) enum LeaseNote {
 
 impl LeaseNote {
     /// A run goes on here, under a lock granted in `era`.
-    pub(crate) fn running(holding: &Holding, era: &Era, loss_grace: Duration, site: Option<&Site>) -> Self {
-        let (holding, era, site) = (holding.clone(), era.clone(), site.cloned());
-        Self::Running { holding, era, loss_grace, site }
+    pub(crate) fn running(lease: &Lease, era: &Era, loss_grace: Duration, site: Option<&Site>) -> Self {
+        let (lease, era, site) = (lease.clone(), era.clone(), site.cloned());
+        Self::Running { lease, era, loss_grace, site }
     }
 
     /// The lock.
-    pub(crate) fn holding(&self) -> &Holding {
+    pub(crate) fn lease(&self) -> &Lease {
         match self {
-            Self::Running { holding, .. } => holding,
-            Self::Ended(finish) => &finish.holding,
+            Self::Running { lease, .. } => lease,
+            Self::Ended(finish) => &finish.lease,
         }
     }
 
@@ -54,21 +54,21 @@ impl LeaseNote {
             }
             Self::Ended(finish) => (&finish.era, None, Some(End::of(finish))),
         };
-        let holding = self.holding().clone();
+        let lease = self.lease().clone();
         let stored = StoredNote {
             schema: SCHEMA,
             store: store.to_owned(),
-            run: holding.run,
-            fence: holding.fence,
-            tick: holding.tick,
-            lease_ms: millis(holding.lease),
-            node: holding.node,
-            cause: holding.cause,
-            tries: holding.tries,
-            started: holding.started,
-            sched: holding.sched.0,
-            mark: holding.mark,
-            prev: holding.prev,
+            run: lease.run,
+            fence: lease.fence,
+            tick: lease.tick,
+            lease_ms: millis(lease.length),
+            node: lease.node,
+            cause: lease.cause,
+            tries: lease.tries,
+            started: lease.started,
+            sched: lease.sched.0,
+            mark: lease.mark,
+            prev: lease.prev,
             era: era.0.clone(),
             running,
             end,
@@ -154,11 +154,11 @@ struct End {
 
 impl StoredNote {
     fn into_note(self) -> LeaseNote {
-        let holding = Holding {
+        let lease = Lease {
             run: self.run,
             fence: self.fence,
             tick: self.tick,
-            lease: Duration::from_millis(self.lease_ms),
+            length: Duration::from_millis(self.lease_ms),
             node: self.node,
             cause: self.cause,
             tries: self.tries,
@@ -169,10 +169,10 @@ impl StoredNote {
         };
         let era = Era(self.era);
         match self.end {
-            Some(end) => LeaseNote::Ended(end.into_finish(holding, era)),
+            Some(end) => LeaseNote::Ended(end.into_finish(lease, era)),
             None => {
                 let Running { loss_grace_ms, site } = self.running.unwrap_or_default();
-                LeaseNote::Running { holding, era, loss_grace: Duration::from_millis(loss_grace_ms), site }
+                LeaseNote::Running { lease, era, loss_grace: Duration::from_millis(loss_grace_ms), site }
             }
         }
     }
@@ -191,9 +191,9 @@ impl End {
         }
     }
 
-    fn into_finish(self, holding: Holding, era: Era) -> Finish {
+    fn into_finish(self, lease: Lease, era: Era) -> Finish {
         Finish {
-            holding,
+            lease,
             era,
             attempt: self.attempt,
             verdict: Verdict { outcome: self.outcome, reason: self.reason },
@@ -218,12 +218,12 @@ pub(crate) mod tests {
 
     const STORE: &str = "redis://127.0.0.1:6379/0";
 
-    pub(crate) fn holding(fence: i64) -> Holding {
-        Holding {
+    pub(crate) fn lease(fence: i64) -> Lease {
+        Lease {
             run: RunId::new(),
             fence: Fence(fence),
             tick: Tick::at_millis(1_700_000_000_000),
-            lease: Duration::from_secs(30),
+            length: Duration::from_secs(30),
             node: NodeName::parse("a").expect("name"),
             cause: Cause::Rerun,
             tries: 2,
@@ -236,12 +236,12 @@ pub(crate) mod tests {
 
     pub(crate) fn running(fence: i64) -> LeaseNote {
         let site = Site::of(&tempfile::tempfile().expect("a temporary file"));
-        LeaseNote::running(&holding(fence), &Era("e1".into()), Duration::from_secs(5), site.as_ref())
+        LeaseNote::running(&lease(fence), &Era("e1".into()), Duration::from_secs(5), site.as_ref())
     }
 
-    pub(crate) fn ended(holding: Holding, tail: &str) -> LeaseNote {
+    pub(crate) fn ended(lease: Lease, tail: &str) -> LeaseNote {
         LeaseNote::Ended(Finish {
-            holding,
+            lease,
             era: Era("e2".into()),
             attempt: 3,
             verdict: Verdict::because(Outcome::Killed, Reason::Operator),
@@ -255,7 +255,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_note_survives_its_stored_form() {
-        for note in [running(7), ended(holding(8), "line\n\u{1}\n")] {
+        for note in [running(7), ended(lease(8), "line\n\u{1}\n")] {
             let text = note.to_text(STORE);
             assert_eq!(LeaseNote::from_text(&text, STORE).expect("our own"), note);
         }
@@ -264,7 +264,7 @@ pub(crate) mod tests {
     #[test]
     fn the_longest_tail_makes_no_note_that_is_too_long_to_be_read() {
         // Control characters are written as six each.
-        let text = ended(holding(8), &"\u{1}".repeat(4_096)).to_text(STORE);
+        let text = ended(lease(8), &"\u{1}".repeat(4_096)).to_text(STORE);
         assert!(text.len() < MAX_BYTES, "{}", text.len());
     }
 

@@ -120,8 +120,8 @@ impl LeaseFile {
 
     /// The same in memory alone. `write` has it on disk.
     pub(crate) fn put(&self, job: &JobName, note: LeaseNote) {
-        let fence = note.holding().fence;
-        self.book.turn(job, Some(note), |before| before.holding().fence <= fence);
+        let fence = note.lease().fence;
+        self.book.turn(job, Some(note), |before| before.lease().fence <= fence);
     }
 
     /// When this returns, what is noted of the job is on disk, if that can be.
@@ -144,7 +144,7 @@ impl LeaseFile {
 
     /// The run's lock was given back, and nothing was started under it.
     pub(crate) async fn forget_run(&self, job: &JobName, run: RunId) {
-        self.drop_note(job, |note| note.holding().run == run).await;
+        self.drop_note(job, |note| note.lease().run == run).await;
     }
 
     /// Forgets what is noted of the job, if that is what is meant.
@@ -162,7 +162,7 @@ impl LeaseFile {
     /// The largest fencing token of what is noted; 0 if nothing is.
     pub(crate) fn largest_fence(&self) -> Fence {
         let pages = locked(&self.book.pages);
-        let fence = |page: &Arc<NotedLease>| locked(&page.newest).1.as_ref().map(|note| note.holding().fence);
+        let fence = |page: &Arc<NotedLease>| locked(&page.newest).1.as_ref().map(|note| note.lease().fence);
         pages.values().filter_map(fence).max().unwrap_or_default()
     }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::hold::lease_file::{LeaseFile, MAX_BYTES};
 use crate::job::{ClusterName, JobName, NodeName};
 
-use super::entry::tests::{ended, holding, running};
+use super::entry::tests::{ended, lease, running};
 
 fn lease_file(folder: &Path, store: &str) -> LeaseFile {
     let cluster = ClusterName::parse("c").expect("name");
@@ -22,13 +22,13 @@ fn job(name: &str) -> JobName {
 async fn another_life_finds_the_newest_note_of_each_job() {
     let folder = tempfile::tempdir().unwrap();
     let former = lease_file(folder.path(), "s");
-    let (of_a, of_b) = (ended(holding(2), "out\n"), running(5));
+    let (of_a, of_b) = (ended(lease(2), "out\n"), running(5));
     former.keep(&job("a"), running(1)).await;
     former.keep(&job("a"), of_a.clone()).await;
-    former.keep(&job("b.json"), ended(holding(4), &"long ".repeat(100))).await;
+    former.keep(&job("b.json"), ended(lease(4), &"long ".repeat(100))).await;
     former.keep(&job("b.json"), of_b.clone()).await;
     // The end of a run that outlived a later grant tells nothing new.
-    former.keep(&job("b.json"), ended(holding(4), "")).await;
+    former.keep(&job("b.json"), ended(lease(4), "")).await;
 
     let life = lease_file(folder.path(), "s");
     let mut notes = life.read().await;
@@ -88,8 +88,8 @@ async fn what_is_forgotten_is_not_found_by_another_life() {
     former.keep(&job("b"), running(1)).await;
     former.keep(&job("c"), running(2)).await;
 
-    former.forget_run(&job("a"), given_back.holding().run).await;
-    former.forget_run(&job("b"), given_back.holding().run).await;
+    former.forget_run(&job("a"), given_back.lease().run).await;
+    former.forget_run(&job("b"), given_back.lease().run).await;
     former.forget(&job("c")).await;
 
     assert_eq!((former.note(&job("a")), former.jobs()), (None, vec![job("b")]));

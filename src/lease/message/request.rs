@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Fence, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, Verdict};
-use crate::lease::{Era, Holding, LeaseInstant, Operate, Pace, Pausing, ScheduleHash};
+use crate::lease::{Era, Lease, LeaseInstant, Operate, Pace, Pausing, ScheduleHash};
 use crate::time::UtcMillis;
 
 /// What the store knows at the moment of deciding.
@@ -226,7 +226,7 @@ pub struct Manual {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Renew {
     /// The lock.
-    pub holding: Holding,
+    pub lease: Lease,
     /// The store's time at which the request should arrive.
     pub expect: UtcMillis,
     /// As for a [`Caller`]: where the store forgot the lock, its tick may have been one of a clock that was ahead.
@@ -237,7 +237,7 @@ impl Renew {
     /// For how long its answer is worth waiting for: as long as from one renewal to the next, so that several tries
     /// fit in before the run must stop.
     pub fn patience(&self) -> Duration {
-        Pace::new(self.holding.lease, Duration::ZERO).renew_every()
+        Pace::new(self.lease.length, Duration::ZERO).renew_every()
     }
 }
 
@@ -245,7 +245,7 @@ impl Renew {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Finish {
     /// The lock.
-    pub holding: Holding,
+    pub lease: Lease,
     /// The life of the store, as the replica knew it, in which the lock was last granted or renewed; none where the store may have
     /// forgotten since.
     pub era: Era,

@@ -8,7 +8,7 @@ use crate::time::UtcMillis;
 
 /// A lock that was granted: everything a store that forgot needs to have put back.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Holding {
+pub struct Lease {
     /// The run it was granted to.
     pub run: RunId,
     /// The fencing token it was granted with.
@@ -16,7 +16,7 @@ pub struct Holding {
     /// The tick of the run.
     pub tick: Tick,
     /// The lease it was granted for.
-    pub lease: Duration,
+    pub length: Duration,
     /// The replica it was granted to.
     pub node: NodeName,
     /// Why the run was started.

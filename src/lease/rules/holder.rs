@@ -3,7 +3,7 @@
 
 use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
 use crate::lease::{
-    Abandon, Answer, Finish, HistoryEntry, Holding, LeaseInstant, Phase, Protection, Record, Renew,
+    Abandon, Answer, Finish, HistoryEntry, Lease, LeaseInstant, Phase, Protection, Record, Renew,
     ScheduleHash,
 };
 use crate::time::UtcMillis;
@@ -20,17 +20,17 @@ enum Ownership {
     Over,
 }
 
-fn standing(record: Option<&Record>, holding: &Holding) -> Ownership {
+fn standing(record: Option<&Record>, lease: &Lease) -> Ownership {
     match record {
         None => Ownership::Forgotten,
-        Some(record) if record.fence < holding.fence => Ownership::Forgotten,
-        Some(record) if record.is_running() && is_holder(record, holding) => Ownership::Mine,
+        Some(record) if record.fence < lease.fence => Ownership::Forgotten,
+        Some(record) if record.is_running() && is_holder(record, lease) => Ownership::Mine,
         Some(_) => Ownership::Over,
     }
 }
 
-fn is_holder(record: &Record, holding: &Holding) -> bool {
-    !Protection::HolderCheck.is_on() || record.run == Some(holding.run) && record.fence == holding.fence
+fn is_holder(record: &Record, lease: &Lease) -> bool {
+    !Protection::HolderCheck.is_on() || record.run == Some(lease.run) && record.fence == lease.fence
 }
 
 /// Decides a renewal.
@@ -38,8 +38,8 @@ pub(crate) fn decide_renew(mut transition: Transition<'_>, renew: &Renew) -> Dec
     if transition.is_unsynced(renew.expect) {
         return transition.answer(Answer::Unsynced);
     }
-    let holding = &renew.holding;
-    match standing(transition.record.as_ref(), holding) {
+    let lease = &renew.lease;
+    match standing(transition.record.as_ref(), lease) {
         Ownership::Mine => {}
         Ownership::Forgotten => take_back(&mut transition, renew),
         Ownership::Over => return transition.answer(Answer::Lost),
@@ -47,22 +47,22 @@ pub(crate) fn decide_renew(mut transition: Transition<'_>, renew: &Renew) -> Dec
     let server = transition.server;
     let record = transition.record_mut();
     // Never earlier than before: a clock that was set back may be set right again.
-    record.until = record.until.max(server.lease_now.plus(holding.lease));
+    record.until = record.until.max(server.lease_now.plus(lease.length));
     record.ended = Some(server.now);
-    record.lease = holding.lease;
-    let stop = record.stop_reason(holding.run);
+    record.lease = lease.length;
+    let stop = record.stop_reason(lease.run);
     transition.answer(Answer::Renewed { stop })
 }
 
 /// The store forgot a lock that is still held: it is the holder's again.
 fn take_back(transition: &mut Transition<'_>, renew: &Renew) {
-    let holding = &renew.holding;
-    if is_held_by_another(transition.record.as_ref(), holding) {
+    let lease = &renew.lease;
+    if is_held_by_another(transition.record.as_ref(), lease) {
         // Two lives of the store gave the lock to two: the other is told of its loss when it renews, and stops.
         let now = transition.server.now;
         transition.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), now);
     }
-    put_back(transition, holding, renew.leapt);
+    put_back(transition, lease, renew.leapt);
     let record = transition.record_mut();
     record.phase = Phase::Running;
     record.last = None;
@@ -72,13 +72,13 @@ fn take_back(transition: &mut Transition<'_>, renew: &Renew) {
 
 /// Decides the end of a run.
 pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> Decision {
-    let holding = &finish.holding;
+    let lease = &finish.lease;
     let now = transition.server.now;
-    let mut ended = finish.ended.min(now).max(holding.started);
-    let standing = standing(transition.record.as_ref(), holding);
+    let mut ended = finish.ended.min(now).max(lease.started);
+    let standing = standing(transition.record.as_ref(), lease);
     // Without an era it may be told again, to a record that went back while the history did not.
     let is_first = matches!(standing, Ownership::Mine) && finish.era != Transition::no_era();
-    transition.ends = Some(holding.run).filter(|_| is_first);
+    transition.ends = Some(lease.run).filter(|_| is_first);
     match standing {
         Ownership::Mine => {
             // After a loss of memory the wait goes on: a later holder may have been forgotten. Where the record is of the life
@@ -93,7 +93,7 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
             }
             end(transition.record_mut(), finish, ended);
         }
-        Ownership::Forgotten if is_held_by_another(transition.record.as_ref(), holding) => {
+        Ownership::Forgotten if is_held_by_another(transition.record.as_ref(), lease) => {
             // Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it
             // renews or asks again, and until then nobody else is granted the lock.
             let Record { until, ended: alive, started, .. } = *transition.record_mut();
@@ -102,22 +102,20 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
             transition.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), ended);
             let record = transition.record_mut();
             record.until = until;
-            record.fence = holding.fence;
+            record.fence = lease.fence;
             // It may have ended well, and that be forgotten.
             record.forgo_rerun();
-            raise_mark(record, holding, now, finish.leapt);
+            raise_mark(record, lease, now, finish.leapt);
         }
         Ownership::Forgotten => {
-            put_back(&mut transition, holding, finish.leapt);
+            put_back(&mut transition, lease, finish.leapt);
             let record = transition.record_mut();
             end(record, finish, ended);
             // A rerun may have been forgotten with it.
             record.forgo_rerun();
         }
         // The end of a later run was told before it.
-        Ownership::Over if is_untold(transition.record_mut(), holding) => {
-            tell(transition.record_mut(), holding)
-        }
+        Ownership::Over if is_untold(transition.record_mut(), lease) => tell(transition.record_mut(), lease),
         Ownership::Over => return transition.answer(Answer::AlreadyDecided),
     }
     transition.entries.push(entry_of(finish, ended));
@@ -126,14 +124,14 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
 
 /// Whether the store knows another run to hold the lock. Where that was granted what this one was granted later, and never
 /// renewed it, nothing was started under it: it was given back, and the store forgot that.
-fn is_held_by_another(record: Option<&Record>, holding: &Holding) -> bool {
+fn is_held_by_another(record: Option<&Record>, lease: &Lease) -> bool {
     record.is_some_and(|record| {
-        let was_given_back = holding.cause != Cause::Manual
+        let was_given_back = lease.cause != Cause::Manual
             && record.cause != Some(Cause::Manual)
-            && record.tick == Some(holding.tick)
-            && record.tries == holding.tries
+            && record.tick == Some(lease.tick)
+            && record.tries == lease.tries
             && record.ended == record.started;
-        record.is_running() && record.run != Some(holding.run) && !was_given_back
+        record.is_running() && record.run != Some(lease.run) && !was_given_back
     })
 }
 
@@ -147,17 +145,17 @@ fn end(record: &mut Record, finish: &Finish, ended: UtcMillis) {
 }
 
 fn entry_of(finish: &Finish, ended: UtcMillis) -> HistoryEntry {
-    let holding = &finish.holding;
+    let lease = &finish.lease;
     HistoryEntry {
-        run: Some(holding.run),
-        node: Some(holding.node.clone()),
-        fence: Some(holding.fence),
+        run: Some(lease.run),
+        node: Some(lease.node.clone()),
+        fence: Some(lease.fence),
         attempt: Some(finish.attempt),
         exit_code: finish.exit_code,
         signal: finish.signal,
-        started: Some(holding.started),
+        started: Some(lease.started),
         tail: Some(finish.tail.clone()).filter(|tail| !tail.is_empty()),
-        ..HistoryEntry::without_run(holding.tick, holding.cause, finish.verdict, ended)
+        ..HistoryEntry::without_run(lease.tick, lease.cause, finish.verdict, ended)
     }
 }
 
@@ -229,69 +227,69 @@ fn give_rerun_back(record: &mut Record) {
 
 /// Puts back what a store that forgot must know of a granted lock. Of a record that was missing the era stays another
 /// one, so that the next claim waits and raises the mark as after any loss of memory.
-fn put_back(transition: &mut Transition<'_>, holding: &Holding, leapt: Option<UtcMillis>) {
+fn put_back(transition: &mut Transition<'_>, lease: &Lease, leapt: Option<UtcMillis>) {
     let now = transition.server.now;
     let record = transition.record.get_or_insert_with(|| {
-        let mut record = Record { sched: holding.sched.clone(), ..Record::empty(Transition::no_era()) };
-        record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
+        let mut record = Record { sched: lease.sched.clone(), ..Record::empty(Transition::no_era()) };
+        record.pass_unrecorded_to(decided_up_to(lease), now, leapt);
         Record { lost: None, ..record }
     });
     if record.is_as_made() {
         // Opened by one who had not seen the ticks before; the holder had, up to its own.
-        record.lost = record.lost.or(Some(decided_up_to(holding)).filter(|told| *told < record.mark));
+        record.lost = record.lost.or(Some(decided_up_to(lease)).filter(|told| *told < record.mark));
     }
-    if holding.cause == Cause::Manual && record.order_at.is_some_and(|at| at <= holding.started) {
+    if lease.cause == Cause::Manual && record.order_at.is_some_and(|at| at <= lease.started) {
         // It was taken by a run by hand after it was given: this one, unless that was `exec`.
         record.taken = record.order.take().or(record.taken);
-        record.taken_run = Some(holding.run);
+        record.taken_run = Some(lease.run);
     }
-    record.fence = holding.fence;
-    record.run = Some(holding.run);
-    record.tick = Some(holding.tick);
-    record.tries = holding.tries;
-    record.cause = Some(holding.cause);
-    record.started = Some(holding.started);
-    record.lease = record.lease.max(holding.lease);
-    record.owner = Some(holding.node.clone());
-    raise_mark(record, holding, now, leapt);
+    record.fence = lease.fence;
+    record.run = Some(lease.run);
+    record.tick = Some(lease.tick);
+    record.tries = lease.tries;
+    record.cause = Some(lease.cause);
+    record.started = Some(lease.started);
+    record.lease = record.lease.max(lease.length);
+    record.owner = Some(lease.node.clone());
+    raise_mark(record, lease, now, leapt);
 }
 
 /// What was decided when the lock was granted stays so.
-fn raise_mark(record: &mut Record, holding: &Holding, now: UtcMillis, leapt: Option<UtcMillis>) {
-    record.pass_unrecorded_to(decided_up_to(holding), now, leapt);
-    if holding.cause != Cause::Manual {
-        tell(record, holding);
+fn raise_mark(record: &mut Record, lease: &Lease, now: UtcMillis, leapt: Option<UtcMillis>) {
+    record.pass_unrecorded_to(decided_up_to(lease), now, leapt);
+    if lease.cause != Cause::Manual {
+        tell(record, lease);
     }
     // Who opened the record may know a newer schedule than the run was started by.
     if record.sched == ScheduleHash::default() {
-        record.sched = holding.sched.clone();
+        record.sched = lease.sched.clone();
     }
 }
 
 /// Whether the tick is one of those that the store forgot, and has no entry.
-fn is_untold(record: &Record, holding: &Holding) -> bool {
-    let tick = holding.tick.instant();
+fn is_untold(record: &Record, lease: &Lease) -> bool {
+    let tick = lease.tick.instant();
     let was_forgotten = record.lost.is_some_and(|lost| lost < tick && tick <= record.mark)
         || record.leaps.lost_before(tick).is_some();
-    let is_told = record.tick == Some(holding.tick) || record.leaps.has_ran(tick);
-    holding.cause != Cause::Manual && was_forgotten && !is_told
+    let is_told = record.tick == Some(lease.tick) || record.leaps.has_ran(tick);
+    lease.cause != Cause::Manual && was_forgotten && !is_told
 }
 
 /// The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry, and in no leap that is
 /// open again.
-fn tell(record: &mut Record, holding: &Holding) {
-    let tick = holding.tick.instant();
+fn tell(record: &mut Record, lease: &Lease) {
+    let tick = lease.tick.instant();
     record.leaps.except_told(tick);
     if record.lost.is_some_and(|lost| lost < tick && tick <= record.mark) {
-        let prev = holding.prev.map(Tick::instant).filter(|_| record.is_under(&holding.sched));
+        let prev = lease.prev.map(Tick::instant).filter(|_| record.is_under(&lease.sched));
         record.leaps.tell_ran(prev.unwrap_or(UtcMillis(tick.0 - 1)), tick);
     }
 }
 
 /// The mark of the grant; a manual run decides no tick.
-fn decided_up_to(holding: &Holding) -> UtcMillis {
-    match holding.cause {
-        Cause::Manual => holding.mark,
-        Cause::Schedule | Cause::CatchUp | Cause::Rerun => holding.mark.max(holding.tick.instant()),
+fn decided_up_to(lease: &Lease) -> UtcMillis {
+    match lease.cause {
+        Cause::Manual => lease.mark,
+        Cause::Schedule | Cause::CatchUp | Cause::Rerun => lease.mark.max(lease.tick.instant()),
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Cause, NodeName, OnInterrupt, Outcome, Overlap, Tick};
-use crate::lease::{Claim, Holding, LeaseInstant, Record, SCHEMA};
+use crate::lease::{Claim, Lease, LeaseInstant, Record, SCHEMA};
 use crate::time::UtcMillis;
 
 use super::grant_request::GrantRequest;
@@ -88,7 +88,7 @@ impl Record {
     }
 }
 
-impl Holding {
+impl Lease {
     /// Whether its tick may run once more, should the run be cut short.
     pub fn may_run_again(&self) -> bool {
         self.cause != Cause::Manual && self.tries < TRIES

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::events::event::Event;
 use crate::events::peer_event::PeerEvent;
-use crate::events::run_ref::RunRef;
+use crate::events::run_ref::Run;
 use crate::job::{JobName, NodeName, Outcome, Reason, RunId, Tick};
 use crate::lease::{HistoryEntry, Manual, Record};
 use crate::replica::cluster::down::{Down, DownReplicas};
@@ -40,7 +40,7 @@ const TELL_WITHIN: Duration = Duration::from_secs(6);
 /// A run that may be without its replica.
 #[derive(Debug, Clone)]
 struct LostRun {
-    run: RunRef,
+    run: Run,
     node: NodeName,
     /// When its lock is over, as far as is known.
     due: BootInstant,
@@ -76,7 +76,7 @@ pub(crate) enum Settled {
 impl LostRun {
     /// The run that the record says is going on.
     fn of(job: &JobName, record: &Record, store_now: UtcMillis, now: BootInstant) -> Option<Self> {
-        let run = RunRef {
+        let run = Run {
             job: job.clone(),
             tick: record.tick?,
             run: record.run?,
@@ -211,7 +211,7 @@ impl Driver {
     }
 
     /// The store was asked about a lost run.
-    pub(crate) fn settled_lost(&mut self, run: &RunRef, settled: Settled) {
+    pub(crate) fn settled_lost(&mut self, run: &Run, settled: Settled) {
         let now = self.context.clock.boot();
         let Some(lost) = self.lost.runs.get_mut(&run.run) else { return };
         lost.is_asked = false;

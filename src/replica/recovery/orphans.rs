@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::events::event::Event;
-use crate::events::run_ref::RunRef;
+use crate::events::run_ref::Run;
 use crate::hold::context::Context;
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{JobName, Outcome, Reason, RunId, Verdict};
-use crate::lease::{Era, Finish, Holding, Record};
+use crate::lease::{Era, Finish, Lease, Record};
 use crate::run::{RunEntry, Sign, Site};
 use crate::time::UtcMillis;
 
@@ -41,7 +41,7 @@ pub(crate) struct Orphan {
 /// The former runs that notes and signs tell of.
 pub(crate) fn orphans(notes: &[(JobName, LeaseNote)], signs: Vec<Sign>) -> Vec<Orphan> {
     let note_of = |job: &JobName, run: RunId| {
-        let is_it = |(of, note): &&(JobName, LeaseNote)| of == job && note.holding().run == run;
+        let is_it = |(of, note): &&(JobName, LeaseNote)| of == job && note.lease().run == run;
         notes.iter().find(is_it).map(|(_, note)| note.clone())
     };
     let signed: Vec<Orphan> = signs
@@ -54,13 +54,13 @@ pub(crate) fn orphans(notes: &[(JobName, LeaseNote)], signs: Vec<Sign>) -> Vec<O
         })
         .collect();
     let unsigned = notes.iter().filter(|(_, note)| {
-        let run = note.holding().run;
+        let run = note.lease().run;
         matches!(note, LeaseNote::Running { .. }) && !signed.iter().any(|orphan| orphan.run == run)
     });
     let unsigned: Vec<Orphan> = unsigned
         .map(|(job, note)| Orphan {
             job: job.clone(),
-            run: note.holding().run,
+            run: note.lease().run,
             note: Some(note.clone()),
             sign: None,
         })
@@ -104,7 +104,7 @@ impl Orphan {
         let record = record.filter(|record| record.run == Some(self.run));
         let told = record.filter(|record| !record.is_running()).and_then(|record| record.last);
         let started = match (&self.note, &self.sign) {
-            (Some(note), _) => note.holding().started,
+            (Some(note), _) => note.lease().started,
             (None, sign) => sign.as_ref().map_or(UtcMillis(0), |sign| sign.entry.started),
         };
         (told.unwrap_or(lost), record.and_then(|record| record.ended).unwrap_or(started))
@@ -124,7 +124,7 @@ pub(crate) struct OrphanEnded {
 
 /// Looks after a former run that was left to its lease, once that may be over.
 pub(crate) async fn end_orphan_later(context: Arc<Context>, orphan: Orphan) -> OrphanEnded {
-    let lease = orphan.note.as_ref().map_or(UNKNOWN_LEASE, |note| note.holding().lease);
+    let lease = orphan.note.as_ref().map_or(UNKNOWN_LEASE, |note| note.lease().length);
     tokio::time::sleep(lease + AFTER_LEASE).await;
     end_orphan(context, orphan, false).await
 }
@@ -153,14 +153,14 @@ pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: 
         return OrphanEnded { job, is_first, left: Some(orphan) };
     }
     let (verdict, ended) = orphan.end(record.as_ref());
-    if let Some(LeaseNote::Running { holding, era, .. }) = orphan.note {
-        let (run, took) = (RunRef::of(&job, &holding), ended.since(holding.started));
+    if let Some(LeaseNote::Running { lease, era, .. }) = orphan.note {
+        let (run, took) = (Run::of(&job, &lease), ended.since(lease.started));
         // Of its attempts the sign tells the first.
-        let attempt = orphan.sign.as_ref().map_or(holding.tries, |sign| sign.entry.attempt);
+        let attempt = orphan.sign.as_ref().map_or(lease.tries, |sign| sign.entry.attempt);
         if is_seen {
             context
                 .lease_file
-                .keep(&job, LeaseNote::Ended(cut_short(holding, era, (attempt, verdict), ended)))
+                .keep(&job, LeaseNote::Ended(cut_short(lease, era, (attempt, verdict), ended)))
                 .await;
         } else {
             // The store has its end from somebody who knew.
@@ -187,20 +187,20 @@ pub(crate) async fn last_record(context: &Context, job: &JobName) -> Option<Reco
 }
 
 /// A finish for a run that still goes on, as only a test build without the protection sends it.
-pub(crate) fn finish_in_mid_run(holding: Holding, era: Era, now: UtcMillis) -> Finish {
+pub(crate) fn finish_in_mid_run(lease: Lease, era: Era, now: UtcMillis) -> Finish {
     let verdict = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
-    cut_short(holding, era, (1, verdict), now)
+    cut_short(lease, era, (1, verdict), now)
 }
 
 /// The finish of a run of which nothing else is known.
-fn cut_short(holding: Holding, era: Era, (attempt, verdict): (u32, Verdict), ended: UtcMillis) -> Finish {
+fn cut_short(lease: Lease, era: Era, (attempt, verdict): (u32, Verdict), ended: UtcMillis) -> Finish {
     let (exit_code, signal, tail) = (None, None, String::new());
-    Finish { holding, era, attempt, verdict, ended, exit_code, signal, tail, leapt: None }
+    Finish { lease, era, attempt, verdict, ended, exit_code, signal, tail, leapt: None }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::hold::lease_file::entry::tests::{ended, holding, running};
+    use crate::hold::lease_file::entry::tests::{ended, lease, running};
     use crate::job::Fence;
     use crate::lease::Phase;
 
@@ -210,21 +210,21 @@ mod tests {
         JobName::parse("j").expect("name")
     }
 
-    fn sign(holding: &Holding) -> Sign {
+    fn sign(lease: &Lease) -> Sign {
         let entry = RunEntry {
             job: job(),
-            tick: holding.tick,
-            tick_ms: holding.tick,
-            run: holding.run,
-            node: holding.node.clone(),
-            fence: holding.fence,
+            tick: lease.tick,
+            tick_ms: lease.tick,
+            run: lease.run,
+            node: lease.node.clone(),
+            fence: lease.fence,
             attempt: 1,
-            cause: holding.cause,
+            cause: lease.cause,
             outcome: Outcome::Interrupted,
             reason: Some(Reason::NodeLost),
             exit_code: None,
             signal: None,
-            started: holding.started,
+            started: lease.started,
             finished: None,
             tail: None,
             log: None,
@@ -232,12 +232,12 @@ mod tests {
         Sign { entry, elsewhere: None }
     }
 
-    fn record(holding: &Holding, phase: Phase) -> Record {
+    fn record(lease: &Lease, phase: Phase) -> Record {
         Record {
-            run: Some(holding.run),
-            fence: holding.fence,
+            run: Some(lease.run),
+            fence: lease.fence,
             phase,
-            ended: Some(UtcMillis(holding.started.0 + 7_000)),
+            ended: Some(UtcMillis(lease.started.0 + 7_000)),
             last: (phase == Phase::Idle).then_some(Verdict::plain(Outcome::Succeeded)),
             ..Record::empty(Era::default())
         }
@@ -247,8 +247,8 @@ mod tests {
 
     #[test]
     fn notes_and_signs_of_one_run_are_one_former_run_and_an_ended_one_without_a_sign_is_none() {
-        let (goes_on, has_ended) = (running(1), ended(holding(2), ""));
-        let (of_two, unnoted) = (holding(3), holding(4));
+        let (goes_on, has_ended) = (running(1), ended(lease(2), ""));
+        let (of_two, unnoted) = (lease(3), lease(4));
         let with_sign = ended(of_two.clone(), "");
         let notes = [
             (JobName::parse("a").expect("name"), goes_on.clone()),
@@ -261,31 +261,31 @@ mod tests {
         let found: Vec<_> = orphans.iter().map(|orphan| (orphan.run, orphan.note.clone())).collect();
         assert_eq!(
             found,
-            [(of_two.run, Some(with_sign)), (unnoted.run, None), (goes_on.holding().run, Some(goes_on))]
+            [(of_two.run, Some(with_sign)), (unnoted.run, None), (goes_on.lease().run, Some(goes_on))]
         );
         assert_eq!(orphans.iter().filter(|orphan| orphan.sign.is_some()).count(), 2);
     }
 
     fn orphan(note: LeaseNote) -> Orphan {
-        Orphan { job: job(), run: note.holding().run, note: Some(note), sign: None }
+        Orphan { job: job(), run: note.lease().run, note: Some(note), sign: None }
     }
 
     #[test]
     fn a_run_ended_at_its_last_sign_of_life_as_far_as_the_store_knows_it() {
         let orphan = orphan(running(1));
-        let holding = orphan.note.as_ref().map(LeaseNote::holding).expect("a note").clone();
-        assert_eq!(orphan.end(None), (LOST, holding.started));
-        let alive = UtcMillis(holding.started.0 + 7_000);
-        assert_eq!(orphan.end(Some(&record(&holding, Phase::Running))), (LOST, alive));
+        let lease = orphan.note.as_ref().map(LeaseNote::lease).expect("a note").clone();
+        assert_eq!(orphan.end(None), (LOST, lease.started));
+        let alive = UtcMillis(lease.started.0 + 7_000);
+        assert_eq!(orphan.end(Some(&record(&lease, Phase::Running))), (LOST, alive));
         let told = Verdict::plain(Outcome::Succeeded);
-        assert_eq!(orphan.end(Some(&record(&holding, Phase::Idle))), (told, alive));
-        let of_another = Holding { run: RunId::new(), fence: Fence(9), ..holding.clone() };
-        assert_eq!(orphan.end(Some(&record(&of_another, Phase::Idle))), (LOST, holding.started));
+        assert_eq!(orphan.end(Some(&record(&lease, Phase::Idle))), (told, alive));
+        let of_another = Lease { run: RunId::new(), fence: Fence(9), ..lease.clone() };
+        assert_eq!(orphan.end(Some(&record(&of_another, Phase::Idle))), (LOST, lease.started));
     }
 
     #[test]
     fn a_run_that_ended_in_time_keeps_its_own_end() {
-        let orphan = orphan(ended(holding(1), ""));
+        let orphan = orphan(ended(lease(1), ""));
         let Some(LeaseNote::Ended(finish)) = &orphan.note else { unreachable!("it was made so") };
         assert_eq!(orphan.end(None), (finish.verdict, finish.ended));
     }
@@ -298,12 +298,12 @@ mod tests {
         let (here, another) = (site.clone(), Site::of(&another));
         assert_eq!(orphan.elsewhere(here.as_ref()), None);
         assert!(orphan.elsewhere(another.as_ref()).is_some() && orphan.elsewhere(None).is_some());
-        let holding = orphan.note.as_ref().map(LeaseNote::holding).expect("a note").clone();
-        orphan.sign = Some(Sign { elsewhere: Some("a copy"), ..sign(&holding) });
+        let lease = orphan.note.as_ref().map(LeaseNote::lease).expect("a note").clone();
+        orphan.sign = Some(Sign { elsewhere: Some("a copy"), ..sign(&lease) });
         assert_eq!(orphan.elsewhere(here.as_ref()), Some("a copy"));
-        assert!(!orphan.is_over_by(&record(&holding, Phase::Running)));
-        assert!(orphan.is_over_by(&record(&holding, Phase::Idle)));
-        let of_another = Holding { run: RunId::new(), ..holding };
+        assert!(!orphan.is_over_by(&record(&lease, Phase::Running)));
+        assert!(orphan.is_over_by(&record(&lease, Phase::Idle)));
+        let of_another = Lease { run: RunId::new(), ..lease };
         assert!(orphan.is_over_by(&record(&of_another, Phase::Running)));
     }
 }

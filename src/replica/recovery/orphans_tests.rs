@@ -9,9 +9,9 @@ use crate::events::log::Events;
 use crate::hold::context::{Context, Traffic};
 use crate::hold::lease_file::LeaseFile;
 use crate::hold::lease_file::entry::LeaseNote;
-use crate::hold::lease_file::entry::tests::holding;
+use crate::hold::lease_file::entry::tests::lease;
 use crate::job::{ClusterName, JobName, Outcome, Verdict};
-use crate::lease::{Era, Holding, Phase, Record, Reply, Request};
+use crate::lease::{Era, Lease, Phase, Record, Reply, Request};
 use crate::run::{Guards, Identity, JobOutput, RunLogs};
 use crate::store::{Answered, Beat, Concern, Hint, JobEntries, Pulse, Replied, Store};
 use crate::time::{SystemClock, UtcMillis};
@@ -76,56 +76,56 @@ impl Store for OneRecord {
     }
 }
 
-fn record(holding: &Holding, (phase, last): (Phase, Option<Verdict>)) -> Record {
-    let (run, fence, ended) = (Some(holding.run), holding.fence, Some(holding.started));
+fn record(lease: &Lease, (phase, last): (Phase, Option<Verdict>)) -> Record {
+    let (run, fence, ended) = (Some(lease.run), lease.fence, Some(lease.started));
     Record { run, fence, phase, last, ended, ..Record::empty(Era::default()) }
 }
 
-fn identity(job: &JobName, holding: &Holding) -> Identity {
+fn identity(job: &JobName, lease: &Lease) -> Identity {
     Identity {
         job: job.clone(),
-        tick: holding.tick,
+        tick: lease.tick,
         tick_local: String::new(),
-        fence: holding.fence,
-        run: holding.run,
+        fence: lease.fence,
+        run: lease.run,
         attempt: 1,
-        cause: holding.cause,
-        node: holding.node.clone(),
+        cause: lease.cause,
+        node: lease.node.clone(),
     }
 }
 
 #[tokio::test]
 async fn a_run_that_ends_well_while_its_sign_is_waited_for_is_not_told_as_interrupted() {
     let folder = tempfile::tempdir().unwrap();
-    let (job, holding) = (JobName::parse("j").unwrap(), holding(1));
+    let (job, lease) = (JobName::parse("j").unwrap(), lease(1));
     let logs = || RunLogs::new(folder.path(), Arc::new(|| UtcMillis(0)));
     let former_life = logs();
-    let sign = former_life.begin(&identity(&job, &holding)).await;
+    let sign = former_life.begin(&identity(&job, &lease)).await;
     let lease_file =
-        LeaseFile::new(folder.path(), &ClusterName::parse("c").unwrap(), &holding.node, "s".to_owned());
+        LeaseFile::new(folder.path(), &ClusterName::parse("c").unwrap(), &lease.node, "s".to_owned());
     lease_file.take_over().await.unwrap();
-    let note = LeaseNote::running(&holding, &Era::default(), std::time::Duration::ZERO, lease_file.site());
+    let note = LeaseNote::running(&lease, &Era::default(), std::time::Duration::ZERO, lease_file.site());
     lease_file.keep(&job, note).await;
-    let store = Arc::new(OneRecord(Mutex::new(record(&holding, (Phase::Running, None)))));
+    let store = Arc::new(OneRecord(Mutex::new(record(&lease, (Phase::Running, None)))));
     let context = Arc::new(Context {
-        node: holding.node.clone(),
+        node: lease.node.clone(),
         store: Arc::clone(&store) as Arc<dyn Store>,
         clock: Arc::new(SystemClock),
         guards: Arc::new(Guards::of_this_program()),
         logs: logs(),
         lease_file,
         output: JobOutput::File,
-        events: Events::of(holding.node.clone()),
+        events: Events::of(lease.node.clone()),
         traffic: Traffic::default(),
         store_clock: watch::Sender::new(None),
     });
     let notes = context.lease_file.read().await;
-    let orphan = orphans(&notes, context.logs.marked(&holding.node)).pop().expect("it has a note and a sign");
+    let orphan = orphans(&notes, context.logs.marked(&lease.node)).pop().expect("it has a note and a sign");
 
     // The former life ends the run once the new one has begun to wait for it.
     let ended_well = Verdict::plain(Outcome::Succeeded);
     let former_life = async {
-        *store.0.lock().unwrap() = record(&holding, (Phase::Idle, Some(ended_well)));
+        *store.0.lock().unwrap() = record(&lease, (Phase::Idle, Some(ended_well)));
         former_life.forget(sign).await;
     };
     tokio::join!(end_orphan(Arc::clone(&context), orphan, true), former_life);

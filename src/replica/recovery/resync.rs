@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::events::event::Event;
 use crate::events::marks_ahead::MarksAhead;
-use crate::events::run_ref::RunRef;
+use crate::events::run_ref::Run;
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{Fence, JobName, OnInterrupt};
 use crate::lease::{Answer, Finish, Open, Protection, Rerun};
@@ -135,14 +135,14 @@ impl Driver {
         let end = |job: JobName| match self.context.lease_file.note(&job)? {
             LeaseNote::Ended(finish) => Some((job, finish)),
             LeaseNote::Running { .. } if Protection::ResentFinish.is_on() => None,
-            LeaseNote::Running { holding, .. } => {
-                Some((job, finish_in_mid_run(holding, self.context.era(), self.context.store_time())))
+            LeaseNote::Running { lease, .. } => {
+                Some((job, finish_in_mid_run(lease, self.context.era(), self.context.store_time())))
             }
         };
         now.into_iter().filter_map(end).collect()
     }
 
-    pub(crate) fn opened(&mut self, opened: Vec<(JobName, Replied)>, told: Vec<(RunRef, Replied)>) {
+    pub(crate) fn opened(&mut self, opened: Vec<(JobName, Replied)>, told: Vec<(Run, Replied)>) {
         let (now, mut is_outdated, mut lies_ahead) = (self.context.now(), false, Vec::new());
         for (job, reply) in opened {
             let begun = self.opening.remove(&job).flatten();
@@ -211,7 +211,7 @@ impl Driver {
     }
 
     /// The store was told how a run ended, or did not answer: then it is told again.
-    fn told(&mut self, run: RunRef, reply: Replied) {
+    fn told(&mut self, run: Run, reply: Replied) {
         let job = run.job.clone();
         self.opening.remove(&job);
         if let Ok(reply) = &reply {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _};
 
-use crate::events::run_ref::RunRef;
+use crate::events::run_ref::Run;
 use crate::hold::context::Context;
 use crate::job::JobName;
 use crate::lease::{Manual, Record, Request};
@@ -45,12 +45,12 @@ pub(super) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
 }
 
 /// Makes the store end a run whose lock is over, unless it has ended, and reads what is recorded of it.
-pub(super) async fn settle(context: Arc<Context>, run: RunRef, manual: Manual) -> Done {
+pub(super) async fn settle(context: Arc<Context>, run: Run, manual: Manual) -> Done {
     let settled = settle_run(&context, &run, manual).await.unwrap_or(Settled::InVain);
     Done::Settled { run, settled }
 }
 
-async fn settle_run(context: &Context, run: &RunRef, manual: Manual) -> Result<Settled, StoreError> {
+async fn settle_run(context: &Context, run: &Run, manual: Manual) -> Result<Settled, StoreError> {
     let job = std::slice::from_ref(&run.job);
     let going_on = |records: Vec<Option<Record>>| {
         let goes_on = |record: &Record| record.is_running() && record.run == Some(run.run);

@@ -187,8 +187,8 @@ fn the_same_seed_leads_to_the_same_history() {
     let history = |seed, memory| {
         let world = Course::usual(memory).outcome(seed).expect("no violation");
         let run = |run: &Process| {
-            let holding = &run.holding;
-            (run.job, run.started, run.ends, holding.tick, holding.fence, holding.node.clone(), run.verdict)
+            let lease = &run.lease;
+            (run.job, run.started, run.ends, lease.tick, lease.fence, lease.node.clone(), run.verdict)
         };
         (world.witness.runs.iter().map(run).collect::<Vec<_>>(), world.tally)
     };

@@ -1,7 +1,7 @@
 //! What a contest says: which claim to make, what to do next, and what became known of a tick.
 
 use crate::job::{Cause, Fence, JobSpec, NodeName, Overlap, Reason, RunId, Tick, Verdict};
-use crate::lease::{Era, Holder, Holding, ScheduleHash};
+use crate::lease::{Era, Holder, Lease, ScheduleHash};
 use crate::time::{BootInstant, UtcMillis};
 
 pub(crate) use crate::hold::give_back::Doubt;
@@ -124,12 +124,12 @@ pub struct Won {
 
 impl Won {
     /// What the holder has to remember of the lock.
-    pub(crate) fn holding(&self, spec: &JobSpec, node: &NodeName) -> Holding {
-        Holding {
+    pub(crate) fn lease(&self, spec: &JobSpec, node: &NodeName) -> Lease {
+        Lease {
             run: self.run,
             fence: self.fence,
             tick: self.tick,
-            lease: spec.lease,
+            length: spec.lease,
             node: node.clone(),
             cause: self.cause,
             tries: self.tries,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::job::{Cause, Fence, JobName, JobSpec, NodeName, RunId, Tick};
-use crate::lease::{Holding, Pace};
+use crate::lease::{Lease, Pace};
 
 use super::state::Limits;
 
@@ -89,16 +89,16 @@ pub struct Identity {
 
 impl Identity {
     /// The first attempt of the run that holds this lock.
-    pub fn of(job: &JobName, holding: &Holding, tick_local: String) -> Self {
+    pub fn of(job: &JobName, lease: &Lease, tick_local: String) -> Self {
         Self {
             job: job.clone(),
-            tick: holding.tick,
+            tick: lease.tick,
             tick_local,
-            fence: holding.fence,
-            run: holding.run,
+            fence: lease.fence,
+            run: lease.run,
             attempt: 1,
-            cause: holding.cause,
-            node: holding.node.clone(),
+            cause: lease.cause,
+            node: lease.node.clone(),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::Tick;
-use crate::lease::{Caller, Holding};
+use crate::lease::{Caller, Lease};
 use crate::time::UtcMillis;
 
 /// The largest whole number that the scripts can hold exactly.
@@ -34,18 +34,18 @@ impl Args {
     }
 
     /// A lock that was granted.
-    pub(super) fn holding(holding: &Holding) -> Self {
+    pub(super) fn lease(lease: &Lease) -> Self {
         Self::default()
-            .text(holding.run)
-            .text(holding.fence)
-            .instant(holding.tick.instant())
-            .duration(holding.lease)
-            .text(&holding.node)
-            .text(holding.cause)
-            .text(holding.tries)
-            .instant(holding.started)
-            .text(&holding.sched.0)
-            .instant(holding.mark)
+            .text(lease.run)
+            .text(lease.fence)
+            .instant(lease.tick.instant())
+            .duration(lease.length)
+            .text(&lease.node)
+            .text(lease.cause)
+            .text(lease.tries)
+            .instant(lease.started)
+            .text(&lease.sched.0)
+            .instant(lease.mark)
     }
 
     /// Anything as a text.

@@ -244,14 +244,14 @@ fn manual_args(manual: &Manual) -> Args {
 }
 
 fn renew_args(renew: &Renew) -> Args {
-    Args::holding(&renew.holding)
+    Args::lease(&renew.lease)
         .instant(renew.expect)
         .optional(renew.leapt.map(|at| at.0))
-        .tick(renew.holding.prev)
+        .tick(renew.lease.prev)
 }
 
 fn finish_args(finish: &Finish) -> Args {
-    Args::holding(&finish.holding)
+    Args::lease(&finish.lease)
         .text(finish.attempt)
         .text(finish.verdict.outcome)
         .optional(finish.verdict.reason)
@@ -261,7 +261,7 @@ fn finish_args(finish: &Finish) -> Args {
         .instant(finish.ended)
         .text(&finish.era.0)
         .optional(finish.leapt.map(|at| at.0))
-        .tick(finish.holding.prev)
+        .tick(finish.lease.prev)
 }
 
 fn overlap(policy: Overlap) -> &'static str {

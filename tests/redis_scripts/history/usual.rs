@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::RngExt;
 use solocron::job::{RunId, Tick};
-use solocron::lease::{Caller, Claim, Finish, Holding, LeaseInstant, Phase, Record, SCHEMA};
+use solocron::lease::{Caller, Claim, Finish, Lease, LeaseInstant, Phase, Record, SCHEMA};
 use solocron::time::UtcMillis;
 
 use super::History;
@@ -50,7 +50,7 @@ impl History {
         };
         let ended = record.and_then(|record| record.ended).unwrap_or(now);
         let before_end = Tick(ended.minus(self.span()));
-        let (calm, largest_lease) = (self.lease(), self.lease());
+        let (calm, largest_lease) = (self.length(), self.length());
         match self.rng.random_range(0..30) {
             0 => Claim { run: other.run, ..next },
             1 => Claim { tick: other.tick, ..next },
@@ -77,23 +77,23 @@ impl History {
     pub(super) fn next_finish(&mut self, record: Option<&Record>, now: UtcMillis) -> Finish {
         let other = self.finish(record, now);
         let Some(record) = record else { return other };
-        let holding = Holding {
-            run: record.run.unwrap_or(other.holding.run),
+        let lease = Lease {
+            run: record.run.unwrap_or(other.lease.run),
             fence: record.fence,
-            tick: record.tick.unwrap_or(other.holding.tick),
-            lease: record.lease,
+            tick: record.tick.unwrap_or(other.lease.tick),
+            length: record.lease,
             tries: record.tries,
             sched: record.sched.clone(),
             mark: record.mark,
-            ..other.holding.clone()
+            ..other.lease.clone()
         };
         // The record may be of another life than the server's.
         let era = if self.one_in(4) { self.era.clone() } else { record.era.clone() };
         match self.rng.random_range(0..6) {
-            0 => Finish { holding: other.holding.clone(), era, ..other },
-            1 => Finish { holding: Holding { fence: other.holding.fence, ..holding }, ..other },
-            2 => Finish { holding: Holding { run: other.holding.run, ..holding }, ..other },
-            _ => Finish { holding, era, ended: now, ..other },
+            0 => Finish { lease: other.lease.clone(), era, ..other },
+            1 => Finish { lease: Lease { fence: other.lease.fence, ..lease }, ..other },
+            2 => Finish { lease: Lease { run: other.lease.run, ..lease }, ..other },
+            _ => Finish { lease, era, ended: now, ..other },
         }
     }
 }

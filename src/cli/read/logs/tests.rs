@@ -131,14 +131,14 @@ async fn a_newer_run_elsewhere_is_shown_by_its_kept_end_unless_only_this_node_is
     ran(&bench, 1, (OUTPUT, "")).await;
     bench.open("backup").await;
     bench.at(600);
-    let holding = bench.win("backup", "n2", 2, 600).await;
+    let lease = bench.win("backup", "n2", 2, 600).await;
     let (exit, out, err) = shown(&bench, "backup").await;
     assert_eq!(exit, Exit::Failed);
     assert!(out.contains("on n2") && out.contains("running"), "{out}");
     assert!(err.contains("it is still running"), "{err}");
 
     bench.at(610);
-    bench.finish("backup", holding, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    bench.finish("backup", lease, Verdict::plain(Outcome::Succeeded), Some(0)).await;
     let (exit, out, err) = shown(&bench, "backup").await;
     assert_eq!(exit, Exit::Failed);
     insta::assert_snapshot!("a_newer_run_elsewhere", format!("stdout:\n{out}\nstderr:\n{err}"));
@@ -195,9 +195,9 @@ async fn a_run_is_found_by_the_beginning_of_its_id_unless_another_begins_so() {
         assert!(out.ends_with(OUTPUT), "{out}");
     }
     bench.at(600);
-    let holding = bench.win("backup", "n2", 12, 600).await;
+    let lease = bench.win("backup", "n2", 12, 600).await;
     bench.at(610);
-    bench.finish("backup", holding, Verdict::plain(Outcome::Succeeded), Some(0)).await;
+    bench.finish("backup", lease, Verdict::plain(Outcome::Succeeded), Some(0)).await;
     let (exit, out, message) = shown(&bench, "backup --run 01939d2c-0").await;
     assert_eq!((exit, out.as_str()), (Exit::Usage, ""));
     assert_eq!(

@@ -41,7 +41,7 @@ impl World {
     /// Something runs again once faults stop, however slowly.
     fn has_run_again(&self, job: usize) -> Result<(), Violation> {
         let settled = Moment(0).plus(FAULTS + QUIET / 4);
-        if self.runs(job).any(|run| run.started > settled && run.holding.cause != Cause::Manual) {
+        if self.runs(job).any(|run| run.started > settled && run.lease.cause != Cause::Manual) {
             return Ok(());
         }
         Err(Violation::of(Broken::Stalled, format!("j{job} never ran after {settled:?}")))
@@ -164,7 +164,7 @@ impl World {
     /// Only of a run that cannot be killed is told that it was left behind.
     fn is_left_behind_rightly(&self, job: usize) -> Result<(), Violation> {
         let is_unkillable = |entry: &HistoryEntry| {
-            self.runs(job).any(|run| run.is_unkillable && entry.run == Some(run.holding.run))
+            self.runs(job).any(|run| run.is_unkillable && entry.run == Some(run.lease.run))
         };
         let told = |entry: &&HistoryEntry| entry.reason == Some(Reason::LeftBehind) && !is_unkillable(entry);
         match self.server.told[job].iter().find(told) {
@@ -197,7 +197,7 @@ impl World {
     /// the store's clock, which may be ahead: true time does not tell that the run covered the instant.
     pub(crate) fn note_end(&mut self, run: usize) {
         let (now, run) = (self.store_reads().wall, &self.witness.runs[run]);
-        self.server.note_alive(run.job, run.holding.started, now);
+        self.server.note_alive(run.job, run.lease.started, now);
     }
 
     /// Whether no fault was within the start deadline and one lease of the tick.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::job::{Cause, Fence};
-use crate::lease::Holding;
+use crate::lease::Lease;
 use crate::replica::simulation::world::clock::Moment;
 use crate::replica::simulation::world::process::Process;
 
@@ -58,8 +58,8 @@ impl fmt::Display for Violation {
 }
 
 /// A run in few words.
-pub(crate) fn named(holding: &Holding) -> String {
-    let Holding { tick, fence, cause, node, run, .. } = holding;
+pub(crate) fn named(lease: &Lease) -> String {
+    let Lease { tick, fence, cause, node, run, .. } = lease;
     format!("{cause} of {tick} on {node}, fence {fence}, run {run}")
 }
 
@@ -73,32 +73,31 @@ impl Witness {
     /// A run is about to start.
     pub(crate) fn started(&self, run: &Process) -> Result<(), Violation> {
         let earlier = || self.runs.iter().filter(|earlier| earlier.job == run.job);
-        let what = named(&run.holding);
+        let what = named(&run.lease);
         // Whoever was granted the lock that an unkillable run has lost runs beside it, but never its own replica.
         let is_beside = |other: &&Process| other.has_lost_lock && !other.is_of((run.seat, run.life));
         if let Some(other) = earlier().find(|earlier| !earlier.is_over && !is_beside(earlier)) {
             let is_own = other.seat == run.seat;
             let broken = if is_own { Broken::OwnOverlap } else { Broken::Overlap };
-            return Err(Violation::of(broken, format!("{what}, during {}", named(&other.holding))));
+            return Err(Violation::of(broken, format!("{what}, during {}", named(&other.lease))));
         }
-        let highest = earlier().map(|earlier| earlier.holding.fence).max().unwrap_or(Fence(0));
-        if run.holding.fence <= highest {
+        let highest = earlier().map(|earlier| earlier.lease.fence).max().unwrap_or(Fence(0));
+        if run.lease.fence <= highest {
             return Err(Violation::of(Broken::Fence, format!("{what}, after fence {highest}")));
         }
-        if run.holding.cause == Cause::Manual {
+        if run.lease.cause == Cause::Manual {
             return Ok(());
         }
-        let same = |earlier: &&Process| {
-            earlier.holding.tick == run.holding.tick && earlier.holding.cause != Cause::Manual
-        };
+        let same =
+            |earlier: &&Process| earlier.lease.tick == run.lease.tick && earlier.lease.cause != Cause::Manual;
         let before: Vec<&Process> = earlier().filter(same).collect();
-        let is_first_rerun = |first: &&Process| run.holding.cause == Cause::Rerun && first.was_cut_short();
+        let is_first_rerun = |first: &&Process| run.lease.cause == Cause::Rerun && first.was_cut_short();
         if before.len() > 1 || before.first().is_some_and(|first| !is_first_rerun(first)) {
-            let before: Vec<String> = before.iter().map(|run| named(&run.holding)).collect();
+            let before: Vec<String> = before.iter().map(|run| named(&run.lease)).collect();
             return Err(Violation::of(Broken::SecondRun, format!("{what}, after {before:?}")));
         }
-        let begins = run.holding.started;
-        if run.holding.tick.instant() > begins {
+        let begins = run.lease.started;
+        if run.lease.tick.instant() > begins {
             return Err(Violation::of(Broken::Early, format!("{what}, at {begins}")));
         }
         Ok(())
@@ -108,8 +107,8 @@ impl Witness {
     pub(crate) fn ended(&self, at: usize, now: Moment) -> Result<(), Violation> {
         let run = &self.runs[at];
         let alive_for = now.since(run.last_good);
-        if alive_for > run.holding.lease {
-            let what = named(&run.holding);
+        if alive_for > run.lease.length {
+            let what = named(&run.lease);
             let how = format!("{what}, alive {alive_for:?} after its last good renewal was sent");
             return Err(Violation::of(Broken::OutOfHand, how));
         }

@@ -145,8 +145,8 @@ impl World {
             _ => nodes().any(knows),
         };
         let mut going_on = self.witness.holders().filter(|run| run.job == job);
-        let is_kept = |run: RunId| nodes().any(|node| node.keeps.iter().any(|keep| keep.holding.run == run));
-        is_past && is_known && going_on.all(|run| is_kept(run.holding.run))
+        let is_kept = |run: RunId| nodes().any(|node| node.keeps.iter().any(|keep| keep.lease.run == run));
+        is_past && is_known && going_on.all(|run| is_kept(run.lease.run))
     }
 
     /// Whether an older record grants no lock of the job before the replicas that remember more have told the store. That is so
@@ -156,8 +156,8 @@ impl World {
         let lease_now = self.server.moments(self.store_reads()).lease_now;
         let lasts = older.until.since(lease_now) > TOLD_WITHIN;
         let going_on = || self.witness.holders().filter(|run| run.job == job);
-        let is_known = going_on().all(|run| older.is_running() && older.run == Some(run.holding.run));
-        older.mark < now.mark && going_on().all(|run| run.holding.cause != Cause::Manual)
+        let is_known = going_on().all(|run| older.is_running() && older.run == Some(run.lease.run));
+        older.mark < now.mark && going_on().all(|run| run.lease.cause != Cause::Manual)
             || is_known && (lasts || !older.is_running())
     }
 

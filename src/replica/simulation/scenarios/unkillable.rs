@@ -50,7 +50,7 @@ impl World {
     fn keep_from_renewing(&mut self) -> bool {
         let is_replica = |run: &&Process| run.is_unkillable && run.seat < self.scenario.replicas;
         let may_freeze = |seat: &usize| self.seats[*seat].is_well() && !self.has_frozen_guard(*seat);
-        let holders = self.witness.holders().filter(is_replica).map(|run| (run.seat, run.holding.lease));
+        let holders = self.witness.holders().filter(is_replica).map(|run| (run.seat, run.lease.length));
         let holders: Vec<(usize, Duration)> = holders.filter(|(seat, _)| may_freeze(seat)).collect();
         if self.now < self.delicate || holders.is_empty() {
             return false;
@@ -76,11 +76,11 @@ impl World {
         if self.now >= self.unkillable_until || !self.is_troubled() || !self.dice.percent(70) {
             return;
         }
-        let lease = u64::try_from(process.holding.lease.as_millis()).expect("short");
+        let lease = u64::try_from(process.lease.length.as_millis()).expect("short");
         process.is_unkillable = true;
         process.ends = self.now.plus(self.dice.ms(0, LEASES * lease));
         self.tally.count("run that cannot be killed");
-        self.note(|| format!("run {} cannot be killed, and ends at {:?}", process.holding.run, process.ends));
+        self.note(|| format!("run {} cannot be killed, and ends at {:?}", process.lease.run, process.ends));
     }
 
     /// A run is to be killed after this grace: its replica sees that it lives on, if it does.
@@ -88,7 +88,7 @@ impl World {
         let process = &self.witness.runs[run];
         if process.is_unkillable {
             let (seat, life) = (process.seat, process.life);
-            let what = Box::new(Happening::Stuck(process.holding.run));
+            let what = Box::new(Happening::Stuck(process.lease.run));
             self.at(grace.saturating_add(STUCK_AFTER), Event::To { seat, life, what });
         }
     }
@@ -102,7 +102,7 @@ impl World {
     ) -> Result<(), Violation> {
         let after = self.server.holder(job);
         let has_lost = |run: &Process| {
-            let own = Some(run.holding.run);
+            let own = Some(run.lease.run);
             let is_let_go = before == own || after.is_some();
             run.job == job && run.is_unkillable && !run.has_lost_lock && after != own && is_let_go
         };
@@ -113,8 +113,8 @@ impl World {
         let lost: Vec<usize> = lost.collect();
         for at in lost {
             let run = &self.witness.runs[at];
-            let (what, ago) = (named(&run.holding), self.now.since(run.last_good));
-            let lease = run.holding.lease;
+            let (what, ago) = (named(&run.lease), self.now.since(run.last_good));
+            let lease = run.lease.length;
             let could_renew = self.could_renew(run);
             if could_renew || ago < lease - lease / DRIFT_DIVISOR {
                 let how = format!("{what}, last renewed {ago:?} before; could be renewed: {could_renew}");
@@ -144,7 +144,7 @@ impl World {
     /// Whether the replica of a run lives, and has had the time to renew its lock since anything kept it from that.
     fn could_renew(&self, run: &Process) -> bool {
         let place = &self.seats[run.seat];
-        let time = RENEWS_WITHIN + Pace::new(run.holding.lease, Duration::ZERO).renew_every();
+        let time = RENEWS_WITHIN + Pace::new(run.lease.length, Duration::ZERO).renew_every();
         let has_passed = |hindrance: &Hindrance| {
             hindrance.seat.is_some_and(|seat| seat != run.seat) || hindrance.until.plus(time) < self.now
         };
@@ -157,9 +157,9 @@ impl World {
         let reads = self.reads(seat);
         let booted = self.scenario.clocks[self.scenario.clock_of(seat)].booted();
         let signed = self.witness.alive().filter(|(_, run)| run.seat == seat);
-        node.awaited.extend(signed.map(|(_, run)| (run.job, run.holding.run)));
+        node.awaited.extend(signed.map(|(_, run)| (run.job, run.lease.run)));
         for (job, run) in node.awaited.clone() {
-            let its = self.witness.runs.iter().find(|process| process.holding.run == run);
+            let its = self.witness.runs.iter().find(|process| process.lease.run == run);
             // Without a guard that saw the end, nobody knows whether the run lives.
             let was_guarded = its.is_some_and(|process| process.guard != Guard::Dead);
             let Some(alive) = its.filter(|process| !process.is_over && was_guarded) else {
@@ -168,7 +168,7 @@ impl World {
                 continue;
             };
             let is_unkillable = alive.is_unkillable;
-            let note = node.disk.get(&job).filter(|note| note.holding().run == run);
+            let note = node.disk.get(&job).filter(|note| note.lease().run == run);
             let patience = patience(node, job, run, note.cloned());
             if is_unkillable {
                 self.tally.count("run of a former life that cannot be killed");

@@ -24,8 +24,8 @@ impl Node {
             }
             return;
         }
-        let holding = won.holding(&self.jobs[job], &self.name);
-        let mut keep = Keep::granted(job, &self.jobs[job], holding, (won.era, sent), self.reads.boot);
+        let lease = won.lease(&self.jobs[job], &self.name);
+        let mut keep = Keep::granted(job, &self.jobs[job], lease, (won.era, sent), self.reads.boot);
         self.jot(job, keep.note());
         let left = won.tick.instant().since(self.now());
         if won.cause == Cause::Manual || left.is_zero() || !Protection::AtInstant.is_on() {
@@ -41,15 +41,15 @@ impl Node {
     /// `StartGate::begin`, and what `HeldLock::keep` makes of a run that was not tried.
     pub(super) fn begin_waiting(&mut self, run: RunId) {
         let (now, boot) = (self.now(), self.reads.boot);
-        let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == run) else { return };
-        let left = keep.holding.tick.instant().since(now).min(keep.may_wait(boot));
+        let Some(keep) = self.keeps.iter_mut().find(|keep| keep.lease.run == run) else { return };
+        let left = keep.lease.tick.instant().since(now).min(keep.may_wait(boot));
         if keep.waits.is_some() && !left.is_zero() {
             // Its clock was set back meanwhile.
             return self.chores.push((boot.plus(left), Chore::Begin(run)));
         }
         let Some(ordered) = keep.waits.take() else { return };
         let (tick, start_deadline) =
-            (keep.holding.tick, self.jobs[keep.job].start_deadline_of(keep.holding.tick));
+            (keep.lease.tick, self.jobs[keep.job].start_deadline_of(keep.lease.tick));
         let is_late = has_overslept(tick.instant(), now, start_deadline) || keep.deadline.is_over(boot);
         match ordered.map(StopReason::verdict) {
             // Whom an operator or a newer tick has stopped does not run elsewhere either.
@@ -64,28 +64,28 @@ impl Node {
 
     /// The `Abandon` of `HeldLock::keep`.
     pub(super) fn send_abandon(&mut self, run: RunId) {
-        let Some(keep) = self.keeps.iter().find(|keep| keep.holding.run == run) else { return };
+        let Some(keep) = self.keeps.iter().find(|keep| keep.lease.run == run) else { return };
         let abandon = Abandon { run, era: keep.era.clone(), edited: false };
         self.send(Ask::Submit(keep.job, Request::Abandon(abandon)), Errand::GiveBack { run });
     }
 
     /// The store was told that nothing was started.
     pub(super) fn abandon_answered(&mut self, run: RunId, answer: Result<Reply, StoreError>) {
-        let Some(at) = self.keeps.iter().position(|keep| keep.holding.run == run) else { return };
+        let Some(at) = self.keeps.iter().position(|keep| keep.lease.run == run) else { return };
         let keep = &mut self.keeps[at];
         if !matches!(answer.map(|reply| reply.answer), Ok(Answer::Abandoned | Answer::AlreadyDecided)) {
             let again = keep.tell_again_at(self.reads.boot);
             return self.chores.push((again, Chore::GiveBack(run)));
         }
-        let Keep { job, holding, .. } = self.keeps.remove(at);
+        let Keep { job, lease, .. } = self.keeps.remove(at);
         // `LeaseFile::forget_run`.
-        self.disk.retain(|of, note| *of != job || note.holding().run != run);
-        match holding.cause {
+        self.disk.retain(|of, note| *of != job || note.lease().run != run);
+        match lease.cause {
             Cause::Rerun => {
                 let now = self.now();
-                self.contests[job].cut_short_here(holding.tick, Some(self.name.clone()), now);
+                self.contests[job].cut_short_here(lease.tick, Some(self.name.clone()), now);
             }
-            _ => self.contests[job].given_back(holding.tick),
+            _ => self.contests[job].given_back(lease.tick),
         }
         self.proven(job);
     }

@@ -148,7 +148,7 @@ impl Node {
 
     /// `Driver::look_at_locks`, and `StoreWatch::is_forgotten`: looks whether the records of its runs still tell of them.
     pub(super) fn look_at_records(&mut self) {
-        let looks: Vec<_> = self.keeps.iter().map(|keep| (keep.job, keep.holding.run)).collect();
+        let looks: Vec<_> = self.keeps.iter().map(|keep| (keep.job, keep.lease.run)).collect();
         for (job, run) in looks {
             self.send(Ask::Look(job), Errand::Look { run });
         }
@@ -168,7 +168,7 @@ impl Node {
     /// One that was put back is opened, as in `Driver::open_put_back`; by a guest it is not.
     pub(super) fn looked(&mut self, run: RunId, record: Option<&Record>) {
         let (boot, is_guest) = (self.reads.boot, self.visit.is_some());
-        let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == run) else { return };
+        let Some(keep) = self.keeps.iter_mut().find(|keep| keep.lease.run == run) else { return };
         let is_known =
             record.is_some_and(|record| if is_guest { record.run == Some(run) } else { record.is_running() });
         if !is_known {

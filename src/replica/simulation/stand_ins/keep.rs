@@ -6,7 +6,7 @@ use crate::hold::lease_file::entry::LeaseNote;
 use crate::hold::renewal::{Duty, Hold};
 use crate::job::{JobSpec, Outcome, Reason, RunId, Verdict};
 use crate::lease::{
-    Answer, Deadline, EARLY_TOLERANCE, Era, Finish, Holding, Pace, Protection, Renew, Reply, Request,
+    Answer, Deadline, EARLY_TOLERANCE, Era, Finish, Lease, Pace, Protection, Renew, Reply, Request,
 };
 use crate::replica::simulation::world::clock::Reads;
 use crate::replica::simulation::world::message::Ask;
@@ -24,7 +24,7 @@ const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duratio
 #[derive(Debug, Clone)]
 pub(crate) struct Keep {
     pub(crate) job: usize,
-    pub(crate) holding: Holding,
+    pub(crate) lease: Lease,
     pub(crate) deadline: Deadline,
     /// When its claim was sent, or its last good renewal.
     pub(crate) sent: BootInstant,
@@ -53,14 +53,14 @@ impl Keep {
     pub(crate) fn granted(
         job: usize,
         spec: &JobSpec,
-        holding: Holding,
+        lease: Lease,
         (era, sent): (Era, BootInstant),
         now: BootInstant,
     ) -> Self {
         let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), counted_from(sent, now));
         Self {
             job,
-            holding,
+            lease,
             deadline,
             sent,
             wake: None,
@@ -82,7 +82,7 @@ impl Keep {
             *ordered = Some(ordered.map_or(reason, |earlier| earlier.join(reason)));
             return None;
         }
-        Some(Deed::Stop { run: self.holding.run, grace, reason })
+        Some(Deed::Stop { run: self.lease.run, grace, reason })
     }
 
     /// How much longer its run may wait for its instant: what the store grants ahead of one, and no more.
@@ -109,7 +109,7 @@ impl Keep {
     /// `HeldLock::note`.
     pub(crate) fn note(&self) -> LeaseNote {
         LeaseNote::Running {
-            holding: self.holding.clone(),
+            lease: self.lease.clone(),
             era: self.era.clone(),
             loss_grace: self.hold.loss_grace(),
             site: None,
@@ -167,8 +167,8 @@ impl Node {
     /// `HeldLock::renew`.
     fn renew(&mut self, at: usize) {
         let (keep, sent) = (&self.keeps[at], self.reads.boot);
-        let run = keep.holding.run;
-        let renew = Renew { holding: keep.holding.clone(), expect: self.store_time(), leapt: self.leapt() };
+        let run = keep.lease.run;
+        let renew = Renew { lease: keep.lease.clone(), expect: self.store_time(), leapt: self.leapt() };
         let errand = Errand::Renew { run, sent, era: self.era() };
         self.send(Ask::Submit(keep.job, Request::Renew(renew)), errand);
     }
@@ -181,7 +181,7 @@ impl Node {
         answer: Result<Reply, StoreError>,
     ) {
         let now = self.reads.boot;
-        let Some(at) = self.keeps.iter().position(|keep| keep.holding.run == run) else { return };
+        let Some(at) = self.keeps.iter().position(|keep| keep.lease.run == run) else { return };
         let keep = &mut self.keeps[at];
         if keep.finish.is_some() || keep.is_given_back {
             return;
@@ -217,20 +217,20 @@ impl Node {
 
     /// `AttemptState::step_killing`: its processes outlive SIGKILL.
     pub(crate) fn found_stuck(&mut self, run: RunId) {
-        self.keeps.iter_mut().filter(|keep| keep.holding.run == run).for_each(|keep| keep.is_stuck = true);
+        self.keeps.iter_mut().filter(|keep| keep.lease.run == run).for_each(|keep| keep.is_stuck = true);
     }
 
     /// Nothing of the run is left: the end of `HeldLock::keep`.
     pub(crate) fn run_ended(&mut self, run: RunId, verdict: Verdict, reads: Reads) {
         self.reads = reads;
         let (ended, leapt) = (self.store_time(), self.leapt());
-        let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == run) else { return };
+        let Some(keep) = self.keeps.iter_mut().find(|keep| keep.lease.run == run) else { return };
         let proven = std::mem::take(&mut keep.proving);
         let is_left_behind = keep.is_stuck && keep.hold.is_lost();
         let left_behind = Verdict::because(Outcome::Unknown, Reason::LeftBehind);
         let verdict = if is_left_behind { left_behind } else { verdict };
         let finish = Finish {
-            holding: keep.holding.clone(),
+            lease: keep.lease.clone(),
             era: keep.era.clone(),
             attempt: 1,
             verdict,
@@ -250,14 +250,14 @@ impl Node {
 
     /// `HeldLock::finish`.
     pub(crate) fn send_finish(&mut self, run: RunId) {
-        let Some(keep) = self.keeps.iter().find(|keep| keep.holding.run == run) else { return };
+        let Some(keep) = self.keeps.iter().find(|keep| keep.lease.run == run) else { return };
         if let Some(finish) = keep.finish.clone() {
             self.send(Ask::Submit(keep.job, Request::Finish(finish)), Errand::Finish { run });
         }
     }
 
     pub(crate) fn finish_answered(&mut self, run: RunId, answer: Result<Reply, StoreError>) {
-        let Some(at) = self.keeps.iter().position(|keep| keep.holding.run == run) else { return };
+        let Some(at) = self.keeps.iter().position(|keep| keep.lease.run == run) else { return };
         let keep = &mut self.keeps[at];
         let answer = answer.map(|reply| reply.answer);
         if !matches!(answer, Ok(Answer::Finished | Answer::AlreadyDecided)) {
@@ -268,11 +268,11 @@ impl Node {
             self.deeds.push(Deed::Recorded { run, verdict: finish.verdict });
         }
         // `Driver::kept`.
-        let Keep { job, holding, finish, .. } = self.keeps.remove(at);
+        let Keep { job, lease, finish, .. } = self.keeps.remove(at);
         let is_cut_short = |finish: &Finish| finish.verdict.outcome == Outcome::Interrupted;
-        if holding.may_run_again() && finish.as_ref().is_some_and(is_cut_short) {
+        if lease.may_run_again() && finish.as_ref().is_some_and(is_cut_short) {
             let now = self.now();
-            self.contests[job].cut_short_here(holding.tick, Some(self.name.clone()), now);
+            self.contests[job].cut_short_here(lease.tick, Some(self.name.clone()), now);
         }
         self.proven(job);
     }

@@ -171,13 +171,13 @@ impl Node {
         }
         // `Driver::tell_finding`: a run of this very replica gives way at once.
         if let Some(holder) = finding.as_ref().and_then(|finding| finding.replaces(&self.jobs[job]))
-            && let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == holder.run)
+            && let Some(keep) = self.keeps.iter_mut().find(|keep| keep.lease.run == holder.run)
         {
             self.deeds.extend(keep.give_way());
         }
         if let (Some(finding), Some(tick)) = (finding, tick)
             && let Some(holder) = finding.awaits_proof(&self.jobs[job], tick)
-            && let Some(keep) = self.keeps.iter_mut().find(|keep| keep.holding.run == holder.run)
+            && let Some(keep) = self.keeps.iter_mut().find(|keep| keep.lease.run == holder.run)
         {
             // `Driver::tell_finding`: a run of this very replica proves that it lives.
             keep.prove(job, self.reads.boot);

@@ -121,7 +121,7 @@ impl Node {
             awaited: disk
                 .iter()
                 .filter(|(_, note)| matches!(note, LeaseNote::Running { .. }))
-                .map(|(job, note)| (*job, note.holding().run))
+                .map(|(job, note)| (*job, note.lease().run))
                 .collect(),
             untold: disk.keys().copied().collect(),
             disk,
@@ -195,8 +195,8 @@ impl Node {
             .iter()
             .map(|keep| BeatRun {
                 job: job(keep),
-                run: keep.holding.run,
-                lease_ms: u64::try_from(keep.holding.lease.as_millis()).unwrap_or(u64::MAX),
+                run: keep.lease.run,
+                lease_ms: u64::try_from(keep.lease.length.as_millis()).unwrap_or(u64::MAX),
             })
             .collect();
         let beat = self.visit.is_none().then(|| self.beat.clone());

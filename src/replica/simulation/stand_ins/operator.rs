@@ -65,8 +65,8 @@ impl World {
     /// the last one that ran.
     fn ask_again(&mut self, seat: usize, job: usize) {
         let spec = &self.scenario.jobs[seat][job];
-        let is_of_job = |run: &&Process| run.job == job && run.holding.cause != Cause::Manual;
-        let ran = self.witness.runs.iter().rev().find(is_of_job).map(|run| run.holding.tick);
+        let is_of_job = |run: &&Process| run.job == job && run.lease.cause != Cause::Manual;
+        let ran = self.witness.runs.iter().rev().find(is_of_job).map(|run| run.lease.tick);
         let newest = spec.schedule.at_or_before(self.store_reads().wall);
         let is_cut_short = |record: &&Record| record.last.is_some_and(|l| l.outcome == Outcome::Interrupted);
         let record = self.server.shelf.records[job].as_ref();

@@ -15,7 +15,7 @@ use super::node::Node;
 impl Node {
     /// `Book::turn`: notes this, unless a lock that was granted later is noted.
     pub(super) fn jot(&mut self, job: usize, note: LeaseNote) {
-        let is_newer = |known: &LeaseNote| known.holding().fence > note.holding().fence;
+        let is_newer = |known: &LeaseNote| known.lease().fence > note.lease().fence;
         if !self.disk.get(&job).is_some_and(is_newer) {
             self.disk.insert(job, note);
         }
@@ -27,16 +27,13 @@ impl Node {
         if !self.awaited.remove(&(job, run)) {
             return;
         }
-        let note = self.disk.get(&job).filter(|note| is_sure && note.holding().run == run);
-        if let Some(LeaseNote::Running { holding, era, .. }) = note {
+        let note = self.disk.get(&job).filter(|note| is_sure && note.lease().run == run);
+        if let Some(LeaseNote::Running { lease, era, .. }) = note {
             // As where the record cannot be read, which would tell of a later sign of life.
-            let ended = holding.started;
+            let ended = lease.started;
             let verdict = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
-            let finish = Finish {
-                era: era.clone(),
-                verdict,
-                ..finish_in_mid_run(holding.clone(), era.clone(), ended)
-            };
+            let finish =
+                Finish { era: era.clone(), verdict, ..finish_in_mid_run(lease.clone(), era.clone(), ended) };
             self.jot(job, LeaseNote::Ended(finish));
         }
         self.open_records();
@@ -84,8 +81,8 @@ impl Node {
         let end = |job: usize| match self.disk.get(&job)? {
             LeaseNote::Ended(finish) => Some((job, finish.clone())),
             LeaseNote::Running { .. } if Protection::ResentFinish.is_on() => None,
-            LeaseNote::Running { holding, .. } => {
-                Some((job, finish_in_mid_run(holding.clone(), self.era(), self.store_time())))
+            LeaseNote::Running { lease, .. } => {
+                Some((job, finish_in_mid_run(lease.clone(), self.era(), self.store_time())))
             }
         };
         now.into_iter().filter_map(end).collect()

@@ -78,7 +78,7 @@ impl World {
         let mut ran: BTreeMap<(&JobName, Tick), usize> = BTreeMap::new();
         let mut wrong = Vec::new();
         for run in &self.runs {
-            let tick = run.holding.tick;
+            let tick = run.lease.tick;
             let was_there = |it: &InForce<'_>| *it.job == run.job && it.has(tick);
             let what = if !in_force.iter().any(was_there) {
                 "ran, and was no tick of the job as it was then"
@@ -87,7 +87,7 @@ impl World {
             } else {
                 continue;
             };
-            wrong.push(format!("{}, tick {tick}: {what}: {:#?}", run.job, run.holding));
+            wrong.push(format!("{}, tick {tick}: {what}: {:#?}", run.job, run.lease));
         }
         wrong
     }

@@ -48,7 +48,7 @@ impl World {
             return Some(what);
         }
         if let Some(run) = entry.run {
-            let its = self.runs.iter().find(|its| its.holding.run == run);
+            let its = self.runs.iter().find(|its| its.lease.run == run);
             return its.map_or_else(
                 || (!self.store.unheard.contains(&run)).then(|| "tells of a run that never was".to_owned()),
                 |its| self.is_wrong_run(spec, its, entry),
@@ -63,7 +63,7 @@ impl World {
             (Outcome::Skipped, Some(Reason::Overlap)) => {
                 let around = (Moment(came.0.saturating_sub(1_000)), came.plus(SLACK));
                 // Who did not hear of its grant, and asks again, was as good as running from there on.
-                let held = |run: &Run| (moment(run.holding.started), alive(run).1);
+                let held = |run: &Run| (moment(run.lease.started), alive(run).1);
                 let was_alive = self.runs_of(in_force).any(|run| meets(&held(run), around));
                 let may = spec.overlap == Overlap::Skip && was_alive;
                 (!may).then(|| "was skipped, and nothing ran".to_owned())
@@ -85,7 +85,7 @@ impl World {
 
     fn is_wrong_run(&self, spec: &JobSpec, run: &Run, entry: &HistoryEntry) -> Option<String> {
         let (ended, verdict) = run.ended?;
-        if (run.holding.tick, Some(run.holding.fence)) != (entry.tick, entry.fence) {
+        if (run.lease.tick, Some(run.lease.fence)) != (entry.tick, entry.fence) {
             return Some("tells of another run".to_owned());
         }
         // Who could not tell in time was taken for gone.

@@ -72,7 +72,7 @@ impl World {
         };
         let spec = Arc::clone(contest.spec());
         let of_own = |holder: &crate::lease::Holder| {
-            self.runs.iter().position(|run| run.holding.run == holder.run && run.is_of(seat, life.number))
+            self.runs.iter().position(|run| run.lease.run == holder.run && run.is_of(seat, life.number))
         };
         let gives_way = finding.as_ref().and_then(|finding| finding.replaces(&spec)).and_then(of_own);
         let proves =

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::hold::attempts::Retries;
 use crate::hold::renewal::{Duty, Hold};
 use crate::job::{JobName, JobSpec, Outcome, Reason, Verdict};
-use crate::lease::{Answer, Deadline, Era, Finish, Holding, Pace, Renew, Request};
+use crate::lease::{Answer, Deadline, Era, Finish, Lease, Pace, Renew, Request};
 use crate::replica::simulation::world::clock::Moment;
 use crate::replica::tick::action::Won;
 use crate::run::StopReason;
@@ -26,7 +26,7 @@ pub(super) struct Run {
     spec: Arc<JobSpec>,
     pub(super) seat: usize,
     life: u32,
-    pub(super) holding: Holding,
+    pub(super) lease: Lease,
     era: Era,
     pub(super) hold: Hold,
     pub(super) started: Moment,
@@ -52,15 +52,15 @@ impl World {
     /// `Driver::start`.
     pub(super) fn begin(&mut self, seat: usize, life: &Life, job: &JobName, (won, sent): (Won, BootInstant)) {
         let spec = Arc::clone(life.contests[job].spec());
-        let holding = won.holding(&spec, &self.seats[seat].name);
+        let lease = won.lease(&spec, &self.seats[seat].name);
         let deadline = Deadline::granted(Pace::new(spec.lease, spec.kill_grace), sent);
-        self.log.count(format!("run {}", holding.cause));
+        self.log.count(format!("run {}", lease.cause));
         self.runs.push(Run {
             job: job.clone(),
             spec,
             seat,
             life: life.number,
-            holding,
+            lease,
             era: won.era,
             hold: Hold::granted(deadline, sent),
             started: self.now,
@@ -155,7 +155,7 @@ impl World {
         let expect = store_clock.map_or(self.utc(), |clock| clock.store_time(boot));
         let era = store_clock.map(|clock| clock.era().clone()).unwrap_or_default();
         let leapt = store_clock.and_then(StoreClock::leapt);
-        let renew = Request::Renew(Renew { holding: its.holding.clone(), expect, leapt });
+        let renew = Request::Renew(Renew { lease: its.lease.clone(), expect, leapt });
         let reply = self.store.submit(&job, &renew, self.now.utc(), &mut self.dice);
         let its = &mut self.runs[run];
         match reply.map(|reply| reply.answer) {
@@ -209,7 +209,7 @@ impl World {
             return;
         };
         let finish = Finish {
-            holding: its.holding.clone(),
+            lease: its.lease.clone(),
             era: its.era.clone(),
             attempt: its.attempt,
             verdict,

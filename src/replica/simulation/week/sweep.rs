@@ -73,7 +73,7 @@ fn the_same_seed_makes_the_same_week() {
         let mut world = World::seeded(seed);
         world.run_until(Moment(0).plus(Duration::from_secs(24 * 3_600)));
         let run =
-            |run: &super::course::Run| (run.job.clone(), run.holding.tick, run.seat, run.started, run.ended);
+            |run: &super::course::Run| (run.job.clone(), run.lease.tick, run.seat, run.started, run.ended);
         world.runs.iter().map(run).collect::<Vec<_>>()
     };
     assert!(story(3).len() > 100);

@@ -82,13 +82,13 @@ impl World {
             Happening::Buried(job, run, is_sure) => node.orphan_ended((job, run), is_sure, reads),
             Happening::Stuck(run) => {
                 // Whose guard has told of its end meanwhile is over.
-                let is_alive = self.witness.alive().any(|(_, process)| process.holding.run == run);
+                let is_alive = self.witness.alive().any(|(_, process)| process.lease.run == run);
                 if is_alive {
                     node.found_stuck(run);
                 }
             }
             Happening::Ended(run, verdict) => {
-                let its = self.witness.runs.iter_mut().rev().find(|process| process.holding.run == run);
+                let its = self.witness.runs.iter_mut().rev().find(|process| process.lease.run == run);
                 its.expect("what has ended was started").learned = self.now;
                 node.run_ended(run, verdict, reads);
             }
@@ -169,7 +169,7 @@ impl World {
             }
             Deed::Recorded { run, verdict } => {
                 let is_interrupted = verdict.outcome == crate::job::Outcome::Interrupted;
-                if let Some(at) = self.witness.runs.iter().position(|process| process.holding.run == run) {
+                if let Some(at) = self.witness.runs.iter().position(|process| process.lease.run == run) {
                     self.witness.runs[at].is_recorded |= !is_interrupted;
                 }
             }
@@ -178,7 +178,7 @@ impl World {
     }
 
     fn find(&self, run: crate::job::RunId) -> Option<usize> {
-        self.witness.alive().find(|(_, process)| process.holding.run == run).map(|(at, _)| at)
+        self.witness.alive().find(|(_, process)| process.lease.run == run).map(|(at, _)| at)
     }
 
     /// The true moment that was so long ago by a seat's own clock.
@@ -238,24 +238,24 @@ impl World {
         let reruns = spec.on_interrupt == OnInterrupt::Rerun;
         let grace = crate::lease::Pace::new(spec.lease, spec.kill_grace).loss_grace();
         let (boot, deadline) = (self.reads(seat).boot, keep.deadline.at());
-        let left = keep.holding.tick.instant().since(self.reads(seat).wall);
+        let left = keep.lease.tick.instant().since(self.reads(seat).wall);
         let is_early = !left.min(keep.may_wait(self.reads(seat).boot)).is_zero();
-        let holding = keep.holding;
-        if is_early && holding.cause != Cause::Manual {
-            let how = format!("{}, {left:?} ahead by its own clock", named(&holding));
+        let lease = keep.lease;
+        if is_early && lease.cause != Cause::Manual {
+            let how = format!("{}, {left:?} ahead by its own clock", named(&lease));
             return Err(Violation::of(Broken::Early, how));
         }
-        self.tally.count(&format!("run {}", holding.cause));
+        self.tally.count(&format!("run {}", lease.cause));
         if self.witness.alive().any(|(_, run)| run.job == keep.job) {
             self.tally.count("run beside what cannot be killed");
         }
-        self.note(|| format!("starts j{}: {}", whose.0, named(&holding)));
+        self.note(|| format!("starts j{}: {}", whose.0, named(&lease)));
         let span = (self.now, length);
         let stop = (deadline, deadline.since(boot), grace);
-        let mut process = Process::start(whose, holding, stop, span, &mut self.dice);
+        let mut process = Process::start(whose, lease, stop, span, &mut self.dice);
         process.last_good = self.true_moment(seat, boot.since(keep.sent));
         self.may_be_unkillable(&mut process);
-        let seen = match process.holding.cause {
+        let seen = match process.lease.cause {
             Cause::Rerun if !reruns => {
                 Err(Violation::of(Broken::SecondRun, format!("unasked for: {process:?}")))
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::job::{Outcome, Verdict};
-use crate::lease::{Holding, Protection};
+use crate::lease::{Lease, Protection};
 use crate::replica::simulation::checks::safety::Violation;
 use crate::replica::simulation::world::{Event, Happening, World};
 use crate::run::StopReason;
@@ -32,7 +32,7 @@ pub(crate) struct Process {
     pub(crate) seat: usize,
     /// The life of the replica that started it.
     pub(crate) life: u32,
-    pub(crate) holding: Holding,
+    pub(crate) lease: Lease,
     pub(crate) started: Moment,
     /// When nothing of it is left, as things stand.
     pub(crate) ends: Moment,
@@ -64,7 +64,7 @@ impl Process {
     /// A command that was just started, and would go on for so long.
     pub(crate) fn start(
         (job, seat, life): (usize, usize, u32),
-        holding: Holding,
+        lease: Lease,
         (deadline, left, loss_grace): (BootInstant, Duration, Duration),
         (now, length): (Moment, Duration),
         dice: &mut Dice,
@@ -74,7 +74,7 @@ impl Process {
             job,
             seat,
             life,
-            holding,
+            lease,
             started: now,
             ends: now.plus(length),
             verdict: Verdict::plain(if dice.percent(80) { Outcome::Succeeded } else { Outcome::Failed }),
@@ -177,7 +177,7 @@ impl World {
             return Ok(());
         }
         process.is_over = true;
-        let (whose, verdict, id) = ((process.seat, process.life), process.verdict, process.holding.run);
+        let (whose, verdict, id) = ((process.seat, process.life), process.verdict, process.lease.run);
         let (job, was_guarded) = (process.job, process.guard != Guard::Dead);
         self.note_end(run);
         self.note(|| format!("run {id} is over: {verdict}"));
