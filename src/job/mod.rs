@@ -16,6 +16,7 @@ pub use nearest::nearest;
 pub use outcome::{Cause, Outcome, Reason, Verdict};
 pub use quoted::{quoted, quoted_within};
 pub use schedule::{Schedule, ScheduleError};
+pub(crate) use spec::MAX_DEFAULT_START_DEADLINE;
 pub use spec::{CatchUp, Command, JobSpec, OnInterrupt, Overlap};
 pub use tick::{Fence, Tick};
 pub use variables::RUN_VARIABLES;

@@ -26,6 +26,10 @@ mod tests {
         assert_eq!(nearest("@houry", words.into_iter()), Some("@hourly"));
         assert_eq!(nearest("@fortnight", words.into_iter()), None);
         assert_eq!(nearest("MON", ["sun", "mon"].into_iter()), Some("mon"));
-        assert_eq!(nearest("laese", ["lease"].into_iter()), Some("lease"), "neighbours that are swapped are one slip");
+        assert_eq!(
+            nearest("laese", ["lease"].into_iter()),
+            Some("lease"),
+            "neighbours that are swapped are one slip"
+        );
     }
 }

@@ -110,7 +110,7 @@ pub enum OnInterrupt {
 }
 
 /// No default `start_deadline` is longer than this.
-const MAX_DEFAULT_START_DEADLINE: Duration = Duration::from_secs(3600);
+pub(crate) const MAX_DEFAULT_START_DEADLINE: Duration = Duration::from_secs(3600);
 
 impl JobSpec {
     /// How long after its end a run of the tick that was cut short may be run once more; `None` if it is not.

@@ -8,6 +8,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::print::output::Screen;
+use crate::config::{Home, KEYS, Key};
 
 use super::global::Cli;
 
@@ -102,6 +103,7 @@ fn page() -> io::Result<Vec<u8>> {
         variables.iter().chain(&others).map(|(name, text)| (name.as_str(), text.as_str())),
     );
     roff.control("PP", []).text([roman(OF_JOBS)]);
+    jobs_file(&mut roff);
     list(&mut roff, "FILES", FILES.into_iter());
     list(&mut roff, "EXIT STATUS", EXIT_STATUS.into_iter());
     roff.control("PP", []).text([roman(AS_COMMAND)]);
@@ -167,13 +169,54 @@ fn variable(command: &str, arg: &Arg) -> Option<(String, String)> {
 
 fn list<'a>(roff: &mut Roff, title: &str, items: impl Iterator<Item = ManItem<'a>>) {
     roff.control("SH", [title]);
+    terms(roff, items);
+}
+
+fn terms<'a>(roff: &mut Roff, items: impl Iterator<Item = ManItem<'a>>) {
     for (term, text) in items {
         roff.control("TP", []).text([bold(term)]).text([roman(text)]);
     }
 }
 
+/// The keys of jobs.toml, table by table.
+fn jobs_file(roff: &mut Roff) {
+    roff.control("SH", ["JOBS FILE"]);
+    for (title, home) in [
+        ("[cluster]", Home::Cluster),
+        ("[jobs.NAME]", Home::Job),
+        ("[jobs.NAME] or [defaults]", Home::Shared),
+        ("[replica]", Home::Replica),
+        ("[logs]", Home::Logs),
+    ] {
+        roff.control("SS", [title]);
+        let keys = KEYS.iter().filter(|key| key.home == home && key.topic.is_some());
+        let texts: Vec<(&str, String)> = keys.map(|key| (key.name, of_key(key))).collect();
+        terms(roff, texts.iter().map(|(name, text)| (*name, text.as_str())));
+    }
+}
+
+/// What a key does, and its default, without the marks of Markdown: `[text](place)` is `text`.
+fn of_key(key: &Key) -> String {
+    let markdown = format!("{} [default: {}].", key.meaning, key.default_text());
+    let mut text = String::new();
+    let mut rest = markdown.as_str();
+    while let Some((before, after)) = rest.split_once("](") {
+        let (linked, beyond) = (before.rfind('['), after.split_once(')'));
+        let (Some(at), Some((_, beyond))) = (linked, beyond) else { break };
+        text.push_str(&before[..at]);
+        text.push_str(&before[at + 1..]);
+        rest = beyond;
+    }
+    text.push_str(rest);
+    let text = text.replace('`', "");
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::config::Absent;
+
     use super::*;
 
     #[test]
@@ -189,6 +232,31 @@ mod tests {
         // Once in the synopsis, once among the options.
         assert_eq!(page.matches("\\fB\\-\\-config\\fR").count(), 2, "{page}");
         assert!(!page.contains("supervised"), "hidden flags stay hidden");
+    }
+
+    #[test]
+    fn every_key_of_the_jobs_file_is_explained_in_plain_text() {
+        let page = String::from_utf8(page().expect("in memory")).expect("roff is text");
+        let (_, rest) = page.split_once(".SH \"JOBS FILE\"\n").expect("a section");
+        let (keys, _) = rest.split_once(".SH FILES\n").expect("a section");
+        for key in KEYS.iter().filter(|key| key.topic.is_some()) {
+            assert!(keys.contains(&format!("\\fB{}\\fR", key.name)), "{}: {keys}", key.name);
+        }
+        assert!(keys.contains("Added to the environment; merged with that of [defaults]"), "{keys}");
+        assert!(!keys.contains(['`', '#']), "{keys}");
+    }
+
+    #[test]
+    fn flags_name_the_defaults_of_the_keys_that_they_stand_for() {
+        let page = String::from_utf8(page().expect("in memory")).expect("roff is text");
+        let default = |key| KEYS.iter().find(|one| one.name == key).expect("a key").absent;
+        for (key, around) in
+            [("drain", ("else ", "]")), ("lease", ("[default: ", "; with \\-\\-job, the job\\*(Aqs]"))]
+        {
+            let Absent::Is(value) = default(key) else { panic!("{key} has a default") };
+            let text = format!("{}{}{}", around.0, value.trim_matches('"'), around.1);
+            assert!(page.contains(&text), "{text}");
+        }
     }
 
     #[test]

@@ -133,7 +133,7 @@ impl Parts {
         let (table, mut findings) = document::parse(&source.text);
         let root = table.get_ref();
         let name = source.path.display().to_string();
-        Section::new(name, table.span(), root).refuse_unknown(keys::ROOT, &mut findings);
+        Section::new(name, table.span(), root).refuse_unknown(&keys::tables(), &mut findings);
         let before = findings.errors();
         let section = Section::top(root, "cluster", &mut findings);
         let lookup = Lookup { env, read_file: &read_secret };

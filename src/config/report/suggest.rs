@@ -1,36 +1,13 @@
 //! "Did you mean": the known word that a mistyped one was probably meant to be. It says nothing rather than
 //! something far-fetched.
 
+use crate::config::sections::keys;
 use crate::job;
-
-/// Words of other programs for things that have another name here.
-const SYNONYMS: &[(&str, &str)] = &[
-    ("cron", "schedule"),
-    ("cmd", "command"),
-    ("exec", "command"),
-    ("run", "command"),
-    ("tz", "timezone"),
-    ("environment", "env"),
-    ("dir", "cwd"),
-    ("workdir", "cwd"),
-    ("working_dir", "cwd"),
-    ("working_directory", "cwd"),
-    ("ttl", "lease"),
-    ("url", "store"),
-    ("redis", "store"),
-    ("disabled", "enabled"),
-    ("labels", "only_on"),
-    ("concurrency", "overlap"),
-    ("retention", "keep"),
-    ("job", "jobs"),
-    ("default", "defaults"),
-];
 
 /// The nearest of the known words: a synonym, or a likely slip.
 pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let plain = word.to_lowercase().replace('-', "_");
-    let synonym = SYNONYMS.iter().find(|(other, _)| *other == plain).map(|(_, ours)| *ours);
-    if let Some(known) = synonym.and_then(|ours| known.iter().find(|word| **word == ours)) {
+    if let Some(known) = keys::synonym(&plain).and_then(|ours| known.iter().find(|word| **word == ours)) {
         return Some(known);
     }
     job::nearest(&plain, known.iter().copied())

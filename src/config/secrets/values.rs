@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::config::report::suggest;
 use crate::config::sections::keys;
+use crate::config::sections::keys::KEYS;
 
 use super::mask::moved;
 
@@ -238,7 +239,7 @@ impl<'t> Scanner<'t> {
 
 /// The key that was meant by this one, if there is one like it.
 fn meant(name: &str) -> Option<&'static str> {
-    let known = [keys::ROOT, keys::CLUSTER, keys::REPLICA, keys::LOGS, keys::OWN, keys::SHARED].concat();
+    let known: Vec<&str> = keys::tables().into_iter().chain(KEYS.iter().map(|key| key.name)).collect();
     known.iter().find(|known| **known == name).copied().or_else(|| suggest::nearest(name, &known))
 }
 

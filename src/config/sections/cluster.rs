@@ -9,6 +9,7 @@ use crate::config::{store, values, warnings};
 use crate::job::ClusterName;
 
 use super::keys;
+use super::keys::Home;
 use super::section::Section;
 
 /// The name of a cluster on a local store that has none of its own.
@@ -32,7 +33,7 @@ pub(crate) fn read(
     lookup: Lookup<'_>,
     findings: &mut Findings,
 ) -> Option<Cluster> {
-    section.refuse_unknown(keys::CLUSTER, findings);
+    section.refuse_unknown(&keys::names(&[Home::Cluster]), findings);
     let store = store::read(section, store_flag, lookup, findings);
     let name = name(section, store_flag, findings);
     let replicas = section.read("replicas", findings, |raw| values::small_number(raw, 1..=u32::MAX));

@@ -1,36 +1,33 @@
 //! `[jobs.NAME]`: a job's own keys over those of `[defaults]` over what the contract says for both. A job
 //! comes out whole, or its problems are reported.
 
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::config::file::Overrides;
 use crate::config::report::findings::Findings;
 use crate::config::report::problem::Problem;
+use crate::config::values::placed::Placed;
 use crate::config::values::{Raw, command, expressions};
 use crate::config::warnings::machine;
 use crate::config::{values, warnings};
 use crate::job::{Command, JobName, JobSpec, Schedule};
 
+use super::keys::Home;
 use super::section::Section;
 use super::shared::Shared;
 use super::{cluster, keys};
 
-const DEFAULT_LEASE: Duration = Duration::from_secs(30);
-const DEFAULT_KILL_GRACE: Duration = Duration::from_secs(10);
-const DEFAULT_RETRY_DELAY: Duration = Duration::from_secs(10);
-const DEFAULT_MAX_OUTPUT: u64 = 64 << 20;
-
 /// Reads `[defaults]`.
 pub(crate) fn defaults(section: &Section<'_>, overrides: &Overrides<'_>, findings: &mut Findings) -> Shared {
-    for key in keys::OWN {
+    for key in keys::names(&[Home::Job]) {
         if let Some(span) = section.place_of(key) {
             let message = format!("[defaults]: `{key}` cannot be a default");
             let help = format!("write `{key}` under each `[jobs.NAME]`");
             findings.add(Problem::error(message).at(span).help(help));
         }
     }
-    section.refuse_unknown(&keys::job(), findings);
+    section.refuse_unknown(&keys::of_job(), findings);
     let shared = Shared::read(section, findings);
     machine::warn(section, &shared, overrides.machine, findings);
     shared
@@ -57,7 +54,7 @@ pub(crate) fn read(
     let section = Section::new(title, raw.span(), table);
     let own = Shared::read(&section, findings);
     machine::warn(&section, &own, overrides.machine, findings);
-    let spec = spec(&section, (key, name.ok()), Layers { own: &own, defaults }, findings)?;
+    let spec = spec(&section, (key, name.ok()), (&own, defaults), findings)?;
     if let Some(escapes) = overrides.escapes {
         warnings::of_privileges(&section, &spec, escapes, findings);
     }
@@ -67,60 +64,55 @@ pub(crate) fn read(
 fn spec(
     section: &Section<'_>,
     (key, name): (&str, Option<JobName>),
-    keys: Layers<'_>,
+    (own, defaults): (&Shared, &Shared),
     findings: &mut Findings,
 ) -> Option<JobSpec> {
-    section.refuse_unknown(&keys::job(), findings);
-    let Layers { own, defaults } = keys;
-    let zone = own.timezone.as_ref().or(defaults.timezone.as_ref()).map(|zone| zone.value.as_str());
-    let schedule = expressions::schedule(section, key, zone, findings);
+    section.refuse_unknown(&keys::of_job(), findings);
+    let shared = Shared::of_job(own, defaults);
+    let schedule = expressions::schedule(section, key, &known(shared.timezone.clone()), findings);
     let program = command::read(section, findings);
     if let Some(program) = &program {
         warnings::of_program(section, program, findings);
     }
-    let spec = keys.spec(name?, schedule?, program?.into_command());
+    let spec = spec_of(shared, name?, schedule?, program?.into_command());
     warnings::of_deadline(section, own, &spec, findings);
     warnings::of_processes(section, own, &spec, findings);
     Some(spec)
 }
 
-/// A job's own keys over the defaults.
-#[derive(Clone, Copy)]
-struct Layers<'a> {
-    own: &'a Shared,
-    defaults: &'a Shared,
+fn spec_of(shared: Shared, name: JobName, schedule: Schedule, command: Command) -> JobSpec {
+    JobSpec {
+        name,
+        schedule,
+        command,
+        env: shared.env,
+        cwd: maybe(shared.cwd).map(PathBuf::from),
+        user: maybe(shared.user),
+        group: maybe(shared.group),
+        lease: known(shared.lease),
+        timeout: maybe(shared.timeout),
+        kill_grace: known(shared.kill_grace),
+        overlap: known(shared.overlap),
+        start_deadline: maybe(shared.start_deadline),
+        catch_up: known(shared.catch_up),
+        on_interrupt: known(shared.on_interrupt),
+        retries: known(shared.retries),
+        retry_delay: known(shared.retry_delay),
+        no_new_privileges: known(shared.no_new_privileges),
+        max_processes: maybe(shared.max_processes),
+        max_output: known(shared.max_output),
+        success_codes: known(shared.success_codes),
+        only_on: maybe(shared.only_on).unwrap_or_default(),
+        enabled: known(shared.enabled),
+        description: maybe(shared.description),
+    }
 }
 
-impl Layers<'_> {
-    fn get<T>(&self, key: impl Fn(&Shared) -> Option<T>) -> Option<T> {
-        key(self.own).or_else(|| key(self.defaults))
-    }
+fn maybe<T>(value: Option<Placed<T>>) -> Option<T> {
+    value.map(|placed| placed.value)
+}
 
-    fn spec(&self, name: JobName, schedule: Schedule, command: Command) -> JobSpec {
-        JobSpec {
-            name,
-            schedule,
-            command,
-            env: self.defaults.env.iter().chain(&self.own.env).map(|(k, v)| (k.clone(), v.clone())).collect(),
-            cwd: self.get(|keys| keys.cwd.clone()),
-            user: self.get(|keys| keys.user.clone()),
-            group: self.get(|keys| keys.group.clone()),
-            lease: self.get(|keys| keys.lease.as_ref().map(|lease| lease.value)).unwrap_or(DEFAULT_LEASE),
-            timeout: self.get(|keys| keys.timeout),
-            kill_grace: self.get(|keys| keys.kill_grace).unwrap_or(DEFAULT_KILL_GRACE),
-            overlap: self.get(|keys| keys.overlap).unwrap_or_default(),
-            start_deadline: self.get(|keys| keys.start_deadline.as_ref().map(|deadline| deadline.value)),
-            catch_up: self.get(|keys| keys.catch_up).unwrap_or_default(),
-            on_interrupt: self.get(|keys| keys.on_interrupt).unwrap_or_default(),
-            retries: self.get(|keys| keys.retries).unwrap_or_default(),
-            retry_delay: self.get(|keys| keys.retry_delay).unwrap_or(DEFAULT_RETRY_DELAY),
-            no_new_privileges: self.get(|keys| keys.no_new_privileges).unwrap_or_default(),
-            max_processes: self.get(|keys| keys.max_processes.as_ref().map(|most| most.value)),
-            max_output: self.get(|keys| keys.max_output).unwrap_or(DEFAULT_MAX_OUTPUT),
-            success_codes: self.get(|keys| keys.success_codes.clone()).unwrap_or_else(|| vec![0]),
-            only_on: self.get(|keys| keys.only_on.clone()).unwrap_or_default(),
-            enabled: self.get(|keys| keys.enabled).unwrap_or(true),
-            description: self.get(|keys| keys.description.clone()),
-        }
-    }
+/// The value of a key that has a default.
+fn known<T>(value: Option<Placed<T>>) -> T {
+    maybe(value).expect("the table of keys has a default for it")
 }

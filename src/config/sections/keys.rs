@@ -1,54 +1,338 @@
-//! The keys of every section of the file, as the contract lists them. A key found in the wrong section can
-//! so be sent to the right one.
+//! The keys of jobs.toml: one row for each, with its default and what it means. Reading, "did you mean", defaults, the
+//! tables of docs/configuration.md and the manual page all come from here.
 
-/// Tables at the top of the file.
-pub(crate) const ROOT: &[&str] = &["cluster", "defaults", "jobs", "replica", "logs"];
-/// Keys of `[cluster]`.
-pub(crate) const CLUSTER: &[&str] = &["name", "store", "replicas"];
-/// Keys of `[replica]`.
-pub(crate) const REPLICA: &[&str] = &["drain", "max_running", "listen", "labels"];
-/// Keys of `[logs]`.
-pub(crate) const LOGS: &[&str] = &["keep", "keep_runs", "max_bytes"];
-/// Job keys that each job must give itself.
-pub(crate) const OWN: &[&str] = &["schedule", "command", "shell"];
-/// Job keys that `[defaults]` may give for all jobs.
-pub(crate) const SHARED: &[&str] = &[
-    "timezone",
-    "env",
-    "cwd",
-    "user",
-    "group",
-    "lease",
-    "timeout",
-    "kill_grace",
-    "overlap",
-    "start_deadline",
-    "catch_up",
-    "on_interrupt",
-    "retries",
-    "retry_delay",
-    "no_new_privileges",
-    "max_processes",
-    "max_output",
-    "success_codes",
-    "only_on",
-    "enabled",
-    "description",
-];
-
-/// Every key of a job.
-pub(crate) fn job() -> Vec<&'static str> {
-    [OWN, SHARED].concat()
+/// The table that a key belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// `[cluster]`.
+    Cluster,
+    /// `[jobs.NAME]` alone: `[defaults]` cannot have it.
+    Job,
+    /// `[jobs.NAME]` or `[defaults]`.
+    Shared,
+    /// `[replica]`.
+    Replica,
+    /// `[logs]`.
+    Logs,
 }
 
-/// Where a known key is at home, for one that was found elsewhere.
-pub(crate) fn home_of(key: &str) -> Option<&'static str> {
-    let homes = [
-        (OWN, "`[jobs.NAME]`"),
-        (SHARED, "`[defaults]` or `[jobs.NAME]`"),
-        (CLUSTER, "`[cluster]`"),
-        (REPLICA, "`[replica]`"),
-        (LOGS, "`[logs]`"),
-    ];
-    homes.iter().find(|(keys, _)| keys.contains(&key)).map(|(_, home)| *home)
+/// What holds without the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// The file is refused; the text says where else the value may come from.
+    Refused(&'static str),
+    /// This value, as it is written in the file.
+    Is(&'static str),
+    /// No value; the text says what that means.
+    Means(&'static str),
+}
+
+/// One key of jobs.toml.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) home: Home,
+    /// The heading of its table in docs/configuration.md; of a key that is not supported yet, nothing.
+    pub(crate) topic: Option<&'static str>,
+    pub(crate) absent: Absent,
+    /// The smallest value, as it is written in the file.
+    pub(crate) least: Option<&'static str>,
+    /// What it does, in Markdown.
+    pub(crate) meaning: &'static str,
+    /// What other programs call it.
+    synonyms: &'static [&'static str],
+}
+
+impl Key {
+    const fn least(self, least: &'static str) -> Self {
+        Self { least: Some(least), ..self }
+    }
+
+    const fn or(self, synonyms: &'static [&'static str]) -> Self {
+        Self { synonyms, ..self }
+    }
+
+    /// The default as people read it, in Markdown.
+    pub(crate) fn default_text(&self) -> String {
+        let default = match self.absent {
+            Absent::Refused(text) | Absent::Means(text) => text.to_owned(),
+            Absent::Is(value) => format!("`{value}`"),
+        };
+        match self.least {
+            Some(least) => format!("{default}, at least `{least}`"),
+            None => default,
+        }
+    }
+}
+
+const CLUSTER: &str = "`[cluster]`";
+const WHAT_RUNS: &str = "What runs, and when";
+const HOW_LONG: &str = "How long it may take, and what then";
+const LATE: &str = "Ticks that cannot start on time";
+const REPLICA: &str = "`[replica]`";
+const LOGS: &str = "`[logs]`";
+
+const fn key(topic: &'static str, name: &'static str, absent: Absent, meaning: &'static str) -> Key {
+    let home = match topic.as_bytes() {
+        b"`[cluster]`" => Home::Cluster,
+        b"`[replica]`" => Home::Replica,
+        b"`[logs]`" => Home::Logs,
+        _ => Home::Shared,
+    };
+    Key { name, home, topic: Some(topic), absent, least: None, meaning, synonyms: &[] }
+}
+
+/// A key that every job must have itself.
+const fn own(name: &'static str, absent: Absent, meaning: &'static str) -> Key {
+    Key { home: Home::Job, ..key(WHAT_RUNS, name, absent, meaning) }
+}
+
+const NONE: Absent = Absent::Means("none");
+
+/// Every key, in the order in which messages and docs list them.
+pub(crate) const KEYS: &[Key] = &[
+    key(
+        CLUSTER,
+        "name",
+        Absent::Refused("required, unless the store is local"),
+        "replicas with the same name and store cooperate",
+    ),
+    key(
+        CLUSTER,
+        "store",
+        Absent::Refused("required: here, by `--store` or by `SOLOCRON_STORE`"),
+        "where replicas meet, see below",
+    )
+    .or(&["url", "redis"]),
+    key(
+        CLUSTER,
+        "replicas",
+        NONE,
+        "the expected number; if fewer are alive for a minute, every replica warns",
+    ),
+    key(
+        REPLICA,
+        "drain",
+        Absent::Is("\"20s\""),
+        "how long runs may continue after the order to stop",
+    ),
+    key(
+        REPLICA,
+        "max_running",
+        Absent::Means("any number"),
+        "how many runs this replica has at once; other replicas take what comes meanwhile",
+    ),
+    Key { topic: None, ..key(REPLICA, "listen", NONE, "the address of the HTTP pages") },
+    key(REPLICA, "labels", NONE, "`[\"gpu\"]`: what jobs with `only_on` ask for"),
+    key(LOGS, "keep", Absent::Is("\"14d\""), "age at which a run's log is deleted").or(&["retention"]),
+    key(LOGS, "keep_runs", Absent::Is("200"), "logs kept per job"),
+    key(LOGS, "max_bytes", Absent::Is("\"1GiB\""), "size of all run logs"),
+    own(
+        "schedule",
+        Absent::Refused("required"),
+        "one string or a list (union of all): [Schedules](schedules.md)",
+    )
+    .or(&["cron"]),
+    own(
+        "command",
+        Absent::Refused("required, or `shell`"),
+        "a list of arguments, run as it is",
+    )
+    .or(&["cmd", "exec", "run"]),
+    own("shell", Absent::Refused("required, or `command`"), "a string for `/bin/sh -c`"),
+    key(WHAT_RUNS, "timezone", Absent::Is("\"UTC\""), "IANA name; the data is built in").or(&["tz"]),
+    key(
+        WHAT_RUNS,
+        "env",
+        NONE,
+        "added to the [environment](#what-a-job-sees); merged with that of `[defaults]` key by key",
+    )
+    .or(&["environment"]),
+    key(WHAT_RUNS, "cwd", NONE, "working directory").or(&["dir", "workdir", "working_dir", "working_directory"]),
+    key(
+        WHAT_RUNS,
+        "user",
+        NONE,
+        "run as this user, with that user's groups and [a clean environment](#with-another-user); needs root",
+    ),
+    key(WHAT_RUNS, "group", Absent::Means("that of the user"), "run as this group; needs root"),
+    key(
+        HOW_LONG,
+        "lease",
+        Absent::Is("\"30s\""),
+        "time limit of the lock. It is renewed while the job runs. Longer than your Redis failover takes, for jobs that must \
+         survive one",
+    )
+    .least("5s")
+    .or(&["ttl"]),
+    key(HOW_LONG, "timeout", NONE, "stop the attempt after this long"),
+    key(
+        HOW_LONG,
+        "kill_grace",
+        Absent::Is("\"10s\""),
+        "time between SIGTERM and SIGKILL on timeout, `kill`, replacement and drain; the lock is renewed meanwhile. When the \
+         lock is lost: at most a sixth of the lease",
+    ),
+    key(
+        LATE,
+        "overlap",
+        Absent::Is("\"skip\""),
+        "the previous run is still running at the tick: `skip` the tick; `wait` for the end, in order of ticks and no longer \
+         than `start_deadline`; or `replace`: stop the previous run, then run",
+    )
+    .or(&["concurrency"]),
+    key(
+        LATE,
+        "start_deadline",
+        Absent::Means("until the next tick, at most `1h`"),
+        "a tick that has not started by then is missed",
+    ),
+    key(
+        LATE,
+        "catch_up",
+        Absent::Is("\"none\""),
+        "after an outage: `none`: missed ticks stay missed. `last`: the newest missed tick runs once, however late; older ones \
+         stay missed",
+    ),
+    key(
+        LATE,
+        "on_interrupt",
+        Absent::Is("\"skip\""),
+        "a run was cut short by its replica (crash, drain, lost lock): `skip`: it is not repeated. `rerun`: the tick runs once \
+         more",
+    ),
+    key(
+        HOW_LONG,
+        "retries",
+        Absent::Is("0"),
+        "further attempts after a failed or timed out one, on the same replica, under the same lock. A drain or the loss of the \
+         lock ends the waiting",
+    ),
+    key(HOW_LONG, "retry_delay", Absent::Is("\"10s\""), "time before the first further attempt; it doubles each time"),
+    key(
+        HOW_LONG,
+        "no_new_privileges",
+        Absent::Is("false"),
+        "nothing that the job starts gains privileges: set-uid bits (`sudo`) and file capabilities have no effect",
+    ),
+    key(
+        HOW_LONG,
+        "max_processes",
+        NONE,
+        "limit of processes of the job's `user`, checked when the job starts one more. Needs a `user`, which nothing else should \
+         share",
+    ),
+    key(
+        HOW_LONG,
+        "max_output",
+        Absent::Is("\"64MiB\""),
+        "how much output of a run is kept: the first half of that, and the newest of the rest",
+    )
+    .least("64KiB"),
+    key(WHAT_RUNS, "success_codes", Absent::Is("[0]"), "exit codes that count as success"),
+    key(
+        WHAT_RUNS,
+        "only_on",
+        NONE,
+        "labels: only replicas started with all of these `--label`s take part",
+    )
+    .or(&["labels"]),
+    key(WHAT_RUNS, "enabled", Absent::Is("true"), "`false`: the job is not scheduled").or(&["disabled"]),
+    key(WHAT_RUNS, "description", NONE, "for people"),
+];
+
+/// The tables at the top of the file, each with what else it may be called.
+const TABLES: &[(&str, &[&str])] =
+    &[("cluster", &[]), ("defaults", &["default"]), ("jobs", &["job"]), ("replica", &[]), ("logs", &[])];
+
+/// The names of the tables at the top of the file.
+pub(crate) fn tables() -> Vec<&'static str> {
+    TABLES.iter().map(|(name, _)| *name).collect()
+}
+
+/// The names of the keys that have one of these homes.
+pub(crate) fn names(homes: &[Home]) -> Vec<&'static str> {
+    KEYS.iter().filter(|key| homes.contains(&key.home)).map(|key| key.name).collect()
+}
+
+/// Every key of a job.
+pub(crate) fn of_job() -> Vec<&'static str> {
+    names(&[Home::Job, Home::Shared])
+}
+
+/// The key of this name in one of these tables.
+pub(crate) fn find(name: &str, homes: &[Home]) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.name == name && homes.contains(&key.home))
+}
+
+/// The default of a key, as it is written in the file.
+///
+/// # Panics
+/// If the key has none.
+pub(crate) fn default_of(name: &str) -> &'static str {
+    let defaults = KEYS.iter().filter(|key| key.name == name).map(|key| key.absent);
+    let value = |absent| if let Absent::Is(value) = absent { Some(value) } else { None };
+    defaults.filter_map(value).next().expect("a key with a default")
+}
+
+/// The name here of what other programs call by this word.
+pub(crate) fn synonym(word: &str) -> Option<&'static str> {
+    let keys = KEYS.iter().map(|key| (key.name, key.synonyms));
+    keys.chain(TABLES.iter().copied()).find(|(_, synonyms)| synonyms.contains(&word)).map(|(name, _)| name)
+}
+
+/// Where a known key belongs, for one that was found elsewhere.
+pub(crate) fn home_of(name: &str) -> Option<&'static str> {
+    let homes = [Home::Job, Home::Shared, Home::Cluster, Home::Replica, Home::Logs];
+    let key = homes.iter().find_map(|home| find(name, &[*home]))?;
+    Some(match key.home {
+        Home::Job => "`[jobs.NAME]`",
+        Home::Shared => "`[defaults]` or `[jobs.NAME]`",
+        Home::Cluster => CLUSTER,
+        Home::Replica => REPLICA,
+        Home::Logs => LOGS,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::MIN_LEASE;
+    use crate::job::parse_duration;
+
+    use super::*;
+
+    /// The table of docs/configuration.md that the rows of a topic make.
+    fn table(topic: &str) -> String {
+        let rows = KEYS.iter().filter(|key| key.topic == Some(topic));
+        let rows = rows.map(|key| format!("| `{}` | {} | {} |\n", key.name, key.default_text(), key.meaning));
+        format!("| key | default | meaning |\n|---|---|---|\n{}", rows.collect::<String>())
+    }
+
+    #[test]
+    fn the_docs_have_the_table_of_every_topic() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/configuration.md");
+        let docs = std::fs::read_to_string(path).expect("the docs");
+        for topic in [CLUSTER, WHAT_RUNS, HOW_LONG, LATE, REPLICA, LOGS] {
+            let table = table(topic);
+            assert!(docs.contains(&table), "docs/configuration.md needs this table for {topic}:\n{table}");
+        }
+    }
+
+    #[test]
+    fn the_least_lease_is_that_of_the_table() {
+        let least = find("lease", &[Home::Shared]).and_then(|key| key.least).expect("a least lease");
+        assert_eq!(parse_duration(least).expect("a duration"), MIN_LEASE);
+    }
+
+    #[test]
+    fn a_key_belongs_where_it_is_listed_first_for_jobs() {
+        assert_eq!(home_of("schedule"), Some("`[jobs.NAME]`"));
+        assert_eq!(home_of("lease"), Some("`[defaults]` or `[jobs.NAME]`"));
+        assert_eq!(home_of("drain"), Some("`[replica]`"));
+        assert_eq!(home_of("colour"), None);
+        assert_eq!(synonym("ttl"), Some("lease"));
+        assert_eq!(synonym("job"), Some("jobs"));
+    }
 }

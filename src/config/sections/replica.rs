@@ -10,10 +10,8 @@ use crate::config::values::{Checked, Raw, ValueError, policy};
 use crate::job::Label;
 
 use super::keys;
+use super::keys::Home;
 use super::section::Section;
-
-/// How long running jobs may go on after the replica was told to stop.
-const DEFAULT_DRAIN: Duration = Duration::from_secs(20);
 
 /// How this replica behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,16 +30,16 @@ pub(crate) fn read(
     overrides: &Overrides<'_>,
     findings: &mut Findings,
 ) -> ReplicaSettings {
-    section.refuse_unknown(keys::REPLICA, findings);
+    section.refuse_unknown(&keys::names(&[Home::Replica]), findings);
     section.read("listen", findings, |raw| {
         listen(raw)?;
         policy::not_yet("there are no HTTP pages yet").alone::<()>()
     });
     let labels = section.read("labels", findings, policy::labels).map(|labels| labels.value);
     let max_running = section.read("max_running", findings, |raw| values::small_number(raw, 1..=u32::MAX));
-    let drain = section.read("drain", findings, values::duration).map(|drain| drain.value);
+    let drain = section.read_or_default("drain", findings, values::duration);
     ReplicaSettings {
-        drain: overrides.drain.or(drain).unwrap_or(DEFAULT_DRAIN),
+        drain: overrides.drain.unwrap_or(drain),
         labels: overrides.labels.map(<[Label]>::to_vec).or(labels).unwrap_or_default(),
         max_running: overrides.max_running.or(max_running.map(|limit| limit.value)),
     }

@@ -37,7 +37,9 @@ impl<'d> Section<'d> {
         let title = format!("[{name}]");
         let absent = |garbled| Self { title: title.clone(), span: None, table: None, garbled };
         let Some((key, raw)) = root.get_key_value(name) else {
-            return absent(root.keys().any(|key| suggest::nearest(key.get_ref(), keys::ROOT) == Some(name)));
+            return absent(
+                root.keys().any(|key| suggest::nearest(key.get_ref(), &keys::tables()) == Some(name)),
+            );
         };
         match raw.get_ref().as_table() {
             Some(table) => Self::new(title.clone(), raw.span(), table),
@@ -117,6 +119,16 @@ impl<'d> Section<'d> {
         }
     }
 
+    /// The value of a key; where it is absent or wrong, the default of the table of keys.
+    pub(crate) fn read_or_default<T>(
+        &self,
+        key: &str,
+        findings: &mut Findings,
+        read: impl Fn(&Raw<'_>) -> Checked<T>,
+    ) -> T {
+        self.read(key, findings, &read).map_or_else(|| default(key, read), |placed| placed.value)
+    }
+
     /// Reports every key that is not among the known ones.
     pub(crate) fn refuse_unknown(&self, known: &[&str], findings: &mut Findings) {
         for (key, span, raw) in self.entries().filter(|(key, ..)| !known.contains(key)) {
@@ -142,4 +154,12 @@ impl<'d> Section<'d> {
         }
         format!("known here: {}", known.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "))
     }
+}
+
+/// The default of a key, read as a file would be.
+pub(crate) fn default<T>(key: &str, read: impl Fn(&Raw<'_>) -> Checked<T>) -> T {
+    let text = format!("{key} = {}", keys::default_of(key));
+    let table = DeTable::parse(&text).expect("a default is TOML");
+    let raw = table.get_ref().get(key).expect("it was just written");
+    read(raw).ok().expect("a default is a value of its key")
 }

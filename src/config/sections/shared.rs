@@ -2,8 +2,10 @@
 //! `[defaults]` is so reported once, and not once for each job.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
+
+use toml::de::DeTable;
 
 use crate::config::report::findings::Findings;
 use crate::config::values;
@@ -11,6 +13,8 @@ use crate::config::values::placed::Placed;
 use crate::config::values::{Checked, Raw, ValueError, env, expressions, policy, size};
 use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
 
+use super::keys;
+use super::keys::{Absent, Home, KEYS, Key};
 use super::section::Section;
 
 /// Below this a short hiccup of the store would cost the lock of a healthy run.
@@ -19,65 +23,79 @@ pub const MIN_LEASE: Duration = Duration::from_secs(5);
 /// Less would cut the end of an output that people want to see whole.
 const MIN_OUTPUT: u64 = 64 << 10;
 
-/// What a job's table, or `[defaults]`, says about the keys they share.
-#[derive(Debug, Default)]
-pub(crate) struct Shared {
-    pub(crate) timezone: Option<Placed<String>>,
-    pub(crate) env: BTreeMap<String, String>,
-    pub(crate) cwd: Option<PathBuf>,
-    pub(crate) user: Option<String>,
-    pub(crate) group: Option<String>,
-    pub(crate) lease: Option<Placed<Duration>>,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) kill_grace: Option<Duration>,
-    pub(crate) overlap: Option<Overlap>,
-    pub(crate) start_deadline: Option<Placed<Duration>>,
-    pub(crate) catch_up: Option<CatchUp>,
-    pub(crate) on_interrupt: Option<OnInterrupt>,
-    pub(crate) retries: Option<u32>,
-    pub(crate) retry_delay: Option<Duration>,
-    pub(crate) no_new_privileges: Option<bool>,
-    pub(crate) max_processes: Option<Placed<u64>>,
-    pub(crate) max_output: Option<u64>,
-    pub(crate) success_codes: Option<Vec<u8>>,
-    pub(crate) only_on: Option<Vec<Label>>,
-    pub(crate) enabled: Option<bool>,
-    pub(crate) description: Option<String>,
+/// The struct of the keys with their readers, and how one level of the file goes over another.
+macro_rules! shared_keys {
+    ($($key:ident: $type:ty = $read:expr),+ $(,)?) => {
+        /// What a job's table, or `[defaults]`, says about the keys they share.
+        #[derive(Debug, Default, Clone)]
+        pub(crate) struct Shared {
+            pub(crate) env: BTreeMap<String, String>,
+            $(pub(crate) $key: Option<Placed<$type>>,)+
+        }
+
+        impl Shared {
+            /// Reads and checks each key that is there.
+            pub(crate) fn read(section: &Section<'_>, findings: &mut Findings) -> Self {
+                Self {
+                    env: env::read(section, findings),
+                    $($key: section.read(stringify!($key), findings, $read),)+
+                }
+            }
+
+            /// The same, and what `below` says about keys that are absent here; variables are merged one by one.
+            pub(crate) fn over(&self, below: &Self) -> Self {
+                let env = below.env.iter().chain(&self.env);
+                Self {
+                    env: env.map(|(name, value)| (name.clone(), value.clone())).collect(),
+                    $($key: self.$key.as_ref().or(below.$key.as_ref()).cloned(),)+
+                }
+            }
+        }
+    };
 }
 
+shared_keys! {
+    timezone: String = expressions::timezone,
+    cwd: String = values::filled,
+    user: String = account,
+    group: String = account,
+    lease: Duration = lease,
+    timeout: Duration = timeout,
+    kill_grace: Duration = values::duration,
+    overlap: Overlap = policy::overlap,
+    start_deadline: Duration = start_deadline,
+    catch_up: CatchUp = policy::catch_up,
+    on_interrupt: OnInterrupt = policy::on_interrupt,
+    retries: u32 = policy::retries,
+    retry_delay: Duration = values::duration,
+    no_new_privileges: bool = values::flag,
+    max_processes: u64 = |raw| values::number(raw, 1..=i64::MAX.unsigned_abs()),
+    max_output: u64 = max_output,
+    success_codes: Vec<u8> = policy::success_codes,
+    only_on: Vec<Label> = policy::labels,
+    enabled: bool = values::flag,
+    description: String = values::text,
+}
+
+/// What holds for a key that neither the job nor `[defaults]` has: the defaults of the table of keys, read like a file.
+static BUILT_IN: LazyLock<Shared> = LazyLock::new(|| {
+    let keys = KEYS.iter().filter(|key| key.home == Home::Shared);
+    let line = |key: &Key| match key.absent {
+        Absent::Is(value) => format!("{} = {value}\n", key.name),
+        Absent::Refused(_) | Absent::Means(_) => String::new(),
+    };
+    let text: String = keys.map(line).collect();
+    let table = DeTable::parse(&text).expect("the defaults are TOML");
+    let mut findings = Findings::default();
+    let shared = Shared::read(&Section::new("the defaults", 0..text.len(), table.get_ref()), &mut findings);
+    assert_eq!(findings.errors(), 0, "the defaults are right");
+    shared
+});
+
 impl Shared {
-    /// Reads and checks each key that is there.
-    pub(crate) fn read(section: &Section<'_>, findings: &mut Findings) -> Self {
-        Self {
-            timezone: expressions::timezone(section, findings),
-            env: env::read(section, findings),
-            cwd: section.read("cwd", findings, values::filled).map(|cwd| PathBuf::from(cwd.value)),
-            user: section.read("user", findings, account).map(|user| user.value),
-            group: section.read("group", findings, account).map(|group| group.value),
-            lease: section.read("lease", findings, lease),
-            timeout: section.read("timeout", findings, timeout).map(|timeout| timeout.value),
-            kill_grace: section.read("kill_grace", findings, values::duration).map(|grace| grace.value),
-            overlap: section.read("overlap", findings, policy::overlap).map(|overlap| overlap.value),
-            start_deadline: section.read("start_deadline", findings, start_deadline),
-            catch_up: section.read("catch_up", findings, policy::catch_up).map(|policy| policy.value),
-            on_interrupt: section
-                .read("on_interrupt", findings, policy::on_interrupt)
-                .map(|policy| policy.value),
-            retries: section.read("retries", findings, policy::retries).map(|retries| retries.value),
-            retry_delay: section.read("retry_delay", findings, values::duration).map(|delay| delay.value),
-            no_new_privileges: section
-                .read("no_new_privileges", findings, values::flag)
-                .map(|flag| flag.value),
-            max_processes: section
-                .read("max_processes", findings, |raw| values::number(raw, 1..=i64::MAX.unsigned_abs())),
-            max_output: section.read("max_output", findings, max_output).map(|bytes| bytes.value),
-            success_codes: section
-                .read("success_codes", findings, policy::success_codes)
-                .map(|codes| codes.value),
-            only_on: section.read("only_on", findings, policy::labels).map(|labels| labels.value),
-            enabled: section.read("enabled", findings, values::flag).map(|enabled| enabled.value),
-            description: section.read("description", findings, values::text).map(|text| text.value),
-        }
+    /// The keys of a job over those of `[defaults]` over the built-in ones.
+    pub(crate) fn of_job(own: &Self, defaults: &Self) -> Self {
+        own.over(defaults).over(&BUILT_IN)
     }
 }
 
@@ -89,7 +107,7 @@ fn lease(raw: &Raw<'_>) -> Checked<Duration> {
     let text = raw.get_ref().as_str().unwrap_or_default();
     ValueError::new(
         format!("is `{text}`, expected at least `5s`"),
-        "write `\"5s\"` or more; the default is `\"30s\"`",
+        format!("write `\"5s\"` or more; the default is `{}`", keys::default_of("lease")),
     )
     .because(
         "the lock is renewed every lease/6: with less, a short hiccup of the store would stop a healthy run",
@@ -113,7 +131,7 @@ fn max_output(raw: &Raw<'_>) -> Checked<u64> {
     if bytes >= MIN_OUTPUT {
         return Ok(bytes);
     }
-    let help = "write `\"64KiB\"` or more; the default is `\"64MiB\"`";
+    let help = format!("write `\"64KiB\"` or more; the default is `{}`", keys::default_of("max_output"));
     ValueError::new(format!("is {bytes} bytes, expected at least 64 KiB"), help).alone()
 }
 

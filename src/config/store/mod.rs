@@ -33,7 +33,7 @@ pub(super) fn read(
         return resolved(text, None, lookup).map_err(|problems| report(problems, findings)).ok();
     }
     let Some(raw) = cluster.raw("store") else {
-        if cluster.lacks("store", keys::CLUSTER) {
+        if cluster.lacks("store", &keys::names(&[keys::Home::Cluster])) {
             findings.missing(absent(cluster));
         }
         return None;

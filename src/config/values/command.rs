@@ -41,7 +41,7 @@ pub(crate) fn read(section: &Section<'_>, findings: &mut Findings) -> Option<Pro
             findings.add(Problem::error(message).at(shell).also(command, "and here").help(help.to_owned()));
             None
         }
-        (None, None) if OWN.iter().all(|key| section.lacks(key, &keys::job())) => {
+        (None, None) if OWN.iter().all(|key| section.lacks(key, &keys::of_job())) => {
             let message =
                 format!("{}: has neither `command` nor `shell`, so there is nothing to run", section.title);
             let help = "write `command = [\"program\", \"argument\"]`, or `shell = \"line for /bin/sh\"`";

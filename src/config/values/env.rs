@@ -49,7 +49,7 @@ fn check_name(title: &str, name: &str, span: Range<usize>, findings: &mut Findin
     } else if RUN_VARIABLES.contains(&name) {
         ("has a reserved name", "choose another name: this one tells the job about its run")
     } else {
-        if keys::job().contains(&name) {
+        if keys::of_job().contains(&name) {
             findings.add(misplaced(title, name, span));
         }
         return true;

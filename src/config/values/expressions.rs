@@ -14,38 +14,34 @@ use super::placed::Placed;
 
 /// Ticks of every kind are wrong in a zone that does not exist, so any expression will do to check the zone.
 const ANY_EXPRESSION: &str = "0 0 * * *";
-/// The zone of a job that names none.
-const DEFAULT_ZONE: &str = "UTC";
 
-/// Reads `timezone` of a job or of `[defaults]`.
-pub(crate) fn timezone(section: &Section<'_>, findings: &mut Findings) -> Option<Placed<String>> {
-    section.read("timezone", findings, |raw| {
-        let zone = values::text(raw)?;
-        let place = Placed { value: zone.clone(), span: raw.span() };
-        let refusal =
-            |error: ScheduleError| ValueError::quoted(&error.message, error.help, place.part(&error.span));
-        match parse("any", &[ANY_EXPRESSION], &zone) {
-            Ok(_) => Ok(zone),
-            Err(errors) => Err(errors.into_iter().map(refusal).collect()),
-        }
-    })
+/// Reads `timezone`.
+pub(crate) fn timezone(raw: &Raw<'_>) -> Checked<String> {
+    let zone = values::text(raw)?;
+    let place = Placed { value: zone.clone(), span: raw.span() };
+    let refusal =
+        |error: ScheduleError| ValueError::quoted(&error.message, error.help, place.part(&error.span));
+    match parse("any", &[ANY_EXPRESSION], &zone) {
+        Ok(_) => Ok(zone),
+        Err(errors) => Err(errors.into_iter().map(refusal).collect()),
+    }
 }
 
 /// Reads `schedule` of a job, whose zone is checked already.
 pub(crate) fn schedule(
     section: &Section<'_>,
     hash_key: &str,
-    zone: Option<&str>,
+    zone: &str,
     findings: &mut Findings,
 ) -> Option<Schedule> {
-    if section.lacks("schedule", &keys::job()) {
+    if section.lacks("schedule", &keys::of_job()) {
         let help = "write for example `schedule = \"30 2 * * *\"`, every night at half past two";
         let message = format!("{}: `schedule` is missing", section.title);
         findings.missing(Problem::error(message).at(section.span.clone()).help(help.to_owned()));
     }
     let expressions = section.read("schedule", findings, expressions)?;
     let texts: Vec<&str> = expressions.value.iter().map(|expression| expression.value.as_str()).collect();
-    match parse(hash_key, &texts, zone.unwrap_or(DEFAULT_ZONE)) {
+    match parse(hash_key, &texts, zone) {
         Ok(schedule) => {
             let uneven = expressions.value.iter().flat_map(|one| uneven::of_expression(&section.title, one));
             uneven.for_each(|warning| findings.add(warning));

@@ -24,7 +24,7 @@ pub(crate) fn warn(section: &Section<'_>, own: &Shared, machine: Option<Machine>
         findings.add(Problem::warning(format!("{}: {message}", section.title)).at(place).help(help));
     };
     let machine = machine.filter(|_| own.only_on.is_none());
-    if let Some(user) = own.user.as_deref()
+    if let Some(user) = own.user.as_ref().map(|user| user.value.as_str())
         && machine.is_some_and(|machine| !(machine.has_user)(user))
     {
         let message =
@@ -35,7 +35,7 @@ pub(crate) fn warn(section: &Section<'_>, own: &Shared, machine: Option<Machine>
             "create the user on each machine that runs the job, or change `user`".to_owned(),
         );
     }
-    let Some(cwd) = own.cwd.as_deref() else { return };
+    let Some(cwd) = own.cwd.as_ref().map(|cwd| Path::new(&cwd.value)) else { return };
     let shown = cwd.display();
     if cwd.is_relative() {
         let message =

@@ -8,7 +8,7 @@ pub(super) mod uneven;
 
 use std::time::Duration;
 
-use crate::job::{Command, JobSpec, Schedule, format_duration};
+use crate::job::{Command, JobSpec, MAX_DEFAULT_START_DEADLINE, Schedule, format_duration};
 use crate::time::UtcMillis;
 
 use super::report::findings::Findings;
@@ -19,9 +19,6 @@ use super::sections::shared::Shared;
 use super::store::url::StoreUrl;
 use super::values::command::Program;
 use super::values::placed::Placed;
-
-/// The longest default of `start_deadline`.
-const MAX_DEFAULT_DEADLINE: Duration = Duration::from_secs(60 * 60);
 
 /// Of the program that a job runs.
 pub(super) fn of_program(section: &Section<'_>, program: &Program, findings: &mut Findings) {
@@ -186,7 +183,7 @@ fn short_deadline(
     lease: Duration,
     period: Duration,
 ) -> Option<Problem> {
-    let deadline = deadline.unwrap_or(period.min(MAX_DEFAULT_DEADLINE));
+    let deadline = deadline.unwrap_or(period.min(MAX_DEFAULT_START_DEADLINE));
     let enough = lease.saturating_mul(2);
     if deadline >= enough || period < enough {
         return None;
