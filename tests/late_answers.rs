@@ -233,7 +233,7 @@ fn replica(folder: &Path, store: &Arc<SleptThrough>, events: &Events) -> Replica
 }
 
 #[tokio::test]
-async fn a_grant_that_is_heard_of_past_its_deadline_starts_nothing_and_its_tick_runs_once_under_another() {
+async fn a_grant_received_past_its_deadline_starts_nothing_and_another_runs_the_tick() {
     let folder = TempDir::new().expect("a folder for temporary files");
     let store = store_in(folder.path(), OnTheWay::Sleep);
     let events = Events::of(NodeName::parse("n1").expect("a name"));
@@ -265,7 +265,7 @@ async fn a_grant_that_is_heard_of_past_its_deadline_starts_nothing_and_its_tick_
 }
 
 #[tokio::test]
-async fn a_grant_that_is_heard_of_past_the_start_deadline_starts_nothing_though_the_lock_is_its_own() {
+async fn a_grant_received_past_the_start_deadline_starts_nothing_though_its_lock_holds() {
     let folder = TempDir::new().expect("a folder for temporary files");
     let store = store_in(folder.path(), OnTheWay::Sleep);
     let events = Events::of(NodeName::parse("n1").expect("a name"));
@@ -380,8 +380,7 @@ async fn what_is_granted_ahead_of_its_instant_begins_at_it() {
 }
 
 #[tokio::test]
-async fn a_machine_that_sleeps_before_the_instant_starts_nothing_under_the_old_lock_and_the_tick_runs_once_under_another()
- {
+async fn after_a_sleep_before_the_instant_the_tick_runs_once_under_another_lock() {
     let Played { given_up, entries, ran, .. } = BeforeNoon::reach(JOBS).await.go_on(SLEPT, is_end).await;
     assert_eq!((given_up, ran.as_str()), (1, "ran\n"));
     let began_late = |one: &HistoryEntry| one.started.is_some_and(|started| started >= NOON.plus(SLEPT / 2));
@@ -389,7 +388,7 @@ async fn a_machine_that_sleeps_before_the_instant_starts_nothing_under_the_old_l
 }
 
 #[tokio::test]
-async fn a_machine_that_sleeps_past_the_start_deadline_starts_nothing_though_the_lock_is_its_own() {
+async fn after_a_sleep_past_the_start_deadline_nothing_starts_though_the_lock_is_held() {
     let jobs = JOBS.replace("\"5s\"", "\"10m\"").replace("\"30m\"", "\"2s\"");
     let is_told = |event: &Event| matches!(event, Event::TickConsumed { .. });
     let Played { given_up, entries, ran, .. } = BeforeNoon::reach(&jobs).await.go_on(SLEPT, is_told).await;
@@ -399,7 +398,7 @@ async fn a_machine_that_sleeps_past_the_start_deadline_starts_nothing_though_the
 }
 
 #[tokio::test]
-async fn a_run_that_an_operator_kills_while_its_machine_sleeps_before_the_instant_never_begins() {
+async fn a_run_that_an_operator_kills_while_its_machine_sleeps_never_starts() {
     let before_noon = BeforeNoon::reach(&JOBS.replace("\"5s\"", "\"10m\"")).await;
     let (store, job) = (&before_noon.store, JobName::parse("noon").expect("a name"));
     let act = Act::Kill { run: None };
@@ -486,8 +485,7 @@ async fn record_in(store: &SleptThrough) -> Record {
 }
 
 #[tokio::test]
-async fn a_grant_to_a_job_that_was_edited_meanwhile_starts_nothing_and_its_tick_runs_once_by_the_new_definition()
- {
+async fn a_grant_to_an_edited_job_is_given_back_and_the_new_definition_runs_the_tick() {
     let edited = JOBS.replace("echo ran", "echo edited").replace("\"5s\"", "\"60s\"");
     let is_last = |event: &Event| matches!(event, Event::RunRecorded { .. });
     let (record, given_back, ran) = load_during_the_claim(&edited, false, is_last).await;
@@ -508,7 +506,7 @@ fn without_noon() -> [String; 3] {
 }
 
 #[tokio::test]
-async fn a_grant_to_a_job_that_is_not_scheduled_so_any_more_is_given_back_and_nothing_runs() {
+async fn a_grant_to_a_job_that_no_longer_has_the_tick_is_given_back_and_never_runs() {
     for text in without_noon() {
         let (record, given_back, ran) = load_during_the_claim(&text, true, is_given_back).await;
         assert_eq!((given_back, ran.as_str()), (1, ""), "{text}");

@@ -136,7 +136,7 @@ fn ran_twice(evidence: &mut Evidence, kind: Kind, ago_ms: i64) {
 }
 
 #[test]
-fn a_tick_may_run_twice_only_by_who_was_not_told_of_it_by_a_store_that_went_back_a_moment_ago() {
+fn a_tick_may_run_twice_only_where_a_recent_rollback_hid_its_first_run() {
     let twice = |kind, ago_ms| found(|evidence| ran_twice(evidence, kind, ago_ms));
     for kind in [Kind::SwapDb, Kind::RestoreRecords] {
         assert_eq!(twice(kind, 1_400), Vec::<&str>::new());
@@ -181,7 +181,7 @@ fn a_tick_may_run_twice_only_by_who_was_not_told_of_it_by_a_store_that_went_back
 }
 
 #[test]
-fn a_run_may_start_beside_another_only_by_a_store_that_went_back_a_moment_ago_and_does_not_know_its_lock() {
+fn a_run_may_start_beside_another_only_where_a_recent_rollback_lost_its_lock() {
     let beside = |ago_ms| {
         found(|evidence| {
             let life = evidence.runs[3].started_ms + 1;
@@ -216,7 +216,7 @@ fn a_run_counts_as_told_from_when_it_was_asked_for() {
 }
 
 #[test]
-fn a_run_is_missed_only_by_who_was_not_told_of_it_by_a_store_that_went_back_a_moment_ago() {
+fn a_run_may_be_recorded_as_missed_only_where_a_recent_rollback_hid_it() {
     let written = |id: String, ended_ms: i64| {
         found(|evidence| {
             let ran = evidence.entries[2].clone();
@@ -241,7 +241,7 @@ fn a_run_is_missed_only_by_who_was_not_told_of_it_by_a_store_that_went_back_a_mo
 }
 
 #[test]
-fn a_tick_that_was_skipped_runs_only_by_who_was_not_told_of_it_by_a_store_that_went_back_a_moment_ago() {
+fn a_skipped_tick_may_run_only_where_a_recent_rollback_hid_the_skip() {
     let skipped = |read_ms: i64, ended_ms: i64| {
         found(|evidence| {
             let ran = evidence.entries[2].clone();
@@ -371,7 +371,7 @@ fn a_sign_of_life_after_the_lease_is_told_also_when_a_renewal_came_later() {
 }
 
 #[test]
-fn a_run_of_who_is_frozen_with_its_guards_when_it_is_to_be_killed_is_dead_by_the_end_of_its_lease() {
+fn a_run_whose_guards_are_frozen_at_its_kill_is_dead_by_the_end_of_its_lease() {
     let late = |by_ms: i64, target: &str, ended_ms: i64| {
         found(|evidence| {
             // The renewal is the last one, two seconds before the last sign of life.

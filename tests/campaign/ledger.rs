@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_takes_back_entries_without_a_run_and_a_history_that_lost_those_of_runs_was_lost() {
+    fn entries_without_a_run_are_taken_back_and_a_history_without_its_runs_was_lost() {
         let before = [entry(1, true), entry(2, false), entry(3, true), entry(4, false)];
         let [ran, _, ran_too, _] = before.clone();
         assert_eq!(taken_back_ids(&before, &[ran.clone(), ran_too, entry(5, true)]), ["2-0", "4-0"]);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_entries_of_a_full_history_give_way_to_newer_ones_and_are_neither_lost_nor_taken_back() {
+    fn entries_dropped_from_a_full_history_are_neither_lost_nor_taken_back() {
         let history = |from: i64| (from..).take(FULL).map(|second| entry(second, second % 2 == 0));
         let (before, present): (Vec<_>, Vec<_>) = (history(1_000).collect(), history(1_010).collect());
         assert_eq!(taken_back_ids(&before, &present), [""; 0]);

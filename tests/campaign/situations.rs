@@ -143,7 +143,7 @@ fn jobs_run_within_a_lease_where_all_replicas_start_again_after_clocks_were_ahea
 }
 
 #[test]
-fn jobs_run_within_a_lease_of_a_new_server_whatever_a_clock_that_was_ahead_left_on_the_replicas_disks() {
+fn jobs_run_within_a_lease_of_a_new_server_whatever_a_clock_ahead_left_on_disks() {
     play(&prompt_jobs(), Kind::BothHour, |world| {
         run_ahead_by(world, HOUR_MS);
         world.replicas.iter_mut().for_each(Replica::kill);
@@ -194,7 +194,7 @@ fn a_lock_whose_record_was_deleted_is_not_given_to_one_with_a_shorter_lease() {
 }
 
 #[test]
-fn a_lock_whose_record_was_deleted_with_the_set_of_jobs_is_not_given_to_a_replica_that_starts() {
+fn a_starting_replica_gets_no_lock_whose_record_and_job_list_were_deleted() {
     play(&one_job(60_000, 15_000), Kind::DelPair, |world| {
         let holder = world.wait_for_message("run started", JOB);
         let starts = (world.number(&holder["node"]) + 1) % world.replicas.len();

@@ -140,7 +140,7 @@ fn without_proof_of_life_ticks_are_skipped_for_a_run_that_died() {
 }
 
 #[test]
-fn without_telling_ends_of_ended_runs_alone_a_failover_frees_the_lock_of_one_that_goes_on() {
+fn without_limiting_resent_finishes_to_ended_runs_a_failover_frees_a_held_lock() {
     let setup = scripts::long_job();
     let (act, kinds, shows) = (scripts::fail_over_in_mid_run, &[Kind::Failover][..], &["overlap"][..]);
     Script { without: Protection::ResentFinish, setup, act, kinds, shows }.show();

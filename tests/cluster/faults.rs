@@ -29,7 +29,7 @@ fn assert_lost(ended: &serde_json::Value) {
 }
 
 #[test]
-fn a_holder_cut_off_from_redis_stops_its_run_before_its_lease_expires_and_goes_on_afterwards() {
+fn a_holder_cut_off_from_redis_stops_its_run_within_its_lease_and_resumes_later() {
     let redis = RedisServer::start();
     let mut cluster = Cluster::start(&long_run(&redis.url()));
     cluster.wait_for_message("run started");
@@ -46,7 +46,7 @@ fn a_holder_cut_off_from_redis_stops_its_run_before_its_lease_expires_and_goes_o
 }
 
 #[test]
-fn a_holder_whose_clocks_are_slowed_down_and_that_is_cut_off_stops_its_run_before_its_lease_expires() {
+fn a_cut_off_holder_with_slowed_clocks_stops_its_run_before_its_lease_expires() {
     const SLEW_PPM: i64 = -90_000;
     const LEASE: SignedDuration = SignedDuration::from_secs(30);
     let redis = RedisServer::start();
@@ -100,7 +100,7 @@ fn deleting_the_locks_mirror_harms_nothing_and_a_renewal_brings_it_back() {
 }
 
 #[test]
-fn ticks_that_come_while_the_store_is_away_run_once_it_is_back_within_their_start_deadline() {
+fn ticks_during_a_store_outage_run_once_after_it_within_their_start_deadline() {
     let redis = RedisServer::start();
     let mut cluster = Cluster::start(&Plan { keys: PATIENT, skews_ms: &[0; 3], ..Plan::on(&redis.url()) });
     cluster.wait_for_runs(3);

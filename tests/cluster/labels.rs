@@ -37,7 +37,7 @@ fn is_missed(event: &Value, reason: &str) -> bool {
 }
 
 #[test]
-fn only_a_replica_with_the_labels_runs_a_job_and_while_none_lives_each_tick_is_missed_once_and_said() {
+fn only_replicas_with_a_jobs_labels_run_it_and_without_one_its_ticks_are_missed() {
     let redis = RedisServer::start();
     let url = redis.url();
     let plan = Plan {

@@ -71,19 +71,17 @@ fn assert_recorded_by_a_survivor(store: &str) {
 }
 
 #[test]
-fn the_run_of_a_replica_that_was_killed_is_recorded_once_its_lock_is_over_and_one_survivor_logs_it_on_redis()
-{
+fn one_survivor_logs_a_killed_replicas_run_when_its_lock_ends_on_redis() {
     assert_recorded_by_a_survivor(&RedisServer::start().url());
 }
 
 #[test]
-fn the_run_of_a_replica_that_was_killed_is_recorded_once_its_lock_is_over_and_one_survivor_logs_it_on_the_embedded_store()
- {
+fn one_survivor_logs_a_killed_replicas_run_when_its_lock_ends_on_the_embedded_store() {
     assert_recorded_by_a_survivor("local");
 }
 
 #[test]
-fn the_run_of_a_replica_that_comes_back_at_once_and_knows_nothing_of_it_is_recorded_too() {
+fn the_run_of_a_replica_that_returns_at_once_without_its_state_is_recorded() {
     let redis = RedisServer::start();
     let (url, schedule) = (redis.url(), once_a_year());
     let keys = "lease = \"5s\"";

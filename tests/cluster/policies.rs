@@ -54,7 +54,7 @@ fn with_wait_each_tick_runs_in_its_turn_once_the_previous_run_is_over() {
 }
 
 #[test]
-fn with_wait_a_tick_that_waits_longer_than_its_start_deadline_is_missed_with_one_record() {
+fn with_wait_a_tick_that_waits_past_its_start_deadline_is_missed_with_one_entry() {
     let keys = "overlap = \"wait\"\nstart_deadline = \"3s\"\nlease = \"5s\"";
     let plan = Plan { schedule: "*/2 * * * * *", keys, run_ms: 4_500, skews_ms: THREE, ..Plan::on("local") };
     let mut cluster = Cluster::start(&plan);
@@ -132,7 +132,7 @@ fn hourly_with_catch_up<'a>(store: &'a str, schedule: &'a str) -> Plan<'a> {
 }
 
 #[test]
-fn with_catch_up_the_newest_missed_tick_runs_once_after_an_outage_of_all_replicas_however_late() {
+fn with_catch_up_the_newest_missed_tick_runs_once_however_long_the_outage() {
     let redis = RedisServer::start();
     // Half an hour from now, so that no hour turns meanwhile.
     let minute = (SystemClock.utc().0 / 60_000 + 30) % 60;
@@ -149,7 +149,7 @@ fn with_catch_up_the_newest_missed_tick_runs_once_after_an_outage_of_all_replica
 }
 
 #[test]
-fn with_retries_a_failed_attempt_is_followed_by_others_on_the_same_replica_under_the_same_lock() {
+fn with_retries_a_failed_run_is_tried_again_on_the_same_replica_and_lock() {
     let redis = RedisServer::start();
     let url = redis.url();
     let keys = "retries = 2\nretry_delay = \"500ms\"\nsuccess_codes = [1]\nlease = \"30s\"";

@@ -96,12 +96,12 @@ fn assert_a_killed_holders_run_is_rerun_once(store: &str) {
 }
 
 #[test]
-fn the_run_of_a_replica_that_was_killed_with_its_guard_is_rerun_once_by_a_survivor_on_redis() {
+fn a_survivor_reruns_once_a_run_killed_with_replica_and_guard_on_redis() {
     assert_a_killed_holders_run_is_rerun_once(&RedisServer::start().url());
 }
 
 #[test]
-fn the_run_of_a_replica_that_was_killed_with_its_guard_is_rerun_once_by_a_survivor_on_the_embedded_store() {
+fn a_survivor_reruns_once_a_run_killed_with_replica_and_guard_on_the_embedded_store() {
     assert_a_killed_holders_run_is_rerun_once("local");
 }
 
@@ -124,12 +124,12 @@ fn assert_a_drained_holders_run_is_rerun(store: &str) {
 }
 
 #[test]
-fn the_run_that_the_end_of_a_drain_stopped_is_rerun_at_once_by_another_replica_on_redis() {
+fn another_replica_reruns_at_once_a_run_that_a_drain_stopped_on_redis() {
     assert_a_drained_holders_run_is_rerun(&RedisServer::start().url());
 }
 
 #[test]
-fn the_run_that_the_end_of_a_drain_stopped_is_rerun_at_once_by_another_replica_on_the_embedded_store() {
+fn another_replica_reruns_at_once_a_run_that_a_drain_stopped_on_the_embedded_store() {
     assert_a_drained_holders_run_is_rerun("local");
 }
 

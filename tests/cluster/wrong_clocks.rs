@@ -62,7 +62,7 @@ fn runs_again_soon(mut cluster: Cluster) {
 }
 
 #[test]
-fn jobs_run_within_a_lease_once_the_clock_of_replicas_and_embedded_store_is_right_again() {
+fn on_the_embedded_store_jobs_run_within_a_lease_once_the_clock_is_right_again() {
     for ahead_ms in [8_000, HOUR_MS, DECADE_MS] {
         let mut cluster = three_ahead_by(1);
         cluster.wait_for_runs(2);
@@ -74,7 +74,7 @@ fn jobs_run_within_a_lease_once_the_clock_of_replicas_and_embedded_store_is_righ
 }
 
 #[test]
-fn jobs_run_within_a_lease_of_a_right_clock_after_a_first_start_years_ahead_on_the_embedded_store() {
+fn on_the_embedded_store_jobs_run_within_a_lease_after_a_first_start_years_ahead() {
     let mut cluster = three_ahead_by(DECADE_MS);
     wait_for_run_ahead_by(&mut cluster, DECADE_MS);
     cluster.clock.step_to(-DECADE_MS);
@@ -82,7 +82,7 @@ fn jobs_run_within_a_lease_of_a_right_clock_after_a_first_start_years_ahead_on_t
 }
 
 #[test]
-fn jobs_run_within_a_lease_where_replicas_restart_after_the_clock_is_right_again_on_the_embedded_store() {
+fn on_the_embedded_store_replicas_restarted_on_a_right_clock_run_within_a_lease() {
     let mut cluster = three_ahead_by(1);
     cluster.wait_for_runs(2);
     cluster.clock.step_to(HOUR_MS);

@@ -59,7 +59,7 @@ pub(crate) fn a_process_that_takes_the_name_of_a_guard_lends_nothing(stage: &Sta
 
 /// Root's guards hide their program from other users, to whom their names, and who made them, have to tell.
 #[test]
-fn roots_guards_lend_to_another_user_and_a_program_of_roots_by_the_name_of_one_does_not() {
+fn a_guard_of_root_lends_its_lock_to_another_user_and_a_namesake_does_not() {
     assert!(geteuid().is_root(), "this is about root's guards: run this test as root");
     let stage = &Stage::redis();
     let folder = stage.scene.path("");

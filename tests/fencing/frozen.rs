@@ -101,7 +101,7 @@ fn start(scene: &Scene, node: &str, store: &str) -> Program {
 }
 
 #[test]
-fn a_run_whose_replica_and_guard_were_frozen_beyond_the_lease_is_rejected_by_the_fenced_table() {
+fn the_fenced_table_rejects_a_run_whose_replica_and_guard_were_frozen_too_long() {
     let redis = RedisServer::start();
     let scene = scene(JOBS);
     sqlite(&scene, &read(scene.path("accounts.sql")));

@@ -52,7 +52,7 @@ fn last_sign_of_life(file: &Path) -> BootInstant {
 }
 
 #[test]
-fn a_job_that_multiplies_as_fast_as_it_is_killed_is_dead_long_before_its_lease_is_over() {
+fn a_job_that_forks_as_fast_as_it_is_killed_is_dead_long_before_its_lease_ends() {
     let (scene, replica, _) = start();
     let killed = SystemClock.boot();
     replica.signal(Signal::SIGKILL);

@@ -85,7 +85,7 @@ fn delegate(scene: &Scene) -> (User, Option<Delegated>) {
 }
 
 #[test]
-fn a_run_has_a_control_group_of_its_own_where_one_is_delegated_and_is_killed_however_fast_it_breeds() {
+fn a_run_gets_its_own_delegated_cgroup_and_is_killed_however_fast_it_forks() {
     let scene = Scene::new(BREEDER);
     let (user, delegated) = delegate(&scene);
     let mut replica = match &delegated {

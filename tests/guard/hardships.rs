@@ -19,7 +19,7 @@ const MANY: usize = 200;
 const LEFT_OF_THE_LEASE: Duration = Duration::from_secs(25);
 
 #[test]
-fn however_many_runs_lose_their_replica_at_once_all_are_dead_before_their_locks_are_free() {
+fn many_runs_that_lose_their_replica_are_dead_before_their_locks_are_free() {
     let mut jobs = String::from("cluster = { name = \"test\", store = \"local\" }\n");
     for number in 0..MANY {
         writeln!(

@@ -92,7 +92,7 @@ sleep 600
 "#;
 
 #[test]
-fn what_a_killed_guard_leaves_is_dead_before_its_run_is_over_even_if_nobody_reaps_it() {
+fn processes_a_killed_guard_leaves_are_dead_before_its_run_ends_even_if_unreaped() {
     let scene = Scene::new(HIDING);
     let mut replica = scene.run(&[]);
     let (left, main) = (victims::Left::of(&scene), victims::written(&scene, "main"));
@@ -170,7 +170,7 @@ fn what_a_job_leaves_in_the_background_when_it_ends_by_itself_is_left_alone() {
 
 /// Two replicas; the one that holds the lock is frozen for two leases.
 #[test]
-fn a_frozen_replica_has_no_run_left_when_another_is_granted_the_lock_and_reports_the_loss_when_it_thaws() {
+fn a_frozen_replica_has_no_run_left_at_the_next_grant_and_logs_the_loss_once_thawed() {
     let scene = Scene::new(
         "cluster = { name = \"test\", store = \"local\" }\n[jobs.j]\nschedule = \"* * * * * *\"\nlease = \"8s\"\n\
          shell = 'while :; do echo \"$SOLOCRON_FENCE $(cut -d\" \" -f1 /proc/uptime)\" >> beats; sleep 0.02; done'\n",

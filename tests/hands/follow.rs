@@ -93,7 +93,7 @@ fn an_interrupt_leaves_the_run_alone_and_tells_how_to_stop_it() {
 }
 
 #[test]
-fn the_log_and_the_history_tell_the_same_duration_of_all_attempts_and_the_same_fence() {
+fn the_log_and_the_history_show_the_same_fence_and_duration_of_all_attempts() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let go = folder.path().join("go");
     std::fs::write(&go, "").expect("a writable folder");

@@ -62,7 +62,7 @@ fn a_replica_without_a_descriptor_left_for_callers_answers_once_it_has_some_agai
 }
 
 #[test]
-fn of_an_output_without_end_the_head_and_the_newest_are_kept_and_logs_tells_how_much_is_missing() {
+fn endless_output_keeps_head_and_newest_part_and_logs_shows_how_much_is_missing() {
     let script = "shell = 'yes | head -c 4000000; echo the end; sleep 600'\nmax_output = \"64KiB\"";
     let scene = Scene::new(&file("", script));
     let mut replica = scene.run(&["--log-level", "debug"]);

@@ -51,7 +51,7 @@ fn root_obeys_no_jobs_toml_of_another_user_not_even_to_show_the_status() {
 }
 
 #[test]
-fn another_users_jobs_toml_is_run_by_who_is_not_root_only_where_it_was_named_and_with_a_warning() {
+fn without_root_another_users_jobs_toml_runs_only_if_named_and_with_a_warning() {
     if !geteuid().is_root() {
         return;
     }
@@ -117,7 +117,7 @@ fn the_folder_of_a_store_is_not_open_to_others_whatever_the_umask() {
 }
 
 #[test]
-fn what_a_replica_itself_leaves_in_its_state_folder_keeps_no_later_one_from_starting_whatever_the_umask() {
+fn whatever_the_umask_a_replica_starts_with_the_state_folder_of_an_earlier_one() {
     let scene = jobs();
     let line = format!("umask 000; exec '{}' {}", env!("CARGO_BIN_EXE_solocron"), RUN.join(" "));
     for _ in 0..2 {
@@ -152,7 +152,7 @@ fn root_keeps_nothing_in_a_state_folder_that_others_may_change() {
 }
 
 #[test]
-fn a_volume_that_was_made_for_everybody_is_roots_alone_once_a_replica_of_root_has_it() {
+fn a_world_writable_volume_is_roots_alone_once_a_replica_of_root_uses_it() {
     if !geteuid().is_root() {
         return;
     }
@@ -212,7 +212,7 @@ fn a_jobs_toml_that_was_found_is_obeyed_only_where_nobody_else_can_put_one() {
 }
 
 #[test]
-fn a_running_replica_obeys_no_file_that_another_user_has_put_in_the_place_of_its_own() {
+fn a_running_replica_refuses_a_jobs_file_that_another_user_put_in_its_place() {
     if !geteuid().is_root() {
         return;
     }

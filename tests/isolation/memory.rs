@@ -8,7 +8,7 @@ use crate::process::{Program, Scene};
 use crate::{file, printed, start, start_as};
 
 #[test]
-fn a_job_of_the_replicas_own_user_reads_neither_its_environment_nor_that_of_its_guard() {
+fn a_job_of_the_replicas_user_cannot_read_the_environment_of_replica_or_guard() {
     // Root may read everything: the replica must be somebody else, and only root can start it as that.
     if !geteuid().is_root() {
         return;

@@ -91,7 +91,7 @@ fn nothing_stays_recorded_of_ticks_that_have_not_come() {
 }
 
 #[test]
-fn of_a_mark_that_lies_ahead_the_newest_tick_that_stays_decided_is_told_if_there_is_any() {
+fn opening_a_mark_ahead_returns_the_newest_tick_that_stays_decided() {
     let closed = |book: &mut Book, known| match book.open(|open| open.known = known) {
         Answer::Opened { closed, .. } => closed,
         answer => panic!("{answer:?}"),
@@ -125,7 +125,7 @@ fn was_ahead_at_first(memory: Memory, opened: f64) -> Book {
 }
 
 #[test]
-fn what_came_before_a_job_was_known_does_not_run_once_a_clock_that_was_ahead_is_right() {
+fn ticks_before_a_job_was_known_do_not_run_once_a_clock_ahead_is_right() {
     for (memory, opened) in MEMORIES.map(|memory| [(memory, 0.0), (memory, HOUR - 60.0)]).as_flattened() {
         let mut book = was_ahead_at_first(*memory, *opened);
         book.open(|_| {});
@@ -138,7 +138,7 @@ fn what_came_before_a_job_was_known_does_not_run_once_a_clock_that_was_ahead_is_
 }
 
 #[test]
-fn what_a_holder_puts_back_while_the_clock_is_ahead_closes_no_tick_that_has_not_come() {
+fn a_lock_put_back_while_the_clock_is_ahead_closes_no_tick_that_has_not_come() {
     for is_renewed in [true, false] {
         let mut book = Book::ready(Memory::Forgetful);
         let first = book.win(tick(0.0));
@@ -167,7 +167,7 @@ fn what_a_holder_puts_back_while_the_clock_is_ahead_closes_no_tick_that_has_not_
 }
 
 #[test]
-fn what_is_known_to_be_decided_keeps_its_entry_where_a_store_forgot_it_while_its_clock_was_behind() {
+fn a_decided_tick_keeps_its_entry_when_a_store_whose_clock_is_behind_forgets_it() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         set_clock(&mut book, 98.0);
@@ -190,7 +190,7 @@ fn what_is_known_to_be_decided_keeps_its_entry_where_a_store_forgot_it_while_its
 }
 
 #[test]
-fn what_was_forgotten_and_what_a_clock_that_was_ahead_passed_have_entries_of_their_own() {
+fn forgotten_ticks_and_ticks_passed_by_a_clock_ahead_have_separate_entries() {
     let mut book = Book::ready(Memory::Forgetful);
     let first = book.win(tick(0.0));
     book.finish(&first, |_| {});
@@ -248,7 +248,7 @@ fn what_was_lost_stays_to_be_told_where_a_tick_before_it_that_was_open_does_not_
 }
 
 #[test]
-fn what_was_lost_while_it_was_open_is_unknown_and_what_nobody_claimed_since_is_missed() {
+fn ticks_lost_while_open_are_unknown_and_ticks_unclaimed_since_are_missed() {
     let mut book = with_leaps(HOUR, 0.0, &[(0.0, 65.0, "?"), (65.0, 200.0, "!")]);
     book.record().lost = None;
     set_clock(&mut book, 180.0);
@@ -329,7 +329,7 @@ fn an_operator_sets_a_mark_back_and_no_memory_raises_it_again() {
 }
 
 #[test]
-fn what_ran_by_a_clock_that_was_ahead_again_after_an_operator_set_the_mark_back_is_recalled() {
+fn a_run_by_a_clock_ahead_again_after_the_mark_was_set_back_is_remembered() {
     for memory in MEMORIES {
         let mut book = was_ahead(memory);
         let now = book.server.now;
@@ -371,7 +371,7 @@ fn a_tick_that_was_given_back_while_the_clock_was_ahead_runs_when_it_comes() {
 }
 
 #[test]
-fn a_tick_that_is_given_back_is_no_sign_of_a_store_that_went_back_also_after_an_operator_set_the_mark_back() {
+fn after_the_mark_was_set_back_a_tick_given_back_is_no_sign_of_a_rollback() {
     for memory in MEMORIES {
         let mut book = was_ahead(memory);
         let now = book.server.now;
@@ -409,7 +409,7 @@ fn by_hand_after_a_rollback(book: &mut Book, seconds: f64) -> Answer {
 }
 
 #[test]
-fn a_run_by_hand_notices_that_the_store_went_back_also_after_an_operator_set_the_mark_back() {
+fn after_the_mark_was_set_back_a_manual_run_still_notices_a_rollback() {
     for memory in MEMORIES {
         let mut book = was_ahead(memory);
         let now = book.server.now;
@@ -431,7 +431,7 @@ fn a_run_by_hand_notices_that_the_store_went_back_also_while_the_mark_lies_ahead
 }
 
 #[test]
-fn a_record_that_was_made_anew_learns_how_often_ticks_were_opened_again_ahead_of_their_time() {
+fn a_remade_record_learns_how_often_ticks_ahead_were_reopened() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let answer = book.open(|open| open.returns_ahead = 3);
@@ -472,7 +472,7 @@ fn a_record_that_knows_less_than_it_has_told_waits_as_in_a_new_era() {
 }
 
 #[test]
-fn a_run_that_a_store_which_went_back_shows_as_going_on_frees_no_lock_of_a_later_one_by_its_end() {
+fn a_run_shown_running_by_a_rolled_back_store_frees_no_later_lock_when_it_ends() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let run = book.win(tick(0.0));
@@ -509,7 +509,7 @@ fn forgot_below_the_mark(in_another_life: bool) -> Book {
 }
 
 #[test]
-fn what_ran_below_a_mark_that_lies_ahead_does_not_run_again_where_the_store_forgot_it() {
+fn a_tick_run_below_a_mark_ahead_does_not_run_again_where_the_store_forgot_it() {
     let lost = Verdict::because(Outcome::Unknown, Reason::StoreReset);
     for in_another_life in [true, false] {
         for is_claimed_again in [true, false] {

@@ -67,7 +67,7 @@ fn rule_3_ticks_since_the_mark_that_the_claimant_knew_are_told_of_together() {
 }
 
 #[test]
-fn rule_4_a_record_of_another_era_waits_by_the_largest_lease_and_raises_its_mark_to_what_was_heard() {
+fn rule_4_a_record_of_another_era_waits_the_longest_lease_and_raises_its_mark() {
     let cases = [(30, 5, 5), (5, 30, 5), (5, 5, 30)];
     for (of_record, of_request, remembered) in cases {
         let mut book = Book::ready(Memory::Forgetful);
@@ -149,7 +149,7 @@ fn rule_4_forgotten_ticks_that_are_claimed_again_do_not_run_and_are_each_told_on
 }
 
 #[test]
-fn rule_4_ticks_missed_after_those_forgotten_have_their_own_entry_and_so_have_those_that_had_not_come() {
+fn rule_4_forgotten_ticks_those_yet_to_come_and_missed_ones_have_own_entries() {
     let mut book = Book::ready(Memory::Forgetful);
     book.new_era();
     book.open(|open| open.caller.heard = at(5.0));
@@ -203,7 +203,7 @@ fn again(run: RunId, calm: Duration) -> impl FnOnce(&mut Claim) {
 }
 
 #[test]
-fn rule_5_a_claim_repeated_in_another_life_of_the_store_is_not_granted_beside_one_that_was_forgotten() {
+fn rule_5_a_claim_repeated_in_another_era_is_not_granted_beside_a_forgotten_one() {
     let mut book = Book::ready(Memory::Forgetful);
     let unheard = RunId::new();
     let lease = with_an_unheard_grant(&mut book, unheard);
@@ -214,7 +214,7 @@ fn rule_5_a_claim_repeated_in_another_life_of_the_store_is_not_granted_beside_on
 }
 
 #[test]
-fn rule_5_a_claim_repeated_in_another_life_of_the_store_is_granted_when_nobody_took_the_lock_back() {
+fn rule_5_a_claim_repeated_in_another_era_is_granted_if_no_lock_was_put_back() {
     let mut book = Book::ready(Memory::Forgetful);
     let unheard = RunId::new();
     with_an_unheard_grant(&mut book, unheard);
@@ -302,7 +302,7 @@ fn a_manual_request_that_meets_a_missing_record_keeps_what_was_seen() {
 }
 
 #[test]
-fn a_store_that_went_back_is_waited_for_once_also_where_what_a_clock_leapt_over_stays_open() {
+fn a_rolled_back_store_makes_claims_wait_once_even_if_a_leap_stays_open() {
     for returned in [0.0, 300_000_000.0] {
         let mut book = Book::ready(Memory::Forgetful);
         book.pass(secs(200));

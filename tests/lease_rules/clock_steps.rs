@@ -24,7 +24,7 @@ fn notice(claim: &mut Claim, from: f64) {
 }
 
 #[test]
-fn rule_6_is_for_a_steady_clock_alone_so_that_one_set_back_and_right_again_frees_no_lock() {
+fn rule_6_needs_a_steady_clock_so_one_set_back_and_right_again_frees_no_lock() {
     for renews in [false, true] {
         let mut book = Book::ready(Memory::Forgetful);
         // A manual run: it leaves the mark where it is, and ticks to claim at either time.
@@ -86,7 +86,7 @@ fn a_record_that_was_deleted_after_the_clock_was_set_back_waits_for_its_holder()
 }
 
 #[test]
-fn a_wait_that_began_by_a_clock_that_was_ahead_is_over_with_the_longest_lease_for_who_saw_that_clock() {
+fn a_claimant_that_saw_a_clock_ahead_waits_the_longest_lease_and_no_longer() {
     for (heard, is_free) in [(3_600.0, true), (0.0, false)] {
         let mut book = Book::new(Memory::Forgetful);
         set_clock(&mut book, 3_600.0);

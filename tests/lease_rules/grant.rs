@@ -95,7 +95,7 @@ fn a_count_for_another_mark_is_not_believed() {
 }
 
 #[test]
-fn there_is_no_gap_where_prev_was_decided_or_the_schedule_is_another_or_there_is_no_prev() {
+fn no_gap_is_recorded_if_prev_is_decided_or_missing_or_the_schedule_changed() {
     let ready = |mark: f64| {
         let mut book = Book::ready(Memory::Forgetful);
         book.record().mark = at(mark);
@@ -144,7 +144,7 @@ fn an_abandoned_tick_does_not_tell_of_the_gap_again() {
 }
 
 #[test]
-fn rule_14_a_fence_is_above_every_one_that_the_caller_knows_also_where_the_record_was_lost() {
+fn rule_14_a_fence_is_above_all_that_the_caller_knows_even_after_a_lost_record() {
     let ahead = Fence(at(300_000_000.0).0);
     for memory in MEMORIES {
         let mut book = Book::new(memory);
@@ -170,7 +170,7 @@ fn rule_14_a_fence_is_above_every_one_that_the_caller_knows_also_where_the_recor
 }
 
 #[test]
-fn rule_14_where_the_store_forgot_a_fence_is_above_those_of_a_replica_that_does_not_answer() {
+fn rule_14_after_a_loss_a_fence_is_above_those_of_a_replica_that_is_silent() {
     // A clock was years ahead, and the fences still are. One replica was granted newer ones than the others know, and is frozen.
     let (told, untold) = (Fence(at(300_000_000.0).0), Fence(at(300_000_000.0).0 + 3));
     let known = |caller: &mut Caller| caller.largest_fence = told;

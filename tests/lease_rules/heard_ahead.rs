@@ -130,7 +130,7 @@ fn a_tick_that_waits_is_not_lost_where_its_record_is_opened_once_more() {
 }
 
 #[test]
-fn a_run_that_two_lives_of_a_store_let_begin_at_once_has_its_entry_if_it_was_renewed() {
+fn of_two_runs_that_two_eras_started_at_once_a_renewed_one_has_its_entry() {
     let mut book = Book::ready(Memory::Forgetful);
     let run = book.win(tick(0.0));
     set_clock(&mut book, 10.0);
@@ -146,7 +146,7 @@ fn a_run_that_two_lives_of_a_store_let_begin_at_once_has_its_entry_if_it_was_ren
 }
 
 #[test]
-fn a_tick_that_its_claimant_knows_to_have_run_runs_no_second_time_where_the_next_server_is_behind() {
+fn a_tick_known_to_have_run_does_not_run_again_where_the_next_server_is_behind() {
     let mut book = ran_once();
     let follower = book.record.clone();
     set_clock(&mut book, 60.0);
@@ -167,7 +167,7 @@ fn a_tick_that_its_claimant_knows_to_have_run_runs_no_second_time_where_the_next
 }
 
 #[test]
-fn a_fence_is_above_all_that_a_clock_which_was_ahead_gave_out_also_to_who_did_not_see_it() {
+fn a_fence_is_above_those_of_a_clock_ahead_even_for_a_caller_that_missed_it() {
     let mut book = ran_once();
     let follower = book.record.clone();
     set_clock(&mut book, HOUR);

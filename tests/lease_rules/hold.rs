@@ -173,7 +173,7 @@ fn an_abandoned_tick_with_later_ones_decided_has_its_entry() {
 }
 
 #[test]
-fn an_abandoned_tick_from_before_the_schedule_is_missed_too_as_nobody_would_claim_it() {
+fn an_abandoned_tick_from_before_the_schedule_is_recorded_as_missed() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let lease = book.win(tick(0.0));
@@ -186,7 +186,7 @@ fn an_abandoned_tick_from_before_the_schedule_is_missed_too_as_nobody_would_clai
 }
 
 #[test]
-fn an_abandoned_tick_of_an_edited_job_is_missed_and_a_rerun_of_it_has_its_entry_already() {
+fn an_abandoned_tick_of_an_edited_job_is_missed_and_its_rerun_adds_no_entry() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let lease = book.win(tick(0.0));

@@ -65,7 +65,7 @@ fn a_run_displaced_by_a_renewal_with_a_newer_fence_loses_and_has_its_entry() {
 }
 
 #[test]
-fn a_claim_that_was_given_back_is_no_lost_run_where_a_store_forgot_that_its_tick_ran_since() {
+fn a_claim_given_back_is_no_lost_run_where_the_store_forgot_its_ticks_run() {
     for is_renewed in [false, true] {
         let mut book = Book::ready(Memory::Forgetful);
         let given_back = book.win(tick(0.0));
@@ -177,7 +177,7 @@ fn a_finish_before_anybody_asks_in_another_life_does_not_let_anyone_in_early() {
 }
 
 #[test]
-fn who_renewed_in_another_life_that_the_record_does_not_know_keeps_the_lock_as_long_as_it_was_granted() {
+fn a_lock_renewed_in_an_era_the_record_does_not_know_lasts_its_full_lease() {
     let mut book = Book::ready(Memory::Forgetful);
     let lease = book.win(tick(0.0));
     book.new_era();
@@ -229,7 +229,7 @@ fn a_durable_store_frees_at_once_what_a_restarted_replica_finishes() {
 }
 
 #[test]
-fn a_finish_with_a_newer_fence_ends_the_other_holder_and_nobody_is_granted_the_lock_until_it_is_gone() {
+fn a_finish_with_a_newer_fence_ends_the_other_holder_before_the_lock_is_free() {
     let mut book = Book::ready(Memory::Forgetful);
     let other = book.win(tick(0.0));
     let newer = Lease { fence: solocron::job::Fence(other.fence.0 + 1), ..forgotten(tick(-1.0), 0) };

@@ -9,7 +9,7 @@ use crate::sample::{self, LEASE, node};
 const OVERLAP: Verdict = Verdict::because(Outcome::Skipped, Reason::Overlap);
 
 #[test]
-fn a_manual_run_knows_neither_early_nor_decided_nor_late_nor_paused_and_leaves_the_mark() {
+fn a_manual_run_is_never_early_decided_late_or_paused_and_leaves_the_mark() {
     for memory in MEMORIES {
         for second in [-3600.0, -60.0, 0.0, 3600.0] {
             let mut book = Book::ready(memory);

@@ -92,7 +92,7 @@ fn another_schedule_holds_from_when_a_replica_took_it_over_and_decides_nothing()
 }
 
 #[test]
-fn a_job_that_is_not_scheduled_gets_no_record_and_one_that_is_again_has_no_ticks_of_before() {
+fn an_unscheduled_job_gets_no_record_and_a_rescheduled_one_no_earlier_ticks() {
     for memory in MEMORIES {
         let mut nobodys = Book::new(memory);
         assert_eq!(nobodys.open(|open| open.sched = ScheduleHash::none()), opened(UtcMillis(0)));
@@ -166,7 +166,7 @@ fn a_schedule_that_was_put_ahead_by_a_wrong_clock_does_not_stay_there() {
 }
 
 #[test]
-fn a_clock_that_was_set_back_raises_no_mark_of_a_record_that_is_there_or_that_nobody_can_have_decided() {
+fn a_clock_set_back_raises_the_mark_only_of_a_deleted_record_of_a_known_job() {
     let set_back = |open: &mut Open| open.caller.heard = at(3_600.0);
     let mut there = Book::ready(Memory::Forgetful);
     there.open_told(set_back);
@@ -241,7 +241,7 @@ fn ticks_that_an_emptied_store_forgot_have_one_entry() {
 }
 
 #[test]
-fn whoever_remembers_more_of_earlier_lives_raises_mark_and_wait_after_one_who_knew_less() {
+fn a_replica_that_remembers_more_of_earlier_eras_raises_the_mark_and_the_wait() {
     let mut book = Book::ready(Memory::Forgetful);
     book.new_era();
     book.open(|open| open.caller.largest_lease = Duration::ZERO);
@@ -256,7 +256,7 @@ fn whoever_remembers_more_of_earlier_lives_raises_mark_and_wait_after_one_who_kn
 }
 
 #[test]
-fn a_new_process_that_opens_an_emptied_store_first_does_not_cut_the_wait_of_those_who_remember() {
+fn a_new_process_that_opens_an_emptied_store_first_does_not_shorten_the_wait() {
     let mut book = Book::new(Memory::Forgetful);
     book.open(|open| open.known = false);
     book.pass(secs(1));
@@ -276,7 +276,7 @@ fn an_open_does_not_close_a_lock_that_is_free() {
 /// A record that was deleted, and is made anew by a run by hand, knows no schedule. Whoever opens it later, as the machine was
 /// restarted, has not scheduled the job since then alone: a tick that has been asked for is known to be one.
 #[test]
-fn a_tick_that_waits_for_a_run_by_hand_is_told_of_though_all_replicas_are_restarted_meanwhile() {
+fn a_tick_that_waits_for_a_manual_run_gets_its_entry_though_all_replicas_restart() {
     for memory in MEMORIES {
         let mut book = Book::new(memory);
         book.manual(|_| {});
@@ -298,7 +298,7 @@ fn a_tick_that_waits_for_a_run_by_hand_is_told_of_though_all_replicas_are_restar
 
 /// The same, with nobody having asked for a tick before: who made the record knew of earlier ticks.
 #[test]
-fn a_job_that_was_known_is_not_taken_for_a_new_one_though_its_record_was_made_anew_without_a_schedule() {
+fn a_known_job_is_not_taken_for_new_when_its_record_is_remade_without_schedule() {
     for memory in MEMORIES {
         let mut book = Book::new(memory);
         book.manual(|manual| manual.caller.seen = Some(at(-60.0)));
@@ -309,7 +309,7 @@ fn a_job_that_was_known_is_not_taken_for_a_new_one_though_its_record_was_made_an
 }
 
 #[test]
-fn a_tick_that_was_granted_ahead_of_its_instant_is_none_of_a_schedule_that_began_in_between() {
+fn a_tick_granted_early_is_not_in_a_schedule_that_began_before_its_instant() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let lease = book.win(tick(0.15));
@@ -326,7 +326,7 @@ fn a_tick_that_was_granted_ahead_of_its_instant_is_none_of_a_schedule_that_began
 
 /// It never came under the schedule before, and so needs no entry; the schedule that began in between may have it as well.
 #[test]
-fn a_tick_that_is_given_back_before_its_instant_is_one_of_the_schedule_that_began_in_between() {
+fn a_tick_given_back_early_is_in_a_schedule_that_began_before_its_instant() {
     for memory in MEMORIES {
         for is_opened_first in [true, false] {
             let mut book = Book::ready(memory);

@@ -78,7 +78,7 @@ fn the_claim_that_finds_a_holder_gone_is_told_so_and_the_rerun_goes_before_its_t
 }
 
 #[test]
-fn what_goes_before_newer_ticks_goes_before_runs_by_hand_too_and_before_none_that_would_not_rerun_it() {
+fn a_rerun_precedes_newer_ticks_and_manual_runs_only_where_the_policy_is_rerun() {
     for memory in MEMORIES {
         let (mut book, _) = cut_short(memory);
         let held = book.manual(|manual| manual.reruns_within = Some(PERIOD));
@@ -105,7 +105,7 @@ fn a_newer_tick_that_replaces_what_runs_takes_the_place_of_a_rerun() {
 }
 
 #[test]
-fn a_rerun_may_start_for_as_long_as_a_tick_may_be_late_and_a_lease_more_after_its_run_ended() {
+fn a_rerun_may_start_until_the_start_deadline_and_a_lease_after_its_run_ended() {
     for memory in MEMORIES {
         let limit = PERIOD + LEASE;
         let (mut book, _) = cut_short(memory);
@@ -164,7 +164,7 @@ fn what_was_to_be_stopped_anyway_is_not_rerun_when_its_replica_dies_before_it_st
 }
 
 #[test]
-fn a_rerun_that_was_not_started_is_given_back_although_newer_ticks_were_decided_meanwhile() {
+fn a_rerun_that_did_not_start_is_given_back_though_newer_ticks_were_decided() {
     for memory in MEMORIES {
         let (mut book, _) = cut_short(memory);
         assert!(is_won(&claim(&mut book, tick(0.0)), 2));
@@ -179,7 +179,7 @@ fn a_rerun_that_was_not_started_is_given_back_although_newer_ticks_were_decided_
 }
 
 #[test]
-fn a_run_that_an_older_copy_of_the_store_takes_for_going_on_is_not_rerun_once_a_newer_one_is_told_of() {
+fn a_run_shown_running_by_a_rolled_back_store_is_not_rerun_after_a_newer_finish() {
     let mut book = Book::ready(Memory::Forgetful);
     let first = book.win(tick(0.0));
     let copy = book.record.clone();
@@ -201,7 +201,7 @@ fn a_run_that_an_older_copy_of_the_store_takes_for_going_on_is_not_rerun_once_a_
 }
 
 #[test]
-fn an_end_told_by_who_knows_less_than_the_record_does_not_make_it_too_late_for_a_rerun() {
+fn an_end_earlier_than_the_record_knows_does_not_make_a_rerun_too_late() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let lease = book.win(tick(0.0));

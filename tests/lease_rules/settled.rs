@@ -101,7 +101,7 @@ fn rule_4_a_clock_that_was_set_back_makes_nobody_wait_longer_for_those_who_know(
 }
 
 #[test]
-fn rule_6_nobody_waits_for_those_who_know_when_the_time_comes_that_a_clock_had_shown() {
+fn rule_6_no_claim_waits_for_a_settled_time_that_a_clock_ahead_had_set() {
     let mut book = Book::ready(Memory::Forgetful);
     book.record().settled = book.lease_end(100);
     let run = book.win(tick(0.0));

@@ -11,7 +11,7 @@ fn unlock(book: &mut Book, run: RunId) -> Answer {
 }
 
 #[test]
-fn a_lock_is_removed_once_its_holder_was_silent_for_longer_than_it_is_between_renewals() {
+fn unlock_frees_a_lock_whose_holder_is_silent_longer_than_a_renewal_interval() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let lease = book.win(tick(0.0));
@@ -42,7 +42,7 @@ fn a_lock_that_waits_for_whom_the_store_forgot_is_not_removed() {
 }
 
 #[test]
-fn a_wait_for_a_holder_that_the_store_forgot_is_ended_where_nobody_is_known_to_hold_the_lock() {
+fn unlock_ends_the_wait_for_a_forgotten_holder_where_no_holder_is_known() {
     let mut book = Book::ready(Memory::Forgetful);
     let lease = book.win(tick(0.0));
     assert_eq!(book.operate(Act::Unlock { run: None }), Answer::AlreadyDecided, "it is held");

@@ -276,7 +276,7 @@ fn a_run_whose_entry_outlived_the_record_has_no_second_one() {
 }
 
 #[test]
-fn a_run_that_ended_has_no_second_entry_where_a_record_that_went_back_shows_it_to_go_on() {
+fn an_ended_run_gets_no_second_entry_from_a_rolled_back_record() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         let run = book.win(tick(0.0));

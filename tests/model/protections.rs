@@ -129,7 +129,7 @@ fn calm_that_nobody_watched_does_not_notice_a_clock_that_is_stepped_back_and_for
 }
 
 #[test]
-fn a_holder_that_does_not_look_at_its_record_loses_it_to_one_who_knows_a_shorter_lease() {
+fn a_holder_that_ignores_its_record_loses_it_to_a_claim_of_a_shorter_lease() {
     let faults = Faults { losses: 1, ..NONE };
     let setting = Setting { leases: &[6, 2], renew_every: 4, are_strangers: true, ..Setting::PLAIN };
     let setting = Setting { losses: &[Loss::Record], faults, horizon: 5, ..setting };

@@ -120,7 +120,7 @@ fn losses_of_memory_and_a_clock_that_is_stepped() {
 }
 
 #[test]
-fn a_record_that_is_deleted_in_mid_run_while_somebody_asks_who_knows_a_short_lease_only() {
+fn no_claim_that_knows_only_a_short_lease_overlaps_a_run_with_a_deleted_record() {
     let faults = Faults { losses: 1, ..NONE };
     let setting = Setting { leases: &[6, 2], renew_every: 4, are_strangers: true, ..Setting::PLAIN };
     explore("a record", Setting { losses: &[Loss::Record], faults, horizon: 5, ..setting });

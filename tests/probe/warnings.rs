@@ -54,7 +54,7 @@ fn a_careful_server_is_passed_over_in_silence() {
 }
 
 #[test]
-fn a_server_of_another_machine_without_a_password_or_with_a_user_of_every_right_is_named() {
+fn an_unprotected_remote_server_with_an_unrestricted_default_user_is_reported() {
     let server = RedisServer::start_with(&CAREFUL);
     // Not known to be this machine by its address.
     let elsewhere = server.url().replace("127.0.0.1", "0x7f.1");

@@ -13,7 +13,7 @@ fn end(replica: Program) -> String {
 }
 
 #[test]
-fn a_file_that_an_editor_renames_into_its_place_is_loaded_and_a_bad_one_is_said_once() {
+fn a_file_that_an_editor_renames_into_place_is_loaded_and_a_bad_one_logged_once() {
     let scene = Scene::new(&file(&[("goes", &says("one"))]));
     let mut replica = scene.run(&[]);
     replica.wait_for_event("run ended");

@@ -42,7 +42,7 @@ fn a_job_that_is_enabled_again_by_a_restart_catches_up_with_nothing() {
 }
 
 #[test]
-fn what_is_missed_while_a_replica_is_away_is_caught_up_with_as_long_as_nothing_is_edited() {
+fn ticks_missed_while_a_replica_is_down_are_caught_up_if_nothing_is_edited() {
     let scene = Scene::new("");
     let mut replica = start(&scene, CATCHES_UP);
     let before = tick(&replica.wait_for_event_of("run recorded", |event| event["job"] == "flipped"));

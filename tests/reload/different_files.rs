@@ -9,7 +9,7 @@ use super::{LOADED, file, said_at, says, write};
 const DIFFERENT: &str = "replicas have different jobs files: reload those that are behind";
 
 #[test]
-fn files_that_differ_for_a_minute_are_said_by_each_replica_and_shown_until_they_agree() {
+fn files_that_differ_for_a_minute_are_logged_and_shown_until_they_agree() {
     let scene = Scene::new(&file(&[("beat", &says("one"))]));
     std::fs::write(scene.path("other.toml"), file(&[("beat", &says("two"))])).expect("a writable folder");
     let mut one = scene.run(&[]);

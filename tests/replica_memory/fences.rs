@@ -13,7 +13,7 @@ const JOBS: &str = "cluster = { name = \"test\", store = \"local\" }\n\
     jobs.often = { schedule = \"* * * * * *\", lease = \"5s\", command = [\"true\"] }";
 
 #[test]
-fn fences_rise_for_runs_and_guests_when_a_store_forgot_what_a_former_life_of_a_replica_was_granted() {
+fn fences_rise_for_runs_and_exec_after_a_store_forgot_grants_to_an_earlier_process() {
     let server = RedisServer::start();
     let store = server.url();
     let scene = Stage::new(JOBS);

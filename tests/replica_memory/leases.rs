@@ -36,7 +36,7 @@ fn wait_for_ticks(replica: &mut Program, during: Duration) {
 }
 
 #[test]
-fn a_lease_that_was_long_for_a_while_is_waited_for_no_longer_after_a_restart_of_the_store() {
+fn a_lease_that_was_long_for_a_while_delays_no_job_after_a_restart_of_the_store() {
     let mut server = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]);
     let scene = Stage::new(&jobs("1m", "* * * * * *", "true"));
     let mut replicas = ["n1", "n2"].map(|node| start(&scene, &server.url(), node));
@@ -68,7 +68,7 @@ fn a_lease_that_was_long_for_a_while_is_waited_for_no_longer_after_a_restart_of_
 }
 
 #[test]
-fn a_holder_with_a_long_lease_that_is_cut_off_keeps_others_out_of_an_emptied_store_until_its_run_is_over() {
+fn an_emptied_store_grants_no_lock_before_a_cut_off_run_with_a_long_lease_ends() {
     let server = RedisServer::start();
     server.cli(&["ACL", "SETUSER", "old", "on", ">secret", "~*", "&*", "+@all"]);
     let theirs = Stage::new(&jobs("30s", "*/2 * * * * *", "sleep 100"));
@@ -103,8 +103,7 @@ fn exec_with_a_long_lease(scene: &Scene, store: &str) -> Program {
 }
 
 #[test]
-fn a_guest_with_a_long_lease_that_is_cut_off_keeps_replicas_out_of_an_emptied_store_until_its_command_is_over()
- {
+fn an_emptied_store_grants_no_lock_before_a_cut_off_exec_with_a_long_lease_ends() {
     let server = RedisServer::start();
     server.cli(&["ACL", "SETUSER", "guest", "on", ">secret", "~*", "&*", "+@all"]);
     let scene = Stage::new(&jobs("5s", "0 0 1 1 *", "true"));

@@ -82,7 +82,7 @@ fn kill_in_mid_run_and_start_again(store: &str, jobs: &str) {
 }
 
 #[test]
-fn a_replica_killed_in_mid_run_ends_the_run_when_it_starts_again_and_runs_the_next_tick_at_once() {
+fn a_replica_killed_in_mid_run_ends_the_run_at_its_restart_and_runs_the_next_tick() {
     kill_in_mid_run_and_start_again(&RedisServer::start().url(), LONG);
 }
 
@@ -223,7 +223,7 @@ command = ["true"]
 "#;
 
 #[test]
-fn out_of_memory_a_run_keeps_its_lock_and_its_end_is_recorded_while_claims_fail_loudly() {
+fn out_of_memory_claims_fail_loudly_and_a_run_keeps_its_lock_and_records_its_end() {
     let server = RedisServer::start();
     let scene = Stage::new(TWO);
     make_fifo(&scene.path("go"));

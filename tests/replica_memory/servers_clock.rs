@@ -73,7 +73,7 @@ impl Ahead {
 }
 
 #[test]
-fn a_new_cluster_on_a_server_that_is_ahead_runs_its_jobs_within_a_lease_of_a_right_clock() {
+fn a_new_cluster_on_a_server_ahead_runs_jobs_within_a_lease_of_a_right_clock() {
     let ahead = Ahead::start();
     ahead.clock.step_to(HOUR_MS);
     let scene = Stage::new(&file(&["first"]));

@@ -38,7 +38,7 @@ fn entries(scene: &Scene, store: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_lease_that_is_told_without_end_keeps_no_job_from_running_after_a_restart_of_the_store() {
+fn false_hints_of_an_endless_lease_keep_no_job_from_running_after_a_restart() {
     let mut server = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "always"]);
     let jobs = "cluster = { name = \"test\", store = \"local\" }\n\
                 jobs.pay = { schedule = \"*/2 * * * * *\", shell = \"true\", lease = \"5s\" }";

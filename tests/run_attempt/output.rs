@@ -93,7 +93,7 @@ async fn no_byte_is_lost_that_was_printed_right_before_the_exit() {
 }
 
 #[tokio::test]
-async fn a_background_process_that_holds_the_pipe_outlives_its_job_and_does_not_hold_up_the_end() {
+async fn a_background_process_with_the_pipe_outlives_its_job_and_does_not_delay_its_end() {
     let bench = Bench::new();
     let fifo = bench.path("go");
     mkfifo(&fifo, Mode::S_IRWXU).unwrap();

@@ -151,7 +151,7 @@ async fn a_job_of_the_replicas_own_user_has_the_groups_of_its_account() {
 }
 
 #[tokio::test]
-async fn another_user_is_taken_on_with_its_groups_and_variables_or_the_error_says_what_it_needs() {
+async fn a_job_of_another_user_gets_its_groups_and_variables_or_a_clear_error() {
     let other = other();
     let group = Group::from_gid(other.gid).unwrap().expect("its group has a name");
     let line = "id -un; id -gn; id -G; echo $USER $LOGNAME $HOME $SHELL";

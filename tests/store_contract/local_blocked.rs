@@ -90,8 +90,7 @@ async fn a_replica_that_is_stopped_inside_of_a_write_is_continued() {
 }
 
 #[tokio::test]
-async fn another_program_that_is_stopped_inside_of_a_write_is_named_and_let_alone_and_nobody_who_reads_waits()
-{
+async fn another_program_stopped_in_a_write_is_named_and_left_alone_and_delays_no_read() {
     let (folder, replica) = opened().await;
     let claim = replica.claim(Duration::ZERO).await;
     let program = folder.path().join("another");

@@ -72,7 +72,7 @@ contract! {
 contract! {
     local_store_rolled_back, redis_store_rolled_back, rollback:
     a_store_that_knows_less_of_a_heartbeat_than_it_told_is_known_by_another_marker,
-    a_heartbeat_whose_answer_was_lost_or_that_arrives_late_is_no_sign_of_a_store_that_went_back,
+    a_heartbeat_that_is_late_or_lost_its_answer_is_no_sign_of_a_rollback,
 }
 
 contract! {

@@ -53,7 +53,7 @@ async fn a_field_that_is_none_of_ours_costs_no_heartbeat_and_goes_with_the_next(
 }
 
 #[tokio::test]
-async fn no_number_of_a_heartbeat_that_another_hand_wrote_makes_the_store_seem_to_have_gone_back() {
+async fn no_count_in_a_heartbeat_by_another_program_is_a_sign_of_a_rollback() {
     let world = World::redis();
     let (replica, nodes) = (world.replica().await, keys().nodes());
     let mut last = replica.store.pulse(Some(&beat("a"))).await.expect("a pulse");

@@ -34,9 +34,7 @@ pub(crate) async fn a_store_that_knows_less_of_a_heartbeat_than_it_told_is_known
     }
 }
 
-pub(crate) async fn a_heartbeat_whose_answer_was_lost_or_that_arrives_late_is_no_sign_of_a_store_that_went_back(
-    world: &World,
-) {
+pub(crate) async fn a_heartbeat_that_is_late_or_lost_its_answer_is_no_sign_of_a_rollback(world: &World) {
     let a = world.replica().await;
     let first = a.store.pulse(Some(&beat("a"))).await.expect("a pulse");
     let (marker, era) = (first.marker.clone().expect("a marker"), first.era.clone());
