@@ -1,7 +1,8 @@
-//! The nearest of several names to one that is not among them.
-//! What is too far off to be a slip of the pen is not suggested.
+//! Finds the candidate that a misspelt name was probably meant to be. A candidate that differs too much is not
+//! suggested.
 
-/// Which candidate `word` was probably meant to be, whatever its case: one at most a third of its letters away.
+/// Returns the candidate nearest to `word`, ignoring case. `None` if each differs in more than one letter and in more
+/// than a third of its letters.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = |text: &str| text.chars().count();
     candidates
@@ -11,8 +12,8 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, candidate)| candidate)
 }
 
-/// How many letters must be put in, taken out, changed or swapped with their neighbour to get from one to the other,
-/// whatever their case.
+/// Returns how many letters must be inserted, deleted, changed or swapped with their neighbour to turn one text into
+/// the other, ignoring case.
 fn distance(from: &str, to: &str) -> usize {
     let lower = |text: &str| text.chars().map(|c| c.to_ascii_lowercase()).collect::<Vec<_>>();
     let (from, to) = (lower(from), lower(to));

@@ -1,5 +1,4 @@
-//! The keys of every section of the file, as the contract lists them. A key found in the wrong section can
-//! so be sent to the right one.
+//! The keys of every section of the file. With them, the problem of a key in the wrong section can name the right one.
 
 /// Tables at the top of the file.
 pub(crate) const ROOT: &[&str] = &["cluster", "defaults", "jobs", "replica", "logs"];
@@ -36,12 +35,12 @@ pub(crate) const SHARED: &[&str] = &[
     "description",
 ];
 
-/// Every key of a job.
+/// Returns every key of a job.
 pub(crate) fn job() -> Vec<&'static str> {
     [OWN, SHARED].concat()
 }
 
-/// Where a known key is at home, for one that was found elsewhere.
+/// Returns the section to which a known key belongs, for a key that was found elsewhere.
 pub(crate) fn home_of(key: &str) -> Option<&'static str> {
     let homes = [
         (OWN, "`[jobs.NAME]`"),
