@@ -1,5 +1,5 @@
-//! What comes from outside, read as it is read in earnest, for programs that try inputs. Only in builds for tests. Whatever comes,
-//! nothing panics, and what was read says the same once more.
+//! Fuzz targets: each parses external input as the program does; only in test builds. No input may cause a panic, and
+//! what was parsed must be the same when it is written and parsed again.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::job::Schedule;
 use crate::lease::{HistoryEntry, Record};
 use crate::time::UtcMillis;
 
-/// Reads an input, whatever it is.
+/// A fuzz target: parses any input.
 pub type FuzzTarget = fn(&[u8]);
 
-/// The readers, by name.
+/// The fuzz targets, by name.
 pub const TARGETS: [(&str, FuzzTarget); 7] = [
     ("jobs_toml", jobs_toml),
     ("cron", cron),
@@ -22,16 +22,16 @@ pub const TARGETS: [(&str, FuzzTarget); 7] = [
     ("guard", crate::run::fuzz_request),
 ];
 
-/// So many ticks of a schedule are asked for.
+/// How many ticks of a schedule are computed.
 const TICKS: usize = 5;
 
 /// The first instant of 2026.
 const FROM: UtcMillis = UtcMillis(1_767_225_600_000);
 
-/// A jobs.toml, with its problems drawn.
+/// Loads a jobs.toml and renders its problems.
 pub fn jobs_toml(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    // Files of this machine are none of the input.
+    // No files of this machine may become part of the input.
     if text.contains("${file:") {
         return;
     }
@@ -42,7 +42,7 @@ pub fn jobs_toml(bytes: &[u8]) {
     }
 }
 
-/// A cron expression.
+/// Parses a cron expression and computes some ticks; each is later than the one before.
 pub fn cron(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let Ok(schedule) = Schedule::parse("job", &[&text], "Europe/Berlin") else { return };
@@ -54,12 +54,12 @@ pub fn cron(bytes: &[u8]) {
     }
 }
 
-/// What is given as a store. Its password is never shown.
+/// Parses a store URL and checks that its password is never shown.
 pub fn store_url(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let secret = "hunter2-hunter2";
     match StoreUrl::parse(&text.replace("SECRET", secret)) {
-        // Where it is not the password, as in the name of a file, it may be shown.
+        // Elsewhere, e.g. in a file name, the text is not a password and may be shown.
         Ok(url @ StoreUrl::Redis(_)) if text.contains(":SECRET@") => {
             assert!(!format!("{url} {url:?}").contains(secret), "{url}");
         }
@@ -68,7 +68,7 @@ pub fn store_url(bytes: &[u8]) {
     }
 }
 
-/// The fields of a record, or of an entry: a name and its value, line by line.
+/// Parses the fields of a record, or of an entry: a name and its value, line by line.
 pub fn record(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let fields: BTreeMap<String, String> = text

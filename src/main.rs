@@ -1,4 +1,4 @@
-//! The `solocron` program: everything is in the library.
+//! The `solocron` program: all of its code is in the library.
 
 use std::process::ExitCode;
 

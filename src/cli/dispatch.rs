@@ -1,4 +1,4 @@
-//! From the command line to a command, and from its result to an exit code.
+//! Runs the command that a command line names, and turns its result into an exit code.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -31,8 +31,9 @@ pub fn main(cli: &Cli) -> ExitCode {
     })
 }
 
-/// Memory and environment hold the store's password, which jobs of the same user and core files are not to have; of PID 1 of a
-/// container, too. What `exec --lock` runs is a command of its caller's, and looks for the lock in the environment of its parents.
+/// Protects memory and environment, which hold the store's password, from jobs of the same user and from core files; also for
+/// PID 1 of a container. Exempt is `exec --lock`: what it runs is a command of its caller, and reads the environment of its
+/// parents to find the lock.
 fn hide_memory(command: &CliCommand) -> Result<(), Failure> {
     if matches!(command, CliCommand::Lock(Locking::Exec(args)) if args.job.is_none()) {
         return Ok(());
@@ -83,7 +84,7 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
 
 fn print(failure: &Failure) {
     if failure.exit == Exit::Conflict(0) {
-        // Whoever asks for success then wants no mail from cron.
+        // With `--conflict-exit-code 0` the caller wants no mail from cron.
         return;
     }
     if failure.drawn {
@@ -93,8 +94,11 @@ fn print(failure: &Failure) {
     }
 }
 
-/// Runs a command that changes nothing, at this time by the wall clock. What it has to show goes to the screen; why it
-/// could not is the caller's to print.
+/// Runs a command that changes nothing, with `now` as the time of the wall clock. Prints its result to `screen`.
+///
+/// # Errors
+///
+/// Returns why the command could not be run; the caller prints it.
 pub async fn read(
     command: &ReadCommand,
     global: &GlobalArgs,

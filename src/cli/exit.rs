@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use crate::store::{Store, StoreError};
 
-/// The way out where nobody knows why a store does not answer.
+/// Help text for a store that does not answer for an unknown reason.
 pub(super) const UNREACHABLE: &str = "check that it is up and that this machine may connect, or name another one with --store or SOLOCRON_STORE";
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Done,
     /// Failed, or something is wrong.
     Failed,
@@ -18,20 +18,20 @@ pub enum Exit {
     Usage,
     /// A manual run was skipped.
     Skipped,
-    /// The lock of a command was lost.
+    /// The lock of a command was lost, and the command was stopped.
     LockLost,
-    /// The lock of a command is held by another; the code may be chosen.
+    /// Another holder has the lock of a command; the caller may choose the code.
     Conflict(u8),
-    /// As a command did that was followed.
+    /// The exit code of a command that ran or was followed.
     AsCommand(u8),
     /// The store cannot be reached.
     StoreUnreachable,
-    /// jobs.toml is bad.
+    /// jobs.toml is invalid.
     BadConfig,
 }
 
 impl Exit {
-    /// As a shell says of a command that this signal ended.
+    /// Returns the exit code that a shell has for a command that this signal ended.
     pub(crate) fn by_signal(number: i32) -> Self {
         Self::AsCommand(u8::try_from(128 + number).unwrap_or(u8::MAX))
     }
@@ -52,38 +52,38 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command ends without having done its work: what to print, and how to exit.
+/// Why a command ends without having done its work: what to print, and the exit code.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
-    /// How to exit.
+    /// The exit code.
     pub exit: Exit,
     /// What to print.
     pub message: String,
-    /// Whether the message is a drawing of its own, that begins with `error: ` already.
+    /// Whether the message is complete, and begins with `error: ` already.
     pub drawn: bool,
 }
 
 impl Failure {
-    /// A failure that ends in this exit code.
+    /// Returns a failure with this exit code.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into(), drawn: false }
     }
 
-    /// jobs.toml is bad; its problems are drawn.
+    /// Returns the failure for an invalid jobs.toml, from its rendered problems.
     pub fn drawn(problems: String) -> Self {
         Self { exit: Exit::BadConfig, message: problems, drawn: true }
     }
 
-    /// What this store answered is the failure.
+    /// Returns a function that makes failures from the errors of this store.
     pub(crate) fn of(store: &dyn Store) -> impl Fn(StoreError) -> Self {
         |error| Self::store(&store.label(), &error)
     }
 
-    /// The store cannot be reached, or refused.
+    /// Returns the failure for a store that cannot be reached, or that refused a request.
     pub fn store(label: &str, error: &StoreError) -> Self {
         let said = error.to_string();
-        // Some errors name the store already, those of a local one all.
+        // Some errors name the store already; all errors of a local store do.
         let is_named = said.contains(label) || label.starts_with("local");
         let named = if is_named { said } else { format!("store {label}: {said}") };
         let usual = match error {
@@ -94,7 +94,7 @@ impl Failure {
         Self::new(Exit::StoreUnreachable, format!("{named}\n  help: {help}"))
     }
 
-    /// With something to know, where it is the store that did not answer.
+    /// Adds a note if the failure is that the store cannot be reached.
     pub fn noting_unheard(mut self, note: &str) -> Self {
         if self.exit == Exit::StoreUnreachable {
             self.message.push_str(&format!("\n  note: {note}"));

@@ -1,4 +1,4 @@
-//! The command line: what people and scripts see of solocron.
+//! The command line: everything that people and scripts see of solocron.
 
 mod args;
 mod dispatch;

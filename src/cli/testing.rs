@@ -1,11 +1,11 @@
-//! Command lines as tests give them, and what commands print.
+//! Parses command lines for tests, and captures what commands print.
 
 use clap::Parser;
 
 use super::args::global::{Cli, CliCommand, ReadCommand};
 use super::print::output::Screen;
 
-/// What this command line asks for.
+/// Returns the reading command of this command line.
 pub(crate) fn reading(line: &str) -> ReadCommand {
     let words = std::iter::once("solocron").chain(line.split_whitespace());
     match Cli::try_parse_from(words).expect("a good command line").command {
@@ -20,7 +20,7 @@ pub(crate) fn reading(line: &str) -> ReadCommand {
     }
 }
 
-/// What a command printed to stdout and stderr, which have no colours.
+/// Runs a command. Returns its result, and what it printed to stdout and stderr, without colours.
 pub(crate) async fn printed<T>(command: impl AsyncFnOnce(&mut Screen<'_>) -> T) -> (T, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut screen = Screen::plain(&mut out, &mut err);

@@ -1,5 +1,5 @@
-//! The text of jobs.toml becomes a checked [`Config`], or a list of everything that is wrong with it. Each
-//! problem names its place, the value and the way out, and none ever shows a value that may be a secret.
+//! Turns the text of jobs.toml into a checked [`Config`], or a list of everything that is wrong with it. Each problem
+//! names its place, the value and how to correct it. None ever shows a value that may be a secret.
 
 mod file;
 mod report;

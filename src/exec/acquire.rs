@@ -1,4 +1,4 @@
-//! Whether a guest asks for its lock, waits, or goes home. Pure: a step takes an answer and the time.
+//! Decides whether `exec` requests its lock, waits, or gives up. Pure: a step takes an answer and the time.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -8,67 +8,67 @@ use crate::lease::{Answer, Holder};
 use crate::store::StoreError;
 use crate::time::{BootInstant, UtcMillis};
 
-/// A held lock is asked for again after a pause between these two, which chance chooses: of those who wait, everyone has
-/// the same prospect of finding it free, and no two ask in step.
+/// A held lock is requested again after a random pause between these two: all that wait have the same chance to find
+/// it free, and no two send requests in step.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(300));
 
-/// A store that does not answer is given this long where the caller does not wait, as by every other command.
+/// How long an `exec` that does not wait for its lock tries to reach the store: as long as every other command.
 const OUTAGE: Duration = Duration::from_secs(2);
 
-/// What nobody is known to hold frees itself by an instant that the store tells; it may be asked for this much longer.
+/// A lock without a known holder frees itself at an instant that the store reports. `exec` waits this much longer.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// A request that came too late, or to a store that has just begun another life, is made again this often at the least.
+/// A request that came too late, or that found a new era, is repeated at least this often.
 const MISSES: u32 = 5;
 
-/// A guest's quest for its lock.
+/// The requests of one `exec` for its lock.
 #[derive(Debug, Clone)]
 pub(super) struct Asking {
     /// The run that would start.
     run: RunId,
     /// Whether a request is under way.
     under_way: bool,
-    /// Whether one that got no answer may have been granted.
+    /// Whether a request that got no answer may have been granted.
     unsure: bool,
-    /// A lock that somebody holds is waited for until then.
+    /// Until when to wait for a lock with a known holder.
     until: BootInstant,
-    /// A lock that nobody is known to hold is waited for until then.
+    /// Until when to wait for a lock without a known holder.
     settled_by: Option<BootInstant>,
-    /// When the first request was made that the store did not answer, since it last did.
+    /// When the first request was sent that the store did not answer, since it last answered one.
     failing_since: Option<BootInstant>,
-    /// How many answers in a row said to ask again.
+    /// How many answers in a row required another try.
     misses: u32,
 }
 
-/// Who holds the lock, as far as a guest knows.
+/// The holder of the lock, as far as `exec` knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Held {
-    /// This run, which renews it.
+    /// A run, which renews it.
     By(Holder),
-    /// Nobody, and it is kept for a run of the job that was cut short and goes first.
+    /// No run, but the lock is reserved for the rerun of an interrupted run, which goes first.
     ForRerun,
-    /// Nobody that is known: the record is new, or of another life of the store, or its holder was silent for a whole
-    /// lease. It is free once that is sure.
+    /// No known run: the record is new or of another era, or its holder has been silent for a whole lease. The lock
+    /// is free once that is certain.
     Nobody,
 }
 
-/// What a guest does next.
+/// What `exec` does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Ask at this instant.
+    /// Send a request for the lock at this instant.
     AskAt(BootInstant),
-    /// Learn the store's clock and life at this instant, open the record, and ask.
+    /// At this instant read the store's clock and era, open the record, and request the lock.
     LearnAt(BootInstant),
-    /// The lock is the guest's.
+    /// The lock is granted.
     Start { fence: Fence, tries: u32, started: UtcMillis },
-    /// Go home.
+    /// Give up.
     Leave(AcquireError),
 }
 
-/// Why a guest goes home without its lock.
+/// Why `exec` gives up without its lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AcquireError {
-    /// Somebody holds it, or may do so.
+    /// A run holds it, or may hold it.
     Held(Held),
     /// The store does not answer, or not in time.
     Unreachable(StoreError),
@@ -77,7 +77,7 @@ pub(super) enum AcquireError {
 }
 
 impl Asking {
-    /// A quest that begins now, and waits for a held lock until `until`.
+    /// Begins now; waits for a held lock until `until`.
     pub(super) fn begin(until: BootInstant) -> Self {
         Self {
             run: RunId::new(),
@@ -90,23 +90,24 @@ impl Asking {
         }
     }
 
-    /// A request goes out; for this run.
+    /// Records that a request is sent; returns the run that it is for.
     pub(super) fn asks(&mut self) -> RunId {
         self.under_way = true;
         self.run
     }
 
-    /// The run whose lock may have been granted without anybody having heard it.
+    /// Returns the run whose lock may have been granted without the grant being received.
     pub(super) fn doubt(&self) -> Option<RunId> {
         (self.unsure || self.under_way).then_some(self.run)
     }
 
-    /// Whether a held lock is not waited for any more.
+    /// Whether `exec` no longer waits for a held lock.
     pub(super) fn is_impatient(&self, now: BootInstant) -> bool {
         now >= self.until
     }
 
-    /// The store answered; `held` says whose the lock is, where the answer is that it is held. `chance` is between 0 and 1.
+    /// Takes in an answer of the store. `held` returns the holder if the answer is that the lock is held. `chance` is
+    /// between 0 and 1.
     pub(super) fn answered(
         &mut self,
         answer: &Answer,
@@ -115,7 +116,7 @@ impl Asking {
         chance: f64,
     ) -> Next {
         if let Answer::Opened { .. } = answer {
-            // That there is a record says nothing of the requests for the lock.
+            // An opened record is no answer to a request for the lock.
             return Next::AskAt(now);
         }
         self.under_way = false;
@@ -140,7 +141,7 @@ impl Asking {
                 Next::LearnAt(now)
             }
             Answer::NewerSchema(schema) => Next::Leave(AcquireError::NewerSchema(*schema)),
-            // A grant that nobody heard of is over: this run can never have the lock again.
+            // The grant was not received, and its run is over: this run can never get the lock again.
             Answer::Decided { .. } => self.begin_anew(now),
             other => {
                 let why = format!("it answered {}", other.name());
@@ -167,7 +168,7 @@ impl Asking {
         Next::AskAt(now.plus(pause).min(limit))
     }
 
-    /// The store did not answer what it was asked at `asked`.
+    /// Takes in that the store did not answer a request sent at `asked`.
     pub(super) fn failed(&mut self, error: &StoreError, asked: BootInstant, now: BootInstant) -> Next {
         self.unsure |= std::mem::take(&mut self.under_way) && error.may_have_been_applied();
         let since = *self.failing_since.get_or_insert(asked);
@@ -178,7 +179,7 @@ impl Asking {
         Next::LearnAt(now.plus(PAUSE.1).min(limit))
     }
 
-    /// The lock was granted too late to start anything, and is given back: asks for another run.
+    /// Continues under a new run id. For a lock that was granted too late to start anything, and is given back.
     pub(super) fn begin_anew(&mut self, now: BootInstant) -> Next {
         self.run = RunId::new();
         self.unsure = false;
@@ -186,7 +187,7 @@ impl Asking {
     }
 }
 
-/// A number between 0 and 1 that nobody foresees.
+/// Returns a random number between 0 and 1.
 pub(super) fn chance() -> f64 {
     let random = RandomState::new().hash_one(0_u8);
     f64::from(u32::try_from(random >> 32).unwrap_or(0)) / f64::from(u32::MAX)

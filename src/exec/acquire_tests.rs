@@ -1,4 +1,4 @@
-//! What a guest does about each answer.
+//! What `exec` does on each answer.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ fn a_claim_without_an_answer_is_asked_again_as_the_same_run_and_in_doubt_until_i
     assert_eq!((asking.doubt(), asking.asks()), (Some(run), run));
     let next = asking.answered(&Answer::NewEra(Era("f".into())), || Held::Nobody, at(1), 0.0);
     assert_eq!((next, asking.doubt()), (Next::LearnAt(at(1)), Some(run)), "the answer is not about it");
-    // The store says that it was granted, and is not sure of it yet.
+    // The store reports that the lock was granted, and is not sure of it yet.
     ask(&mut asking, &held_by(run, 5_000), &Held::By(holder(run)), 2);
     assert_eq!(asking.doubt(), Some(run));
     let other = RunId::new();

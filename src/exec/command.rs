@@ -1,4 +1,4 @@
-//! A guest as others build it, and what became of its visit.
+//! The `exec` command as the CLI builds it, and its result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use super::acquire::{AcquireError, Held};
 use super::session::ExecSession;
 use super::work::Work;
 
-/// Everything a guest is made of.
+/// Everything that an `exec` needs.
 #[derive(Debug)]
 pub(crate) struct ExecCommand {
-    /// Where its command runs, for people.
+    /// The name under which the command runs, shown to operators.
     pub node: NodeName,
-    /// The lock: a job's, or one that no job has.
+    /// The lock: that of a job, or a name that no job has.
     pub lock: JobName,
-    /// The job that has it, if there is one.
+    /// The job of that name, if it exists.
     pub job: Option<Arc<JobSpec>>,
     /// What it runs.
     pub work: Work,
@@ -30,36 +30,36 @@ pub(crate) struct ExecCommand {
     pub lease: Duration,
     /// Between SIGTERM and SIGKILL of the whole tree.
     pub kill_grace: Duration,
-    /// A lock that somebody holds is waited for this long.
+    /// How long to wait for a lock that is held.
     pub max_wait: Duration,
-    /// Where the lock is.
+    /// Where the lock is stored.
     pub store: Arc<dyn Store>,
     /// The clocks.
     pub clock: Arc<dyn Clock>,
-    /// What makes the guard of its command.
+    /// Creates the guard of the command.
     pub guards: Guards,
-    /// Where it tells what happens.
+    /// Where events are logged.
     pub events: Events,
 }
 
-/// What became of a guest's visit.
+/// The result of an `exec`.
 #[derive(Debug)]
 pub(crate) enum ExecResult {
-    /// It had its lock, and the command has ended, or could not be started.
+    /// The lock was granted, and the command has ended or could not be started.
     Ran(Ended),
-    /// Somebody holds the lock, or may do so.
+    /// The lock is held, or may be held; the holder if known.
     Held(Option<Holder>),
-    /// The store does not answer: why.
+    /// The store does not answer, for this reason.
     Unreachable(StoreError),
     /// The record was written by a newer release: its schema.
     NewerSchema(u32),
-    /// It was told to stop before it had its lock.
+    /// It was ordered to stop before it had the lock.
     Stopped,
 }
 
 impl ExecCommand {
-    /// Asks for the lock, runs the command under it, and returns when nothing of it is left and its end is recorded. Needs
-    /// a runtime, and inherits the standard streams of this process to the command.
+    /// Requests the lock and runs the command under it. Returns when nothing of the command is left and its end is
+    /// recorded. Needs a runtime; the command inherits the standard streams of this process.
     pub(crate) async fn run(self, stop: Stop) -> ExecResult {
         let mut session = ExecSession::begin(self);
         let won = tokio::select! {

@@ -1,5 +1,6 @@
-//! One command under one lock, once (`exec`): a guest of the cluster, and no replica. It asks as a run by hand does, sends no
-//! heartbeats, and holds its lock as a replica does: the same guard, renewals and deadlines. It leaves no file behind.
+//! One command under one lock, once (the `exec` command); it is not a replica. It requests the lock as a manual run
+//! does, sends no heartbeats, and holds the lock as a replica does: the same guard, renewals and deadlines. It leaves
+//! no file behind.
 
 mod acquire;
 #[cfg(test)]

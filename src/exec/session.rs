@@ -1,4 +1,5 @@
-//! A guest at its store: takes the lock, as `acquire` decides, and keeps it while the command runs, by a replica's holder.
+//! An `exec` at its store: takes the lock as `acquire` decides, and holds it while the command runs, by the same
+//! holder code as a replica.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,10 +29,10 @@ use super::shutdown::steer;
 use super::store_watch::StoreWatch;
 use super::work::Work;
 
-/// Giving back what may have been granted is worth this long; after that the lock frees itself.
+/// How long to try to give back what may have been granted. After that the lock frees itself.
 const GIVE_BACK_LIMIT: Duration = Duration::from_secs(5);
 
-/// A guest at its store.
+/// One `exec` at its store.
 pub(super) struct ExecSession {
     context: Arc<Context>,
     store_watch: Arc<StoreWatch>,
@@ -44,11 +45,11 @@ pub(super) struct ExecSession {
     pace: Pace,
     lease: Duration,
     kill_grace: Duration,
-    /// What the command sees as its tick: when it was first asked for.
+    /// What the command sees as its tick: the time of the first request.
     tick: Option<Tick>,
-    /// The life of the store in which the run that is asked for was first asked for.
+    /// The run that is requested now, and the era in which it was requested first.
     era: Option<(RunId, Era)>,
-    /// What was told last of the wait for the lock: its holder, if one is known.
+    /// What was last logged about the wait for the lock: its holder, if known.
     told: Option<Option<NodeName>>,
 }
 
@@ -92,8 +93,8 @@ impl ExecSession {
         }
     }
 
-    /// Asks for the lock until it is this guest's, or there is nothing more to wait for. When this is dropped, something
-    /// may have been granted: see `give_back`.
+    /// Requests the lock until it is granted or the wait is over. When the future is dropped, something may have been
+    /// granted: see `give_back`.
     pub(super) async fn take_lock(&mut self) -> Result<Grant, AcquireError> {
         self.tasks.spawn(Arc::clone(&self.store_watch).keep_listening(Arc::clone(&self.handle.renew)));
         let mut next = Next::LearnAt(self.context.clock.boot());
@@ -122,7 +123,8 @@ impl ExecSession {
         }
     }
 
-    /// Learns the store's clock and life, and makes sure that there is a record. Which ticks there are replicas say.
+    /// Reads the store's clock and era, and makes sure that the record exists. The schedule in the record is left to
+    /// replicas.
     async fn learn(&self) -> Result<Answer, StoreError> {
         self.context.store.ready().await?;
         self.store_watch.listen().await?;
@@ -140,7 +142,7 @@ impl ExecSession {
         Ok(reply.answer)
     }
 
-    /// Asks for the lock once.
+    /// Requests the lock once.
     async fn ask(&mut self) -> Result<Box<Grant>, Next> {
         let run = self.asking.asks();
         let now = self.context.store_time();
@@ -153,7 +155,8 @@ impl ExecSession {
             asked: now,
             order: None,
             lease: self.lease,
-            // Whether to wait is the guest's own choice: a lock that is held is an answer, and no entry of the job's.
+            // Whether to wait is decided by `exec`: a lock that is held is an answer, and makes no entry in the job's
+            // history.
             overlap: Overlap::Wait,
             reruns_within: self.job.as_ref().and_then(|job| job.reruns_within(tick)),
         };
@@ -203,7 +206,7 @@ impl ExecSession {
         Grant { launch, retries, lease, deadline, sent, due, era, waited: false }
     }
 
-    /// Whose the lock is that is held. Asked only where that decides whether it is waited for.
+    /// Returns the holder of a lock that is held. Reads the record only where that decides whether to wait for the lock.
     async fn whose(&self, reply: &Reply) -> Held {
         let Answer::Held { by: Some(holder), .. } = &reply.answer else {
             let is_kept = reply.rerun.as_ref().is_some_and(|rerun| !rerun.goes_on);
@@ -220,7 +223,7 @@ impl ExecSession {
         if is_silent { Held::Nobody } else { by }
     }
 
-    /// Runs the command, and returns when nothing of it is left and its end is recorded, as far as it can be.
+    /// Runs the command. Returns when nothing of it is left and its end is recorded, as far as possible.
     pub(super) async fn run(mut self, grant: Grant, stop: &Stop) -> Ended {
         self.store_watch.hold(grant.lease.run);
         let keeping = keep(Arc::clone(&self.context), grant, self.handle.clone());
@@ -233,7 +236,7 @@ impl ExecSession {
         kept.ended
     }
 
-    /// Gives back what may have been granted without anybody having heard it.
+    /// Gives back what may have been granted without the grant being received.
     pub(super) async fn give_back(&mut self) {
         self.tasks.shutdown().await;
         if let Some(run) = self.asking.doubt() {
@@ -244,11 +247,11 @@ impl ExecSession {
 
     async fn abandon(&self, doubt: Doubt) {
         let abandoning = give_back(&self.context, &self.lock, doubt);
-        // What is not given back by then frees itself.
+        // A lock that is not given back by then frees itself.
         let _ = tokio::time::timeout(GIVE_BACK_LIMIT, abandoning).await;
     }
 
-    /// The life of the store in which this run was first asked for.
+    /// Returns the era in which this run was first requested.
     fn first_era(&mut self, run: RunId, now: &Era) -> Era {
         if self.era.as_ref().is_none_or(|(of, _)| *of != run) {
             self.era = Some((run, now.clone()));
@@ -275,7 +278,7 @@ impl ExecSession {
         }
     }
 
-    /// The store did not answer what it was asked at `asked`.
+    /// Takes in that the store did not answer a request sent at `asked`.
     fn failed(&mut self, error: &StoreError, asked: BootInstant) -> Next {
         self.told = None;
         let (job, tick) = (self.lock.clone(), self.tick.unwrap_or(Tick(UtcMillis(0))));

@@ -1,4 +1,4 @@
-//! How orders to stop reach a guest's run, and how long its end is worth waiting for.
+//! How stop orders reach the run of an `exec`, and how long recording its end is tried.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use crate::hold::Stop;
 use crate::hold::handle::LockHandle;
 use crate::run::{StopOrder, StopReason};
 
-/// Passes orders to stop on to the run, for as long as it goes on. Once it is over, recording its end is worth one lease,
-/// or one try where the lock was lost: after that the lock has freed itself.
+/// Passes stop orders on to the run while it is going. Once it is over, recording its end is tried for one lease, or
+/// once if the lock was lost: after that the lock has freed itself.
 pub(super) async fn steer(handle: &LockHandle, stop: &Stop, (kill_grace, lease): (Duration, Duration)) {
     let order = |grace| StopOrder { reason: StopReason::Shutdown, grace };
     let stopping = async {

@@ -1,5 +1,5 @@
-//! What a guest hears of its store: once a second, without a heartbeat of its own, the store's clock and life, whether
-//! it still knows who holds the lock, and whether an operator wants something of it.
+//! Watches the store for `exec` once a second, without sending heartbeats: the store's clock and era, whether its
+//! record still names this run as the holder, and whether an operator has changed the record.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::job::{JobName, RunId};
 use crate::store::clock::{ClockNews, ClockReading, StoreClock};
 use crate::store::{Pulse, StoreError};
 
-/// As often as replicas beat: the wait of a lock that is new to the store counts on it.
+/// As often as replicas send heartbeats: the wait for a lock that is new to the store relies on it.
 const LISTEN_EVERY: Duration = Duration::from_secs(1);
 
-/// A guest's ear.
+/// Watches the store for one `exec`.
 #[derive(Debug)]
 pub(super) struct StoreWatch {
     context: Arc<Context>,
     lock: JobName,
-    /// The run that holds the lock, once it does.
+    /// The run that holds the lock, once it is granted.
     run: OnceLock<RunId>,
-    /// The newest notice about the lock. Exchanges take turns.
+    /// The newest notice about the lock. The mutex also makes exchanges run one after the other.
     notice: Mutex<Option<i64>>,
 }
 
@@ -31,14 +31,15 @@ impl StoreWatch {
         Self { context, lock, run: OnceLock::new(), notice: Mutex::default() }
     }
 
-    /// From now on, a store whose record of the lock is another run's has forgotten this one, or has given it to another.
+    /// From now on, a record of the lock that names another run means: the store forgot this one, or gave the lock to
+    /// another.
     pub(super) fn hold(&self, run: RunId) {
-        // There is one grant only.
+        // There is only one grant.
         let _ = self.run.set(run);
     }
 
-    /// Listens now; whether the lock is to be renewed at once, because the store may have forgotten it, or an operator
-    /// has changed its record.
+    /// Exchanges with the store once. Returns whether the lock has to be renewed at once: the store may have
+    /// forgotten it, or an operator has changed its record.
     pub(super) async fn listen(&self) -> Result<bool, StoreError> {
         let mut known = self.notice.lock().await;
         let Context { store, clock, .. } = &*self.context;
@@ -51,8 +52,8 @@ impl StoreWatch {
         Ok(is_noticed || learned == ClockNews::NewEra || self.is_forgotten().await?)
     }
 
-    /// Whether the store does not know any more who holds the lock. It may call itself the same, and whoever comes next
-    /// waits two seconds only for a record that is new.
+    /// Whether the record does not name this run as the holder any more. A store may forget without a new era, and
+    /// for a record that is new to it the next claimant waits only two seconds.
     async fn is_forgotten(&self) -> Result<bool, StoreError> {
         let Some(run) = self.run.get() else { return Ok(false) };
         let records = self.context.store.records(std::slice::from_ref(&self.lock)).await?;
@@ -81,18 +82,19 @@ impl StoreWatch {
         Ok(self.context.store.known(std::slice::from_ref(&self.lock)).await?[0])
     }
 
-    /// Tells the cluster of the lock: should its record vanish, whoever comes next waits a whole lease.
+    /// Registers the lock with the cluster: if its record is lost, the next claimant waits a whole lease.
     pub(super) async fn enroll(&self) -> Result<(), StoreError> {
         self.context.store.enroll(std::slice::from_ref(&self.lock)).await
     }
 
-    /// Tells replicas to look at the lock's record: should the store forget it, they remember for how long it may be held.
+    /// Makes replicas read the lock's record: if the store forgets it, they remember how long it may be held.
     pub(super) async fn announce(&self) {
-        // A store that does not answer now is in trouble, and the lock with it.
+        // If the store does not answer now, the lock is in trouble anyway.
         let _ = self.context.store.announce(&self.lock).await;
     }
 
-    /// Listens for ever, and says when the lock is to be renewed at once. A store that does not answer is asked again.
+    /// Watches the store until it is dropped, and notifies `renew` when the lock has to be renewed at once. If the
+    /// store does not answer, it is tried again.
     pub(super) async fn keep_listening(self: Arc<Self>, renew: Arc<Notify>) {
         let mut ticks = interval(LISTEN_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,4 +1,4 @@
-//! What a guest runs under its lock.
+//! What `exec` runs under its lock.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,17 +8,18 @@ use std::time::Duration;
 
 use crate::run::{Identity, Job, Launch, Streams};
 
-/// What a guest runs under its lock.
+/// What `exec` runs under its lock.
 #[derive(Debug)]
 pub(crate) enum Work {
-    /// A command of the caller's, with its environment, folder and standard streams: a program and its arguments, never empty.
+    /// A command with the environment, folder and standard streams of the caller: a program and its arguments, never
+    /// empty.
     Command(Vec<OsString>),
-    /// A job, as a replica starts it. What it prints goes into these: its stdout and its stderr.
+    /// A job, as a replica starts it. Its stdout and stderr go to these two descriptors.
     Job(Box<Job>, Arc<[OwnedFd; 2]>),
 }
 
 impl Work {
-    /// Its first and only attempt.
+    /// Returns the launch of the first and only attempt.
     pub(super) fn launch(&self, identity: Identity, kill_grace: Duration, loss_grace: Duration) -> Launch {
         match self {
             Self::Command(words) => Launch {

@@ -1,5 +1,5 @@
-//! The attempts of one run, all under its lock: after one that failed the command is tried again, until one succeeds,
-//! none is left, or the run is to end: with the lock, by order, or because the replica drains.
+//! Makes the attempts of one run, all under its lock. After a failed attempt the command is tried again until one
+//! succeeds, none is left, or the run has to end: the lock is lost, a stop order came, or the replica drains.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use crate::time::BootInstant;
 use super::context::Context;
 use super::handle::LockHandle;
 
-/// How often a failed attempt is followed by another.
+/// How often a failed attempt is tried again.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Retries {
-    /// How many may follow the first attempt.
+    /// How many attempts may follow the first one.
     pub(crate) count: u32,
-    /// Before the first of them; doubles each time.
+    /// The pause before the first retry; it doubles each time.
     pub(crate) delay: Duration,
 }
 
@@ -29,32 +29,33 @@ pub(crate) struct Retries {
 pub(crate) struct Attempts {
     pub(crate) context: Arc<Context>,
     pub(crate) retries: Retries,
-    /// The first; what changes from one to the next is its number.
+    /// The first attempt. Later attempts differ only in their number.
     pub(crate) launch: Launch,
     pub(crate) run: Run,
     pub(crate) handle: LockHandle,
-    /// Until when they may go on.
+    /// The deadline of the run.
     pub(crate) deadlines: watch::Receiver<BootInstant>,
 }
 
 /// How the pause before the next attempt ended.
 enum Waited {
-    /// It is over.
+    /// The pause is over.
     Long,
-    /// The replica drains: there is no next one.
+    /// The replica drains: no attempt follows.
     NoMore,
-    /// Somebody wants the run stopped.
+    /// The run has been ordered to stop.
     Stopped(StopReason),
 }
 
 impl Attempts {
-    /// Makes them, and returns the number of the last, and how it ended; born with the first, once that has begun.
+    /// Makes the attempts, and returns the number of the last one and how it ended. Cancels `born` once the first
+    /// attempt has begun or has failed to begin. The returned birth is that of the first attempt.
     pub(crate) async fn make(mut self, log: &RunLog, born: &CancellationToken) -> (u32, Ended) {
         let first = self.launch.identity.attempt;
         let mut count = 1;
         let mut ended = self.attempt(log, born).await;
         let birth = ended.birth;
-        // If it did not begin, it is no start under way any more.
+        // An attempt that did not begin no longer counts as a start under way.
         born.cancel();
         while let Some(pause) = self.retries.pause_after(count, ended.verdict.outcome) {
             self.tell_failed(first.saturating_add(count - 1), &ended, pause);
@@ -68,7 +69,8 @@ impl Attempts {
             }
             self.launch.identity.attempt = first.saturating_add(count);
             let next = self.attempt(log, born).await;
-            // It came too late to be started: the failure before it is how the run ended, and its tick did run.
+            // The attempt came too late and was not started. The failure before it is how the run ended; its tick did
+            // run.
             if !next.was_tried {
                 break;
             }
@@ -79,7 +81,7 @@ impl Attempts {
     }
 
     async fn attempt(&self, log: &RunLog, born: &CancellationToken) -> Ended {
-        // The machine may have slept while the attempt waited.
+        // The machine may have been suspended during the pause.
         if *self.deadlines.borrow() <= self.context.clock.boot() {
             StopOrder { reason: StopReason::LockLost, grace: Duration::ZERO }.give(&self.handle.stops);
         }
@@ -88,7 +90,7 @@ impl Attempts {
         attempt(&self.context.guards, &self.launch, log, self.context.output, reins).await
     }
 
-    /// Waits for the next attempt, or until there is none.
+    /// Waits for the next attempt, or until it is certain that none follows.
     async fn wait(&self, pause: Duration) -> Waited {
         let clock = &self.context.clock;
         let mut stops = self.handle.stops.subscribe();
@@ -115,20 +117,20 @@ impl Attempts {
     }
 }
 
-/// The number of a run's first attempt, under the `tries`th grant of its tick: above all that runs before it may have made,
-/// of which a replica that died told nobody.
+/// Returns the number of a run's first attempt under the `tries`th grant of its tick. It is above every number that
+/// earlier grants may have used: a replica that died did not report how many attempts it made.
 pub(crate) fn first_attempt(spec: &JobSpec, tries: u32) -> u32 {
     let made_before = tries.saturating_sub(1).saturating_mul(spec.retries.saturating_add(1));
     made_before.saturating_add(1)
 }
 
 impl Retries {
-    /// Those of a job.
     pub(crate) fn of(spec: &JobSpec) -> Self {
         Self { count: spec.retries, delay: spec.retry_delay }
     }
 
-    /// Before the next attempt, after so many of which the last ended so; none if there is none.
+    /// Returns the pause before the next attempt, after so many attempts of which the last ended with `outcome`.
+    /// `None` if no attempt follows.
     pub(crate) fn pause_after(self, attempts: u32, outcome: Outcome) -> Option<Duration> {
         let has_failed = matches!(outcome, Outcome::Failed | Outcome::TimedOut);
         let doubled = 2_u32.saturating_pow(attempts - 1);

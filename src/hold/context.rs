@@ -1,4 +1,4 @@
-//! What every part of a replica shares: its store, its clocks, its logs, and what it remembers.
+//! What all parts of a replica or an `exec` share: its store, clocks and logs, and what it remembers of them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::pacing::finish_window::FinishWindow;
 use super::pacing::start_latency::StartLatency;
 use super::pacing::start_priority::StartPriority;
 
-/// A wall clock ahead of the store's by less than this is taken as it is: half of what the store tolerates.
+/// A wall clock that is ahead of the store's by no more than this is used as it is. Half of what the store tolerates.
 const AHEAD_TOLERANCE: Duration = Duration::from_millis(100);
 
 /// Shared by the loop, its errands and the holders.
@@ -36,7 +36,7 @@ pub(crate) struct Context {
     pub(crate) store_clock: watch::Sender<Option<StoreClock>>,
 }
 
-/// Runs that start and end at the same time: who waits for whom, and how long each stage of all starts took.
+/// Pacing of runs that start or end at the same time, and how long each stage of all starts took.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     pub(crate) start_priority: StartPriority,
@@ -45,13 +45,14 @@ pub(crate) struct Traffic {
 }
 
 impl Context {
-    /// The instant by which ticks are due: the wall clock's, held back to the store's where the wall clock is ahead.
-    /// A tick so starts when neither clock finds it early, and a clock that is ahead keeps nobody from taking part.
+    /// Returns the time by which ticks are due: the wall clock's, or the store's where the wall clock is ahead of it.
+    /// So a tick starts only when neither clock finds it early, and a replica whose clock is ahead still takes part.
     pub(crate) fn now(&self) -> UtcMillis {
         due_by(self.clock.utc(), self.store_time())
     }
 
-    /// What the store's clock should show; the wall clock's time while nobody has heard from the store.
+    /// Returns what the store's clock should show; the wall clock's time until the store has answered for the first
+    /// time.
     pub(crate) fn store_time(&self) -> UtcMillis {
         let store_clock = self.store_clock.borrow();
         store_clock
@@ -59,12 +60,13 @@ impl Context {
             .map_or_else(|| self.clock.utc(), |store_clock| store_clock.store_time(self.clock.boot()))
     }
 
-    /// The store's time from which its clock leapt ahead, as far as this replica saw.
+    /// Returns the store time from which the store's clock leapt ahead, as far as this replica has seen.
     pub(crate) fn leapt(&self) -> Option<UtcMillis> {
         self.store_clock.borrow().as_ref().and_then(StoreClock::leapt)
     }
 
-    /// Remembers until when the store has decided something in the life that this replica knows.
+    /// Records the store time of a reply that decided something in the era that this replica knows, and the fencing
+    /// token of a grant. `new_era` and `unsynced` do not count: they may come from another era.
     pub(crate) fn hear(&self, reply: &Reply) {
         let is_of_this_life = !matches!(reply.answer, Answer::NewEra(_) | Answer::Unsynced);
         self.store_clock.send_if_modified(|store_clock| {
@@ -74,12 +76,12 @@ impl Context {
                     store_clock.hear_fence(fence);
                 }
             }
-            // Nobody need be told.
+            // No receiver of the channel needs a notification.
             false
         });
     }
 
-    /// The same of this time, by this replica's own reckoning.
+    /// Records a store time that this replica has computed itself, as `hear` does with that of a reply.
     pub(crate) fn hear_at(&self, store_now: UtcMillis) {
         self.store_clock.send_if_modified(|store_clock| {
             store_clock.iter_mut().for_each(|store_clock| store_clock.hear(store_now));
@@ -87,7 +89,7 @@ impl Context {
         });
     }
 
-    /// Remembers that this fencing token was given out, once anything was heard from the store.
+    /// Records that this fencing token was given out. Does nothing until the store has answered for the first time.
     pub(crate) fn hear_fence(&self, fence: Fence) {
         self.store_clock.send_if_modified(|store_clock| {
             store_clock.iter_mut().for_each(|store_clock| store_clock.hear_fence(fence));
@@ -95,24 +97,25 @@ impl Context {
         });
     }
 
-    /// Whether it is the store's present life, as far as that is known.
+    /// Whether the store is in this era, as far as the replica knows.
     pub(crate) fn is_in(&self, era: &Era) -> bool {
         self.store_clock.borrow().as_ref().is_some_and(|store_clock| store_clock.era() == era)
     }
 
-    /// What the store is told of this replica in a request about a job; `None` until the store was heard.
+    /// Returns what the replica sends about itself in a request on a job; `None` until the store has answered for the
+    /// first time.
     pub(crate) fn caller(&self, known: Known) -> Option<Caller> {
         let store_clock = self.store_clock.borrow();
         store_clock.as_ref().map(|store_clock| store_clock.caller(&self.node, self.clock.boot(), known))
     }
 
-    /// The store's present life, as far as it is known.
+    /// Returns the store's current era; the empty one until the store has answered for the first time.
     pub(crate) fn era(&self) -> Era {
         self.store_clock.borrow().as_ref().map(|store_clock| store_clock.era().clone()).unwrap_or_default()
     }
 }
 
-/// The instant by which ticks are due, from the wall clock's time and the store's.
+/// Returns the time by which ticks are due, from the wall clock's time and the store's.
 pub(crate) fn due_by(wall: UtcMillis, store: UtcMillis) -> UtcMillis {
     Some(store).filter(|store| wall.since(*store) > AHEAD_TOLERANCE).unwrap_or(wall)
 }

@@ -1,5 +1,5 @@
-//! The end of a run, as its holder tells it: to people, to the lease file, to the store, however long that takes to answer, and
-//! to the run's log.
+//! Records the end of a run: in the event log, the lease file, the store (however long it takes to answer), and the
+//! run's log.
 
 use std::time::Duration;
 
@@ -14,7 +14,8 @@ use crate::time::UtcMillis;
 use super::holder::HeldLock;
 use super::lease_file::entry::LeaseNote;
 
-/// The end of a run that cannot be recorded is tried again after these pauses, from the first to the second.
+/// If the end of a run cannot be recorded, it is tried again after pauses that double from the first of these to the
+/// second.
 const FINISH_PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
 impl HeldLock {
@@ -23,7 +24,7 @@ impl HeldLock {
         let at = self.context.store_time().minus(ended.ago);
         self.tell_end(attempt, ended, at);
         let finish = self.note_end(attempt, ended, at).await;
-        // The store first: until then the lock is held, and others wait for it.
+        // The store before the run's log: until the store has it, the lock is held, and other replicas wait for it.
         self.context.traffic.start_priority.over().await;
         self.handle.over.cancel();
         let recorded = async {
@@ -43,7 +44,8 @@ impl HeldLock {
         tokio::join!(unnoted, self.record(Request::Abandon(abandon)), self.context.logs.forget(log));
     }
 
-    /// Tells how the run ended at this time of the store, by which its record tells how long it took.
+    /// Logs the end of the run. `at` is its time by the store's clock, so that the logged duration agrees with the
+    /// record.
     fn tell_end(&self, attempt: u32, ended: &Ended, at: UtcMillis) {
         self.tell(Event::RunEnded {
             run: self.run.clone(),
@@ -56,7 +58,7 @@ impl HeldLock {
         });
     }
 
-    /// Notes the end, and returns what the store is to be told of it.
+    /// Writes the end to the lease file, and returns the finish for the store.
     async fn note_end(&self, attempt: u32, ended: &Ended, at: UtcMillis) -> Finish {
         let finish = Finish {
             lease: self.grant.lease.clone(),
@@ -73,7 +75,7 @@ impl HeldLock {
         finish
     }
 
-    /// Records the end, however long the store takes to answer, unless the replica gives up.
+    /// Sends the request until the store has answered it. Once the replica gives up, tries one last time.
     async fn record(&self, request: Request) {
         let mut pause = FINISH_PAUSES.0;
         loop {
@@ -96,9 +98,9 @@ impl HeldLock {
         }
     }
 
-    /// Waits until then, unless the replica gives up.
+    /// Waits until then, or until the replica gives up.
     async fn rest_until(&self, then: Instant) {
-        // It ends either way, and with it the wait.
+        // The wait is over in both cases.
         let _ = timeout_at(then, self.handle.give_up.cancelled()).await;
     }
 }

@@ -7,37 +7,37 @@ use crate::lease::{Abandon, Era, Request};
 
 use super::context::Context;
 
-/// A lock that cannot be given back is left to its time limit after this many tries.
+/// After this many tries, a lock that cannot be given back is left to expire.
 const ABANDON_TRIES: u32 = 5;
 
-/// Between two tries to give a lock back.
 const ABANDON_PAUSE: Duration = Duration::from_millis(200);
 
-/// A run whose lock is to be given back: nothing was started, whether or not it was granted.
+/// A run whose lock is to be given back: nothing was started under it, whether or not it was granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Doubt {
     /// The run.
     pub run: RunId,
-    /// The life of the store, as the replica knew it, in which it was claimed.
+    /// The store's era, as the replica knew it, in which the lock was claimed.
     pub era: Era,
-    /// Its tick is none any more, as the job was edited.
+    /// Whether an edit of the job removed the run's tick from the schedule.
     pub edited: bool,
 }
 
 impl Doubt {
-    /// Gives it back.
+    /// The request that gives the lock back.
     pub(crate) fn abandon(&self) -> Abandon {
         Abandon { run: self.run, era: self.era.clone(), edited: self.edited }
     }
 }
 
-/// Gives back the lock of this run, as far as the store answers.
+/// Gives back the lock of this run. If the store does not answer, the lock is left to expire.
 pub(crate) async fn give_back(context: &Context, job: &JobName, doubt: Doubt) {
     let request = Request::Abandon(doubt.abandon());
     for _ in 0..ABANDON_TRIES {
         if let Ok(reply) = context.store.submit(job, &request).await {
             if reply.rerun.is_some_and(|rerun| !rerun.goes_on) {
-                // This replica may drain, and the others know of it as of one that goes on.
+                // The tick may be rerun now. This replica may drain, and the other replicas still take the run for
+                // running: the announcement makes them read the record.
                 let _ = context.store.announce(job).await;
             }
             return;

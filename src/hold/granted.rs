@@ -1,4 +1,4 @@
-//! A lock that was granted, and what is to be run under it.
+//! A lock that was granted, and what runs under it.
 
 use crate::events::run_ref::Run;
 use crate::job::{Cause, Outcome};
@@ -18,21 +18,21 @@ pub(crate) struct Grant {
     pub(crate) deadline: Deadline,
     /// When the claim was sent.
     pub(crate) sent: BootInstant,
-    /// What the first attempt waits for, if it was granted ahead of its instant.
+    /// What the first attempt waits for, if the lock was granted before the tick's instant.
     pub(crate) due: StartGate,
-    /// The life of the store in which it was granted.
+    /// The era in which the lock was granted.
     pub(crate) era: Era,
-    /// Whether it waited for the end of another run.
+    /// Whether the claim waited for the end of another run.
     pub(crate) waited: bool,
 }
 
 impl Grant {
-    /// The run, as events name it.
+    /// The run as events name it.
     pub(crate) fn reference(&self) -> Run {
         Run::of(&self.launch.identity.job, &self.lease)
     }
 
-    /// Whether the tick may run once more, after the run ended so.
+    /// Whether the tick may be run once more after its run ended like this.
     pub(crate) fn has_rerun_left(&self, ended: &Ended) -> bool {
         let is_cut_short = ended.was_tried && ended.verdict.outcome == Outcome::Interrupted;
         is_cut_short && self.lease.may_run_again() || !ended.was_tried && self.lease.cause == Cause::Rerun

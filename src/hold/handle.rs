@@ -1,4 +1,4 @@
-//! How others reach the holder of a lock, and what they hear of it.
+//! The connection between the rest of the process and the holder of a lock, in both directions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,32 +10,33 @@ use tokio_util::sync::CancellationToken;
 use crate::run::StopOrder;
 use crate::time::BootInstant;
 
-/// A tick that still waits right after a proof of life waits for something else. Each job's ticks are a second apart.
+/// The shortest time between two proofs of life. A tick that still waits right after one waits for something else;
+/// the next tick of the job comes a second later at the earliest.
 const BETWEEN_PROOFS: Duration = Duration::from_millis(500);
 
-/// How others reach a holder.
+/// The connection to one holder.
 #[derive(Debug, Clone)]
 pub(crate) struct LockHandle {
-    /// Orders to the run.
+    /// Orders to stop the run.
     pub(crate) stops: watch::Sender<Option<StopOrder>>,
-    /// Renew now, which proves that the holder lives.
+    /// Makes the holder renew at once, which proves that it is alive.
     pub(crate) renew: Arc<Notify>,
     /// Counts good renewals.
     pub(crate) renewed: watch::Sender<u64>,
-    /// When the run last proved that it lives, in milliseconds of the boot clock; 0 before the first time.
+    /// When the run last proved that it is alive, in milliseconds of the boot clock; 0 before the first time.
     proven_ms: Arc<AtomicU64>,
-    /// After this attempt there is no other.
+    /// Cancelled when no further attempt may follow the current one.
     pub(crate) no_more: CancellationToken,
-    /// Nothing of the run is left; its end may not be recorded yet.
+    /// Cancelled when nothing of the run is left. Its end may not be recorded yet.
     pub(crate) over: CancellationToken,
-    /// What the run is given between SIGTERM and SIGKILL, by the definition it started with.
+    /// The time between SIGTERM and SIGKILL, by the definition that the run started with.
     pub(crate) kill_grace: Duration,
-    /// Try once more to record the end, and then leave it.
+    /// Cancelled when the holder shall try once more to record the end, and then leave it unrecorded.
     pub(crate) give_up: CancellationToken,
 }
 
 impl LockHandle {
-    /// A line to a holder that is about to start.
+    /// Creates the connection to a holder that is about to start.
     pub(crate) fn new(kill_grace: Duration) -> Self {
         Self {
             kill_grace,
@@ -49,7 +50,8 @@ impl LockHandle {
         }
     }
 
-    /// Whether the run may prove that it lives by renewing its lock: not right after it did so.
+    /// Whether the run may prove that it is alive by renewing its lock now. If so, records that it does; it may not
+    /// again right after that.
     pub(crate) fn may_prove(&self, now: BootInstant) -> bool {
         let now_ms = u64::try_from(now.0.as_millis()).unwrap_or(u64::MAX);
         let before_ms = self.proven_ms.load(Ordering::Relaxed);
@@ -74,10 +76,10 @@ mod tests {
     }
 }
 
-/// How a replica is told to stop. The second tells more than the first.
+/// How a replica or an `exec` is ordered to stop. `at_once` is the stronger order.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
-    /// Take no new ticks, let runs finish for the time to drain, then stop them.
+    /// Take no new ticks, let runs finish for the drain time, then stop them.
     pub drain: CancellationToken,
     /// Stop everything at once.
     pub at_once: CancellationToken,

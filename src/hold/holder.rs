@@ -1,5 +1,5 @@
-//! Keeps one granted lock while its run goes on: starts the command, renews, stops the run in good time when the lock
-//! is lost, and records the end.
+//! Keeps one granted lock while its run is going: starts the command, renews, stops the run in time when the lock is
+//! lost, and records the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,23 +24,23 @@ use super::pacing::finish_window::FinishTurn;
 use super::pacing::start_latency::Start;
 use super::renewal::{Duty, Hold};
 
-/// A resting hold looks at nothing for this long.
+/// How long the loop sleeps at [`Duty::Rest`]; the run's end and a renewal's answer wake it.
 const REST: Duration = Duration::from_secs(3_600);
 
-/// A run that is over.
+/// A run that is over, with its end recorded.
 #[derive(Debug)]
 pub(crate) struct ReleasedLock {
     pub(crate) job: JobName,
     pub(crate) run: RunId,
-    /// The tick that is open again, as nothing was started for it.
+    /// The tick that is open again because nothing was started for it.
     pub(crate) given_back: Option<Tick>,
-    /// The tick that may run once more, as its run was cut short, or its rerun not started.
+    /// The tick that may run once more because its run was interrupted or its rerun was not started.
     pub(crate) cut_short: Option<Tick>,
-    /// How its last attempt ended.
+    /// How the last attempt ended.
     pub(crate) ended: Ended,
 }
 
-/// Runs the command under the lock, and returns when nothing of it is left and its end is recorded.
+/// Runs the command under the lock. Returns when nothing of the run is left and its end is recorded.
 pub(crate) async fn keep(context: Arc<Context>, grant: Grant, handle: LockHandle) -> ReleasedLock {
     let keeper = HeldLock {
         member: context.traffic.finish_window.join(),
@@ -63,26 +63,26 @@ pub(crate) struct HeldLock {
     pub(crate) run: Run,
     hold: Hold,
     pub(crate) handle: LockHandle,
-    /// The life of the store in which the lock was last granted or renewed.
+    /// The era in which the lock was last granted or renewed.
     pub(crate) era: Era,
-    /// Whether the last renewal failed: said once, not each time.
+    /// Whether the last renewal failed. Only the first failure in a row is logged.
     failing: bool,
-    /// Until when the run may go on: for whoever enforces it beside this holder.
+    /// The deadline of the run, for the attempts and their guards, which enforce it as well.
     deadlines: watch::Sender<BootInstant>,
 }
 
 /// A run of which nothing is left.
 struct RunEnd {
-    /// When its tick was due, by the machine's boot clock.
+    /// When its tick was due, by the boot clock.
     instant: BootInstant,
     log: RunLog,
-    /// The number of its last attempt.
+    /// The number of the last attempt.
     attempt: u32,
-    /// How that ended.
+    /// How the last attempt ended.
     ended: Ended,
 }
 
-/// A renewal under way: when and in which life of the store it was sent, and its answer.
+/// A renewal under way: when and in which era it was sent, and its answer.
 type Renewing = BoxFuture<'static, (BootInstant, Era, Result<Reply, StoreError>)>;
 
 impl HeldLock {
@@ -91,15 +91,15 @@ impl HeldLock {
         let whole = self.whole_run();
         let RunEnd { instant, log, attempt, mut ended } = self.hold_while(whole).await;
         if ended.was_stuck && self.hold.is_lost() {
-            // Nobody can say whether all of it had ended when the lock was over.
+            // It is unknown whether the whole run had ended when the lock was over.
             ended.verdict = Verdict::because(Outcome::Unknown, Reason::LeftBehind);
         }
-        // One that waited for another run tells nothing of how quickly this replica starts what is due.
+        // A run that waited for another run does not show how quickly this replica starts what is due.
         if self.run.cause == Cause::Schedule && !self.grant.waited {
             let start = Start { instant, sent: self.grant.sent, granted, birth: ended.birth };
             self.context.traffic.stages.count(&start);
         }
-        // A manual run decides no tick, and so gives none back; a rerun gives back itself alone.
+        // A manual run decides no tick, so it gives none back. A rerun gives back only itself.
         let decides = matches!(self.run.cause, Cause::Schedule | Cause::CatchUp);
         let given_back = Some(self.run.tick).filter(|_| !ended.was_tried && decides);
         let cut_short = Some(self.run.tick).filter(|_| self.grant.has_rerun_left(&ended));
@@ -111,7 +111,7 @@ impl HeldLock {
         ReleasedLock { job: self.run.job, run: self.run.run, given_back, cut_short, ended }
     }
 
-    /// The run, from the wait for its instant to the end of its last attempt, with its log and its note in the lease file.
+    /// Returns the whole run: the wait for its instant, all attempts, its log, and its note in the lease file.
     fn whole_run(&mut self) -> impl Future<Output = RunEnd> + use<> {
         let due = std::mem::take(&mut self.grant.due);
         let (context, grant, handle, run) =
@@ -135,8 +135,9 @@ impl HeldLock {
                 context.traffic.start_priority.over().await;
                 context.lease_file.write(&identity.job).await;
             };
-            // Beginning the log may take as long as the disk does: the lock is renewed meanwhile. A crash right after the
-            // command has started finds the log's sign, and the note as well if other starts have left time for it.
+            // Beginning the log takes as long as the disk needs; the lock is renewed meanwhile. After a crash right
+            // after the start of the command, the next process finds the log's sign, and also the note if other
+            // starts left time to write it.
             let running = async {
                 let begun = due.clone().begin(&context, (run, &handle), sent);
                 let ((instant, born), log) = tokio::join!(begun, context.logs.begin(&identity));
@@ -146,7 +147,7 @@ impl HeldLock {
             let mut running = std::pin::pin!(running);
             tokio::select! {
                 biased;
-                // Its end is noted instead.
+                // The end of the run is noted instead.
                 over = &mut running => return over,
                 () = noted => {}
             }
@@ -228,7 +229,7 @@ impl HeldLock {
             }
             Ok(Answer::Lost) => {
                 if self.hold.lose() {
-                    // Somebody else may be running already: there is no time left for a grace.
+                    // Another holder may be running already: no time is left for a grace.
                     self.stop_for_loss(
                         Duration::ZERO,
                         "another replica has it, or it was released with `unlock`",

@@ -1,14 +1,14 @@
-//! When the holder of a lock renews, and when it must stop. Pure: a step takes what happened and the time.
+//! Decides when the holder of a lock renews, and when it must stop. Pure: a step takes what happened and the time.
 
 use std::time::Duration;
 
 use crate::lease::Deadline;
 use crate::time::BootInstant;
 
-/// A renewal that failed is tried again after this part of the renewal interval.
+/// A failed renewal is tried again after this fraction of the renewal interval.
 const RETRIES_PER_INTERVAL: u32 = 8;
 
-/// A renewal that failed is tried again after this long at the most.
+/// A failed renewal is tried again after this long at most.
 const MAX_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// What the holder has to do.
@@ -18,9 +18,9 @@ pub(crate) enum Duty {
     Wait(BootInstant),
     /// Send a renewal.
     Renew,
-    /// Stop the run: its time is over.
+    /// Stop the run: its deadline has passed.
     Stop,
-    /// Nothing any more: the lock is another's, or gone.
+    /// Nothing: the lock is lost, or a renewal is under way past the deadline.
     Rest,
 }
 
@@ -30,9 +30,9 @@ pub(crate) struct Hold {
     deadline: Deadline,
     next: BootInstant,
     renewing: bool,
-    /// The run has to stop, for good.
+    /// Whether the run has to stop; never reset.
     lost: bool,
-    /// The store said so: the lock cannot be kept any longer.
+    /// Whether the store answered that the lock is lost: it cannot be renewed any more.
     gone: bool,
 }
 
@@ -48,7 +48,7 @@ impl Hold {
         }
     }
 
-    /// What there is to do now. `Renew` and `Stop` are said once.
+    /// Returns what to do now. `Stop` is returned once, `Renew` once per renewal.
     pub(crate) fn duty(&mut self, now: BootInstant) -> Duty {
         if self.gone {
             return Duty::Rest;
@@ -57,7 +57,8 @@ impl Hold {
             self.lost = true;
             return Duty::Stop;
         }
-        // Beyond the deadline a renewal revives nothing, but what cannot be killed at once still needs the lock.
+        // Past the deadline a renewal does not revive the run, but processes that cannot be killed at once still need
+        // the lock.
         let deadline = Some(self.deadline.at()).filter(|_| !self.lost);
         if self.renewing {
             return deadline.map_or(Duty::Rest, Duty::Wait);
@@ -69,43 +70,43 @@ impl Hold {
         Duty::Renew
     }
 
-    /// The renewal sent at `sent` is good.
+    /// Records that the renewal sent at `sent` succeeded.
     pub(crate) fn renewed(&mut self, sent: BootInstant) {
         self.renewing = false;
         self.deadline = self.deadline.renewed(sent);
         self.next = sent.plus(self.deadline.pace().renew_every());
     }
 
-    /// The renewal got no answer, or one that says to ask again.
+    /// Records that the renewal got no answer, or one that requires another try.
     pub(crate) fn failed(&mut self, now: BootInstant) {
         self.renewing = false;
         let pause = (self.deadline.pace().renew_every() / RETRIES_PER_INTERVAL).min(MAX_RETRY_PAUSE);
         self.next = now.plus(pause);
     }
 
-    /// The store says that the lock is another's; true when that is news.
+    /// Records that the store reports the lock as lost. True if the run had not been stopped for that before.
     pub(crate) fn lose(&mut self) -> bool {
         self.gone = true;
         self.renewing = false;
         !std::mem::replace(&mut self.lost, true)
     }
 
-    /// The next renewal is due at once.
+    /// Makes the next renewal due at once.
     pub(crate) fn hurry(&mut self, now: BootInstant) {
         self.next = self.next.min(now);
     }
 
-    /// Whether the run has to stop, as nobody proves any more that the lock is its own.
+    /// Whether the run has to stop because nothing proves any more that the lock is its own.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost
     }
 
-    /// Until when the run may go on.
+    /// Returns the deadline of the run.
     pub(crate) fn deadline(&self) -> BootInstant {
         self.deadline.at()
     }
 
-    /// Between SIGTERM and SIGKILL when the lock is lost.
+    /// The time between SIGTERM and SIGKILL when the lock is lost.
     pub(crate) fn loss_grace(&self) -> Duration {
         self.deadline.pace().loss_grace()
     }
@@ -165,7 +166,7 @@ mod tests {
             match hold.duty(now) {
                 Duty::Renew => {
                     tries += 1;
-                    // The store waits for an answer as long as from one renewal to the next.
+                    // A request waits for its answer as long as the renewal interval.
                     now = now.plus(pace.renew_every());
                     hold.failed(now);
                 }

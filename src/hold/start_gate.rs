@@ -1,4 +1,4 @@
-//! The instants of ticks that were granted ahead of them: their runs wait. All runs of one instant share one wait.
+//! Holds back runs whose ticks were granted before their instants. All runs of one instant share one wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +18,10 @@ use super::handle::LockHandle;
 
 type GateWait = Shared<BoxFuture<'static, ()>>;
 
-/// Who was held up for longer than this at an instant does not know what was said meanwhile.
+/// A replica that was held up for longer than this at an instant may have missed what happened meanwhile.
 const OVERSLEPT: Duration = Duration::from_secs(1);
 
-/// What a run waits for, if anything.
+/// What a run waits for: the instant of its tick, or nothing.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StartGate(Option<Awaited>);
 
@@ -33,16 +33,16 @@ struct Awaited {
 }
 
 impl StartGate {
-    /// Waits for it.
+    /// Waits for the instant.
     pub(crate) async fn come(self) {
         if let Some(awaited) = self.0 {
             awaited.wait.await;
         }
     }
 
-    /// Waits for it, and tells that the run begins, by a claim sent at `sent`; or orders that it does not: its tick is given
-    /// back then. Returns the tick's instant by the machine's boot clock, and what is to be cancelled once the command has
-    /// begun.
+    /// Waits for the instant, and logs that the run begins, by a claim sent at `sent`. If the run must not begin,
+    /// sends a stop order instead: the tick is then given back. Returns the tick's instant by the boot clock, and a
+    /// token that the caller cancels once the command has begun.
     pub(crate) async fn begin(
         self,
         context: &Context,
@@ -64,8 +64,8 @@ impl StartGate {
 }
 
 impl Awaited {
-    /// Waits for it. Whoever drains meanwhile leaves the tick to others; to who has slept through it the lock is as good as
-    /// lost, and the tick is claimed anew.
+    /// Waits for the instant; returns the reason if the run must not begin. A replica that drains meanwhile leaves
+    /// the tick to others. One that has slept past the instant treats the lock as lost, and the tick is claimed anew.
     async fn reason_not_to_begin(self, context: &Context, handle: &LockHandle) -> Option<StopReason> {
         tokio::select! {
             biased;
@@ -77,12 +77,13 @@ impl Awaited {
     }
 }
 
-/// The waits under way.
+/// The waits under way, by instant.
 #[derive(Debug, Default)]
 pub(crate) struct StartGates(Vec<(UtcMillis, WeakShared<BoxFuture<'static, ()>>)>);
 
 impl StartGates {
-    /// What a run of the tick waits for, which may start so late: nothing if its instant has come, or somebody wants it now.
+    /// Returns what a run of the tick waits for; `start_deadline` is how late it may start. Nothing if the instant
+    /// has come, or if the run is manual.
     pub(crate) fn of(
         &mut self,
         cause: Cause,
@@ -105,13 +106,13 @@ impl StartGates {
     }
 }
 
-/// Whether a run that waited for its instant is not to begin any more under its lock.
+/// Whether a run that waited for its instant must not begin under its lock any more.
 pub(crate) fn has_overslept(instant: UtcMillis, now: UtcMillis, start_deadline: Duration) -> bool {
     now.since(instant) > start_deadline.min(OVERSLEPT)
 }
 
-/// Waits until the instant has come by the clock that ticks are due by; where that was set back, no longer than the store
-/// grants ahead of an instant.
+/// Waits until the instant has come by the clock that decides when ticks are due. If that clock was set back, waits
+/// no longer than the store grants ahead of an instant.
 async fn come(context: Arc<Context>, instant: UtcMillis) {
     let clock = &context.clock;
     let limit = clock.boot().plus(EARLY_TOLERANCE);

@@ -1,5 +1,5 @@
-//! Durations as people write them: `500ms`, `90s`, `5m`, `1h30m`, `2d`. What has no fixed length, or could be read in
-//! two ways, is refused; what is shown can be read back.
+//! Parses and formats durations such as `500ms`, `90s`, `5m`, `1h30m`, `2d`. Units without a fixed length and texts
+//! with two possible meanings are refused. Every formatted duration can be parsed again.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}; {help}")]
 pub struct DurationError {
-    /// Bytes of the text which are wrong.
+    /// The wrong bytes of the text.
     pub span: Range<usize>,
     /// What is wrong.
     pub message: String,
-    /// The way out.
+    /// How to correct it.
     pub help: String,
 }
 
@@ -20,7 +20,7 @@ pub struct DurationError {
 const UNITS: [(&str, u64); 6] =
     [("w", 7 * 86_400_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// Where the units begin in which durations are shown: `14d`, not `2w`.
+/// Index of the largest unit that is used for output: `14d`, not `2w`.
 const FIRST_SHOWN: usize = 1;
 
 /// A number with its unit.
@@ -30,8 +30,8 @@ struct DurationPart<'a> {
     span: Range<usize>,
 }
 
-/// Reads a duration: whole numbers with the units w, d, h, m, s and ms, each at most once, the largest first.
-/// At most `i64::MAX` milliseconds.
+/// Parses a duration: whole numbers with the units w, d, h, m, s and ms, each at most once, the largest first. At most
+/// `i64::MAX` milliseconds.
 ///
 /// # Errors
 /// What is wrong, where, and what to write instead.
@@ -40,7 +40,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     if compact.len() == text.len() {
         return parse_compact(text);
     }
-    // Whatever else is wrong with it matters more than its spaces; positions are lost with them.
+    // Any other problem is reported rather than the spaces. Its position in `text` is lost, as `compact` has no spaces.
     let within = parse_compact(&compact).err();
     let (message, help) = match within {
         Some(error) => (error.message, error.help),
@@ -49,7 +49,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     Err(DurationError { span: 0..text.len(), message, help })
 }
 
-/// The shortest text for a duration, in days, hours, minutes, seconds and whole milliseconds, rounded down: `1h30m`.
+/// Returns the shortest text for a duration, in days, hours, minutes, seconds and whole milliseconds, rounded down:
+/// `1h30m`.
 pub fn format_duration(duration: Duration) -> String {
     let mut left = duration.as_millis();
     let mut text = String::new();
@@ -115,7 +116,7 @@ fn split(text: &str) -> Result<Vec<DurationPart<'_>>, DurationError> {
     Ok(parts)
 }
 
-/// Which of the units a part has.
+/// Returns the index of the part's unit in `UNITS`. `before` is the index of the part before it.
 fn rank_of(text: &str, part: &DurationPart<'_>, before: Option<usize>) -> Result<usize, DurationError> {
     if let Some(rank) = UNITS.iter().position(|(unit, _)| *unit == part.unit) {
         return Ok(rank);
@@ -131,7 +132,7 @@ fn rank_of(text: &str, part: &DurationPart<'_>, before: Option<usize>) -> Result
     Err(problem(unit_span, message, &known_by_another_name(part)))
 }
 
-/// What to write for a unit that is a word.
+/// Returns what to write in place of an unknown unit.
 fn known_by_another_name(part: &DurationPart<'_>) -> String {
     let meant = match part.unit.to_lowercase().as_str() {
         "mo" | "mon" | "month" | "months" => {

@@ -1,4 +1,5 @@
-//! Pure values of the domain and the maths of schedules. Nothing here knows a runtime, a clock or I/O.
+//! The values of the domain (names, ticks, jobs, outcomes) and the computation of schedules. No code here uses a
+//! runtime, a clock or I/O.
 
 mod duration;
 mod name;

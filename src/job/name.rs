@@ -1,4 +1,4 @@
-//! Names that people give and ids that the program makes. A value of these types is always well formed.
+//! Names that users choose and ids that the program generates. A value of these types is always well formed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Longest name in bytes; it keeps keys, paths and log lines short.
+/// The longest name in bytes; the limit keeps keys, paths and log lines short.
 const MAX_NAME: usize = 64;
 
 /// Why a name was refused.
@@ -15,7 +15,7 @@ const MAX_NAME: usize = 64;
 #[error("{kind} name `{value}` {problem}; names match [A-Za-z0-9][A-Za-z0-9._-]{{0,63}}")]
 pub struct NameError {
     kind: &'static str,
-    /// Escaped: what cannot be seen is often what is wrong with it.
+    /// Escaped, because the wrong character is often invisible.
     value: String,
     problem: String,
 }
@@ -45,12 +45,15 @@ macro_rules! name {
         pub struct $type(Arc<str>);
 
         impl $type {
-            /// Checks the name: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+            /// Parses the name: it matches `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
+            ///
+            /// # Errors
+            /// If it does not match.
             pub fn parse(value: &str) -> Result<Self, NameError> {
                 checked($kind, value).map(Self)
             }
 
-            /// The name as written.
+            /// Returns the name as written.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -93,21 +96,21 @@ name! {
     NodeName, "node"
 }
 name! {
-    /// The name under which replicas cooperate.
+    /// The name of a cluster: replicas with the same name and store cooperate.
     ClusterName, "cluster"
 }
 name! {
-    /// What replicas are told apart by: `gpu`.
+    /// A label of a replica, such as `gpu`; a job's `only_on` refers to it.
     Label, "label"
 }
 
-/// One execution for one tick; its retries share the id. Time-ordered and unguessable (UUID v7).
+/// The id of a run; its attempts share it. Time-ordered and unguessable (UUID v7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(Uuid);
 
 impl RunId {
-    /// A new id, different from every other.
+    /// Returns a new id, different from every other.
     pub fn new() -> Self {
         Self(Uuid::now_v7())
     }

@@ -1,10 +1,10 @@
-//! The nearest of several names to one that is not among them.
-//! What is too far off to be a slip of the pen is not suggested.
+//! Finds the candidate that a misspelt name was probably meant to be. A candidate that differs too much is not
+//! suggested.
 
 use strsim::osa_distance;
 
-/// Returns the candidate that `word` was probably meant to be, whatever its case: at most a third of its letters are
-/// added, dropped, replaced or swapped with their neighbour.
+/// Returns the candidate nearest to `word`, ignoring case. `None` if each differs in more than one letter and in more
+/// than a third of its letters.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let length = |text: &str| text.chars().count();
     let slips = |candidate: &str| osa_distance(&word.to_ascii_lowercase(), &candidate.to_ascii_lowercase());

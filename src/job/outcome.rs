@@ -1,4 +1,4 @@
-//! How a tick ends: cause, outcome and reason, with the words of the contract.
+//! Why a run was started, how a tick ended and why, with the words for them in logs, records and output.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,10 +14,10 @@ macro_rules! words {
         }
 
         impl $type {
-            /// All of them, in the contract's order.
+            /// All values, in the order of the docs.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The contract's word for it.
+            /// Returns its word in logs, records and output.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
@@ -46,19 +46,19 @@ words! {
     Cause {
         /// Its tick came.
         Schedule = "schedule",
-        /// The newest missed tick, after an outage.
+        /// Its tick was the newest of those that were missed in an outage.
         CatchUp = "catch_up",
         /// The first run of its tick was interrupted.
         Rerun = "rerun",
-        /// Somebody asked for it.
+        /// It was requested by `trigger` or `exec`.
         Manual = "manual",
     }
 }
 
 words! {
-    /// How a tick ended, or that it has not yet.
+    /// How a tick ended, or that its run has not ended yet.
     Outcome {
-        /// A run is going on.
+        /// The run has not ended.
         Running = "running",
         /// The command ended with a success code.
         Succeeded = "succeeded",
@@ -68,35 +68,35 @@ words! {
         TimedOut = "timed_out",
         /// The command was stopped by an operator or a newer tick.
         Killed = "killed",
-        /// The run was cut short by its replica.
+        /// The run was interrupted by its replica, or by the replica's end.
         Interrupted = "interrupted",
         /// It was decided that the tick does not run.
         Skipped = "skipped",
-        /// Nobody started it in time.
+        /// No replica started it in time.
         Missed = "missed",
-        /// Nobody can say: the store forgot whether it ran, or some of it could not be stopped.
+        /// It is not known how it ended: the store forgot whether it ran, or a process of it could not be stopped.
         Unknown = "unknown",
     }
 }
 
 words! {
-    /// What led to an outcome, where the outcome alone does not say.
+    /// Why a tick ended as it did, where the outcome alone does not explain it.
     Reason {
-        /// The previous run was still going.
+        /// The previous run had not ended.
         Overlap = "overlap",
         /// The job was paused.
         Paused = "paused",
         /// The tick was older than `start_deadline`.
         Late = "late",
-        /// The schedule was changed meanwhile.
+        /// The schedule was changed before the tick ran.
         Edited = "edited",
         /// The store could not be reached.
         StoreUnreachable = "store_unreachable",
-        /// The store lost its memory.
+        /// The store lost its data.
         StoreReset = "store_reset",
-        /// Every fit replica was full.
+        /// Every replica that could run it already ran as many jobs as it may.
         Capacity = "capacity",
-        /// No replica was up that could run it.
+        /// No replica that could run it was up.
         NoReplica = "no_replica",
         /// The command could not be started.
         SpawnFailed = "spawn_failed",
@@ -108,7 +108,7 @@ words! {
         Shutdown = "shutdown",
         /// Its replica lost the lock.
         LockLost = "lock_lost",
-        /// Its replica is not heard from any more.
+        /// Its replica died or hung.
         NodeLost = "node_lost",
         /// It was claimed, but certainly never started.
         Abandoned = "abandoned",
@@ -120,24 +120,24 @@ words! {
 /// An outcome with its reason, as logs and records show it: `failed (spawn_failed)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Verdict {
-    /// How it ended.
+    /// How the tick ended.
     pub outcome: Outcome,
-    /// What led to it, where the outcome alone does not say.
+    /// Why, where the outcome alone does not explain it.
     pub reason: Option<Reason>,
 }
 
 impl Verdict {
-    /// An outcome that speaks for itself.
+    /// Returns an outcome without a reason.
     pub const fn plain(outcome: Outcome) -> Self {
         Self { outcome, reason: None }
     }
 
-    /// An outcome with its reason.
+    /// Returns an outcome with its reason.
     pub const fn because(outcome: Outcome, reason: Reason) -> Self {
         Self { outcome, reason: Some(reason) }
     }
 
-    /// Whether the tick was skipped because another run of the job went on.
+    /// Whether the tick was skipped because another run of the job had not ended.
     pub fn is_overlap(self) -> bool {
         self == Self::because(Outcome::Skipped, Reason::Overlap)
     }

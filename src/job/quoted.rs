@@ -1,14 +1,15 @@
-//! Text that somebody else wrote, as a log or an error shows it.
+//! Escapes and shortens foreign text for a log or an error.
 
-/// As many characters are shown.
+/// The most characters that are shown.
 const MOST: usize = 200;
 
-/// The beginning of a text, with whatever a terminal would not show as it is escaped.
+/// Returns the first 200 characters of a text. Characters that a terminal would not display as they are, such as
+/// control characters, are escaped.
 pub fn quoted(text: &str) -> String {
     quoted_within(text, MOST)
 }
 
-/// The same of at most so many characters.
+/// Returns the same of the first `most` characters.
 pub fn quoted_within(text: &str, most: usize) -> String {
     let shown = |c: char| {
         let escaped = c.escape_debug();

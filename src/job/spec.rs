@@ -1,4 +1,4 @@
-//! What one job is: everything jobs.toml says about it, checked.
+//! A job as jobs.toml defines it, checked.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -16,45 +16,49 @@ pub struct JobSpec {
     pub schedule: Schedule,
     /// What it runs.
     pub command: Command,
-    /// Added to the replica's environment. Values as written: `${…}` is resolved only when a replica runs it.
+    /// Variables added to the command's environment. Values as written: `${…}` is resolved only by the commands that run
+    /// the job, when they load it.
     pub env: BTreeMap<String, String>,
-    /// Working directory; the replica's own if absent.
+    /// Working directory. If absent: the home of `user` (`/` if that cannot be entered), or the replica's own if `user` is
+    /// absent or the replica's own.
     pub cwd: Option<PathBuf>,
-    /// Run as this user, by name.
+    /// The user to run as, by name.
     pub user: Option<String>,
-    /// Run as this group, by name; the user's own if absent.
+    /// The group to run as, by name; the user's own if absent.
     pub group: Option<String>,
     /// How long the lock holds without renewal; at least 5 s.
     pub lease: Duration,
-    /// Stop an attempt after this long.
+    /// An attempt is stopped after this long.
     pub timeout: Option<Duration>,
-    /// Between SIGTERM and SIGKILL of the whole tree.
+    /// The time between SIGTERM and SIGKILL of the whole process tree.
     pub kill_grace: Duration,
-    /// What happens at a tick when the previous run is still going.
+    /// What happens at a tick when the previous run has not ended.
     pub overlap: Overlap,
-    /// A tick that has not started this long after its instant is missed; until the next tick, at most an hour, if absent.
+    /// A tick that has not started this long after its instant is missed. If absent: the time until the next tick, at
+    /// most an hour.
     pub start_deadline: Option<Duration>,
     /// What happens to missed ticks after an outage.
     pub catch_up: CatchUp,
-    /// What happens when a run was cut short by its replica.
+    /// What happens after a run was interrupted.
     pub on_interrupt: OnInterrupt,
-    /// Further attempts after a failed one.
+    /// The number of further attempts after a failed one.
     pub retries: u32,
-    /// Before the first retry; doubles each time.
+    /// The delay before the first retry; it doubles each time.
     pub retry_delay: Duration,
-    /// Nothing that it starts gains privileges: not by a set-uid bit, nor by capabilities of a file.
+    /// No process of the job gains privileges, neither by a set-uid bit nor by capabilities of a file.
     pub no_new_privileges: bool,
-    /// The most processes that its user may have where it starts one more; of a job with a user of its own alone.
+    /// The number of processes of the job's user at which the job can start no further one. It requires a `user` other
+    /// than root and the replica's own.
     pub max_processes: Option<u64>,
-    /// What is kept of a run's output, in bytes: its head and its tail.
+    /// The most bytes that are stored of a run's output: its head and its tail.
     pub max_output: u64,
     /// Exit codes that count as success; never empty.
     pub success_codes: Vec<u8>,
-    /// Labels a replica must carry to take part.
+    /// Labels that a replica must have to run it.
     pub only_on: Vec<Label>,
-    /// Whether it is scheduled at all.
+    /// Whether it is scheduled.
     pub enabled: bool,
-    /// For people.
+    /// Free text for the reader of the file.
     pub description: Option<String>,
 }
 
@@ -68,7 +72,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     pub fn words(&self) -> Vec<OsString> {
         match self {
             Self::Argv(words) => words.iter().map(OsString::from).collect(),
@@ -77,7 +81,7 @@ impl Command {
     }
 }
 
-/// What happens at a tick when the previous run of the job is still going.
+/// What happens at a tick when the previous run of the job has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Overlap {
     /// The tick does not run.
@@ -99,7 +103,7 @@ pub enum CatchUp {
     Last,
 }
 
-/// What happens when a run was cut short by its replica.
+/// What happens after a run was interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum OnInterrupt {
     /// It stays interrupted.
@@ -109,16 +113,18 @@ pub enum OnInterrupt {
     Rerun,
 }
 
-/// No default `start_deadline` is longer than this.
+/// The longest default `start_deadline`.
 pub(crate) const MAX_DEFAULT_START_DEADLINE: Duration = Duration::from_secs(3600);
 
 impl JobSpec {
-    /// How long after its end a run of the tick that was cut short may be run once more; `None` if it is not.
+    /// Returns for how long after the end of an interrupted run `tick` may be rerun; the protocol adds a lease. `None`
+    /// if the job has no reruns.
     pub fn reruns_within(&self, tick: super::Tick) -> Option<Duration> {
         (self.on_interrupt == OnInterrupt::Rerun).then(|| self.start_deadline_of(tick))
     }
 
-    /// How long after its instant `tick` may still start: as configured, or until the next tick, at most an hour.
+    /// Returns how long after its instant `tick` may still start: as configured, or until the next tick, at most an
+    /// hour.
     pub fn start_deadline_of(&self, tick: super::Tick) -> Duration {
         self.start_deadline.unwrap_or_else(|| match self.schedule.next_after(tick.instant()) {
             Some(next) => next.instant().since(tick.instant()).min(MAX_DEFAULT_START_DEADLINE),

@@ -1,4 +1,4 @@
-//! Instants and counters that every replica and the store agree on.
+//! Ticks and fencing tokens, on which every replica and the store agree.
 
 use std::fmt;
 
@@ -17,17 +17,17 @@ pub struct Tick(pub UtcMillis);
 pub struct Fence(pub i64);
 
 impl Tick {
-    /// The tick at this many milliseconds since the Unix epoch.
+    /// Returns the tick at this many milliseconds since the Unix epoch.
     pub const fn at_millis(ms: i64) -> Self {
         Self(UtcMillis(ms))
     }
 
-    /// Its instant.
+    /// Returns its instant.
     pub fn instant(self) -> UtcMillis {
         self.0
     }
 
-    /// Milliseconds since the Unix epoch, as in `SOLOCRON_TICK_MS`.
+    /// Returns its milliseconds since the Unix epoch, as in `SOLOCRON_TICK_MS`.
     pub fn as_millis(self) -> i64 {
         self.0.0
     }

@@ -1,6 +1,7 @@
-//! The names of the variables that tell a command about its run.
+//! The names of the environment variables that describe a run to its command.
 
-/// Every one of them, and no file may set it. Other settings of this program are a job's own matter, for an `exec` in it.
+/// All of them. A jobs.toml may set none of these; it may set the other variables of this program, for an `exec` within
+/// a job.
 pub const RUN_VARIABLES: [&str; 9] = [
     "SOLOCRON_JOB",
     "SOLOCRON_TICK",

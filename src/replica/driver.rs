@@ -42,10 +42,10 @@ use super::tick::late_claims::LateClaims;
 use super::tick::planner::{Coming, Planner};
 use super::tick::ticker::{SharedAgenda, Ticker, TickerError, take_coming};
 
-/// Without anything to wait for, the clock is looked at this often.
+/// How long the loop waits if no alarm is set.
 const IDLE: Duration = Duration::from_secs(3_600);
 
-/// One replica at work.
+/// A replica that is running.
 pub(super) struct Driver {
     pub(super) context: Arc<Context>,
     pub(super) jobs: BTreeMap<JobName, Job>,
@@ -54,16 +54,17 @@ pub(super) struct Driver {
     pub(super) inspection: Inspection,
     pub(super) unschedulable: Unschedulable,
     pub(super) capacity: Capacity,
-    /// When to look at which job again, in any order; looking too often is harmless.
+    /// When to check which job again, in any order. Checking too often is harmless.
     pub(super) alarms: BinaryHeap<Reverse<(UtcMillis, JobName)>>,
     pub(super) errands: JoinSet<Done>,
     pub(super) window: Window<JobName>,
     pub(super) unsynced: LateClaims,
-    /// What is to be claimed, until the loop has done what it was woken for.
+    /// Claims to send at the end of this turn of the loop.
     pub(super) claims: Vec<(JobName, Claim)>,
-    /// Jobs whose marks are to be read, until then as well.
+    /// Jobs whose marks are to be read at the end of this turn of the loop.
     pub(super) looks: Vec<JobName>,
-    /// Requests to open records that are under way, with when the schedules that they tell of began; `None` for ends of runs.
+    /// Requests under way to open records, with the begin of the schedule that each contains. `None` for finishes,
+    /// and for openings whose answer does not count any more.
     pub(super) opening: HashMap<JobName, Option<BootInstant>>,
     pub(super) past: Past,
     pub(super) notices: Notices,
@@ -73,7 +74,7 @@ pub(super) struct Driver {
     pub(super) handles: HashMap<RunId, (JobName, LockHandle)>,
     pub(super) resync: Arc<Notify>,
     pub(super) draining: bool,
-    /// Runs are being stopped: nothing is started any more.
+    /// Whether runs are being stopped: nothing is started any more.
     pub(super) stopping: bool,
     pub(super) planner: SharedAgenda,
     pub(super) beat: watch::Sender<Beat>,
@@ -85,7 +86,7 @@ pub(super) struct Driver {
 }
 
 impl Driver {
-    /// A replica that has not begun.
+    /// Builds a replica that has not begun.
     pub(super) fn build(replica: Replica) -> Self {
         let (life, file) = (RunId::new(), replica.file.clone());
         let beat = Beat::of(replica.node.clone(), life, replica.file, replica.clock.utc());
@@ -149,7 +150,7 @@ impl Driver {
         }
     }
 
-    /// Takes part until told to stop.
+    /// Runs the replica until it is ordered to stop.
     pub(super) async fn run(mut self, stop: Stop) -> Result<(), TickerError> {
         let store = self.context.store.label();
         let jobs = self.jobs.values().filter(|job| job.spec.enabled).count();
@@ -178,11 +179,11 @@ impl Driver {
         clockwork.stop().await;
         over.cancel();
         while tasks.join_next().await.is_some() {}
-        // A last word, so that nobody waits for this replica; without it, its silence tells.
+        // A last heartbeat, so that no replica waits for this one; without it, they notice its silence.
         let last = self.beat.borrow().clone();
         let _ = self.context.store.pulse(Some(&last)).await;
         self.context.logs.flush().await;
-        // What is not deleted yet is so by the next life.
+        // Logs that are not deleted yet are deleted by the next process.
         self.pruning.shutdown().await;
         self.context.events.tell(Event::Stopped);
         Ok(())
@@ -210,7 +211,7 @@ impl Driver {
                 armed = next;
                 alarm = clock.wait_until(armed);
             }
-            // Every arm is cancel-safe: what it waits for is kept outside of it.
+            // Every arm is cancel-safe: what it waits for is stored outside of the arm.
             tokio::select! {
                 woke = &mut alarm => {
                     armed = UtcMillis(i64::MAX);
@@ -249,7 +250,7 @@ impl Driver {
         }
     }
 
-    /// What the wall clock shows when the next alarm is due.
+    /// Returns what the wall clock will show when the next alarm is due.
     fn next_alarm(&self) -> UtcMillis {
         let (wall, now) = (self.context.clock.utc(), self.context.now());
         match self.alarms.peek() {
@@ -258,7 +259,7 @@ impl Driver {
         }
     }
 
-    /// Ticks will come at their instants.
+    /// Sets alarms for ticks at their instants, and prepares claims ahead of them.
     pub(super) fn expect(&mut self, coming: Vec<Coming>) {
         self.prepare(&coming);
         self.alarms.extend(coming.into_iter().map(|coming| Reverse((coming.tick.instant(), coming.job))));
@@ -278,7 +279,7 @@ impl Driver {
     }
 }
 
-/// The next file, if any will ever come.
+/// Returns the next loaded file; never returns if there is no channel.
 async fn another(reloads: &mut Option<mpsc::Receiver<Reload>>) -> Option<Reload> {
     match reloads {
         Some(reloads) => reloads.recv().await,

@@ -1,4 +1,5 @@
-//! What a replica asks of the store while its loop goes on: each errand is a task that comes back with its result.
+//! Errands: what a replica requests from the store or reads from disk while its loop continues. Each errand is a task
+//! that returns its result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,55 +20,59 @@ use crate::time::BootInstant;
 use super::recovery::lost_runs::Settled;
 use super::recovery::orphans::{Orphan, orphans};
 
-/// A renewal asked for as a proof of life is waited for this long.
+/// How long to wait for a renewal that is to prove that a run is alive.
 const PROOF_LIMIT: Duration = Duration::from_secs(2);
 
-/// Reading a few thousand small files takes far less.
+/// How long to wait for the disk. Reading a few thousand small files takes far less.
 const RECALL_LIMIT: Duration = Duration::from_secs(3);
-/// A store that has not told how it is set up by then is asked again when it comes into sight again.
+/// An inspection of the store that takes longer is given up; the next heartbeat with an answer starts another.
 const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
 
 /// An errand's result.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// Of claims that were sent at the same time, these were answered, or not. The others still wait.
+    /// Of claims that were sent at the same time: the results that are there, and the claims that still wait for
+    /// theirs.
     Claimed { sent: BootInstant, answered: Vec<(JobName, Replied)>, others: Claims },
-    /// What a former life left behind.
+    /// What an earlier process left behind.
     Recalled(Vec<Orphan>),
-    /// Records were opened, or not; and the store was told how runs ended, or not.
+    /// The results of opening records, and of sending finishes.
     Opened { opened: Vec<(JobName, Replied)>, told: Vec<(Run, Replied)> },
-    /// A request to run what was ordered was answered, or not.
+    /// The result of requesting the lock for an order.
     Obeyed { job: JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError> },
-    /// A record was looked at, or not.
+    /// A record that was read, or why it was not.
     Looked { job: JobName, record: Result<Option<Box<Record>>, StoreError> },
-    /// The records of jobs that run here were read: these were missing, and were put back by this replica.
+    /// The records of jobs that run here were read: these were missing, and this replica has put them back.
     LocksRead { put_back: Vec<JobName> },
-    /// The marks of jobs were read, or not.
+    /// The marks of these jobs; empty if they could not be read.
     Marked { jobs: Vec<JobName>, marks: Vec<Option<Marked>> },
-    /// Records were read, to find runs without their replicas: those of jobs that are running, and which were not read.
+    /// Records were read to find runs without their replicas: those with a run that is going, and the jobs whose
+    /// records were not read.
     Searched { running: Vec<(JobName, Record)>, unread: Vec<JobName> },
-    /// The store was asked about a run without its replica.
+    /// The result of asking the store about a run without its replica.
     Settled { run: Run, settled: Settled },
-    /// What was noted of a job is not noted any more.
+    /// The note of a job was deleted.
     Forgotten,
     /// A lock was given back, as far as possible.
     Abandoned,
-    /// The others are told of a rerun, as far as possible.
+    /// The other replicas were notified of a rerun, or it was logged that a tick does not run again, as far as
+    /// possible.
     Announced,
-    /// This replica's own run has shown that it lives, or has ended.
+    /// This replica's own run has proven that it is alive, has ended, or has not renewed in time.
     Proven(JobName),
-    /// What there is to know about how the store is set up, if it told.
+    /// How the store is set up; `None` if it did not answer.
     Inspected(Option<Vec<Concern>>),
 }
 
 /// Claims that wait for their answers.
 pub(super) type Claims = FuturesUnordered<BoxFuture<'static, (JobName, Replied)>>;
 
-/// Records that are opened by one exchange, and exchanges that are under way: over a slow line, so many in each round trip.
+/// How many records one exchange opens, and how many exchanges are under way at the same time: over a slow line, each
+/// round trip opens so many.
 const OPENED_TOGETHER: usize = 32;
 const OPENING_AT_A_TIME: usize = 8;
 
-/// Claims for all these jobs at the same time.
+/// Sends claims for all these jobs at the same time.
 pub(super) async fn claim(context: Arc<Context>, claims: Vec<(JobName, Claim)>) -> Done {
     let sent = context.clock.boot();
     let ask = |(job, claim): (JobName, Claim)| {
@@ -81,7 +86,7 @@ pub(super) async fn claim(context: Arc<Context>, claims: Vec<(JobName, Claim)>) 
     claims_answered(sent, claims.into_iter().map(ask).collect()).await
 }
 
-/// Waits for the next answers. Nobody waits for that of another.
+/// Waits for the next answers. No claim waits for the answer to another.
 pub(super) async fn claims_answered(sent: BootInstant, mut claims: Claims) -> Done {
     let mut answered = Vec::from_iter(claims.next().await);
     while let Some(Some(next)) = claims.next().now_or_never() {
@@ -90,7 +95,7 @@ pub(super) async fn claims_answered(sent: BootInstant, mut claims: Claims) -> Do
     Done::Claimed { sent, answered, others: claims }
 }
 
-/// Gives back what an unanswered claim may have taken, and claims anew.
+/// Gives back what an unanswered claim may have been granted, and sends a new claim.
 pub(super) async fn claim_instead(context: Arc<Context>, job: JobName, claim: Claim, of: Doubt) -> Done {
     give_back(&context, &job, of).await;
     self::claim(context, vec![(job, claim)]).await
@@ -102,13 +107,15 @@ pub(super) async fn abandon(context: Arc<Context>, job: JobName, doubt: Doubt) -
     Done::Abandoned
 }
 
-/// Tells the others to look at the job's record: a run was cut short. Without it, they look when its lease would be over.
+/// Makes the other replicas read the job's record, because a run was interrupted. Without this, they check the job
+/// when its lease would be over.
 pub(super) async fn announce(context: Arc<Context>, job: JobName) -> Done {
     let _ = context.store.announce(&job).await;
     Done::Announced
 }
 
-/// Reads what a former life left behind. A disk that does not answer is not waited for: what it holds costs a lease.
+/// Reads what an earlier process left behind. If the disk does not answer, it is not waited for: the runs noted there
+/// then cost a lease.
 pub(super) async fn recall(context: Arc<Context>) -> Done {
     let reading = async {
         let notes = context.lease_file.read().await;
@@ -123,14 +130,14 @@ pub(super) async fn recall(context: Arc<Context>) -> Done {
     }))
 }
 
-/// Notes nothing more of a job.
+/// Deletes the note of a job.
 pub(super) async fn forget(context: Arc<Context>, job: JobName) -> Done {
     context.lease_file.forget(&job).await;
     Done::Forgotten
 }
 
-/// Opens records, and then tells how runs ended, many at a time. Asks before which jobs the cluster knows, and tells it of
-/// the others afterwards, so that replicas that start together all find them new.
+/// Opens records, and then sends finishes, many at a time. Before that, reads which of the jobs the cluster knows; it
+/// enrols the others only afterwards, so that replicas that start together all find them new.
 pub(super) async fn open(
     context: Arc<Context>,
     mut opens: Vec<(JobName, Open)>,
@@ -152,16 +159,16 @@ pub(super) async fn open(
     let mut replies = replies.into_iter();
     let opened: Vec<_> = jobs.into_iter().zip(&mut replies).collect();
     let told = runs.into_iter().zip(replies).collect();
-    // A job that is not enabled has none, if it never had one.
+    // A job that is not enabled has no record if it never had one.
     let has_record = |reply: &Replied| reply.as_ref().is_ok_and(|reply| reply.mark.is_some());
     let made: Vec<JobName> =
         opened.iter().filter(|(_, reply)| has_record(reply)).map(|(job, _)| job.clone()).collect();
-    // A cluster that was not told takes the jobs for new once more, which costs it nothing but the next opening.
+    // If this fails, the cluster takes the jobs for new once more, which costs it nothing but the next opening.
     let _ = context.store.enroll(&made).await;
     Done::Opened { opened, told }
 }
 
-/// Makes requests about as many jobs, in whatever order; their answers are in theirs.
+/// Sends requests on as many jobs, in any order. Returns the answers in the order of the requests.
 async fn submit_many(context: &Context, requests: Vec<(JobName, Request)>) -> Vec<Replied> {
     let together = requests.chunks(OPENED_TOGETHER);
     let calls: Vec<BoxFuture<'_, Vec<Replied>>> =
@@ -169,13 +176,14 @@ async fn submit_many(context: &Context, requests: Vec<(JobName, Request)>) -> Ve
     stream::iter(calls).buffered(OPENING_AT_A_TIME).collect::<Vec<_>>().await.concat()
 }
 
-/// Renews at once the locks that the store does not know any more, and finds the records that their holders put back.
+/// Renews at once the locks that the store does not know any more, and finds the records that their holders have put
+/// back.
 pub(super) async fn look_at_locks(context: Arc<Context>, held: Vec<(JobName, LockHandle)>) -> Done {
     let jobs: Vec<JobName> = held.iter().map(|(job, _)| job.clone()).collect();
-    // Of a record that cannot be read nothing is known.
+    // Nothing is known of a record that cannot be read.
     let found: Vec<Option<Option<Record>>> = match context.store.records(&jobs).await {
         Ok(records) => records.into_iter().map(Some).collect(),
-        // Each by itself: one that cannot be read hides no other.
+        // Each by itself: a record that cannot be read hides no other.
         Err(_) => {
             let looks = jobs.iter().map(|job| context.store.records(std::slice::from_ref(job)));
             let found = join_all(looks).await;
@@ -190,12 +198,12 @@ pub(super) async fn look_at_locks(context: Arc<Context>, held: Vec<(JobName, Loc
     Done::LocksRead { put_back: put_back.map(|(job, _)| job).collect() }
 }
 
-/// Lets this replica's own run renew its lock, which proves that it lives.
+/// Makes this replica's own run renew its lock, which proves that it is alive.
 pub(super) async fn prove(job: JobName, handle: LockHandle) -> Done {
     let mut renewed = handle.renewed.subscribe();
     renewed.mark_unchanged();
     handle.renew.notify_one();
-    // Whether it did or has ended meanwhile, the tick is asked for again.
+    // Whether it has renewed, has ended or has not answered, the tick is claimed again.
     tokio::select! {
         _ = renewed.changed() => {}
         () = handle.over.cancelled() => {}
@@ -204,30 +212,30 @@ pub(super) async fn prove(job: JobName, handle: LockHandle) -> Done {
     Done::Proven(job)
 }
 
-/// Asks for the lock for a run that somebody ordered.
+/// Requests the lock for a run by hand.
 pub(super) async fn obey(context: Arc<Context>, job: JobName, manual: Manual) -> Done {
     let (run, sent) = (manual.run, context.clock.boot());
     let result = context.store.submit(&job, &Request::Manual(manual)).await;
     Done::Obeyed { job, run, sent, result }
 }
 
-/// Looks at a job's record, once it is this replica's turn.
+/// Reads a job's record once it is this replica's turn.
 pub(super) async fn look(context: Arc<Context>, job: JobName, turn: Duration) -> Done {
     tokio::time::sleep(turn).await;
     let records = context.store.records(std::slice::from_ref(&job)).await;
     Done::Looked { job, record: records.map(|records| records.into_iter().next().flatten().map(Box::new)) }
 }
 
-/// Reads how far the ticks of these jobs are decided.
+/// Reads the marks of these jobs.
 pub(super) async fn read_marks(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
     let marks = context.store.marks(&jobs).await.unwrap_or_default();
     Done::Marked { jobs, marks }
 }
 
-/// Looks at how the store is set up.
+/// Inspects how the store is set up.
 pub(super) async fn inspect(context: Arc<Context>) -> Done {
     let inspection = tokio::time::timeout(INSPECTION_LIMIT, async {
-        // What brought this about may have dropped the connection.
+        // The cause of this inspection may have dropped the connection.
         context.store.ready().await?;
         context.store.inspect().await
     });

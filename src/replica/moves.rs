@@ -1,4 +1,4 @@
-//! What a replica does about its jobs: performs the actions of the contests, and feeds them the store's answers.
+//! Performs the actions that the contests decide, and passes the store's answers on to them.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -23,11 +23,11 @@ use super::recovery::not_rerun;
 use super::tick::action::{Action, Bid, Finding, Won};
 use super::tick::claiming::Contest;
 
-/// More claims would not share a call to the store.
+/// The most claims that share one call to the store.
 const CLAIMS_TOGETHER: usize = 32;
 
 impl Driver {
-    /// Looks whether a tick of the job is due by `now`, and does what follows.
+    /// Checks whether a tick of the job is due by `now`, and performs the action that follows.
     pub(super) fn look(&mut self, job: &JobName, now: UtcMillis) {
         if self.draining {
             return;
@@ -38,7 +38,7 @@ impl Driver {
             return;
         };
         if let Some(error) = self.health.outage() {
-            // The heartbeat finds out when the store answers again; then all jobs are looked at.
+            // A heartbeat notices when the store answers again; then all jobs are checked.
             if let Some(tick) = contest.unheard(now) {
                 let error = error.to_owned();
                 self.context.events.tell(Event::TickUndecided { job: job.clone(), tick, error });
@@ -102,7 +102,7 @@ impl Driver {
         }
     }
 
-    /// An errand is done.
+    /// Takes in the result of an errand.
     pub(super) fn done(&mut self, done: Done) {
         match done {
             Done::Claimed { sent, answered, others } => {
@@ -167,7 +167,7 @@ impl Driver {
         self.vacate(job);
     }
 
-    /// The job may not need its room any more: then it goes to those that wait for it.
+    /// Frees the job's slot, unless the job still needs it, and passes it on to jobs that wait for one.
     pub(super) fn vacate(&mut self, job: &JobName) {
         let is_needed =
             || self.may_be_granted(job) || self.handles.values().any(|(running, _)| running == job);
@@ -178,7 +178,7 @@ impl Driver {
         self.call_who_waits_for_room();
     }
 
-    /// So many runs may go on at once from now on. Those that go on have their room, however many they are.
+    /// Sets how many runs may be going at once. Those that are going keep their slots, however many they are.
     pub(super) fn resize_room(&mut self, limit: Option<u32>) {
         if self.capacity.limit() == limit {
             return;
@@ -191,7 +191,7 @@ impl Driver {
         self.call_who_waits_for_room();
     }
 
-    /// Whether this replica may be granted a run of the job any moment.
+    /// Whether this replica may be granted a run of the job at any moment.
     fn may_be_granted(&self, job: &JobName) -> bool {
         let may_be = |contest: &Contest| contest.is_asking() || contest.doubt().is_some();
         self.contests.get(job).is_some_and(may_be) || self.notices.may_be_granted(job)
@@ -208,14 +208,15 @@ impl Driver {
     pub(super) fn tell_finding(&mut self, job: &JobName, tick: Tick, finding: Finding) {
         let job = job.clone();
         let spec = self.contests[&job].spec();
-        // A run of this very replica proves that it lives by renewing; then the tick can be decided.
+        // A run of this replica proves that it is alive by renewing; then the tick can be decided.
         let own = finding.awaits_proof(spec, tick).and_then(|holder| self.handles.get(&holder.run));
         let may =
             |handle: &LockHandle| !handle.over.is_cancelled() && handle.may_prove(self.context.clock.boot());
         if let Some((_, handle)) = own.filter(|(_, handle)| !self.draining && may(handle)) {
             self.errands.spawn(errand::prove(job.clone(), handle.clone()));
         }
-        // It need not wait for its renewal to learn that it gives way.
+        // If the holder is a run of this replica, it learns at once that it is replaced, without waiting for its
+        // renewal.
         if let Some((_, handle)) = finding.replaces(spec).and_then(|holder| self.handles.get(&holder.run)) {
             StopOrder { reason: StopReason::Replaced, grace: handle.kill_grace }.give(&handle.stops);
         }
@@ -233,7 +234,7 @@ impl Driver {
         self.context.events.tell(event);
     }
 
-    /// Starts what was granted.
+    /// Starts the run that was granted.
     pub(super) fn start(&mut self, job: &JobName, won: Won, sent: BootInstant) {
         self.capacity.take(job);
         let job = self.jobs.get(job).expect("only a job of the file is contested");
@@ -264,13 +265,13 @@ impl Driver {
         self.update_beat(|beat| beat.running.push(running));
     }
 
-    /// A run is over, and recorded.
+    /// Takes in that a run is over and recorded.
     pub(super) fn kept(&mut self, kept: &ReleasedLock) {
         self.handles.remove(&kept.run);
         self.update_beat(|beat| beat.running.retain(|one| one.run != kept.run));
         self.prune();
         if kept.cut_short.is_some() && self.reruns(&kept.job) {
-            // Others hear of it with their next heartbeat.
+            // The other replicas learn of it with their next heartbeat.
             self.errands.spawn(errand::announce(Arc::clone(&self.context), kept.job.clone()));
         }
         if let Some(contest) = self.contests.get_mut(&kept.job) {
@@ -284,7 +285,7 @@ impl Driver {
         self.vacate(&kept.job);
     }
 
-    /// Deletes logs that are kept no longer, off the loop.
+    /// Deletes logs that are past their retention, outside of the loop.
     pub(super) fn prune(&mut self) {
         while self.pruning.try_join_next().is_some() {}
         if self.pruning.is_empty() {
@@ -294,7 +295,7 @@ impl Driver {
     }
 }
 
-/// What there is to say about a claim that failed.
+/// Returns the event to log for a claim that failed.
 fn unclaimed(job: JobName, tick: Tick, error: &StoreError) -> Event {
     let said = error.to_string();
     match error {

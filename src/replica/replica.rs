@@ -1,4 +1,4 @@
-//! A replica: one `solocron run` process, or one that a program embeds. It takes part until it is told to stop.
+//! A replica: one `solocron run` process, or one that a program embeds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::time::Clock;
 use super::driver::Driver;
 use super::tick::ticker::TickerError;
 
-/// Everything a replica is made of.
+/// Everything that a replica needs.
 #[derive(Debug)]
 pub struct Replica {
     /// Its name, unique in the cluster.
@@ -28,39 +28,43 @@ pub struct Replica {
     pub jobs: BTreeMap<JobName, Job>,
     /// Hash of the jobs.toml they come from.
     pub file: String,
-    /// What it is told apart from others by.
+    /// Its labels, for jobs that are `only_on` these.
     pub labels: Vec<Label>,
-    /// How many runs may go on at once; any number if absent.
+    /// How many runs may be going at once; `None`: any number.
     pub max_running: Option<u32>,
-    /// How many replicas there should be.
+    /// How many replicas the operator expects; `None`: it is not checked.
     pub expected_replicas: Option<u32>,
-    /// How long runs may go on after the order to drain.
+    /// How long runs may continue after the order to drain.
     pub drain: Duration,
-    /// Where the replicas meet.
+    /// The store of the cluster.
     pub store: Arc<dyn Store>,
     /// The clocks.
     pub clock: Arc<dyn Clock>,
-    /// What makes the guards of its runs.
+    /// Creates the guards of its runs.
     pub guards: Arc<Guards>,
-    /// Where output and finished runs are kept.
+    /// Where output and finished runs are stored.
     pub logs: RunLogs,
-    /// Where its locks are noted for a later life of it.
+    /// Where its locks are noted for a later process of this replica.
     pub lease_file: LeaseFile,
-    /// How much of the logs is kept.
+    /// How much of the run logs to retain.
     pub retention: LogRetention,
     /// Where the jobs' output goes.
     pub output: JobOutput,
-    /// Where it tells what happens.
+    /// Where events are logged.
     pub events: Events,
-    /// Told while the replica makes progress, this often.
+    /// Called at an interval while the replica makes progress.
     pub alive: Option<Alive>,
-    /// Where it gets a jobs.toml that was loaded again.
+    /// Brings each jobs.toml that is loaded again.
     pub reloads: Option<mpsc::Receiver<Reload>>,
 }
 
 impl Replica {
-    /// Takes part until it is told to stop, and returns when nothing of it runs any more. A store that is down ends
-    /// nothing.
+    /// Runs the replica until it is ordered to stop, and returns when nothing of it runs any more. A store that is
+    /// down ends nothing.
+    ///
+    /// # Errors
+    ///
+    /// The ticker could not be started.
     pub async fn run(self, stop: Stop) -> Result<(), TickerError> {
         Driver::build(self).run(stop).await
     }
@@ -73,25 +77,25 @@ pub struct Reload {
     pub jobs: BTreeMap<JobName, Job>,
     /// Hash of the file.
     pub file: String,
-    /// How many replicas there should be.
+    /// How many replicas the operator expects; `None`: it is not checked.
     pub expected_replicas: Option<u32>,
-    /// How long runs may go on after the order to drain.
+    /// How long runs may continue after the order to drain.
     pub drain: Duration,
-    /// What it carries for jobs that are `only_on` these.
+    /// The labels of the replica, for jobs that are `only_on` these.
     pub labels: Vec<Label>,
-    /// How many runs may go on at once; any number if absent.
+    /// How many runs may be going at once; `None`: any number.
     pub max_running: Option<u32>,
-    /// How much of the logs is kept.
+    /// How much of the run logs to retain.
     pub retention: LogRetention,
-    /// Told what changed, once it is in effect; dropped by a replica that drains.
+    /// Receives the changes once they are in effect; dropped by a replica that drains.
     pub done: oneshot::Sender<Changes>,
 }
 
-/// Somebody who wants to hear that the replica makes progress.
+/// A callback by which a replica shows that it makes progress.
 pub struct Alive {
-    /// How often.
+    /// The interval between two calls.
     pub every: Duration,
-    /// How.
+    /// What to call.
     pub tell: Box<dyn Fn() + Send>,
 }
 

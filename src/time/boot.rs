@@ -1,4 +1,4 @@
-//! Instants of the boot clock, which nobody sets and which counts suspend.
+//! Instants of the boot clock, which is never set and counts suspend.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use std::time::Duration;
 pub struct BootInstant(pub Duration);
 
 impl BootInstant {
-    /// This much later.
+    /// Returns the instant that is later by this much; saturates.
     #[must_use]
     pub fn plus(self, by: Duration) -> Self {
         Self(self.0.saturating_add(by))
     }
 
-    /// How long after `earlier` this is; zero when it is not after.
+    /// Returns the time from `earlier` to this instant; zero if this one is not later.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }

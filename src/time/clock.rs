@@ -1,4 +1,4 @@
-//! What a replica needs of a clock.
+//! The interface to the wall clock and the boot clock. Tests replace it.
 
 use std::fmt;
 
@@ -14,23 +14,23 @@ pub type Waiting<'a> = BoxFuture<'a, Woke>;
 pub enum Woke {
     /// The instant has come.
     Due,
-    /// The wall clock was stepped: every plan made by it must be made anew.
+    /// The wall clock was stepped: the caller must compute again every instant that it planned by this clock.
     Stepped,
 }
 
-/// A wall clock, and a clock that only counts.
+/// A wall clock and a boot clock.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// The wall clock: UTC.
+    /// Returns the time of the wall clock, in UTC.
     fn utc(&self) -> UtcMillis;
 
-    /// Time since the machine started, suspend included; never set.
+    /// Returns the time since the machine started, suspend included. This clock is never set.
     fn boot(&self) -> BootInstant;
 
-    /// Waits until the wall clock shows `at`, or was stepped; it may end early, when the machine is short of timers.
+    /// Waits until the wall clock shows `at`, or is stepped. It may return early when the machine is short of timers.
     /// Dropping the future ends the wait.
     fn wait_until(&self, at: UtcMillis) -> Waiting<'_>;
 
-    /// Waits until `boot` is at or past `at`; it may end early, when the machine is short of timers. Dropping the
+    /// Waits until `boot` is at or past `at`. It may return early when the machine is short of timers. Dropping the
     /// future ends the wait.
     fn wait_until_boot(&self, at: BootInstant) -> BoxFuture<'_, ()>;
 }

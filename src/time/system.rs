@@ -1,5 +1,5 @@
-//! The machine's clocks, read through libc so that a clock shim can reach them, and waits by timerfd: exact to well
-//! below a millisecond, aware of steps of the wall clock, and counting suspend.
+//! Reads the machine's clocks through libc, so that a clock shim can replace them, and waits by timerfd. A wait is
+//! exact to well below a millisecond, notices a step of the wall clock, and counts suspend.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
@@ -14,7 +14,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::{BootInstant, Clock, UtcMillis, Waiting, Woke};
 
-/// A wait without a timer ends after this long.
+/// A wait for which no timer could be created ends after this long.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The machine's own clocks.
@@ -26,7 +26,8 @@ fn read(clock: ClockId) -> Duration {
     Duration::new(u64::try_from(time.tv_sec()).unwrap_or(0), u32::try_from(time.tv_nsec()).unwrap_or(0))
 }
 
-/// The time since the machine started, suspend excluded, by the one clock that no time daemon makes faster or slower.
+/// Returns the time since the machine started, suspend excluded, by `CLOCK_MONOTONIC_RAW`: the only clock that no time
+/// daemon makes faster or slower.
 pub fn raw_clock() -> Duration {
     read(ClockId::CLOCK_MONOTONIC_RAW)
 }
@@ -65,8 +66,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Without a timer, as when no more files can be opened, the clock is looked at again a little later: whoever waits
-/// looks whether the instant has come.
+/// Sleeps for a moment in place of a timer that could not be created, e.g. because the process can open no more files.
+/// The caller then checks whether the instant has come.
 async fn look_again() {
     tokio::time::sleep(LOOK_AGAIN).await;
 }
@@ -107,13 +108,20 @@ async fn expire(clock: TimerClock, at: Duration, flags: TimerSetTimeFlags) -> io
     }
 }
 
-/// The id of this life of the machine; a new one after every restart.
+/// Returns the id of the machine's current boot; it changes at every restart.
+///
+/// # Errors
+/// If the kernel's file with the id cannot be read.
 pub fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// By how many milliseconds this process's boot clock is ahead of the machine's own: not at all but in a time namespace.
-/// An error where the process is in another namespace than the kernel tells of.
+/// Returns by how many milliseconds this process's boot clock is ahead of the machine's own: 0 except in a time
+/// namespace.
+///
+/// # Errors
+/// If the offset cannot be read, or the process is in another time namespace than the one whose offset the kernel
+/// reports.
 pub fn boot_clock_lead() -> io::Result<i64> {
     let of = |name: &str| std::fs::read_link(format!("/proc/self/ns/{name}"));
     let own = match of("time") {
@@ -121,7 +129,8 @@ pub fn boot_clock_lead() -> io::Result<i64> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         own => own?,
     };
-    // The file tells of the namespace of children, which older kernels let differ until a process forks.
+    // The file reports the namespace of the children. On older kernels that may differ from the process's own until it
+    // forks.
     if own != of("time_for_children")? {
         return Err(io::Error::other("its time namespace is not that of its children: start it by a fork"));
     }
@@ -129,7 +138,8 @@ pub fn boot_clock_lead() -> io::Result<i64> {
     lead_of(&text).ok_or_else(|| io::Error::other(format!("/proc/self/timens_offsets reads {text:?}")))
 }
 
-/// `boottime SECONDS NANOSECONDS`, in a line of its own; the nanoseconds count forward, also from negative seconds.
+/// Parses `boottime SECONDS NANOSECONDS`, on a line of its own, to milliseconds. The nanoseconds count forward, also
+/// from negative seconds.
 fn lead_of(offsets: &str) -> Option<i64> {
     let line = offsets.lines().find_map(|line| line.strip_prefix("boottime"))?;
     let mut numbers = line.split_whitespace().map(str::parse::<i64>);

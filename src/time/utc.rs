@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub struct UtcMillis(pub i64);
 
 impl UtcMillis {
-    /// The instant of a timestamp, rounded down to the millisecond.
+    /// Converts a timestamp, rounded down to the millisecond.
     pub fn from_timestamp(at: Timestamp) -> Self {
         Self(at.as_nanosecond().div_euclid(1_000_000) as i64)
     }
 
-    /// As a timestamp, clamped to the years that timestamps can hold.
+    /// Converts to a timestamp, clamped to the years that timestamps can hold.
     pub fn timestamp(self) -> Timestamp {
         Timestamp::from_millisecond(self.0).unwrap_or(if self.0 < 0 {
             Timestamp::MIN
@@ -26,31 +26,31 @@ impl UtcMillis {
         })
     }
 
-    /// This much later; saturates.
+    /// Returns the instant that is later by this much; saturates.
     #[must_use]
     pub fn plus(self, by: Duration) -> Self {
         Self(self.0.saturating_add(millis(by)))
     }
 
-    /// This much earlier; saturates.
+    /// Returns the instant that is earlier by this much; saturates.
     #[must_use]
     pub fn minus(self, by: Duration) -> Self {
         Self(self.0.saturating_sub(millis(by)))
     }
 
-    /// How long after `earlier` this is; zero when it is not after.
+    /// Returns the time from `earlier` to this instant; zero if this one is not later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 }
 
-/// Whole milliseconds of a duration, saturating.
+/// Returns the whole milliseconds of a duration; saturates.
 fn millis(of: Duration) -> i64 {
     i64::try_from(of.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl fmt::Display for UtcMillis {
-    /// RFC 3339, UTC, with milliseconds.
+    /// Writes RFC 3339 in UTC, with milliseconds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{:.3}", self.timestamp()))
     }

@@ -1,5 +1,5 @@
-//! `completions`: what a shell needs to complete the command line, on stdout; and the answers when it asks. Names of jobs are
-//! those of the file in reach: no store is asked.
+//! `completions`: prints what a shell needs to complete the command line, and answers the shell's requests. The names of jobs
+//! come from the file in reach: no request is sent to a store.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use crate::config::Purpose;
 
 use super::global::Cli;
 
-/// Set by the shell that asks.
+/// The variable that a shell sets when it requests completions.
 const ASKED: &str = "SOLOCRON_COMPLETE";
 
-/// The program, as the shell finds it.
+/// The program's name, by which the shell finds it.
 const PROGRAM: &str = "solocron";
 
 /// Prints the completions of this shell.
@@ -33,7 +33,7 @@ pub(crate) fn run(shell: Shell, screen: &mut Screen<'_>) -> Result<Exit, Failure
     Ok(Exit::Done)
 }
 
-/// Answers a shell that asks how the command line could go on. `None` if this process was started for anything else.
+/// Answers a shell that requests completions of the command line. `None` if this process was started for anything else.
 pub fn complete() -> Option<ExitCode> {
     let folder = std::env::current_dir().ok();
     let answered =
@@ -42,7 +42,7 @@ pub fn complete() -> Option<ExitCode> {
         Ok(false) => None,
         Ok(true) => Some(Exit::Done.into()),
         Err(error) => {
-            // There is nobody to tell when that fails.
+            // If that fails, no place is left to report it.
             let _ = error.print();
             Some(Exit::Usage.into())
         }
@@ -53,7 +53,7 @@ fn command() -> Command {
     with_jobs(Cli::command())
 }
 
-/// Every argument that is a job's name is completed as one.
+/// Adds the completion of job names to every argument that is a job's name.
 fn with_jobs(command: Command) -> Command {
     let is_job = |arg: &Arg| {
         let is_lock = arg.get_id() == "lock";
@@ -64,11 +64,12 @@ fn with_jobs(command: Command) -> Command {
     command.mut_subcommands(with_jobs)
 }
 
-/// The jobs of the file that the command line, its variable or the folder names. None if there is none to read.
+/// Returns the jobs of the file that the command line, its variable or the working directory names; empty if no file can be
+/// read.
 fn job_names() -> Vec<CompletionCandidate> {
     let named =
         named_file(std::env::args_os()).or_else(|| std::env::var_os("SOLOCRON_CONFIG").map(PathBuf::from));
-    // A pipe would be empty when the command itself reads it.
+    // A pipe that is read here would be empty for the command itself.
     if named.as_ref().is_some_and(|path| !path.is_file()) {
         return Vec::new();
     }
@@ -76,7 +77,7 @@ fn job_names() -> Vec<CompletionCandidate> {
     config::job_names(&source.text).iter().map(|name| CompletionCandidate::new(name.as_str())).collect()
 }
 
-/// What `--config` says among these words.
+/// Returns the value of `--config` among these words.
 fn named_file(words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
     const FLAG: &str = "--config";
     let words: Vec<OsString> = words.collect();

@@ -72,17 +72,17 @@ pub struct ExecArgs {
     pub command: Vec<OsString>,
 }
 
-/// What `exec` is to run.
+/// What `exec` runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target<'a> {
     /// A command under this lock: the program and its arguments.
     Command(&'a JobName, &'a [OsString]),
-    /// This job.
+    /// This job of the file.
     Job(&'a JobName),
 }
 
 impl ExecArgs {
-    /// What it is to run.
+    /// Returns what `exec` runs.
     pub(crate) fn target(&self) -> Target<'_> {
         match (&self.job, &self.lock) {
             (Some(job), _) => Target::Job(job),

@@ -1,4 +1,4 @@
-//! The command line, as the contract lists it. Flags beat the environment, which beats the file.
+//! The command line, as the contract lists it. A flag takes precedence over its variable, and the variable over the file.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub struct Cli {
     pub command: CliCommand,
 }
 
-/// Heading of the flags that every command takes: its own come first.
+/// Heading of the flags that every command has; a command's own flags come before them.
 const EVERYWHERE: &str = "Options of every command";
 
 /// Flags of every command, before or after it.
@@ -242,7 +242,7 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// What beats the file.
+    /// Returns the flags that take precedence over the file.
     pub(crate) fn overrides(&self) -> Overrides<'_> {
         let Self { drain, max_running, .. } = *self;
         let labels = self.labels.as_deref();
@@ -293,7 +293,7 @@ pub struct StatusArgs {
     pub format: FormatArgs,
 }
 
-/// Reads a duration of the contract.
+/// Parses a duration of the contract.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text).map_err(|error| error.to_string())
 }

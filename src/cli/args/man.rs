@@ -12,10 +12,10 @@ use crate::config::{Home, KEYS, Key};
 
 use super::global::Cli;
 
-/// A term, and what is said of it.
+/// A term and its explanation.
 type ManItem<'a> = (&'a str, &'a str);
 
-/// Variables that no flag stands for.
+/// Variables that belong to no flag.
 const VARIABLES: [ManItem<'_>; 6] = [
     (
         "STATE_DIRECTORY",
@@ -31,7 +31,7 @@ const VARIABLES: [ManItem<'_>; 6] = [
     ("TZ", "The time zone that `import crontab` writes down [default: this machine's]."),
 ];
 
-/// What a job is told.
+/// The variables that a job gets.
 const OF_JOBS: &str = "A job sees SOLOCRON_JOB, SOLOCRON_TICK, SOLOCRON_TICK_MS, SOLOCRON_TICK_LOCAL, SOLOCRON_FENCE, \
     SOLOCRON_RUN, SOLOCRON_ATTEMPT, SOLOCRON_CAUSE and SOLOCRON_NODE, and no other variable whose name begins with SOLOCRON_.";
 
@@ -59,7 +59,7 @@ const EXIT_STATUS: [ManItem<'_>; 7] = [
     ("78", "jobs.toml is bad."),
 ];
 
-/// What else a command may exit with.
+/// The other exit codes of a command.
 const AS_COMMAND: &str =
     "exec and trigger --follow otherwise exit as the command did, with 128+n if it died of signal n.";
 
@@ -112,7 +112,7 @@ fn page() -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// The commands that can be called, each with its whole name.
+/// Returns the commands that can be called, each with its full name.
 fn leaves<'a>(command: &'a Command, before: &str) -> Vec<(String, &'a Command)> {
     let shown = command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help");
     let of = |below: &'a Command| {
@@ -122,7 +122,7 @@ fn leaves<'a>(command: &'a Command, before: &str) -> Vec<(String, &'a Command)> 
     shown.flat_map(of).collect()
 }
 
-/// A command as a section of the page. Flags of every command stand once, at the top.
+/// Returns a command as a section of the page. The flags of every command stand only once, at the top.
 fn section(name: &str, command: &Command) -> io::Result<String> {
     let own = command.clone().mut_args(|arg| {
         let is_hidden = arg.is_hide_set() || arg.is_global_set();
@@ -143,7 +143,7 @@ fn section(name: &str, command: &Command) -> io::Result<String> {
     Ok(format!(".SH \"SOLOCRON {}\"\n{parts}", name.to_uppercase()))
 }
 
-/// The variables that stand for flags, in the order of the flags.
+/// Returns the variables that belong to flags, in the order of the flags.
 fn variables(command: &Command) -> Vec<(String, String)> {
     let own = command.get_arguments().map(|arg| (String::new(), arg));
     let leaves = leaves(command, "");
@@ -160,7 +160,7 @@ fn variables(command: &Command) -> Vec<(String, String)> {
     variables
 }
 
-/// The variable of a flag, and what it says.
+/// Returns the variable of a flag, and its explanation.
 fn variable(command: &str, arg: &Arg) -> Option<(String, String)> {
     let (variable, flag) = (arg.get_env()?.to_str()?, arg.get_long()?);
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();

@@ -11,12 +11,12 @@ use crate::cli::exit::{Exit, Failure};
 use crate::job::{JobName, Schedule, Tick, parse_duration};
 use crate::time::UtcMillis;
 
-/// A time, which may need a zone to be an instant.
+/// A time; one without an offset needs a time zone to be an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// It has an offset.
+    /// A time with an offset.
     Instant(UtcMillis),
-    /// What clocks show.
+    /// A time as clocks show it, without an offset.
     Local(DateTime),
 }
 
@@ -36,7 +36,7 @@ impl FromStr for Moment {
 }
 
 impl Moment {
-    /// The instant; in UTC where it has no offset.
+    /// Returns the instant. A time without an offset is taken as UTC.
     pub(crate) fn in_utc(self) -> UtcMillis {
         match self {
             Self::Instant(at) => at,
@@ -47,12 +47,13 @@ impl Moment {
         }
     }
 
-    /// The instant at which clocks in the job's zone show it, for `--tick`.
+    /// Returns the instant at which clocks in the job's zone show this time, for `--tick`.
     pub(crate) fn in_zone_of(self, job: &JobName, schedule: Option<&Schedule>) -> Result<UtcMillis, Failure> {
         self.in_zone("--tick ", job, schedule)
     }
 
-    /// The instant at which clocks in the job's zone show it: there must be one, and no second one. `what` is it that has this time.
+    /// Returns the instant at which clocks in the job's zone show this time. Fails unless exactly one exists. `what` names the
+    /// time in the message.
     pub(crate) fn in_zone(
         self,
         what: &str,
@@ -87,7 +88,7 @@ impl Moment {
     }
 }
 
-/// `2026-11-23 02:30:00`
+/// Returns the time as `2026-11-23 02:30:00`.
 fn shown(civil: DateTime) -> String {
     civil.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
@@ -95,14 +96,14 @@ fn shown(civil: DateTime) -> String {
 /// Where `history` begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Since {
-    /// So long before now.
+    /// This long before now.
     Ago(Duration),
     /// An instant.
     At(UtcMillis),
 }
 
 impl Since {
-    /// The instant.
+    /// Returns the instant, given the time of now.
     pub(crate) fn before(self, now: UtcMillis) -> UtcMillis {
         match self {
             Self::Ago(back) => now.minus(back),
@@ -119,7 +120,7 @@ impl FromStr for Since {
             return Ok(Self::At(moment.in_utc()));
         }
         parse_duration(text.trim()).map(Self::Ago).map_err(|error| {
-            // What has letters in front is no duration at all, and what has dashes a time gone wrong.
+            // A text that begins with a letter is not a duration, and one with dashes was meant as a time.
             let is_duration = text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains(['-', ':', 'T']);
             let why = if is_duration { format!(" ({})", error.message) } else { String::new() };
             format!(

@@ -1,4 +1,4 @@
-//! The command line of what an operator does to a cluster, from any machine that reaches its store.
+//! The command line of operators: commands that change a cluster, from any machine that reaches its store.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use crate::job::JobName;
 use super::global::duration;
 use super::moment::Moment;
 
-/// Longer reasons belong elsewhere: they lie in the job's record, and `status` shows them in one line.
+/// The most characters of a reason. A longer one belongs elsewhere: it is stored in the job's record, and `status` shows it in
+/// one line.
 const MAX_REASON: usize = 200;
 
 /// The commands that change something in the cluster.

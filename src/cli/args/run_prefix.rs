@@ -1,4 +1,4 @@
-//! A run as people name it: by its id, or by the beginning of it that no other run of the job has.
+//! A run as people name it: by its id, or by a beginning of the id that no other run of the job has.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::str::FromStr;
 use crate::cli::exit::{Exit, Failure};
 use crate::job::{JobName, RunId};
 
-/// As long as an id is with its dashes.
+/// The length of a whole id with its dashes.
 const WHOLE: usize = 36;
 
-/// A list longer than this is no help any more.
+/// How many ids a failure lists: a longer list does not help.
 const MAX_LISTED: usize = 5;
 
-/// The beginning of a run's id, or all of it.
+/// The beginning of a run's id, or the whole id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunPrefix(String);
 
@@ -23,12 +23,12 @@ impl RunPrefix {
         self.0.len() == WHOLE
     }
 
-    /// Whether the run's id begins so.
+    /// Whether the run's id begins with this prefix.
     pub(crate) fn begins(&self, run: RunId) -> bool {
         run.to_string().starts_with(&self.0)
     }
 
-    /// Fails where these are several runs.
+    /// Fails if these are several runs.
     pub(crate) fn expect_one(&self, runs: impl Iterator<Item = RunId>, job: &JobName) -> Result<(), Failure> {
         let runs: BTreeSet<String> = runs.map(|run| run.to_string()).collect();
         if runs.len() < 2 {

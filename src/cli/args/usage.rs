@@ -1,4 +1,4 @@
-//! The command line of this process, and what is said where it is wrong.
+//! Parses the command line of this process, and reports what is wrong with it.
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Error, Parser};
@@ -6,20 +6,21 @@ use clap::{CommandFactory, Error, Parser};
 use super::global::Cli;
 
 impl Cli {
-    /// Reads the command line of this process, which ends where that is wrong or asks for help.
+    /// Parses the command line of this process. Ends the process if the command line is invalid or requests help.
     pub fn of_process() -> Self {
         Self::try_parse().unwrap_or_else(|error| with_usage_of_command(error).exit())
     }
 }
 
-/// Without the options that have a value: one that a variable gives would look as if it were required.
+/// Replaces the usage in the error by one without the options that have a value: one that a variable sets would look as if it
+/// were required.
 fn with_usage_of_command(mut error: Error) -> Error {
     let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) else { return error };
     let usage = usage.to_string();
     let mut root = Cli::command();
     root.build();
     let mut command = &mut root;
-    // Behind `Usage: solocron`.
+    // The words after `Usage: solocron`.
     for name in usage.split_whitespace().skip(2).take_while(|word| word.starts_with(char::is_alphabetic)) {
         if command.find_subcommand(name).is_none() {
             break;

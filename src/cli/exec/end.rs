@@ -1,4 +1,4 @@
-//! How `exec` exits, and what it says when it could not run the command, or had to stop it.
+//! How `exec` exits, and what it prints if it could not run the command, or had to stop it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,11 +11,11 @@ use crate::lease::Holder;
 use crate::run::{Ended, RunError};
 use crate::view::time_format::{span, utc};
 
-/// What a shell says of a command that it does not find, and of one that it cannot execute.
+/// Exit codes of a shell for a command that it does not find, and for one that it cannot execute.
 const NOT_FOUND: u8 = 127;
 const CANNOT_EXECUTE: u8 = 126;
 
-/// As the command did, unless it was stopped for a reason of ours.
+/// Returns the exit code of the command, unless `exec` stopped the command or could not start it.
 pub(super) fn how_it_ended(task: &Task, ended: &Ended, signalled: Option<Exit>) -> Result<Exit, Failure> {
     match (ended.verdict.reason, &ended.error) {
         (Some(Reason::LockLost), _) => return Ok(Exit::LockLost),
@@ -42,7 +42,7 @@ pub(super) fn how_it_ended(task: &Task, ended: &Ended, signalled: Option<Exit>) 
     }
 }
 
-/// As a shell does that cannot start a command.
+/// Returns the failure for a command that cannot be started, with the exit code of a shell.
 pub(super) fn cannot_start(program: &OsStr, error: &io::Error) -> Failure {
     let code = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { CANNOT_EXECUTE };
     let program = program.to_string_lossy();
@@ -54,7 +54,7 @@ pub(super) fn cannot_start(program: &OsStr, error: &io::Error) -> Failure {
     Failure::new(Exit::AsCommand(code), format!("cannot start `{program}`: {error}\n  help: {help}"))
 }
 
-/// The lock is another's.
+/// Returns the failure for a lock that another holder has.
 pub(super) fn conflict(args: &ExecArgs, lock: &JobName, holder: Option<&Holder>) -> Failure {
     let waited = args.wait.filter(|wait| !wait.is_zero());
     let (still, after) = match waited {
@@ -74,7 +74,7 @@ pub(super) fn conflict(args: &ExecArgs, lock: &JobName, holder: Option<&Holder>)
     Failure::new(Exit::Conflict(args.conflict_exit_code), message + help)
 }
 
-/// The record of the lock cannot be read.
+/// Returns the failure for a record that this release cannot read.
 pub(super) fn newer(lock: &JobName, schema: u32) -> Failure {
     let message = format!(
         "the record of lock `{lock}` was written by a newer release (schema {schema})\n  help: use that release's solocron"

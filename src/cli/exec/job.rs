@@ -1,5 +1,5 @@
-//! `exec --job`: a job of the file on this machine, under its own lock, as a replica would start it. With `--dry-run` nothing
-//! is started, and no store asked.
+//! `exec --job`: runs a job of the file on this machine, under the job's own lock, as a replica would start it. With
+//! `--dry-run` it starts nothing, and sends no request to the store.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use crate::time::{Clock, SystemClock};
 
 use super::relay::Relay;
 
-/// Where the values of what is shown begin, and where their lines end.
+/// The column at which the values of the preview begin, and the column at which its lines end.
 const INDENT: usize = 13;
 const WIDTH: usize = 80;
 
-/// Runs the job once.
+/// Runs the job once, or shows what would be started.
 pub(super) fn run(args: &ExecArgs, name: &JobName, global: &GlobalArgs) -> Result<Exit, Failure> {
     let (source, config, _) = load_file(global, Overrides::default(), Purpose::Run)?;
     if let Some(other) = args.place.cluster.as_ref().filter(|cluster| **cluster != config.cluster) {
@@ -62,10 +62,10 @@ pub(super) fn run(args: &ExecArgs, name: &JobName, global: &GlobalArgs) -> Resul
     })
 }
 
-/// What would be started.
+/// Prints what would be started.
 fn show(job: &Job, node: NodeName, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
     let now = Tick(SystemClock.utc());
-    // A run that there never is, as variables are shown by their names alone.
+    // This run never exists: the preview shows variables by name only, so these values do not appear.
     let identity = Identity {
         job: job.spec.name.clone(),
         tick: now,
@@ -93,7 +93,7 @@ fn show(job: &Job, node: NodeName, screen: &mut Screen<'_>) -> Result<Exit, Fail
     Ok(Exit::Done)
 }
 
-/// Names in lines that a terminal need not break.
+/// Joins the names into lines that fit a terminal of `WIDTH` columns.
 fn wrapped(names: &[String]) -> String {
     let mut lines = vec![String::new()];
     for name in names {
@@ -110,7 +110,7 @@ fn wrapped(names: &[String]) -> String {
     lines.join(&format!("\n{}", " ".repeat(INDENT)))
 }
 
-/// A word as a shell would read it.
+/// Returns the word as a shell would read it, in quotes where needed.
 fn shell_word(word: &OsStr) -> String {
     let word = word.to_string_lossy();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,+@%".contains(c);

@@ -1,5 +1,5 @@
-//! `exec`: runs one command under a lock, or a job of the file under its own, and exits as it did. It prints nothing as long as
-//! all goes well, and waits for nothing: what it prints, a crontab mails.
+//! `exec`: runs one command under a lock, or a job of the file under its own lock, and exits with its exit code. It prints
+//! nothing as long as all is well, because cron mails everything that is printed. By default it does not wait for a held lock.
 
 mod end;
 mod job;
@@ -39,16 +39,16 @@ use super::serve::run::node_name;
 use super::serve::signals::{Signals, is_ignored, obey};
 use super::session::target::ClusterTarget;
 
-/// Between SIGTERM and SIGKILL of a command, as a job has it by default.
+/// Time between SIGTERM and SIGKILL of a command; the same as a job's default `kill_grace`.
 const KILL_GRACE: Duration = Duration::from_secs(10);
 
-/// How long the lock of a command holds without renewal, as a job's does by default.
+/// The lease of a command's lock; the same as a job's default.
 const LEASE: Duration = Duration::from_secs(30);
 
-/// At the end, threads that hang in the system are waited for this long.
+/// How long the shutdown of the runtime waits for threads that hang in system calls.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// What Ctrl-C sends.
+/// The signal that Ctrl-C sends.
 const INTERRUPT: i32 = Signal::SIGINT as i32;
 
 /// What is run, and under which lock.
@@ -57,15 +57,15 @@ pub(super) struct Task {
     pub(super) place: ClusterTarget,
     pub(super) node: NodeName,
     pub(super) lock: JobName,
-    /// What is started.
+    /// The first word of the command.
     pub(super) program: OsString,
     pub(super) lease: Duration,
     pub(super) kill_grace: Duration,
-    /// The timeout of a job that has one.
+    /// `None` for a command, and for a job without a timeout.
     pub(super) timeout: Option<Duration>,
 }
 
-/// How to exit, and whether that is as one who was interrupted at the terminal.
+/// The exit code, and whether Ctrl-C at the terminal ended the command.
 pub(super) type ExecEnd = Result<(Exit, bool), Failure>;
 
 /// Runs the command, or the job.
@@ -101,7 +101,7 @@ fn run_command(
     })
 }
 
-/// Runs it to its end, and what the runtime still has to do as well.
+/// Runs `running` on a new runtime, and then what the runtime still has to do. Ends by SIGINT if Ctrl-C ended the command.
 pub(super) fn block_on(running: impl Future<Output = ExecEnd>) -> Result<Exit, Failure> {
     let runtime = runtime()?;
     let result = runtime.block_on(running);
@@ -113,7 +113,7 @@ pub(super) fn block_on(running: impl Future<Output = ExecEnd>) -> Result<Exit, F
     Ok(exit)
 }
 
-/// Takes the lock, and runs what is to be run under it. What a job prints comes by the relay.
+/// Takes the lock, and runs the command or the job under it. `relay` passes on what a job prints.
 pub(super) async fn under_lock(
     args: &ExecArgs,
     task: &Task,
@@ -122,7 +122,7 @@ pub(super) async fn under_lock(
     store: Arc<dyn Store>,
 ) -> ExecEnd {
     let mut signals = Signals::listen()?;
-    // A job has a session of its own, and the terminal stays here.
+    // A job has its own session, so the terminal stays with this process.
     let terminal = relay.is_none().then(Terminal::of_process);
     let (label, events) = (store.label(), Events::of(task.node.clone()));
     let (mut heard, mut progress, mut screen) =
@@ -159,7 +159,7 @@ pub(super) async fn under_lock(
     };
     let had_terminal = terminal.is_some_and(Terminal::take_back);
     if let Some(relay) = relay {
-        // Whoever reads slowly is waited for, and may be interrupted.
+        // A reader of the output may be slow: wait for it, until a signal arrives.
         tokio::select! {
             () = relay.finish() => {}
             _ = signals.next() => {}
@@ -182,7 +182,7 @@ pub(super) async fn under_lock(
     Ok((exit?, is_interrupted))
 }
 
-/// Whether the command ended as by Ctrl-C, which ends this process as well.
+/// Whether Ctrl-C ended the command. Then this process ends by SIGINT as well.
 fn ended_by_interrupt(visit: &ExecResult) -> bool {
     let ExecResult::Ran(ended) = visit else { return false };
     ended.verdict.reason.is_none() && ended.signal == Some(INTERRUPT) && !is_ignored(INTERRUPT)

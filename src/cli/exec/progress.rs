@@ -1,4 +1,4 @@
-//! What `exec` tells on stderr: what it waits for, and that the lock is lost.
+//! What `exec` prints on stderr: what it waits for, why the command was stopped, and that its end was not recorded.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use crate::events::Event;
 use crate::job::{JobName, Outcome, Reason};
 use crate::view::time_format::span;
 
-/// A store that does not answer is given this long by a command that does not wait for its lock.
+/// How long a command that does not wait for its lock waits for the store to answer.
 const FOR_STORE: Duration = Duration::from_secs(2);
 
-/// Hears what happens to the run.
+/// Follows the events of the run.
 #[derive(Debug)]
 pub(crate) struct ExecProgress {
     lock: JobName,
     lease: Duration,
-    /// For how long a held lock is waited for.
+    /// How long `exec` waits for a held lock; 0 without `--wait`.
     max_wait: Duration,
-    /// Whether the wait is not told: what is told, cron mails.
+    /// Whether the wait is not shown (`--conflict-exit-code 0`), because cron mails everything that is printed.
     is_silent: bool,
-    /// What is waited for, until the command starts.
+    /// What `exec` waits for; `None` once the command has started.
     waits_for: Option<String>,
-    /// Whether the store did not take down the end of the run.
+    /// Whether the end of the run is not in the store yet.
     is_unrecorded: bool,
 }
 
@@ -41,7 +41,7 @@ impl ExecProgress {
         progress
     }
 
-    /// Tells what is worth telling of it.
+    /// Processes an event, and prints it if the caller has to know of it.
     pub(crate) fn hear(&mut self, event: &Event, screen: &mut Screen<'_>) {
         let (lock, mut say) = (&self.lock, |text: &str| screen.say(&format!("{text}\n")));
         match event {
@@ -75,19 +75,19 @@ impl ExecProgress {
         }
     }
 
-    /// Whether something is waited for, and told.
+    /// Whether `exec` waits for something, and shows it.
     pub(crate) fn waits(&self) -> bool {
         self.waits_for.is_some() && !self.is_silent
     }
 
-    /// Tells what is waited for, once that takes longer than a moment.
+    /// Shows what `exec` waits for, once that takes longer than a moment.
     pub(crate) fn tell_wait(&self, screen: &mut Screen<'_>) {
         if let Some(what) = self.waits_for.as_ref().filter(|_| !self.is_silent) {
             screen.wait(what);
         }
     }
 
-    /// All is over.
+    /// Prints a warning if the store did not record the end of the run.
     pub(crate) fn sum_up(&self, screen: &mut Screen<'_>) {
         if self.is_unrecorded {
             let (lock, lease) = (&self.lock, span(self.lease));

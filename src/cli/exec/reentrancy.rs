@@ -1,4 +1,4 @@
-//! A lock that is held already: by the job, or the `exec`, that a command runs within.
+//! Locks that are held already, by the job or the `exec` that this process runs within.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,8 +10,9 @@ use crate::lease::Record;
 use crate::run::{Enclosing, enclosing_runs};
 use crate::store::{Store, StoreError};
 
-/// The run under whose lock a command may start at once: this process is stopped with it, and the store knows it as the
-/// holder. Either alone could be a lie: variables are copied to other machines, and a run may have lost its lock.
+/// Returns the enclosing run that holds the lock, if one does: its command may start at once. Two conditions must hold: this
+/// process is stopped together with that run, and the store's record names the run as the holder. One alone would not do:
+/// variables are copied to other machines, and a run may have lost its lock.
 pub(crate) async fn holder_around(
     store: &dyn Store,
     lock: &JobName,
@@ -29,7 +30,8 @@ fn is_holder(run: &Enclosing, record: &Record) -> bool {
     record.is_running() && record.run == Some(run.run) && record.fence == run.fence
 }
 
-/// Becomes the command, which so ends as it ends, and stays a part of the run. Comes back only with an error.
+/// Replaces this process by the command, which therefore stays a part of the run, and whose exit code is this process's.
+/// Returns only with an error.
 pub(crate) fn become_command(within: &Enclosing, words: &[OsString]) -> io::Error {
     let variables = within.variables.iter().map(|(name, value)| (name, value));
     Command::new(&words[0]).args(&words[1..]).envs(variables).exec()

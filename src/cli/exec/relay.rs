@@ -1,5 +1,5 @@
-//! What a job prints, on its way to the stdout and stderr of this process. The job has pipes and no terminal: it could read
-//! what its caller types, or have the terminal obey it.
+//! Copies what a job prints to the stdout and stderr of this process. The job gets pipes instead of the terminal: with the
+//! terminal it could read what the caller types, or control the terminal.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::OwnedFd;
@@ -12,13 +12,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::print::escapes::tame;
 
-/// As much is read at once. A longer line reaches a terminal in pieces.
+/// Bytes that are read at once. A longer line reaches a terminal in pieces.
 const CHUNK: usize = 16 * 1024;
 
-/// What may still be read when the job is over. More is from a background process that prints without end.
+/// Bytes that may still be read from a pipe after the end of the job. More than that comes from a background process that
+/// prints without end.
 const MAX_REST: usize = 1 << 20;
 
-/// Two pipes, and what copies from them.
+/// Two pipes, and the tasks that copy from them.
 #[derive(Debug)]
 pub(crate) struct Relay {
     writers: Arc<[OwnedFd; 2]>,
@@ -27,7 +28,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// Begins to copy. Needs a running runtime.
+    /// Starts to copy. Needs a running runtime.
     pub(crate) fn start() -> io::Result<Self> {
         let (out, from_out) = pipe::pipe()?;
         let (err, from_err) = pipe::pipe()?;
@@ -38,20 +39,21 @@ impl Relay {
         Ok(Self { writers, over, copying })
     }
 
-    /// What the job prints to: its stdout and its stderr.
+    /// Returns what the job prints to: its stdout and its stderr.
     pub(crate) fn writers(&self) -> Arc<[OwnedFd; 2]> {
         Arc::clone(&self.writers)
     }
 
-    /// The job is over: returns once what it has printed is passed on. What it left in the background is not waited for.
+    /// Ends the relay after the end of the job: returns once everything that the job printed is copied. Does not wait for
+    /// processes that the job left in the background.
     pub(crate) async fn finish(mut self) {
         self.over.cancel();
         while self.copying.join_next().await.is_some() {}
     }
 }
 
-/// Copies until the pipe ends, or holds nothing when the job is over, or nobody reads any more: then the job's next line
-/// is refused, as in any pipeline.
+/// Copies until the pipe is closed, until it is empty after the end of the job, or until the reader of the output is gone. In
+/// the last case the job's next write fails, as in any pipeline.
 async fn copy(
     mut from: pipe::Receiver,
     mut to: impl AsyncWrite + Unpin,
@@ -80,7 +82,7 @@ async fn copy(
     }
 }
 
-/// What the pipe holds. The kernel is asked itself: the runtime may not have heard yet of the last bytes.
+/// Reads what the pipe still holds, directly from the kernel: the runtime may not have reported the last bytes yet.
 fn rest(from: &pipe::Receiver) -> Vec<u8> {
     let (mut rest, mut chunk) = (Vec::new(), [0; CHUNK]);
     while rest.len() < MAX_REST
@@ -99,7 +101,7 @@ fn whole_lines(bytes: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    /// What is shown of what was written before the job was over, while somebody still holds the pipe.
+    /// Returns what is shown of `written`, which the job printed before it ended, while the pipe is still open for writing.
     async fn shown(written: &[u8], is_terminal: bool) -> Vec<u8> {
         let (writer, from) = pipe::pipe().expect("a pipe");
         let mut shown = Vec::new();

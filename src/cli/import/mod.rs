@@ -1,4 +1,4 @@
-//! `import`: the file of another program as a jobs.toml, on stdout. What it does not have is listed on stderr as well.
+//! `import`: prints a jobs.toml made from the file of another program. What it could not convert is listed on stderr as well.
 
 mod crontab;
 
@@ -13,10 +13,10 @@ use jiff::tz::TimeZone;
 use super::exit::{Exit, Failure};
 use super::print::output::{Screen, counted};
 
-/// No crontab has more bytes.
+/// The most bytes that a crontab may have.
 const LONGEST: u64 = 16 << 20;
 
-/// Where crontabs name a user in each entry.
+/// The places of crontabs that name a user in each entry.
 const OF_SYSTEM: [&str; 2] = ["/etc/crontab", "/etc/cron.d"];
 
 /// What can be imported.

@@ -1,4 +1,4 @@
-//! An operator at work: one job of the file or of the store, and how requests about it are made.
+//! Client for operator commands: one job of the file or of the store, and the requests about it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,29 +15,30 @@ use crate::lease::{Act, Answer, HistoryEntry, Operate, Record, Request};
 use crate::store::{KEPT_ENTRIES, LIVE_FOR, Pulse, Store, StoreError};
 use crate::view::job_definition::{Definition, KnownJob};
 
-/// A request that came too late is made again with the store's time of now; each time takes as long as an answer.
+/// How often a request is sent that arrives too late, each time with the store's current time. Each try takes as long as one
+/// reply.
 const TRIES: u32 = 5;
 
-/// A record that somebody waits for is looked at this often.
+/// How often a command reads the record whose change it waits for.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// `succeeded on n1`
+/// Returns how a run ended and where: `succeeded on n1`.
 pub(crate) fn how_it_ended(entry: &HistoryEntry) -> String {
     let on = entry.node.as_ref().map_or(String::new(), |node| format!(" on {node}"));
     format!("{}{on}", entry.verdict())
 }
 
-/// Whoever wants something done about one job.
+/// Client for operator commands on one job.
 #[derive(Debug)]
 pub(crate) struct Operator {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) job: KnownJob,
-    /// Who that is, for people: `ann@db1`.
+    /// The operator, for people: `ann@db1`.
     pub(crate) name: String,
 }
 
 impl Operator {
-    /// Finds the job in the file or in the store, and reaches the store.
+    /// Connects to the store, and finds the job in the file or in the store.
     pub(crate) async fn at_work(
         job: &JobName,
         at: (&ClusterTarget, &GlobalArgs),
@@ -47,7 +48,7 @@ impl Operator {
         Ok(of_one.into_iter().next().expect("one was asked for"))
     }
 
-    /// The same for several jobs, or if none is named for all of the file and of the store.
+    /// The same for several jobs; without a name, for all jobs of the file and of the store.
     pub(crate) async fn all_at_work(
         jobs: &[JobName],
         at: (&ClusterTarget, &GlobalArgs),
@@ -58,7 +59,7 @@ impl Operator {
         Ok(jobs.into_iter().map(|job| Self { store: Arc::clone(&store), job, name: name.clone() }).collect())
     }
 
-    /// The whole job, where the file says it.
+    /// Returns the full definition of the job, if the file has it.
     pub(crate) fn spec(&self) -> Option<&Arc<JobSpec>> {
         self.job.definition.spec()
     }
@@ -73,7 +74,7 @@ impl Operator {
         Ok(self.is_absent() && is_loaded_by_all(place, &*self.store).await?)
     }
 
-    /// Fails where no live replica can know the job.
+    /// Fails if no live replica can know the job.
     pub(crate) async fn expect_known_to_replicas(&self, place: &ClusterTarget) -> Result<(), Failure> {
         if !self.is_unknown_to_replicas(place).await? {
             return Ok(());
@@ -86,7 +87,7 @@ impl Operator {
         Err(Failure::new(Exit::Failed, message))
     }
 
-    /// Does it, and lets the replicas know.
+    /// Sends the request to the store, and notifies the replicas.
     pub(crate) async fn act(&self, act: &Act) -> Result<Answer, Failure> {
         for _ in 0..TRIES {
             let expect = self.pulse().await?.now;
@@ -106,29 +107,29 @@ impl Operator {
         Err(Failure::new(Exit::StoreUnreachable, format!("store {}: {message}", self.store.label())))
     }
 
-    /// Lets the replicas know that there is something to look at. Without that they find out later.
+    /// Sends the replicas a notice that the job's record has changed. If it is lost, they find out later.
     pub(crate) async fn announce(&self) {
         let _ = self.store.announce(&self.job.name).await;
     }
 
-    /// Who is there, and the store's time.
+    /// Returns the replicas' heartbeats and the store's time.
     pub(crate) async fn pulse(&self) -> Result<Pulse, Failure> {
         self.store.pulse(None).await.map_err(|error| self.failed(&error))
     }
 
-    /// The job's record.
+    /// Returns the job's record. Fails if it has none.
     pub(crate) async fn record(&self) -> Result<Record, Failure> {
         self.known_record().await?.ok_or_else(|| self.unopened())
     }
 
-    /// The job's record, if it has one.
+    /// Returns the job's record, if it has one.
     pub(crate) async fn known_record(&self) -> Result<Option<Record>, Failure> {
         let records = self.store.records(std::slice::from_ref(&self.job.name)).await;
         let records = records.map_err(|error| self.failed(&error))?;
         Ok(records.into_iter().next().flatten())
     }
 
-    /// The newest entry of a run, once it has ended.
+    /// Returns the newest entry of a run, once it has ended.
     pub(crate) async fn entry(&self, run: RunId) -> Result<Option<HistoryEntry>, Failure> {
         let entries = self.store.history(std::slice::from_ref(&self.job.name), KEPT_ENTRIES).await;
         let entries = entries.map_err(|error| self.failed(&error))?;
@@ -159,7 +160,7 @@ impl Operator {
     }
 }
 
-/// Whether there are live replicas, and each of them has loaded the file at hand.
+/// Whether live replicas exist, and each of them has loaded the file at hand.
 async fn is_loaded_by_all(place: &ClusterTarget, store: &dyn Store) -> Result<bool, Failure> {
     let Some(file) = place.expected().valid_file() else { return Ok(false) };
     let pulse = store.pulse(None).await.map_err(Failure::of(store))?;
@@ -167,7 +168,7 @@ async fn is_loaded_by_all(place: &ClusterTarget, store: &dyn Store) -> Result<bo
     Ok(live.peek().is_some() && live.all(|peer| peer.beat.file == file))
 }
 
-/// `ann@db1`: who asks, as this machine tells. Behind sudo it is who called it.
+/// Returns the operator's name, `ann@db1`, as this machine knows it. Behind sudo it is the user that called sudo.
 fn name() -> String {
     let by_id = || User::from_uid(Uid::current()).ok().flatten().map(|user| user.name);
     let caller = std::env::var("SUDO_USER").ok().filter(|user| !user.is_empty()).or_else(by_id);

@@ -1,5 +1,5 @@
-//! Follows a run that was triggered to its end. Where its log is on this machine, its output is printed as it comes; else the end
-//! of it that the store keeps, once the run has ended.
+//! Follows a triggered run to its end. If its log is on this machine, its output is printed as it is written; else the end of
+//! the output, which the store keeps, is printed after the run.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::time::{Clock, SystemClock};
 use super::client::{LOOK_EVERY, Operator};
 use super::wait_out_outage::OutageWait;
 
-/// A run that is over for this long, and is not in the history, never will be.
+/// If a run has been over for this long without an entry in the history, it will never have one.
 const ENTRY_LIMIT: Duration = Duration::from_secs(3);
 
-/// A run whose sign is not on this machine by then is on another one.
+/// If the sign of a run is not on this machine by then, the run is on another machine.
 const SIGN_WITHIN: Duration = Duration::from_secs(1);
 
-/// A log whose run is over is complete by then.
+/// How long after the end of a run its log is complete.
 const LOG_WITHIN: Duration = Duration::from_secs(10);
 
 /// The log of a run, if it is on this machine.
@@ -35,12 +35,12 @@ struct LocalLog<'a> {
     run: RunId,
     path: PathBuf,
     text: LogText,
-    /// Whether the run is one of this machine.
+    /// Whether the run is on this machine.
     is_here: bool,
     has_printed: bool,
 }
 
-/// Prints the output of the run, and waits for its end, however long it takes; how it ended.
+/// Prints the output of the run, and waits for its end, however long that takes. Returns the run's entry.
 pub(super) async fn follow(
     operator: &Operator,
     run: RunId,
@@ -62,7 +62,7 @@ pub(super) async fn follow(
                 log.print_rest(&entry, screen).await?;
                 return Ok(entry);
             }
-            // The end and its entry are written in one step: what is not there by now was deleted.
+            // The end and its entry are written in one step: an entry that is missing now was deleted.
             let is_over =
                 !record.is_running() && over_since.get_or_insert_with(Instant::now).elapsed() > ENTRY_LIMIT;
             if record.run != Some(run) || is_over {
@@ -78,7 +78,7 @@ pub(super) async fn follow(
     }
 }
 
-/// The job's record and, once the run has ended, its entry.
+/// Returns the job's record and, once the run has ended, its entry.
 async fn look(operator: &Operator, run: RunId) -> Result<(Record, Option<HistoryEntry>), Failure> {
     let record = operator.record().await?;
     let is_running = record.is_running() && record.run == Some(run);
@@ -102,7 +102,7 @@ impl<'a> LocalLog<'a> {
         Self { logs, job, run, path, text, is_here: false, has_printed: false }
     }
 
-    /// Prints what was written since the last time.
+    /// Prints what was written since the last call.
     fn print_new(&mut self, screen: &mut Screen<'_>) -> Result<(), Failure> {
         self.is_here = self.is_here || self.logs.is_running(self.job, self.run);
         while let Some(piece) = self.text.next_piece().map_err(|error| unreadable(&self.path, &error))? {
@@ -112,7 +112,8 @@ impl<'a> LocalLog<'a> {
         Ok(())
     }
 
-    /// The run has ended: prints what is left of its log or, where that is not here, the end that the store keeps.
+    /// Prints, after the end of the run, the rest of its log; if the log is not here, the end of the output that the store
+    /// keeps.
     async fn print_rest(mut self, entry: &HistoryEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
         let began = Instant::now();
         while self.logs.is_running(self.job, self.run) && began.elapsed() < LOG_WITHIN {
@@ -128,7 +129,7 @@ impl<'a> LocalLog<'a> {
     }
 }
 
-/// The end of the output that the store keeps.
+/// Prints the end of the output that the store keeps.
 fn print_kept(entry: &HistoryEntry, is_here: bool, screen: &mut Screen<'_>) -> Result<(), Failure> {
     let Some(tail) = entry.tail.as_ref().filter(|tail| !tail.is_empty()) else {
         if entry.run.is_some() && entry.node.is_some() {

@@ -17,16 +17,16 @@ use crate::view::time_format::span;
 use super::client::{LOOK_EVERY, Operator, how_it_ended};
 use super::wait_out_outage::OutageWait;
 
-/// What a run may take to end beyond its `kill_grace`: its holder hears of the order within a second or two.
+/// Time that a run may take to end beyond its `kill_grace`: its holder receives the request within one or two seconds.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// The `kill_grace` of a job that the file does not tell is taken to be so long: few have a longer one.
+/// The assumed `kill_grace` of a job whose definition is not in the file: few jobs have a longer one.
 const UNKNOWN_GRACE: Duration = Duration::from_secs(60);
 
-/// The order is given again this often, as it, or the notice of it, may have been lost.
+/// The request is repeated after this many reads of the record, because it, or the notice of it, may have been lost.
 const LOOKS_PER_ORDER: u32 = 5;
 
-/// Stops the run that goes on.
+/// Stops the current run of the job.
 pub(crate) async fn run(
     args: &KillArgs,
     global: &GlobalArgs,
@@ -47,7 +47,7 @@ pub(crate) async fn run(
     Ok(Exit::Done)
 }
 
-/// Waits for the end of a run that was told to stop; how it ended.
+/// Waits for the end of a run that was requested to stop. Returns how it ended.
 async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -> Result<String, Failure> {
     let grace = operator.spec().map_or(UNKNOWN_GRACE, |spec| spec.kill_grace);
     let (limit, mut outage) = (grace + PATIENCE, OutageWait::default());
@@ -58,7 +58,8 @@ async fn end_of(operator: &Operator, holder: &Holder, screen: &mut Screen<'_>) -
     Ok(entry.as_ref().map_or("it has ended".to_owned(), how_it_ended))
 }
 
-/// Gives the order again and again until the run has ended; false when it has not within `limit`, outages apart.
+/// Repeats the request until the run has ended. Returns false if it has not ended within `limit`, not counting outages of the
+/// store.
 async fn has_ended(
     operator: &Operator,
     holder: &Holder,

@@ -1,4 +1,4 @@
-//! `pause` and `resume`: for the whole cluster, in the records of the jobs.
+//! `pause` and `resume`: for the whole cluster, by the records of the jobs.
 
 use crate::cli::args::global::GlobalArgs;
 use crate::cli::args::operate::{PauseArgs, ResumeArgs};
@@ -77,7 +77,7 @@ pub(crate) async fn resume(
     summed_up(&failed)
 }
 
-/// Whether no live replica can know the jobs that the file does not name: the same of all of them.
+/// Whether no live replica can know the jobs that the file does not name. The answer is the same for all of them.
 async fn absent_are_unknown(operators: &[Operator], place: &ClusterTarget) -> Result<bool, Failure> {
     match operators.iter().find(|operator| operator.is_absent()) {
         Some(operator) => operator.is_unknown_to_replicas(place).await,
@@ -85,7 +85,7 @@ async fn absent_are_unknown(operators: &[Operator], place: &ClusterTarget) -> Re
     }
 }
 
-/// Whether there are no ticks to skip: no replica can know the job, or it is disabled, and has no record.
+/// Whether the job has no ticks to skip: no replica can know it, or it is disabled or not in the file, and has no record.
 async fn has_no_ticks(operator: &Operator, are_absent_unknown: bool) -> Result<bool, Failure> {
     if operator.job.definition.may_run() {
         return Ok(false);
@@ -93,7 +93,8 @@ async fn has_no_ticks(operator: &Operator, are_absent_unknown: bool) -> Result<b
     Ok(operator.is_absent() && are_absent_unknown || operator.known_record().await?.is_none())
 }
 
-/// Why it was refused of one job, which says nothing of the others; any other failure ends the command.
+/// Returns why the request for one job was refused, if it was: the other jobs are still processed. Any other failure ends the
+/// command.
 fn refusal(done: Result<(), Failure>) -> Result<Option<String>, Failure> {
     match done {
         Ok(()) => Ok(None),

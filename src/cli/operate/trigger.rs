@@ -1,5 +1,5 @@
-//! `trigger`: a run by hand, once, on whichever replica takes it first, under the job's own lock. What can be known at once
-//! is told at once; what has to be waited for is named.
+//! `trigger`: runs a job once by hand, on the replica that takes the order first, under the job's own lock. It reports at once
+//! what can be known at once, and names what it waits for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,25 +27,26 @@ use super::client::{LOOK_EVERY, Operator, how_it_ended};
 use super::follow::follow;
 use super::wait_out_outage::OutageWait;
 
-/// Replicas hear of an order with their next heartbeat; one that is not taken by then is withdrawn, unless it waits for a run.
+/// How long an order waits, unless it waits for a run; then it is withdrawn. Replicas read an order with their next heartbeat.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Every so many looks the order is announced again, as the notice may have been lost, and its prospect is judged anew.
+/// After this many reads of the record the order is announced again, because the notice may have been lost, and its prospect
+/// is determined anew.
 const LOOKS_PER_NOTICE: u32 = 5;
 
-/// What the waiting for an order has come to.
+/// The state of the wait for an order.
 struct OrderWait {
     began: Instant,
-    /// The store's time when it began.
+    /// The store's time at the beginning of the wait.
     at: UtcMillis,
-    /// The order is withdrawn after this long, outages apart.
+    /// The order is withdrawn after this time, not counting outages of the store.
     limit: Duration,
     prospect: Prospect,
-    /// Since when no live replica can take it.
+    /// Since when no live replica can take the order; `None` if one can.
     hopeless_since: Option<Instant>,
 }
 
-/// Orders a run, and waits until a replica has taken it; with `--follow`, until it has ended.
+/// Orders a run, and waits until a replica has taken the order; with `--follow`, until the run has ended.
 pub(crate) async fn run(
     args: &TriggerArgs,
     global: &GlobalArgs,
@@ -89,7 +90,7 @@ pub(crate) async fn run(
     Ok(what_became(job, entry, args.follow, screen))
 }
 
-/// Gives the order, and waits until a replica has taken it; its run comes back.
+/// Writes the order to the store, and waits until a replica has taken it. Returns the run.
 async fn give(
     operator: &Operator,
     (order, tick): (RunId, Option<Tick>),
@@ -102,18 +103,18 @@ async fn give(
             screen.end_wait();
             taken
         }
-        // It may have been taken down although no answer came.
+        // The store may have written the order although its reply was lost.
         Err(failure) => screen.during(FOR_STORE, taken_back(operator, order)).await?.ok_or(failure),
     }
 }
 
-/// Who is there, and the record of the job.
+/// Reads the heartbeats of the replicas, and the record of the job.
 async fn snapshot(operator: &Operator) -> Result<Snapshot, Failure> {
     let store = operator.store.as_ref();
     Snapshot::take(store, vec![operator.job.clone()], 1).await.map_err(Failure::of(store))
 }
 
-/// The caller does not wait any longer: the order is taken back, unless a replica has taken it.
+/// Withdraws the order because the caller no longer waits, unless a replica has taken it.
 async fn cancel(
     operator: &Operator,
     order: RunId,
@@ -130,7 +131,8 @@ async fn cancel(
     Ok(Exit::by_signal(number))
 }
 
-/// What became of a run that a replica has taken, as far as it is known: at once or, if it was followed, after its end.
+/// Prints the end of a run that a replica has taken, as far as it is known: directly after the start or, if the run was
+/// followed, after its end. Returns the exit code.
 fn what_became(
     job: &JobName,
     entry: Option<HistoryEntry>,
@@ -150,7 +152,7 @@ fn what_became(
     }
 }
 
-/// Waits until a replica has taken the order; its run comes back.
+/// Waits until a replica has taken the order. Returns the run.
 async fn taken(
     operator: &Operator,
     order: RunId,
@@ -183,7 +185,7 @@ async fn taken(
 }
 
 impl OrderWait {
-    /// Fails where no live replica can take the order.
+    /// Begins the wait. Fails if no live replica can take the order.
     async fn begin(operator: &Operator, screen: &mut Screen<'_>) -> Result<Self, Failure> {
         let (spec, began) = (operator.spec(), Instant::now());
         let snapshot = screen.during(FOR_STORE, snapshot(operator)).await?;
@@ -197,15 +199,15 @@ impl OrderWait {
         }
     }
 
-    /// The prospect by now. Of a job that the file at hand does not tell, nothing is known ahead.
+    /// Determines the prospect as of now. Nothing can be predicted for a job whose definition is not in the file at hand.
     fn judge(&mut self, spec: Option<&Arc<JobSpec>>, snapshot: &Snapshot) {
         let Some(spec) = spec else { return };
         let prospect = prospect(spec, snapshot);
         if let Prospect::WaitsForRun(_) = prospect {
-            // Replicas ask for it no longer.
+            // Replicas let the order wait no longer than this.
             self.limit = order_waits(spec);
         }
-        // After a store has lost everything, replicas are heard again a moment later.
+        // After a store has lost all data, the replicas' next heartbeats arrive a moment later.
         self.hopeless_since = match prospect {
             Prospect::Hopeless(_) => self.hopeless_since.or_else(|| Some(Instant::now())),
             _ => None,
@@ -213,7 +215,7 @@ impl OrderWait {
         self.prospect = prospect;
     }
 
-    /// What is waited for, and until when.
+    /// Returns what the order waits for, and until when.
     fn what(&self, outage: &OutageWait) -> String {
         let what = match &self.prospect {
             Prospect::Open | Prospect::Hopeless(_) => "waiting for a replica to pick this up".to_owned(),
@@ -222,7 +224,7 @@ impl OrderWait {
         format!("{what}, until {} UTC at the latest", utc(self.at.plus(self.limit + outage.lasted())))
     }
 
-    /// Why the order is to be withdrawn, if it is.
+    /// Returns why the order has to be withdrawn; `None` if it does not.
     fn why_over(&self, outage: &OutageWait) -> Option<String> {
         let is_hopeless = self.hopeless_since.is_some_and(|since| since.elapsed() > LIVE_FOR);
         let is_over = self.began.elapsed() > self.limit + outage.lasted();
@@ -249,12 +251,12 @@ fn gone(job: &JobName) -> Failure {
     Failure::new(Exit::Failed, message)
 }
 
-/// The run that was started for the order, if a replica has taken it.
+/// Returns the run that was started for the order, if a replica has taken it.
 fn run_of(order: RunId, record: &Record) -> Option<RunId> {
     record.taken_run.filter(|_| record.taken == Some(order))
 }
 
-/// Takes the order back; its run, if a replica has taken it meanwhile.
+/// Withdraws the order. Returns its run if a replica has already taken it.
 async fn taken_back(operator: &Operator, order: RunId) -> Result<Option<RunId>, Failure> {
     match operator.act(&Act::Withdraw { order }).await? {
         Answer::AlreadyDecided => Ok(run_of(order, &operator.record().await?)),
@@ -262,12 +264,12 @@ async fn taken_back(operator: &Operator, order: RunId) -> Result<Option<RunId>, 
     }
 }
 
-/// The order is taken back, unless a replica has just taken it.
+/// Withdraws the order, and fails with `why`. Returns the run if a replica has just taken it.
 async fn withdraw(operator: &Operator, order: RunId, why: String) -> Result<RunId, Failure> {
     taken_back(operator, order).await?.ok_or_else(|| Failure::new(Exit::Failed, why))
 }
 
-/// As the command did, where it got so far.
+/// Returns the exit code of the command, if it has one.
 fn exit_of(entry: &HistoryEntry) -> Exit {
     match (entry.exit_code.map(u8::try_from), entry.signal.map(|signal| u8::try_from(128 + signal))) {
         (Some(Ok(code)), _) => Exit::AsCommand(code),

@@ -1,4 +1,5 @@
-//! `unlock`: removes the lock of a holder that is not heard from any more, for whoever cannot wait until it frees itself.
+//! `unlock`: removes the lock of a holder that no longer sends heartbeats, for an operator who cannot wait until the lock
+//! expires.
 
 use std::io::BufRead;
 use std::time::Duration;
@@ -21,16 +22,16 @@ use crate::view::time_format::{from_now, span, utc};
 
 use super::client::Operator;
 
-/// Replicas are heard every second.
+/// Replicas send a heartbeat each second.
 const TWO_HEARTBEATS: Duration = Duration::from_secs(2);
 
-/// What is to be unlocked.
+/// The lock to remove.
 struct LockToEnd<'a> {
     job: &'a JobName,
     force: bool,
 }
 
-/// Removes the locks, once it is sure that this is meant; or sets marks back.
+/// Removes the locks, once the operator has confirmed it; with `--mark`, sets marks back instead.
 pub(crate) async fn run(
     args: &UnlockArgs,
     global: &GlobalArgs,
@@ -57,7 +58,7 @@ async fn remove(args: &LockToEnd<'_>, operator: &Operator, screen: &mut Screen<'
     if !args.force {
         ask(&question(&operator.job, &record, run, &pulse, &silence), screen)?;
     }
-    // The store's clock may have been stepped: whoever lives is heard again by then.
+    // The store's clock may have been stepped, which makes heartbeats look old: a live holder sends another one by then.
     let holder = record.owner.as_ref().map_or("its holder".to_owned(), ToString::to_string);
     let what = format!("waiting for a heartbeat of {holder}, {} at most", span(TWO_HEARTBEATS));
     screen.during(&what, sleep_until(first_look + TWO_HEARTBEATS)).await;
@@ -75,7 +76,8 @@ async fn remove(args: &LockToEnd<'_>, operator: &Operator, screen: &mut Screen<'
     }
 }
 
-/// Nobody is known to hold the lock. Where it is not free all the same, ends the wait for whom the store forgot.
+/// Handles a record without a known holder. If its lock is not free all the same, ends the wait for a holder that the store
+/// forgot.
 async fn end_wait(
     args: &LockToEnd<'_>,
     operator: &Operator,
@@ -84,7 +86,8 @@ async fn end_wait(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let nobody = || Failure::new(Exit::Failed, format!("nobody holds the lock of job `{}`", args.job));
-    // An embedded store measures leases by another clock, and waits only for what was lost with its file: until it is over.
+    // An embedded store keeps `until` by the boot clock, so that its wait never passes this check. It waits only for what was
+    // lost with its file, and only until that wait is over.
     if !record.waits_for_nobody(LeaseInstant(now.0)) {
         return Err(nobody());
     }
@@ -92,7 +95,7 @@ async fn end_wait(
     if !args.force {
         ask(&question_of_wait(args.job, record, now), screen)?;
     }
-    // A holder that lives and reaches the store takes its lock back by then.
+    // A live holder that reaches the store puts its lock back by then.
     let what = format!("waiting for a holder that takes its lock back, {} at most", span(TWO_HEARTBEATS));
     screen.during(&what, sleep_until(first_look + TWO_HEARTBEATS)).await;
     match operator.act(&Act::Unlock { run: None }).await? {
@@ -116,7 +119,7 @@ fn question_of_wait(job: &JobName, record: &Record, now: UtcMillis) -> String {
     )
 }
 
-/// For how long the holder has not been heard; fails where it is.
+/// Returns, as text, for how long the holder has sent no heartbeat. Fails if the holder is alive.
 fn silence(args: &LockToEnd<'_>, record: &Record, pulse: &Pulse) -> Result<String, Failure> {
     let Some(node) = &record.owner else { return Ok("its holder is not known".to_owned()) };
     let peer = pulse.peers.iter().find(|peer| peer.beat.node == *node);
@@ -127,7 +130,7 @@ fn silence(args: &LockToEnd<'_>, record: &Record, pulse: &Pulse) -> Result<Strin
     }
 }
 
-/// Fails where the holder was heard between two looks.
+/// Fails if the holder sent a heartbeat between the two pulses.
 fn stays_silent(args: &LockToEnd<'_>, record: &Record, looks: [&Pulse; 2]) -> Result<(), Failure> {
     let Some(node) = &record.owner else { return Ok(()) };
     let [before, after] =

@@ -1,4 +1,4 @@
-//! `unlock --mark`: sets back marks that lie in the future, as a clock that was ahead has put them there.
+//! `unlock --mark`: sets back marks that lie in the future, where a clock that was ahead has put them.
 
 use crate::cli::args::global::GlobalArgs;
 use crate::cli::args::operate::UnlockArgs;
@@ -12,7 +12,7 @@ use crate::view::time_format::{from_now, span, utc};
 use super::client::Operator;
 use super::unlock::ask;
 
-/// Sets the marks back, once it is sure that this is meant. A mark that does not lie in the future stays as it is.
+/// Sets the marks back, once the operator has confirmed it. A mark that does not lie in the future stays as it is.
 pub(super) async fn set_back(
     args: &UnlockArgs,
     global: &GlobalArgs,
@@ -53,7 +53,7 @@ pub(super) async fn set_back(
     Ok(Exit::Done)
 }
 
-/// What lies in the future by the store's clock alone.
+/// Returns the message for a mark that lies in the future only by the store's clock.
 fn store_is_behind(operator: &Operator, mark: UtcMillis, (now, wall): (UtcMillis, UtcMillis)) -> String {
     format!(
         "`{}`: its mark of {} UTC is not set back: it is in the future only by the store's clock, which is {} behind this machine's, \

@@ -1,4 +1,4 @@
-//! Waiting for what becomes of an order that the store has: an outage of the store meanwhile is told, and waited out.
+//! Waits for the effect of a request that the store has: reports an outage of the store during the wait, and waits for its end.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use crate::view::time_format::span;
 
 use super::client::LOOK_EVERY;
 
-/// A failover, or a restart, takes less.
+/// The longest outage that is waited for: a failover, or a restart, takes less.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// An outage of the store, if there is one.
+/// The outages of the store during one wait.
 #[derive(Debug, Default)]
 pub(crate) struct OutageWait {
     since: Option<Instant>,
-    /// How long those before it lasted.
+    /// The total duration of earlier outages.
     before: Duration,
 }
 
 impl OutageWait {
-    /// For how long the store has been away, all in all: whoever waits for a replica waits so much longer.
+    /// Returns for how long the store has been unreachable in total: a wait for a replica is extended by this time.
     pub(crate) fn lasted(&self) -> Duration {
         self.before + self.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// The command waits for this; during an outage it waits for the store.
+    /// Shows what the command waits for. During an outage that is the store, and this has no effect.
     pub(crate) fn wait_for(&self, what: &str, screen: &mut Screen<'_>) {
         if self.since.is_none() {
             screen.wait(what);
         }
     }
 
-    /// Asks until there is an answer, as `wait_out` does.
+    /// Calls `ask` until the store answers, and treats outages as `wait_out` does.
     pub(crate) async fn ask<T, A: Future<Output = Result<T, Failure>>>(
         &mut self,
         screen: &mut Screen<'_>,
@@ -48,8 +48,8 @@ impl OutageWait {
         }
     }
 
-    /// What the store answered, or nothing where it did not, which may be asked again. Fails where it has been away for too
-    /// long, or where something else is wrong.
+    /// Returns what the store answered, or `None` during an outage: the caller may then ask again. Fails if the outage has
+    /// lasted too long, and on any other failure.
     pub(crate) fn wait_out<T>(
         &mut self,
         answer: Result<T, Failure>,

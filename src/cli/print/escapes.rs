@@ -1,4 +1,4 @@
-//! What others wrote, as a terminal may get it: colours stay, and everything else that a terminal would obey is written out.
+//! Makes foreign text safe for a terminal: colours stay, and everything else that a terminal would obey is written out.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ const RESET: &str = "\u{1b}[0m";
 /// Characters that change the order of those around them.
 const REORDER: [std::ops::RangeInclusive<char>; 2] = ['\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
 
-/// A text of one or more lines. A colour that a line does not end goes no further than the line.
+/// Makes a text of one or more lines safe for a terminal. A colour that a line does not end is reset at the end of the line.
 pub(crate) fn tame(text: &[u8]) -> Cow<'_, [u8]> {
     let is_harmless = |byte: &u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
     if text.iter().all(is_harmless) {
@@ -38,12 +38,12 @@ pub(crate) fn tame(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(tamed.into_bytes())
 }
 
-/// The same of a text.
+/// The same for a `str`.
 pub(crate) fn tame_text(text: &str) -> String {
     String::from_utf8_lossy(&tame(text.as_bytes())).into_owned()
 }
 
-/// A JSON document. What a terminal would obey, and JSON need not escape, is escaped.
+/// Makes a JSON document safe for a terminal: escapes what a terminal would obey and JSON need not escape.
 pub(crate) fn tame_json(text: &str) -> Cow<'_, str> {
     let is_odd = |c: char| matches!(c, '\u{7f}'..='\u{9f}') || reorders(c);
     if !text.contains(is_odd) {
@@ -60,12 +60,12 @@ pub(crate) fn tame_json(text: &str) -> Cow<'_, str> {
     Cow::Owned(tamed)
 }
 
-/// Whether it changes the order of the characters around it.
+/// Whether `c` changes the order of the characters around it.
 pub(crate) fn reorders(c: char) -> bool {
     REORDER.iter().any(|range| range.contains(&c))
 }
 
-/// The sequence for a colour, or another look of letters, that the text begins with.
+/// Returns the escape sequence for a colour, or for another look of letters, that the text begins with.
 fn colour_at(text: &str) -> Option<&str> {
     let parameters = text.strip_prefix("\u{1b}[")?;
     let length = parameters.find(|c: char| !c.is_ascii_digit() && c != ';' && c != ':')?;

@@ -1,5 +1,5 @@
-//! Writes the log from a thread of its own: a reader that stops reading holds up nobody but itself. What does not fit
-//! the queue is dropped and counted.
+//! Writes the log on its own thread, so that a reader of stdout that stops reading holds up no other thread. Lines that do not
+//! fit the queue are dropped and counted.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -12,32 +12,32 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::escapes::tame_json;
 
-/// Lines that wait for a slow reader: minutes of a busy replica.
+/// Lines that may wait for a slow reader: what a busy replica logs in minutes.
 const WAITING_LINES: usize = 16_384;
 
-/// And so many bytes: lines of a job's output are long.
+/// Bytes that these lines may have together: lines of a job's output are long.
 const WAITING_BYTES: usize = 8 << 20;
 
-/// At the end, a reader that does not read is waited for this long.
+/// How long the end of the process waits for a reader that does not read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// The queue of the process, once the log was started.
+/// The queue of the process, once the log has started.
 static QUEUE: OnceLock<SyncSender<LogItem>> = OnceLock::new();
 
 enum LogItem {
     Line(Vec<u8>),
-    /// Answered once everything before it is written.
+    /// Answered once every item before it is written.
     Flush(SyncSender<()>),
 }
 
-/// Gives out writers that never block.
+/// Creates writers that never block.
 #[derive(Clone)]
 pub(crate) struct LogWriter {
     queue: SyncSender<LogItem>,
     count: Arc<LogBacklog>,
 }
 
-/// What waits, and what found no place.
+/// Counts the bytes that wait, and the lines that were dropped.
 #[derive(Debug, Default)]
 struct LogBacklog {
     waiting_bytes: AtomicUsize,
@@ -45,7 +45,7 @@ struct LogBacklog {
 }
 
 impl LogWriter {
-    /// Starts the thread. To be called once.
+    /// Starts the thread. Call this once.
     pub(crate) fn start() -> Self {
         let (queue, items) = sync_channel(WAITING_LINES);
         let count = Arc::<LogBacklog>::default();
@@ -67,11 +67,11 @@ impl LogWriter {
     }
 }
 
-/// Waits until what was logged is written, for as long as a reader may reasonably take.
+/// Waits until everything that was logged is written, but no longer than `LAST_WORDS`.
 pub(crate) fn flush() {
     let (written, is_written) = sync_channel(1);
     if QUEUE.get().is_some_and(|queue| queue.try_send(LogItem::Flush(written)).is_ok()) {
-        // Either way there is nothing more to be done.
+        // If the wait fails, nothing more can be done.
         let _: Result<(), RecvTimeoutError> = is_written.recv_timeout(LAST_WORDS);
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn flush() {
 fn write_all(items: &Receiver<LogItem>, count: &LogBacklog) {
     let mut out = io::stdout();
     for item in items {
-        // When nobody reads any more, the replica goes on all the same.
+        // If stdout has no reader any more, the replica continues.
         let _ = match item {
             LogItem::Line(line) => {
                 count.waiting_bytes.fetch_sub(line.len(), Ordering::Relaxed);
@@ -92,7 +92,7 @@ fn write_all(items: &Receiver<LogItem>, count: &LogBacklog) {
         };
         let missing = count.dropped.swap(0, Ordering::Relaxed);
         if missing > 0 {
-            // As any line: in the format of the others, behind those that wait.
+            // Logged like any other line: in the same format, and after those that wait.
             tracing::warn!(lines = missing, "log lines were dropped: nobody read them in time");
         }
     }
@@ -106,7 +106,7 @@ impl<'a> MakeWriter<'a> for LogWriter {
     }
 }
 
-/// One event's line, sent when it is complete.
+/// The line of one event, sent when it is complete.
 pub(crate) struct OneLine<'a> {
     log: &'a LogWriter,
     line: Vec<u8>,

@@ -20,23 +20,23 @@ use crate::view::short_text;
 use super::escapes::tame_text;
 use super::log_writer::LogWriter;
 
-/// The format that was asked for, or what fits stdout.
+/// Returns the requested format, or the one that fits stdout.
 pub(crate) fn format_or_default(asked: Option<LogFormat>) -> LogFormat {
     let fitting = if std::io::stdout().is_terminal() { LogFormat::Pretty } else { LogFormat::Json };
     asked.unwrap_or(fitting)
 }
 
-/// Whether stdout takes colours: `NO_COLOR`, `CLICOLOR_FORCE` and pipes are heeded.
+/// Whether stdout takes colours, as `NO_COLOR`, `CLICOLOR_FORCE` and a pipe decide.
 pub(crate) fn coloured() -> bool {
     anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never
 }
 
-/// Starts the log. To be called once.
+/// Starts the log. Call this once.
 pub(crate) fn start(format: LogFormat, level: Level) {
-    // The scheduler's own errors say nothing that the replica does not notice by itself.
+    // The scheduler's own errors add nothing to what the replica notices by itself.
     let targets = Targets::new()
         .with_target("solocron", level)
-        // The jobs' output is wanted or not by `--job-output`, whatever the level of the log.
+        // `--job-output` alone decides whether the output of jobs is logged, not the level of the log.
         .with_target("solocron::output", Level::INFO)
         .with_target("tokio_cron_scheduler", Level::ERROR)
         .with_default(Level::WARN.min(level));
@@ -58,8 +58,9 @@ pub(crate) fn start(format: LogFormat, level: Level) {
     }
 }
 
-/// `12:00:05.003 CET INFO  heartbeat: run ended: succeeded tick=12:00:05 run=01a214b2-5d10 took=3ms`: for people at a terminal of this
-/// machine, whose clock shows its local time. What every line or most lines would have is left out; JSON has it.
+/// Formats an event as `12:00:05.003 CET INFO  heartbeat: run ended: succeeded tick=12:00:05 run=01a214b2-5d10 took=3ms`: for
+/// people at a terminal of this machine, whose clock shows local time. Fields that every line or most lines would have are left
+/// out; JSON has them.
 struct Pretty;
 
 impl<S, N> FormatEvent<S, N> for Pretty
@@ -99,12 +100,12 @@ where
     }
 }
 
-/// A value is a part of its line, whoever wrote it.
+/// Returns the value so that it stays within its line, whatever it contains.
 fn shown(value: &str) -> String {
     quoted_within(value, usize::MAX)
 }
 
-/// One of several words is in quotes, so that it is seen where it ends.
+/// Puts a value of several words in quotes, so that its end is visible.
 fn quoted_value(value: &str) -> String {
     if value.contains([' ', '"', '=']) {
         format!("\"{}\"", value.replace('"', "\\\""))

@@ -1,4 +1,4 @@
-//! How commands write: to stdout and stderr, in colour or not, in tables, in log lines.
+//! How commands print: on stdout and stderr, in colour or not, as tables, as log lines.
 
 pub(super) mod escapes;
 pub(super) mod log_writer;

@@ -1,5 +1,5 @@
-//! Where a command's words go: stdout for what was asked for, stderr for what is said besides. Colours go to terminals
-//! only, and a reader that has gone is no error.
+//! Where a command prints: requested data on stdout, everything else on stderr. Colours go to terminals only, and a reader that
+//! has closed the pipe is no error.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,13 +15,13 @@ use crate::cli::exit::{Exit, Failure};
 use super::escapes::{tame, tame_json, tame_text};
 use super::wait_line::{LOOK_EVERY, WaitLine};
 
-/// Stdout and stderr, or what stands for them.
+/// Stdout and stderr, or two writers that stand for them.
 pub struct Screen<'a> {
     out: Box<dyn Write + 'a>,
     err: Box<dyn Write + 'a>,
-    /// The width of the terminal that is stdout, if it is one.
+    /// The width of the terminal that is stdout; `None` if stdout is no terminal.
     pub(crate) columns: Option<usize>,
-    /// What is waited for, on stderr.
+    /// The line on stderr that shows what the command waits for.
     waits: WaitLine,
     /// Whether stdout takes colours.
     pub(crate) out_colour: bool,
@@ -29,12 +29,12 @@ pub struct Screen<'a> {
     pub(crate) err_colour: bool,
 }
 
-/// Whether anybody still reads.
+/// Whether stdout still has a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputReader {
-    /// Somebody does.
+    /// It has one.
     Here,
-    /// The pipe was closed: `| head` has enough.
+    /// The reader closed the pipe, as `| head` does.
     Gone,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Debug for Screen<'_> {
 }
 
 impl Screen<'static> {
-    /// The process's own. `NO_COLOR`, `CLICOLOR_FORCE` and pipes are heeded.
+    /// Returns the process's own stdout and stderr. `NO_COLOR`, `CLICOLOR_FORCE` and pipes are respected.
     pub fn of_process() -> Self {
         Self {
             columns: columns_of(&io::stdout()),
@@ -59,7 +59,7 @@ impl Screen<'static> {
 }
 
 impl<'a> Screen<'a> {
-    /// Two writers without colours.
+    /// Returns a screen of two writers without colours.
     pub fn plain(out: impl Write + 'a, err: impl Write + 'a) -> Self {
         Self {
             out: Box::new(out),
@@ -71,17 +71,17 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Prints text to stdout, without its colours where they are not wanted.
+    /// Prints text to stdout, without its colours if stdout takes none.
     pub(crate) fn print(&mut self, text: &str) -> Result<OutputReader, Failure> {
         self.print_bytes(&shown(text, self.out_colour))
     }
 
-    /// Prints what a job printed: to a terminal nothing but its letters and colours, to anything else as it is.
+    /// Prints what a job printed: to a terminal only its letters and colours, to anything else unchanged.
     pub(crate) fn print_output(&mut self, bytes: &[u8]) -> Result<OutputReader, Failure> {
         if self.columns.is_some() { self.print_bytes(&tame(bytes)) } else { self.print_bytes(bytes) }
     }
 
-    /// Prints bytes to stdout as they are.
+    /// Prints bytes to stdout unchanged.
     pub(crate) fn print_bytes(&mut self, bytes: &[u8]) -> Result<OutputReader, Failure> {
         let erased = self.waits.erase();
         self.write_err(erased.unwrap_or_default().as_bytes());
@@ -100,26 +100,26 @@ impl<'a> Screen<'a> {
         self.print_bytes(tame_json(&text).as_bytes())
     }
 
-    /// Says something besides, on stderr. There is nobody to tell when that fails.
+    /// Prints a message on stderr. If that fails, no place is left to report it.
     pub(crate) fn say(&mut self, text: &str) {
         let text = shown(text, self.err_colour);
         let erased = self.waits.erase();
         self.write_err(&[erased.unwrap_or_default().as_bytes(), &text].concat());
     }
 
-    /// The command waits for this: on stderr, once that takes longer than a moment. To be called again and again.
+    /// Shows on stderr what the command waits for, once that takes longer than a moment. Call this again and again.
     pub(crate) fn wait(&mut self, what: &str) {
         let line = self.waits.look(&tame_text(what), Instant::now());
         self.write_err(line.unwrap_or_default().as_bytes());
     }
 
-    /// Nothing is waited for any more.
+    /// Ends the wait, and erases its line.
     pub(crate) fn end_wait(&mut self) {
         let erased = self.waits.end();
         self.write_err(erased.unwrap_or_default().as_bytes());
     }
 
-    /// Does the work, and tells meanwhile what it waits for.
+    /// Awaits `work`, and shows what it waits for.
     pub(crate) async fn during<T>(&mut self, what: &str, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
@@ -148,7 +148,7 @@ impl Drop for Screen<'_> {
     }
 }
 
-/// A text as people get it, with or without its colours.
+/// Returns a text that is safe for a terminal, with or without its colours.
 fn shown(text: &str, colour: bool) -> Cow<'_, [u8]> {
     if colour {
         return tame(text.as_bytes());
@@ -157,7 +157,7 @@ fn shown(text: &str, colour: bool) -> Cow<'_, [u8]> {
     Cow::Owned(tame(stripped.as_bytes()).into_owned())
 }
 
-/// `no jobs`, `1 job`, `5 jobs`
+/// Returns a count with its noun: `no jobs`, `1 job`, `5 jobs`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     match count {
         0 => format!("no {noun}s"),

@@ -1,13 +1,13 @@
-//! What colours mean, in one place: the same outcome looks the same in every table.
+//! The meaning of colours, in one place: the same outcome looks the same in every table.
 
 use anstyle::{AnsiColor, Style};
 
 use crate::job::Outcome;
 
-/// How a word is meant.
+/// The meaning of a text, which decides its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextStyle {
-    /// As any other.
+    /// No special meaning.
     Plain,
     /// Less important.
     Quiet,
@@ -17,14 +17,14 @@ pub(crate) enum TextStyle {
     Good,
     /// Under way, or left out on purpose.
     Calm,
-    /// To be looked at.
+    /// Needs attention.
     Odd,
     /// Wrong.
     Bad,
 }
 
 impl TextStyle {
-    /// The tone of an outcome.
+    /// Returns the style of an outcome.
     pub(crate) const fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Succeeded => Self::Good,
@@ -38,7 +38,7 @@ impl TextStyle {
         }
     }
 
-    /// The text in this tone; a screen without colours takes them out again.
+    /// Returns the text in this style; a screen without colours removes the style again.
     pub(crate) fn paint(self, text: &str) -> String {
         if text.is_empty() {
             return String::new();
@@ -47,7 +47,7 @@ impl TextStyle {
         before + text + &after
     }
 
-    /// What goes before and after a text in this tone.
+    /// Returns the escape sequences before and after a text in this style.
     pub(crate) fn around(self) -> (String, String) {
         let style = match self {
             Self::Plain => Style::new(),

@@ -7,7 +7,7 @@ use super::style::TextStyle;
 /// Spaces between two columns.
 const GAP: u16 = 2;
 
-/// One cell: a short text in its tone.
+/// One cell: a short text and its style.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,
@@ -21,25 +21,25 @@ pub(crate) struct Table {
 }
 
 impl Cell {
-    /// A cell in this tone. Control characters, which only a foreign writer can have put in, are shown as `?`.
+    /// Returns a cell in this style. Control characters, which only a foreign writer can have put in, are shown as `?`.
     pub(crate) fn new(text: impl ToString, style: TextStyle) -> Self {
         let text = text.to_string().replace(char::is_control, "?");
         Self { text, style }
     }
 
-    /// A cell like any other.
+    /// Returns a cell without a special meaning.
     pub(crate) fn plain(text: impl ToString) -> Self {
         Self::new(text, TextStyle::Plain)
     }
 
-    /// A cell that may have nothing to say.
+    /// Returns a cell that is empty for `None`.
     pub(crate) fn maybe(text: Option<impl ToString>) -> Self {
         text.map_or_else(|| Self::plain(""), Self::plain)
     }
 }
 
 impl Table {
-    /// A table with these headings, in capitals.
+    /// Returns a table with these headings, in capitals.
     pub(crate) fn new(headings: &[&str]) -> Self {
         Self { rows: vec![headings.iter().map(|heading| Cell::new(heading, TextStyle::Strong)).collect()] }
     }
@@ -61,14 +61,14 @@ impl Table {
         }
     }
 
-    /// How wide its lines are at most.
+    /// Returns the largest width of a line.
     fn width(&self) -> usize {
         let of_column = |column: usize| self.rows.iter().map(|row| row[column].text.chars().count()).max();
         let widths = (0..self.rows[0].len()).filter_map(of_column);
         widths.map(|width| width + usize::from(GAP)).sum::<usize>().saturating_sub(usize::from(GAP))
     }
 
-    /// The table as lines of text, each with its newline.
+    /// Returns the table as lines of text, each with its newline.
     pub(crate) fn render(mut self) -> String {
         self.drop_empty_columns();
         let mut layout = comfy_table::Table::new();
@@ -96,7 +96,7 @@ impl Table {
     }
 }
 
-/// The laid-out line with the tones of its cells. The layout counts escape sequences as text, so they come last.
+/// Returns the laid-out line with the styles of its cells. The layout counts escape sequences as text, so they are added last.
 fn painted(line: &str, row: &[Cell], widths: &[usize]) -> String {
     let mut left = line.chars();
     let mut shown = String::new();

@@ -1,39 +1,39 @@
-//! The line on stderr that tells what a command waits for, and until when. Of a wait of less than a second nothing is told; on a
-//! terminal the line is rewritten in its place and erased, anywhere else each reason is a line of its own.
+//! The line on stderr that shows what a command waits for, and until when. A wait of less than a second is not shown. On a
+//! terminal the line is rewritten in its place and erased; anywhere else each reason is printed as a line of its own.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// People take less for at once.
+/// A shorter wait seems immediate to people.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// A wait is looked at this often.
+/// How often a wait is checked.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// The wait for a store: the longest that any store is given for an answer.
+/// The text for a wait for the store, with the longest time that any store is given for an answer.
 pub(crate) const FOR_STORE: &str = "waiting for the store to answer, 12s at most";
 
-/// Takes the cursor to the beginning of the line, and clears it.
+/// Moves the cursor to the beginning of the line, and clears the line.
 const ERASED: &str = "\r\u{1b}[K";
 
-/// The line, as far as it is there.
+/// The line, as far as it is shown.
 #[derive(Debug, Default)]
 pub(crate) struct WaitLine {
-    /// The width of the terminal; none where stderr goes elsewhere.
+    /// The width of the terminal; `None` if stderr is no terminal.
     columns: Option<usize>,
     since: Option<Instant>,
-    /// What stands there on a terminal; elsewhere the last line that was written.
+    /// What the line shows on a terminal; elsewhere the last line that was written.
     told: Option<String>,
 }
 
 impl WaitLine {
-    /// A line on a terminal of this width, if it is one.
+    /// Returns the line for a terminal of this width; `None` if stderr is no terminal.
     pub(crate) fn new(columns: Option<usize>) -> Self {
         Self { columns, ..Self::default() }
     }
 
-    /// What to write now that the command waits for this, if anything.
+    /// Returns what to write while the command waits for `what`, if anything.
     pub(crate) fn look(&mut self, what: &str, now: Instant) -> Option<String> {
         let lasted = now.duration_since(*self.since.get_or_insert(now));
         if lasted < AT_ONCE {
@@ -56,13 +56,13 @@ impl WaitLine {
         Some(written)
     }
 
-    /// What to write before anything else is printed, if anything. The wait continues.
+    /// Returns what to write before anything else is printed, if anything. The wait continues.
     pub(crate) fn erase(&mut self) -> Option<&'static str> {
         self.columns?;
         self.told.take().map(|_| ERASED)
     }
 
-    /// The wait is over: what to write, if anything.
+    /// Ends the wait. Returns what to write, if anything.
     pub(crate) fn end(&mut self) -> Option<&'static str> {
         let erased = self.erase();
         *self = Self::new(self.columns);
@@ -74,7 +74,7 @@ impl WaitLine {
 mod tests {
     use super::*;
 
-    /// What is written in a wait for `what`, so many milliseconds after `began`.
+    /// Returns what is written in a wait for `what`, this many milliseconds after `began`.
     fn look(line: &mut WaitLine, began: Instant, ms: u64, what: &str) -> String {
         line.look(what, began + Duration::from_millis(ms)).unwrap_or_default()
     }
@@ -86,7 +86,7 @@ mod tests {
             assert_eq!(look(&mut line, began, 0, "waiting for a"), "");
             assert_eq!(look(&mut line, began, 999, "waiting for a"), "");
             assert_eq!(line.end(), None);
-            // Another wait begins anew.
+            // The next wait starts from zero.
             assert_eq!(look(&mut line, began, 1_500, "waiting for a"), "");
         }
     }

@@ -1,5 +1,5 @@
-//! `check`: everything that is wrong with jobs.toml, or that nothing is; with `--probe` the same of the store. Nothing
-//! is changed, and no job started.
+//! `check`: prints everything that is wrong with jobs.toml; with `--probe` also with the store. It changes nothing, and starts
+//! no job.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,20 +16,20 @@ use crate::run::{escapes, has_user};
 
 use super::probe::Probe;
 
-/// What programs get.
+/// The result for programs.
 #[derive(Debug, Serialize)]
 struct Report {
     file: Option<String>,
-    /// No errors, neither in the file nor in what the probe found.
+    /// No errors, neither in the file nor in the findings of the probe.
     ok: bool,
     problems: Vec<Found>,
-    /// What the probe found; absent where nobody asked for it.
+    /// The findings of the probe; absent without `--probe`.
     #[serde(skip_serializing_if = "Option::is_none")]
     probe: Option<Probe>,
 }
 
 impl Report {
-    /// The report of a bad file, or of none.
+    /// Returns the report of an invalid or missing file.
     fn refusal(file: Option<String>, problems: Vec<Found>) -> Self {
         Self { file, ok: false, problems, probe: None }
     }
@@ -45,7 +45,7 @@ struct Found {
     help: Option<String>,
 }
 
-/// Checks the file, and the store if it is asked for.
+/// Checks the file; with `--probe` also the store.
 pub(crate) async fn run(
     args: &CheckArgs,
     global: &GlobalArgs,
@@ -84,7 +84,7 @@ pub(crate) async fn run(
     if is_json { report(args, session?, screen).await } else { show(args, session?, screen).await }
 }
 
-/// For people: the file first, as the store may take a while.
+/// Prints the result for people: the file first, as the store may take a while.
 async fn show(args: &CheckArgs, session: Session, screen: &mut Screen<'_>) -> Result<Exit, Failure> {
     let Session { source, config, warnings, .. } = &session;
     screen.say(&config::draw(warnings, source, screen.err_colour));
@@ -127,12 +127,12 @@ fn found(problem: &Problem, places: Option<&Places<'_>>) -> Found {
     }
 }
 
-/// Whether there is such a folder; what this user may not look at may be one.
+/// Whether the folder exists. A path that this user may not access counts as a folder.
 fn has_folder(path: &Path) -> bool {
     path.metadata().map_or_else(|error| error.kind() != ErrorKind::NotFound, |found| found.is_dir())
 }
 
-/// `jobs.toml: 5 jobs (1 of them not enabled), no errors, 1 warning`
+/// Returns `jobs.toml: 5 jobs (1 not enabled), no errors, 1 warning`.
 fn summary(config: &Config, warnings: &[Problem], source: &Source) -> String {
     let disabled = config.jobs.values().filter(|job| !job.enabled).count();
     let jobs = match disabled {

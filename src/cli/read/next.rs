@@ -1,4 +1,4 @@
-//! `next`: the coming ticks of jobs.toml, or of an expression outside it. Pure maths: no store is asked.
+//! `next`: the coming ticks of jobs.toml, or of an expression outside it. Pure computation: no request is sent to a store.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use crate::view::time_format::{Rfc3339, from_now, local, utc};
 /// The zone of an expression for which none is given, as in jobs.toml.
 const DEFAULT_ZONE: &str = "UTC";
 
-/// So many ticks of one job, or expression, are shown by default.
+/// How many ticks of one job, or expression, are shown by default.
 const OF_ONE: u32 = 10;
 
-/// So many ticks fit in memory easily.
+/// The most ticks that are computed: this many fit in memory easily.
 const MOST: usize = 1_000_000;
 
 /// A coming tick with what is needed to show it.
@@ -36,7 +36,7 @@ struct Planned {
     tick: Tick,
 }
 
-/// What programs get of it.
+/// The same for programs.
 #[derive(Debug, Serialize)]
 struct PlannedView<'a> {
     job: Option<&'a JobName>,
@@ -88,7 +88,7 @@ fn none_enabled(job: Option<&JobName>, source: &Source) -> String {
     }
 }
 
-/// The first `count` ticks of each of these jobs, in order of time.
+/// Returns the first `count` ticks of each of these jobs, in order of time.
 fn of_jobs(jobs: &[Arc<JobSpec>], after: UtcMillis, count: usize) -> Result<Vec<Planned>, Failure> {
     let enabled: Vec<&Arc<JobSpec>> = jobs.iter().filter(|job| job.enabled).collect();
     if enabled.len().saturating_mul(count) > MOST {
@@ -107,7 +107,7 @@ fn of_jobs(jobs: &[Arc<JobSpec>], after: UtcMillis, count: usize) -> Result<Vec<
     Ok(planned)
 }
 
-/// The ticks of a schedule.
+/// Returns the ticks of a schedule.
 fn ticks(schedule: Schedule, job: Option<JobName>, after: UtcMillis) -> impl Iterator<Item = Planned> {
     let mut next = schedule.next_after(after);
     std::iter::from_fn(move || {
@@ -131,7 +131,7 @@ fn of_expression(expression: &str, zone: &str, screen: &mut Screen<'_>) -> Resul
     Ok(schedule)
 }
 
-/// One problem of the expression or the zone, drawn as one of jobs.toml would be.
+/// Draws a problem of the expression or the zone like one of jobs.toml.
 fn drawn(error: &ScheduleError, (expression, zone): (&str, &str), colour: bool) -> String {
     let (flag, text) = match error.expression {
         Some(_) => ("--expr", expression),

@@ -1,5 +1,5 @@
-//! What `check --probe` finds out about the store: how it is set up, whether its clock agrees, and whether this release
-//! can read its records. A store that cannot be reached is a finding too.
+//! Checks the store for `check --probe`: its settings, whether its clock agrees, and whether this release can read its records.
+//! A store that cannot be reached is a finding, too.
 
 use std::time::Duration;
 
@@ -16,13 +16,13 @@ use crate::store::{Concern, FailureCause, Grade, Store, StoreError};
 use crate::time::{Clock, SystemClock};
 use crate::view::time_format::span;
 
-/// The quickest of so many answers tells the clock best.
+/// How often the store's clock is read: the quickest answer shows it best.
 const CLOCK_READINGS: usize = 5;
 
-/// Clocks that differ by more cost lateness, and an answer that is refused as held up on its way.
+/// If clocks differ by more, ticks start late, and a request may be refused as delayed.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(500);
 
-/// What was found.
+/// The findings.
 #[derive(Debug, Serialize)]
 pub(crate) struct Probe {
     store: String,
@@ -55,12 +55,12 @@ impl Probe {
         Ok(Self { store: store.label(), findings: concerns.into_iter().map(finding).collect(), exit })
     }
 
-    /// How the command ends.
+    /// Returns the exit code of the command.
     pub(crate) fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Errors and warnings, drawn as those of the file.
+    /// Draws errors and warnings like those of the file.
     pub(crate) fn drawn(&self, colour: bool) -> String {
         let problem = |finding: &ProbeFinding| {
             let message = format!("{}: {}", finding.what, finding.value);
@@ -75,7 +75,7 @@ impl Probe {
         config::draw(&problems, &Source::new(&self.store, ""), colour)
     }
 
-    /// How many there are of each, and what is good to know.
+    /// Returns how many errors and warnings were found, and the notes.
     pub(crate) fn summary(&self) -> String {
         let count = |severity| self.findings.iter().filter(|finding| finding.severity == severity).count();
         let (errors, warnings) = (counted(count("error"), "error"), counted(count("warning"), "warning"));
@@ -112,7 +112,7 @@ async fn look(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, Stor
     let is_file = !matches!(session.config.store, StoreUrl::Redis(_));
     if is_file {
         let concerns = store.inspect().await?;
-        // One that nobody has made yet is not made here, and holds nothing to be read.
+        // A store file that does not exist yet is not created here, and has no records to read.
         if has_errors(&concerns) || expect_store_file(&session.config.store, &session.state_dir).is_err() {
             return Ok(concerns);
         }
@@ -124,7 +124,7 @@ async fn look(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, Stor
     for more in [clock(store).await, records(session, store).await] {
         match more {
             Ok(more) => concerns.extend(more),
-            // Why it answers no more has its finding already.
+            // A finding already tells why the store no longer answers.
             Err(_) if has_errors(&concerns) => {}
             Err(error) => return Err(error),
         }
@@ -132,7 +132,7 @@ async fn look(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, Stor
     Ok(concerns)
 }
 
-/// How far the store's clock is from this machine's, and how long an answer takes.
+/// Measures how far the store's clock is from this machine's, and how long an answer takes.
 async fn clock(store: &dyn Store) -> Result<Vec<Concern>, StoreError> {
     let mut best: Option<(Duration, i64)> = None;
     for _ in 0..CLOCK_READINGS {
@@ -145,7 +145,7 @@ async fn clock(store: &dyn Store) -> Result<Vec<Concern>, StoreError> {
             Err(error) => return Err(error),
         };
         let took = SystemClock.boot().since(sent);
-        // The store read its clock halfway there and back, as far as anybody knows.
+        // Assumes that the store read its clock at half of the round trip.
         let ahead = pulse.now.0.saturating_sub(at.plus(took / 2).0);
         if best.is_none_or(|(quickest, _)| took < quickest) {
             best = Some((took, ahead));
@@ -156,7 +156,7 @@ async fn clock(store: &dyn Store) -> Result<Vec<Concern>, StoreError> {
     Ok(vec![trip, difference(ahead, took / 2)])
 }
 
-/// Judges a difference in milliseconds that may be off by `error`.
+/// Grades a difference in milliseconds that may be off by `error`.
 fn difference(ahead: i64, error: Duration) -> Concern {
     let off = Duration::from_millis(ahead.unsigned_abs());
     let direction = if ahead < 0 { "behind" } else { "ahead of" };
@@ -169,12 +169,12 @@ fn difference(ahead: i64, error: Duration) -> Concern {
     Concern::warning(what, found).help("run NTP on both machines")
 }
 
-/// Whether this release can read what lies in the store.
+/// Checks whether this release can read the records in the store.
 async fn records(session: &Session, store: &dyn Store) -> Result<Vec<Concern>, StoreError> {
     let jobs: Vec<JobName> = session.config.jobs.keys().cloned().collect();
     let records = match store.records(&jobs).await {
         Ok(records) => records,
-        // Rights have a finding of their own.
+        // A lack of rights has a finding of its own.
         Err(error) if error.cause() == Some(&FailureCause::NoRight) => return Ok(Vec::new()),
         Err(StoreError::Refused(why)) => {
             let help = "update this release, or see what wrote to the store's keys besides solocron";

@@ -1,6 +1,6 @@
-//! Notices that jobs.toml is another one: an editor that renames a new file into its place, a symbolic link that leads
-//! elsewhere as in a ConfigMap, or a file written over. The folder is watched, as a watch of the file would end with it;
-//! every few seconds it is read all the same, for file systems that tell nobody.
+//! Notices a change of jobs.toml: an editor renames a new file into its place, a symbolic link is changed (as in a ConfigMap),
+//! or the file is overwritten. It watches the folder, because a watch of the file would end with that file. It also reads the
+//! file every 10 s, for file systems that report no changes.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,16 +20,16 @@ use crate::config::{LONGEST, read_regular};
 
 use super::reloader::ReloadRequest;
 
-/// A file is another one once it has been the same for this long: an editor may be writing it.
+/// A changed file is loaded once it has been the same for this long: an editor may still be writing it.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// A file that is being written for longer than this many times `QUIET` is loaded when it is looked at next.
+/// A file that is being written for longer than this many times `QUIET` is loaded at a later check.
 const MAX_LOOKS: usize = 20;
 
-/// However quiet the folder is, the file is read this often.
+/// How often the file is read even without an event in the folder.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 
-/// What may bring about another file. `MODIFY` is left out: whoever writes closes the file in the end.
+/// Events after which the file may be a different one. `MODIFY` is left out: a writer closes the file in the end.
 const MAKES_ANOTHER: AddWatchFlags = AddWatchFlags::IN_CLOSE_WRITE
     .union(AddWatchFlags::IN_MOVED_TO)
     .union(AddWatchFlags::IN_CREATE)
@@ -41,15 +41,15 @@ const MAKES_ANOTHER: AddWatchFlags = AddWatchFlags::IN_CLOSE_WRITE
 /// A watch of one file.
 pub(crate) struct FileWatch {
     path: PathBuf,
-    /// Its bytes when it was last found quiet; nothing if it could not be read.
+    /// Its bytes when it was last found unchanged for `QUIET`; `None` if it could not be read.
     seen: Option<Vec<u8>>,
     folders: BTreeMap<PathBuf, WatchDescriptor>,
     orders: mpsc::Sender<ReloadRequest>,
-    /// Whether it was said that a folder cannot be watched.
+    /// Whether it was logged that a folder cannot be watched.
     has_complained: bool,
 }
 
-/// The queue of the kernel, as the runtime waits for it.
+/// The kernel's queue of events, in a form that the runtime can wait for.
 struct InotifyQueue(Inotify);
 
 impl AsRawFd for InotifyQueue {
@@ -59,7 +59,7 @@ impl AsRawFd for InotifyQueue {
 }
 
 impl FileWatch {
-    /// Of the file that was loaded with this text.
+    /// Returns a watch of the file that was loaded with this text.
     pub(crate) fn new(path: PathBuf, text: &str, orders: mpsc::Sender<ReloadRequest>) -> Self {
         Self {
             path,
@@ -70,17 +70,17 @@ impl FileWatch {
         }
     }
 
-    /// Watches until nobody takes orders any more.
+    /// Watches until the receiver of the requests is gone.
     pub(crate) async fn run(mut self) {
         let queue = open_queue();
         let queue = queue.inspect_err(|error| self.complain(error)).ok();
         loop {
-            // Before the look: whatever comes later is told.
+            // Before the file is read: every later change causes an event.
             self.watch_folders(queue.as_ref());
             if self.is_another().await && self.orders.send(ReloadRequest::Noticed).await.is_err() {
                 return;
             }
-            // Either way it is looked at again.
+            // After an event or the timeout, the file is read again.
             let _ = timeout(LOOK_EVERY, self.hear(queue.as_ref())).await;
         }
     }
@@ -94,7 +94,7 @@ impl FileWatch {
         warn!(%file, %error, every_s, "cannot watch the folder of the jobs file: the file is checked now and then");
     }
 
-    /// Watches the file's folder, and that of what it links to.
+    /// Watches the folder of the file, and the folder of the file that it links to.
     fn watch_folders(&mut self, queue: Option<&AsyncFd<InotifyQueue>>) {
         let Some(queue) = queue.map(|queue| &queue.get_ref().0) else { return };
         let target = std::fs::canonicalize(&self.path).ok();
@@ -104,26 +104,26 @@ impl FileWatch {
         for folder in &folders {
             match queue.add_watch(folder, MAKES_ANOTHER | AddWatchFlags::IN_ONLYDIR) {
                 Ok(watch) => drop(self.folders.insert(folder.clone(), watch)),
-                // It may be replaced just now.
+                // The folder may be being replaced.
                 Err(Errno::ENOENT | Errno::ENOTDIR) => {}
                 Err(error) => self.complain(&error),
             }
         }
         for watch in gone.values().filter(|watch| !self.folders.values().any(|kept| kept == *watch)) {
-            // A folder that was deleted took its watch along.
+            // The kernel has removed the watch of a deleted folder already.
             let _ = queue.rm_watch(*watch);
         }
     }
 
-    /// Waits until something happens that may have to do with the file.
+    /// Waits for an event that may concern the file.
     async fn hear(&self, queue: Option<&AsyncFd<InotifyQueue>>) {
         let Some(queue) = queue else { return std::future::pending().await };
-        // Through links, anything may lead elsewhere.
+        // Through a link, any event may change the file that it leads to.
         let is_link = std::fs::symlink_metadata(&self.path).is_ok_and(|file| file.is_symlink());
         let mut is_heard = false;
         while !is_heard {
             let Ok(mut ready) = queue.readable().await else { return std::future::pending().await };
-            // However much happens in the folder, it is not looked at more often than this.
+            // However many events the folder has, the file is not read more often than this.
             sleep(QUIET).await;
             loop {
                 match queue.get_ref().0.read_events() {
@@ -138,7 +138,7 @@ impl FileWatch {
         event.name.as_deref().is_none_or(|name| Some(name) == self.path.file_name() || is_of_volume(name))
     }
 
-    /// Whether the file is another one than it was, and nobody is writing it.
+    /// Whether the file has changed, and is no longer being written.
     async fn is_another(&mut self) -> bool {
         let mut before = read(&self.path).await;
         if before == self.seen {
@@ -165,7 +165,7 @@ fn open_queue() -> io::Result<AsyncFd<InotifyQueue>> {
     AsyncFd::new(InotifyQueue(queue))
 }
 
-/// What a ConfigMap's files lead through is swapped as `..data`.
+/// Whether the name is one like `..data`: a ConfigMap swaps this link, through which its files are reached.
 fn is_of_volume(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b"..")
 }
@@ -177,7 +177,7 @@ fn folder_of(path: PathBuf) -> PathBuf {
     }
 }
 
-/// What lies there, if it is a file that can be a jobs.toml.
+/// Returns the contents of the path, if it is a file that can be a jobs.toml.
 async fn read(path: &Path) -> Option<Vec<u8>> {
     let path = path.to_owned();
     let read = tokio::task::spawn_blocking(move || read_regular(&path, LONGEST));
@@ -188,7 +188,7 @@ async fn read(path: &Path) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Nothing that a test waits for takes longer.
+    /// The longest time that a test waits for anything.
     const DEADLINE: Duration = Duration::from_secs(60);
 
     struct Scene {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     impl Scene {
-        /// A watch of `jobs.toml` in a folder that holds it with the text `1`, made so by `lay`.
+        /// Returns a watch of `jobs.toml` in a folder, after `lay` has put that file there with the text `1`.
         fn new(lay: impl FnOnce(&Path)) -> Self {
             let folder = tempfile::tempdir().expect("a folder");
             lay(folder.path());
@@ -239,7 +239,7 @@ mod tests {
         write(scene.path("jobs.toml.new"), "3");
         std::fs::rename(scene.path("jobs.toml.new"), scene.path("jobs.toml")).expect("renamed");
         scene.is_noticed().await;
-        // A touch, a log in the same folder: no other file.
+        // A file with the same contents, and a log in the same folder: no change.
         write(scene.path("jobs.toml"), "3");
         write(scene.path("app.log"), "x");
         write(scene.path("jobs.toml"), "4");

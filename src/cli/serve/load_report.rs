@@ -1,5 +1,5 @@
-//! What a load of jobs.toml has changed, in words: also where the file was loaded as soon as it was saved, before its author
-//! could ask for that.
+//! Describes what a load of jobs.toml has changed. It also does so if the file was loaded when it was saved, before its author
+//! requested that.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::events::Changes;
 use crate::view::short_text::short_hash;
 use crate::view::time_format::span;
 
-/// A file that was loaded so shortly before somebody asks for it was saved by whoever asks, most likely.
+/// A file that was loaded this shortly before a request was most likely saved by the requester.
 const JUST_SAVED: Duration = Duration::from_secs(60);
 
 /// The loads of one replica.
 #[derive(Debug, Default)]
 pub(super) struct Loads {
-    /// The last one that changed something and that nobody had asked for, until somebody does.
+    /// The last load that changed something without a request, until a request comes.
     unasked: Option<Load>,
 }
 
@@ -24,18 +24,16 @@ struct Load {
     at: Instant,
     /// Hash of the file.
     file: String,
-    /// What it changed.
     changes: String,
 }
 
 impl Loads {
-    /// The file with this hash was loaded, because somebody asked for it or without that; what there is to tell:
-    /// `(26b0c1d2): 1 added (a)`.
+    /// Describes a load of the file with this hash, `(26b0c1d2): 1 added (a)`. `is_asked`: whether it was requested.
     pub(super) fn told(&mut self, file: String, changes: &Changes, is_asked: bool) -> String {
         let (changes, hash) = (worded(changes), short_hash(&file).to_owned());
         let before = self.unasked.take().filter(|before| before.file == file);
         if !is_asked {
-            // The same file, loaded once more, takes nothing back of what it changed before.
+            // A second load of the same file does not undo what the first one changed.
             let now = |changes: &String| Load { at: Instant::now(), file, changes: changes.clone() };
             self.unasked = changes.as_ref().map(now).or(before);
         } else if let (None, Some(Load { at, changes, .. })) = (&changes, before)
@@ -47,7 +45,7 @@ impl Loads {
     }
 }
 
-/// `1 added (a), 2 changed (b, c)`; nothing where no job has changed.
+/// Returns `1 added (a), 2 changed (b, c)`; `None` if no job has changed.
 fn worded(changes: &Changes) -> Option<String> {
     let [added, changed, removed] = changes.listed();
     let counts = [changes.added.len(), changes.changed.len(), changes.removed.len()];

@@ -1,4 +1,4 @@
-//! `run`: a replica as a process, with its signals, its logs and its jobs.toml that is loaded again.
+//! `run`: a replica as a process, with its signals, its logs, and the reload of its jobs.toml.
 
 pub(super) mod control;
 mod file_watch;

@@ -1,5 +1,5 @@
-//! `run --replicas N`: N replica processes on this machine. Lines for people are prefixed with their names; JSON stays JSON, and has the
-//! name in it. A process that dies is started again. One signal to this process stops them all.
+//! `run --replicas N`: N replica processes on this machine. Lines for people are prefixed with the replica's name; JSON lines
+//! stay as they are, and contain the name. A process that dies is started again. One signal to this process stops all of them.
 
 use std::collections::BTreeMap;
 use std::process::{ExitStatus, Stdio};
@@ -20,15 +20,15 @@ use crate::job::NodeName;
 
 use super::multi_output::{Style, pass_lines, print};
 
-/// Lines that wait to be printed, each of up to a hundred kilobytes of a job's output; a terminal that stops reading holds up the
-/// replicas' logs, and nothing else.
+/// Lines that may wait to be printed, each with up to a hundred kilobytes of a job's output. A terminal that stops reading
+/// holds up the logs of the replicas, and nothing else.
 const WAITING_LINES: usize = 64;
 
-/// How long it is waited before a replica that died is started again, at first and at most: the latter also, how long one must have lived
-/// to be waited for as at first.
+/// The first and the longest pause before a replica that died is started again. The pause is back at the first value after a
+/// replica that lived for longer than the second.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// At the end, a terminal that does not read is waited for this long.
+/// How long the end waits for a terminal that does not read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Runs `count` replicas until they have all ended.
@@ -76,7 +76,7 @@ async fn supervise(
     let (mut worst, mut is_stopping) = (Exit::Done, false);
     while !news.is_empty() {
         tokio::select! {
-            // Replicas have process groups of their own: a signal of the terminal reaches them through here alone.
+            // Each replica has its own process group: a signal of the terminal reaches it only through this process.
             Some(()) = term.recv() => { is_stopping = true; pass_on(&seats, Signal::SIGTERM) }
             Some(()) = int.recv() => { is_stopping = true; pass_on(&seats, Signal::SIGTERM) }
             Some(()) = hup.recv() => pass_on(&seats, Signal::SIGHUP),
@@ -89,12 +89,12 @@ async fn supervise(
                 }
                 ChildNews::Ended(name, status) => {
                     let seat = seats.get_mut(&name).expect("it has its seat");
-                    // Its id may soon be another process's.
+                    // The kernel may soon give its id to another process.
                     seat.pid = None;
                     let again = seat.pause_after(status).filter(|_| !is_stopping);
                     if !status.is_some_and(|status| status.success()) {
                         let line = seat.style.ended(&name, status, again);
-                        // Whoever reads the lines reads this as well; a closed terminal needs no word.
+                        // This line goes where the replicas' lines go. If the terminal is closed, it is not needed.
                         let _ = lines.send(line).await;
                     }
                     match again {
@@ -106,7 +106,7 @@ async fn supervise(
         }
     }
     drop(lines);
-    // The printer ends with its channel, unless nobody reads what it prints.
+    // The printing thread ends with its channel, unless its reader does not read.
     let _ = tokio::time::timeout(LAST_WORDS, is_printed).await;
     Ok(worst)
 }
@@ -117,16 +117,16 @@ fn failed(what: &str, error: &std::io::Error) -> Failure {
 
 fn pass_on(seats: &BTreeMap<NodeName, Seat>, signal: Signal) {
     for pid in seats.values().filter_map(|seat| seat.pid) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = kill(pid, signal);
     }
 }
 
-/// What happens to a replica's process.
+/// What happened to the process of a replica.
 enum ChildNews {
-    /// It ended.
+    /// The process has ended.
     Ended(NodeName, Option<ExitStatus>),
-    /// It is to be started again.
+    /// The process has to be started again.
     Due(NodeName),
 }
 
@@ -135,12 +135,12 @@ struct Seat {
     style: Style,
     pid: Option<Pid>,
     began: Instant,
-    /// How long it is waited before it is started again, should it die soon.
+    /// How long to wait before it is started again if it dies soon.
     pause: Duration,
 }
 
 impl Seat {
-    /// How long to wait before it is started again; not at all after what a new start changes nothing of.
+    /// Returns how long to wait before it is started again; `None` after an exit code that a new start would not change.
     fn pause_after(&mut self, status: Option<ExitStatus>) -> Option<Duration> {
         let code = status.and_then(|status| status.code());
         if matches!(code, Some(0 | 2 | 69 | 78)) {
@@ -164,7 +164,8 @@ fn worse(worst: Exit, status: Option<ExitStatus>) -> Exit {
     }
 }
 
-/// The command line of one replica. The store's address goes by the environment, where its password is not seen.
+/// Returns the command line of one replica. The store's address is passed in the environment, where its password is not
+/// visible.
 fn command(args: &RunArgs, global: &GlobalArgs, name: &NodeName) -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(|error| failed("cannot find its own program", &error))?;
     let mut command = Command::new(program);

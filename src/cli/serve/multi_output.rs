@@ -1,4 +1,4 @@
-//! The lines of several replicas on one stdout: for people each with its replica's name, for programs JSON as it is.
+//! Prints the lines of several replicas on one stdout: for people with the replica's name before each, for programs as JSON.
 
 use std::io::Write;
 use std::process::ExitStatus;
@@ -13,7 +13,7 @@ use crate::cli::print::logging;
 use crate::job::{NodeName, format_duration};
 use crate::time::{Clock, SystemClock};
 
-/// One colour per replica, again from the first after the last.
+/// One colour per replica; after the last the first again.
 const COLOURS: [AnsiColor; 6] = [
     AnsiColor::Cyan,
     AnsiColor::Magenta,
@@ -26,14 +26,14 @@ const COLOURS: [AnsiColor; 6] = [
 /// How the lines of a replica are passed on.
 #[derive(Clone)]
 pub(super) enum Style {
-    /// With this before each.
+    /// With this prefix.
     Prefixed(Vec<u8>),
-    /// As they are; what is no JSON becomes the message of a line of this replica.
+    /// Unchanged; a line that is not JSON becomes the message of a JSON line of this replica.
     Json(NodeName),
 }
 
 impl Style {
-    /// That of the replica with this number, from one on.
+    /// Returns the style of the replica with this number, counted from 1.
     pub(super) fn of(format: LogFormat, name: &NodeName, number: usize) -> Self {
         match format {
             LogFormat::Pretty => Self::Prefixed(prefix(name, number)),
@@ -41,7 +41,7 @@ impl Style {
         }
     }
 
-    /// A line, without its end.
+    /// Returns the line to print for a line of the replica, given without its newline.
     fn line(&self, text: &[u8]) -> Vec<u8> {
         let mut line = match self {
             Self::Prefixed(prefix) => [prefix, text].concat(),
@@ -52,7 +52,7 @@ impl Style {
         line
     }
 
-    /// The line that tells of its end, and when it is started again.
+    /// Returns the line that reports the end of a replica, and when it is started again.
     pub(super) fn ended(
         &self,
         name: &NodeName,
@@ -70,7 +70,7 @@ impl Style {
     }
 }
 
-/// A line as the replica's own log has them.
+/// Returns a line in the format of the replica's own log.
 fn json_line(name: &NodeName, level: &str, message: &str) -> Vec<u8> {
     let timestamp = SystemClock.utc().to_string();
     let line = serde_json::json!({ "timestamp": timestamp, "level": level, "message": message, "node": name.as_str() });
@@ -86,7 +86,7 @@ fn prefix(name: &NodeName, number: usize) -> Vec<u8> {
     format!("{style}{name} |{style:#} ").into_bytes()
 }
 
-/// Passes on whatever is read, line by line.
+/// Passes on everything that is read, line by line.
 pub(super) async fn pass_lines(from: impl AsyncRead + Unpin, style: Style, to: mpsc::Sender<Vec<u8>>) {
     let mut lines = BufReader::new(from).split(b'\n');
     while let Ok(Some(line)) = lines.next_segment().await {
@@ -96,11 +96,11 @@ pub(super) async fn pass_lines(from: impl AsyncRead + Unpin, style: Style, to: m
     }
 }
 
-/// Prints lines until there are no more.
+/// Prints lines until the channel is closed.
 pub(super) fn print(mut lines: mpsc::Receiver<Vec<u8>>) {
     let mut readable = true;
     while let Some(line) = lines.blocking_recv() {
-        // When nobody reads any more, the replicas go on all the same.
+        // If stdout has no reader any more, the replicas continue.
         readable = readable && std::io::stdout().write_all(&line).is_ok();
     }
 }

@@ -1,4 +1,4 @@
-//! PID 1 of a container: starts solocron proper as its child, passes signals on, and reaps whatever is left to it.
+//! PID 1 of a container: starts solocron itself as its child, passes signals on, and reaps every orphaned process.
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -20,13 +20,13 @@ pub(crate) fn is_first() -> bool {
     getpid() == Pid::from_raw(1)
 }
 
-/// Runs this very command line as a child, and ends as it does.
+/// Runs this command line as a child. Returns the exit code of the child.
 pub(crate) fn run() -> Result<u8, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let failed =
         |what: &str, error: std::io::Error| Failure::new(Exit::Failed, format!("as PID 1: {what}: {error}"));
     runtime.map_err(|error| failed("no runtime", error))?.block_on(async {
-        // Handlers first: PID 1 has no default ones, and a signal that came too early would be lost.
+        // The handlers come first: PID 1 has no default ones, and a signal that came before them would be lost.
         let (passed, mut to_pass) = tokio::sync::mpsc::unbounded_channel();
         for each in PASSED_ON {
             let mut signals = signal(SignalKind::from_raw(each as i32))
@@ -36,7 +36,7 @@ pub(crate) fn run() -> Result<u8, Failure> {
         }
         let mut children = signal(SignalKind::child()).map_err(|error| failed("no signal handler", error))?;
         let program = std::env::current_exe().map_err(|error| failed("cannot find itself", error))?;
-        // A signal of a terminal reaches the child through here alone, and so once.
+        // In a process group of its own, the child gets a signal of the terminal only through this process, and so only once.
         let child = Command::new(program).args(std::env::args_os().skip(1)).process_group(0).spawn();
         let child = child.map_err(|error| failed("cannot start solocron", error))?;
         let main = Pid::from_raw(i32::try_from(child.id()).expect("process ids are positive i32"));
@@ -47,7 +47,7 @@ pub(crate) fn run() -> Result<u8, Failure> {
             tokio::select! {
                 _ = children.recv() => {}
                 Some(signal) = to_pass.recv() => {
-                    // It may be gone already; then reaping tells.
+                    // The child may have ended already; then `reap` finds it.
                     let _ = kill(main, signal);
                 }
             }
@@ -55,7 +55,7 @@ pub(crate) fn run() -> Result<u8, Failure> {
     })
 }
 
-/// Reaps every child that has ended; the exit code of `main`, if it is among them.
+/// Reaps every child that has ended. Returns the exit code of `main` if it is among them.
 fn reap(main: Pid) -> Option<u8> {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {

@@ -1,5 +1,5 @@
-//! Loads jobs.toml again while a replica runs: whoever orders it, one load at a time, and all of the file or nothing of
-//! it. A bad file changes nothing, and every problem of it is said.
+//! Loads jobs.toml again while a replica runs: one load at a time, and all of the file or nothing. A bad file changes nothing,
+//! and all its problems are logged.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,37 +21,35 @@ use crate::run::Job;
 use super::load_report::Loads;
 use super::resolve::resolve_jobs;
 
-/// A replica takes a file over between two steps of its loop; one that has not by then hangs.
+/// A replica takes over a file between two steps of its loop; one that has not done so by then hangs.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// Orders that wait; more would ask for the same.
+/// Requests that may wait; further ones would request the same.
 const WAITING_ORDERS: usize = 16;
 
-/// An order to load the file again.
+/// A request to load the file again.
 #[derive(Debug)]
 pub(crate) enum ReloadRequest {
-    /// By SIGHUP.
+    /// Sent by SIGHUP.
     Signal,
-    /// The file is not what it was.
+    /// The file has changed.
     Noticed,
-    /// By somebody who waits for the answer.
+    /// Sent by a command that waits for the answer.
     Asked(oneshot::Sender<ReloadAnswer>),
 }
 
-/// How loading went, for whoever asked.
+/// The result of a load, for the requester.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReloadAnswer {
-    /// The replica.
     pub(crate) node: NodeName,
-    /// How it went.
     pub(crate) end: ReloadEnd,
-    /// In one line.
+    /// The result in one line.
     pub(crate) said: String,
     /// Every problem of a bad file, as `check` shows them.
     pub(crate) problems: String,
 }
 
-/// How loading went.
+/// The result of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReloadEnd {
@@ -69,12 +67,12 @@ pub(crate) struct Reloader {
     node: NodeName,
     /// The file as it was at the start.
     first: Arc<Source>,
-    /// The store, where a flag has told it.
+    /// The store, if a flag names it.
     store_flag: Option<String>,
     args: RunArgs,
     cluster: ClusterName,
     store: StoreUrl,
-    /// What the file was when it was last looked at, good or bad; or why it could not be read.
+    /// The text of the file when it was last read, valid or not; or why it could not be read.
     seen: Result<String, String>,
     loads: Loads,
     replica: mpsc::Sender<Reload>,
@@ -95,7 +93,7 @@ struct Bad {
 }
 
 impl Reloader {
-    /// For the replica of this session. Orders and files come and go by the channels.
+    /// Returns the reloader for the replica of this session, and the channel on which the replica receives loaded files.
     pub(crate) fn new(
         session: &Session,
         node: NodeName,
@@ -117,28 +115,28 @@ impl Reloader {
         (reloader, reloads)
     }
 
-    /// A channel for orders.
+    /// Returns a channel for requests.
     pub(crate) fn orders() -> (mpsc::Sender<ReloadRequest>, mpsc::Receiver<ReloadRequest>) {
         mpsc::channel(WAITING_ORDERS)
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> PathBuf {
         self.first.path.clone()
     }
 
-    /// Carries out orders until nobody gives any more.
+    /// Carries out requests until every sender is gone.
     pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<ReloadRequest>) {
         while let Some(order) = orders.recv().await {
             let answer = self.carry_out(&order).await;
             if let (ReloadRequest::Asked(asker), Some(answer)) = (order, answer) {
-                // It may have gone.
+                // The requester may be gone.
                 let _ = asker.send(answer);
             }
         }
     }
 
-    /// Loads the file; one that was only noticed, unless it is the one that was looked at last.
+    /// Loads the file. Returns `None` if a change was noticed, and the file is the one that was read last.
     async fn carry_out(&mut self, order: &ReloadRequest) -> Option<ReloadAnswer> {
         let first = Arc::clone(&self.first);
         let found = off_the_loop(move || config::find_again(&first)).await;
@@ -160,7 +158,7 @@ impl Reloader {
         })
     }
 
-    /// Gives the file to the replica, if it is one that it can take.
+    /// Gives the file to the replica, if the replica can take it.
     async fn hand_over(&mut self, loaded: Loaded, order: &ReloadRequest) -> ReloadAnswer {
         let Loaded { config, jobs, warnings, source } = loaded;
         if let Some(other) = self.of_another_cluster(&config) {
@@ -181,7 +179,7 @@ impl Reloader {
             done,
         };
         let taken = async {
-            // Either way a replica that is not there any more shows by the missing answer.
+            // If the replica is gone, the missing answer shows it.
             let _ = self.replica.send(reload).await;
             is_done.await
         };
@@ -200,7 +198,8 @@ impl Reloader {
         self.answer(ReloadEnd::Refused, why.to_owned())
     }
 
-    /// What must not change while a replica runs: its locks are there.
+    /// Returns why the file is refused, if it names another cluster or store: these must not change while a replica runs, as
+    /// its locks are there.
     fn of_another_cluster(&self, config: &Config) -> Option<String> {
         let (key, from, to) = if config.cluster != self.cluster {
             ("name", self.cluster.to_string(), config.cluster.to_string())
@@ -209,7 +208,7 @@ impl Reloader {
         } else {
             return None;
         };
-        // Addresses that differ in their password alone look the same.
+        // Addresses that differ only in their password look the same.
         let change =
             if from == to { format!("`{from}`, its password") } else { format!("`{from}` to `{to}`") };
         Some(format!(
@@ -230,7 +229,7 @@ impl Reloader {
         }
     }
 
-    /// As many problems as are drawn.
+    /// Logs as many problems as are drawn.
     fn log(&self, problems: &[Problem], source: &Source) {
         let (path, places, node) = (source.path.display(), Places::of(source), &self.node);
         for problem in problems.iter().take(MOST_DRAWN) {
@@ -263,7 +262,7 @@ fn load(source: Source, store: Option<&str>, args: &RunArgs) -> Result<Loaded, B
     }
 }
 
-/// Files may lie on a disk that hangs.
+/// Runs `work` on a thread for blocking calls: files may lie on a disk that hangs.
 async fn off_the_loop<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     tokio::task::spawn_blocking(work).await.expect("reading a file neither panics nor is it aborted")
 }

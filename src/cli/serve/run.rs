@@ -1,4 +1,4 @@
-//! `run`: be a replica, in the foreground, until a signal says stop.
+//! `run`: runs a replica in the foreground until a signal stops it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -32,13 +32,13 @@ use super::reloader::{ReloadRequest, Reloader};
 use super::resolve::resolve_jobs;
 use super::signals::obey;
 
-/// A replica waits for the store and for jobs; it does not compute.
+/// Worker threads: a replica waits for the store and for jobs, and does not compute.
 const WORKERS: usize = 2;
 
-/// At the end, threads that hang in the system are waited for this long.
+/// How long the shutdown of the runtime waits for threads that hang in system calls.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// The watchdog is told three times per interval, so that one late ping is no death.
+/// The watchdog is notified three times per interval, so that one late notification does not count as a failure.
 const PINGS_PER_WATCHDOG: u32 = 3;
 
 /// Runs a replica, or several.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         return multi::run(args, global, &node, count);
     }
     if args.supervised {
-        // Whoever started this process reads its log: it ends with it.
+        // The process that started this one reads its log: when that process ends, this one ends, too.
         nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).map_err(|errno| {
             Failure::new(Exit::Failed, format!("cannot be tied to the process that started it: {errno}"))
         })?;
@@ -90,14 +90,14 @@ pub(crate) fn run(args: &RunArgs, global: &GlobalArgs) -> Result<Exit, Failure> 
         tasks.shutdown().await;
         result.map(|()| Exit::Done).map_err(|error| Failure::new(Exit::Failed, error.to_string()))
     });
-    // A disk or a look-up that hangs is not waited for.
+    // A disk or a name look-up may hang: the shutdown does not wait for it.
     runtime.shutdown_timeout(LAST_WAIT);
     log_writer::flush();
     result
 }
 
-/// What a replica runs on. A thread for what may block is there from the start and is never given up: where a job leaves no
-/// process to the user, none could be made, and without any tokio panics.
+/// Returns the runtime of a replica. It has a thread for blocking calls from the start, which never ends: if the jobs have used
+/// up the process limit of the user, no thread can be created, and tokio panics if it has none.
 fn runtime() -> io::Result<Runtime> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -109,7 +109,7 @@ fn runtime() -> io::Result<Runtime> {
     Ok(runtime)
 }
 
-/// The name that was given, or the host's.
+/// Returns the given name, or the name of the host.
 pub(crate) fn node_name(given: Option<&NodeName>) -> Result<NodeName, Failure> {
     if let Some(node) = given {
         return Ok(node.clone());
@@ -157,7 +157,7 @@ fn build(
     })
 }
 
-/// TERM and INT drain, a second one is at once; HUP reloads.
+/// Handles signals: the first SIGTERM or SIGINT starts to drain, a second one stops all runs at once; SIGHUP reloads.
 fn listen(stop: Stop, orders: mpsc::Sender<ReloadRequest>, tasks: &mut JoinSet<()>) -> Result<(), Failure> {
     let handler = |kind| {
         signal(kind).map_err(|error| Failure::new(Exit::Failed, format!("no signal handler: {error}")))
@@ -173,7 +173,7 @@ fn listen(stop: Stop, orders: mpsc::Sender<ReloadRequest>, tasks: &mut JoinSet<(
                 Some(()) = term.recv() => {}
                 Some(()) = int.recv() => {}
                 Some(()) = hup.recv() => {
-                    // Where orders wait already, one of them is as good as this one.
+                    // If the queue is full, a waiting request does the same.
                     let _ = orders.try_send(ReloadRequest::Signal);
                     continue;
                 }
@@ -188,7 +188,7 @@ fn listen(stop: Stop, orders: mpsc::Sender<ReloadRequest>, tasks: &mut JoinSet<(
     Ok(())
 }
 
-/// No new ticks; what runs may finish, and then the replica ends.
+/// Starts to drain: the replica takes no new ticks, lets its runs finish, and then ends.
 fn start_to_drain(stop: &Stop) {
     if !stop.drain.is_cancelled() {
         tell_systemd(&[sd_notify::NotifyState::Stopping]);
@@ -196,7 +196,7 @@ fn start_to_drain(stop: &Stop) {
     }
 }
 
-/// systemd may not be there, or not listen: then nobody needs to hear.
+/// Notifies systemd, if this process is one of its services.
 fn tell_systemd(state: &[sd_notify::NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         warn!(%error, "cannot notify systemd");

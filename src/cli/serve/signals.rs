@@ -1,4 +1,4 @@
-//! Signals that end a replica, or a command, in order: the first one asks it to stop, a second one says at once.
+//! Signals that end a replica or a command in order: the first requests an orderly stop, a second one an immediate stop.
 
 use std::fs;
 
@@ -7,7 +7,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::cli::exit::{Exit, Failure};
 use crate::hold::Stop;
 
-/// TERM, INT, HUP and QUIT, as far as they were not ignored when this process was started (`nohup`, `&` in a script).
+/// Listens for TERM, INT, HUP and QUIT, except for those that were ignored when this process was started (`nohup`, `&` in a
+/// script).
 #[derive(Debug)]
 pub(crate) struct Signals {
     heard: Vec<(i32, Signal)>,
@@ -27,7 +28,7 @@ impl Signals {
         Ok(Self { heard })
     }
 
-    /// Waits for the next one; its number. Cancel-safe.
+    /// Waits for the next signal. Returns its number. Cancel-safe.
     pub(crate) async fn next(&mut self) -> i32 {
         if self.heard.is_empty() {
             return std::future::pending().await;
@@ -44,12 +45,12 @@ impl Signals {
     }
 }
 
-/// Whether this process was started to ignore a signal.
+/// Whether this process was started with this signal ignored.
 pub(crate) fn is_ignored(number: i32) -> bool {
     is_among(ignored(), number)
 }
 
-/// The first asks to stop, a second says at once.
+/// Requests an orderly stop; a second call requests an immediate one.
 pub(crate) fn obey(stop: &Stop) {
     if stop.drain.is_cancelled() {
         stop.at_once.cancel();
@@ -57,7 +58,7 @@ pub(crate) fn obey(stop: &Stop) {
     stop.drain.cancel();
 }
 
-/// The signals that this process was started to ignore, one bit each; none where the kernel does not tell.
+/// Returns the signals that were ignored when this process was started, one bit each; 0 if the kernel does not report them.
 fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

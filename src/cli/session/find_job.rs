@@ -1,4 +1,4 @@
-//! Finds the jobs of a file that a command line names. An unknown one is refused with the one that was probably meant.
+//! Finds the jobs of a file that a command line names. For an unknown name, the failure suggests the nearest one.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use crate::cli::exit::{Exit, Failure};
 use crate::config::{Config, Source};
 use crate::job::{JobName, JobSpec, nearest};
 
-/// A list longer than this is no help any more.
+/// How many names a failure lists: a longer list does not help.
 const MAX_LISTED: usize = 20;
 
-/// The job of this name.
+/// Returns the job of this name.
 pub(crate) fn find_job<'c>(
     config: &'c Config,
     source: &Source,
@@ -19,7 +19,7 @@ pub(crate) fn find_job<'c>(
     config.jobs.get(name).ok_or_else(|| unknown(name, &source.path.display().to_string(), &names()))
 }
 
-/// The job of this name, or all of them.
+/// Returns the job of this name; for `None`, all jobs.
 pub(crate) fn find_jobs(
     config: &Config,
     source: &Source,
@@ -31,7 +31,7 @@ pub(crate) fn find_jobs(
     }
 }
 
-/// There is no such job in what is called `whence`; these are there.
+/// Returns the failure for a job that `whence` (the file or the store) does not have. `names` are those that it has.
 pub(crate) fn unknown(name: &JobName, whence: &str, names: &[&JobName]) -> Failure {
     let mut message = format!("there is no job `{name}` in {whence}");
     if let Some(meant) = nearest(name.as_str(), names.iter().map(|name| name.as_str())) {

@@ -1,4 +1,4 @@
-//! The jobs that a command may be about: those of jobs.toml, and those that the store alone knows, because they were removed or
+//! The jobs that a command may name: those of jobs.toml, and those that only the store knows, because they were removed or
 //! renamed, or are locks of `exec`. A name that neither knows is refused.
 
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::view::job_definition::{Definition, KnownJob, NOT_IN_FILE};
 use super::find_job::unknown;
 use super::target::ClusterTarget;
 
-/// Notes on stderr that the file does not name the job, where that is so.
+/// Prints a note on stderr if the file does not name the job.
 pub(crate) fn note_absence(job: &KnownJob, screen: &mut Screen<'_>) {
     if matches!(job.definition, Definition::Absent) {
         screen.say(&format!("note: `{}` is {NOT_IN_FILE}\n", job.name));
     }
 }
 
-/// Reaches the store, and finds these jobs in the file or there. A note on stderr tells which of them the file lacks.
+/// Connects to the store, and finds these jobs in the file or in the store. Notes on stderr which of them the file lacks.
 pub(crate) async fn reach_jobs(
     names: &[JobName],
     (place, global): (&ClusterTarget, &GlobalArgs),
@@ -39,7 +39,7 @@ pub(crate) async fn reach_jobs(
     let store = screen.during(FOR_STORE, place.reach(global)).await;
     let store = store.map_err(|failure| noting(failure, place, absent))?;
     if let Some(name) = screen.during(FOR_STORE, first_unknown(&open, &*store)).await? {
-        // Where the names cannot be listed, those of the file are what is left to compare it with.
+        // If the store's names cannot be listed, only those of the file can be suggested.
         let names = store.jobs().await.unwrap_or_default();
         return Err(unknown_to_all(name, place, &names));
     }
@@ -47,7 +47,7 @@ pub(crate) async fn reach_jobs(
     Ok((store, jobs))
 }
 
-/// Reaches the store, and finds these jobs, or if none is named all of the file and of the store.
+/// The same; without a name, for all jobs of the file and of the store.
 pub(crate) async fn reach_jobs_or_all(
     names: &[JobName],
     (place, global): (&ClusterTarget, &GlobalArgs),
@@ -61,7 +61,7 @@ pub(crate) async fn reach_jobs_or_all(
     Ok((store, jobs))
 }
 
-/// Every job of the file, and those that the store alone knows.
+/// Returns every job of the file, and those that only the store knows.
 async fn all_jobs(
     place: &ClusterTarget,
     store: &dyn Store,
@@ -80,14 +80,14 @@ async fn all_jobs(
     Ok(jobs)
 }
 
-/// The first of these names that the store does not know.
+/// Returns the first of these names that the store does not know.
 async fn first_unknown<'n>(names: &'n [JobName], store: &dyn Store) -> Result<Option<&'n JobName>, Failure> {
     let failed = Failure::of(store);
     let known = store.known(names).await.map_err(&failed)?;
     for (name, _) in names.iter().zip(known).filter(|(_, is_known)| !is_known) {
         match store.records(std::slice::from_ref(name)).await {
             Ok(records) if records.iter().all(Option::is_none) => return Ok(Some(name)),
-            // What cannot be read is there.
+            // A record that cannot be read exists.
             Ok(_) | Err(StoreError::Refused(_)) => {}
             Err(error) => return Err(failed(error)),
         }
@@ -95,7 +95,7 @@ async fn first_unknown<'n>(names: &'n [JobName], store: &dyn Store) -> Result<Op
     Ok(None)
 }
 
-/// The name is not in the file, nor among those that the store knows.
+/// Returns the failure for a name that is neither in the file nor among those that the store knows.
 pub(crate) fn unknown_to_all(name: &JobName, place: &ClusterTarget, stored: &[JobName]) -> Failure {
     let jobs = place.jobs();
     let mut names: Vec<&JobName> = jobs.iter().map(|job| &job.name).chain(stored).collect();
@@ -109,7 +109,7 @@ pub(crate) fn unknown_to_all(name: &JobName, place: &ClusterTarget, stored: &[Jo
     unknown(name, &whence, &names)
 }
 
-/// The failure to reach the store, with the name that is not in the file, and the one that was probably meant.
+/// Returns the failure to connect to the store, with a note of the name that is not in the file, and of the nearest one.
 fn noting(failure: Failure, place: &ClusterTarget, absent: Option<&KnownJob>) -> Failure {
     let (Some(absent), Some(path)) = (absent, place.file_path()) else { return failure };
     let jobs = place.jobs();

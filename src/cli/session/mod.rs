@@ -1,4 +1,4 @@
-//! What every command begins with: finding and loading jobs.toml, the state folder, and the store.
+//! What every command begins with: it finds and loads jobs.toml, finds the state folder, and opens the store.
 
 pub(super) mod find_job;
 pub(crate) mod known_job;
@@ -27,31 +27,29 @@ use super::exit::{Exit, Failure};
 /// The state folder of a system service.
 const SYSTEM_STATE_DIR: &str = "/var/lib/solocron";
 
-/// So many levels below the state folder are looked at: down to the files of `leases/CLUSTER/NODE`.
+/// How many levels below the state folder are checked: down to the files of `leases/CLUSTER/NODE`.
 const STATE_DEPTH: u32 = 4;
 
-/// What is in the state folder begins so; the rest of it is somebody else's.
+/// The names of solocron's own files and folders in the state folder begin with these; other files there are not checked.
 const STATE_NAMES: [&str; 4] = ["leases", "replica", "runs", LOCAL_STORE_FILE];
 
 /// The folders and the files that a replica writes in the state folder.
 const WRITTEN: [&str; 5] = ["leases", "replicas", "runs", "runs.jsonl", "runs.lock"];
 
-/// A loaded jobs.toml, and what goes with it.
+/// A loaded jobs.toml, its warnings, and the state folder.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// The file.
     pub(crate) source: Source,
-    /// What it says.
     pub(crate) config: Config,
-    /// What is probably not meant.
+    /// Probable mistakes in the file.
     pub(crate) warnings: Vec<Problem>,
-    /// Run logs and the local store.
+    /// The folder of the run logs and of the local store.
     pub(crate) state_dir: PathBuf,
 }
 
 impl Session {
-    /// Finds and loads the file, and the state folder, for a replica; its flags beat the file. All problems of the file are in the
-    /// failure's message. Where the replica is root's, nobody else may be able to change its state folder.
+    /// Loads the file and finds the state folder for a replica. `flags` take precedence over the file. The failure's message
+    /// has all problems of the file. Fails for a replica of root if another user can change the state folder.
     pub(crate) fn to_run(global: &GlobalArgs, flags: Overrides<'_>) -> Result<Self, Failure> {
         let (source, config, warnings) = load_file(global, flags, Purpose::Run)?;
         let session = Self::of(source, config, warnings, global)?;
@@ -63,7 +61,7 @@ impl Session {
         })
     }
 
-    /// Finds the state folder that goes with a file that is loaded already.
+    /// Finds the state folder for a file that is loaded already.
     pub(crate) fn of(
         source: Source,
         config: Config,
@@ -79,8 +77,8 @@ impl Session {
         open_store(&self.config.store, &self.config.cluster, &self.state_dir, LocalStore::start)
     }
 
-    /// Fails where the store is a file that cannot be used until somebody acts. One that is locked, or on a busy disk, may be
-    /// used later.
+    /// Fails if the store is a file that stays unusable until an operator acts. A file that is locked, or on a busy disk, may
+    /// become usable later.
     pub(crate) async fn refuse_unusable_file(&self, store: &dyn Store) -> Result<(), Failure> {
         if store_file(&self.config.store, &self.state_dir).is_none() {
             return Ok(());
@@ -92,13 +90,13 @@ impl Session {
     }
 }
 
-/// Fails where the store is a file that nobody has made yet, or that this user may not look at.
+/// Fails if the store is a file that does not exist yet, or that this user may not access.
 pub(crate) fn expect_store_file(store: &StoreUrl, state_dir: &Path) -> Result<(), Failure> {
     let Some(path) = store_file(store, state_dir) else { return Ok(()) };
     LocalStore::expect(&path).map_err(|error| Failure::store(&store.to_string(), &error))
 }
 
-/// The file of an embedded store.
+/// Returns the file of an embedded store.
 fn store_file(store: &StoreUrl, state_dir: &Path) -> Option<PathBuf> {
     match store {
         StoreUrl::Local => Some(state_dir.join(LOCAL_STORE_FILE)),
@@ -107,7 +105,7 @@ fn store_file(store: &StoreUrl, state_dir: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Makes the folder where it is missing, and fails where this user cannot write it, or what a replica keeps in it.
+/// Creates the folder if it is missing. Fails if this user cannot write to it, or to what a replica stores in it.
 fn make_writable(folder: &Path) -> Result<(), Failure> {
     let (shown, uid) = (folder.display(), geteuid());
     let denied = |what: &Path, errno: Errno| {
@@ -134,7 +132,7 @@ fn make_writable(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The folder, by the path that no link is on: nobody else can change it, or what is in it.
+/// Returns the folder's path without symbolic links. Fails if another user can change the folder or what is in it.
 fn own_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
     let failed = |error: io::Error| {
         let message = format!(
@@ -146,7 +144,7 @@ fn own_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
     let real = folder.canonicalize().map_err(failed)?;
     let found = real.metadata().map_err(failed)?;
     if found.uid() == geteuid().as_raw() && mode_flaw(&found).is_some() && !is_shared(found.mode()) {
-        // As a volume that was made for everybody. What others have put there is found below.
+        // As with a volume that every user may write to. What other users have put there is found below.
         set_permissions(&real, Permissions::from_mode(found.mode() & 0o7755)).map_err(failed)?;
     }
     check_folder(&real).map_err(|bad| untrusted_state(&bad, &real))?;
@@ -161,7 +159,7 @@ fn own_folder(folder: PathBuf) -> Result<PathBuf, Failure> {
 fn untrusted_state(bad: &BadFolder, folder: &Path) -> Failure {
     let path = bad.path.display();
     let help = match bad.flaw {
-        // Taking it from others would lock them out.
+        // Removing the access of other users would lock them out.
         Flaw::Open(mode) if is_shared(mode) => "name another folder with --state-dir".to_owned(),
         _ if !bad.path.starts_with(folder) => "name another folder with --state-dir".to_owned(),
         Flaw::Link | Flaw::NoFile => {
@@ -184,7 +182,7 @@ fn untrusted_state(bad: &BadFolder, folder: &Path) -> Failure {
 /// Starts a local store.
 pub(crate) type StartLocal = fn(&Path, ClusterName, Box<dyn Clock>) -> Result<LocalStore, StoreError>;
 
-/// Starts to connect to a store, a local one by `start`. Needs a running runtime.
+/// Starts to connect to a store; a local one is started by `start`. Needs a running runtime.
 pub(crate) fn open_store(
     url: &StoreUrl,
     cluster: &ClusterName,
@@ -206,7 +204,7 @@ pub(crate) fn open_store(
     }
 }
 
-/// Finds and loads the file alone, with its warnings. All its problems are in the failure's message.
+/// Finds and loads only the file, and returns it with its warnings. The failure's message has all problems of the file.
 pub(crate) fn load_file(
     global: &GlobalArgs,
     flags: Overrides<'_>,
@@ -221,22 +219,22 @@ pub(crate) fn load_file(
     }
 }
 
-/// A variable of the environment.
+/// Returns a variable of the environment.
 pub(crate) fn env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Whether problems are drawn in colour on stderr.
+/// Whether problems are printed in colour on stderr.
 pub(crate) fn colour() -> bool {
     std::io::stderr().is_terminal() && env("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Where run logs and the local store are kept.
+/// Returns the folder of the run logs and of the local store.
 pub(crate) fn state_dir(flag: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(folder) = flag {
         return Ok(folder.to_owned());
     }
-    // systemd lists several folders with colons between them.
+    // systemd separates several folders by colons.
     if let Some(folders) = env("STATE_DIRECTORY").filter(|folders| !folders.is_empty()) {
         return Ok(folders.split(':').next().unwrap_or_default().into());
     }

@@ -1,5 +1,5 @@
-//! Which cluster a command is about: from flags, their variables, or `[cluster]` of jobs.toml. The rest of the file may be invalid:
-//! that is one line, and what it says of the jobs counts as far as it can be read.
+//! Which cluster a command is for: from flags, their variables, or `[cluster]` of jobs.toml. The rest of the file may be
+//! invalid: that costs a warning of one line, and the jobs count as far as they can be read.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::store::{LocalStore, Store};
 use crate::view::expected::Expected;
 use crate::view::job_definition::{Definition, KnownJob};
 
-/// The way out where no file can be used.
+/// Help text where no file can be used.
 const WITHOUT: &str = "or do without a file: --cluster NAME --store URL (SOLOCRON_CLUSTER, SOLOCRON_STORE)";
 
 /// The flag that names a cluster.
@@ -30,7 +30,7 @@ pub struct PlaceArgs {
     pub cluster: Option<ClusterName>,
 }
 
-/// A cluster, its store, and what the file at hand says of it.
+/// A cluster, its store, and what the file at hand contains about it.
 #[derive(Debug)]
 pub(crate) struct ClusterTarget {
     cluster: ClusterName,
@@ -45,18 +45,19 @@ struct FileAtHand {
     fingerprint: String,
     replicas: Option<u32>,
     jobs: FileJobs,
-    /// That it is invalid, in one line.
+    /// That the file is invalid, in one line.
     flaw: Option<String>,
 }
 
-/// Why a file cannot be used: in one line, for those who can do without, and as an error.
+/// Why a file cannot be used: in one line, for commands that work without it, and as an error.
 struct Unusable {
     line: String,
     failure: Failure,
 }
 
 impl ClusterTarget {
-    /// Finds the cluster. With a cluster and a store, no file is read that was not named. A warning on stderr tells that the file is invalid.
+    /// Finds the cluster. If a cluster and a store are named, a file is read only if it is named as well. Prints a warning on
+    /// stderr if the file is invalid.
     pub(crate) fn find(
         flags: &PlaceArgs,
         global: &GlobalArgs,
@@ -84,8 +85,8 @@ impl ClusterTarget {
         Self::of_store(store, Some(cluster))
     }
 
-    /// Finds the place of a lock. With a store, no file is asked that was not named: which folder a script happens to run
-    /// in changes nothing.
+    /// Finds the cluster of a lock. If a store is named, a file is read only if it is named as well: the folder that a script
+    /// runs in must not matter.
     pub(crate) fn of_lock(
         flags: &PlaceArgs,
         global: &GlobalArgs,
@@ -97,7 +98,7 @@ impl ClusterTarget {
         }
     }
 
-    /// The place of a file that is right.
+    /// Returns the target of a valid file.
     pub(crate) fn of_config(source: &Source, config: &Config) -> Self {
         let jobs = FileJobs { right: config.jobs.clone(), ..FileJobs::default() };
         let (replicas, fingerprint) = (config.expected_replicas, config.fingerprint.clone());
@@ -138,12 +139,12 @@ impl ClusterTarget {
         }
         let file = FileAtHand { path: source.path.clone(), fingerprint, replicas, jobs, flaw };
         let cluster = flags.cluster.clone().unwrap_or_else(|| name.clone());
-        // What a file says of another cluster's jobs means nothing here.
+        // What a file contains about another cluster's jobs does not apply here.
         let file = Some(file).filter(|_| cluster == name);
         Ok(Self { cluster, store, file })
     }
 
-    /// What the file says of a job.
+    /// Returns what the file contains about a job.
     pub(crate) fn job(&self, name: &JobName) -> KnownJob {
         let definition = match &self.file {
             None => Definition::Unknown,
@@ -157,7 +158,7 @@ impl ClusterTarget {
         KnownJob { name: name.clone(), definition }
     }
 
-    /// The jobs that the file names.
+    /// Returns the jobs that the file names.
     pub(crate) fn jobs(&self) -> Vec<KnownJob> {
         let jobs = self.file.iter().flat_map(|file| file.jobs.right.keys().chain(&file.jobs.invalid));
         let mut names: Vec<&JobName> = jobs.collect();
@@ -165,12 +166,12 @@ impl ClusterTarget {
         names.into_iter().map(|name| self.job(name)).collect()
     }
 
-    /// Where names of jobs are looked up besides the store: the file.
+    /// Returns the path of the file, where job names are looked up besides the store.
     pub(crate) fn file_path(&self) -> Option<String> {
         self.file.as_ref().map(|file| file.path.display().to_string())
     }
 
-    /// What the file leads to expect of the cluster.
+    /// Returns what to expect of the cluster by the file.
     pub(crate) fn expected(&self) -> Expected<'_> {
         self.file.as_ref().map_or_else(Expected::default, |file| Expected {
             replicas: file.replicas,
@@ -179,18 +180,18 @@ impl ClusterTarget {
         })
     }
 
-    /// Starts to connect. Needs a running runtime.
+    /// Starts to connect to the store. Needs a running runtime.
     pub(crate) fn open(&self, global: &GlobalArgs) -> Result<Arc<dyn Store>, Failure> {
         open_store(&self.store, &self.cluster, &self.folder(global)?, LocalStore::start)
     }
 
-    /// Fails where the store is a file that nobody has made yet.
+    /// Fails if the store is a file that does not exist yet.
     pub(crate) fn expect_store_file(&self, global: &GlobalArgs) -> Result<(), Failure> {
         expect_store_file(&self.store, &self.folder(global)?)
     }
 
-    /// Connects to the store, and waits until it answers. A local store is not made where there is none: whoever only
-    /// reads would own its file, and learn nothing.
+    /// Connects to the store, and waits until it answers. Does not create a local store: a command that only reads would own
+    /// its file, and find nothing in it.
     pub(crate) async fn reach(&self, global: &GlobalArgs) -> Result<Arc<dyn Store>, Failure> {
         self.expect_store_file(global)?;
         let start = LocalStore::start_patient;
@@ -199,7 +200,7 @@ impl ClusterTarget {
         Ok(store)
     }
 
-    /// Only the embedded store has a place in the state folder, and a crontab may not even have a HOME.
+    /// Returns the state folder, if it is needed. Only the embedded store is in it, and cron may not even set HOME.
     fn folder(&self, global: &GlobalArgs) -> Result<PathBuf, Failure> {
         match self.store {
             StoreUrl::Local => state_dir(global.state_dir.as_deref()),
@@ -208,12 +209,12 @@ impl ClusterTarget {
     }
 }
 
-/// Whether the store of flag or environment is one that needs no cluster's name.
+/// Whether the store of flag or environment needs no cluster name.
 fn is_local(global: &GlobalArgs) -> bool {
     global.store.as_deref().is_some_and(|store| store == "local" || store.starts_with("local:"))
 }
 
-/// `jobs.toml is invalid (2 problems): job `a`: unknown key `retires`, …; run `solocron check``
+/// Returns one line: `jobs.toml is invalid (2 problems): job `a`: unknown key `retires`, …; run `solocron check``
 fn complaint(source: &Source, problems: &Problems) -> String {
     let (count, first) = (problems.errors().count(), problems.errors().next());
     let first = first.map_or(String::new(), |problem| problem.message.replace(char::is_control, " "));
@@ -222,7 +223,7 @@ fn complaint(source: &Source, problems: &Problems) -> String {
     format!("{path} is invalid ({count}): {first}{more}; run `solocron check`")
 }
 
-/// `[cluster]` cannot be relied on: what is wrong with it, or where that is not known, with the file.
+/// Returns the failure for a `[cluster]` that cannot be used: its problems or, if it has none of its own, those of the file.
 fn unusable(source: &Source, own: &[Problem], all: Option<&Problems>) -> Failure {
     let all = all.map_or(&[][..], Problems::as_slice);
     let shown = if own.is_empty() { all } else { own };

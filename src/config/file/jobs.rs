@@ -1,4 +1,4 @@
-//! The jobs of a file that may be invalid: which tables are right, and which names are there at all.
+//! Reads the jobs of a file that may be invalid: the jobs whose tables are valid, and the names of the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::job::{JobName, JobSpec};
 /// The jobs that a file names.
 #[derive(Debug, Clone, Default)]
 pub struct FileJobs {
-    /// Those whose tables are right, also those that are not enabled.
+    /// The jobs whose tables are valid, enabled or not.
     pub right: BTreeMap<JobName, Arc<JobSpec>>,
-    /// Those whose tables, or whose defaults, are not.
+    /// The jobs whose tables, or whose defaults, are invalid.
     pub invalid: BTreeSet<JobName>,
-    /// Whether a part of the file, in which there may be more jobs, cannot be read.
+    /// Whether a part of the file that may contain more jobs cannot be read.
     pub is_partial: bool,
 }
 
-/// Reads `[defaults]` and `[jobs]` of this text.
+/// Reads `[defaults]` and `[jobs]`.
 pub(crate) fn read(
     text: &str,
     root: &DeTable<'_>,

@@ -1,5 +1,5 @@
-//! The whole file: from its text to a checked configuration, or to everything that is wrong with it.
-//! Nothing is ignored, and nothing is reported twice.
+//! Reads the whole file: from its text to a checked configuration, or to everything that is wrong with it. No key is
+//! ignored, and no problem is reported twice.
 
 pub(super) mod jobs;
 pub(super) mod outline;
@@ -29,32 +29,34 @@ use super::values::document;
 use super::values::substitute::{Lookup, Template};
 use super::warnings::machine::Machine;
 
-/// Variables that every process has: a job that refers to one of them takes it from no other.
+/// Variables that every process has. A replica passes them on to its commands, even if the `env` of a job refers to
+/// one.
 const USUAL_VARIABLES: [&str; 9] =
     ["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TMPDIR", "TZ", "USER"];
 
-/// Everything that jobs.toml says, checked, with defaults and overrides applied.
+/// The content of jobs.toml, checked, with defaults and overrides applied.
 #[derive(Debug, Clone)]
 pub struct Config {
     /// Replicas with the same name and store cooperate.
     pub cluster: ClusterName,
-    /// Where they meet.
+    /// The store that they share.
     pub store: StoreUrl,
-    /// How many replicas there should be.
+    /// How many replicas the cluster should have, if that is given.
     pub expected_replicas: Option<u32>,
-    /// Every job, also those that are not enabled.
+    /// Every job, enabled or not.
     pub jobs: BTreeMap<JobName, Arc<JobSpec>>,
     /// How this replica behaves.
     pub replica: ReplicaSettings,
     /// How much of the run logs is kept.
     pub logs: LogRetention,
-    /// Variables that the store or a job's `env` refers to by `${NAME}`, but for those that every process has.
+    /// Variables to which the store or a job's `env` refers by `${NAME}`, except those that every process has. Most are
+    /// secrets: a replica does not pass them on to its commands.
     pub referred: BTreeSet<String>,
     /// 16 hexadecimal digits that differ when the text of the file differs.
     pub fingerprint: String,
 }
 
-/// What flags and environment say; it beats the file. Not `Debug`, as the store may hold a password.
+/// The settings from flags and environment; they override the file. Not `Debug`, as the store may hold a password.
 #[derive(Clone, Copy, Default)]
 pub struct Overrides<'a> {
     /// `--store`; `${…}` in it is replaced as in the file.
@@ -65,14 +67,17 @@ pub struct Overrides<'a> {
     pub labels: Option<&'a [Label]>,
     /// `--max-running`.
     pub max_running: Option<u32>,
-    /// Whether processes that a program makes may be beyond what the replica can kill; where they are asked after, such
-    /// jobs are warned of.
+    /// Whether a program may start processes that the replica cannot kill. If given, a job that runs such a program
+    /// causes a warning.
     pub escapes: Option<fn(&str) -> bool>,
-    /// What there is on this machine; where it is asked, jobs that could not run here are warned of.
+    /// What exists on this machine. If given, a job that could not run here causes a warning.
     pub machine: Option<Machine>,
 }
 
-/// Reads and checks the whole file; gives back its warnings with it, or every problem when there is an error.
+/// Reads and checks the whole file. Returns the configuration with its warnings.
+///
+/// # Errors
+/// All problems of the file, warnings included, if one of them is an error.
 pub fn load(
     source: &Source,
     overrides: &Overrides<'_>,
@@ -102,18 +107,18 @@ pub fn load(
     Ok((config, warnings))
 }
 
-/// The names of the jobs that a file has, also of a file that is not right otherwise.
+/// Returns the names of the jobs in a file, even if the file is otherwise invalid.
 pub fn job_names(text: &str) -> Vec<JobName> {
     let (table, _) = document::parse(text);
     let section = Section::top(table.get_ref(), "jobs", &mut Findings::default());
     section.entries().filter_map(|(name, ..)| JobName::parse(name).ok()).collect()
 }
 
-/// What the tables of a file say, as far as they can be read, and all that is wrong with them.
+/// The content of a file's tables, as far as they can be read, and everything that is wrong with them.
 pub(super) struct Parts {
-    /// `[cluster]`, where it can be relied on.
+    /// `[cluster]`, if it can be relied on.
     pub(super) cluster: Option<Cluster>,
-    /// What is wrong with `[cluster]` itself.
+    /// The errors of `[cluster]` itself.
     pub(super) cluster_problems: Vec<Problem>,
     replica: ReplicaSettings,
     logs: LogRetention,
@@ -158,7 +163,8 @@ impl Parts {
     }
 }
 
-/// The variables that stores and jobs refer to: most of them are secrets, and those that every process has are none.
+/// Returns the variables to which stores and jobs refer. Most of them are secrets. Those that every process has are
+/// not, and are left out.
 fn referred<'a>(
     stores: impl Iterator<Item = &'a str>,
     jobs: &'a BTreeMap<JobName, Arc<JobSpec>>,
@@ -169,7 +175,7 @@ fn referred<'a>(
     names.filter(|name| !USUAL_VARIABLES.contains(&name.as_str())).collect()
 }
 
-/// 16 hexadecimal digits of the text's SHA-256.
+/// Returns 16 hexadecimal digits of the text's SHA-256.
 pub(super) fn fingerprint(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,5 +1,5 @@
-//! What commands about a cluster need of a file, which may be invalid: where the cluster meets, and those jobs whose tables are
-//! right. Nothing is taken from a table that a mistake may have changed.
+//! Reads what commands about a cluster need from a file that may be invalid: the cluster's name and store, and the jobs
+//! whose tables are valid. Nothing is taken from a table that a mistake may have changed.
 
 use crate::config::file::{Overrides, Parts, fingerprint};
 use crate::config::report::problem::{Problem, Problems};
@@ -11,18 +11,18 @@ use super::jobs::FileJobs;
 /// A file, as far as it can be relied on.
 #[derive(Debug)]
 pub struct Outline {
-    /// `[cluster]`; or what is wrong with it, as far as that is known.
+    /// `[cluster]`, or what is wrong with it, as far as that is known.
     pub cluster: Result<Cluster, Vec<Problem>>,
     /// The jobs.
     pub jobs: FileJobs,
     /// 16 hexadecimal digits that differ when the text of the file differs.
     pub fingerprint: String,
-    /// Everything that is wrong with the file, if anything is.
+    /// All problems of the file; `None` if none of them is an error.
     pub problems: Option<Problems>,
 }
 
 impl Outline {
-    /// Reads as much of the file as can be read; the store of flag or environment beats the file's.
+    /// Reads as much of the file as can be read. `store`, from flag or environment, overrides the file's.
     pub fn read(source: &Source, store: Option<&str>, env: &dyn Fn(&str) -> Option<String>) -> Self {
         let overrides = Overrides { store, ..Overrides::default() };
         let Parts { cluster, cluster_problems, jobs, findings, .. } = Parts::read(source, &overrides, env);
@@ -47,7 +47,7 @@ mod tests {
         Outline::read(&Source::new("jobs.toml", text), None, &|_| None)
     }
 
-    /// The names of jobs whose tables are right, and of those whose are not.
+    /// Returns the names of the jobs whose tables are valid, and of those whose tables are not.
     fn jobs(text: &str) -> (String, String) {
         let FileJobs { right, invalid, .. } = outline(text).jobs;
         let joined = |names: Vec<&str>| names.join(" ");

@@ -1,4 +1,4 @@
-//! What a good file comes out as, key by key, and that no file however broken brings the reader down.
+//! What a valid file is read as, key by key, and that no broken file makes the reader panic.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::config::{Config, Overrides, Problems, Source, StoreUrl, load, render, resolve_env};
 use crate::job::{CatchUp, Command, JobName, JobSpec, Label, OnInterrupt, Overlap};
 
-/// Every key of the contract that this release supports.
+/// Every key of the docs that this release supports.
 const FULL: &str = r#"
 [cluster]
 name = "billing"
@@ -204,7 +204,7 @@ fn a_jobs_environment_is_resolved_only_when_asked() {
     assert_eq!(pairs(&env), [("PGHOST", "db"), ("PGPASSWORD", "secret"), ("PGUSER", "backup")]);
 }
 
-/// The file with a piece taken out, doubled, or replaced by something else.
+/// Generates the file with a piece removed, doubled, or replaced by something else.
 fn mutated() -> impl Strategy<Value = String> {
     let noise = prop_oneof![
         "[\\[\\]{}\"'=.,#$\\\\\n a-z0-9é-]{0,12}",

@@ -1,5 +1,5 @@
-//! Collects problems while the file is read. What a syntax error leads to further on is not reported as a
-//! problem of its own.
+//! Collects problems while the file is read. What only follows from a syntax error is not reported as a problem of its
+//! own.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::config::values::document;
 
 use super::problem::{Problem, Severity};
 
-/// More mistakes in the syntax than this are not told apart.
+/// Above this number of syntax mistakes, every table counts as changed by one of them.
 const MANY: usize = 100;
 
 /// The problems found so far.
@@ -20,12 +20,12 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Starts with what is wrong with the syntax; `broken` are the lines that could not be read.
+    /// Starts with the problems of the syntax; `broken` are the lines that could not be read.
     pub(crate) fn after_syntax(list: Vec<Problem>, broken: Vec<Range<usize>>) -> Self {
         Self { errors: list.len(), list, broken }
     }
 
-    /// Adds a problem, unless it stands on a line that could not be read anyway.
+    /// Adds a problem, unless it is on a line that could not be read anyway.
     pub(crate) fn add(&mut self, problem: Problem) {
         let hidden = problem.span.as_ref().is_some_and(|span| {
             self.broken.iter().any(|line| span.start <= line.end && line.start <= span.end)
@@ -35,7 +35,7 @@ impl Findings {
         }
     }
 
-    /// Adds that something is not there, unless it may be in a part that could not be read.
+    /// Adds the problem that something is missing, unless it may be in a part that could not be read.
     pub(crate) fn missing(&mut self, problem: Problem) {
         if self.broken.is_empty() {
             self.push(problem);
@@ -47,12 +47,12 @@ impl Findings {
         self.list.push(problem);
     }
 
-    /// How many of them are errors.
+    /// Returns how many of the problems are errors.
     pub(crate) fn errors(&self) -> usize {
         self.errors
     }
 
-    /// The errors that were found after so many.
+    /// Returns the errors without the first `count`.
     pub(crate) fn errors_after(&self, count: usize) -> Vec<Problem> {
         self.list.iter().filter(|problem| problem.severity == Severity::Error).skip(count).cloned().collect()
     }
@@ -62,8 +62,8 @@ impl Findings {
         !self.broken.is_empty()
     }
 
-    /// Whether a table of this name may be in a part that could not be read: a header is broken that is not one of a job, or a line that
-    /// names the table.
+    /// Whether a table of this name may be in a part that could not be read: a part begins with a header that is not a
+    /// job's, or contains the name.
     pub(crate) fn may_hide(&self, text: &str, name: &str) -> bool {
         let is_other_header = |part: &str| part.starts_with('[') && !part.starts_with("[jobs.");
         self.broken
@@ -72,8 +72,8 @@ impl Findings {
             .any(|part| is_other_header(part) || part.contains(name))
     }
 
-    /// Whether a mistake in the syntax may have changed the table of this name: it is in the table, whose key or header is at this
-    /// place, or in a header that names it. Of a file with very many mistakes nothing is sure.
+    /// Whether a syntax mistake may have changed the table of this name, whose key or header is at `at`: the mistake is
+    /// in the table, or in a header that names the table. Always true above `MANY` mistakes.
     pub(crate) fn touch(&self, text: &str, name: &str, at: &Range<usize>) -> bool {
         let table = document::table_around(text, at.start);
         let overlaps = |part: &Range<usize>| part.start <= table.end && table.start <= part.end;
@@ -82,7 +82,7 @@ impl Findings {
         self.broken.len() > MANY || self.broken.iter().any(is_changed)
     }
 
-    /// All of them, in the order of the file; those without a place come first.
+    /// Returns all problems, in the order of the file; those without a place come first.
     pub(crate) fn in_order(mut self) -> Vec<Problem> {
         self.list.sort_by_key(|problem| {
             (problem.span.as_ref().map(|span| span.start), problem.severity, problem.message.clone())

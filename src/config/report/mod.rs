@@ -1,5 +1,5 @@
-//! Draws problems as rustc does: the line, what is wrong in it underlined, and the way out below. No value
-//! that may be a secret is ever drawn.
+//! Draws problems as rustc does: the line with the wrong part underlined, and below it how to correct it. No value that
+//! may be a secret is ever drawn.
 
 pub(super) mod findings;
 pub(super) mod places;
@@ -16,10 +16,10 @@ use super::secrets::mask::Masked;
 use super::source::Source;
 use super::values::document;
 
-/// So many are drawn; nobody reads more, and each takes time.
+/// The most problems that are drawn: users do not read more, and each takes time.
 pub const MOST_DRAWN: usize = 50;
 
-/// All problems, each with its place in the file, and their number at the end.
+/// Draws problems as [`draw`] does, and their number at the end.
 pub fn render(problems: &[Problem], source: &Source, colour: bool) -> String {
     let mut drawn = draw(problems, source, colour);
     if !problems.is_empty() {
@@ -28,7 +28,8 @@ pub fn render(problems: &[Problem], source: &Source, colour: bool) -> String {
     drawn
 }
 
-/// The first [`MOST_DRAWN`] problems, each with its place in the text and an empty line after it, and how many more there are.
+/// Draws the first [`MOST_DRAWN`] problems, each with its place in the text and an empty line after it, and states how
+/// many more there are.
 pub fn draw(problems: &[Problem], source: &Source, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let masked = Masked::new(&source.text);
@@ -47,7 +48,7 @@ pub fn draw(problems: &[Problem], source: &Source, colour: bool) -> String {
     }
 }
 
-/// The file as it is shown.
+/// The file, with its text as it is shown.
 struct ReportPage<'s> {
     source: &'s Source,
     path: String,
@@ -86,14 +87,15 @@ impl<'p> ReportPage<'p> {
             .annotations(context)
     }
 
-    /// The place in the masked text, of a value of many lines only the first.
+    /// Returns the place in the masked text; of a value of several lines only the first line.
     fn shown(&self, span: Range<usize>) -> Range<usize> {
         let span = document::within(&self.source.text, span);
         let first_line = self.source.text[span.clone()].lines().next().map_or(0, str::len);
         self.masked.place_of(span.start)..self.masked.place_of(span.start + first_line)
     }
 
-    /// What was masked earlier on a line has moved the rest of it, but editors jump to places of the real file.
+    /// Replaces the column in the masked text by that in the real file, to which editors jump. A secret that was masked
+    /// earlier on the line has moved the rest of it.
     fn with_real_column(&self, drawn: String, at: usize) -> String {
         let (line, real) = self.real_places.at(at);
         let (_, shown) = self.shown_places.at(self.masked.place_of(at));

@@ -1,11 +1,11 @@
-//! Lines and columns of a text, found without reading all of it for each.
+//! Finds lines and columns of a text without reading all of it for each.
 
 use crate::config::source::Source;
 use crate::config::values::document;
 
 use super::problem::Problem;
 
-/// Where the lines of a text begin.
+/// The positions at which the lines of a text begin.
 #[derive(Debug)]
 pub struct Places<'s> {
     text: &'s str,
@@ -13,23 +13,23 @@ pub struct Places<'s> {
 }
 
 impl<'s> Places<'s> {
-    /// Those of a file.
+    /// Returns the places of a file.
     pub fn of(source: &'s Source) -> Self {
         Self::of_text(&source.text)
     }
 
-    /// Those of any text.
+    /// Returns the places of any text.
     pub(crate) fn of_text(text: &'s str) -> Self {
         let newlines = text.match_indices('\n').map(|(at, _)| at + 1);
         Self { text, starts: std::iter::once(0).chain(newlines).collect() }
     }
 
-    /// Line and column of a problem, counted from 1, columns in characters; `None` where it is about no place.
+    /// Returns line and column of a problem, counted from 1, columns in characters; `None` if it has no place.
     pub fn of_problem(&self, problem: &Problem) -> Option<(usize, usize)> {
         problem.span.as_ref().map(|span| self.at(span.start))
     }
 
-    /// Line and column of a byte.
+    /// Returns line and column of a byte.
     pub(crate) fn at(&self, at: usize) -> (usize, usize) {
         let at = document::within(self.text, at..at).start;
         let line = self.starts.partition_point(|start| *start <= at);

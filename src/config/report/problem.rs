@@ -1,5 +1,4 @@
-//! One thing that is wrong with jobs.toml, and the list of them. A problem knows its place, what to say and
-//! the way out; how that is drawn is left to the report.
+//! One problem of jobs.toml, and the list of them. A problem has a place, a message and a help. The report draws it.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,31 +10,31 @@ use crate::config::secrets::mask::mask;
 pub enum Severity {
     /// The file is refused.
     Error,
-    /// The file is right, but probably not meant so.
+    /// The file is valid, but probably not what was meant.
     Warning,
 }
 
-/// One thing that is wrong with jobs.toml.
+/// One problem of jobs.toml.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Whether it refuses the file.
     pub severity: Severity,
-    /// Its bytes in the text of the file; absent when it is about no place of it, such as a table that is not there.
+    /// Its bytes in the text of the file; `None` if it has no place, as for a table that is missing.
     pub span: Option<Range<usize>>,
-    /// What is wrong: the thing and the value, without any password of a URL.
+    /// What is wrong: the key and the value, without any password of a URL.
     pub message: String,
     /// A few words under the underlined text.
     pub label: Option<String>,
-    /// Another place that has to do with it, and in what way.
+    /// Another place that is related to it, with a label.
     pub also: Option<(Range<usize>, String)>,
-    /// The way out.
+    /// How to correct it.
     pub help: Option<String>,
-    /// Why it is so, where that is not plain.
+    /// Reasons for the rule, where they are not obvious.
     pub notes: Vec<String>,
 }
 
 impl Problem {
-    /// An error without a place yet.
+    /// Returns an error without a place yet.
     pub fn error(message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Error,
@@ -48,36 +47,36 @@ impl Problem {
         }
     }
 
-    /// A warning without a place yet.
+    /// Returns a warning without a place yet.
     pub fn warning(message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(message) }
     }
 
-    /// At these bytes of the text.
+    /// Sets its place in the text.
     #[must_use]
     pub fn at(self, span: impl Into<Option<Range<usize>>>) -> Self {
         Self { span: span.into(), ..self }
     }
 
-    /// With a few words under the underlined text.
+    /// Sets the words under the underlined text.
     #[must_use]
     pub fn label(self, label: impl Into<String>) -> Self {
         Self { label: Some(label.into()), ..self }
     }
 
-    /// With another place that has to do with it.
+    /// Sets another place that is related to it.
     #[must_use]
     pub fn also(self, span: Range<usize>, label: impl Into<String>) -> Self {
         Self { also: Some((span, label.into())), ..self }
     }
 
-    /// With the way out.
+    /// Sets how to correct it.
     #[must_use]
     pub fn help(self, help: impl Into<Option<String>>) -> Self {
         Self { help: help.into(), ..self }
     }
 
-    /// With the reason for the rule.
+    /// Adds the reason for the rule.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
@@ -85,12 +84,12 @@ impl Problem {
     }
 }
 
-/// Everything that is wrong with a file, in the order of the file; at least one of it is an error.
+/// All problems of a file, in the order of the file; at least one of them is an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// The warnings, unless there is an error among them.
+    /// Returns the warnings; all problems as `Err` if one of them is an error.
     pub(crate) fn unless_harmless(list: Vec<Problem>) -> Result<Vec<Problem>, Self> {
         if list.iter().any(|problem| problem.severity == Severity::Error) {
             Err(Self(list))
@@ -99,18 +98,18 @@ impl Problems {
         }
     }
 
-    /// Those that refuse the file, in the order of the file.
+    /// Returns the errors, in the order of the file.
     pub fn errors(&self) -> impl Iterator<Item = &Problem> {
         self.0.iter().filter(|problem| problem.severity == Severity::Error)
     }
 
-    /// In the order of the file, problems without a place first.
+    /// Returns all problems in the order of the file, those without a place first.
     pub fn as_slice(&self) -> &[Problem] {
         &self.0
     }
 }
 
-/// `3 errors, 1 warning`
+/// Counts problems: `3 errors, 1 warning`.
 pub(crate) fn tally(problems: &[Problem]) -> String {
     let count = |severity, word: &str| {
         let n = problems.iter().filter(|problem| problem.severity == severity).count();
@@ -121,7 +120,7 @@ pub(crate) fn tally(problems: &[Problem]) -> String {
 }
 
 impl fmt::Display for Problems {
-    /// For logs, on one line: how many there are, and the first error.
+    /// Writes one line for logs: how many problems there are, and the first error.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = self.errors().next();
         write!(f, "{}", tally(&self.0))?;

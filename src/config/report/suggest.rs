@@ -1,10 +1,10 @@
-//! "Did you mean": the known word that a mistyped one was probably meant to be. It says nothing rather than
-//! something far-fetched.
+//! "Did you mean": finds the known word that a mistyped one was probably meant to be. It finds none rather than a
+//! far-fetched one.
 
 use crate::config::sections::keys;
 use crate::job;
 
-/// The nearest of the known words: a synonym, or a likely slip.
+/// Returns the nearest of the known words: a synonym, or one that differs by a likely slip.
 pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let plain = word.to_lowercase().replace('-', "_");
     if let Some(known) = keys::synonym(&plain).and_then(|ours| known.iter().find(|word| **word == ours)) {
@@ -13,7 +13,7 @@ pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     job::nearest(&plain, known.iter().copied())
 }
 
-/// `a`, `b` or `c`, for messages.
+/// Joins words for messages: `a`, `b` or `c`.
 pub(crate) fn one_of(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {

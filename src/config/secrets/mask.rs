@@ -1,5 +1,5 @@
-//! Takes the secrets out of text that is going to be shown: those of URLs, and of values that may be secrets. It would rather hide
-//! too much than too little, since a URL or a line with a mistake in it has no certain parts.
+//! Removes the secrets from text that is going to be shown: those of URLs, and values that may be secrets. It hides too
+//! much rather than too little, because the parts of a URL or a line with a mistake in it are not certain.
 
 use std::ops::Range;
 
@@ -7,17 +7,17 @@ use crate::config::secrets::{options, values};
 
 use super::values::Secrecy;
 
-/// What is shown in place of a secret; its length tells nothing.
+/// What is shown in place of a secret; its length reveals nothing.
 const STARS: &str = "***";
 
-/// A text without its secrets, which knows where its places have moved.
+/// A text without its secrets, with the places at which it was cut.
 pub(crate) struct Masked {
     pub(crate) text: String,
     cuts: Vec<Range<usize>>,
 }
 
 impl Masked {
-    /// Of any text: a file, a line of it, a message.
+    /// Masks any text: a file, a line of it, a message.
     pub(crate) fn new(text: &str) -> Self {
         let mut cuts = Vec::new();
         let mut start = 0;
@@ -35,7 +35,7 @@ impl Masked {
         Self { text: without(text, &cuts), cuts }
     }
 
-    /// Where a byte of the original has moved; from inside a secret, to its stars.
+    /// Returns where a byte of the original has moved; from inside a secret, to the first of its stars.
     pub(crate) fn place_of(&self, original: usize) -> usize {
         let mut place = original;
         for cut in self.cuts.iter().filter(|cut| cut.start < original) {
@@ -46,18 +46,18 @@ impl Masked {
     }
 }
 
-/// Text without its secrets.
+/// Returns a text without its secrets.
 pub(crate) fn mask(text: &str) -> String {
     Masked::new(text).text
 }
 
-/// A word without the secret of the URL in it, if there is one.
+/// Returns a word without the secrets of the URLs and options in it; `None` if there are none.
 pub(crate) fn mask_url(word: &str) -> Option<String> {
     let cuts: Vec<_> = secrets_of_line(word).collect();
     (!cuts.is_empty()).then(|| without(word, &cuts))
 }
 
-/// A store's URL without its secrets, whatever is wrong with it.
+/// Returns a store's URL without its secrets, also if it is malformed.
 pub(crate) fn mask_store(url: &str) -> String {
     without(url, &secrets_of_url(url, true))
 }
@@ -73,12 +73,12 @@ fn without(text: &str, cuts: &[Range<usize>]) -> String {
     shown + &text[from..]
 }
 
-/// A range of a part of a text, as one of the whole, in which so many bytes are before the part.
+/// Converts a range of a part of a text to one of the whole text, which has `before` bytes before the part.
 pub(crate) fn moved(range: Range<usize>, before: usize) -> Range<usize> {
     before + range.start..before + range.end
 }
 
-/// In order, and none within another.
+/// Sorts ranges, and unites those that overlap.
 fn united(mut cuts: Vec<Range<usize>>) -> Vec<Range<usize>> {
     cuts.sort_by_key(|cut| cut.start);
     let mut united: Vec<Range<usize>> = Vec::new();
@@ -91,7 +91,7 @@ fn united(mut cuts: Vec<Range<usize>>) -> Vec<Range<usize>> {
     united
 }
 
-/// The parts of a value that are no references.
+/// Returns the parts of a value that are not references.
 fn literals_of(value: &str) -> Vec<Range<usize>> {
     let (mut literals, mut from) = (Vec::new(), 0);
     while let Some(at) = value[from..].find("${").map(|at| from + at) {
@@ -125,7 +125,7 @@ fn is_store(line: &str, url: &Range<usize>) -> bool {
     scheme.starts_with("redis") || scheme.starts_with("valkey") || before.ends_with("store")
 }
 
-/// The next `scheme://…`, up to the end of its quotes, or of its word.
+/// Returns the next `scheme://…`, up to the end of its quotes, or of its word.
 fn next_url(line: &str, from: usize) -> Option<Range<usize>> {
     let separator = from + line[from..].find("://")?;
     let letters = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
@@ -154,20 +154,20 @@ fn secrets_of_url(url: &str, store: bool) -> Vec<Range<usize>> {
     let mut cuts = Vec::new();
     if let Some(at) = rest.rfind('@') {
         match rest[..at].find(':') {
-            // Of an empty password what is before it may be meant.
+            // With an empty password, the text before the colon may be meant as one.
             Some(colon) if colon + 1 == at => cuts.push(start..start + colon),
             Some(colon) => cuts.push(start + colon + 1..start + at),
             None if store => cuts.push(start..start + at),
             None => {}
         }
     } else if store && !url.starts_with("local") {
-        // `redis://:secret` with the host forgotten: what stands for the port is the password.
+        // `redis://:secret` without a host: the text in place of the port is the password.
         let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
         if authority.split(',').any(has_odd_port) {
             cuts.extend(authority.find(':').map(|colon| start + colon + 1..start + authority.len()));
         }
     }
-    // What is given by options is a secret, whatever it is called, but a number.
+    // The value of any option is a secret, whatever its name, except a number as `db`, and `insecure`.
     let floor = cuts.last().map_or(start, |cut| cut.end);
     let is_local = url.starts_with("local");
     let begins = |letter: char| matches!(letter, '?' | '&') || !is_local && matches!(letter, ';' | '#');
@@ -184,7 +184,7 @@ fn secrets_of_url(url: &str, store: bool) -> Vec<Range<usize>> {
     cuts
 }
 
-/// Whether what stands for the port of a host may be a password.
+/// Whether the text in place of a host's port may be a password.
 fn has_odd_port(host: &str) -> bool {
     let after_address = host.rfind(']').map_or(host, |end| &host[end + 1..]);
     let Some((name, port)) = after_address.split_once(':') else { return false };
@@ -192,7 +192,7 @@ fn has_odd_port(host: &str) -> bool {
     is_nameless || !port.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// `${NAME}` tells nothing, and helps to find the mistake; also when its end was forgotten.
+/// Whether the text is a reference: `${NAME}` reveals nothing, and helps to find the mistake. Its end may be missing.
 fn is_reference(text: &str) -> bool {
     let Some(name) = text.strip_prefix("${") else { return false };
     match name.strip_suffix('}') {

@@ -5,13 +5,14 @@ use std::ops::Range;
 /// The last words of the names of such options.
 const NAMES: [&str; 8] = ["pass", "password", "passwd", "passphrase", "pwd", "secret", "token", "credential"];
 
-/// Two last words that mean a secret together.
+/// Words that mean a secret before the last word `key`.
 const KEYS: [&str; 4] = ["api", "access", "secret", "private"];
 
-/// What may stand around a value.
+/// Characters that may stand around a value.
 const QUOTES: [char; 3] = ['"', '\'', '\\'];
 
-/// The name of such an option, if the word is one with its value. A file, a reference or a variable is no secret itself.
+/// Returns the name of such an option, if the word is one with its value. A file, a reference or a variable is not
+/// itself a secret.
 pub(crate) fn name_of(word: &str) -> Option<&str> {
     let (name, value) = word.split_once('=')?;
     let value = value.trim_matches(QUOTES);
@@ -23,14 +24,14 @@ pub(crate) fn name_of(word: &str) -> Option<&str> {
     (is_secret && !is_elsewhere && !value.is_empty()).then_some(name)
 }
 
-/// The values of all such options in a line of any text.
+/// Returns the values of all such options in a line of any text.
 pub(crate) fn of_line(line: &str) -> Vec<Range<usize>> {
     let value = |at: usize| {
         let start = at + line[at..].find(|c: char| c == '=' || c.is_whitespace())? + 1;
         let rest = line.get(start..)?;
         let inner = rest.trim_start_matches(QUOTES);
         let start = start + rest.len() - inner.len();
-        // In quotes of its own it may have blanks.
+        // A value in quotes may contain blanks.
         let quote = line[..start].chars().next_back().filter(|c| QUOTES.contains(c));
         let is_end = |c: char| quote.map_or(c.is_whitespace() || "\"'`,".contains(c), |quote| c == quote);
         let end = start + inner.find(is_end).unwrap_or(inner.len());

@@ -1,5 +1,5 @@
-//! Finds the values in the text of a jobs.toml that may be secrets: those of `env`, those of keys that are named like a secret or that
-//! nobody knows, and what is given as a store. The text may be broken, or a line of it within a message.
+//! Finds the values in the text of a jobs.toml that may be secrets: those of `env`, of keys that are named like a
+//! secret or unknown, and of `store`. The text may be broken, or a line of it within a message.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::mask::moved;
 /// Parts of the names of keys whose values are secrets.
 const SECRET_NAMES: [&str; 6] = ["pass", "pwd", "secret", "token", "key", "credential"];
 
-/// What may be secret of a value.
+/// How much of a value may be secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Secrecy {
     /// Nothing.
@@ -26,25 +26,25 @@ pub(super) enum Secrecy {
 /// A value that may hold a secret.
 pub(super) type SecretValue = (Secrecy, Range<usize>);
 
-/// The values that may hold secrets, in their order.
+/// Returns the values that may hold secrets, in their order.
 pub(super) fn find(text: &str) -> Vec<SecretValue> {
     Scanner::of(text, false).scan()
 }
 
-/// Reads as much of the syntax as is needed to tell keys from values.
+/// Parses as much of the syntax as is needed to distinguish keys from values.
 struct Scanner<'t> {
     text: &'t str,
     at: usize,
-    /// The end of this line, or of an earlier one.
+    /// The end of the current line, or of an earlier one.
     line_end: usize,
-    /// Of a comment, which has no comment in it.
+    /// Whether the text is a comment, in which `#` begins no other.
     is_comment: bool,
-    /// The parts of the key that was read last, and whether the next word goes on with it.
+    /// The parts of the key that was read last; `has_dot`: whether the next word continues it.
     keys: Vec<&'t str>,
     has_dot: bool,
-    /// Of the values of the table that the last header names.
+    /// The secrecy of the values in the table that the last header names.
     table: Secrecy,
-    /// Of the values in the lists and tables that are open: the opening bracket of each.
+    /// The lists and tables that are open: the opening bracket of each, and the secrecy of the values in it.
     open: Vec<(char, Secrecy)>,
     found: Vec<SecretValue>,
 }
@@ -108,7 +108,8 @@ impl<'t> Scanner<'t> {
         self.found
     }
 
-    /// Parts of a key, with a dot before or after them: without one, they are another key than what was read before.
+    /// Adds parts to the key, with a dot before or after them. Without a dot between them and the key that was read
+    /// before, they begin another key.
     fn key(&mut self, parts: &[&'t str], (dot_before, dot_after): (bool, bool)) {
         if !dot_before && !std::mem::replace(&mut self.has_dot, false) {
             self.keys.clear();
@@ -117,7 +118,7 @@ impl<'t> Scanner<'t> {
         self.has_dot = dot_after;
     }
 
-    /// What was commented out is as secret.
+    /// Scans a comment: a value that was commented out is as secret.
     fn comment(&mut self) {
         let line = self.at + 1..self.line_end();
         self.at = line.end;
@@ -125,7 +126,7 @@ impl<'t> Scanner<'t> {
         self.found.extend(found.into_iter().map(|(secrecy, value)| (secrecy, moved(value, line.start))));
     }
 
-    /// A table's name. Whatever was left open before it is over.
+    /// Reads a table's name. A list or table that was left open before it ends here.
     fn header(&mut self) {
         self.open.clear();
         let end = self.line_end();
@@ -136,21 +137,21 @@ impl<'t> Scanner<'t> {
         self.at = end;
     }
 
-    /// What follows the key that was read last.
+    /// Reads the value of the key that was read last.
     fn value(&mut self) {
         self.at += 1;
         self.at += self.text[self.at..].len() - self.text[self.at..].trim_start_matches([' ', '\t']).len();
         let secrecy = self.secrecy_of_key();
         self.keys.clear();
         match self.text[self.at..].chars().next() {
-            // A store is no table: what is in it may be anything.
+            // A store cannot be a table: what is in it may be anything.
             Some('{') if secrecy == Secrecy::Store => self.enter('{', Secrecy::Hidden),
             Some(bracket @ ('[' | '{')) => self.enter(bracket, secrecy),
             Some('"' | '\'') => {
                 let content = self.string();
                 self.note(secrecy, content);
             }
-            // Quotes were forgotten, perhaps.
+            // The quotes may have been forgotten.
             Some(letter) if secrecy != Secrecy::Shown && letter != '\n' => {
                 let line = self.at..self.line_end();
                 let word = self.word();
@@ -167,7 +168,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Of the value of the key that was read last.
+    /// Returns the secrecy of the value of the key that was read last.
     fn secrecy_of_key(&self) -> Secrecy {
         let name = self.keys.last().copied().unwrap_or_default();
         let is_secret = |name: &str| SECRET_NAMES.iter().any(|part| name.to_ascii_lowercase().contains(part));
@@ -178,7 +179,8 @@ impl<'t> Scanner<'t> {
                 Some("env") => Secrecy::Hidden,
                 Some("store") => Secrecy::Store,
                 Some(_) => Secrecy::Shown,
-                // Nobody knows what it is. A table has keys of its own, of which that is asked again; what has no quotes may be prose.
+                // The key is unknown. A table has keys of its own, which are checked in turn; text without quotes may
+                // be prose.
                 None if self.text[self.at..].starts_with(['"', '\'', '[']) => Secrecy::Hidden,
                 None => Secrecy::Shown,
             },
@@ -202,7 +204,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// What is within the quotes; where these are not closed, the rest of the line, or of the text.
+    /// Returns what is within the quotes; if these are not closed, the rest of the line, or of the text.
     fn string(&mut self) -> Range<usize> {
         let rest = &self.text[self.at..];
         let long = ["\"\"\"", "'''"].into_iter().find(|quotes| rest.starts_with(quotes));
@@ -219,7 +221,7 @@ impl<'t> Scanner<'t> {
         start..end.unwrap_or(limit)
     }
 
-    /// Up to what ends a bare word. An apostrophe within one is a letter of it.
+    /// Returns the text up to what ends a bare word. An apostrophe within a word is a part of it.
     fn word(&mut self) -> &'t str {
         let rest = &self.text[self.at..];
         let end = rest.find(|c: char| c.is_whitespace() || "=[]{},#\"".contains(c)).unwrap_or(rest.len());
@@ -237,7 +239,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// The key that was meant by this one, if there is one like it.
+/// Returns the known key that was probably meant by this one; `None` if none is like it.
 fn meant(name: &str) -> Option<&'static str> {
     let known: Vec<&str> = keys::tables().into_iter().chain(KEYS.iter().map(|key| key.name)).collect();
     known.iter().find(|known| **known == name).copied().or_else(|| suggest::nearest(name, &known))

@@ -1,5 +1,5 @@
-//! `[cluster]`: under what name, and where, replicas cooperate. A name is asked for as soon as replicas of
-//! several machines could meet.
+//! `[cluster]`: the name and the store by which replicas cooperate. A name is required as soon as replicas of several
+//! machines could meet.
 
 use crate::config::report::findings::Findings;
 use crate::config::report::problem::Problem;
@@ -12,17 +12,17 @@ use super::keys;
 use super::keys::Home;
 use super::section::Section;
 
-/// The name of a cluster on a local store that has none of its own.
+/// The name of a cluster on a local store without a name of its own.
 const LOCAL_NAME: &str = "local";
 
-/// What `[cluster]` says, checked.
+/// The content of `[cluster]`, checked.
 #[derive(Debug)]
 pub struct Cluster {
     /// Replicas with the same name and store cooperate.
     pub name: ClusterName,
-    /// Where they meet.
+    /// The store that they share.
     pub store: StoreUrl,
-    /// How many replicas there should be.
+    /// How many replicas the cluster should have.
     pub replicas: Option<u32>,
 }
 
@@ -55,7 +55,7 @@ fn name(section: &Section<'_>, store_flag: Option<&str>, findings: &mut Findings
             .ok();
     }
     let in_file = section.raw("store").and_then(|raw| raw.get_ref().as_str());
-    // Without a store that much is already reported, and whether a name is needed is not known.
+    // A missing store is already reported, and without it is not known whether a name is needed.
     let store = store_flag.or(in_file)?;
     if store == LOCAL_NAME || store.starts_with("local:") {
         return Some(local_cluster());
@@ -66,12 +66,12 @@ fn name(section: &Section<'_>, store_flag: Option<&str>, findings: &mut Findings
     None
 }
 
-/// The cluster of a local store that none is named for.
+/// Returns the name of a cluster on a local store for which none is given.
 pub fn local_cluster() -> ClusterName {
     ClusterName::parse(LOCAL_NAME).expect("a good name")
 }
 
-/// A name like the refused one that would be accepted; `otherwise` where nothing of it can stay.
+/// Returns a name like the refused one that would be accepted; `otherwise` if nothing of it can stay.
 pub(crate) fn similar_name(refused: &str, otherwise: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let name: String = refused.trim().chars().map(plain).take(64).collect();

@@ -1,5 +1,5 @@
-//! `[jobs.NAME]`: a job's own keys over those of `[defaults]` over what the contract says for both. A job
-//! comes out whole, or its problems are reported.
+//! `[jobs.NAME]`: a job's own keys override those of `[defaults]`, which override the built-in defaults. A job is read
+//! completely, or its problems are reported.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) fn defaults(section: &Section<'_>, overrides: &Overrides<'_>, finding
     shared
 }
 
-/// Reads one job: its key, its table, over the defaults. `None` after a problem has been reported.
+/// Reads one job from its key and its table, with the defaults. `None` after a problem has been reported.
 pub(crate) fn read(
     (key, span, raw): (&str, std::ops::Range<usize>, &Raw<'_>),
     defaults: &Shared,

@@ -1,4 +1,4 @@
-//! `[logs]`: how much of the run logs each node keeps. Whatever limit is reached first counts.
+//! `[logs]`: how much of the run logs each node keeps. The limit that is reached first applies.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use super::section::Section;
 /// How much of the run logs a node keeps. A run that continues is never deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogRetention {
-    /// Logs of runs that are older are deleted.
+    /// The log of a run that is older is deleted.
     pub keep: Duration,
-    /// The newest runs of each job, so many, are kept.
+    /// For how many of the newest runs of each job the logs are kept.
     pub keep_runs: u32,
-    /// All logs together, in bytes; the newest are kept.
+    /// The most bytes of all logs together; the newest are kept.
     pub max_bytes: u64,
 }
 

@@ -1,5 +1,5 @@
-//! `[replica]`: how each replica behaves, unless its flags say otherwise. Keys of later releases are
-//! refused, not ignored.
+//! `[replica]`: the settings of a replica, unless its flags override them. Keys of later releases are refused, not
+//! ignored.
 
 use std::time::Duration;
 
@@ -16,15 +16,15 @@ use super::section::Section;
 /// How this replica behaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplicaSettings {
-    /// How long running jobs may go on after the replica was told to stop; zero: not at all.
+    /// For how long running jobs may continue after the replica was ordered to stop; zero: they are stopped at once.
     pub drain: Duration,
-    /// What it is told apart from others by.
+    /// Its labels, which a job may require by `only_on`.
     pub labels: Vec<Label>,
-    /// How many runs may go on at once; any number if absent.
+    /// How many runs may run at once; any number if absent.
     pub max_running: Option<u32>,
 }
 
-/// Reads `[replica]`; flags beat the file.
+/// Reads `[replica]`; flags override the file.
 pub(crate) fn read(
     section: &Section<'_>,
     overrides: &Overrides<'_>,

@@ -1,5 +1,5 @@
-//! One table of the file, read key by key. A key that is wrong is reported and then counts as absent; a key
-//! that nobody knows is reported with the one that was probably meant.
+//! One table of the file, read key by key. A wrong key is reported and then treated as absent. An unknown key is
+//! reported with the one that was probably meant.
 
 use std::ops::Range;
 
@@ -17,22 +17,23 @@ use super::keys;
 /// One table of the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Section<'d> {
-    /// How messages call it: ``job `backup` `` or `[cluster]`.
+    /// Its name in messages: ``job `backup` `` or `[cluster]`.
     pub(crate) title: String,
-    /// Its header; absent when there is none.
+    /// Its header; `None` if the table is absent.
     pub(crate) span: Option<Range<usize>>,
     table: Option<&'d DeTable<'d>>,
-    /// Whether what it lacks may be there in the wrong shape.
+    /// Whether the table is absent, but may be present in the wrong shape: under a misspelt name, or not as a table.
     garbled: bool,
 }
 
 impl<'d> Section<'d> {
-    /// The table of this value.
+    /// Returns the section of this table.
     pub(crate) fn new(title: impl Into<String>, span: Range<usize>, table: &'d DeTable<'d>) -> Self {
         Self { title: title.into(), span: Some(span), table: Some(table), garbled: false }
     }
 
-    /// The table `name` at the top of the file; empty when it is absent, or no table, which is reported.
+    /// Returns the table `name` at the top of the file. It is empty if it is absent, or is not a table, which is
+    /// reported.
     pub(crate) fn top(root: &'d DeTable<'d>, name: &str, findings: &mut Findings) -> Self {
         let title = format!("[{name}]");
         let absent = |garbled| Self { title: title.clone(), span: None, table: None, garbled };
@@ -55,12 +56,12 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Whether it may be there in the wrong shape.
+    /// Whether the table is absent, but may be present in the wrong shape.
     pub(crate) fn is_garbled(&self) -> bool {
         self.garbled
     }
 
-    /// Whether mistakes may have changed this table of that name, or hide it.
+    /// Whether syntax mistakes may have changed this table, whose name is `name`, or may hide it.
     pub(crate) fn is_touched(&self, name: &str, text: &str, findings: &Findings) -> bool {
         match &self.span {
             Some(span) => findings.touch(text, name, span),
@@ -68,12 +69,12 @@ impl<'d> Section<'d> {
         }
     }
 
-    /// Whether the key is written there at all, right or wrong.
+    /// Whether the key is present, right or wrong.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.place_of(key).is_some()
     }
 
-    /// Whether a key is not there, nor meant by one of the unknown keys, which are reported anyway.
+    /// Whether a key is absent, and none of the unknown keys, which are reported anyway, is probably meant as this one.
     pub(crate) fn lacks(&self, key: &str, known: &[&str]) -> bool {
         let meant = |(other, ..): (&str, Range<usize>, &Raw<'d>)| {
             !known.contains(&other) && suggest::nearest(other, known) == Some(key)
@@ -81,24 +82,24 @@ impl<'d> Section<'d> {
         !self.has(key) && !self.garbled && !self.entries().any(meant)
     }
 
-    /// Where the key itself is written.
+    /// Returns the place of the key itself.
     pub(crate) fn place_of(&self, key: &str) -> Option<Range<usize>> {
         self.table?.get_key_value(key).map(|(key, _)| key.span())
     }
 
-    /// The value as TOML has it.
+    /// Returns the TOML value.
     pub(crate) fn raw(&self, key: &str) -> Option<&'d Raw<'d>> {
         self.table?.get(key)
     }
 
-    /// Keys with their places and values, in the order of their names.
+    /// Iterates over keys with their places and values, in the order of their names.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&'d str, Range<usize>, &'d Raw<'d>)> + use<'d> {
         self.table
             .into_iter()
             .flat_map(|table| table.iter().map(|(key, raw)| (key.get_ref().as_ref(), key.span(), raw)))
     }
 
-    /// The value of a key; what is wrong with it is reported, and then it counts as absent.
+    /// Reads the value of a key. What is wrong with it is reported, and the key is then treated as absent.
     pub(crate) fn read<T>(
         &self,
         key: &str,

@@ -1,5 +1,5 @@
-//! The keys of a job that `[defaults]` may give as well, each checked where it is written. A problem in
-//! `[defaults]` is so reported once, and not once for each job.
+//! The keys of a job that `[defaults]` may give as well. Each is checked where it is written, so that a problem in
+//! `[defaults]` is reported once, and not once for each job.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -17,10 +17,10 @@ use super::keys;
 use super::keys::{Absent, Home, KEYS, Key};
 use super::section::Section;
 
-/// Below this a short hiccup of the store would cost the lock of a healthy run.
+/// The shortest lease: with less, a short hiccup of the store would cost a healthy run its lock.
 pub const MIN_LEASE: Duration = Duration::from_secs(5);
 
-/// Less would cut the end of an output that people want to see whole.
+/// The smallest `max_output`: less would cut the end of an output that users want to see whole.
 const MIN_OUTPUT: u64 = 64 << 10;
 
 /// The struct of the keys with their readers, and how one level of the file goes over another.
@@ -135,7 +135,7 @@ fn max_output(raw: &Raw<'_>) -> Checked<u64> {
     ValueError::new(format!("is {bytes} bytes, expected at least 64 KiB"), help).alone()
 }
 
-/// A user or group, by name.
+/// Reads a user or group, by name.
 fn account(raw: &Raw<'_>) -> Checked<String> {
     if !raw.get_ref().is_str() {
         let what = format!("is {}, expected a name", values::kind(raw));

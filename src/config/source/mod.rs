@@ -1,4 +1,4 @@
-//! Finds jobs.toml and reads it as text. When there is none, the message says where it was looked for.
+//! Finds jobs.toml and reads it as text. If there is none, the message names every place that was searched.
 
 pub(super) mod regular_file;
 pub(crate) mod trust;
@@ -12,22 +12,22 @@ use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
 use nix::unistd::geteuid;
 use trust::{BadFolder, Flaw};
 
-/// Where jobs.toml is looked for when nobody says where it is, in this order.
+/// The places where jobs.toml is searched if no path is given, in this order.
 const PLACES: &[&str] = &["jobs.toml", "/etc/solocron/jobs.toml"];
 
-/// No jobs.toml has more bytes.
+/// The largest jobs.toml, in bytes.
 pub const LONGEST: u64 = 64 << 20;
 
 /// The text of a file, and where it came from.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source {
-    /// As it is named in messages.
+    /// Its path, as messages name it.
     pub path: PathBuf,
     /// Its whole text.
     pub text: String,
-    /// What a replica that obeys it should be told: it is another user's.
+    /// The flaw that a replica which runs the file's jobs logs: the file belongs to another user.
     pub doubt: Option<Flaw>,
-    /// Whether somebody said which file it is; else it was found.
+    /// Whether its path was given explicitly; otherwise it was found at one of the usual places.
     pub is_named: bool,
 }
 
@@ -36,12 +36,12 @@ pub struct Source {
 pub enum Purpose {
     /// Its jobs are run.
     Run,
-    /// Somebody wants to know what it says.
+    /// It is only read, and none of its jobs is run.
     Read,
 }
 
 impl Source {
-    /// A text that nobody doubts.
+    /// Returns a source without a flaw.
     pub fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
         Self { path: path.into(), text: text.into(), doubt: None, is_named: false }
     }
@@ -54,28 +54,28 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Why there is no text.
+/// Why no text could be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// There is no such file.
     #[error("there is no {}: create it, or name another one with --config or SOLOCRON_CONFIG", listed(.looked_at))]
     Missing {
-        /// Every place that was looked at.
+        /// Every place that was searched.
         looked_at: Vec<PathBuf>,
     },
-    /// It is no file that is kept on a disk: a pipe, a device, a file that the kernel makes up.
+    /// It is not a regular file on a disk, but a pipe, a device, or a file that the kernel generates.
     #[error("{} is not a regular file: name a pipe with --config, if you mean one, and see what made it", .path.display())]
     Odd {
         /// What was found.
         path: PathBuf,
     },
-    /// It is too long to be one.
+    /// It is too long to be a jobs.toml.
     #[error("{} has more than {} MiB: is it a jobs.toml?", .path.display(), LONGEST >> 20)]
     TooLong {
         /// The file.
         path: PathBuf,
     },
-    /// It merely lies in a folder where other users may put one.
+    /// It was not named but found, in a folder where other users may put one.
     #[error(
         "jobs.toml: its folder {bad}, and so they decide which jobs.toml is found here: name the file that you mean with --config"
     )]
@@ -83,18 +83,18 @@ pub enum SourceError {
         /// The folder.
         bad: BadFolder,
     },
-    /// It is there, but is no file.
+    /// It is a directory.
     #[error("{} is a directory, expected a file: name the file in it, such as {}", .path.display(), .path.join("jobs.toml").display())]
     Directory {
         /// What was found.
         path: PathBuf,
     },
-    /// It is no text.
+    /// It is not text.
     #[error("{}:{line}: not UTF-8 text (byte 0x{byte:02x}): save the file in the encoding UTF-8", .path.display())]
     NotText {
         /// The file.
         path: PathBuf,
-        /// The line of the first byte that is none.
+        /// The line of the first byte that is not UTF-8.
         line: usize,
         /// That byte.
         byte: u8,
@@ -104,16 +104,16 @@ pub enum SourceError {
     Untrusted {
         /// The file.
         path: PathBuf,
-        /// Why it is not obeyed.
+        /// Why it is refused.
         flaw: Flaw,
     },
-    /// Somebody has put another one in its place.
+    /// It belongs to another user, and did not when the replica started.
     #[error("{} {flaw} now, and did not when this replica started: whoever can put a file there decides what is run here; restart the \
              replica if you mean that", .path.display())]
     NewOwner {
         /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         flaw: Flaw,
     },
     /// It cannot be read.
@@ -143,9 +143,15 @@ fn way_out(flaw: &Flaw, path: &Path) -> String {
     }
 }
 
-/// Reads the named file, or else the first that exists of `./jobs.toml` and `/etc/solocron/jobs.toml`. To run its jobs, and for
-/// root whatever for, no other user may be able to write it, or to put another one in the place of one that was found. Nobody obeys
-/// another user's that was found.
+/// Reads the named file, or else the first that exists of `./jobs.toml` and `/etc/solocron/jobs.toml`.
+///
+/// It is refused if
+/// - users other than its owner may write it, and its jobs are to be run or the caller is root;
+/// - it belongs to a user other than root and the caller, and the caller is root or it was found in the current folder;
+/// - it was found in a folder where other users could replace it, and its jobs are to be run or the caller is root.
+///
+/// # Errors
+/// If there is no file, it cannot be read, or it is refused.
 pub fn find(explicit: Option<&Path>, purpose: Purpose) -> Result<Source, SourceError> {
     match explicit {
         Some(path) => first_of(&[path], purpose, true),
@@ -153,8 +159,10 @@ pub fn find(explicit: Option<&Path>, purpose: Purpose) -> Result<Source, SourceE
     }
 }
 
-/// Reads the file of a running replica again. Where it has become another user's since, it is not obeyed; nor is a pipe, which would
-/// keep the replica waiting.
+/// Reads the file of a running replica again.
+///
+/// # Errors
+/// As [`find`]; also if the file has become another user's since then, or is a pipe, which would block the replica.
 pub fn find_again(first: &Source) -> Result<Source, SourceError> {
     let path = &first.path;
     let source = source_of(path, read(path, false), Purpose::Run, first.is_named)?;
@@ -167,7 +175,7 @@ pub fn find_again(first: &Source) -> Result<Source, SourceError> {
     }
 }
 
-/// What a replica is to be told of the file; an error where it is not obeyed.
+/// Returns the flaw of the file that a replica logs; an error if the file is refused.
 fn doubt(
     path: &Path,
     found: &Metadata,
@@ -184,7 +192,7 @@ fn doubt(
     }
     match owner {
         Some(flaw) if is_root || is_found => return Err(refused(flaw)),
-        // As a file that was mounted into a container.
+        // Such as a file that was mounted into a container.
         Some(flaw) => return Ok(Some(flaw).filter(|_| is_looked_at)),
         None => {}
     }
@@ -195,10 +203,11 @@ fn doubt(
     Ok(None)
 }
 
-/// What was found, and its bytes: none where it is no file to be read. A pipe is one for who waits for its writer.
+/// Returns the metadata and the bytes of a file; no bytes if it is not a file that may be read. A pipe may be read only
+/// with `waits`, which waits for the pipe's writer.
 fn read(path: &Path, waits: bool) -> io::Result<(Metadata, Option<Vec<u8>>)> {
     let (file, found) = if waits { open_and_wait(path)? } else { regular_file::open(path)? };
-    // What the kernel makes up of a process is root's, whoever decides what it says.
+    // A file that the kernel generates for a process belongs to root, even if another user decides what it contains.
     let is_made_up = fstatfs(&file).is_ok_and(|system| system.filesystem_type() == PROC_SUPER_MAGIC);
     if is_made_up || !(waits || found.is_file() || found.is_dir()) {
         return Ok((found, None));
@@ -214,7 +223,8 @@ fn open_and_wait(path: &Path) -> io::Result<(File, Metadata)> {
     Ok((file, found))
 }
 
-/// A file that is there but unreadable is an error: falling back to another could run other jobs than meant.
+/// Returns the first file that exists. One that exists but cannot be read is an error: falling back to the next could
+/// run other jobs than meant.
 fn first_of(places: &[&Path], purpose: Purpose, is_named: bool) -> Result<Source, SourceError> {
     for place in places {
         if let Some(source) = source_of(place, read(place, is_named), purpose, is_named)? {
@@ -224,7 +234,7 @@ fn first_of(places: &[&Path], purpose: Purpose, is_named: bool) -> Result<Source
     Err(SourceError::Missing { looked_at: places.iter().map(|place| place.to_path_buf()).collect() })
 }
 
-/// The source that was read there; none where there is no file.
+/// Returns the source that was read at this place; `None` if there is no file.
 fn source_of(
     place: &Path,
     read: io::Result<(Metadata, Option<Vec<u8>>)>,

@@ -1,5 +1,5 @@
-//! Reading files that others may have put there: no more than there can be, and nothing but a regular file, as a pipe may keep its
-//! reader waiting for ever, and a device has no end.
+//! Reads files that other users may have put there: up to a limit, and only regular files, because a pipe may block its
+//! reader forever, and a device has no end.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -11,17 +11,20 @@ use nix::unistd::geteuid;
 
 use crate::config::source::trust;
 
-/// No secret is longer.
+/// The largest secret, in bytes.
 const LONGEST_SECRET: u64 = 1 << 20;
 
-/// Opens whatever is there, without waiting for anybody.
+/// Opens a file of any kind without blocking.
 pub(crate) fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let found = file.metadata()?;
     Ok((file, found))
 }
 
-/// The bytes of a regular file, if they are no more than that.
+/// Returns the metadata and the bytes of a regular file.
+///
+/// # Errors
+/// If it cannot be read, is not a regular file, or has more than `most` bytes.
 pub fn read_regular(path: &Path, most: u64) -> io::Result<(Metadata, Vec<u8>)> {
     let (file, found) = open(path)?;
     if !found.is_file() {
@@ -35,8 +38,11 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<(Metadata, Vec<u8>)> {
     Ok((found, bytes))
 }
 
-/// The text of a file that `${file:…}` refers to. Root reads none to which another user may have led it, who then sees in a job what only
-/// root may read.
+/// Returns the text of a file that `${file:…}` refers to. As root, it refuses a file to which another user may have led
+/// it: that user would then see in a job what only root may read.
+///
+/// # Errors
+/// If it cannot be read, is refused, or is not UTF-8.
 pub fn read_secret(path: &Path) -> io::Result<String> {
     let (found, bytes) = read_regular(path, LONGEST_SECRET)?;
     if geteuid().is_root() {

@@ -1,4 +1,5 @@
-//! Whether other users could have put something into a file or a folder that this process relies on, and whose a process is.
+//! Whether other users could have changed a file or a folder that this process relies on, and to which user a process
+//! belongs.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -8,19 +9,19 @@ use std::path::{Path, PathBuf};
 use nix::libc::{S_ISVTX, S_IWGRP, S_IWOTH};
 use nix::unistd::{Pid, Uid, User, geteuid};
 
-/// Why a file or a folder cannot be relied on. It names neither.
+/// Why a file or a folder cannot be relied on. It does not contain the path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// Another user's.
+    /// It belongs to another user.
     #[error("belongs to {0}")]
     Foreign(String),
     /// Other users may write it.
     #[error("may be written by other users (mode {0:04o})")]
     Open(u32),
-    /// A symbolic link, which may lead anywhere.
+    /// It is a symbolic link, which may lead anywhere.
     #[error("is a symbolic link")]
     Link,
-    /// A folder, or something else that is no file.
+    /// It is a folder, or something else that is no file.
     #[error("is no file")]
     NoFile,
 }
@@ -31,24 +32,25 @@ pub enum Flaw {
 pub struct BadFolder {
     /// The folder.
     pub path: PathBuf,
-    /// Why.
+    /// Why it cannot be relied on.
     pub flaw: Flaw,
 }
 
-/// What other users may do to it: nothing, where its owner is this process's user or root, and nobody else may write it.
-/// A group that has the number of its owner is its owner's own, but for root's: others are in that, and so an access list shows.
+/// Returns why other users may change a file or folder; `None` if it belongs to this process's user or to root, and no
+/// other user may write it. A group with the same number as the owner is that user's own group and may write it. Root's
+/// group may not: other users are in it, and an access list shows as its right to write.
 pub(crate) fn flaw_of(found: &Metadata) -> Option<Flaw> {
     owner_flaw(found).or_else(|| mode_flaw(found))
 }
 
-/// Whether it is another user's.
+/// Returns a flaw if it belongs to a user other than root and this process's own.
 pub(crate) fn owner_flaw(found: &Metadata) -> Option<Flaw> {
     let owner = Uid::from_raw(found.uid());
     let is_own = owner == geteuid() || owner.is_root();
     (!is_own).then(|| Flaw::Foreign(named(owner)))
 }
 
-/// Whether others than its owner may write it.
+/// Returns a flaw if users other than its owner may write it.
 pub(crate) fn mode_flaw(found: &Metadata) -> Option<Flaw> {
     let is_owners = found.gid() == found.uid() && found.uid() != 0;
     let by_group = found.mode() & S_IWGRP != 0 && !is_owners;
@@ -56,7 +58,7 @@ pub(crate) fn mode_flaw(found: &Metadata) -> Option<Flaw> {
     (by_group || by_others).then(|| Flaw::Open(found.mode() & 0o7777))
 }
 
-/// What is wrong with a file that is there: it is a link, no file, another user's, or open to others.
+/// Returns what is wrong with an existing file: it is a link, no file, another user's, or open to others.
 pub(crate) fn file_flaw(path: &Path) -> io::Result<Option<Flaw>> {
     let found = path.symlink_metadata()?;
     Ok(match found.file_type() {
@@ -66,23 +68,26 @@ pub(crate) fn file_flaw(path: &Path) -> io::Result<Option<Flaw>> {
     })
 }
 
-/// Fails where somebody else could replace the folder, or what is in it: by the folder itself, or by one that it lies in. In a
-/// folder such as /tmp nobody replaces what is another's. What cannot be looked at is no flaw: it fails where it is used.
+/// Fails if another user could replace the folder, or what is in it, by rights to the folder itself or to one that it
+/// lies in. A folder such as /tmp may contain it: there no user can replace what belongs to another. What cannot be
+/// read is no flaw here: it fails where it is used.
 pub(crate) fn check_folder(path: &Path) -> Result<(), BadFolder> {
     check_each(path, 1)
 }
 
-/// Fails where somebody else could replace what is in the folder and is not theirs.
+/// Fails if another user could replace files in the folder that belong to others. The folder may be one such as /tmp.
 pub(crate) fn check_place(path: &Path) -> Result<(), BadFolder> {
     check_each(path, 0)
 }
 
-/// Whether a folder of this mode is for everybody, as /tmp is: nobody replaces what is another's there.
+/// Whether a folder of this mode is for all users, as /tmp is (sticky bit): there no user can replace what belongs to
+/// another.
 pub(crate) fn is_shared(mode: u32) -> bool {
     mode & S_ISVTX != 0
 }
 
-/// From so many folders above this one on, those such as /tmp pass.
+/// Checks a folder and all that it lies in. From the `shared_from`-th on (0 is the folder itself), one such as /tmp
+/// passes if its owner is trusted.
 fn check_each(path: &Path, shared_from: usize) -> Result<(), BadFolder> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     for (at, folder) in real.ancestors().enumerate() {
@@ -96,8 +101,8 @@ fn check_each(path: &Path, shared_from: usize) -> Result<(), BadFolder> {
     Ok(())
 }
 
-/// Fails where another user may change what lies on the path of a file that was opened, and it is not theirs: they may have led this
-/// process to it.
+/// Fails if a user other than the owner of an opened file may change a folder or link on its path: that user may have
+/// led this process to the file.
 pub(crate) fn check_way(path: &Path, found: &Metadata) -> Result<(), BadFolder> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let steps = path.ancestors().chain(real.ancestors());
@@ -106,7 +111,7 @@ pub(crate) fn check_way(path: &Path, found: &Metadata) -> Result<(), BadFolder> 
         if on_way.is_file() {
             continue;
         }
-        // Nobody replaces what is another's in a folder such as /tmp, and the mode of a link says nothing.
+        // In a folder such as /tmp no user can replace what belongs to another, and the mode of a link has no meaning.
         let is_owners_alone = on_way.is_symlink() || is_shared(on_way.mode());
         let flaw = if is_owners_alone { owner_flaw(&on_way) } else { flaw_of(&on_way) };
         let is_theirs = |flaw: &Flaw| matches!(flaw, Flaw::Foreign(_)) && on_way.uid() == found.uid();
@@ -117,12 +122,14 @@ pub(crate) fn check_way(path: &Path, found: &Metadata) -> Result<(), BadFolder> 
     Ok(())
 }
 
-/// The same of a file or a folder, and of everything in it down to `depth` levels, none of which may be a link.
+/// Fails if other users could change a file or folder, or anything in it down to `depth` levels, or one of these is a
+/// link.
 pub(crate) fn check_below(path: &Path, depth: u32) -> Result<(), BadFolder> {
     let Ok(found) = path.symlink_metadata() else { return Ok(()) };
     let flaw = match found.file_type() {
         kind if kind.is_symlink() => Some(Flaw::Link),
-        // Whoever may write it may say something to its owner, who knows what to make of that.
+        // A process that may write to a socket can only send requests to its owner, which decides what to do about
+        // them.
         kind if kind.is_socket() => None,
         _ => flaw_of(&found),
     };
@@ -136,8 +143,8 @@ pub(crate) fn check_below(path: &Path, depth: u32) -> Result<(), BadFolder> {
     entries.try_for_each(|entry| check_below(&entry.path(), depth - 1))
 }
 
-/// Whether a process has the program of this one. Guards and replicas hide theirs from all but root: one of this user that hides
-/// it counts, as that user may trace its own processes in any case.
+/// Whether a process runs the program of this process. Guards and replicas hide theirs from all users but root. A
+/// process of this user that hides its program counts: that user may trace its own processes in any case.
 pub(crate) fn is_of_this_program(pid: Pid) -> bool {
     match program(pid) {
         Ok(its) => program(Pid::this()).is_ok_and(|own| own == its),
@@ -145,13 +152,14 @@ pub(crate) fn is_of_this_program(pid: Pid) -> bool {
     }
 }
 
-/// Where the program of a process lies, or lay before it was replaced by another release.
+/// Returns the path of a process's program; the path before it was replaced, if another release has replaced it.
 fn program(pid: Pid) -> io::Result<Vec<u8>> {
     let path = fs::read_link(format!("/proc/{pid}/exe"))?.into_os_string().into_encoded_bytes();
     Ok(path.strip_suffix(b" (deleted)").map(<[u8]>::to_vec).unwrap_or(path))
 }
 
-/// The user of a process, if all its user ids are one's. The owner of its files does not tell: anybody may hide them.
+/// Returns the user of a process, if all its user ids are the same. The owner of its files in /proc proves nothing: any
+/// process can hide them, and then they are root's.
 pub(crate) fn user_of(pid: Pid) -> Option<Uid> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
@@ -160,12 +168,12 @@ pub(crate) fn user_of(pid: Pid) -> Option<Uid> {
     ids.all(|id| id == Some(first)).then(|| Uid::from_raw(first))
 }
 
-/// The owner of a file or a folder, as people know it, where it can be looked at.
+/// Returns the owner of a file or a folder, for messages; `None` if it cannot be read.
 pub(crate) fn owner_of(path: &Path) -> Option<String> {
     path.metadata().ok().map(|found| named(Uid::from_raw(found.uid())))
 }
 
-/// A user as people know it.
+/// Returns the name of a user, for messages.
 fn named(user: Uid) -> String {
     match User::from_uid(user) {
         Ok(Some(user)) => format!("the user `{}`", user.name),

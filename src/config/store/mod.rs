@@ -1,5 +1,5 @@
-//! The one store that counts: the flag or the environment beats the file. Messages quote it as it is
-//! written, so that nothing which a reference stands for is ever shown.
+//! Reads the store that is used: the flag or the environment overrides the file. Messages quote the store as it is
+//! written, so that the value of a reference is never shown.
 
 pub(super) mod redis_url;
 pub(super) mod url;
@@ -19,10 +19,10 @@ use super::source::regular_file::read_secret;
 use super::values::Raw;
 use super::values::substitute::{Lookup, ReferenceError, Template};
 
-/// How messages call the flag and its variable.
+/// The name of the flag and its variable in messages.
 const FLAG: &str = "--store (or SOLOCRON_STORE)";
 
-/// The store, or `None` after a problem has been reported.
+/// Reads the store; `None` after a problem has been reported.
 pub(super) fn read(
     cluster: &Section<'_>,
     flag: Option<&str>,
@@ -57,7 +57,10 @@ pub(super) fn read(
     resolved(&text.value, Some(raw), lookup).map_err(|problems| report(problems, findings)).ok()
 }
 
-/// Reads `--store` where there is no file that it could beat.
+/// Reads `--store` where there is no file that it could override.
+///
+/// # Errors
+/// If a reference cannot be resolved, or the result is not a valid store.
 pub fn store_of_flag(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<StoreUrl, Vec<Problem>> {
     resolved(text, None, Lookup { env, read_file: &read_secret })
 }
@@ -98,7 +101,7 @@ fn resolved(text: &str, raw: Option<&Raw<'_>>, lookup: Lookup<'_>) -> Result<Sto
     })
 }
 
-/// A help that repeats part of the URL could repeat what a reference stands for.
+/// Replaces the help of a problem: one that repeats part of the URL could show the value of a reference.
 fn hide_value(problem: Problem) -> Problem {
     problem
         .help("write a store such as `redis://:${REDIS_PASSWORD}@host:6379/0`, or check what the reference stands for".to_owned())

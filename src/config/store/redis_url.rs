@@ -1,12 +1,12 @@
-//! The URL of one Redis server, checked to the last character before anybody connects to it. Its password
-//! is never shown by `Display` or `Debug`.
+//! The URL of one Redis server, checked to the last character before a connection is made. Its password is never shown
+//! by `Display` or `Debug`.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use super::url::StoreUrlError;
 
-/// The port that Redis listens on unless told otherwise.
+/// The default port of Redis.
 const DEFAULT_PORT: u16 = 6379;
 
 /// The URL of one Redis server: `redis://`, `rediss://` or `redis+unix://`.
@@ -17,27 +17,27 @@ pub struct RedisUrl {
     certificates: CertificateFiles,
 }
 
-/// Files with certificates for TLS, each in PEM, by absolute paths.
+/// Files with certificates for TLS, each in PEM, by absolute path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CertificateFiles {
-    /// Of the authorities that are trusted, in place of the system's.
+    /// The certificates of the authorities that are trusted, in place of the system's.
     pub cacert: Option<PathBuf>,
     /// The client's own certificate, with those up to its authority, and its key.
     pub client: Option<(PathBuf, PathBuf)>,
 }
 
 impl RedisUrl {
-    /// The real URL, password included: for the connection alone, never for people.
+    /// Returns the real URL, password included: for the connection only, never to be shown.
     pub fn reveal(&self) -> &str {
         &self.url
     }
 
-    /// The files with certificates that its options name.
+    /// Returns the files with certificates that its options name.
     pub fn certificates(&self) -> &CertificateFiles {
         &self.certificates
     }
 
-    /// Whether the server is another machine's, as far as the address tells.
+    /// Whether the server is on another machine, as far as the address shows.
     pub fn is_elsewhere(&self) -> bool {
         let Some((scheme, rest)) = self.shown.split_once("://") else { return false };
         let host = rest.split_once('@').map_or(rest, |(_, host)| host).to_ascii_lowercase();
@@ -45,22 +45,26 @@ impl RedisUrl {
         scheme != "redis+unix" && !is_here
     }
 
-    /// Whether it logs in, by a password or a certificate.
+    /// Whether it logs in by a password or a certificate.
     pub fn has_login(&self) -> bool {
         let login = self.shown.split_once("://").and_then(|(_, rest)| rest.split_once('@'));
         login.is_some_and(|(login, _)| login.contains(':')) || self.certificates.client.is_some()
     }
 
-    /// Whether a password goes to another machine as it is.
+    /// Whether a password is sent to another machine unencrypted.
     pub fn shows_password(&self) -> bool {
         self.shown.starts_with("redis://") && self.has_login() && self.is_elsewhere()
     }
 
-    /// Checks `redis://[user:pass@]host[:port][/db]`, the same with `rediss` and the options of TLS, or `redis+unix:///path`.
+    /// Parses `redis://[user:pass@]host[:port][/db]`, the same with `rediss` and the options of TLS, or
+    /// `redis+unix:///path`.
+    ///
+    /// # Errors
+    /// If the URL is malformed; the error never contains the password.
     pub fn parse(url: &str) -> Result<Self, StoreUrlError> {
         let (scheme, rest) = url.split_once("://").unwrap_or((url, ""));
         let (rest, options) = match rest.split_once('?') {
-            // Where an `@` follows, it was meant to be part of the password.
+            // If an `@` follows, the `?` was meant to be part of the password.
             Some((rest, options)) if scheme == "rediss" && !options.contains('@') => (rest, options),
             _ => (rest, ""),
         };
@@ -83,7 +87,7 @@ impl fmt::Debug for RedisUrl {
     }
 }
 
-/// Checks what follows `redis://`; gives it back without the password, and with port and database spelt out.
+/// Checks what follows `redis://`; returns it without the password, and with port and database.
 fn tcp(rest: &str) -> Result<String, StoreUrlError> {
     if let Some(odd) = rest.find(['/', '?', '#'])
         && rest[odd..].contains('@')
@@ -146,7 +150,7 @@ fn certificates(options: &str) -> Result<CertificateFiles, StoreUrlError> {
     Ok(files)
 }
 
-/// Checks what follows `redis+unix://`; gives it back without the password.
+/// Checks what follows `redis+unix://`; returns it without the password.
 fn unix(rest: &str) -> Result<String, StoreUrlError> {
     let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
     if !path.starts_with('/') || path.len() < 2 {
@@ -262,12 +266,13 @@ fn unencoded() -> StoreUrlError {
     )
 }
 
-/// Whether every `%` starts a byte in hexadecimal, all bytes are UTF-8, and no character would end the part early.
+/// Whether every `%` starts a byte in hexadecimal, all bytes are UTF-8, and no character is white space or a control
+/// character.
 fn decodes(part: &str) -> bool {
     decoded(part).is_some()
 }
 
-/// The part with its characters as they are meant, if that can be told.
+/// Returns the part with its `%` sequences decoded; `None` if it is malformed.
 fn decoded(part: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = part.as_bytes();

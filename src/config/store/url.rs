@@ -1,5 +1,5 @@
-//! Where replicas meet, as `[cluster] store` or `--store` says it. What is not supported yet is told apart
-//! from what nobody understands.
+//! The store of a cluster, as `[cluster] store` or `--store` gives it. A store that is documented but not supported yet
+//! is distinguished from an unknown one.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,15 +9,15 @@ use crate::config::secrets::mask;
 
 use super::redis_url::RedisUrl;
 
-/// Every scheme of the contract, supported or not.
+/// Every documented scheme, supported or not.
 const SCHEMES: &[&str] = &["redis", "rediss", "redis+unix", "redis+sentinel", "redis+cluster"];
-/// A majority of fewer servers is all of them, so that losing one would stop every job.
+/// The fewest servers of a quorum: a majority of fewer is all of them, so that losing one would stop every job.
 const LEAST_QUORUM: usize = 3;
 
 /// The embedded store's file in the state folder.
 pub const LOCAL_STORE_FILE: &str = "store.sqlite3";
 
-/// Where replicas meet.
+/// The store of a cluster, where its replicas meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUrl {
     /// `local`: the embedded file in the state directory.
@@ -34,7 +34,7 @@ pub enum StoreUrl {
 pub struct StoreUrlError {
     /// What is wrong; continues "the store".
     pub what: String,
-    /// The way out.
+    /// How to correct it.
     pub help: String,
 }
 
@@ -45,7 +45,10 @@ impl StoreUrlError {
 }
 
 impl StoreUrl {
-    /// Checks the text of a store: `local`, `local:PATH` or the URL of a Redis server.
+    /// Parses a store: `local`, `local:PATH` or the URL of a Redis server.
+    ///
+    /// # Errors
+    /// If it is malformed, unknown or not supported yet.
     pub fn parse(text: &str) -> Result<Self, StoreUrlError> {
         if text == "local" {
             return Ok(Self::Local);
@@ -62,7 +65,7 @@ impl StoreUrl {
         }
     }
 
-    /// Several stores at once: a quorum of Redis servers.
+    /// Returns why a list of stores, a quorum of Redis servers, is refused.
     pub(crate) fn parse_list(texts: &[&str]) -> StoreUrlError {
         let odd = texts.iter().find(|text| {
             let single = text.starts_with("redis://") || text.starts_with("rediss://");
@@ -88,14 +91,14 @@ impl StoreUrl {
         }
     }
 
-    /// Whether only replicas on the same machine can meet there.
+    /// Whether only replicas on the same machine can share it.
     pub fn is_local(&self) -> bool {
         !matches!(self, Self::Redis(_))
     }
 }
 
 impl fmt::Display for StoreUrl {
-    /// As it is written, without the password.
+    /// Writes it as in the file, without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Local => f.pad("local"),

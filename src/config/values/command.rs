@@ -1,4 +1,4 @@
-//! `command` or `shell`: what a job runs, and exactly one of the two. Each argument knows its place, so that
+//! Reads `command` or `shell`: what a job runs, by exactly one of the two. Each argument has its place, so that
 //! warnings can point at it.
 
 use crate::config::report::findings::Findings;
@@ -20,7 +20,7 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// Without the places.
+    /// Returns the command without the places.
     pub(crate) fn into_command(self) -> Command {
         match self {
             Self::Argv(argv) => Command::Argv(argv.into_iter().map(|word| word.value).collect()),

@@ -1,5 +1,5 @@
-//! TOML syntax: the text becomes a tree that knows where each value stands. Several syntax errors are
-//! reported in one go, and what could be read in between is still looked at.
+//! Parses TOML to a tree with the place of each value. Several syntax errors are reported at once, and what can be read
+//! between them is still checked.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use crate::config::report::MOST_DRAWN;
 use crate::config::report::findings::Findings;
 use crate::config::report::problem::Problem;
 
-/// So begins what the parser says of a key or a table that is there twice.
+/// The beginning of the parser's message about a key or a table that is present twice.
 const DOUBLE: &str = "duplicate key";
 
-/// Reads as much of the text as can be read.
+/// Parses as much of the text as can be read.
 pub(crate) fn parse(text: &str) -> (Spanned<DeTable<'_>>, Findings) {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut problems: Vec<Problem> = Vec::new();
@@ -22,15 +22,15 @@ pub(crate) fn parse(text: &str) -> (Spanned<DeTable<'_>>, Findings) {
         let span = within(text, error.span().unwrap_or(text.len()..text.len()));
         let line = unreadable(text, span.start);
         let is_double = error.message().starts_with(DOUBLE);
-        // The keys of a table that is there twice are no second mistake.
+        // The keys of a table that is present twice are not reported as well.
         let follows = is_double && broken.iter().any(|table| table.contains(&span.start));
-        // One slip often upsets the parser more than once: the first complaint about a line is the useful one.
+        // One slip often causes several errors. The first one about a line is the useful one.
         if !follows && !broken.contains(&line) {
             let message =
                 format!("not TOML: {}", error.message().trim_end_matches(", expected literal string"));
             let problem =
                 Problem::error(message).at(span.clone()).help(way_out(text, &span, error.message()));
-            // What is looked for through the whole text is not looked for where nobody sees it.
+            // The search reads through the text, so it is skipped for problems that are not drawn.
             let is_shown = is_double && problems.len() < MOST_DRAWN;
             problems.push(match is_shown.then(|| first_of(text, span.start)).flatten() {
                 Some(first) => problem.also(first, "first here"),
@@ -42,7 +42,7 @@ pub(crate) fn parse(text: &str) -> (Spanned<DeTable<'_>>, Findings) {
     (table, Findings::after_syntax(problems, broken))
 }
 
-/// The same bytes, but inside of the text and not in the middle of a character.
+/// Returns the range, moved into the text and to the boundaries of characters.
 pub(crate) fn within(text: &str, span: Range<usize>) -> Range<usize> {
     let floor = |mut at: usize| {
         at = at.min(text.len());
@@ -55,13 +55,14 @@ pub(crate) fn within(text: &str, span: Range<usize>) -> Range<usize> {
     start..floor(span.end).max(start)
 }
 
-/// The line that this byte is in, without its end.
+/// Returns the line that this byte is in, without its end.
 fn line_of(text: &str, at: usize) -> Range<usize> {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     start..text[at..].find('\n').map_or(text.len(), |newline| at + newline)
 }
 
-/// Where the key or the table in the line of this byte is written for the first time: above it, and of a key, in the same table.
+/// Returns where the key or the table in the line of this byte is written first: above it, and for a key in the same
+/// table.
 fn first_of(text: &str, at: usize) -> Option<Range<usize>> {
     let written = |line: &str| {
         let line = line.trim();
@@ -88,13 +89,13 @@ fn first_of(text: &str, at: usize) -> Option<Range<usize>> {
     }
 }
 
-/// What a syntax error makes unreadable: its line, and if that is the header of a table, the table.
+/// Returns what a syntax error makes unreadable: its line; if that is the header of a table, the whole table.
 fn unreadable(text: &str, at: usize) -> Range<usize> {
     let line = line_of(text, at);
     if text[line.clone()].trim_start().starts_with('[') { table_around(text, at) } else { line }
 }
 
-/// The lines of the table whose header, or one of whose keys, is here: from this line to the next header.
+/// Returns the lines of the table whose header, or one of whose keys, is here: from this line to the next header.
 pub(crate) fn table_around(text: &str, at: usize) -> Range<usize> {
     let line = line_of(text, at);
     let next_header = text[line.end..].find("\n[").map_or(text.len(), |at| line.end + at);
@@ -108,7 +109,7 @@ pub(crate) fn is_header_of(text: &str, at: usize, name: &str) -> bool {
     line.starts_with('[') && (words.any(|word| word == name) || name.contains('.') && line.contains(name))
 }
 
-/// What to do about the commonest slips.
+/// Returns how to correct the most common mistakes.
 fn way_out(text: &str, span: &Range<usize>, message: &str) -> String {
     let line = &text[line_of(text, span.start)];
     if message.starts_with(DOUBLE) {

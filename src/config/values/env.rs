@@ -1,5 +1,5 @@
-//! `env`: what is added to the environment of a job. Values stay as they are written; only the syntax of
-//! their references is checked here, so that all commands but `run` work without a job's secrets.
+//! Reads `env`: the variables added to the environment of a job. Values stay as they are written. Only the syntax of
+//! their references is checked here, so that commands that run no job work without its secrets.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -59,7 +59,8 @@ fn check_name(title: &str, name: &str, span: Range<usize>, findings: &mut Findin
     false
 }
 
-/// In TOML every line below `[jobs.x.env]` belongs to it, which is easily overlooked.
+/// Warns about a variable with the name of a job's key: in TOML every line below `[jobs.x.env]` belongs to that table,
+/// which is easily overlooked.
 fn misplaced(title: &str, name: &str, span: Range<usize>) -> Problem {
     Problem::warning(format!("{title}: `{name}` is a variable for the command here, as it stands in `env`"))
         .at(span)

@@ -1,5 +1,5 @@
-//! `schedule` and `timezone`: what the schedule's own parser says is carried to its place in the file.
-//! Whole values are underlined where escapes keep places within them from matching.
+//! Reads `schedule` and `timezone`. Problems found by the schedule's parser get their place in the file; where escapes
+//! have moved the places within a value, the whole value is underlined.
 
 use crate::config::report::findings::Findings;
 use crate::config::report::problem::Problem;
@@ -12,7 +12,7 @@ use crate::job::{Schedule, ScheduleError};
 
 use super::placed::Placed;
 
-/// Ticks of every kind are wrong in a zone that does not exist, so any expression will do to check the zone.
+/// Any valid expression serves to check a zone: an unknown zone is refused with any of them.
 const ANY_EXPRESSION: &str = "0 0 * * *";
 
 /// Reads `timezone`.
@@ -27,7 +27,7 @@ pub(crate) fn timezone(raw: &Raw<'_>) -> Checked<String> {
     }
 }
 
-/// Reads `schedule` of a job, whose zone is checked already.
+/// Reads `schedule` of a job, whose zone is already checked.
 pub(crate) fn schedule(
     section: &Section<'_>,
     hash_key: &str,
@@ -56,12 +56,12 @@ pub(crate) fn schedule(
     }
 }
 
-/// The one place that asks the schedule's own parser.
+/// The only call of the schedule's parser.
 fn parse(hash_key: &str, expressions: &[&str], zone: &str) -> Result<Schedule, Vec<ScheduleError>> {
     Schedule::parse(hash_key, expressions, zone)
 }
 
-/// One string, or a list of them.
+/// Reads one string, or a list of them.
 fn expressions(raw: &Raw<'_>) -> Checked<Vec<Placed<String>>> {
     let help = "write one expression, such as `\"30 2 * * *\"`, or a list of them";
     match raw.get_ref().as_array() {
@@ -72,7 +72,7 @@ fn expressions(raw: &Raw<'_>) -> Checked<Vec<Placed<String>>> {
     }
 }
 
-/// Carries an error of one expression to its place in the text of the file.
+/// Converts an error of one expression to a problem at its place in the text of the file.
 fn problem(title: &str, error: ScheduleError, expressions: &Placed<Vec<Placed<String>>>) -> Problem {
     let expression = error.expression.and_then(|index| expressions.value.get(index));
     let span = expression.map_or(expressions.span.clone(), |expression| expression.part(&error.span));

@@ -1,5 +1,5 @@
-//! Reads single values of the file: each function takes one TOML value and says what is wrong with it.
-//! Bounds of numbers and durations are checked here, so that what comes out needs no second look.
+//! Reads single values of the file: each function takes one TOML value and returns it checked, or what is wrong with
+//! it. Bounds of numbers and durations are checked here, so that no caller has to check them again.
 
 pub(super) mod command;
 pub(super) mod document;
@@ -23,54 +23,55 @@ use crate::job::parse_duration;
 
 use super::report::suggest;
 
-/// Ten years: added to any instant of this century it stays far below the 2^53 ms that a store can count.
+/// The longest duration, ten years: added to any instant of this century it stays far below the 2^53 ms that a store
+/// can count.
 const LONGEST: Duration = Duration::from_secs(3_650 * 24 * 60 * 60);
 
 /// Why a value was refused.
 #[derive(Debug)]
 pub(super) struct ValueError {
-    /// Goes on after the key: `` is empty`` or `: duration …`.
+    /// Follows the key in the message: `` is empty`` or `: duration …`.
     pub(super) what: String,
     pub(super) help: Option<String>,
     pub(super) note: Option<String>,
-    /// The part that is wrong, when it is not the whole value.
+    /// The wrong part, if it is not the whole value.
     pub(super) span: Option<Range<usize>>,
 }
 
-/// A value, or all that is wrong with it.
+/// A value, or everything that is wrong with it.
 pub(super) type Checked<T> = Result<T, Vec<ValueError>>;
 
-/// The TOML value that is read.
+/// A TOML value with its place.
 pub(super) type Raw<'d> = Spanned<DeValue<'d>>;
 
 impl ValueError {
-    /// Of the whole value; the text goes on after the key, as in "`timeout` is zero".
+    /// Returns an error about the whole value. The text follows the key, as in "`timeout` is zero".
     pub(super) fn new(what: impl AsRef<str>, help: impl Into<String>) -> Self {
         Self { what: format!(" {}", what.as_ref()), help: Some(help.into()), note: None, span: None }
     }
 
-    /// In the words of the parser that refused it.
+    /// Returns an error in the words of the parser that refused the value.
     pub(super) fn quoted(message: &str, help: Option<String>, span: Range<usize>) -> Self {
         Self { what: format!(": {message}"), help, note: None, span: Some(span) }
     }
 
-    /// Of this part of the value only.
+    /// Sets the wrong part of the value.
     pub(super) fn at(self, span: Range<usize>) -> Self {
         Self { span: Some(span), ..self }
     }
 
-    /// Says why the rule is there.
+    /// Sets the reason for the rule.
     pub(super) fn because(self, note: impl Into<String>) -> Self {
         Self { note: Some(note.into()), ..self }
     }
 
-    /// As the only thing that is wrong.
+    /// Returns it as the only error.
     pub(super) fn alone<T>(self) -> Checked<T> {
         Err(vec![self])
     }
 }
 
-/// `an integer`, for messages.
+/// Returns the kind of a value for messages: `an integer`.
 pub(super) fn kind(raw: &Raw<'_>) -> &'static str {
     match raw.get_ref() {
         DeValue::String(_) => "a string",
@@ -83,7 +84,7 @@ pub(super) fn kind(raw: &Raw<'_>) -> &'static str {
     }
 }
 
-/// A string without NUL, which no program, path or variable can hold.
+/// Reads a string without NUL, which no program, path or variable can hold.
 pub(super) fn text(raw: &Raw<'_>) -> Checked<String> {
     match raw.get_ref() {
         DeValue::String(text) if text.contains('\0') => {
@@ -99,7 +100,7 @@ pub(super) fn text(raw: &Raw<'_>) -> Checked<String> {
     }
 }
 
-/// A string that is not empty.
+/// Reads a string that is not blank.
 pub(super) fn filled(raw: &Raw<'_>) -> Checked<String> {
     let text = text(raw)?;
     if text.trim().is_empty() {
@@ -108,7 +109,7 @@ pub(super) fn filled(raw: &Raw<'_>) -> Checked<String> {
     Ok(text)
 }
 
-/// A list of strings, each with its place.
+/// Reads a list of strings, each with its place.
 pub(super) fn texts(raw: &Raw<'_>) -> Checked<Vec<Placed<String>>> {
     let Some(items) = raw.get_ref().as_array() else {
         let help = "write it as a list of strings: `[\"…\", \"…\"]`";
@@ -117,7 +118,7 @@ pub(super) fn texts(raw: &Raw<'_>) -> Checked<Vec<Placed<String>>> {
     each(items, |item| text(item).map(|value| Placed { value, span: item.span() }))
 }
 
-/// Reads every item of a list; all that is wrong is reported, each at its item.
+/// Reads every item of a list, or returns all errors, each at its item.
 pub(super) fn each<'d, T>(items: &[Raw<'d>], read: impl Fn(&Raw<'d>) -> Checked<T>) -> Checked<Vec<T>> {
     let (mut good, mut bad) = (Vec::new(), Vec::new());
     for item in items {
@@ -133,7 +134,7 @@ pub(super) fn each<'d, T>(items: &[Raw<'d>], read: impl Fn(&Raw<'d>) -> Checked<
     if bad.is_empty() { Ok(good) } else { Err(bad) }
 }
 
-/// `true` or `false`.
+/// Reads `true` or `false`.
 pub(super) fn flag(raw: &Raw<'_>) -> Checked<bool> {
     let help = "write `true` or `false`, without quotes";
     raw.get_ref()
@@ -141,10 +142,10 @@ pub(super) fn flag(raw: &Raw<'_>) -> Checked<bool> {
         .ok_or_else(|| vec![ValueError::new(format!("is {}, expected `true` or `false`", kind(raw)), help)])
 }
 
-/// A whole number within bounds.
+/// Reads a whole number within bounds.
 pub(super) fn number(raw: &Raw<'_>, within: RangeInclusive<u64>) -> Checked<u64> {
     let (least, most) = (*within.start(), *within.end());
-    // A limit that nobody comes near is named to who has exceeded it.
+    // A limit that is hardly ever reached is named only in the message for a number above it.
     let is_far = most >= u64::from(u32::MAX);
     let expected = match is_far {
         true => format!("a whole number of at least {least}"),
@@ -164,13 +165,13 @@ pub(super) fn number(raw: &Raw<'_>, within: RangeInclusive<u64>) -> Checked<u64>
     ValueError::new(format!("is {integer}, expected {expected}"), format!("write {expected}")).alone()
 }
 
-/// A whole number within bounds, of 32 bits at most.
+/// Reads a whole number within bounds, of 32 bits at most.
 pub(super) fn small_number(raw: &Raw<'_>, within: RangeInclusive<u32>) -> Checked<u32> {
     let number = number(raw, u64::from(*within.start())..=u64::from(*within.end()))?;
     Ok(u32::try_from(number).expect("within bounds of 32 bits"))
 }
 
-/// A duration such as `1h30m`.
+/// Reads a duration such as `1h30m`.
 pub(super) fn duration(raw: &Raw<'_>) -> Checked<Duration> {
     let text = match raw.get_ref() {
         DeValue::String(text) => text,
@@ -197,7 +198,7 @@ pub(super) fn duration(raw: &Raw<'_>) -> Checked<Duration> {
     }
 }
 
-/// A duration above zero.
+/// Reads a duration above zero.
 pub(super) fn span_of_time(raw: &Raw<'_>, way_out: &str) -> Checked<Duration> {
     let duration = duration(raw)?;
     if duration.is_zero() {
@@ -206,7 +207,7 @@ pub(super) fn span_of_time(raw: &Raw<'_>, way_out: &str) -> Checked<Duration> {
     Ok(duration)
 }
 
-/// One of a few words.
+/// Reads one of a few words.
 pub(super) fn word<T: Copy>(raw: &Raw<'_>, words: &[(&str, T)]) -> Checked<T> {
     let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     let expected = suggest::one_of(&known);

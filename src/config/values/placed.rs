@@ -1,5 +1,4 @@
-//! A value together with where it stands. Parts of a string can be pointed at as long as no escape has
-//! moved them.
+//! A value with its place in the file. A part of a string has a place of its own as long as no escape has moved it.
 
 use std::ops::Range;
 
@@ -11,7 +10,7 @@ pub(crate) struct Placed<T> {
 }
 
 impl Placed<String> {
-    /// Where a part of the string stands in the file; the whole value where that cannot be told.
+    /// Returns the place of a part of the string in the file; that of the whole value if the part's is not known.
     pub(crate) fn part(&self, part: &Range<usize>) -> Range<usize> {
         // Escapes and triple quotes only ever make the written text longer than its value and two quotes.
         let as_written = self.span.len() == self.value.len() + 2;

@@ -1,37 +1,32 @@
-//! The words of a job's policies. Keys that a later release will know are told apart from those that nobody knows, and
+//! Reads the values of a job's policies. Keys that only a later release supports are distinguished from unknown keys;
 //! neither is ignored.
 
 use crate::config::values;
 use crate::config::values::{Checked, Raw, ValueError};
 use crate::job::{CatchUp, Label, OnInterrupt, Overlap};
 
-/// Refuses what the contract names but this release does not do.
+/// Returns the error for a documented key that this release does not support.
 pub(crate) fn not_yet(meanwhile: &str) -> ValueError {
     ValueError::new("is not supported yet", format!("take out the line: {meanwhile}"))
 }
 
-/// `overlap`.
 pub(crate) fn overlap(raw: &Raw<'_>) -> Checked<Overlap> {
     let words = [("skip", Overlap::Skip), ("wait", Overlap::Wait), ("replace", Overlap::Replace)];
     values::word(raw, &words)
 }
 
-/// `catch_up`.
 pub(crate) fn catch_up(raw: &Raw<'_>) -> Checked<CatchUp> {
     values::word(raw, &[("none", CatchUp::None), ("last", CatchUp::Last)])
 }
 
-/// `on_interrupt`.
 pub(crate) fn on_interrupt(raw: &Raw<'_>) -> Checked<OnInterrupt> {
     values::word(raw, &[("skip", OnInterrupt::Skip), ("rerun", OnInterrupt::Rerun)])
 }
 
-/// `retries`.
 pub(crate) fn retries(raw: &Raw<'_>) -> Checked<u32> {
     values::small_number(raw, 0..=u32::MAX)
 }
 
-/// A list of labels.
 pub(crate) fn labels(raw: &Raw<'_>) -> Checked<Vec<Label>> {
     let Some(items) = raw.get_ref().as_array() else {
         let what = format!("is {}, expected a list of labels", values::kind(raw));
@@ -46,7 +41,6 @@ pub(crate) fn labels(raw: &Raw<'_>) -> Checked<Vec<Label>> {
     })
 }
 
-/// `success_codes`.
 pub(crate) fn success_codes(raw: &Raw<'_>) -> Checked<Vec<u8>> {
     let Some(items) = raw.get_ref().as_array() else {
         let what = format!("is {}, expected a list of exit codes", values::kind(raw));

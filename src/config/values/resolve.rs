@@ -1,5 +1,5 @@
-//! The environment of a job with its references replaced, for the replica that is about to run it. What
-//! cannot be found is named all at once, each with its place, and no value is ever part of a message.
+//! Replaces the references in the environment of a job, for the process that is about to run it. All references that
+//! cannot be resolved are reported at once, each with its place, and no message contains a value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::document;
 use super::placed::Placed;
 use super::substitute::{Lookup, ReadFile, Template};
 
-/// Why the environment of a job could not be put together.
+/// Why the environment of a job could not be resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvError {
     /// The job.
@@ -24,7 +24,7 @@ pub struct EnvError {
     causes: Vec<EnvCause>,
 }
 
-/// A variable that stands for nothing.
+/// A variable with a reference that cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct EnvCause {
     variable: String,
@@ -36,7 +36,8 @@ struct EnvCause {
 }
 
 impl EnvError {
-    /// Every problem of these jobs with its place in their file; one of `[defaults]` once, however many jobs have it.
+    /// Returns every problem of these jobs with its place in their file; one of `[defaults]` once, however many jobs
+    /// have it.
     pub fn problems(errors: &[Self], source: &Source) -> Vec<Problem> {
         let (table, _) = document::parse(&source.text);
         let mut findings = Findings::default();
@@ -59,7 +60,7 @@ impl EnvError {
     }
 }
 
-/// The table that this path leads to.
+/// Returns the table at this path.
 fn tables<'d>(root: &'d DeTable<'d>, path: &[&str]) -> Option<&'d DeTable<'d>> {
     path.iter().try_fold(root, |table, name| table.get(*name)?.get_ref().as_table())
 }
@@ -80,7 +81,10 @@ impl fmt::Display for EnvCause {
     }
 }
 
-/// The variables that jobs.toml adds to a job's environment, with `${NAME}` and `${file:/path}` replaced.
+/// Returns the variables that jobs.toml adds to a job's environment, with `${NAME}` and `${file:/path}` replaced.
+///
+/// # Errors
+/// All variables whose references cannot be resolved, or whose value has a NUL character.
 pub fn resolve_env(
     spec: &JobSpec,
     env: &dyn Fn(&str) -> Option<String>,

@@ -1,5 +1,4 @@
-//! Sizes such as `1GiB`, `500MB` or `1048576`. Units in between, such as `1.5GiB`, are left to the reader's
-//! arithmetic.
+//! Sizes such as `1GiB`, `500MB` or `1048576`. Fractions, such as `1.5GiB`, are refused.
 
 use toml::de::DeValue;
 
@@ -21,7 +20,7 @@ const UNITS: &[(&str, u64)] = &[
 ];
 const HELP: &str = "write `\"1GiB\"`, `\"500MB\"` or `1048576`";
 
-/// A number of bytes, at least one.
+/// Reads a number of bytes, at least one.
 pub(crate) fn read(raw: &Raw<'_>) -> Checked<u64> {
     match raw.get_ref() {
         DeValue::Integer(_) => values::number(raw, 1..=u64::MAX),

@@ -1,5 +1,5 @@
-//! `${NAME}` and `${file:/path}` within a string, with `$${` as a literal `${`. Syntax is checked when the
-//! file is read; what the references stand for is looked up by whoever needs it.
+//! `${NAME}` and `${file:/path}` within a string, with `$${` as a literal `${`. The syntax is checked when the file is
+//! read; the values are looked up only where they are needed.
 
 use std::io;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Reads a whole file as text.
 pub type ReadFile<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
 
-/// Where references are looked up.
+/// The functions that look up references.
 #[derive(Clone, Copy)]
 pub(crate) struct Lookup<'a> {
     pub(crate) env: &'a dyn Fn(&str) -> Option<String>,
@@ -28,7 +28,7 @@ enum TextPart {
     File(PathBuf, Range<usize>),
 }
 
-/// A reference that is malformed, or stands for nothing. It never holds a value.
+/// A reference that is malformed or cannot be resolved. It never contains a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}: {help}")]
 pub(crate) struct ReferenceError {
@@ -64,12 +64,12 @@ impl Template {
         Ok(Self { pieces })
     }
 
-    /// Whether it stands for anything but itself.
+    /// Whether it has references.
     pub(crate) fn has_references(&self) -> bool {
         self.pieces.iter().any(|piece| !matches!(piece, TextPart::Text(_)))
     }
 
-    /// The variables that it refers to.
+    /// Returns the variables that it refers to.
     pub(crate) fn variables(&self) -> impl Iterator<Item = &str> {
         self.pieces.iter().filter_map(|piece| match piece {
             TextPart::Variable(name, _) => Some(name.as_str()),
@@ -77,7 +77,7 @@ impl Template {
         })
     }
 
-    /// The string with every reference replaced, or every reference that stands for nothing.
+    /// Returns the string with every reference replaced, or all references that cannot be resolved.
     pub(crate) fn fill(&self, lookup: Lookup<'_>) -> Result<String, Vec<ReferenceError>> {
         let (mut filled, mut errors) = (String::new(), Vec::new());
         for piece in &self.pieces {
@@ -113,7 +113,7 @@ impl TextPart {
     }
 }
 
-/// Files made with an editor or `echo` end in a newline that is no part of the secret.
+/// Removes the newline at the end of a file made with an editor or `echo`: it is no part of the secret.
 fn without_newline(text: &str) -> &str {
     text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(text)
 }

@@ -1,5 +1,5 @@
-//! Programs that hand their work to a daemon, another machine or the background. Stopping the job stops
-//! only the messenger there, and whoever writes such a job should know.
+//! Finds programs that hand their work to a daemon, another machine or the background. Stopping the job stops only the
+//! program that handed the work on, and the author of such a job should know that.
 
 use super::shell;
 
@@ -12,12 +12,13 @@ const WRAPPERS: &[&str] = &[
 /// Subcommands of container engines that run something.
 const CONTAINER: &[&str] = &["run", "exec", "start", "compose"];
 
-/// Who does the work that these words start, if it is not a process below the job: continues "the work is done by".
+/// Returns the program among these words whose work is not done by a process below the job, and what does it; the
+/// latter continues "the work is done by".
 pub(super) fn worker(words: &[&str]) -> Option<(String, &'static str)> {
     (0..programs(words).len()).find_map(|at| known(&words[at..]))
 }
 
-/// Those of the words that may be programs: the first, and if that only runs another one, any.
+/// Returns the words that may be programs: the first, or all of them if that only runs another one.
 pub(super) fn programs<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
     let wrapped = words.first().is_some_and(|word| WRAPPERS.contains(&shell::program_name(word)));
     &words[..if wrapped { words.len() } else { words.len().min(1) }]

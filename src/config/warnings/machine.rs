@@ -1,4 +1,4 @@
-//! What a job needs of the machine that runs it, and does not find on this one: a user, a folder.
+//! What a job needs of the machine that runs it and this machine does not have: a user, a folder.
 
 use std::path::Path;
 
@@ -7,17 +7,17 @@ use crate::config::report::problem::Problem;
 use crate::config::sections::section::Section;
 use crate::config::sections::shared::Shared;
 
-/// What there is on this machine.
+/// What exists on this machine.
 #[derive(Clone, Copy)]
 pub struct Machine {
-    /// Whether it knows a user of this name, or cannot tell.
+    /// Whether it has a user of this name; true if that cannot be determined.
     pub has_user: fn(&str) -> bool,
-    /// Whether there is such a folder, or it cannot be told.
+    /// Whether it has this folder; true if that cannot be determined.
     pub has_folder: fn(&Path) -> bool,
 }
 
-/// Warns where a job, or `[defaults]`, names what is not on this machine. A job for replicas with certain labels may not be for
-/// this one.
+/// Warns if a job, or `[defaults]`, names something that does not exist on this machine, or a relative `cwd`. With
+/// `only_on` the machine is not checked, as the job may not be for this one.
 pub(crate) fn warn(section: &Section<'_>, own: &Shared, machine: Option<Machine>, findings: &mut Findings) {
     let mut add = |key: &str, message: String, help: String| {
         let place = section.raw(key).map(|raw| raw.span());

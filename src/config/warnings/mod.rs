@@ -1,5 +1,5 @@
-//! What is right but probably not meant. Each warning says what will happen, and how to say that something
-//! else was meant.
+//! Warns about what is valid but probably not meant. Each warning states what will happen, and how to write what else may
+//! be meant.
 
 mod elsewhere;
 pub(super) mod machine;
@@ -20,7 +20,7 @@ use super::store::url::StoreUrl;
 use super::values::command::Program;
 use super::values::placed::Placed;
 
-/// Of the program that a job runs.
+/// Warns about the program that a job runs.
 pub(super) fn of_program(section: &Section<'_>, program: &Program, findings: &mut Findings) {
     let title = &section.title;
     match program {
@@ -36,7 +36,7 @@ pub(super) fn of_program(section: &Section<'_>, program: &Program, findings: &mu
     }
 }
 
-/// Of a secret among the words of a command.
+/// Warns about a secret among the words of a command.
 fn of_secret(title: &str, (key, word): (&str, &str), place: &Placed<String>, findings: &mut Findings) {
     let Some(shown) = options::name_of(word).map(str::to_owned).or_else(|| mask::mask_url(word)) else {
         return;
@@ -97,7 +97,7 @@ fn of_elsewhere(title: &str, words: &[&str], place: &Placed<String>, findings: &
     );
 }
 
-/// Of a program whose processes may be beyond what the replica can kill.
+/// Warns about a program that may start processes which the replica cannot kill.
 pub(super) fn of_privileges(
     section: &Section<'_>,
     spec: &JobSpec,
@@ -128,7 +128,9 @@ pub(super) fn of_privileges(
     );
 }
 
-/// Of a limit that counts all processes of a user: without one of its own the job would be stopped by others, or by nothing.
+/// Checks `max_processes`, which counts all processes of a user. Without a `user` of its own it is an error: processes
+/// outside the job would count too, or, for root, none at all. With one, a warning states that all processes of the
+/// user count.
 pub(super) fn of_processes(section: &Section<'_>, own: &Shared, spec: &JobSpec, findings: &mut Findings) {
     if spec.max_processes.is_none() {
         return;
@@ -148,7 +150,7 @@ pub(super) fn of_processes(section: &Section<'_>, own: &Shared, spec: &JobSpec, 
     });
 }
 
-/// The words of each command that a job is seen to run.
+/// Returns the words of each command that a job is seen to run.
 fn commands(command: &Command) -> Vec<Vec<String>> {
     match command {
         Command::Shell(line) => shell::commands(line),
@@ -160,7 +162,7 @@ fn commands(command: &Command) -> Vec<Vec<String>> {
     }
 }
 
-/// Of a start deadline that leaves no time for another replica to take over.
+/// Warns about a start deadline that leaves no time for another replica to take over.
 pub(super) fn of_deadline(section: &Section<'_>, own: &Shared, spec: &JobSpec, findings: &mut Findings) {
     let period = period_of(&spec.schedule);
     let place = own.start_deadline.as_ref().or(own.lease.as_ref()).map(|placed| placed.span.clone());
@@ -168,11 +170,11 @@ pub(super) fn of_deadline(section: &Section<'_>, own: &Shared, spec: &JobSpec, f
     warning.into_iter().for_each(|warning| findings.add(warning.at(place.clone().or(section.span.clone()))));
 }
 
-/// The ticks after this instant tell how far apart they lie: the first of 2026, so that the same file gives the same
-/// warnings every day.
+/// The distance between ticks is computed from those after this instant: the first of 2026, so that the same file gives
+/// the same warnings every day.
 const PERIODS_FROM: UtcMillis = UtcMillis(1_767_225_600_000);
 
-/// How long it is from one tick to the next.
+/// Returns the shortest distance from one tick to the next.
 fn period_of(schedule: &Schedule) -> Duration {
     schedule.period_hint(PERIODS_FROM)
 }
@@ -199,7 +201,7 @@ fn short_deadline(
     Some(problem)
 }
 
-/// Of a store that only replicas on one machine can share.
+/// Warns about a store that only replicas on one machine can share.
 pub(super) fn of_local_store(store: &StoreUrl, replicas: &Placed<u32>, findings: &mut Findings) {
     if !store.is_local() || replicas.value < 2 {
         return;
@@ -216,7 +218,7 @@ pub(super) fn of_local_store(store: &StoreUrl, replicas: &Placed<u32>, findings:
     );
 }
 
-/// Of a file without jobs. Where there are errors, one of them is likely to be the reason.
+/// Warns about a file without jobs, unless there are errors: one of them is likely to be the reason.
 pub(super) fn of_no_jobs(findings: &mut Findings) {
     if findings.errors() == 0 {
         findings.add(

@@ -1,5 +1,5 @@
-//! As much of shell syntax as warnings need: what is quoted, and what the words of a line are. It guesses
-//! rather than understands, and nothing but a warning rests on it.
+//! Parses as much shell syntax as warnings need: what is quoted, and the words of a line. It guesses, and only warnings
+//! depend on it.
 
 /// Programs that read a script from their arguments, in which `$` has a meaning.
 const READERS: &[&str] = &[
@@ -7,7 +7,7 @@ const READERS: &[&str] = &[
     "ssh",
 ];
 
-/// Words behind which a command begins.
+/// Words after which a command begins.
 const BEFORE_COMMANDS: &[&str] = &["if", "then", "elif", "else", "while", "until", "do", "!", "{", "}"];
 
 /// Whether a line pipes one command into another, outside of quotes.
@@ -23,7 +23,7 @@ pub(super) fn has_pipe(line: &str) -> bool {
     })
 }
 
-/// The line with everything in quotes, or behind a backslash or `#`, blanked out.
+/// Returns the line with everything in quotes, or behind a backslash or `#`, blanked out.
 fn unquoted(line: &str) -> String {
     let mut bare = String::with_capacity(line.len());
     let mut quote = None;
@@ -46,14 +46,14 @@ fn unquoted(line: &str) -> String {
     bare
 }
 
-/// The words of the first command of a line.
+/// Returns the words of the first command of a line.
 pub(super) fn first_command(line: &str) -> Vec<&str> {
     let end = line.find([';', '|', '&', '\n']).unwrap_or(line.len());
     let assignment = |word: &&str| word.split_once('=').is_some_and(|(name, _)| !name.starts_with('-'));
     line[..end].split_whitespace().skip_while(assignment).collect()
 }
 
-/// The words of all commands of a line, as far as they are not in quotes.
+/// Returns the words of all commands of a line, as far as they are not in quotes.
 pub(super) fn commands(line: &str) -> Vec<Vec<String>> {
     let (mut parted, mut depth, mut is_within) = (String::with_capacity(line.len()), 0, false);
     for letter in unquoted(line).chars() {
@@ -63,7 +63,7 @@ pub(super) fn commands(line: &str) -> Vec<Vec<String>> {
             _ => {}
         }
         match letter {
-            // What follows a substitution goes on with the command around it.
+            // What follows a substitution belongs to the command around it.
             ')' if depth > 0 => {
                 depth -= 1;
                 parted.push_str("\n_ ");
@@ -81,24 +81,24 @@ pub(super) fn commands(line: &str) -> Vec<Vec<String>> {
     parted.lines().map(words).filter(|words: &Vec<String>| !words.is_empty()).collect()
 }
 
-/// The script that a shell among these words reads from its arguments.
+/// Returns the script that a shell among these words reads from its arguments.
 pub(super) fn script<'a>(words: &[&'a str]) -> Option<&'a str> {
     let is_flag = |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
     let at = words.iter().position(is_flag)?;
     words.get(at + 1).copied().filter(|_| has_reader(&words[..at]))
 }
 
-/// The last part of a path: `/usr/bin/ssh` is `ssh`.
+/// Returns the last part of a path: `/usr/bin/ssh` is `ssh`.
 pub(super) fn program_name(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// Whether something among these words reads a script in which `$` has a meaning of its own.
+/// Whether a program among these words reads a script in which `$` has a meaning of its own.
 pub(super) fn has_reader(words: &[&str]) -> bool {
     words.iter().any(|word| READERS.contains(&program_name(word)))
 }
 
-/// The first `$NAME` or `${` of a word.
+/// Returns the first `$NAME` or `${…}` of a word.
 pub(super) fn variable(word: &str) -> Option<&str> {
     word.match_indices('$').find_map(|(at, _)| {
         let rest = &word[at + 1..];

@@ -1,12 +1,13 @@
-//! Steps that do not divide their field: `*/7` in minutes is every seven minutes but for the turn of the hour.
+//! Finds steps that do not divide their field: `*/7` in minutes is every seven minutes, except at the turn of the hour.
 
 use crate::config::report::problem::Problem;
 use crate::config::values::placed::Placed;
 
-/// Fields that begin anew, by their place in an expression with seconds: name, number of values, and letter of a duration.
+/// Fields that restart at 0, by their place in an expression with seconds: name, number of values, and unit of a
+/// duration.
 const FIELDS: [(&str, u32, char); 3] = [("seconds", 60, 's'), ("minutes", 60, 'm'), ("hours", 24, 'h')];
 
-/// Warnings of the uneven steps of an expression.
+/// Returns warnings about the uneven steps of an expression.
 pub(crate) fn of_expression(title: &str, expression: &Placed<String>) -> Vec<Problem> {
     let text = expression.value.as_str();
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -36,7 +37,7 @@ pub(crate) fn of_expression(title: &str, expression: &Placed<String>) -> Vec<Pro
     uneven.collect()
 }
 
-/// The nearest steps below and above that divide the field.
+/// Returns the nearest steps below and above that divide the field.
 fn divisors(count: u32, step: u32) -> String {
     let divides = |step: &u32| count.is_multiple_of(*step);
     let below = (2..step).rev().find(divides);

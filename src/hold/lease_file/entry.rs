@@ -1,5 +1,5 @@
-//! What a replica notes of a job's newest lock, and its form on disk: one JSON object in one line, with a schema of its
-//! own. The protocol's types stay free of it.
+//! What a replica notes of a job's newest lock, and its form on disk: one JSON object on one line, with its own
+//! schema number. The types of the protocol do not depend on that form.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use crate::lease::{Era, Finish, Lease, ScheduleHash};
 use crate::run::Site;
 use crate::time::UtcMillis;
 
-/// The shape of a note. One of another shape is not read.
+/// The schema of a note. A note with another schema is not read.
 const SCHEMA: u32 = 1;
 
-/// What is known of a job's newest lock.
+/// What the replica knows of a job's newest lock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LeaseNote {
-    /// A run goes on under it.
+    /// A run is going under it.
     Running {
         /// The lock.
         lease: Lease,
-        /// The life of the store in which it was granted.
+        /// The era in which it was granted.
         era: Era,
-        /// Between SIGTERM and SIGKILL when the replica is gone.
+        /// The time between SIGTERM and SIGKILL when the replica is gone.
         loss_grace: Duration,
-        /// Where it goes on, if that is known.
+        /// Where the run was started, if known.
         site: Option<Site>,
     },
     /// Its run has ended: the finish as it was last sent.
@@ -32,13 +32,12 @@ pub(crate) enum LeaseNote {
 }
 
 impl LeaseNote {
-    /// A run goes on here, under a lock granted in `era`.
+    /// The note of a run that is going here, under a lock granted in `era`.
     pub(crate) fn running(lease: &Lease, era: &Era, loss_grace: Duration, site: Option<&Site>) -> Self {
         let (lease, era, site) = (lease.clone(), era.clone(), site.cloned());
         Self::Running { lease, era, loss_grace, site }
     }
 
-    /// The lock.
     pub(crate) fn lease(&self) -> &Lease {
         match self {
             Self::Running { lease, .. } => lease,
@@ -46,7 +45,7 @@ impl LeaseNote {
         }
     }
 
-    /// The note as stored, for this store.
+    /// Returns the stored form of the note. `store` is the label of this store.
     pub(crate) fn to_text(&self, store: &str) -> Vec<u8> {
         let (era, running, end) = match self {
             Self::Running { era, loss_grace, site, .. } => {
@@ -76,7 +75,7 @@ impl LeaseNote {
         serde_json::to_vec(&stored).expect("a note has string keys and no failing values")
     }
 
-    /// Reads a stored note of this store.
+    /// Reads a stored note. `Err` if it belongs to a store other than `store`.
     pub(crate) fn from_text(text: &[u8], store: &str) -> Result<Self, NoteError> {
         let Shape { schema } = serde_json::from_slice(text)?;
         if schema != SCHEMA {
@@ -108,7 +107,7 @@ struct Shape {
     schema: u32,
 }
 
-/// The stored form.
+/// The stored form of a note.
 #[derive(Serialize, Deserialize)]
 struct StoredNote {
     schema: u32,
@@ -123,7 +122,7 @@ struct StoredNote {
     started: UtcMillis,
     sched: String,
     mark: UtcMillis,
-    /// Earlier releases did not note it.
+    /// Missing in notes of earlier releases.
     #[serde(default)]
     prev: Option<Tick>,
     era: String,
@@ -131,16 +130,16 @@ struct StoredNote {
     end: Option<End>,
 }
 
-/// What counts only while the run goes on.
+/// What matters only while the run is going.
 #[derive(Default, Serialize, Deserialize)]
 struct Running {
     loss_grace_ms: u64,
-    /// Earlier releases did not note it.
+    /// Missing in notes of earlier releases.
     #[serde(default)]
     site: Option<Site>,
 }
 
-/// How the run ended; absent while it goes on.
+/// How the run ended; absent while it is going.
 #[derive(Serialize, Deserialize)]
 struct End {
     attempt: u32,
@@ -263,7 +262,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_longest_tail_makes_no_note_that_is_too_long_to_be_read() {
-        // Control characters are written as six each.
+        // JSON writes a control character as six characters.
         let text = ended(lease(8), &"\u{1}".repeat(4_096)).to_text(STORE);
         assert!(text.len() < MAX_BYTES, "{}", text.len());
     }

@@ -1,4 +1,4 @@
-//! The lock on the notes of a replica: one process of its name at a time has them, and the kernel frees it however that
+//! The lock on the notes of a replica: only one process of its name can hold it, and the kernel frees it however that
 //! process ends.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -12,18 +12,18 @@ use tokio::time::{Instant, sleep};
 
 use crate::run::{Disk, Site};
 
-/// A process that was just killed may take so long to be gone.
+/// How long to retry: a process that was just killed may take this long to be gone.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Between two tries.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Notes that are this process's own as long as it lives.
+/// The lock on the notes, held for the lifetime of this process.
 #[derive(Debug)]
 pub(crate) struct FolderLock {
-    /// Held, never read. As long as it is open, no copy of the folder has a file of its number.
+    /// Held open, never read. While it is open, no file in a copy of the folder can have its inode number.
     _lock: File,
-    /// Where it is.
+    /// Where the lock file is.
     pub(crate) site: Option<Site>,
 }
 
@@ -36,12 +36,13 @@ pub(crate) struct FolderLock {
 )]
 pub struct FolderTaken {
     path: PathBuf,
-    /// `process 4711 on host-1`, as it says itself.
+    /// `process 4711 on host-1`, as the other process wrote it.
     holder: String,
 }
 
 impl FolderLock {
-    /// Begins it in this folder, which is made where it is missing; an error in the result is one of the disk.
+    /// Takes the lock in this folder, and creates the folder if it is missing. The inner `Err` is an error of the
+    /// disk.
     pub(crate) async fn begin(disk: &Disk, folder: &Path) -> Result<io::Result<Self>, FolderTaken> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -55,12 +56,12 @@ impl FolderLock {
         }
     }
 
-    /// Nothing if another process has it.
+    /// Returns `None` if another process holds the lock.
     fn try_to_begin(folder: &Path) -> io::Result<Option<Self>> {
         DirBuilder::new().recursive(true).mode(0o750).create(folder)?;
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o640);
-        // A planted link would lead to another file.
+        // A planted symbolic link would lead to another file.
         let options = options.custom_flags(libc::O_NOFOLLOW);
         let mut lock = options.open(path_in(folder))?;
         match lock.try_lock() {
@@ -70,7 +71,7 @@ impl FolderLock {
         }
         let host = nix::unistd::gethostname().unwrap_or_default();
         let holder = format!("process {} on {}\n", std::process::id(), host.to_string_lossy());
-        // It is for people: a full disk costs them that.
+        // The text is for the operator only: if the disk is full, it is missing.
         let _ = lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| lock.write_all(holder.as_bytes()));
         Ok(Some(Self { site: Site::of(&lock), _lock: lock }))
     }
@@ -80,7 +81,7 @@ impl FolderTaken {
     fn of(folder: &Path) -> Self {
         let path = path_in(folder);
         let mut holder = String::new();
-        // What cannot be read is not said.
+        // If the file cannot be read, the process stays unknown.
         let _ = File::open(&path).and_then(|file| file.take(1_024).read_to_string(&mut holder));
         let holder = Some(holder.trim().to_owned()).filter(|holder| !holder.is_empty());
         Self { path, holder: holder.unwrap_or_else(|| "a process whose id is not known".to_owned()) }

@@ -1,13 +1,14 @@
-//! The newest lock of each job as this replica knows it, in memory and on disk, so that a restart, or a store that
-//! forgot, finds it. No error of a file stops a run: it is said once, and may cost the job one lease after a crash.
+//! The newest lock of each job as this replica knows it, in memory and on disk, so that the lock is known after a
+//! restart, or when the store forgot it. A file error never stops a run: it is logged once, and may cost the job one
+//! lease after a crash.
 //!
 //! ```text
 //! STATE_DIR/leases/CLUSTER/NODE/JOB.json       one note per job, one line; folders 0750, files 0640
-//! STATE_DIR/leases/CLUSTER/NODE/replica.lock   locked by the replica as long as it lives
+//! STATE_DIR/leases/CLUSTER/NODE/replica.lock   locked by the replica while its process exists
 //! ```
 //!
-//! A note is written over the one before, and nothing is synced: some 10 µs, where a file renamed into its place took
-//! 1 ms on ext4, which flushes such a file, and every start of a run would wait for that. A power cut may tear a note; it
+//! A note overwrites the previous one and is not synced: about 10 µs. Renaming a new file into place took 1 ms on
+//! ext4, which flushes such a file, and every start of a run would wait for that. A power cut may tear a note; but it
 //! ends the runs as well, and a note that cannot be read costs one lease.
 
 pub(crate) mod entry;
@@ -33,10 +34,10 @@ use crate::job::{ClusterName, Fence, JobName, NodeName, RunId};
 use crate::lease::Era;
 use crate::run::{Disk, Site};
 
-/// A longer file is none of ours. The tail is at most 4 KiB, which JSON may write six times as long.
+/// A longer file was not written by a replica. The tail is at most 4 KiB, which JSON may write six times as long.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
 
-/// A run starts, or ends, without its note when the disk takes longer.
+/// If the disk takes longer, a run starts or ends without its note.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The notes of one replica; clones share them.
@@ -47,21 +48,21 @@ pub struct LeaseFile {
 }
 
 struct Book {
-    /// Nothing is written where there is none.
+    /// `None`: nothing is written to disk.
     folder: Option<PathBuf>,
     store: String,
-    /// What keeps others of this name out of the folder, once it is held.
+    /// The lock that keeps other processes of this name out of the folder, once it is held.
     tenure: OnceLock<FolderLock>,
     pages: Mutex<BTreeMap<JobName, Arc<NotedLease>>>,
-    /// Whether the last write failed: said once, not each time.
+    /// Whether the last write failed. Only the first failure in a row is logged.
     broken: AtomicBool,
 }
 
-/// One job's note. Writes of one job take turns, and each writes the newest.
+/// The note of one job. Writes of one job run one after the other, and each writes the newest note.
 struct NotedLease {
-    /// Numbered by turns; no note where there is nothing to remember.
+    /// The newest version of the note, with its number; no note if nothing has to be remembered.
     newest: Mutex<(u64, Option<LeaseNote>)>,
-    /// Which turn is on disk; 0 if none is.
+    /// The number of the version on disk; 0 if none is.
     on_disk: Mutex<u64>,
 }
 
@@ -72,13 +73,13 @@ impl fmt::Debug for LeaseFile {
 }
 
 impl LeaseFile {
-    /// The notes of this replica under `state_dir`, about locks in the store that people call `store`.
+    /// The notes of this replica under `state_dir`. `store` is the label of the store that the locks are in.
     pub fn new(state_dir: &Path, cluster: &ClusterName, node: &NodeName, store: String) -> Self {
         let folder = state_dir.join("leases").join(cluster.as_str()).join(node.as_str());
         Self::at(Some(folder), store)
     }
 
-    /// Notes in memory alone, for whoever has no later life.
+    /// Notes in memory only, for a process that no later process continues.
     pub(crate) fn unwritten(store: String) -> Self {
         Self::at(None, store)
     }
@@ -89,8 +90,12 @@ impl LeaseFile {
         Self { disk: Disk::default(), book }
     }
 
-    /// Takes the notes over, for as long as this process lives. An error says which other process has them. Where the disk
-    /// cannot tell, nobody is kept out, and no later life believes what is noted of runs that go on.
+    /// Locks the notes for the lifetime of this process. If the disk does not allow that, other processes are not
+    /// kept out, and a later process does not trust the notes of runs that were still going.
+    ///
+    /// # Errors
+    ///
+    /// Another process holds the lock; the error names it.
     pub async fn take_over(&self) -> Result<(), FolderTaken> {
         let Some(folder) = self.book.folder.as_deref().filter(|_| self.book.tenure.get().is_none()) else {
             return Ok(());
@@ -106,25 +111,24 @@ impl LeaseFile {
         Ok(())
     }
 
-    /// Where this replica notes what it runs, if nobody else can.
+    /// Where this replica writes its notes; `None` if the folder is not locked or the place is not known.
     pub(crate) fn site(&self) -> Option<&Site> {
         self.book.tenure.get()?.site.as_ref()
     }
 
-    /// Notes this of the job, unless a lock that was granted later is noted; when this returns, it is on disk, if that
-    /// can be.
+    /// Stores the note of the job, unless that of a later grant is stored, and writes it to disk if the disk allows.
     pub(crate) async fn keep(&self, job: &JobName, note: LeaseNote) {
         self.put(job, note);
         self.write(job).await;
     }
 
-    /// The same in memory alone. `write` has it on disk.
+    /// Stores the note in memory only, as `keep` does. `write` writes it to disk.
     pub(crate) fn put(&self, job: &JobName, note: LeaseNote) {
         let fence = note.lease().fence;
         self.book.turn(job, Some(note), |before| before.lease().fence <= fence);
     }
 
-    /// When this returns, what is noted of the job is on disk, if that can be.
+    /// Writes the newest note of the job to disk, if the disk allows.
     pub(crate) async fn write(&self, job: &JobName) {
         let Some(page) = locked(&self.book.pages).get(job).map(Arc::clone) else { return };
         let (book, of) = (Arc::clone(&self.book), job.clone());
@@ -137,36 +141,37 @@ impl LeaseFile {
         }
     }
 
-    /// Nothing of the job is worth remembering any more.
+    /// Deletes the note of the job.
     pub(crate) async fn forget(&self, job: &JobName) {
         self.drop_note(job, |_| true).await;
     }
 
-    /// The run's lock was given back, and nothing was started under it.
+    /// Deletes the note of the job if it is about this run.
     pub(crate) async fn forget_run(&self, job: &JobName, run: RunId) {
         self.drop_note(job, |note| note.lease().run == run).await;
     }
 
-    /// Forgets what is noted of the job, if that is what is meant.
+    /// Deletes the note of the job if `is_meant` accepts it.
     async fn drop_note(&self, job: &JobName, is_meant: impl FnOnce(&LeaseNote) -> bool) {
         self.book.turn(job, None, is_meant);
         self.write(job).await;
     }
 
-    /// What is noted of the job.
+    /// Returns the note of the job.
     pub(crate) fn note(&self, job: &JobName) -> Option<LeaseNote> {
         let pages = locked(&self.book.pages);
         pages.get(job).and_then(|page| locked(&page.newest).1.clone())
     }
 
-    /// The largest fencing token of what is noted; 0 if nothing is.
+    /// Returns the largest fencing token in the notes; 0 if there are none.
     pub(crate) fn largest_fence(&self) -> Fence {
         let pages = locked(&self.book.pages);
         let fence = |page: &Arc<NotedLease>| locked(&page.newest).1.as_ref().map(|note| note.lease().fence);
         pages.values().filter_map(fence).max().unwrap_or_default()
     }
 
-    /// The store may have forgotten a later holder than those whose ends are noted: told again, they free no lock.
+    /// Makes all noted ends uncertain: the store may have forgotten a holder later than these. Sent again without an
+    /// era, they free no lock.
     pub(crate) fn doubt_ends(&self) {
         for page in locked(&self.book.pages).values() {
             if let Some(LeaseNote::Ended(finish)) = &mut locked(&page.newest).1 {
@@ -175,14 +180,15 @@ impl LeaseFile {
         }
     }
 
-    /// The jobs of which something is noted.
+    /// Returns the jobs that have a note.
     pub(crate) fn jobs(&self) -> Vec<JobName> {
         let pages = locked(&self.book.pages);
         let noted = pages.iter().filter(|(_, page)| locked(&page.newest).1.is_some());
         noted.map(|(job, _)| job.clone()).collect()
     }
 
-    /// Reads what a former life noted; what this life noted meanwhile is newer. Returns the former life's.
+    /// Reads the notes of an earlier process, and returns them. Notes that this process has stored in the meantime
+    /// are newer and stay.
     pub(crate) async fn read(&self) -> Vec<(JobName, LeaseNote)> {
         let book = Arc::clone(&self.book);
         let reading = tokio::task::spawn_blocking(move || book.read());
@@ -195,7 +201,7 @@ impl LeaseFile {
 }
 
 impl Book {
-    /// Puts the note on the job's page, if it may replace what is there.
+    /// Replaces the note of the job if it has none, or if `may_replace` accepts the old one.
     fn turn(&self, job: &JobName, note: Option<LeaseNote>, may_replace: impl FnOnce(&LeaseNote) -> bool) {
         let mut pages = locked(&self.pages);
         let new = || Arc::new(NotedLease { newest: Mutex::new((0, None)), on_disk: Mutex::new(0) });
@@ -205,7 +211,7 @@ impl Book {
         }
     }
 
-    /// Writes the newest note of the job, unless somebody else has.
+    /// Writes the newest note of the job, unless it has been written already.
     fn write(&self, job: &JobName, page: &NotedLease) {
         let Some(folder) = &self.folder else { return };
         let mut on_disk = locked(&page.on_disk);
@@ -225,7 +231,7 @@ impl Book {
         }
     }
 
-    /// Said once, until a note is written again.
+    /// Logs that a note could not be written: once, until a write succeeds again.
     fn broke(&self, job: &JobName, error: &io::Error) {
         let Some(folder) = &self.folder else { return };
         if !self.broken.swap(true, Ordering::Relaxed) {
@@ -259,7 +265,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Writes the note as one line over the one before, and then cuts off what that had more. No note: no file.
+/// Overwrites the file with the note as one line, and then cuts off the rest of a longer one. `None` deletes the
+/// file.
 fn replace(path: &Path, text: Option<Vec<u8>>) -> io::Result<()> {
     let Some(mut text) = text else {
         return fs::remove_file(path).or_else(|error| match error.kind() {

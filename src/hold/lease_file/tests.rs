@@ -1,4 +1,4 @@
-//! What a life of a replica notes, and what another one finds.
+//! What one process of a replica notes, and what the next one reads.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -27,7 +27,7 @@ async fn another_life_finds_the_newest_note_of_each_job() {
     former.keep(&job("a"), of_a.clone()).await;
     former.keep(&job("b.json"), ended(lease(4), &"long ".repeat(100))).await;
     former.keep(&job("b.json"), of_b.clone()).await;
-    // The end of a run that outlived a later grant tells nothing new.
+    // The end of a run that outlived a later grant brings no news.
     former.keep(&job("b.json"), ended(lease(4), "")).await;
 
     let life = lease_file(folder.path(), "s");
@@ -52,7 +52,7 @@ async fn what_cannot_be_read_costs_only_itself() {
     let files = folder.path().join("leases/c/n1");
     fs::write(files.join("a.json"), "{\"schema\":1,").unwrap();
     fs::write(files.join("b.json"), " ".repeat(2 * MAX_BYTES)).unwrap();
-    // A write that was cut short after the note's own line.
+    // A longer note was there before, and its rest was not cut off.
     let longer = fs::read_to_string(files.join("c.json")).unwrap() + "\"tail\":\"rest\"}}\n";
     fs::write(files.join("c.json"), longer).unwrap();
 
@@ -73,7 +73,7 @@ async fn a_disk_that_takes_nothing_stops_nothing_and_the_note_is_still_known() {
 
     assert_eq!(lease_file.note(&job("a")), Some(note));
     assert_eq!(lease_file.read().await, []);
-    // The next write finds a disk that takes it.
+    // The next write finds a working disk.
     fs::remove_file(folder.path().join("leases")).unwrap();
     lease_file.keep(&job("a"), running(2)).await;
     assert_eq!(lease_file.read().await.len(), 1);

@@ -1,16 +1,17 @@
-//! Ends of runs go to the store together: those that come within the same moment share a call, and the moments are those of
-//! the store's clock, so that the calls of all replicas find the server at work. Who runs alone waits for nobody, and nobody
-//! waits where others may be waiting for the end.
+//! Batches finish requests: the ends of runs within the same 25 ms of the store's clock share a call, and all
+//! replicas send theirs at the same moments, when the server is at work anyway. A run that is alone does not wait,
+//! and no run waits while another may be waiting for its end.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::time::UtcMillis;
 
-/// Ends are told so often, by the store's clock: a part of the second by which every run ends before its lock is over.
+/// The length of a window, by the store's clock. It is part of the second by which every run ends before its lock is
+/// over.
 const MOMENT_MS: i64 = 25;
 
-/// So long before full seconds, when ticks come, and all that is told at once.
+/// A window ends this long before each full second: ticks come at full seconds, with all their requests.
 const BEFORE_TICKS_MS: i64 = 5;
 
 /// The runs of a replica that are under way.
@@ -20,7 +21,7 @@ pub(crate) struct FinishWindow(Arc<Mutex<WindowState>>);
 #[derive(Debug, Default)]
 struct WindowState {
     members: usize,
-    /// Nobody waits.
+    /// Whether no finish waits.
     is_hurried: bool,
 }
 
@@ -29,21 +30,21 @@ struct WindowState {
 pub(crate) struct FinishTurn(Arc<Mutex<WindowState>>);
 
 impl FinishWindow {
-    /// One more run is under way.
+    /// Adds a run that is under way.
     pub(crate) fn join(&self) -> FinishTurn {
         of(&self.0, |state| state.members += 1);
         FinishTurn(Arc::clone(&self.0))
     }
 
-    /// Nobody waits from now on, or waits again.
+    /// Sets whether finishes are sent at once.
     pub(crate) fn hurry(&self, is_hurried: bool) {
         of(&self.0, |state| state.is_hurried = is_hurried);
     }
 }
 
 impl FinishTurn {
-    /// How long to wait before its end is told, which has come when the store's clock shows `now`: not at all, if nobody else
-    /// is under way who might come along.
+    /// Returns how long to wait before sending the finish of a run that has ended when the store's clock shows `now`.
+    /// Zero if no other run is under way that could share the call.
     pub(crate) fn wait(&self, now: UtcMillis) -> Duration {
         if of(&self.0, |state| state.members <= 1 || state.is_hurried) {
             return Duration::ZERO;

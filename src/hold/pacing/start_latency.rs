@@ -1,5 +1,5 @@
-//! Where the time goes between a tick's instant and the first instruction of its command, counted for as long as a replica
-//! lives. Told with each heartbeat.
+//! Measures the stages between a tick's instant and the first instruction of its command, over the lifetime of a
+//! replica. Heartbeats report them.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,25 +8,25 @@ use crate::run::Birth;
 use crate::store::StageTimes;
 use crate::time::BootInstant;
 
-/// The stages in their order, and all of them together.
+/// The stages in order, and their sum.
 const NAMES: [&str; 5] = ["claim", "grant", "prepare", "spawn", "late"];
 
-/// Each doubling of time is told apart in so many steps: what is told is at most a quarter too much.
+/// Histogram steps per doubling of the time: a reported time is at most a quarter too long.
 const STEPS: usize = 4;
 
-/// Doublings that are told apart, from a microsecond on: the longest is above an hour.
+/// Doublings that are distinguished, from one microsecond on: the longest is above an hour.
 const DOUBLINGS: usize = 32;
 
-/// When the stages of one start were over.
+/// When the stages of one start ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Start {
-    /// The tick's instant, by this machine's boot clock.
+    /// The tick's instant, by the boot clock.
     pub(crate) instant: BootInstant,
-    /// The claim was sent.
+    /// When the claim was sent.
     pub(crate) sent: BootInstant,
-    /// It was known to be granted.
+    /// When the grant was received.
     pub(crate) granted: BootInstant,
-    /// The guard was asked for, and the main process was there.
+    /// When the guard was requested, and when the main process existed.
     pub(crate) birth: Birth,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Start {
 pub(crate) struct StartLatency(Mutex<[Histogram; NAMES.len()]>);
 
 impl StartLatency {
-    /// Counts a start, if it was one. What was done ahead of the instant took nothing of it.
+    /// Counts a start, if the command was started. Time before the instant does not count.
     pub(crate) fn count(&self, start: &Start) {
         let Birth { asked: Some(asked), born: Some(born) } = start.birth else { return };
         let ends = [start.sent, start.granted, asked, born].map(|end| end.max(start.instant));
@@ -47,7 +47,7 @@ impl StartLatency {
         }
     }
 
-    /// How long each stage takes; nothing before anything was started.
+    /// Returns how long each stage takes; empty until a command has been started.
     pub(crate) fn times(&self) -> Vec<StageTimes> {
         let histograms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let times = |(name, histogram): (&&str, &Histogram)| {
@@ -58,7 +58,7 @@ impl StartLatency {
     }
 }
 
-/// How often something took how long.
+/// How often a stage took how long.
 #[derive(Debug)]
 struct Histogram([u64; STEPS * DOUBLINGS]);
 
@@ -73,7 +73,7 @@ impl Histogram {
         self.0[step(u64::try_from(took.as_micros()).unwrap_or(u64::MAX))] += 1;
     }
 
-    /// Of a hundred, so many took no longer than this, in microseconds.
+    /// Returns the time in microseconds that so many of a hundred did not exceed; `None` if nothing was counted.
     fn quantile(&self, of_hundred: u64) -> Option<u64> {
         let all: u64 = self.0.iter().sum();
         let wanted = (all * of_hundred).div_ceil(100).max(1);
@@ -86,7 +86,7 @@ impl Histogram {
     }
 }
 
-/// The step that a time belongs to: above its largest power of two, in quarters of that.
+/// Returns the step of a time: its largest power of two, divided into quarters.
 fn step(micros: u64) -> usize {
     let micros = micros.clamp(1, (1 << DOUBLINGS) - 1);
     let doubling = micros.ilog2() as usize;
@@ -94,7 +94,7 @@ fn step(micros: u64) -> usize {
     doubling * STEPS + quarter as usize
 }
 
-/// The longest time of a step, in microseconds.
+/// Returns the longest time of a step, in microseconds.
 fn longest(step: usize) -> u64 {
     let (doubling, quarter) = (step / STEPS, step % STEPS);
     (1 << doubling) + ((quarter as u64 + 1) << doubling) / STEPS as u64

@@ -1,5 +1,5 @@
-//! Starts go first: when many ticks come at once, what is left to do about runs that have ended by then waits a moment,
-//! so that no start waits for it.
+//! Gives starts priority: when many ticks come at once, recording ended runs and writing notes wait for up to 250 ms,
+//! so that no start waits for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// However many starts come, nobody waits for them longer than this: a part of the second by which every run ends before
-/// its lock is over. A start that takes longer counts no more.
+/// The longest wait, however many starts come. It is part of the second by which every run ends before its lock is
+/// over. A start that takes longer no longer counts.
 const LONGEST: Duration = Duration::from_millis(250);
 
 /// The starts of a replica that are under way.
@@ -24,7 +24,7 @@ struct StartsUnderWay {
 }
 
 impl StartPriority {
-    /// A run begins to be started: until its command has begun, or will not, and this is cancelled.
+    /// Counts a start until its command has begun, or will not begin: the caller then cancels the returned token.
     pub(crate) fn begin(&self) -> CancellationToken {
         let (born, count) = (CancellationToken::new(), Arc::clone(&self.0));
         count.starting.fetch_add(1, Ordering::AcqRel);
@@ -38,12 +38,12 @@ impl StartPriority {
         born
     }
 
-    /// Waits until nothing is being started, but not for long.
+    /// Waits until no command is being started, at most 250 ms.
     pub(crate) async fn over(&self) {
         let none = async {
             loop {
                 let mut notified = std::pin::pin!(self.0.none.notified());
-                // From here on no word is missed.
+                // From here on no notification is missed.
                 notified.as_mut().enable();
                 if self.0.starting.load(Ordering::Acquire) == 0 {
                     return;
@@ -51,7 +51,7 @@ impl StartPriority {
                 notified.await;
             }
         };
-        // What is to be done is done all the same.
+        // After the timeout the caller continues all the same.
         let _ = timeout(LONGEST, none).await;
     }
 }

@@ -1,4 +1,4 @@
-//! What is wrong with a schedule. Every problem says where it is, what it is and the way out.
+//! The problems of a schedule. Each has a place, a message and a help that shows how to correct it.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,17 +7,18 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", Suffix(.help.as_deref()))]
 pub struct ScheduleError {
-    /// Which of the job's expressions, from 0; `None`: the time zone, or that there is no expression at all.
+    /// The index of the expression among the job's, from 0. `None`: the problem is the time zone, or that there is no
+    /// expression.
     pub expression: Option<usize>,
-    /// Bytes of that text which are wrong.
+    /// The wrong bytes of that text.
     pub span: Range<usize>,
     /// What is wrong.
     pub message: String,
-    /// The way out.
+    /// How to correct it.
     pub help: Option<String>,
 }
 
-/// The help, set off from the message before it.
+/// The help behind a message, with `; ` in between.
 struct Suffix<'a>(Option<&'a str>);
 
 impl fmt::Display for Suffix<'_> {
@@ -29,16 +30,16 @@ impl fmt::Display for Suffix<'_> {
 /// A problem of one text, before it is known which of the job's texts that is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ScheduleProblem {
-    /// Bytes of the text which are wrong.
+    /// The wrong bytes of the text.
     pub(super) span: Range<usize>,
     /// What is wrong.
     pub(super) message: String,
-    /// The way out.
+    /// How to correct it.
     pub(super) help: String,
 }
 
 impl ScheduleProblem {
-    /// The same problem, of this expression or (`None`) of the time zone.
+    /// Returns the problem as one of this expression or (`None`) of the time zone.
     pub(super) fn of(self, expression: Option<usize>) -> ScheduleError {
         ScheduleError { expression, span: self.span, message: self.message, help: Some(self.help) }
     }

@@ -1,8 +1,9 @@
-//! When a job runs: the text of its schedule, checked, and its ticks as pure maths on UTC instants.
-//! Every replica computes the same ticks, in both directions, whatever its clock, its system or its time zone.
+//! Parses the schedule of a job and computes its ticks on UTC instants. Every replica computes the same ticks, forward
+//! and backward, whatever its clock, its system or its time zone.
 //!
-//! From the outside in: [`Schedule`] is a union of expressions in a zone; an `expression` is a `pattern` of civil times,
-//! or an interval; a `dst` rule maps the pattern's civil times to instants, segment by segment of the zone's offset.
+//! From the outside in: [`Schedule`] is a union of expressions in a zone; an `expression` is a `pattern` of civil
+//! times, or an interval; a `dst` rule maps the pattern's civil times to instants, separately for each segment in which
+//! the zone's offset is constant.
 
 mod calendar;
 mod error;

@@ -18,7 +18,7 @@ use super::parse::expression::Expression;
 use super::parse::slot::Slots;
 use super::words;
 
-/// How many coming ticks tell the period of a schedule.
+/// The number of coming ticks from which [`Schedule::period_hint`] computes the period.
 const TICKS_PER_HINT: usize = 8;
 
 /// When a job runs: the union of one or more cron expressions, in a time zone. Cheap to clone.
@@ -29,14 +29,14 @@ pub struct Schedule(Arc<Plan>);
 struct Plan {
     /// The expressions as written, with single spaces.
     texts: Vec<String>,
-    /// The same, read.
+    /// The same, parsed.
     expressions: Vec<Expression>,
     zone: Zone,
     fingerprint: String,
 }
 
 impl Schedule {
-    /// Reads a job's expressions and its zone's IANA name. `hash_key`, the job's name, chooses the slots of `H`.
+    /// Parses a job's expressions and the IANA name of its zone. `hash_key`, the job's name, chooses the slots of `H`.
     ///
     /// An expression is five fields (minute, hour, day of month, month, day of week), six with seconds first, or a macro:
     /// `@hourly` and the like, or `@every 90s`, counted from the Unix epoch. A field is a list of `*`, values or names,
@@ -69,7 +69,7 @@ impl Schedule {
         Err(errors)
     }
 
-    /// The first tick strictly after an instant; `None` when there is none before jiff's calendar ends.
+    /// Returns the first tick strictly after an instant; `None` if there is none before jiff's calendar ends.
     pub fn next_after(&self, at: UtcMillis) -> Option<Tick> {
         let second = at.0.div_euclid(1_000).saturating_add(1);
         let from = Timestamp::from_second(second.max(EARLIEST.as_second())).ok()?;
@@ -77,7 +77,7 @@ impl Schedule {
         Some(Tick::at_millis(next.as_millisecond()))
     }
 
-    /// The newest tick at or before an instant; `None` when there is none since the year 1900.
+    /// Returns the newest tick at or before an instant; `None` if there is none since the year 1900.
     pub fn at_or_before(&self, at: UtcMillis) -> Option<Tick> {
         let second = at.0.div_euclid(1_000).min(Timestamp::MAX.as_second());
         let from = Timestamp::from_second(second.max(Timestamp::MIN.as_second())).ok()?;
@@ -86,39 +86,41 @@ impl Schedule {
         (newest >= EARLIEST).then(|| Tick::at_millis(newest.as_millisecond()))
     }
 
-    /// Hash of schedule and zone, 16 hex digits: the same for the same expressions in any order, and in every release.
+    /// Returns a hash of schedule and zone, 16 hex digits. It is the same for the same expressions in any order, and in
+    /// every release.
     pub fn fingerprint(&self) -> &str {
         &self.0.fingerprint
     }
 
-    /// The zone's name as IANA writes it.
+    /// Returns the zone's name as IANA writes it.
     pub fn zone_name(&self) -> &str {
         self.0.zone.name()
     }
 
-    /// The expressions as written, with single spaces.
+    /// Returns the expressions as written, with single spaces.
     pub fn expressions(&self) -> impl Iterator<Item = &str> {
         self.0.texts.iter().map(String::as_str)
     }
 
-    /// The expressions in words, without the zone: `at 02:30 every day`.
+    /// Returns the expressions in words, without the zone: `at 02:30 every day`.
     pub fn words(&self) -> String {
         self.0.expressions.iter().map(words::of).collect::<Vec<_>>().join("; ")
     }
 
-    /// The tick in the job's zone, RFC 3339 with offset and milliseconds: `2026-03-29T03:00:00.000+02:00`.
+    /// Returns the tick in the job's zone, as RFC 3339 with offset and milliseconds: `2026-03-29T03:00:00.000+02:00`.
     pub fn local_text(&self, tick: Tick) -> String {
         let at = tick.instant().timestamp();
         format!("{:.3}", at.display_with_offset(self.0.zone.offset(at)))
     }
 
-    /// The instants at which clocks in the job's zone show this time, oldest first: none in a spring gap, two in an autumn overlap.
+    /// Returns the instants at which clocks in the job's zone show this time, oldest first: none in a spring gap, two
+    /// in an autumn overlap.
     pub fn instants_of(&self, civil: DateTime) -> Vec<UtcMillis> {
         self.0.zone.instants(civil).into_iter().map(UtcMillis::from_timestamp).collect()
     }
 
-    /// The shortest distance between the next few ticks after an instant, for warnings. [`Duration::MAX`] when fewer than
-    /// two are left.
+    /// Returns the shortest distance between the next few ticks after an instant, for warnings. [`Duration::MAX`] if
+    /// fewer than two are left.
     pub fn period_hint(&self, at: UtcMillis) -> Duration {
         let following = |tick: &Tick| self.next_after(tick.instant());
         let ticks: Vec<Tick> =
@@ -129,7 +131,7 @@ impl Schedule {
 }
 
 impl PartialEq for Schedule {
-    /// The same ticks by the same expressions, in any order.
+    /// Whether both have the same zone and the same expressions, in any order.
     fn eq(&self, other: &Self) -> bool {
         self.fingerprint() == other.fingerprint()
     }
@@ -153,7 +155,7 @@ fn with_single_spaces(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Changing anything here makes every running cluster believe that all its schedules were edited.
+/// Any change here makes every running cluster treat all its schedules as edited.
 fn fingerprint(texts: &[String], zone: &str, hash_key: &str) -> String {
     let mut sorted: Vec<&str> = texts.iter().map(String::as_str).collect();
     sorted.sort_unstable();

@@ -1,4 +1,4 @@
-//! Schedules from the outside: fingerprints, local times, unions, bounds, and errors of all texts together.
+//! Schedules by their public functions: fingerprints, local times, unions, bounds, and errors of all texts together.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn ticks(schedule: &Schedule, after: &str, count: usize) -> Vec<String> {
     ticks.map(|tick| schedule.local_text(tick)).collect()
 }
 
-/// A changed fingerprint would make every running cluster believe that its schedules were edited.
+/// A changed fingerprint would make every running cluster treat its schedules as edited.
 #[test]
 fn fingerprints_are_the_same_for_ever() {
     assert_eq!(schedule(&["30 2 * * *"], "Europe/Berlin").fingerprint(), "72c5d554771a77e9");

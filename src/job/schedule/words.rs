@@ -1,4 +1,5 @@
-//! A schedule in words: `at 02:30 every day`. Exact, however odd the fields are: it is drawn from what was read, not from the text.
+//! Describes a schedule in English: `at 02:30 every day`. The description is exact for any fields, because it is made
+//! from the parsed values, not from the text.
 
 use crate::job::format_duration;
 
@@ -7,10 +8,10 @@ use super::calendar::pattern::Pattern;
 use super::parse::expression::Expression;
 use super::parse::field::Field;
 
-/// Times of day are listed one by one where there are no more of them.
+/// At most this many times of day are listed one by one.
 const LISTED_TIMES: usize = 6;
 
-/// Fewer numbers are listed, and make no step.
+/// Fewer numbers than this are listed rather than described as a step.
 const SHORTEST_STEP: usize = 3;
 
 const MONTHS: [&str; 12] = [
@@ -28,7 +29,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// One expression in words.
+/// Returns one expression in words.
 pub(super) fn of(expression: &Expression) -> String {
     match expression {
         Expression::Every(interval) => {
@@ -38,7 +39,7 @@ pub(super) fn of(expression: &Expression) -> String {
     }
 }
 
-/// `a`, `a and b`, `a, b and c`
+/// Joins words: `a`, `a and b`, `a, b and c`.
 pub(super) fn listed(words: &[String]) -> String {
     match words {
         [] => String::new(),
@@ -47,23 +48,23 @@ pub(super) fn listed(words: &[String]) -> String {
     }
 }
 
-/// `1, 5 and 9`
+/// Lists the numbers of a set: `1, 5 and 9`.
 pub(super) fn numbers(bits: Bits) -> String {
     listed(&bits.iter().map(|number| number.to_string()).collect::<Vec<_>>())
 }
 
-/// The first and the last number, where they follow each other without a gap, and there are more than two.
+/// Returns the first and the last number, if the set is more than two consecutive numbers.
 pub(super) fn range(bits: Bits) -> Option<(u8, u8)> {
     let (first, last) = (bits.at_or_above(0)?, bits.at_or_below(63)?);
     (bits == Bits::stepped(first, last, 1) && last - first >= 2).then_some((first, last))
 }
 
-/// Whether it has every value of the field.
+/// Whether the set has every value of the field.
 pub(super) fn is_all(field: Field, bits: Bits) -> bool {
     bits == Bits::stepped(field.first(), field.last(), 1)
 }
 
-/// The distance of the values, where they go on through the whole field from its first one.
+/// Returns the distance between the values, if they run through the whole field from its first value on.
 fn step(field: Field, bits: Bits) -> Option<u8> {
     let all: Vec<u8> = bits.iter().collect();
     let distance = all.get(1)? - all[0];
@@ -88,7 +89,7 @@ impl Pattern {
         }
     }
 
-    /// The time of day, and whether it is a few times of each day.
+    /// Returns the time of day in words, and whether it is a short list of times of each day.
     fn time_words(&self) -> (String, bool) {
         let (seconds, minutes, hours) = (self.seconds, self.minutes, self.hours);
         let on_the_minute = seconds == Bits::one(0);
@@ -134,7 +135,7 @@ impl Pattern {
     }
 }
 
-/// `every 5 minutes`, `at minute 30`
+/// Returns the values of a field in words: `every 5 minutes`, `at minute 30`.
 fn each(field: Field, bits: Bits) -> String {
     let name = field.name();
     if is_all(field, bits) {

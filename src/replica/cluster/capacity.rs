@@ -1,40 +1,39 @@
-//! Whether a replica has room for another run, and which jobs wait for it, in the order in which they came. Pure.
+//! Whether a replica has a free slot for another run, and which jobs wait for one, in order of arrival. Pure.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::job::JobName;
 
-/// The room for runs on one replica.
+/// The slots for runs on one replica.
 #[derive(Debug, Default)]
 pub(crate) struct Capacity {
-    /// How many jobs may run at once; any number if absent.
+    /// How many jobs may run at once; `None`: any number.
     limit: Option<u32>,
-    /// Jobs that run here, or that may be granted to this replica any moment.
+    /// Jobs that run here, or that may be granted to this replica at any moment.
     taken: HashSet<JobName>,
-    /// Jobs with a tick that waits for room, by the order in which they came.
+    /// Jobs with a tick that waits for a slot, in order of arrival.
     waiting: BTreeMap<u64, JobName>,
     places: HashMap<JobName, u64>,
     next: u64,
 }
 
 impl Capacity {
-    /// Room for so many runs at once.
+    /// Creates slots for so many runs at once; `None`: any number.
     pub(crate) fn new(limit: Option<u32>) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// Room for so many runs at once from now on, where these jobs have theirs already.
+    /// Sets another limit. The jobs in `taken` have their slots already.
     pub(crate) fn resize(&mut self, limit: Option<u32>, taken: HashSet<JobName>) {
         self.limit = limit;
         self.taken = if limit.is_some() { taken } else { HashSet::new() };
     }
 
-    /// For how many runs there is room at once; any number if absent.
+    /// Returns how many jobs may run at once; `None`: any number.
     pub(crate) fn limit(&self) -> Option<u32> {
         self.limit
     }
 
-    /// Whether there is always room.
     pub(crate) fn is_unlimited(&self) -> bool {
         self.limit.is_none()
     }
@@ -44,12 +43,13 @@ impl Capacity {
         self.limit.is_some_and(|limit| self.taken.len() >= limit as usize)
     }
 
-    /// Whether the job may start. One that runs here never runs twice: its next run has the room of the one before.
+    /// Whether the job may start. A job that runs here never runs twice at once: its next run takes the slot of the
+    /// current one.
     pub(crate) fn is_there_for(&self, job: &JobName) -> bool {
         !self.is_full() || self.taken.contains(job)
     }
 
-    /// The job runs here, or may be granted to this replica any moment.
+    /// Records that the job runs here, or may be granted to this replica at any moment.
     pub(crate) fn take(&mut self, job: &JobName) {
         if self.limit.is_some() {
             self.taken.insert(job.clone());
@@ -57,12 +57,12 @@ impl Capacity {
         }
     }
 
-    /// The job does not run here, and nothing of it can be granted.
+    /// Records that the job does not run here, and that nothing of it can be granted.
     pub(crate) fn free(&mut self, job: &JobName) {
         self.taken.remove(job);
     }
 
-    /// A tick of the job waits for room.
+    /// Records that a tick of the job waits for a slot.
     pub(crate) fn wait(&mut self, job: &JobName) {
         if !self.places.contains_key(job) {
             self.places.insert(job.clone(), self.next);
@@ -71,7 +71,7 @@ impl Capacity {
         }
     }
 
-    /// The job that has waited longest, once there is room for it; it waits no longer.
+    /// Returns the job that has waited longest if a slot is free; it waits no longer.
     pub(crate) fn call_next(&mut self) -> Option<JobName> {
         if self.is_full() {
             return None;

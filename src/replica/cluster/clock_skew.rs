@@ -1,25 +1,27 @@
-//! Whether this machine's wall clock and the store's agree, and when that is worth a word. Pure.
+//! Whether this machine's wall clock and the store's agree, and when a difference is logged. Pure.
 
 use std::time::Duration;
 
 use crate::events::event::Event;
 use crate::time::BootInstant;
 
-/// Clocks that differ by less agree: ticks are shared out over less than this.
+/// Clocks that differ by less agree: replicas spread their claims for a tick over less than this, unless very many
+/// ticks are due at once.
 const TOLERANCE: Duration = Duration::from_millis(500);
 
-/// That they differ is said again after this long.
+/// A lasting difference is logged again after this long.
 const SAY_AGAIN: Duration = Duration::from_secs(60);
 
-/// What was last said of the two clocks.
+/// What was last logged about the two clocks.
 #[derive(Debug, Default)]
 pub(crate) struct ClockSkew {
-    /// When it was last said that they differ, and what was last measured; absent while they agree.
+    /// When a difference was last logged, and what was last measured; `None` while the clocks agree.
     said: Option<(BootInstant, i64)>,
 }
 
 impl ClockSkew {
-    /// The wall clock is ahead of the store's by so many milliseconds, give or take `error`.
+    /// Takes in that the wall clock is ahead of the store's by so many milliseconds, give or take `error`. Returns
+    /// what to log.
     pub(super) fn measured(&mut self, ahead_ms: i64, error: Duration, now: BootInstant) -> Option<Event> {
         let off = Duration::from_millis(ahead_ms.unsigned_abs());
         if off > TOLERANCE + error {
@@ -27,12 +29,12 @@ impl ClockSkew {
             self.said = Some((before.map_or(now, |(said, _)| said), ahead_ms));
             return before.is_none().then_some(Event::ClockDiffers { ahead_ms });
         }
-        // What a slow answer leaves open changes nothing.
+        // If a slow answer leaves open whether they agree, nothing changes.
         let agrees = off + error <= TOLERANCE;
         self.said.take_if(|_| agrees).map(|_| Event::ClockAgrees)
     }
 
-    /// How far the wall clock is ahead of the store's, in milliseconds, while they differ.
+    /// Returns how far the wall clock is ahead of the store's, in milliseconds, while they differ.
     pub(super) fn ahead_ms(&self) -> Option<i64> {
         self.said.map(|(_, ahead_ms)| ahead_ms)
     }

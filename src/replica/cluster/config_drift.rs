@@ -1,4 +1,4 @@
-//! Whether the live replicas have loaded the same jobs.toml, and when it is worth a word that they have not. Pure.
+//! Whether the live replicas have loaded the same jobs.toml, and when a difference is logged. Pure.
 
 use std::time::Duration;
 
@@ -7,45 +7,46 @@ use crate::job::NodeName;
 use crate::store::LIVE_FOR;
 use crate::time::BootInstant;
 
-/// Files may differ for this long while a new one is rolled out; then it is said, and again as often.
+/// Files may differ for this long while a new one is rolled out. Then the difference is logged, and again as often.
 const SAY_EVERY: Duration = Duration::from_secs(60);
 
-/// A replica that is not heard for as long is granted nothing: what it was granted before has reached the records by then,
-/// and what it runs, the others.
+/// How long all files must have been the same. A replica that sends no heartbeats for this long is granted nothing:
+/// by then its earlier grants are in the records, and the other replicas know what it runs.
 const AGREED_FOR: Duration = Duration::from_secs(5);
 
-/// What this replica has loaded, and what is known of the others.
+/// What this replica has loaded, and what it knows of the others.
 #[derive(Debug)]
 pub(crate) struct ConfigDrift {
     mine: String,
-    /// Since when, without a break, another replica's file has differed; or when that was last said.
+    /// Since when, without a break, another replica's file has differed; or when that was last logged.
     differ_since: Option<BootInstant>,
     said: bool,
-    /// Since when, without a break, all others have had this replica's file; and when they were last heard.
+    /// Since when, without a break, all others have had this replica's file; and when their heartbeats were last
+    /// received.
     agree_since: Option<BootInstant>,
     heard: BootInstant,
 }
 
 impl ConfigDrift {
-    /// This replica has loaded the file with this hash.
+    /// `mine` is the hash of the file that this replica has loaded.
     pub(super) fn of(mine: String) -> Self {
         let heard = BootInstant(Duration::ZERO);
         Self { mine, differ_since: None, said: false, agree_since: None, heard }
     }
 
-    /// It has loaded another one.
+    /// Records that this replica has loaded another file.
     pub(crate) fn load(&mut self, file: String) {
         self.mine = file;
         self.agree_since = None;
     }
 
-    /// Whether no other replica has been granted anything by another file for a while, as far as is known.
+    /// Whether for a while no other replica has been granted anything under another file, as far as is known.
     pub(crate) fn have_agreed(&self, now: BootInstant) -> bool {
         let is_heard = now.since(self.heard) <= LIVE_FOR;
         is_heard && self.agree_since.is_some_and(|since| now.since(since) >= AGREED_FOR)
     }
 
-    /// The other replicas that take ticks have loaded these.
+    /// Takes in the files of the other replicas that take ticks. Returns what to log.
     pub(super) fn learn<'p>(
         &mut self,
         others: impl Iterator<Item = (&'p NodeName, &'p str)>,

@@ -1,5 +1,6 @@
-//! Which other replicas send no heartbeats any more: they may have died in mid-run, and then survivors see to it that their runs
-//! are recorded. Measured by the replica's own clock, so that a step of the store's silences nobody. Pure.
+//! Which other replicas have stopped sending heartbeats: they may have died during a run, and survivors then see that
+//! it is recorded. Silence is measured by this replica's own clock, so that a step of the store's clock makes no
+//! replica look down. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,22 +9,23 @@ use crate::job::{JobName, NodeName, RunId};
 use crate::store::Peer;
 use crate::time::{BootInstant, UtcMillis};
 
-/// Without a heartbeat for longer, a replica is down. One that is lost, or late, is no reason to say so.
+/// A replica without a heartbeat for longer is down. A single lost or late heartbeat is no reason to report it.
 const DOWN_AFTER: Duration = Duration::from_secs(5);
 
-/// A replica that has not exchanged heartbeats with the store for longer does not know what others told meanwhile.
+/// A replica that has not exchanged heartbeats with the store for longer does not know what the others have sent
+/// meanwhile.
 const WATCHED_WITHIN: Duration = Duration::from_secs(2);
 
-/// A replica as it was heard.
+/// The newest heartbeat of another replica.
 #[derive(Debug)]
 struct LastHeartbeat {
-    /// Its newest heartbeat, by the store's clock.
+    /// When the store received it, by the store's clock.
     at: UtcMillis,
-    /// The life of the replica that sent it.
+    /// The process of the replica that sent it.
     life: RunId,
-    /// When this replica learnt of that one.
+    /// When this replica learnt of it.
     learnt: BootInstant,
-    /// Whether an older heartbeat of it was heard before: it has lived beside this replica.
+    /// Whether an older heartbeat was seen before: that replica has been alive at the same time as this one.
     is_witnessed: bool,
     is_down: bool,
 }
@@ -32,28 +34,28 @@ struct LastHeartbeat {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Down {
     pub(crate) peer: NodeName,
-    /// Since its newest heartbeat was heard.
+    /// For how long its newest heartbeat has been known.
     pub(crate) silent: Duration,
-    /// What it was running then.
+    /// What it was running by that heartbeat.
     pub(crate) jobs: Vec<JobName>,
-    /// Whether it was alive beside this replica, and is no remnant of before.
+    /// Whether it has been alive at the same time as this replica; otherwise it may have been down long before.
     pub(crate) is_news: bool,
 }
 
-/// What is new.
+/// What an exchange of heartbeats changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct DownNews {
     pub(crate) down: Vec<Down>,
     pub(crate) back: Vec<NodeName>,
-    /// Whether a life of some replica ended, or may have: it is down, or was started again.
+    /// Whether a process of some replica ended, or may have: the replica is down, or was restarted.
     pub(crate) lives_ended: bool,
 }
 
-/// The other replicas, as they were heard.
+/// The other replicas, by their newest heartbeats.
 #[derive(Debug, Default)]
 pub(crate) struct DownReplicas {
     peers: BTreeMap<NodeName, LastHeartbeat>,
-    /// When heartbeats were exchanged last.
+    /// When heartbeats were last exchanged.
     watched: Option<BootInstant>,
 }
 
@@ -90,13 +92,13 @@ impl DownReplicas {
         news
     }
 
-    /// Whether the replica sends no heartbeats any more, as far as is known.
+    /// Whether the replica is down, as far as is known.
     pub(crate) fn is_down(&self, node: &NodeName) -> bool {
         self.peers.get(node).is_some_and(|heard| heard.is_down)
     }
 }
 
-/// Whether its newest heartbeat was the last word of a replica that has drained.
+/// Whether this is the last heartbeat of a replica that has drained.
 fn has_left(peer: &Peer) -> bool {
     peer.beat.draining && peer.beat.running.is_empty()
 }
@@ -126,7 +128,8 @@ mod tests {
         BootInstant(Duration::from_secs(1_000 + seconds))
     }
 
-    /// The seconds at which replica `b` was found to be down, and back; its heartbeats of each second are given.
+    /// The seconds at which replica `b` was found to be down, and back. `beat` returns its heartbeat of each second,
+    /// `watches` whether this replica exchanges heartbeats then.
     fn told(beat: impl Fn(u64) -> Peer, watches: impl Fn(u64) -> bool) -> (Vec<u64>, Vec<u64>) {
         let mut silence = DownReplicas::default();
         let (mut down, mut back) = (Vec::new(), Vec::new());

@@ -1,5 +1,5 @@
-//! The heartbeat: once a second, and whenever it is asked for, it tells the store what this replica does, and brings
-//! back what the store knows.
+//! The heartbeat: once a second, and whenever it is requested, it reports to the store what this replica does, and
+//! brings back what the store knows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::store::clock::StoreClock;
 use crate::store::{Beat, Pulse, Store, StoreError, Told};
 use crate::time::{BootInstant, Clock, UtcMillis};
 
-/// A replica is heard from this often.
+/// The interval between two heartbeats.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 
 /// One exchange of heartbeats.
@@ -21,30 +21,29 @@ const BEAT_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Exchange {
     /// When it was sent.
     pub(crate) sent: BootInstant,
-    /// When the answer was there.
+    /// When the answer was received.
     pub(crate) received: BootInstant,
-    /// What the wall clock showed then.
+    /// What the wall clock showed at `received`.
     pub(crate) wall: UtcMillis,
-    /// The answer.
     pub(crate) result: Result<Pulse, StoreError>,
 }
 
-/// What the heartbeat needs.
+/// What the heartbeat task needs.
 pub(crate) struct Heartbeat {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// What to say.
+    /// What the heartbeat reports.
     pub(crate) beat: watch::Receiver<Beat>,
-    /// Beat at once.
+    /// Requests a heartbeat at once.
     pub(crate) now: Arc<Notify>,
-    /// Where the exchanges go; one that is not taken yet holds up the next.
+    /// Where the exchanges are sent; one that has not been taken yet delays the next.
     pub(crate) exchanges: mpsc::Sender<Exchange>,
 }
 
 impl Heartbeat {
-    /// Beats until `stop`.
+    /// Sends heartbeats until `stop`.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        // A connection that is just coming up is no outage; one that does not come up shows in the first beat.
+        // A connection that is still being made is no outage; if it cannot be made, the first heartbeat shows it.
         let _ = self.store.ready().await;
         let mut ticks = interval(BEAT_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -70,7 +69,7 @@ impl Heartbeat {
 }
 
 impl Driver {
-    /// What the next heartbeat says; `also` changes what only its caller knows of.
+    /// Updates what the next heartbeat reports. `also` sets the fields that only its caller knows.
     pub(crate) fn update_beat(&mut self, also: impl FnOnce(&mut Beat)) {
         let (draining, ahead_ms) = (self.draining, self.health.clock_skew.ahead_ms());
         let (full, name_taken) =

@@ -1,5 +1,6 @@
-//! The start of a replica among others. If the store has just gone back to an older state, only those who remember more can
-//! tell, with their next heartbeat: a replica that joins them takes no ticks before it. Pure.
+//! The start of a replica among others. If the store has just gone back to an older state, only replicas that
+//! remember more can detect that, with their next heartbeat: a replica that joins them takes no ticks before it.
+//! Pure.
 
 use std::time::Duration;
 
@@ -7,10 +8,10 @@ use crate::job::NodeName;
 use crate::store::Peer;
 use crate::time::{BootInstant, UtcMillis};
 
-/// Heartbeats come every second: a replica that is not heard from for so long may be dead, and is not waited for.
+/// Heartbeats come every second: a replica that has sent none for this long may be dead, and is not waited for.
 const LIMIT: Duration = Duration::from_millis(1_500);
 
-/// Which replicas have to be heard from before this one takes ticks.
+/// Which replicas have to send a heartbeat before this one takes ticks.
 #[derive(Debug, Default)]
 pub(crate) struct Joining {
     first: Option<First>,
@@ -21,7 +22,7 @@ pub(crate) struct Joining {
 #[derive(Debug)]
 struct First {
     at: BootInstant,
-    /// Those not heard from since then, and when they were heard from last.
+    /// The replicas that have not sent a heartbeat since then, and when they sent their last one.
     awaited: Vec<(NodeName, UtcMillis)>,
 }
 
@@ -49,7 +50,8 @@ mod tests {
 
     use super::*;
 
-    /// Whether it is over after each of these heartbeats: the second when it came, and who was heard from when.
+    /// Whether joining is over after each of these exchanges: its second, and when each replica had sent its last
+    /// heartbeat.
     fn course(beats: &[(u64, &[(&str, i64)])]) -> Vec<bool> {
         let me = NodeName::parse("me").expect("a name");
         let mut joining = Joining::default();

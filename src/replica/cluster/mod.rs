@@ -1,4 +1,5 @@
-//! What a replica knows of the others and of the store: heartbeats, who is live, whose files and clocks differ.
+//! What a replica knows of the others and of the store: heartbeats, which replicas are live, whether their files and
+//! clocks differ.
 
 pub(super) mod capacity;
 mod clock_skew;

@@ -1,5 +1,5 @@
-//! What a replica says of how its store is set up: looked at whenever the store comes into sight, and each thing told
-//! once, until it changes.
+//! Logs how the store is set up, where that is a concern: inspected whenever the store becomes reachable, and each
+//! concern is logged once, until it changes.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::replica::driver::Driver;
 use crate::replica::errand;
 use crate::store::{Concern, Grade, Pulse, StoreError};
 
-/// How the store was seen last.
+/// How the store was last seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Sight {
-    /// It answers, and lives this life.
+    /// It answers, in this era.
     Answers(Era),
-    /// It is there, but refuses: how it is set up may be the reason.
+    /// It is reachable but refuses: its setup may be the reason.
     Refuses,
 }
 
-/// What was seen and said of the store.
+/// What was seen and logged of the store.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
     sight: Option<Sight>,
@@ -26,7 +26,8 @@ pub(crate) struct Inspection {
 }
 
 impl Inspection {
-    /// Takes in a heartbeat's result; tells whether the store has come into sight with it.
+    /// Takes in a heartbeat's result. Returns whether the store is to be inspected: it has become reachable or
+    /// changed its era, or has begun or ceased to refuse.
     pub(crate) fn is_due(&mut self, result: &Result<Pulse, StoreError>) -> bool {
         let sight = match result {
             Ok(pulse) => Some(Sight::Answers(pulse.era.clone())),
@@ -38,7 +39,8 @@ impl Inspection {
         is_due
     }
 
-    /// What of this has not been told yet; without an answer, nothing was seen.
+    /// Returns the concerns that have not been logged yet. `None`: the store did not answer the inspection, which is
+    /// repeated.
     pub(crate) fn news_of(&mut self, found: Option<Vec<Concern>>) -> Vec<Concern> {
         let Some(found) = found else {
             self.sight = None;
@@ -52,14 +54,15 @@ impl Inspection {
 }
 
 impl Driver {
-    /// Looks at how the store is set up, if this heartbeat has brought it into sight.
+    /// Inspects the store's setup if this heartbeat's result requires it.
     pub(crate) fn inspect_if_due(&mut self, result: &Result<Pulse, StoreError>) {
         if self.inspection.is_due(result) && !self.draining {
             self.errands.spawn(errand::inspect(Arc::clone(&self.context)));
         }
     }
 
-    /// The store was looked at. Where it did not answer, the heartbeat says so, and the next that does brings another look.
+    /// Logs what an inspection found. If the store did not answer, the heartbeat logs that, and the next one with an
+    /// answer starts another inspection.
     pub(crate) fn inspected(&mut self, found: Option<Vec<Concern>>) {
         for concern in self.inspection.news_of(found) {
             self.context.events.tell(Event::StoreConcern(concern));

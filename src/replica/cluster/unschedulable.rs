@@ -1,4 +1,4 @@
-//! Jobs that no live replica may run: said when they have been so for a while, and not too often. Pure.
+//! Jobs that no live replica may run: logged once that has lasted for a while, and not too often. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use crate::time::BootInstant;
 
 use super::roster::Roster;
 
-/// Replicas that start or are replaced together are there within this time.
+/// Replicas that start or are replaced together are all live within this time.
 const SAY_AFTER: Duration = Duration::from_secs(10);
 
-/// It is said again after this long.
+/// What lasts is logged again after this long.
 const SAY_AGAIN: Duration = Duration::from_secs(60);
 
 /// One set of labels that no live replica has.
@@ -24,14 +24,14 @@ struct Vacancy {
     said: Option<BootInstant>,
 }
 
-/// The labels that no live replica has, and some job needs.
+/// The sets of labels that some job needs and no live replica has.
 #[derive(Debug, Default)]
 pub(crate) struct Unschedulable {
     open: BTreeMap<Vec<Label>, Vacancy>,
 }
 
 impl Unschedulable {
-    /// What there is to say about these jobs now.
+    /// Returns what to log about these jobs now.
     pub(crate) fn look<'a>(
         &mut self,
         roster: &Roster,

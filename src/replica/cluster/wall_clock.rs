@@ -1,11 +1,11 @@
-//! Notices steps of the wall clock by the boot clock. A timer of the kernel tells of steps at once, but not of all of them
-//! (it may just be set anew), and on a machine that is its own store no heartbeat shows a difference. Pure.
+//! Detects steps of the wall clock by the boot clock. A timer of the kernel reports steps at once, but not all of
+//! them (it may be set anew at that moment), and with the embedded store no heartbeat shows a difference. Pure.
 
 use std::time::Duration;
 
 use crate::time::{BootInstant, Clock, UtcMillis};
 
-/// What the wall clock showed at some moment between two instants.
+/// What the wall clock showed at some moment between two instants of the boot clock.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WallReading {
     after: BootInstant,
@@ -14,7 +14,7 @@ pub(crate) struct WallReading {
 }
 
 impl WallReading {
-    /// What it shows now.
+    /// Reads the clocks now.
     pub(crate) fn of(clock: &dyn Clock) -> Self {
         let after = clock.boot();
         let shown = clock.utc();
@@ -48,7 +48,7 @@ mod tests {
         assert!(is_stepped(first, reading(1_000, 101_501, 1_000)));
         assert!(!is_stepped(first, reading(1_000, 100_500, 1_000)));
         assert!(is_stepped(first, reading(1_000, 100_499, 1_000)));
-        // The machine stood still within a reading: what it shows may be of any moment of it.
+        // The machine was suspended within a reading: the time shown may be of any moment of it.
         assert!(!is_stepped(first, reading(1_000, 100_999, 60_000)));
         assert!(!is_stepped(first, reading(1_000, 160_000, 60_000)));
         assert!(!is_stepped(reading(0, 160_000, 60_000), reading(61_000, 161_000, 61_000)));

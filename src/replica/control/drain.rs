@@ -1,4 +1,4 @@
-//! How a replica leaves: it takes no new ticks, lets runs finish, then stops them in order.
+//! How a replica drains: it takes no new ticks, lets runs finish, and then stops them in an orderly way.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ pub(crate) use crate::replica::tick::action::{Action, Doubt};
 use crate::run::{StopOrder, StopReason};
 
 impl Driver {
-    /// Takes no new ticks any more.
+    /// Starts to drain: takes no new ticks from now on.
     pub(crate) fn start_to_drain(&mut self) {
         if self.draining {
             return;
@@ -27,12 +27,13 @@ impl Driver {
         self.ask_for_orders();
     }
 
-    /// Ends of runs wait for each other unless somebody may be waiting for them.
+    /// Finishes are batched unless something may wait for them: the drain, or a job that waits for a free slot.
     pub(crate) fn hurry_ends(&self) {
         self.context.traffic.finish_window.hurry(self.draining || !self.capacity.is_unlimited());
     }
 
-    /// Claims nothing more for a job: instead of `action`, what may have been granted is given back.
+    /// Claims nothing more for the job, because the replica drains: gives back what may have been granted instead of
+    /// performing `action`.
     pub(crate) fn leave(&mut self, job: &JobName, action: Action) {
         if let Action::Claim { instead_of: Some(doubt), .. } | Action::GiveBack(doubt) = action {
             self.give_back(job, doubt);
@@ -40,7 +41,7 @@ impl Driver {
         self.give_back_unsure();
     }
 
-    /// Tells that what may have been granted is given back.
+    /// Logs that what may have been granted is given back.
     pub(crate) fn tell_given_back(&self, job: &JobName, doubt: &Doubt) {
         let reason = match doubt.edited {
             _ if self.draining => Reason::Shutdown,
@@ -50,13 +51,13 @@ impl Driver {
         self.context.events.tell(Event::ClaimAbandoned { job: job.clone(), run: doubt.run, reason });
     }
 
-    /// Gives back what may have been granted, and was not started.
+    /// Gives back what may have been granted and was not started.
     pub(crate) fn give_back(&mut self, job: &JobName, doubt: Doubt) {
         self.tell_given_back(job, &doubt);
         self.errands.spawn(errand::abandon(Arc::clone(&self.context), job.clone(), doubt));
     }
 
-    /// Orders every run to stop, with its own grace or with this one; the longest grace comes back.
+    /// Orders every run to stop, with its own grace or with this one; returns the longest grace.
     pub(crate) fn stop_runs(&mut self, grace: Option<Duration>) -> Duration {
         self.stopping = true;
         let running: Vec<_> =
@@ -71,19 +72,20 @@ impl Driver {
         longest
     }
 
-    /// Leaves unrecorded what the store does not take.
+    /// Makes all holders try once more to record the end of their run, and then leave it unrecorded.
     pub(crate) fn give_up(&self) {
         self.handles.values().for_each(|(_, handle)| handle.give_up.cancel());
     }
 
-    /// Leaves although processes of runs may be alive: their guards go on killing, and their locks run out.
+    /// Ends the replica although processes of runs may be alive: their guards continue to kill them, and their locks
+    /// expire.
     pub(crate) async fn leave_behind(&mut self) {
         self.context.events.tell(Event::LeftBehind(self.keepers.len()));
         self.keepers.shutdown().await;
         self.errands.shutdown().await;
     }
 
-    /// A replica that drains gives back what unanswered claims may have taken.
+    /// Gives back what unanswered claims may have been granted. For a replica that drains.
     pub(super) fn give_back_unsure(&mut self) {
         for (job, contest) in &mut self.contests {
             if let Some(doubt) = contest.doubt().filter(|_| !contest.is_asking()) {

@@ -1,29 +1,29 @@
-//! How long a draining replica waits: first for its runs to finish, then for the stopped ones to be recorded. It only
-//! ever gets shorter.
+//! How long a draining replica waits: first for its runs to finish, then for the ends of stopped runs to be recorded,
+//! then for processes that cannot be killed. An order to stop at once shortens the waits.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// After runs were ordered to stop and their grace is over, their ends may take this long to be recorded.
+/// After stopped runs have used up their grace, recording their ends may take this long.
 const RECORD_LIMIT: Duration = Duration::from_secs(5);
 
-/// What SIGKILL does not end is waited for, with its lock renewed, for this long after that; where it is to go at once,
-/// for no longer than `RECORD_LIMIT` once more. Then its lock runs out.
+/// After that, the replica waits this long for processes that SIGKILL does not end, and renews their locks; or for
+/// another `RECORD_LIMIT` if it has to stop at once. Then it leaves the locks to expire.
 const LEAVE_LIMIT: Duration = Duration::from_secs(60);
 
-/// What there is to do when patience is over.
+/// What to do when a wait is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DrainStage {
     /// Order the runs to stop.
     StopRuns,
-    /// Leave ends unrecorded that the store does not take.
+    /// Leave ends unrecorded that the store does not accept.
     GiveUp,
-    /// Leave although processes of runs may be alive.
+    /// End the replica although processes of runs may be alive.
     Leave,
 }
 
-/// The patience of a draining replica; without end until it drains.
+/// The current wait of a draining replica; it has no end until the replica drains.
 #[derive(Debug)]
 pub(crate) struct DrainDeadline {
     until: Option<Instant>,
@@ -37,30 +37,30 @@ impl DrainDeadline {
         Self { until: None, next: DrainStage::StopRuns, leave_after: LEAVE_LIMIT }
     }
 
-    /// Runs may finish for this long.
+    /// Runs may finish within this time.
     pub(crate) fn drain(&mut self, limit: Duration) {
         self.until = Some(Instant::now() + limit);
     }
 
-    /// Runs are being stopped, with at most this grace.
+    /// Runs have been ordered to stop, with this grace at most.
     pub(crate) fn stop(&mut self, grace: Duration) {
         self.until = Some(Instant::now() + grace + RECORD_LIMIT);
         self.next = DrainStage::GiveUp;
     }
 
-    /// Runs are being killed, and nothing is waited for any longer than it has to be.
+    /// Runs have been ordered to stop at once; nothing is waited for longer than necessary.
     pub(crate) fn stop_at_once(&mut self) {
         self.stop(Duration::ZERO);
         self.leave_after = RECORD_LIMIT;
     }
 
-    /// Ends are left unrecorded: only what cannot be killed is waited for, and not for ever.
+    /// Ends are left unrecorded: only processes that cannot be killed are waited for, for a limited time.
     pub(crate) fn rest(&mut self) {
         self.until = Some(Instant::now() + self.leave_after);
         self.next = DrainStage::Leave;
     }
 
-    /// Waits until it is over. Cancel-safe.
+    /// Waits until the current wait is over, and returns what to do then. Cancel-safe.
     pub(crate) async fn over(&self) -> DrainStage {
         match self.until {
             Some(until) => sleep_until(until).await,
@@ -74,7 +74,7 @@ impl DrainDeadline {
 mod tests {
     use super::*;
 
-    /// What follows the start of a drain, and when.
+    /// What follows the start of a drain, and after how many seconds.
     async fn course(is_hurried: bool) -> Vec<(DrainStage, u64)> {
         let (begun, mut drain_deadline) = (Instant::now(), DrainDeadline::new());
         drain_deadline.drain(Duration::from_secs(30));

@@ -1,5 +1,5 @@
-//! Runs that somebody asked for: a replica that finds an order in a record asks for the lock, again with each heartbeat
-//! while it is held, until somebody has taken it or its time is over.
+//! Runs by hand: a replica that finds an order in a record requests the lock, and again with each heartbeat while the
+//! lock is held, until a replica has taken the order or its time is over.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +15,14 @@ use crate::replica::tick::eligibility::Eligibility;
 use crate::store::StoreError;
 use crate::time::{BootInstant, UtcMillis};
 
-/// Without a `start_deadline` an order waits for the lock this long.
+/// How long an order waits for the lock if the job has no `start_deadline`.
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
-/// An order that is first heard of later than this, and waits for no run, is none any more: whoever gave it is gone.
+/// An order that a replica first reads later than this, and that waits for no run, is void: the command that gave it
+/// has ended.
 const NEWS: Duration = Duration::from_secs(60);
 
-/// For how long replicas let an order for the job wait for the lock.
+/// Returns how long replicas let an order for the job wait for the lock.
 pub fn order_waits(spec: &JobSpec) -> Duration {
     spec.start_deadline.unwrap_or(LONGEST_WAIT)
 }
@@ -39,14 +40,14 @@ pub(crate) struct Order {
     asking: bool,
     /// Whether a request that got no answer may have been granted.
     unsure: bool,
-    /// The life of the store in which it was first asked for.
+    /// The era in which the lock was first requested for it.
     era: Era,
-    /// The definition of the job by which it was last asked for: a grant is of that lease.
+    /// The definition of the job in the newest request for it: a grant is for the lease of that definition.
     spec: Option<Arc<JobSpec>>,
 }
 
 impl Order {
-    /// The order in a record, if there is one by now.
+    /// Returns the order in the record; `None` if there is none, or if it is void at `now`.
     fn of(record: &Record, now: UtcMillis) -> Option<Self> {
         let at = record.order_at.filter(|at| record.is_running() || now.since(*at) <= NEWS)?;
         Some(Self {
@@ -65,21 +66,22 @@ impl Order {
         Doubt { run: self.run, era: self.era.clone(), edited: false }
     }
 
-    /// Whether its lock may be granted to this replica any moment, or already is.
+    /// Whether its lock may be granted to this replica at any moment, or already is.
     pub(crate) fn may_be_granted(&self) -> bool {
         self.asking || self.unsure
     }
 }
 
-/// The orders at hand, one per job.
+/// The orders that this replica tries to take, one per job.
 pub(crate) type Orders = HashMap<JobName, Order>;
 
 impl Driver {
-    /// A record was looked at: takes the order that it holds.
+    /// Takes up the order in a record that was read.
     pub(crate) fn hear_order(&mut self, job: &JobName, record: &Record) {
         let now = self.context.store_time();
         let Some(order) = Order::of(record, now) else { return };
-        // One that is asked for already is answered first; the notice of another is told again.
+        // An order whose request is under way is answered first. The notice of another order is sent again by the
+        // command that gave it.
         if self.notices.orders.get(job).is_none_or(|known| known.id != order.id && !known.asking) {
             self.drop_order(job);
             self.notices.orders.insert(job.clone(), order);
@@ -87,7 +89,7 @@ impl Driver {
         }
     }
 
-    /// Asks for the lock for every order that is not asked for already.
+    /// Requests the lock for every order whose request is not under way.
     pub(crate) fn ask_for_orders(&mut self) {
         let jobs: Vec<JobName> = self.notices.orders.keys().cloned().collect();
         for job in jobs {
@@ -100,7 +102,7 @@ impl Driver {
         let (Some(order), Some(contest)) = (self.notices.orders.get_mut(job), self.contests.get(job)) else {
             return;
         };
-        // What may have been granted was asked for by that definition, and is asked for as before.
+        // What may have been granted was requested with that definition, and is requested with it again.
         let spec = order.spec.clone().filter(|_| order.unsure).unwrap_or_else(|| Arc::clone(contest.spec()));
         if order.asking {
             return;
@@ -111,7 +113,7 @@ impl Driver {
         if self.health.roster.standing(&spec, self.capacity.is_there_for(job)) != Eligibility::Takes
             && !order.unsure
         {
-            // Others may have its labels, or room.
+            // Other replicas may have the labels, or a free slot.
             return;
         }
         let Some(caller) = self.context.caller(contest.known()) else { return };
@@ -134,7 +136,7 @@ impl Driver {
         self.errands.spawn(errand::obey(Arc::clone(&self.context), job.clone(), manual));
     }
 
-    /// The store answered, or did not.
+    /// Takes in the answer of the store, or that there was none.
     pub(crate) fn obeyed(
         &mut self,
         job: &JobName,
@@ -173,7 +175,7 @@ impl Driver {
                     Won { run, tick, fence, cause: Cause::Manual, tries, started, era, mark, waited: false };
                 self.take(job, spec.as_ref(), won, sent);
             }
-            // One's own earlier request may have been granted still.
+            // The lock may have been granted to an earlier request for this order.
             Answer::Held { by, .. } => order.unsure &= by.is_some_and(|holder| holder.run == run),
             Answer::Unsynced | Answer::NewEra(_) => self.resync.notify_one(),
             Answer::Consumed(verdict) => {
@@ -190,8 +192,9 @@ impl Driver {
         }
     }
 
-    /// The order is this replica's: its run starts, if there is time left, the job is still what it was asked for as, and no
-    /// run of it goes on here, which the store forgot.
+    /// Starts the run of an order that was granted to this replica: if there is time left, the job's definition is
+    /// still the one of the request, and no run of the job is going here that the store forgot. Otherwise gives the
+    /// lock back.
     fn take(&mut self, job: &JobName, asked_as: Option<&Arc<JobSpec>>, won: Won, sent: BootInstant) {
         let defined = self.jobs.get(job).map(|job| &job.spec);
         let spec = asked_as.filter(|spec| defined.is_some_and(|defined| defined == *spec));
@@ -205,7 +208,7 @@ impl Driver {
         self.notices.orders.remove(job);
     }
 
-    /// Asks for an order no more; what may have been granted is given back.
+    /// Stops requesting an order. What may have been granted is given back.
     fn drop_order(&mut self, job: &JobName) {
         if self.notices.orders.get(job).is_none_or(|order| order.asking) {
             return;

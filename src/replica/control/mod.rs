@@ -1,4 +1,4 @@
-//! What people order of a running replica: reload, drain, runs by hand.
+//! What operators order of a running replica: reload, drain, runs by hand.
 
 mod drain;
 pub(super) mod drain_deadline;

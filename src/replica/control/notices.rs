@@ -1,5 +1,5 @@
-//! What a replica hears of operators and guests: notices that come with heartbeats tell it which records to look at, and it
-//! remembers who paused which job, for a store that forgets.
+//! Notices from operators and `exec`: they come with heartbeats and name the records to read. The replica also
+//! remembers the last pause or resume of each job, for a store that forgets.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,39 +13,39 @@ use crate::store::{Notice, StoreError};
 
 use super::manual::{Order, Orders};
 
-/// What was heard so far.
+/// What has been received so far.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
-    /// The newest notice of each job that was looked into.
+    /// The stamp of the newest notice of each job that was acted on.
     seen: HashMap<JobName, i64>,
-    /// The last word about whether a job is paused.
+    /// The last pause or resume of each job.
     pausings: HashMap<JobName, Pausing>,
     /// The orders that this replica tries to take.
     pub(crate) orders: Orders,
 }
 
 impl Notices {
-    /// Whether an order for the job may be granted to this replica any moment.
+    /// Whether an order for the job may be granted to this replica at any moment.
     pub(crate) fn may_be_granted(&self, job: &JobName) -> bool {
         self.orders.get(job).is_some_and(Order::may_be_granted)
     }
 
-    /// Whether this is the first time that the notice is heard.
+    /// Records the notice. Returns whether it is new.
     fn is_news(&mut self, notice: &Notice) -> bool {
         self.seen.insert(notice.job.clone(), notice.stamp) != Some(notice.stamp)
     }
 
-    /// The record could not be looked at: the notice counts as unheard.
+    /// Makes the job's notice new again, because the record could not be read.
     fn forget(&mut self, job: &JobName) {
         self.seen.remove(job);
     }
 
-    /// The last word about whether the job is paused.
+    /// Returns the last pause or resume of the job.
     pub(crate) fn pausing(&self, job: &JobName) -> Option<Pausing> {
         self.pausings.get(job).cloned()
     }
 
-    /// Remembers a word about whether the job is paused; true if it is the latest, and new.
+    /// Records a pause or resume of the job. Returns true if it is later than the recorded one.
     fn remember(&mut self, job: &JobName, said: &Pausing) -> bool {
         let is_later = self.pausings.get(job).is_none_or(|known| known.at < said.at);
         if is_later {
@@ -56,7 +56,7 @@ impl Notices {
 }
 
 impl Driver {
-    /// Looks at the records that operators and guests have changed since.
+    /// Reads the records that operators and `exec` have changed, by the notices that are new.
     pub(crate) fn heed(&mut self, notices: Vec<Notice>) {
         for notice in notices {
             let Some(spec) = self.contests.get(&notice.job).map(|contest| Arc::clone(contest.spec())) else {
@@ -65,16 +65,16 @@ impl Driver {
             if !self.notices.is_news(&notice) {
                 continue;
             }
-            // Somebody may want its run stopped: the holder learns that by renewing.
+            // The job's run may have been ordered to stop: the holder learns that by renewing.
             let own = self.handles.values().filter(|(job, _)| *job == notice.job);
             own.for_each(|(_, handle)| handle.renew.notify_one());
-            // Orders are taken by whoever looks first: replicas take turns at that as they do with ticks.
+            // The first replica that reads an order takes it: replicas take turns at that as they do with ticks.
             let turn = self.health.roster.stagger(&spec, Tick::at_millis(notice.stamp));
             self.errands.spawn(errand::look(Arc::clone(&self.context), notice.job, turn));
         }
     }
 
-    /// A record was looked at, or not: then it is looked at again after the next heartbeat.
+    /// Takes in a record that was read. If it could not be read, it is read again after the next heartbeat.
     pub(crate) fn looked(&mut self, job: &JobName, record: Result<Option<Box<Record>>, StoreError>) {
         match record {
             Err(_) => self.notices.forget(job),
@@ -90,15 +90,15 @@ impl Driver {
         }
     }
 
-    /// The record tells for how long its lock may be held, perhaps by a guest.
+    /// Records for how long the lock of the record may be held, perhaps by an `exec`.
     fn hear_lease(&mut self, job: &JobName, record: &Record) {
         if let Some(contest) = self.contests.get_mut(job) {
             contest.saw(Some(record.lease));
         }
     }
 
-    /// An operator may have set back a mark that lies ahead, or has: the record is opened anew after the next heartbeat, together
-    /// with those of other jobs.
+    /// Opens the record anew if an operator has set back a mark that lies ahead, or may have: after the next
+    /// heartbeat, together with those of other jobs.
     fn hear_mark(&mut self, job: &JobName, record: &Record) {
         let now = self.context.now();
         let Some(contest) = self.contests.get_mut(job) else { return };
@@ -108,7 +108,7 @@ impl Driver {
         }
     }
 
-    /// The record tells who wants the run of this replica stopped. That it stops, its renewal sees to.
+    /// Logs which operator wants the run of this replica stopped. The renewal of its lock makes it stop.
     fn hear_stop(&self, job: &JobName, record: &Record) {
         if let (Some(run), Some(by)) = (record.stop, record.stop_by.clone())
             && self.handles.contains_key(&run)
@@ -117,8 +117,8 @@ impl Driver {
         }
     }
 
-    /// The record tells that nobody holds the lock, perhaps as it was removed: whoever waits for it asks. A run that was cut
-    /// short is taken up by whoever has room for it, in turns.
+    /// Claims at once if the record has no holder, perhaps because the lock was removed. If the record's run was
+    /// interrupted, the replicas that have a free slot claim its rerun in turns.
     fn hear_free(&mut self, job: &JobName, record: &Record) {
         let now = self.context.now();
         let Some(contest) = self.contests.get_mut(job).filter(|_| !record.is_running()) else { return };
@@ -131,14 +131,14 @@ impl Driver {
         self.look_at(job, now);
     }
 
-    /// The record tells who paused the job, or resumed it.
+    /// Records the pause or resume that a record contains, and logs it.
     pub(crate) fn hear_pausing(&mut self, job: &JobName, said: Option<Pausing>) {
         let Some(said) = said else { return };
         let was_known = self.notices.pausings.contains_key(job);
         if !self.notices.remember(job, &said) {
             return;
         }
-        // Of a pause that was over before this replica came there is nothing to say.
+        // A pause that was over before this replica started is not worth a log line.
         let is_over = said.until.is_none_or(|until| until <= self.context.store_time());
         if was_known || !is_over {
             self.context.events.tell(Event::PausingHeard { job: job.clone(), said });

@@ -1,5 +1,5 @@
-//! What a replica does about a jobs.toml that was loaded again: all of it takes effect in one step of the loop. Runs that
-//! go on keep the definition they started with.
+//! Applies a jobs.toml that was loaded again: all of it takes effect in one step of the loop. Runs that are going
+//! keep the definition they started with.
 
 use std::sync::{Arc, PoisonError};
 
@@ -14,7 +14,8 @@ use crate::run::Job;
 use crate::time::UtcMillis;
 
 impl Driver {
-    /// Takes over another jobs.toml. A replica that drains takes over nothing, and whoever waits for it hears so.
+    /// Applies another jobs.toml. A replica that drains applies nothing; it drops `done`, so that the caller learns
+    /// of it.
     pub(crate) fn reload(&mut self, reload: Reload) {
         if self.draining {
             return;
@@ -23,7 +24,8 @@ impl Driver {
         let changes = Changes::between(&self.jobs, &jobs);
         let relabelled = self.beat.borrow().labels != labels;
         let now = self.context.now();
-        // Ticks that were due before the file was there stay due; looking for one that is none any more is harmless.
+        // Ticks that were due before the file was loaded stay due. An alarm for a tick that does not exist any more
+        // is harmless.
         self.expect(take_coming(&self.planner, now));
         for name in changes.jobs() {
             self.change(name, jobs.get(name));
@@ -37,7 +39,7 @@ impl Driver {
         self.health.config_drift.load(file.clone());
         self.health.roster.carry(labels.clone());
         self.beat.send_modify(|beat| (beat.file, beat.labels) = (file.clone(), labels));
-        // The others are not to take the files for different any longer than they are.
+        // Sends a heartbeat at once: the other replicas shall not see different files for longer than they differ.
         self.resync.notify_one();
         self.context.events.tell(Event::Reloaded { file, changes: changes.clone() });
         self.open_records();
@@ -49,11 +51,12 @@ impl Driver {
         if relabelled {
             self.ask_anew(now);
         }
-        // Whoever asked for it may have gone.
+        // The caller may not wait any more.
         let _ = done.send(changes);
     }
 
-    /// This replica carries other labels: what is granted to a claim that is under way may be none of its jobs any more.
+    /// Revises the claims of jobs that require labels, because the labels of this replica have changed: a claim under
+    /// way may be granted for a job that it may not run any more.
     fn ask_anew(&mut self, now: UtcMillis) {
         let is_labelled =
             |contest: &&mut Contest| !contest.spec().only_on.is_empty() && !contest.is_retired();
@@ -73,7 +76,7 @@ impl Driver {
         let (now, begun) = (self.context.now(), self.context.clock.boot());
         let (change, spec) = (Change::of(self.jobs.get(name), new), new.map(|job| &job.spec));
         let Some(change) = change else {
-            // The record of one that comes without being enabled has to know that.
+            // A new job that is not enabled: its record has to contain that.
             if let Some(spec) = spec {
                 let contest = || Contest::new(Arc::clone(spec), begun);
                 self.contests.entry(name.clone()).or_insert_with(contest);

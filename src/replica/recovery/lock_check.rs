@@ -1,4 +1,5 @@
-//! A holder makes sure, as often as heartbeats come, that the store still knows its locks; and a replica runs a job once.
+//! Checks with each heartbeat that the store still knows the locks of this replica, and prevents a second run of a
+//! job here.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +13,13 @@ use crate::store::LIVE_FOR;
 use crate::store::Peer;
 
 impl Driver {
-    /// Whether a run of the job goes on here.
+    /// Whether a run of the job is going here.
     pub(crate) fn runs_itself(&self, job: &JobName) -> bool {
         self.handles.values().any(|(running, handle)| running == job && !handle.over.is_cancelled())
     }
 
-    /// The store forgot the run that goes on here, and granted another: that one starts nothing, and the other learns of its
-    /// loss when it renews.
+    /// Gives back a lock that was granted although a run of the job is going here: the store forgot that run. The new
+    /// run starts nothing; the old one learns that its lock is lost when it renews.
     pub(crate) fn refuse(&mut self, job: &JobName, won: Won) {
         self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
         if let Some(contest) = self.contests.get_mut(job) {
@@ -26,7 +27,8 @@ impl Driver {
         }
     }
 
-    /// Looks whether the store still knows who holds the locks of this replica; a lock that it forgot is renewed at once.
+    /// Checks whether the store still knows this replica's locks. A lock that it forgot is renewed at
+    /// once.
     pub(crate) fn look_at_locks(&mut self) {
         let held = self.handles.values().filter(|(_, handle)| !handle.over.is_cancelled());
         let held: Vec<_> = held.map(|(job, handle)| (job.clone(), handle.clone())).collect();
@@ -35,8 +37,8 @@ impl Driver {
         }
     }
 
-    /// Opens the records that this replica has put back: the wait for whom the store forgot begins now, and not when somebody asks
-    /// after the run.
+    /// Opens the records that this replica has put back, so that the wait for a holder that the store forgot begins
+    /// now, and not with the first claim after the run.
     pub(crate) fn open_put_back(&mut self, jobs: &[JobName]) {
         for job in jobs {
             self.contests.get_mut(job).into_iter().for_each(Contest::close);
@@ -47,8 +49,8 @@ impl Driver {
         }
     }
 
-    /// Others run these jobs, and hold their locks for so long: should a record be missing, that is how long it waits. What a
-    /// silent replica ran is over after its lease.
+    /// Records the leases of the runs that heartbeats list: if a record is missing, the job waits that long. A run of
+    /// a silent replica is over after its lease, and then does not count.
     pub(crate) fn hear_of_runs(&mut self, peers: &[Peer]) {
         let now = self.context.store_time();
         for (peer, run) in peers.iter().flat_map(|peer| peer.beat.running.iter().map(move |run| (peer, run)))

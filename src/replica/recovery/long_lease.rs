@@ -1,5 +1,5 @@
-//! A job that waits for a longer lease than its file's, which nobody is known to hold: the store forgot, and a replica remembers
-//! that lease. Without a word about it, nobody would know why the job stands still.
+//! Logs that a job waits for a lease that is longer than its own and has no known holder: the store forgot, and a
+//! replica remembers that lease. Without this, an operator could not know why the job does not run.
 
 use crate::events::{Event, LeaseAwaited};
 use crate::job::JobName;
@@ -7,7 +7,7 @@ use crate::replica::driver::Driver;
 use crate::store::Replied;
 
 impl Driver {
-    /// A claim was answered: the store's time counts, and a long wait for nobody who is known is told of once.
+    /// Takes in the answer to a claim: records the store's time, and logs once that the job waits for a long lease.
     pub(crate) fn hear_answer(&mut self, job: &JobName, replied: &Replied) {
         let Ok(reply) = replied else { return };
         self.context.hear(reply);

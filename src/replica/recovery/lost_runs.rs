@@ -1,5 +1,6 @@
-//! Runs of replicas that are down: survivors record that they were interrupted once their locks are over, whatever the policies of
-//! their jobs, and one of them logs it. Nothing rests on it: the next claim of such a job does the same, however late.
+//! Runs of replicas that are down: survivors record them as interrupted once their locks are over, whatever the
+//! policies of their jobs, and one survivor logs it. Nothing depends on this: the next claim of such a job does the
+//! same, however late it comes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,28 +17,28 @@ use crate::replica::recovery::settle_lost_runs;
 use crate::store::Pulse;
 use crate::time::{BootInstant, UtcMillis};
 
-/// All records are read this often, whatever happened: a holder may have died unseen.
+/// All records are read this often in any case: a holder may have died unnoticed.
 const SEARCH_EVERY: Duration = Duration::from_secs(600);
 
-/// So many records are read before others are: a drain need not wait for all of them.
+/// How many records are read in one errand: a drain need not wait for all of them.
 const SEARCHED_TOGETHER: usize = 512;
 
-/// So many runs are asked about at a time.
+/// For how many runs a settling request is under way at the same time.
 const ASKED_AT_A_TIME: usize = 64;
 
-/// Survivors ask one after the other, so far apart, and all of them after this many: the first may lack the job, be of an earlier
-/// release, or not have watched the store for long enough.
+/// Survivors try to settle a run one after the other, this far apart, and all of them after so many turns: the first
+/// may lack the job, run an earlier release, or not have watched the store for long enough.
 const TURN: Duration = Duration::from_secs(2);
 const TURNS: u32 = 2;
 
-/// What could not be settled is asked about again after this long.
+/// A run that could not be settled is tried again after this long.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// That a replica is down is logged by the survivor to which that falls within this time: those that die together may count on each
-/// other at first.
+/// The survivor whose turn it is logs that a replica is down, if it gets its turn within this time: replicas that die
+/// together may count as survivors at first.
 const TELL_WITHIN: Duration = Duration::from_secs(6);
 
-/// A run that may be without its replica.
+/// A run whose replica may be gone.
 #[derive(Debug, Clone)]
 struct LostRun {
     run: Run,
@@ -45,15 +46,15 @@ struct LostRun {
     /// When its lock is over, as far as is known.
     due: BootInstant,
     is_asked: bool,
-    /// Whether this replica has asked in vain: then the one that ends the run logs it.
+    /// Whether this replica has tried in vain: then only the replica that ends the run logs it.
     was_in_vain: bool,
 }
 
-/// What is known of them.
+/// The replicas that are down and the runs without a replica, as far as they are known.
 #[derive(Debug, Default)]
 pub(crate) struct LostRuns {
     silence: DownReplicas,
-    /// Replicas that are down, and since when that has not been logged.
+    /// Replicas that are down and have not been logged, with the time since when.
     untold: Vec<(Down, BootInstant)>,
     /// Jobs whose records have still to be read.
     unread: Vec<JobName>,
@@ -62,19 +63,20 @@ pub(crate) struct LostRuns {
     runs: BTreeMap<RunId, LostRun>,
 }
 
-/// What came of asking about a run.
+/// The result of asking the store about a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Settled {
-    /// Its lock holds for so long.
+    /// Its lock holds for this long.
     Held(Duration),
     /// The store did not answer, or did not end it.
     InVain,
-    /// It has ended: this replica has made the store end it, or somebody else. With its entry, if that is among the newest.
+    /// It has ended: because of this replica's request (`here`), or otherwise. With its entry, if that is among the
+    /// newest.
     Over { here: bool, entry: Option<Box<HistoryEntry>> },
 }
 
 impl LostRun {
-    /// The run that the record says is going on.
+    /// The run that is going by the record, if there is one.
     fn of(job: &JobName, record: &Record, store_now: UtcMillis, now: BootInstant) -> Option<Self> {
         let run = Run {
             job: job.clone(),
@@ -90,7 +92,7 @@ impl LostRun {
 }
 
 impl Driver {
-    /// Heartbeats were exchanged: who is down is logged, and what it was running is looked after.
+    /// Takes in an exchange of heartbeats: logs which replicas are down, and sees that their runs are recorded.
     pub(crate) fn look_after_lost_runs(&mut self, pulse: &Pulse) {
         let now = self.context.clock.boot();
         let news = self.lost.silence.learn(&self.context.node, &pulse.peers, now);
@@ -132,7 +134,8 @@ impl Driver {
         }
     }
 
-    /// How many of those that are up come before this replica in what one of them is to do; `but` this one, which it is about.
+    /// Returns how many live replicas come before this one in a task that one of them is to do. `but`, the replica
+    /// that the task is about, does not count.
     fn turn(&self, what: &str, tick: Tick, but: Option<&NodeName>) -> usize {
         let is_out = |node: &NodeName| Some(node) == but || self.lost.silence.is_down(node);
         self.health.roster.turn(what, tick, is_out)
@@ -153,7 +156,7 @@ impl Driver {
         self.errands.spawn(settle_lost_runs::search(Arc::clone(&self.context), jobs));
     }
 
-    /// Records were read, but for those of these jobs: they are read after the next heartbeat.
+    /// Takes in records that were read. Those of the jobs in `unread` are read after the next heartbeat.
     pub(crate) fn searched(&mut self, records: &[(JobName, Record)], unread: Vec<JobName>) {
         self.lost.is_searching = false;
         let (now, store_now) = (self.context.clock.boot(), self.context.store_time());
@@ -193,7 +196,7 @@ impl Driver {
                 continue;
             }
             let Some(caller) = self.context.caller(contest.known()) else { return };
-            // An order that nobody gave: nothing is granted, but a run whose lock is over is ended.
+            // An order that does not exist: nothing is granted, but a run whose lock is over is ended (rule 7).
             let settle = Manual {
                 caller,
                 run: RunId::new(),
@@ -210,7 +213,7 @@ impl Driver {
         }
     }
 
-    /// The store was asked about a lost run.
+    /// Takes in the result of asking the store about a lost run.
     pub(crate) fn settled_lost(&mut self, run: &Run, settled: Settled) {
         let now = self.context.clock.boot();
         let Some(lost) = self.lost.runs.get_mut(&run.run) else { return };

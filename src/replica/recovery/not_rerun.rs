@@ -1,4 +1,5 @@
-//! Why a tick whose run was cut short does not run again: the store decides that, and this reads what it decided by, for the log.
+//! Why a tick whose run was interrupted does not run again: the store decides that, and this reads what it decided
+//! by, for the log.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +15,14 @@ use crate::time::UtcMillis;
 
 use super::orphans::last_record;
 
-/// The log does not wait longer for the reason.
+/// How long the log line waits for the reason.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// A rerun follows its run within this many entries, unless very many ticks were decided meanwhile.
+/// The entry of a rerun follows that of its run within this many entries, unless very many ticks were decided
+/// meanwhile.
 const NEWEST: usize = 16;
 
-/// Logs that the tick does not run again, with the reason where the store tells.
+/// Logs that the tick does not run again, with the reason if the store contains it.
 pub(crate) async fn tell(context: Arc<Context>, spec: Arc<JobSpec>, tick: Tick) -> Done {
     let job = std::slice::from_ref(&spec.name);
     let read = async {
@@ -33,7 +35,7 @@ pub(crate) async fn tell(context: Arc<Context>, spec: Arc<JobSpec>, tick: Tick) 
     Done::Announced
 }
 
-/// Why the tick was not granted again, as far as the job's record and its newest entries tell.
+/// Returns why the tick was not granted again, as far as the job's record and its newest entries show.
 fn reason(
     record: &Record,
     entries: &[HistoryEntry],

@@ -1,5 +1,5 @@
-//! The runs of a replica's former life: whether they are surely dead, and how their end is told. A run that may still
-//! live is left to its lease.
+//! Orphans, the runs of an earlier process of this replica: whether they are certainly dead, and how their end is
+//! recorded. A run that may still be alive is left to its lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,30 +15,31 @@ use crate::time::UtcMillis;
 
 use super::sweep_orphans::{StillAlive, make_sure};
 
-/// What the guard of a run may take beyond its grace until the last process is gone: it kills, and waits for the dead.
+/// How long the guard of a run may take beyond the grace until no process is left: it kills them, and waits until
+/// they are gone.
 const KILL_ALLOWANCE: Duration = Duration::from_secs(3);
 
-/// The grace of a run of which no note tells: as long as any usual job's.
+/// The grace of a run without a note: as long as that of any usual job.
 const UNKNOWN_GRACE: Duration = Duration::from_secs(10);
 
-/// The lease of a run of which no note tells: the usual one.
+/// The lease of a run without a note: the usual one.
 const UNKNOWN_LEASE: Duration = Duration::from_secs(30);
 
-/// A run whose lock is over is recorded within this long, if anybody can.
+/// Within this time after its lease a run is recorded by another replica, if one can.
 const AFTER_LEASE: Duration = Duration::from_secs(6);
 
-/// A run that a former life of this replica left behind.
+/// A run that an earlier process of this replica left behind.
 #[derive(Debug, Clone)]
 pub(crate) struct Orphan {
     pub(crate) job: JobName,
     pub(crate) run: RunId,
-    /// What was noted of its lock.
+    /// The note of its lock.
     pub(crate) note: Option<LeaseNote>,
     /// The sign that it left among the run logs.
     pub(crate) sign: Option<Sign>,
 }
 
-/// The former runs that notes and signs tell of.
+/// Returns the orphans that notes and signs show.
 pub(crate) fn orphans(notes: &[(JobName, LeaseNote)], signs: Vec<Sign>) -> Vec<Orphan> {
     let note_of = |job: &JobName, run: RunId| {
         let is_it = |(of, note): &&(JobName, LeaseNote)| of == job && note.lease().run == run;
@@ -69,7 +70,7 @@ pub(crate) fn orphans(notes: &[(JobName, LeaseNote)], signs: Vec<Sign>) -> Vec<O
 }
 
 impl Orphan {
-    /// How long its guard may take to end it.
+    /// Returns how long its guard may take to end it.
     pub(crate) fn patience(&self) -> Duration {
         let grace = match &self.note {
             Some(LeaseNote::Running { loss_grace, .. }) => *loss_grace,
@@ -79,8 +80,8 @@ impl Orphan {
         grace + KILL_ALLOWANCE
     }
 
-    /// Why its processes might live and not be seen from here: a state folder may have been moved or copied, and the
-    /// original be in use.
+    /// Returns why its processes might be alive and not visible from here, if so: a state folder may have been moved
+    /// or copied, and the original may be in use.
     fn elsewhere(&self, here: Option<&Site>) -> Option<&'static str> {
         let by_sign = self.sign.as_ref().and_then(|sign| sign.elsewhere);
         match &self.note {
@@ -90,12 +91,12 @@ impl Orphan {
         }
     }
 
-    /// Whether its lease was over, or its end told, by the job's record.
+    /// Whether the run is over by the job's record: its end is recorded, or the record is of another run.
     fn is_over_by(&self, record: &Record) -> bool {
         record.run != Some(self.run) || !record.is_running()
     }
 
-    /// How it ended, and when: its last sign of life, as the store would say once its lease is over.
+    /// Returns how it ended, and when: at its last sign of life, as the store would record it once the lease is over.
     fn end(&self, record: Option<&Record>) -> (Verdict, UtcMillis) {
         let lost = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
         if let Some(LeaseNote::Ended(finish)) = &self.note {
@@ -111,25 +112,24 @@ impl Orphan {
     }
 }
 
-/// What became of a former run.
+/// The result of checking an orphan.
 #[derive(Debug)]
 pub(crate) struct OrphanEnded {
-    /// Its job.
     pub(crate) job: JobName,
-    /// Whether it was looked after for the first time: its job waits for that.
+    /// Whether this was the first check: the job waits for that one.
     pub(crate) is_first: bool,
-    /// The run, where it is left to its lease.
+    /// The orphan, if it is left to its lease.
     pub(crate) left: Option<Orphan>,
 }
 
-/// Looks after a former run that was left to its lease, once that may be over.
+/// Checks an orphan that was left to its lease again, once the lease may be over.
 pub(crate) async fn end_orphan_later(context: Arc<Context>, orphan: Orphan) -> OrphanEnded {
     let lease = orphan.note.as_ref().map_or(UNKNOWN_LEASE, |note| note.lease().length);
     tokio::time::sleep(lease + AFTER_LEASE).await;
     end_orphan(context, orphan, false).await
 }
 
-/// Makes sure that nothing of a former run is left, and then notes how it ended.
+/// Makes sure that nothing of an orphan is left, and then notes how it ended.
 pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: bool) -> OrphanEnded {
     let job = orphan.job.clone();
     let elsewhere = orphan.elsewhere(context.lease_file.site());
@@ -138,7 +138,7 @@ pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: 
     } else {
         make_sure(&context, &orphan).await
     };
-    // Only now: until its replica was dead, it may have told that the run ended well.
+    // Only now: until the earlier process was dead, it may have recorded that the run ended well.
     let record = last_record(&context, &job).await;
     let is_over = record.as_ref().is_some_and(|record| orphan.is_over_by(record));
     let is_told = record.as_ref().is_some_and(|record| record.run == Some(orphan.run));
@@ -155,7 +155,7 @@ pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: 
     let (verdict, ended) = orphan.end(record.as_ref());
     if let Some(LeaseNote::Running { lease, era, .. }) = orphan.note {
         let (run, took) = (Run::of(&job, &lease), ended.since(lease.started));
-        // Of its attempts the sign tells the first.
+        // The sign contains only the number of the first attempt.
         let attempt = orphan.sign.as_ref().map_or(lease.tries, |sign| sign.entry.attempt);
         if is_seen {
             context
@@ -163,10 +163,10 @@ pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: 
                 .keep(&job, LeaseNote::Ended(cut_short(lease, era, (attempt, verdict), ended)))
                 .await;
         } else {
-            // The store has its end from somebody who knew.
+            // The store has its end from a process that knew it.
             context.lease_file.forget_run(&job, orphan.run).await;
         }
-        // Whoever has ended it by the record has logged it.
+        // A run that is over by the record has been logged by the process that recorded its end.
         if !is_over {
             let (exit_code, signal, error) = (None, None, None);
             context.events.tell(Event::RunEnded { run, attempt, verdict, exit_code, signal, took, error });
@@ -180,19 +180,19 @@ pub(crate) async fn end_orphan(context: Arc<Context>, orphan: Orphan, is_first: 
     OrphanEnded { job, is_first, left: None }
 }
 
-/// The job's record, if the store can be asked: it knows the run's last sign of life.
+/// Returns the job's record if the store answers: it contains the run's last sign of life.
 pub(crate) async fn last_record(context: &Context, job: &JobName) -> Option<Record> {
     context.store.ready().await.ok()?;
     context.store.records(std::slice::from_ref(job)).await.ok()?.pop()?
 }
 
-/// A finish for a run that still goes on, as only a test build without the protection sends it.
+/// Returns a finish for a run that is still going. Only a test build without the protection sends it.
 pub(crate) fn finish_in_mid_run(lease: Lease, era: Era, now: UtcMillis) -> Finish {
     let verdict = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
     cut_short(lease, era, (1, verdict), now)
 }
 
-/// The finish of a run of which nothing else is known.
+/// Returns the finish of a run of which nothing else is known.
 fn cut_short(lease: Lease, era: Era, (attempt, verdict): (u32, Verdict), ended: UtcMillis) -> Finish {
     let (exit_code, signal, tail) = (None, None, String::new());
     Finish { lease, era, attempt, verdict, ended, exit_code, signal, tail, leapt: None }

@@ -1,4 +1,4 @@
-//! When a former run is looked after: while its replica still lives, and ends the run well.
+//! An orphan is checked while the process that started it is still alive, and ends it well.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ use crate::time::{SystemClock, UtcMillis};
 
 use super::orphans::{end_orphan, orphans};
 
-/// A store that answers at once what the job's record is.
+/// A store that answers at once with the job's record.
 #[derive(Debug)]
 struct OneRecord(Mutex<Record>);
 
@@ -122,7 +122,7 @@ async fn a_run_that_ends_well_while_its_sign_is_waited_for_is_not_told_as_interr
     let notes = context.lease_file.read().await;
     let orphan = orphans(&notes, context.logs.marked(&lease.node)).pop().expect("it has a note and a sign");
 
-    // The former life ends the run once the new one has begun to wait for it.
+    // The earlier process ends the run once the new one has begun to wait for it.
     let ended_well = Verdict::plain(Outcome::Succeeded);
     let former_life = async {
         *store.0.lock().unwrap() = record(&lease, (Phase::Idle, Some(ended_well)));

@@ -1,5 +1,6 @@
-//! What a replica tells a store that does not know, or may have forgotten: which jobs there are, and how runs ended. At
-//! start it first makes sure that the runs of its former life are dead; the other jobs do not wait for that.
+//! Re-synchronises a store that does not know, or may have forgotten: opens the records of all jobs and sends the
+//! last finish of each job again. At its start the replica first makes sure that the runs of its earlier process are
+//! dead; the other jobs do not wait for that.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -19,23 +20,23 @@ use crate::store::Replied;
 
 use super::orphans::{Orphan, OrphanEnded, end_orphan, end_orphan_later, finish_in_mid_run};
 
-/// What a former life left behind, and what the store has still to be told.
+/// What an earlier process left behind, and what has still to be sent to the store.
 #[derive(Debug, Default)]
 pub(crate) struct Past {
-    /// Whether what a former life left behind has been read.
+    /// Whether what an earlier process left behind has been read.
     is_read: bool,
-    /// Each looks after one run.
+    /// One task per orphan.
     pub(crate) orphan_ends: JoinSet<OrphanEnded>,
-    /// For how many runs of a former life each job waits.
+    /// How many orphans each job waits for.
     awaited: HashMap<JobName, usize>,
-    /// The largest fencing token that a former life noted: the store may have forgotten it.
+    /// The largest fencing token that an earlier process noted: the store may have forgotten it.
     largest_fence: Fence,
-    /// Jobs of which the store may not know how the last run ended.
+    /// Jobs for which the store may not know how the last run ended.
     untold: HashSet<JobName>,
 }
 
 impl Driver {
-    /// A former life's notes and signs are read: looks after its runs.
+    /// Takes in the notes and signs of an earlier process, and ends its runs.
     pub(crate) fn recalled(&mut self, orphans: Vec<Orphan>) {
         self.past.is_read = true;
         for orphan in orphans {
@@ -47,7 +48,8 @@ impl Driver {
         self.open_records();
     }
 
-    /// A former run has been looked after. One that may still be running is left to its lease, and looked after again then.
+    /// Takes in the result of checking an orphan. One that may still be running is left to its lease, and then
+    /// checked again.
     pub(crate) fn orphan_ended(&mut self, OrphanEnded { job, is_first, left }: OrphanEnded) {
         if let Some(orphan) = left {
             self.past.orphan_ends.spawn(end_orphan_later(Arc::clone(&self.context), orphan));
@@ -64,13 +66,13 @@ impl Driver {
         self.open_records();
     }
 
-    /// The store may have forgotten how runs ended, and later holders.
+    /// Takes in that the store may have forgotten how runs ended, and later holders.
     pub(crate) fn doubt_the_store(&mut self) {
         self.context.lease_file.doubt_ends();
         self.past.untold.extend(self.context.lease_file.jobs());
     }
 
-    /// Opens the records of all jobs that need it, and tells how runs ended.
+    /// Opens the records of all jobs that need it, and sends the finishes that the store may not know.
     pub(crate) fn open_records(&mut self) {
         if self.draining || !self.past.is_read || !self.health.joining.is_over() {
             return;
@@ -92,7 +94,8 @@ impl Driver {
             }
             let caller = store_clock.caller(&self.context.node, now, contest.known());
             let pausing = self.notices.pausing(job);
-            // By the earlier clock, as ticks are due: one that is ahead would put it into the future.
+            // By the earlier of the two clocks, as ticks are due: a clock that is ahead would put `since` into the
+            // future.
             let held = now.since(contest.begun());
             let since = store_clock.store_time(contest.begun()).min(self.context.now().minus(held));
             opens.push((
@@ -114,7 +117,7 @@ impl Driver {
         self.errands.spawn(errand::open(Arc::clone(&self.context), opens, ends));
     }
 
-    /// The record has to be opened anew: an answer that is under way does not count.
+    /// If the record has to be opened anew, makes the answer to an opening under way not count.
     pub(crate) fn outdate_opening(&mut self, job: &JobName) {
         let is_unopened = self.contests.get(job).is_some_and(Contest::is_unopened);
         if let Some(begun) = self.opening.get_mut(job).filter(|_| is_unopened) {
@@ -122,12 +125,12 @@ impl Driver {
         }
     }
 
-    /// Whether the job's record is being opened, or a former run of it looked after.
+    /// Whether the job's record is being opened, or an orphan of the job is being checked.
     fn is_busy(&self, job: &JobName) -> bool {
         self.opening.contains_key(job) || self.past.awaited.contains_key(job)
     }
 
-    /// The ends that the store has to be told: of runs that have ended, and of no others.
+    /// Returns the finishes that have to be sent to the store: of runs that have ended, and of no others.
     fn take_untold(&mut self) -> Vec<(JobName, Finish)> {
         let untold = std::mem::take(&mut self.past.untold);
         let (later, now): (Vec<_>, Vec<_>) = untold.into_iter().partition(|job| self.is_busy(job));
@@ -149,7 +152,7 @@ impl Driver {
             let Some(contest) = self.contests.get_mut(&job) else { continue };
             contest.told_lease(reply.as_ref().ok().and_then(|reply| reply.lease));
             if begun != Some(contest.begun()) {
-                // Another file was loaded meanwhile, or another life of the store began.
+                // Meanwhile another file was loaded, or the store's era changed.
                 is_outdated = true;
                 continue;
             }
@@ -169,7 +172,7 @@ impl Driver {
                 Ok((_, Answer::NewerSchema(schema))) if contest.may_complain(now) => {
                     self.context.events.tell(Event::NewerSchema { job, schema });
                 }
-                // Anything else is tried again after the next heartbeat, and said now and then.
+                // Anything else is tried again after the next heartbeat, and logged now and then.
                 other => {
                     let error =
                         other.map_or_else(|error| error.to_string(), |(_, answer)| answer.name().to_owned());
@@ -182,7 +185,7 @@ impl Driver {
         if let Some((job, mark)) = lies_ahead.first().cloned() {
             self.context.events.tell(Event::MarksAhead(MarksAhead { jobs: lies_ahead.len(), job, mark }));
         }
-        // After the answers of before: what was told is the newest.
+        // After the answers to the openings: the finishes were sent later, so their answers are newer.
         for (run, reply) in told {
             self.told(run, reply);
         }
@@ -191,12 +194,12 @@ impl Driver {
         }
     }
 
-    /// Whether a run of the job that was cut short is to run once more.
+    /// Whether the job wants a rerun of an interrupted run.
     pub(crate) fn reruns(&self, job: &JobName) -> bool {
         self.jobs.get(job).is_some_and(|job| job.spec.enabled && job.spec.on_interrupt == OnInterrupt::Rerun)
     }
 
-    /// A run of a former life was cut short: others take it up, or this replica does.
+    /// Takes in that a run of an earlier process was interrupted: another replica reruns it, or this one does.
     fn hear_of_former(&mut self, job: &JobName, rerun: Option<&Rerun>) {
         let now = self.context.now();
         if let (Some(rerun), Some(contest)) =
@@ -210,7 +213,7 @@ impl Driver {
         }
     }
 
-    /// The store was told how a run ended, or did not answer: then it is told again.
+    /// Takes in the store's answer to a finish. Without an answer, the finish is sent again.
     fn told(&mut self, run: Run, reply: Replied) {
         let job = run.job.clone();
         self.opening.remove(&job);
@@ -226,7 +229,7 @@ impl Driver {
             }
         }
         if !self.jobs.contains_key(&job) {
-            // No run of it will ever come to replace what is noted.
+            // The job does not exist any more: no run will ever replace the note.
             self.errands.spawn(errand::forget(Arc::clone(&self.context), job));
         }
     }

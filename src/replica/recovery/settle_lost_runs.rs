@@ -1,4 +1,4 @@
-//! What a replica asks of the store about runs without their replicas; `lost_runs` decides when.
+//! Asks the store about runs without their replicas; `lost_runs` decides when.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::store::StoreError;
 
 use super::lost_runs::Settled;
 
-/// So many records are read at a time where each is read by itself.
+/// How many records are read at the same time, each by a call of its own.
 const SEARCHED_AT_A_TIME: usize = 64;
 
-/// A run that has just ended is among these.
+/// The entry of a run that has just ended is among so many of the newest.
 const NEWEST_ENTRIES: usize = 4;
 
-/// Reads the records of these jobs that say that a run is going on. One that cannot be read hides no other; those that the store did
-/// not answer about are left to be read.
+/// Reads the records of these jobs, and returns those with a run that is going. A record that cannot be read hides no
+/// other. Jobs for which the store did not answer are returned as unread.
 pub(super) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
     let look = |job: JobName| {
         let context = Arc::clone(&context);
@@ -44,7 +44,7 @@ pub(super) async fn search(context: Arc<Context>, jobs: Vec<JobName>) -> Done {
     Done::Searched { running, unread }
 }
 
-/// Makes the store end a run whose lock is over, unless it has ended, and reads what is recorded of it.
+/// Makes the store end a run whose lock is over, unless it has ended, and reads its entry.
 pub(super) async fn settle(context: Arc<Context>, run: Run, manual: Manual) -> Done {
     let settled = settle_run(&context, &run, manual).await.unwrap_or(Settled::InVain);
     Done::Settled { run, settled }

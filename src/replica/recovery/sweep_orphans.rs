@@ -1,4 +1,4 @@
-//! How a replica makes sure that nothing of a run of its former life is left.
+//! Makes sure that nothing is left of a run of an earlier process of this replica.
 
 use std::fmt;
 use std::io;
@@ -14,27 +14,28 @@ use super::orphans::Orphan;
 /// Processes that SIGKILL does not end within this long hang in the kernel.
 const SWEEP_LIMIT: Duration = Duration::from_secs(2);
 
-/// Between two looks at a sign that another process holds; the kernel tells nobody that it is free but those who block.
+/// The pause between two checks of a sign that another process has locked: the kernel reports that it is free only to
+/// callers that block.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
 
-/// Why a sign that is missing proves nothing.
+/// Why a missing sign proves nothing.
 const NO_SIGN: &str = "RUN.running is missing or cannot be read: it is unknown whether the run's \
     guard is alive";
 
-/// Why processes that are not found prove nothing where no guard has looked after all that descend from it.
+/// Why it proves nothing that no process is found, if no guard watched all descendants of the run.
 const NO_GUARD: &str = "its guard was killed too, and processes without the run's environment, or of other users, cannot be found \
     without it";
 
-/// Why a former run may still go on.
+/// Why an orphan may still be running.
 #[derive(Debug)]
 pub(super) enum StillAlive {
-    /// Whether it goes on cannot be seen from here: the job's record decides.
+    /// Whether it is running cannot be seen from here: the job's record decides.
     Unseen(&'static str),
-    /// Another process holds its sign.
+    /// Another process has its sign locked.
     Held,
-    /// So many of its processes cannot be killed, this one the first.
+    /// So many of its processes cannot be killed; the first of them.
     Unkilled(usize, nix::unistd::Pid),
-    /// Its processes cannot be looked for.
+    /// Its processes cannot be searched for.
     Hidden(io::Error),
 }
 
@@ -51,9 +52,9 @@ impl fmt::Display for StillAlive {
     }
 }
 
-/// Waits until neither a former process of this replica nor the run's guard holds its sign, and kills what is left. Of a
-/// run without a sign, or whose guard was killed before it saw the run's end, nothing can be known: its processes may have cleared
-/// their environment, or be another user's, so that no look finds them.
+/// Waits until neither an earlier process of this replica nor the run's guard has the sign locked, and kills what is
+/// left. If there is no sign, or the guard was killed before it saw the run's end, nothing is certain: processes of
+/// the run may have cleared their environment, or belong to another user, so that no search finds them.
 pub(super) async fn make_sure(context: &Arc<Context>, orphan: &Orphan) -> Result<(), StillAlive> {
     let is_noted_as_running = matches!(orphan.note, Some(LeaseNote::Running { .. }));
     if is_noted_as_running && orphan.sign.is_none() {
@@ -73,7 +74,7 @@ pub(super) async fn make_sure(context: &Arc<Context>, orphan: &Orphan) -> Result
         return Err(StillAlive::Unseen(NO_SIGN));
     }
     if matches!(orphan.note, Some(LeaseNote::Ended(_))) {
-        // What a run leaves behind that ended by itself is let alone.
+        // What a run left behind that ended by itself is not touched.
         return Ok(());
     }
     let left = sweep(orphan.run, SWEEP_LIMIT).await.map_err(StillAlive::Hidden)?;

@@ -1,4 +1,4 @@
-//! Sweeps over many seeds: whatever fails within the promise breaks none of it.
+//! Simulates many seeds: no failure within the promise may break it.
 
 use std::ops::Range;
 
@@ -16,10 +16,10 @@ const SEEDS: u64 = 250;
 /// The same of runs that cannot be killed, which happen in each of them.
 const SEEDS_OF_UNKILLABLE: u64 = 100;
 
-/// The last of a diary that a failure shows; `SOLOCRON_DIARY` asks for more.
+/// How many lines of the diary a failure prints, from its end; `SOLOCRON_DIARY` sets more.
 const LINES: u64 = 60;
 
-/// Answers that a store of each kind never gives.
+/// Answers that the store of each kind never gives.
 const NEVER_BY_REDIS: [&str; 1] = ["newer_schema"];
 const NEVER_BY_THE_EMBEDDED_STORE: [&str; 3] = ["unsynced", "new_era", "newer_schema"];
 
@@ -48,7 +48,7 @@ impl Course {
         world
     }
 
-    /// How it came to a violation. The same seed leads to it again, and this time it is written down.
+    /// Returns the diary of a violation: the same seed leads to it again, and this time is written down.
     fn story(self, seed: u64) -> String {
         let mut world = self.world(seed, true);
         let end = world.run().err().map(|violation| violation.to_string()).unwrap_or_default();
@@ -58,7 +58,7 @@ impl Course {
         format!("{last}\nseed {seed}: {end}")
     }
 
-    /// Simulates every seed, and says what happened; a violation ends it with its story.
+    /// Simulates every seed, and returns what happened; a violation panics with its diary.
     pub(super) fn sweep(self, test: &str, seeds: Range<u64>) -> Tally {
         let mut tally = Tally::default();
         for seed in seeds {
@@ -79,7 +79,7 @@ fn asked(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
-/// The seeds to try: the one, or as many, as somebody asks for.
+/// Returns the seeds to try: `SOLOCRON_SEED`, or as many as `SOLOCRON_SEEDS` says, or as many as usual.
 pub(super) fn seeds(usual: u64) -> Range<u64> {
     match (asked("SOLOCRON_SEED"), asked("SOLOCRON_SEEDS")) {
         (Some(seed), _) => seed..seed + 1,
@@ -87,8 +87,8 @@ pub(super) fn seeds(usual: u64) -> Range<u64> {
     }
 }
 
-/// Simulates every seed; of more than one, everything must have happened that is to be coped with: faults, these events,
-/// and all answers but those that this store never gives.
+/// Simulates every seed. Of more than one, everything that the replica has to cope with must have happened: the faults,
+/// these events, and all answers but those that this store never gives.
 fn sweep(course: Course, test: &str, unanswered: &[&str], events: &[&str]) {
     let Course { memory, menu } = course;
     let usual = if menu == Fault::USUAL { SEEDS } else { SEEDS_OF_UNKILLABLE };
@@ -97,7 +97,7 @@ fn sweep(course: Course, test: &str, unanswered: &[&str], events: &[&str]) {
         return;
     }
     let faults = menu.iter().copied().filter(|fault| fault.befalls(memory)).map(Fault::name);
-    // Nobody operates there; pauses and manual runs are simulated by other means.
+    // No operator sends requests there; pauses and manual runs are simulated by other means.
     let to_operators = ["noted", "no_record"];
     let replies =
         Answer::NAMES.into_iter().filter(|name| !unanswered.contains(name) && !to_operators.contains(name));

@@ -1,4 +1,4 @@
-//! What a contest says: which claim to make, what to do next, and what became known of a tick.
+//! What a job's `Contest` returns: which claim to send, what to do next, and what was learned of a tick.
 
 use crate::job::{Cause, Fence, JobSpec, NodeName, Overlap, Reason, RunId, Tick, Verdict};
 use crate::lease::{Era, Holder, Lease, ScheduleHash};
@@ -13,35 +13,35 @@ pub struct Bid {
     pub run: RunId,
     /// The tick.
     pub tick: Tick,
-    /// Why this replica cannot run the tick: nothing is granted to it.
+    /// Why this replica cannot run the tick: the store then grants it nothing. `None` if it can.
     pub unfit: Option<Reason>,
     /// Whether a claim that got no answer may have been applied.
     pub(crate) unsure: bool,
-    /// The life of the store, as the replica knew it, in which it was first claimed.
+    /// The era, as the replica knew it, in which the tick was first claimed.
     pub(crate) era: Era,
-    /// How often the store did not answer.
+    /// How often in a row the store did not answer.
     pub(crate) failures: u32,
-    /// Whether it waits for the lock, which is held, as long as its start deadline lets it.
+    /// Whether the tick waits for a held lock until its start deadline, as the job does not skip.
     pub(crate) waited: bool,
-    /// Whether it was last claimed as a tick that is caught up with, however late.
+    /// Whether its last claim was for a tick that is caught up with, however late.
     pub(crate) catch_up: bool,
-    /// Whether it still is what the job's definition asks for.
+    /// What a reload has left of the bid.
     pub(crate) wanted: Wanted,
 }
 
-/// What a definition of the job that was loaded after a bid was made leaves of it.
+/// How a reload of jobs.toml affects a bid that was made before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// All of it.
+    /// The bid is unchanged.
     AsItIs,
-    /// Its tick: claimed anew under another run id, as the claim tells of the former lease and policies.
+    /// The tick is claimed again under another run id, because the claim carries the former lease and policies.
     Anew,
-    /// Nothing: its tick is none any more.
+    /// The bid is dropped: the schedule that had its tick has ended.
     NoMore,
 }
 
 impl Bid {
-    /// A bid for the tick, under a run id of its own.
+    /// Returns a bid for the tick, under a new run id.
     pub(crate) fn new(tick: Tick) -> Self {
         Self {
             run: RunId::new(),
@@ -56,46 +56,47 @@ impl Bid {
         }
     }
 
-    /// What has to be given back when this bid is given up.
+    /// Returns what to abandon when this bid is dropped.
     pub(crate) fn doubt(&self) -> Doubt {
         Doubt { run: self.run, era: self.era.clone(), edited: self.wanted == Wanted::NoMore }
     }
 
-    /// The lock is held: by another, or by this very bid in an earlier life of the store, which then stays in doubt.
+    /// Returns the bid after the answer that the lock is held. It stays in doubt if the holder is its own run, which
+    /// was granted in an earlier era.
     pub(crate) fn held(self, by: Option<&Holder>) -> Self {
         if by.is_some_and(|holder| holder.run == self.run) { self } else { self.sure() }
     }
 
-    /// The store answered: nothing of this bid is in doubt any more.
+    /// Returns the bid after an answer: nothing of it is in doubt any more.
     pub(crate) fn sure(self) -> Self {
         Self { unsure: false, failures: 0, ..self }
     }
 }
 
-/// What to do next.
+/// What the driver does next for the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Nothing until something happens.
+    /// Wait until something happens.
     Nothing,
-    /// Come back at this instant.
+    /// Check the job again at this instant.
     WakeAt(UtcMillis),
-    /// Claim; of the run before, which is given up, release what may have been granted.
+    /// Send a claim. Before that, abandon the run that it replaces, which may have been granted.
     Claim {
-        /// What to claim.
+        /// The bid to claim.
         bid: Bid,
-        /// A run whose claim got no answer.
+        /// The run to abandon first: its claim got no answer.
         instead_of: Option<Doubt>,
     },
     /// Start the run.
     Start {
-        /// What was granted.
+        /// The granted lock.
         won: Won,
-        /// When the claim was sent.
+        /// When the claim was sent; the run's deadline counts from then.
         sent: BootInstant,
     },
-    /// Release what may have been granted, and start nothing.
+    /// Abandon what may have been granted, and start nothing.
     GiveBack(Doubt),
-    /// Learn the store's clock and era, and come back.
+    /// Learn the store's clock and era, and check the job again at this instant.
     Resync(UtcMillis),
 }
 
@@ -112,18 +113,18 @@ pub struct Won {
     pub cause: Cause,
     /// Which grant of the tick this is, from 1.
     pub tries: u32,
-    /// When its run begins, by the store's clock: as it was granted, or at its tick's instant if that was ahead.
+    /// When its run begins, by the store's clock: when it was granted, or at its tick's instant if that is later.
     pub started: UtcMillis,
-    /// The life of the store in which it was granted.
+    /// The era in which it was granted.
     pub era: Era,
-    /// The job's mark with the grant.
+    /// The job's mark after the grant.
     pub mark: UtcMillis,
-    /// Whether it waited for the end of another run.
+    /// Whether the tick waited for another run to end.
     pub waited: bool,
 }
 
 impl Won {
-    /// What the holder has to remember of the lock.
+    /// Returns what the holder has to remember of the lock.
     pub(crate) fn lease(&self, spec: &JobSpec, node: &NodeName) -> Lease {
         Lease {
             run: self.run,
@@ -141,35 +142,36 @@ impl Won {
     }
 }
 
-/// What became known of a tick.
+/// What this replica learned of a tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// It was decided elsewhere, or earlier.
+    /// It was decided before: by another replica, or by an earlier claim.
     Decided {
-        /// The replica that has or had its run.
+        /// The replica that has or had its run, if the record still shows it.
         by: Option<NodeName>,
-        /// How it ended.
+        /// How it ended, if the record still shows it.
         how: Option<Verdict>,
     },
-    /// Its run was cut short, and it does not run once more.
+    /// Its run was interrupted, and is not run once more.
     NotRerun,
     /// This replica's claim decided that it does not run.
     Consumed(Verdict),
-    /// It waits for the lock's holder.
+    /// The lock is not free; `None` if it is closed without a known holder.
     Held(Option<Holder>),
-    /// The record was written by a newer release.
+    /// A newer release wrote the record, with this schema.
     NewerSchema(u32),
 }
 
 impl Finding {
-    /// The holder whose proof of life would decide the tick: of a job that skips, and begun by the tick's instant. One
-    /// that began later has nothing to prove, and where ticks wait, they wait for its end.
+    /// Returns the holder whose renewal would decide the tick (rule 12): the job skips, and the run began by the tick's
+    /// instant. A renewal proves nothing for a run that began later; and where the job waits, the tick waits for the
+    /// run's end.
     pub(crate) fn awaits_proof(&self, spec: &JobSpec, tick: Tick) -> Option<&Holder> {
         let Self::Held(Some(holder)) = self else { return None };
         Some(holder).filter(|holder| spec.overlap == Overlap::Skip && holder.since <= tick.instant())
     }
 
-    /// The holder whose place the tick takes.
+    /// Returns the holder whose run the tick replaces.
     pub(crate) fn replaces(&self, spec: &JobSpec) -> Option<&Holder> {
         let Self::Held(Some(holder)) = self else { return None };
         Some(holder).filter(|_| spec.overlap == Overlap::Replace)

@@ -1,5 +1,5 @@
-//! How many claims of a replica are under way, and which jobs wait for their turn. A claim is made when its turn has come,
-//! so that what it says of the time is true when it is sent, however many wait. But for the driver's part, pure.
+//! Limits how many claims of a replica are under way, and queues the jobs above that. A claim is built when its turn
+//! has come, so that the time in it is true when it is sent, however many wait. Pure, except for the driver's part.
 
 use std::collections::{HashSet, VecDeque};
 use std::hash::Hash;
@@ -11,29 +11,28 @@ use crate::replica::driver::Driver;
 use crate::replica::errand;
 use crate::time::UtcMillis;
 
-/// So many claims are under way at the most: over a slow line, so many are decided in each round trip.
+/// At most this many claims are under way: over a slow line, so many are decided in each round trip.
 pub(crate) const CLAIMS_UNDER_WAY: usize = 512;
 
-/// The claims of one replica.
+/// The claims of one replica: how many are under way, and which jobs wait for their turn.
 #[derive(Debug)]
 pub(crate) struct Window<J> {
     limit: usize,
     under_way: usize,
-    /// Each job waits once, in the order in which they came: none is passed over again and again.
+    /// Each job waits once, first come, first served: none is passed over again and again.
     waiting: VecDeque<J>,
     queued: HashSet<J>,
 }
 
 impl Driver {
-    /// Looks whether a tick of the job is due by `now`, and does what follows, now or once its turn has come.
+    /// Checks whether a tick of the job is due by `now`, and acts on it, now or when the job's turn has come.
     pub(crate) fn look_at(&mut self, job: &JobName, now: UtcMillis) {
         if self.window.admits(job) {
             self.look(job, now);
         }
     }
 
-    /// Looks at the jobs whose turn has come, and sends what is to be claimed since the last time, so that it goes to the
-    /// store together.
+    /// Checks the jobs whose turn has come, and sends together all claims collected since the last call.
     pub(crate) fn send_claims(&mut self) {
         while let Some(job) = self.window.next() {
             self.look(&job, self.context.now());
@@ -46,12 +45,12 @@ impl Driver {
 }
 
 impl<J: Clone + Eq + Hash> Window<J> {
-    /// A window for so many claims at a time.
+    /// Returns a window for `limit` claims at a time.
     pub(crate) fn of(limit: usize) -> Self {
         Self { limit, under_way: 0, waiting: VecDeque::new(), queued: HashSet::new() }
     }
 
-    /// Whether the job may be claimed now. If not, its turn comes once those before it have had theirs.
+    /// Whether the job may be claimed now. If not, it is queued behind those that wait already.
     pub(crate) fn admits(&mut self, job: &J) -> bool {
         let is_open = self.under_way < self.limit && self.waiting.is_empty();
         if is_open || !Protection::FreshClaims.is_on() {
@@ -63,7 +62,7 @@ impl<J: Clone + Eq + Hash> Window<J> {
         false
     }
 
-    /// The job whose turn has come.
+    /// Takes the job whose turn has come out of the queue.
     pub(crate) fn next(&mut self) -> Option<J> {
         if self.under_way >= self.limit {
             return None;
@@ -73,12 +72,12 @@ impl<J: Clone + Eq + Hash> Window<J> {
         Some(job)
     }
 
-    /// A claim is made.
+    /// Counts a claim that is sent.
     pub(crate) fn begin(&mut self) {
         self.under_way += 1;
     }
 
-    /// A claim was answered, or given up.
+    /// Counts a claim that was answered or has failed.
     pub(crate) fn end(&mut self) {
         self.under_way -= 1;
     }

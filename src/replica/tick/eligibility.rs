@@ -1,5 +1,5 @@
-//! Whether a replica may take a job's ticks, and what it asks for where it may not: every replica watches the end of
-//! each tick's `start_deadline`, so that what nobody took gets its record. Pure.
+//! Whether a replica may take a job's ticks, and which ticks it claims otherwise: every replica watches the end of each
+//! tick's `start_deadline`, so that a tick that no replica took gets its entry. Pure.
 
 use std::time::Duration;
 
@@ -10,7 +10,8 @@ use super::action::Action;
 use super::claiming::Contest;
 use super::request::candidate;
 
-/// Replicas that could take the tick are left this long to tell why they did not: they know better.
+/// An ineligible replica waits this long before it records a tick as missed, so that an eligible one can record the
+/// real reason.
 const FIRST_WORD: Duration = Duration::from_secs(1);
 
 /// Whether a replica may take a job's ticks.
@@ -19,15 +20,16 @@ pub enum Eligibility {
     /// It takes them.
     #[default]
     Takes,
-    /// It runs as much as it may at once: it asks, so that what is to be skipped is, and nothing is granted to it. A tick
-    /// that nobody took is missed for this reason.
+    /// It runs as many jobs as it may. It claims, so that a tick that is to be skipped is skipped, but is granted
+    /// nothing. A tick that no replica took is missed for this reason.
     Full(Reason),
-    /// It is not fit for the job, and only watches. A tick that nobody took is missed for this reason.
+    /// It lacks a label of the job, and only claims ticks whose start deadline is over. A tick that no replica took is
+    /// missed for this reason.
     Watches(Reason),
 }
 
 impl Eligibility {
-    /// Why nothing may be granted, if that is so.
+    /// Returns why nothing may be granted to the replica; `None` if something may.
     pub(crate) fn excuse(self) -> Option<Reason> {
         match self {
             Self::Takes => None,
@@ -37,12 +39,12 @@ impl Eligibility {
 }
 
 impl Contest {
-    /// Whether this replica may take the job's ticks from now on.
+    /// Sets whether this replica may take the job's ticks from now on.
     pub fn stand(&mut self, standing: Eligibility) {
         self.standing = standing;
     }
 
-    /// The tick to ask for by now.
+    /// Returns the tick to claim by now.
     pub(crate) fn tick_at_hand(&self, now: UtcMillis) -> Option<Tick> {
         match self.standing {
             // A rerun goes first.
@@ -58,7 +60,7 @@ impl Contest {
         }
     }
 
-    /// When a tick is asked for that is not asked for yet.
+    /// Returns when to claim a tick that was not claimed yet.
     pub(crate) fn asked_at(&self, tick: Tick, stagger: Duration, now: UtcMillis) -> UtcMillis {
         match self.standing {
             Eligibility::Takes if stagger.is_zero() && self.ahead_of_its_instant(now) == Some(tick) => now,
@@ -70,17 +72,17 @@ impl Contest {
         }
     }
 
-    /// The tick that is over, as far as it is this replica's to say so.
+    /// Returns the newest tick whose start deadline is over, once it is this replica's turn to record that.
     fn overdue(&self, now: UtcMillis) -> Option<Tick> {
         overdue(self.spec(), self.past(), now.minus(self.first_word()))
     }
 
-    /// How long others are left to speak first.
+    /// Returns how long other replicas may record the tick first.
     fn first_word(&self) -> Duration {
         if self.standing.excuse() == Some(Reason::Late) { FIRST_WORD } else { Duration::ZERO }
     }
 
-    /// When to look again, while there is nothing to ask for.
+    /// Returns when to check the job again, while there is nothing to claim.
     pub(crate) fn look_again(&self, now: UtcMillis) -> Action {
         if self.standing == Eligibility::Takes {
             return Action::Nothing;
@@ -91,12 +93,12 @@ impl Contest {
     }
 }
 
-/// The first instant at which the tick may not start any more.
+/// Returns the first instant at which the tick may not start any more.
 fn end_of(spec: &JobSpec, tick: Tick) -> UtcMillis {
     tick.instant().plus(spec.start_deadline_of(tick) + Duration::from_millis(1))
 }
 
-/// Of the ticks after `decided`, the newest whose start deadline is over. None is where missed ticks are caught up with.
+/// Returns the newest tick after `decided` whose start deadline is over. `None` where missed ticks are caught up with.
 fn overdue(spec: &JobSpec, decided: UtcMillis, now: UtcMillis) -> Option<Tick> {
     if spec.catch_up == CatchUp::Last {
         return None;
@@ -106,7 +108,7 @@ fn overdue(spec: &JobSpec, decided: UtcMillis, now: UtcMillis) -> Option<Tick> {
         Some(limit) => spec.schedule.at_or_before(now.minus(limit)),
         None => spec.schedule.at_or_before(now),
     };
-    // Without a deadline of its own, a tick is over with the next one at the latest.
+    // Without a configured deadline, a tick is over when the next one comes, at the latest.
     let before = |tick: Tick| spec.schedule.at_or_before(UtcMillis(tick.as_millis() - 1));
     newest.filter(is_over).or_else(|| newest.and_then(before)).filter(|tick| tick.instant() > decided)
 }

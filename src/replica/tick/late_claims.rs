@@ -1,17 +1,17 @@
-//! Claims that the store refused because they came later than they said. One is made again and told of nowhere; many mean
-//! that the line to the store is too slow, or a clock wrong, and are worth a warning. Pure.
+//! Counts claims that the store refused because they came later than they stated (`unsynced`). One is sent again and
+//! logged nowhere; many are logged as a warning, because the line to the store is too slow, or a clock wrong. Pure.
 
 use std::time::Duration;
 
 use crate::time::BootInstant;
 
-/// Fewer are what a stepped clock, or a store that was frozen for a moment, costs a job or two.
+/// Fewer refusals are not logged: a stepped clock, or a store that was frozen for a moment, causes them for a job or two.
 const MANY: u64 = 10;
 
-/// What is told is told again after this long; and refusals further apart have nothing to do with each other.
+/// The warning is logged again after this long; and refusals further apart are not added up.
 const APART: Duration = Duration::from_secs(60);
 
-/// Refusals that were not told yet.
+/// Refusals that were not logged yet.
 #[derive(Debug, Default)]
 pub(crate) struct LateClaims {
     count: u64,
@@ -20,7 +20,7 @@ pub(crate) struct LateClaims {
 }
 
 impl LateClaims {
-    /// A claim was refused.
+    /// Counts a refused claim.
     pub(crate) fn add(&mut self, now: BootInstant) {
         if self.last.is_some_and(|last| now.since(last) > APART) {
             self.count = 0;
@@ -29,7 +29,7 @@ impl LateClaims {
         self.last = Some(now);
     }
 
-    /// How many were refused since that was told, if it is to be told now.
+    /// Returns how many claims were refused since the last warning, if another one is due.
     pub(crate) fn news(&mut self, now: BootInstant) -> Option<u64> {
         let is_due = self.told.is_none_or(|told| now.since(told) >= APART);
         if !is_due || self.count < MANY {

@@ -1,4 +1,4 @@
-//! The life of a tick up to its lock: planned, due, eligible, claimed.
+//! Takes a tick up to its lock: planned, announced, due, claimed by an eligible replica.
 
 pub(crate) mod action;
 mod backoff;

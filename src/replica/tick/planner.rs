@@ -1,5 +1,5 @@
-//! The coming ticks of all jobs, earliest first. Pure: it is asked what comes until an instant, and hands out each
-//! tick once; the cost is per tick, not per job.
+//! The coming ticks of all jobs, earliest first. Pure: it hands out each tick once, and the cost is per tick, not per
+//! job.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::job::{JobName, JobSpec, Tick};
 use crate::time::UtcMillis;
 
-/// Ticks that are older than this are not announced one by one.
+/// Ticks older than this are not announced one by one.
 const BACKLOG: Duration = Duration::from_secs(3_600);
 
 /// A tick of a job that is about to come.
@@ -25,18 +25,18 @@ pub struct Coming {
 #[derive(Debug, Default)]
 pub struct Planner {
     jobs: HashMap<JobName, Arc<JobSpec>>,
-    /// Exactly one tick of each job that has one.
+    /// The next tick of each job that has one.
     next: BinaryHeap<Reverse<Coming>>,
 }
 
 impl Planner {
-    /// Plans these jobs from `now` on; what was planned before is forgotten.
+    /// Plans these jobs from `now` on, and forgets the former plan.
     pub fn plan(&mut self, jobs: impl IntoIterator<Item = Arc<JobSpec>>, now: UtcMillis) {
         self.jobs = jobs.into_iter().filter(|job| job.enabled).map(|job| (job.name.clone(), job)).collect();
         self.replan(now);
     }
 
-    /// Plans the same jobs anew, because the clock was stepped to `now`.
+    /// Plans the same jobs anew from `now` on, as the clock was stepped.
     pub fn replan(&mut self, now: UtcMillis) {
         let first = |job: &Arc<JobSpec>| {
             let tick = job.schedule.next_after(now)?;
@@ -45,13 +45,13 @@ impl Planner {
         self.next = self.jobs.values().filter_map(first).collect();
     }
 
-    /// The instant of the earliest tick.
+    /// Returns the instant of the earliest tick.
     pub fn earliest(&self) -> Option<UtcMillis> {
         self.next.peek().map(|Reverse(coming)| coming.tick.instant())
     }
 
-    /// Takes every tick up to and including `until`, in order. After a step of the clock by years it takes only one of a job's ticks
-    /// that are more than an hour old: the replica looks at the job then, and finds the others.
+    /// Takes every tick up to and including `until`, in order. After a step of the clock by years it takes only one of
+    /// a job's ticks that are more than an hour old: the replica then checks the job, and finds the others.
     pub fn take_until(&mut self, until: UtcMillis) -> Vec<Coming> {
         let mut taken = Vec::new();
         while let Some(mut head) = self.next.peek_mut().filter(|head| head.0.tick.instant() <= until) {

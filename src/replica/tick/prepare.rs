@@ -1,5 +1,5 @@
-//! What a replica plans: what it has ready for the next instants; and anew, after steps of the wall clock and after what
-//! heartbeats bring.
+//! Prepares the next ticks (guards, log folders, claims ahead of the instant), and plans anew after a step of the wall
+//! clock and after heartbeats.
 
 use std::cmp::Reverse;
 use std::sync::{Arc, PoisonError};
@@ -17,22 +17,22 @@ use super::eligibility::Eligibility;
 use super::planner::Coming;
 use super::ticker::{LEAD, take_coming};
 
-/// Instants are planned anew when the clock they are waited for by turns out to be off by more than this.
+/// Ticks are planned anew when the clock by which they are due turns out to be off by more than this.
 const REPLAN: Duration = Duration::from_millis(500);
 
-/// A guard that was made for a tick waits for as long after its instant.
+/// A guard that was made ahead for a tick waits this long after its instant.
 const BOOKED_FOR: Duration = Duration::from_secs(2);
 
 impl Driver {
-    /// The wall clock was stepped: every instant is waited for anew, and what is due by now is looked at.
+    /// Handles a step of the wall clock: plans every tick anew, and checks what is due by now.
     pub(crate) fn clock_stepped(&mut self) {
         self.context.events.tell(Event::ClockStepped);
-        // The embedded store goes by the same clock, and how far another's is off has to be measured anew.
+        // The embedded store uses the same clock, and the offset of another store's clock has to be measured again.
         self.resync.notify_one();
         self.plan_anew();
     }
 
-    /// Whether the wall clock was stepped since it was last looked at, and no timer told of it.
+    /// Whether the wall clock was stepped since its last reading, and no timer reported it.
     fn is_quietly_stepped(&mut self) -> bool {
         let reading = WallReading::of(&*self.context.clock);
         let before = self.health.wall.replace(reading);
@@ -50,14 +50,14 @@ impl Driver {
         self.look_at_all();
     }
 
-    /// What was decided by a clock that was ahead has to be asked for anew.
+    /// Requires a record to be opened again where its known mark lies ahead: a clock that was ahead decided that.
     fn close_what_is_ahead(&mut self) {
         let now = self.context.now();
         let ahead = self.contests.values_mut().filter(|contest| contest.is_ahead(now));
         ahead.for_each(Contest::close);
     }
 
-    /// Whatever the jobs wait for may have happened.
+    /// Ends the waits of all jobs and checks them: what they wait for may have happened.
     fn look_at_all(&mut self) {
         let now = self.context.now();
         let jobs: Vec<JobName> = self.contests.keys().cloned().collect();
@@ -67,14 +67,14 @@ impl Driver {
         }
     }
 
-    /// Has everything ready for each tick that this replica is the first to ask for, and asks for it, ahead of its instant:
-    /// its guard, a folder for its log, its lock.
+    /// Prepares each tick that this replica is the first to claim, ahead of its instant: a guard, a folder for the log,
+    /// and the claim itself.
     pub(crate) fn prepare(&mut self, coming: &[Coming]) {
         let is_first = |coming: &Coming| {
             self.jobs.get(&coming.job).is_some_and(|job| {
                 let has_room = self.capacity.is_there_for(&coming.job);
                 let takes = self.health.roster.standing(&job.spec, has_room) == Eligibility::Takes;
-                // What was announced before the file was loaded anew may be no tick any more.
+                // A tick that was announced before a reload may not be in the schedule any more.
                 let is_one = || job.spec.schedule.at_or_before(coming.tick.instant()) == Some(coming.tick);
                 takes && self.health.roster.stagger(&job.spec, coming.tick).is_zero() && is_one()
             })
@@ -87,7 +87,8 @@ impl Driver {
         let left = last.since(now).min(LEAD);
         let until = self.context.clock.boot().plus(left + BOOKED_FOR);
         let (runs, guards) = (first.len(), Arc::clone(&self.context.guards));
-        // What makes guards may be frozen. Nobody waits for it: who finds no guard ready asks for one.
+        // The zygote, which makes guards, may be frozen. Nothing waits for it: a run that finds no guard ready requests
+        // one.
         tokio::task::spawn_blocking(move || guards.book(runs, until));
         for (Coming { job, tick }, from) in &first {
             if let Some(contest) = self.contests.get_mut(job) {
@@ -100,12 +101,12 @@ impl Driver {
         tokio::spawn(async move { context.logs.expect(&jobs).await });
     }
 
-    /// How far the wall clock is ahead of the one that ticks are due by.
+    /// Returns how far the wall clock is ahead of the clock by which ticks are due.
     fn ahead(&self) -> Duration {
         self.context.clock.utc().since(self.context.now())
     }
 
-    /// Whether there are jobs that no live replica may run.
+    /// Logs the jobs that no live replica may run.
     fn look_for_vacancies(&mut self) {
         let jobs = self.contests.values().filter(|contest| !contest.is_retired()).map(Contest::spec);
         for event in self.unschedulable.look(&self.health.roster, jobs, self.context.clock.boot()) {
@@ -113,7 +114,7 @@ impl Driver {
         }
     }
 
-    /// A heartbeat is back, or was lost.
+    /// Processes a heartbeat that was answered, or got no answer.
     pub(crate) fn exchanged(&mut self, exchange: Exchange) {
         if self.is_quietly_stepped() {
             self.clock_stepped();
@@ -143,7 +144,7 @@ impl Driver {
         self.hear_of_runs(&pulse.peers);
         self.look_at_locks();
         self.open_records();
-        // Not before records of another life of the store are known to be unopened.
+        // Only after the records are known to be unopened, if the era has changed.
         self.look_after_lost_runs(&pulse);
         self.heed(pulse.notices);
         self.ask_for_orders();

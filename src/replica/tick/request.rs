@@ -1,5 +1,5 @@
-//! What a replica puts into its requests: the schedule's neighbours of a tick, counted and dated, and what the replica
-//! remembers. Pure.
+//! Builds a replica's requests about a job: from the schedule, the previous tick and the undecided ticks before the
+//! claimed one; and what the replica remembers. Pure.
 
 use std::time::Duration;
 
@@ -14,41 +14,41 @@ use super::claiming::Contest;
 /// Undecided ticks before a claimed one are counted up to this many; above, the count is left out.
 const MAX_COUNTED: u64 = 10_000;
 
-/// A tick has just come within this long after its instant.
+/// For this long after a tick's instant, other replicas may still be about to claim it.
 const JUST_COME: Duration = Duration::from_secs(1);
 
-/// A job as a replica knows it.
+/// What a replica knows of a job, for its requests.
 pub(crate) struct Proposal<'a> {
     pub(super) spec: &'a JobSpec,
     /// Every tick up to here is known to be decided.
     pub(super) decided: UtcMillis,
-    /// Ticks up to here start nothing: they are decided, or came while the job was not scheduled as it is.
+    /// Ticks up to here start nothing: they are decided, or older than the job's present schedule.
     pub(super) past: UtcMillis,
     /// Whether the job is scheduled.
     pub(super) is_scheduled: bool,
-    /// Whether heartbeats have told of a run of the job.
+    /// Whether a heartbeat has listed a run of the job.
     pub(super) is_known: bool,
-    /// What was left of the schedule before.
+    /// Ticks that the former schedule left undecided.
     pub(super) dropped: Option<Dropped>,
-    /// Why ticks before the claimed one were not decided, if that is known.
+    /// Why ticks before the claimed one were not decided; `None` if unknown.
     pub(super) delayed_by: Option<Reason>,
     /// What happens to a tick whose run was interrupted.
     pub(super) on_interrupt: OnInterrupt,
     /// Ticks that are known to have run.
     pub(super) ahead: Option<Ahead>,
-    /// How often ticks that had not come were opened again when this was learnt.
+    /// How often ticks that had not come had been opened again when `ahead` was reported.
     pub(super) returns_ahead: u64,
 }
 
 impl Contest {
-    /// What requests tell of the job besides.
+    /// Returns what every request states of the job in its `Caller`.
     pub(crate) fn known(&self) -> Known {
         let told = |mark| Some(mark).filter(|mark| *mark > UtcMillis(0));
         let (mark, answered) = (told(self.decided), told(self.answered));
         Known { largest_lease: self.largest_lease(), mark, answered }
     }
 
-    /// The job as this replica knows it, to be put into requests.
+    /// Returns the job as this replica knows it, for requests.
     pub(crate) fn proposal(&self) -> Proposal<'_> {
         let on_interrupt = self.on_interrupt();
         Proposal {
@@ -67,7 +67,7 @@ impl Contest {
 }
 
 impl Proposal<'_> {
-    /// The claim for a bid, made at `now`, as ticks are due, while the wall clock shows `wall`.
+    /// Returns the claim for a bid. `now` is the time by which ticks are due, `wall` what the wall clock shows.
     pub(crate) fn claim(&self, bid: &Bid, caller: Caller, now: UtcMillis, wall: UtcMillis) -> Claim {
         let spec = self.spec;
         let prev = spec.schedule.at_or_before(UtcMillis(bid.tick.as_millis() - 1));
@@ -89,8 +89,9 @@ impl Proposal<'_> {
         }
     }
 
-    /// The request to open the job's record, by a replica that has scheduled the job so since then, and heard from earlier
-    /// lives of the store until `earlier`, while the wall clock shows `wall`.
+    /// Returns the request to open the job's record. `since`: from when this replica has scheduled the job so, by the
+    /// store's clock. `earlier`: the latest store time that it received in earlier eras. `wall`: what its wall clock
+    /// shows.
     pub(crate) fn open(&self, caller: Caller, since: UtcMillis, earlier: UtcMillis, wall: UtcMillis) -> Open {
         let sched = self.is_scheduled.then(|| ScheduleHash::of(&self.spec.schedule));
         Open {
@@ -109,10 +110,11 @@ impl Proposal<'_> {
         }
     }
 
-    /// What is left undecided where the schedule ends at `now`. Ticks that have just come are others' to claim still.
+    /// Returns the ticks that are undecided if the schedule ends at `now`, without those that have just come: other
+    /// replicas may still claim them.
     pub(super) fn left_by(&self, now: UtcMillis) -> Option<Dropped> {
         if self.decided == UtcMillis(0) {
-            // Nothing was ever heard of the record.
+            // Nothing is known of the record.
             return None;
         }
         let newest = self.spec.schedule.at_or_before(now.minus(JUST_COME));
@@ -120,17 +122,17 @@ impl Proposal<'_> {
         Some(Dropped { tick, after: self.past, count: self.gap(tick).map(|gap| gap.count) })
     }
 
-    /// Why ticks before the claimed one were not decided.
+    /// Returns why ticks before the claimed one were not decided.
     pub(super) fn gap_reason(&self, bid: &Bid) -> Reason {
         self.delayed_by.or(bid.unfit).unwrap_or(Reason::NoReplica)
     }
 
-    /// Whether ticks before this one are not decided.
+    /// Whether older ticks than this one are undecided.
     pub(super) fn skips_any(&self, tick: Tick) -> bool {
         self.spec.schedule.next_after(self.past).is_some_and(|oldest| oldest < tick)
     }
 
-    /// How many ticks are not decided, up to `prev`.
+    /// Counts the undecided ticks up to `prev`. `None` if there are none, or too many to count.
     fn gap(&self, prev: Tick) -> Option<Gap> {
         let mut count = 0;
         let mut at = self.past;
@@ -146,13 +148,14 @@ impl Proposal<'_> {
     }
 }
 
-/// Whether the tick is too late for anything but catching up, and that is wanted: of the newest tick alone.
+/// Whether the claim is a catch-up: the newest tick, past its start deadline, of a job with `catch_up = "last"`.
 fn is_catch_up(spec: &JobSpec, tick: Tick, now: UtcMillis) -> bool {
     let is_newest = || spec.schedule.at_or_before(now).is_none_or(|newest| newest <= tick);
     spec.catch_up == CatchUp::Last && now.since(tick.instant()) > spec.start_deadline_of(tick) && is_newest()
 }
 
-/// Of the ticks after `decided`, the oldest that may still start, or else the newest, which has to be decided all the same.
+/// Returns the oldest tick after `decided` that may still start, or else the newest, which has to be decided all the
+/// same. `None` if none has come.
 pub(super) fn candidate(spec: &JobSpec, decided: UtcMillis, now: UtcMillis) -> Option<Tick> {
     let newest = spec.schedule.at_or_before(now).filter(|tick| tick.instant() > decided)?;
     let Some(limit) = spec.start_deadline else { return Some(newest) };
@@ -160,7 +163,7 @@ pub(super) fn candidate(spec: &JobSpec, decided: UtcMillis, now: UtcMillis) -> O
     Some(spec.schedule.next_after(in_time).map_or(newest, |oldest| oldest.min(newest)))
 }
 
-/// Why a tick that was granted for the `tries`th time runs.
+/// Returns the cause of a run whose tick was granted for the `tries`th time.
 pub(super) fn cause_of(catch_up: bool, tries: u32) -> Cause {
     match (tries > 1, catch_up) {
         (true, _) => Cause::Rerun,

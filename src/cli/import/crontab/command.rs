@@ -1,18 +1,18 @@
-//! The command of an entry: what of it is for the shell, and what cron writes to its standard input.
+//! The command of an entry, split into what the shell gets, and what cron writes to its standard input.
 
-/// A command, taken apart at its percent signs.
+/// A command, split at its percent signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Script {
     /// What the shell gets.
     pub(super) line: String,
-    /// What cron writes to its standard input; nothing where no unescaped `%` is followed by anything.
+    /// What cron writes to the command's standard input; `None` if no unescaped `%` is followed by text.
     pub(super) input: Option<String>,
     /// Whether a `\%` was written as `%`.
     pub(super) had_escapes: bool,
 }
 
 impl Script {
-    /// The first `%` ends the command, unless a backslash stands before it; that backslash is taken out.
+    /// Splits a command. The first `%` ends it, unless a backslash stands before that; the backslash is removed.
     pub(super) fn of(command: &str) -> Self {
         let (mut line, mut had_escapes, mut rest) = (String::new(), false, command);
         while let Some((before, after)) = rest.split_once('%') {

@@ -1,4 +1,4 @@
-//! From the lines of a crontab to jobs, and to a list of what could not become one.
+//! Converts the lines of a crontab to jobs, and lists the lines that could not be converted.
 
 use super::command::Script;
 use super::environment::{Environment, Taken};
@@ -7,38 +7,38 @@ use super::line::{CrontabLine, Entry, Form};
 use super::naming::Names;
 use super::times::expression;
 
-/// How a percent sign is written.
+/// The note on percent signs.
 const ESCAPED: &str = "`\\%` of the crontab is a plain `%` here.";
 
-/// How a random time is written.
+/// The note on random times.
 const RANDOM: &str =
     "`~` of the crontab is `H` here: the job's name chooses the time, and it stays the same.";
 
 /// A crontab as it was read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Crontab<'a> {
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) name: &'a str,
-    /// Its bytes: nobody promises that they are text.
+    /// Its bytes, which may not be valid text.
     pub(crate) bytes: &'a [u8],
     /// Whether its entries name a user.
     pub(crate) form: Form,
-    /// The time zone of this machine, by which cron runs, where it is known.
+    /// The time zone of this machine, by which cron runs; `None` if it is not known.
     pub(crate) zone: Option<&'a str>,
 }
 
 /// A line that is not in the jobs.toml.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeftOut {
-    /// Its number, from 1.
+    /// Its number, counted from 1.
     pub(crate) line: usize,
-    /// What it says.
+    /// Its text.
     pub(crate) text: String,
-    /// Why, and what to do instead.
+    /// The reason, and what to do instead.
     pub(crate) why: String,
 }
 
-/// What has become of a crontab.
+/// The result of converting a crontab.
 #[derive(Debug)]
 pub(crate) struct Conversion {
     pub(super) crontab: String,
@@ -47,9 +47,9 @@ pub(crate) struct Conversion {
     pub(super) jobs: Vec<CrontabJob>,
     /// Comments below the last job.
     pub(super) below: Vec<String>,
-    /// What is not carried over.
+    /// The lines that were not converted.
     pub(crate) left_out: Vec<LeftOut>,
-    /// What may be other than it seems.
+    /// Warnings about what may not be as it seems.
     pub(crate) notes: Vec<String>,
     /// Whether a line of the crontab names the zone of its times.
     pub(super) names_zone: bool,
@@ -66,11 +66,11 @@ struct Converter {
 }
 
 impl Conversion {
-    /// Converts a crontab. Never fails: what is not understood is left out, and listed.
+    /// Converts a crontab. Never fails: a line that cannot be converted is left out, and listed.
     pub(crate) fn of(crontab: &Crontab<'_>) -> Self {
         let mut environment = Environment::of_machine(None);
         if let Some(zone) = crontab.zone {
-            // One that is not known here is as good as none.
+            // An unknown zone is treated like none.
             let _ = environment.set("CRON_TZ", zone);
         }
         let mut converter = Converter {
@@ -95,7 +95,7 @@ impl Conversion {
         converter.finish()
     }
 
-    /// How many jobs there are.
+    /// Returns the number of jobs.
     pub(crate) fn count(&self) -> usize {
         self.jobs.len()
     }
@@ -105,7 +105,7 @@ impl Converter {
     fn take(&mut self, number: usize, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         let line = match CrontabLine::parse(&text, self.form) {
-            // Nobody runs a comment.
+            // A comment is never run, so it need not be valid UTF-8.
             line @ (CrontabLine::Blank | CrontabLine::Comment(_)) => line,
             _ if std::str::from_utf8(bytes).is_err() => {
                 CrontabLine::Bad("it is not UTF-8 text: convert the crontab, for example by iconv".to_owned())
@@ -171,7 +171,7 @@ impl Converter {
 
     fn leave_out(&mut self, line: usize, text: &str, why: String) {
         let text = text.trim().to_owned();
-        // Whoever reads on sees what was there.
+        // A comment shows the reader of the jobs.toml what stood here.
         self.above.push(format!("# not carried over: {text}"));
         self.done.left_out.push(LeftOut { line, text, why });
     }
@@ -189,7 +189,7 @@ impl Converter {
     }
 }
 
-/// The user of an entry, where jobs.toml can name it.
+/// Returns the user of an entry, if jobs.toml can name it.
 fn account(name: &str) -> Result<String, String> {
     let odd = |c: char| c.is_whitespace() || c.is_control() || ":/,".contains(c);
     let is_number = name.bytes().all(|byte| byte.is_ascii_digit());

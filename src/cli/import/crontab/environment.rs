@@ -1,4 +1,4 @@
-//! The variables of a crontab. What cron itself reads in them has a key of its own in jobs.toml, or no counterpart.
+//! The variables of a crontab. A variable that cron itself reads has a key of its own in jobs.toml, or no counterpart.
 
 use std::collections::BTreeMap;
 
@@ -10,33 +10,33 @@ pub(super) const USUAL_SHELL: &str = "/bin/sh";
 /// What the lines above an entry have set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Environment {
-    /// What the commands see.
+    /// The variables of the commands.
     pub(super) variables: BTreeMap<String, String>,
-    /// The zone of the times, where it is known.
+    /// The zone of the times, if it is known.
     pub(super) zone: Option<String>,
 }
 
-/// What became of a variable.
+/// What was done with a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Taken {
-    /// Nothing of it is lost.
+    /// It is carried over in full.
     Over,
-    /// It is not carried over: why, and what to do instead.
+    /// It is not carried over: the reason, and what to do instead.
     LeftOut(String),
 }
 
 impl Environment {
-    /// Before the first line.
+    /// Returns the environment before the first line.
     pub(super) fn of_machine(zone: Option<String>) -> Self {
         Self { variables: BTreeMap::new(), zone }
     }
 
-    /// Takes a line over.
+    /// Carries over one line.
     pub(super) fn set(&mut self, name: &str, value: &str) -> Taken {
         let left_out = |why: &str| Taken::LeftOut(why.to_owned());
         match name {
             "" => return left_out("the variable has no name"),
-            // Only to say so would be noise: it asks for no mail, and none is sent.
+            // No message for this one: it requests no mail, and solocron sends none.
             "MAILTO" if value.is_empty() => return Taken::Over,
             "MAILTO" | "MAILFROM" | "CONTENT_TYPE" | "CONTENT_TRANSFER_ENCODING" => {
                 return left_out(
@@ -78,12 +78,12 @@ impl Environment {
         }
     }
 
-    /// The shell, where it is not the usual one.
+    /// Returns the shell if it is not the usual one.
     pub(super) fn shell(&self) -> Option<&str> {
         self.variables.get("SHELL").map(String::as_str).filter(|shell| *shell != USUAL_SHELL)
     }
 
-    /// Where the commands start, if the crontab says so.
+    /// Returns the folder in which the commands start, if the crontab sets it.
     pub(super) fn home(&self) -> Option<&str> {
         self.variables.get("HOME").map(String::as_str).filter(|home| home.starts_with('/'))
     }

@@ -1,4 +1,4 @@
-//! A job that an entry of the crontab has become.
+//! A job made from an entry of the crontab.
 
 use super::environment::Environment;
 
@@ -7,16 +7,16 @@ use super::environment::Environment;
 pub(super) struct CrontabJob {
     /// The comments above it.
     pub(super) above: Vec<String>,
-    /// A good name, and no other job's.
+    /// A valid name that no other job has.
     pub(super) name: String,
-    /// A good expression.
+    /// A valid expression.
     pub(super) schedule: String,
-    /// Who runs it, in the system's form.
+    /// The user that runs it, in the system's form.
     pub(super) user: Option<String>,
     /// What the lines above it have set.
     pub(super) environment: Environment,
     /// What the shell gets; never empty.
     pub(super) command: String,
-    /// What is written in another way than in the crontab.
+    /// What is written differently than in the crontab.
     pub(super) notes: Vec<&'static str>,
 }

@@ -1,26 +1,26 @@
 //! One line of a crontab, as cron reads it: a comment, a variable, or an entry with its times, user and command.
 
-/// Which of the two forms of a crontab it is.
+/// The form of a crontab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// Of one user: the command follows the times.
+    /// The crontab of one user: the command follows the times.
     User,
-    /// Of the system (`/etc/crontab`, `/etc/cron.d`): the user stands between the times and the command.
+    /// The crontab of the system (`/etc/crontab`, `/etc/cron.d`): the user stands between the times and the command.
     System,
 }
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CrontabLine<'a> {
     /// Nothing but spaces.
     Blank,
-    /// With its `#`.
+    /// A comment, with its `#`.
     Comment(&'a str),
     /// `NAME = value`, for the lines below it.
     Variable { name: &'a str, value: &'a str },
     /// A command and its times.
     Entry(Entry<'a>),
-    /// None of these: what is wrong.
+    /// None of these, and why.
     Bad(String),
 }
 
@@ -50,7 +50,7 @@ impl<'a> CrontabLine<'a> {
         if text.contains('\0') {
             return Self::Bad("it has a NUL character, which no command can receive".to_owned());
         }
-        // In this order, as cron does: what can be a variable is one.
+        // In this order, as in cron: what can be a variable is one.
         variable(text).unwrap_or_else(|| entry(text, form))
     }
 }
@@ -74,7 +74,7 @@ fn variable(text: &str) -> Option<CrontabLine<'_>> {
     })
 }
 
-/// What is in the quotes that a text begins with, and what follows them; an error if they are not closed.
+/// Returns the text in the quotes that `text` begins with, and the text after them; an error if the quotes are not closed.
 fn quoted(text: &str) -> Option<Result<(&str, &str), ()>> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     Some(text[1..].split_once(quote).ok_or(()))
@@ -109,13 +109,13 @@ fn entry(text: &str, form: Form) -> CrontabLine<'_> {
     CrontabLine::Entry(Entry { times, user, command: rest })
 }
 
-/// The first word, and what follows the spaces behind it.
+/// Returns the first word, and the text after it without leading spaces.
 fn word(text: &str) -> Option<(&str, &str)> {
     let end = text.find(is_space).unwrap_or(text.len());
     (end > 0).then(|| (&text[..end], text[end..].trim_start_matches(is_space)))
 }
 
-/// What separates the words of a crontab. A carriage return is one that an editor has left.
+/// Whether the character separates the words of a crontab. An editor may have left a carriage return.
 fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r')
 }

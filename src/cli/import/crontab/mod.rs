@@ -1,5 +1,5 @@
-//! A crontab becomes a jobs.toml. Pure: bytes and the machine's time zone go in, the text of a jobs.toml comes out, which
-//! `solocron check` accepts, with a list of all that it does not have.
+//! Converts a crontab to a jobs.toml. Pure: takes bytes and the machine's time zone, returns the text of a jobs.toml that
+//! `solocron check` accepts, and a list of everything that it does not contain.
 
 mod command;
 mod conversion;

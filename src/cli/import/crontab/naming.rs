@@ -1,21 +1,21 @@
-//! Names for jobs, made from their commands: what a person would call them, as far as a few rules can tell. An argument is
-//! taken only where it can be no secret.
+//! Makes names for jobs from their commands: what a person would call them, as far as a few rules can find that out. An
+//! argument is used only if it cannot be a secret.
 
 use std::collections::BTreeSet;
 
-/// No name is longer, so that a number fits behind it.
+/// The length of the longest name, so that a number still fits behind it.
 const LONGEST: usize = 48;
 
-/// Of a command without a word that could be a name.
+/// The name for a command without a usable word.
 const NAMELESS: &str = "job";
 
-/// What prepares for the command that matters, or comes after it.
+/// Commands that prepare for the one that matters, or come after it.
 const PREPARATIONS: &[&str] = &[
     "cd", "test", "[", "[[", "sleep", "true", ":", "export", "source", ".", "set", "umask", "ulimit", "echo",
     "pushd", "mkdir", "exit", "fi", "done",
 ];
 
-/// Words of the shell behind which a command begins.
+/// Words of the shell that a command follows.
 const BEFORE_COMMANDS: &[&str] = &["if", "then", "elif", "else", "while", "until", "do"];
 
 /// Programs that run another one, which is named among their arguments.
@@ -48,7 +48,7 @@ const INTERPRETERS: &[&str] = &[
     "node",
 ];
 
-/// Ends of file names that say what they are written in.
+/// Endings of file names that name the language.
 const EXTENSIONS: &[&str] = &[".sh", ".bash", ".py", ".pl", ".rb", ".php", ".js", ".cron", ".jar"];
 
 /// The names that are taken.
@@ -56,7 +56,7 @@ const EXTENSIONS: &[&str] = &[".sh", ".bash", ".py", ".pl", ".rb", ".php", ".js"
 pub(super) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// A name that no other job has.
+    /// Returns a name that no other job has.
     pub(super) fn name(&mut self, command: &str) -> String {
         let name = suggestion(command);
         let numbered = (2..).map(|number| format!("{name}-{number}"));
@@ -67,9 +67,9 @@ impl Names {
     }
 }
 
-/// The name that the command suggests.
+/// Returns the name that the command suggests.
 fn suggestion(command: &str) -> String {
-    // `2>&1` sends nothing to the background.
+    // The `&` of `2>&1` does not end a command.
     let command = command.replace(">&", "> ");
     let parts: Vec<Vec<&str>> =
         command.split(['&', '|', ';', '\n']).map(words).filter(|part| !part.is_empty()).collect();
@@ -89,7 +89,7 @@ fn suggestion(command: &str) -> String {
     }
 }
 
-/// The words of one command, without redirections, brackets and the variables that are set for it.
+/// Returns the words of one command, without redirections, brackets, and variables that are set for it.
 fn words(part: &str) -> Vec<&str> {
     let part = part.split(['<', '>']).next().unwrap_or_default();
     let words =
@@ -106,7 +106,7 @@ fn is_assignment(word: &str) -> bool {
     })
 }
 
-/// Which of the words names what is run.
+/// Returns the index of the word that names the program.
 fn program(words: &[&str]) -> usize {
     let mut at = 0;
     loop {
@@ -115,7 +115,7 @@ fn program(words: &[&str]) -> usize {
         if !is_wrapper && !INTERPRETERS.contains(&name) {
             return at;
         }
-        // Of a wrapper's own arguments a path may be a lock file, and a number a time.
+        // Among a wrapper's own arguments, a path may be a lock file, and a number may be a time.
         let is_next = |word: &str| {
             !word.starts_with('-') && !is_assignment(word) && !word.starts_with(|c: char| c.is_ascii_digit())
         };
@@ -131,8 +131,8 @@ fn program(words: &[&str]) -> usize {
     }
 }
 
-/// The argument that says what the program does: the next word, where it is no option, or else the first path. The value
-/// of an option could be a password.
+/// Returns the argument that tells what the program does: the next word if it is not an option, or else the first path. The
+/// value of an option could be a password.
 fn argument<'a>(words: &[&'a str]) -> Option<&'a str> {
     let next = *words.first()?;
     let is_plain = next.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -147,7 +147,7 @@ fn file_name(word: &str) -> &str {
     word.trim_end_matches('/').rsplit('/').next().unwrap_or(word)
 }
 
-/// What of a word can be in a name of a job.
+/// Returns the part of a word that a job's name can have.
 fn plain(word: &str) -> String {
     let word = file_name(word);
     let word = EXTENSIONS.iter().find_map(|end| word.strip_suffix(end)).unwrap_or(word);

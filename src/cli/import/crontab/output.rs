@@ -1,4 +1,4 @@
-//! The jobs as the text of a jobs.toml. What all jobs have in common stands under `[defaults]`.
+//! Writes the jobs as the text of a jobs.toml. What all jobs have in common stands under `[defaults]`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -20,7 +20,7 @@ struct Common<'a> {
 }
 
 impl Conversion {
-    /// The whole file. `solocron check` accepts it, if there is a job.
+    /// Returns the whole file. `solocron check` accepts it if it has a job.
     pub(crate) fn to_toml(&self) -> String {
         let common = Common::of(&self.jobs);
         let mut text = String::new();
@@ -42,7 +42,7 @@ impl Conversion {
         text
     }
 
-    /// What to know before the jobs run.
+    /// Writes what the reader has to know before the jobs run.
     fn head(&self, text: &mut String) {
         comment(&format!("Made from {} by `solocron import crontab`.", self.crontab), text);
         if !self.left_out.is_empty() {
@@ -117,7 +117,7 @@ impl<'a> Common<'a> {
     }
 }
 
-/// One job, without the comments above it.
+/// Writes one job, without the comments above it.
 fn write(job: &CrontabJob, common: &Common<'_>, text: &mut String) {
     let environment = &job.environment;
     job.notes.iter().for_each(|note| comment(note, text));
@@ -146,7 +146,7 @@ fn key(name: &str, value: &str, text: &mut String) {
     let _ = writeln!(text, "{name} = {}", quoted(value));
 }
 
-/// `env`, in which `${` would refer to a variable of the replica.
+/// Writes `env`. `${` would refer to a variable of the replica, and is escaped.
 fn variables(variables: &BTreeMap<&str, &str>, text: &mut String) {
     if variables.is_empty() {
         return;
@@ -158,7 +158,7 @@ fn variables(variables: &BTreeMap<&str, &str>, text: &mut String) {
     let _ = writeln!(text, "env = {{ {} }}", pairs.collect::<Vec<_>>().join(", "));
 }
 
-/// A string of TOML, in one line, with nothing in it that a terminal would obey.
+/// Returns a TOML string in one line, without anything that a terminal would obey.
 fn quoted(value: &str) -> String {
     let string = TomlStringBuilder::new(value);
     let string =
@@ -170,7 +170,7 @@ fn plain_or(text: String, otherwise: impl FnOnce() -> String) -> String {
     if text.contains(is_odd) { otherwise() } else { text }
 }
 
-/// A string with escapes, in which every odd character can be written as one.
+/// Returns a TOML string in which every odd character is an escape.
 fn basic(value: &str) -> String {
     let mut text = String::new();
     for c in TomlStringBuilder::new(value).as_basic().to_toml_value().chars() {
@@ -182,12 +182,12 @@ fn basic(value: &str) -> String {
     text
 }
 
-/// Whether a terminal would obey it, or show the text in another order.
+/// Whether a terminal would obey the character, or show the text in another order.
 fn is_odd(c: char) -> bool {
     (c.is_control() && c != '\t') || reorders(c)
 }
 
-/// Lines that begin with `#`, or are empty.
+/// Writes lines that begin with `#`, or are empty.
 fn comments(lines: &[String], text: &mut String) {
     for line in lines {
         let rest = line.strip_prefix('#').unwrap_or(line);
@@ -204,7 +204,7 @@ fn comment(line: &str, text: &mut String) {
     let _ = writeln!(text, "{}", format!("# {line}").trim_end());
 }
 
-/// A comment of TOML can hold no control character.
+/// Returns the line with its odd characters escaped: a comment of TOML must not contain control characters.
 fn visible(line: &str) -> String {
     line.chars().map(|c| if is_odd(c) { c.escape_default().to_string() } else { c.to_string() }).collect()
 }

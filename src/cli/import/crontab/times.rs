@@ -1,11 +1,11 @@
-//! The times of an entry as an expression of jobs.toml, or why there is none.
+//! Converts the times of an entry to an expression of jobs.toml, or reports why that is impossible.
 
 use crate::job::Schedule;
 
 /// The lowest and the highest value of each field.
 const BOUNDS: [(&str, &str); 5] = [("0", "59"), ("0", "23"), ("1", "31"), ("1", "12"), ("0", "6")];
 
-/// The expression for these fields, or this nickname.
+/// Returns the expression for these fields, or for this nickname.
 pub(super) fn expression(times: &[&str]) -> Result<String, String> {
     if times[0].eq_ignore_ascii_case("@reboot") {
         return Err(
@@ -17,11 +17,11 @@ pub(super) fn expression(times: &[&str]) -> Result<String, String> {
         fields => {
             let fields = fields.iter().zip(BOUNDS).map(|(field, bounds)| with_slots(field, bounds));
             let fields = fields.collect::<Vec<_>>().join(" ");
-            // Some crons write no line to the system's log where the times begin with a `-`.
+            // In some crons, a `-` before the times keeps the entry out of the system's log.
             fields.strip_prefix('-').map_or(fields.clone(), str::to_owned)
         }
     };
-    // The name of the job decides where a slot lies, and not whether there is one.
+    // The name of the job decides where a slot lies, and not whether one exists.
     match Schedule::parse("x", &[&expression], "UTC") {
         Ok(_) => Ok(expression),
         Err(problems) => {
@@ -31,7 +31,7 @@ pub(super) fn expression(times: &[&str]) -> Result<String, String> {
     }
 }
 
-/// `0~59`, a value that cron chooses by chance when it starts, is `H(0-59)`: one that the job's name chooses.
+/// Converts `0~59`, a value that cron chooses at random when it starts, to `H(0-59)`, a value that the job's name chooses.
 fn with_slots(field: &str, (lowest, highest): (&str, &str)) -> String {
     let item = |item: &str| match item.split_once('~') {
         None => item.to_owned(),

@@ -1,4 +1,4 @@
-//! `history`: past ticks and how they ended, over all replicas, oldest first; runs that go on come last. Times are the
+//! `history`: past ticks and their outcomes, over all replicas, oldest first; runs that have not ended come last. Times are the
 //! store's.
 
 use clap::Args;
@@ -53,7 +53,7 @@ fn outcome() -> impl TypedValueParser<Value = Outcome> {
 }
 
 impl HistoryArgs {
-    /// Whether ticks are left out, which then must not count.
+    /// Whether ticks are left out. Those do not count for `-n`.
     const fn is_filtered(&self) -> bool {
         self.failed || !self.outcomes.is_empty() || self.node.is_some() || self.since.is_some()
     }
@@ -107,7 +107,7 @@ const fn is_well(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Succeeded | Outcome::Running)
 }
 
-/// The wanted ticks of all jobs, in the order in which they ended.
+/// Returns the wanted ticks of all jobs, in the order in which they ended.
 fn merged(snapshot: &Snapshot, is_wanted: impl Fn(&TickView) -> bool) -> Vec<TickView> {
     let of_job = snapshot.jobs.iter().flat_map(JobState::past);
     let mut past: Vec<TickView> = of_job.filter(is_wanted).collect();

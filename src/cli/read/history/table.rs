@@ -1,5 +1,5 @@
-//! What `history` tells people: one line per tick. What is as usual is left out: the cause `schedule`, a first attempt, exit
-//! code 0, a start within a second.
+//! What `history` prints for people: one line per tick. The usual is left out: the cause `schedule`, a first attempt, exit code
+//! 0, a start within a second.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,15 +17,15 @@ use crate::view::time_format::{Rfc3339, span, utc};
 /// A run that started within this time after its instant was not late.
 const IN_TIME: Duration = Duration::from_secs(1);
 
-/// Where the time of day begins in `2026-11-20 12:00:00`, and the month.
+/// Where the time of day begins in `2026-11-20 12:00:00`, and where the month does.
 const TIME_AT: usize = 11;
 const MONTH_AT: usize = 5;
 
-/// Left out first where the terminal is too narrow.
+/// The columns that are left out first if the terminal is too narrow.
 const OPTIONAL: [&str; 2] = ["LATE", "RUN"];
 
-/// The table, on a terminal of this width. With the beginning of its run's id where one job alone is shown: `logs JOB --run ID` takes
-/// it.
+/// Returns the table, for a terminal of this width. If it shows one job only, it has the beginning of each run's id, which
+/// `logs JOB --run ID` takes.
 pub(crate) fn text(
     past: &[TickView],
     is_one_job: bool,
@@ -62,7 +62,7 @@ pub(crate) fn text(
     table.render() + &TextStyle::Quiet.paint(legend)
 }
 
-/// The time in UTC, without as much of its beginning as it has in common with the other one: the year, or the date.
+/// Returns the time in UTC without the beginning that it has in common with `other`: the year, or the date.
 fn beside(at: UtcMillis, other: UtcMillis, most: usize) -> String {
     let [at, other] = [at, other].map(utc);
     let shared = [TIME_AT, MONTH_AT].into_iter().filter(|length| *length <= most);
@@ -70,7 +70,7 @@ fn beside(at: UtcMillis, other: UtcMillis, most: usize) -> String {
     at[shared.unwrap_or(0)..].to_owned()
 }
 
-/// `failed (exit 3, attempt 2, manual)`, `missed (no_replica) ×12`
+/// Returns an outcome such as `failed (exit 3, attempt 2, manual)` or `missed (no_replica) ×12`.
 fn outcome(tick: &TickView) -> String {
     let exit = tick.exit().filter(|exit| tick.reason.is_none() && exit != "0");
     let details: Vec<String> = [

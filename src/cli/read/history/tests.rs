@@ -10,7 +10,7 @@ use crate::view::testing::{Bench, FILE};
 
 use super::*;
 
-/// A failure, a success, a folded outage, a skipped tick, and a run that goes on.
+/// A failure, a success, a folded outage, a skipped tick, and a run that has not ended.
 async fn eventful() -> Bench {
     let bench = Bench::new(FILE).await;
     bench.open("backup").await;

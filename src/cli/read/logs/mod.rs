@@ -1,5 +1,5 @@
-//! `logs`: the output of a job's last run on this node, headed by run, node and time. If a newer run is elsewhere, it
-//! says where, and shows what the store keeps of that one.
+//! `logs`: the output of a job's last run on this node, below a line with run, node and time. If a newer run is on another
+//! node, it names that node, and prints the end of that run's output, which the store keeps.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub struct LogsArgs {
     pub place: PlaceArgs,
 }
 
-/// A log that is followed is looked at this often: people take it for at once.
+/// How often a log that is followed is read: people take this delay for immediate.
 const FOLLOW_EVERY: Duration = Duration::from_millis(200);
 
 /// Shows the output of a run.
@@ -66,7 +66,7 @@ pub(crate) async fn run(
     let state_dir = state_dir(global.state_dir.as_deref())?;
     let logs = RunLogs::new(&state_dir, Arc::new(move || now));
     let here = find_here(args, &logs)?;
-    // A run that was asked for by its whole id, and is here, is the right one wherever newer ones are.
+    // A run that was named by its whole id, and is here, is the right one even if newer runs exist elsewhere.
     let is_sure = here.is_some() && args.run.as_ref().is_some_and(RunPrefix::is_whole);
     let job = place.job(&args.job);
     if args.local && here.is_none() && matches!(job.definition, Definition::Absent) {
@@ -93,7 +93,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Reaches the store. A job that is neither in the file nor there is known all the same where this node has run it.
+/// Connects to the store. A job that is neither in the file nor in the store counts as known if this node has run it.
 async fn reach(
     job: KnownJob,
     here: Option<&RunEntry>,
@@ -108,7 +108,7 @@ async fn reach(
     Ok((store, job))
 }
 
-/// The run that this node knows, if it does.
+/// Returns the requested run, or the last one, if this node knows it.
 fn find_here(args: &LogsArgs, logs: &RunLogs) -> Result<Option<RunEntry>, Failure> {
     let failed = |error: RunError| Failure::new(Exit::Failed, error.to_string());
     let Some(run) = &args.run else { return logs.last_run(&args.job).map_err(failed) };
@@ -126,7 +126,8 @@ fn find_here(args: &LogsArgs, logs: &RunLogs) -> Result<Option<RunEntry>, Failur
     }
 }
 
-/// The run that was asked for, if the store knows a newer one than this node. Clocks of nodes differ, fences do not.
+/// Returns the requested run if only the store knows it; without `--run`, the newest run if it is newer than the one here.
+/// Fences are compared, because the clocks of nodes differ.
 async fn find_elsewhere(
     args: &LogsArgs,
     job: KnownJob,
@@ -185,7 +186,7 @@ async fn show_here(
     }
     let is_going = || args.follow && logs.is_running(&entry.job, entry.run);
     loop {
-        // Asked before reading: what was printed up to the end is then read for sure.
+        // Checked before reading, so that everything printed up to the end of the run is read.
         let goes_on = is_going();
         while let Some(piece) = text.next_piece().map_err(|error| unreadable(&path, &error))? {
             if print(args, &piece, screen)? == OutputReader::Gone {
@@ -205,7 +206,7 @@ async fn show_here(
     Ok(Exit::Done)
 }
 
-/// A run whose log is not there shows the end that the journal keeps, and says why.
+/// Prints, for a run whose log does not exist, the end of the output that the journal keeps, and why.
 fn show_without_log(args: &LogsArgs, entry: &RunEntry, screen: &mut Screen<'_>) -> Result<(), Failure> {
     let has_tail = entry.tail.as_ref().is_some_and(|tail| !tail.is_empty());
     if entry.outcome == Outcome::Running {
@@ -220,7 +221,7 @@ fn show_without_log(args: &LogsArgs, entry: &RunEntry, screen: &mut Screen<'_>) 
     show_tail(entry.tail.as_deref(), args, screen)
 }
 
-/// The run as it is now that it was followed; says how it ended, if it went on before.
+/// Returns the run as it is after following it. Prints how it ended, if it was running before.
 fn ended(before: &RunEntry, logs: &RunLogs, screen: &mut Screen<'_>) -> RunEntry {
     let now = logs.find(before.run).ok().flatten().unwrap_or_else(|| before.clone());
     if before.outcome == Outcome::Running {
@@ -231,7 +232,7 @@ fn ended(before: &RunEntry, logs: &RunLogs, screen: &mut Screen<'_>) -> RunEntry
     now
 }
 
-/// The kept end of an output, or its last lines.
+/// Prints the end of an output that was kept, or its last lines.
 fn show_tail(tail: Option<&str>, args: &LogsArgs, screen: &mut Screen<'_>) -> Result<(), Failure> {
     let Some(tail) = tail.filter(|tail| !tail.is_empty()) else {
         screen.say("note: it printed nothing\n");
@@ -247,7 +248,7 @@ fn print(args: &LogsArgs, output: &[u8], screen: &mut Screen<'_>) -> Result<Outp
     if args.raw { screen.print_bytes(output) } else { screen.print_output(output) }
 }
 
-/// `run 0193… on n1, tick 2026-11-20T02:30:00.000Z, started 2026-11-20 02:30:00 UTC, succeeded after 3m 10s`
+/// Returns `run 0193… on n1, tick 2026-11-20T02:30:00.000Z, started 2026-11-20 02:30:00 UTC, succeeded after 3m 10s`.
 fn head(tick: &TickView, now: Option<UtcMillis>) -> String {
     let run = tick.run.map_or("?".to_owned(), |run| run.to_string());
     let node = tick.node.as_ref().map_or("?".to_owned(), ToString::to_string);

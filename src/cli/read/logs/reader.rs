@@ -1,5 +1,5 @@
-//! The output of one run, as it lies on the disk or as people read it. It can be read while the run goes on, and never
-//! takes more memory than a piece of it.
+//! Reads the output of one run, as stored or in a form for people. It can be read during the run, and never takes more memory
+//! than one piece.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -8,22 +8,22 @@ use std::path::PathBuf;
 use crate::cli::print::style::TextStyle;
 use crate::run::{LogPart, parts};
 
-/// Read in one go.
+/// Bytes that are read at once.
 const BLOCK: usize = 64 * 1024;
 
-/// The stamp of a line, `2026-11-20T12:00:00.123Z`.
+/// The length of a line's time, `2026-11-20T12:00:00.123Z`.
 const STAMP: usize = 24;
 
-/// The part of the stamp that differs within a day.
+/// The part of that time that differs within a day.
 const TIME_OF_DAY: std::ops::Range<usize> = 11..23;
 
 /// A log that is being read.
 #[derive(Debug)]
 pub(crate) struct LogText {
     path: PathBuf,
-    /// The part that is read; opened once it is there: a run that is silent so far has none.
+    /// The part that is being read. `None` until it exists: a run that has printed nothing has none.
     part: Option<OpenPart>,
-    /// For people: times of day, and stderr in a colour. Otherwise as stored.
+    /// Whether the text is for people: times of day, and stderr in a colour. Otherwise it is as stored.
     colour: bool,
     /// The beginning of a line whose end is not written yet.
     partial: Vec<u8>,
@@ -32,15 +32,15 @@ pub(crate) struct LogText {
 /// A part of the log that is being read.
 #[derive(Debug)]
 struct OpenPart {
-    /// The bytes before the part.
+    /// The number of bytes before the part.
     start: u64,
-    /// The bytes before what is read next.
+    /// The number of bytes before those that are read next.
     at: u64,
     file: File,
 }
 
 impl OpenPart {
-    /// Opens the part, unless it has been removed meanwhile.
+    /// Opens the part. `None` if it has been removed.
     fn open(part: &LogPart) -> io::Result<Option<Self>> {
         match File::open(&part.path) {
             Ok(file) => Ok(Some(Self { start: part.start, at: part.start, file })),
@@ -49,7 +49,7 @@ impl OpenPart {
         }
     }
 
-    /// The next bytes of the part; empty at its end so far.
+    /// Reads the next bytes of the part; empty if no more are written yet.
     fn read(&mut self) -> io::Result<Vec<u8>> {
         let mut piece = vec![0; BLOCK];
         let read = self.file.read(&mut piece)?;
@@ -60,12 +60,12 @@ impl OpenPart {
 }
 
 impl LogText {
-    /// The log at this path.
+    /// Returns the log at this path.
     pub(crate) fn new(path: PathBuf, colour: bool) -> Self {
         Self { path, part: None, colour, partial: Vec::new() }
     }
 
-    /// Passes over all but the last lines.
+    /// Skips all but the last lines.
     pub(crate) fn skip_to_last(&mut self, lines: usize) -> io::Result<()> {
         let mut left = lines;
         for part in parts(&self.path)?.iter().rev() {
@@ -81,7 +81,7 @@ impl LogText {
         Ok(())
     }
 
-    /// The next piece; `None` when there is no more by now.
+    /// Returns the next piece; `None` if no more is written yet.
     pub(crate) fn next_piece(&mut self) -> io::Result<Option<Vec<u8>>> {
         let piece = self.next_bytes()?;
         if piece.is_empty() || !self.colour {
@@ -93,12 +93,13 @@ impl LogText {
         Ok(Some(lines.split_inclusive(|&byte| byte == b'\n').flat_map(painted).collect()))
     }
 
-    /// A last line without its end, left by a crash or a full disk.
+    /// Returns a last line without its newline, as a crash or a full disk leaves it.
     pub(crate) fn rest(self) -> Vec<u8> {
         if self.partial.is_empty() { Vec::new() } else { painted(&[&self.partial[..], b"\n"].concat()) }
     }
 
-    /// The next bytes of the log, or a line that tells how many are missing before them; empty when there are no more by now.
+    /// Returns the next bytes of the log, or a line with the number of bytes that are missing before them; empty if no more are
+    /// written yet.
     fn next_bytes(&mut self) -> io::Result<Vec<u8>> {
         if let Some(part) = &mut self.part {
             let bytes = part.read()?;
@@ -111,7 +112,7 @@ impl LogText {
             parts(&self.path)?.into_iter().filter(|part| self.part.is_none() || part.start >= read_to);
         for next in later {
             let Some(mut next) = OpenPart::open(&next)? else { continue };
-            // Once there is a later part, nothing more is written to this one.
+            // Once a later part exists, nothing more is written to this one.
             let rest = self.part.as_mut().map_or(Ok(Vec::new()), OpenPart::read)?;
             if !rest.is_empty() {
                 return Ok(rest);
@@ -126,13 +127,13 @@ impl LogText {
     }
 }
 
-/// The line in place of what was not kept.
+/// Returns the line that stands for bytes that were not kept.
 fn gap(bytes: u64) -> Vec<u8> {
     format!("solocron: {bytes} bytes of the log are missing here, as `max_output` says\n").into_bytes()
 }
 
-/// Where the last lines begin, read from the end so that the cost does not depend on the length of the log; and how many of them
-/// there are.
+/// Returns where the last `lines` lines begin, and how many lines there are from there. Reads from the end, so that the cost
+/// does not depend on the length of the log.
 fn start_of_last(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
     let length = file.seek(SeekFrom::End(0))?;
     let (mut end, mut left) = (length, lines);
@@ -145,7 +146,7 @@ fn start_of_last(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
         let bytes = &mut block[..usize::try_from(end - start).expect("at most a block")];
         file.seek(SeekFrom::Start(start))?;
         file.read_exact(bytes)?;
-        // The newline at the very end closes the last line, and begins none.
+        // The newline at the very end closes the last line, and does not begin another.
         let newlines = bytes.iter().enumerate().rev().filter(|(_, byte)| **byte == b'\n');
         for after in newlines.map(|(at, _)| start + at as u64 + 1).filter(|&after| after < length) {
             left -= 1;
@@ -155,11 +156,11 @@ fn start_of_last(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
         }
         end = start;
     }
-    // The first line is none that comes after a newline.
+    // The first line does not follow a newline.
     Ok((0, lines - left + 1))
 }
 
-/// A stored line as people read it; as it is, if it is none of ours.
+/// Returns a stored line in the form for people; unchanged if it is not in the format of the log.
 fn painted(line: &[u8]) -> Vec<u8> {
     let (text, newline) = line.strip_suffix(b"\n").map_or((line, &b""[..]), |text| (text, b"\n"));
     let parts = text.split_at_checked(STAMP).and_then(|(stamp, rest)| {
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!(all(&mut log), text);
     }
 
-    /// A log of which the head has `0`s, and the newest parts `2`s and `3`s; what lies between is missing.
+    /// Returns a log whose head has `0`s, and whose newest parts have `2`s and `3`s; the bytes between are missing.
     fn parted() -> (tempfile::TempDir, LogText) {
         let (folder, log) = log(b"0\n0\n", false);
         std::fs::write(folder.path().join("x.log.100"), "2\n2\n").expect("written");

@@ -1,4 +1,4 @@
-//! What `logs` shows of runs on this node and elsewhere.
+//! What `logs` shows of runs on this node and on others.
 
 use std::io::{self, Write};
 
@@ -26,7 +26,7 @@ fn logs_of(bench: &Bench) -> RunLogs {
     RunLogs::new(bench.folder.path(), Arc::new(|| UtcMillis(NOON + 300_000)))
 }
 
-/// A run of `backup` on this node begins; with this output, if it has any.
+/// Begins a run of `backup` on this node, with this output, if it has any.
 async fn begin(bench: &Bench, run: u8, output: &str) -> (RunLogs, RunLog) {
     let logs = logs_of(bench);
     let identity = Identity {
@@ -63,7 +63,7 @@ fn failed(tail: &str) -> Ended {
     }
 }
 
-/// A run of `backup` that began and failed on this node.
+/// Begins a run of `backup` on this node, and lets it fail.
 async fn ran(bench: &Bench, run: u8, (output, tail): (&str, &str)) {
     let (logs, log) = begin(bench, run, output).await;
     logs.finish(log, 1, &failed(tail)).await;
@@ -78,7 +78,7 @@ async fn logs(bench: &Bench, line: &str, screen: &mut Screen<'_>) -> Result<Exit
     run(args, &cli.global, UtcMillis(NOON + 360_000), screen).await
 }
 
-/// Exit, stdout and stderr; or the failure, with the folder's name taken out.
+/// Returns exit code, stdout and stderr; or the failure, without the folder's name.
 async fn shown(bench: &Bench, line: &str) -> (Exit, String, String) {
     let (result, out, err) = printed(async |screen| logs(bench, line, screen).await).await;
     let folder = bench.folder.path().to_str().expect("text");
@@ -234,7 +234,7 @@ async fn the_log_of_a_job_that_was_taken_out_of_the_file_is_shown() {
     }
 }
 
-/// Hands on what is written to it.
+/// Passes on what is written to it.
 struct Wire(mpsc::UnboundedSender<String>);
 
 impl Write for Wire {

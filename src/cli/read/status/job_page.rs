@@ -1,4 +1,4 @@
-//! What `status JOB` tells people of one job below the tables: when it runs, by which policies, its last runs, its coming ticks.
+//! What `status JOB` prints for people below the tables: the job's schedule, its policies, its last runs and its coming ticks.
 
 use crate::cli::read::history::table;
 use crate::job::{CatchUp, JobSpec, OnInterrupt, Overlap, Tick, format_duration};
@@ -6,14 +6,14 @@ use crate::view::history::TickView;
 use crate::view::snapshot::{JobState, Snapshot};
 use crate::view::time_format::{from_now, local};
 
-/// So many of its last ticks and of its coming ones are shown.
+/// How many of its last ticks, and of its coming ticks, are shown.
 pub(super) const LAST: usize = 5;
 const COMING: usize = 3;
 
-/// Where the values begin.
+/// The column at which the values begin.
 const INDENT: usize = 13;
 
-/// The page of the job that alone was asked for, on a terminal of this width.
+/// Returns the page of the requested job, for a terminal of this width.
 pub(super) fn text(job: &JobState, snapshot: &Snapshot, columns: Option<usize>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("{name:INDENT$}{value}\n"));
@@ -47,7 +47,7 @@ fn coming<'a>(job: &JobState, spec: &'a JobSpec, snapshot: &Snapshot) -> impl It
     std::iter::successors(first, |tick| spec.schedule.next_after(tick.instant())).take(COMING)
 }
 
-/// `lease 30s, timeout 1h, overlap skip, …`
+/// Returns `lease 30s, timeout 1h, overlap skip, …`.
 fn policies(spec: &JobSpec) -> String {
     let overlap = match spec.overlap {
         Overlap::Skip => "skip",

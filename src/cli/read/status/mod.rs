@@ -1,4 +1,4 @@
-//! `status`: what is wrong first, then the replicas, then every job. Times are the store's.
+//! `status`: prints what is wrong, then the replicas, then every job. Times are the store's.
 
 use std::time::Duration;
 
@@ -19,14 +19,14 @@ use crate::view::problems::{DEPTH, needs_depth};
 use crate::view::snapshot::{JobState, Snapshot};
 use crate::view::status::StatusView;
 
-/// A job that the file does not name is shown for so long after its last tick: removed jobs, and locks of `exec`, stay in the store
-/// for ever.
+/// How long after its last tick a job that the file does not name is shown: removed jobs, and locks of `exec`, are never
+/// deleted from the store.
 const LATELY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// `--watch` shows it so often.
+/// How often `--watch` shows the state.
 const WATCH_EVERY: Duration = Duration::from_secs(2);
 
-/// Takes a terminal's cursor to its upper left corner, and clears it.
+/// Moves a terminal's cursor to the upper left corner, and clears the terminal.
 const CLEARED: &str = "\u{1b}[H\u{1b}[2J";
 
 /// Shows the state of the cluster.
@@ -43,7 +43,7 @@ pub(crate) async fn run(
     show(args, jobs, (place.expected(), &*store), screen).await
 }
 
-/// Shows it again and again, until the reader has gone. A store that does not answer is told of, and asked again.
+/// Shows the state again and again, until the reader is gone. If the store does not answer, prints the error, and tries again.
 async fn watch(
     args: &StatusArgs,
     jobs: &[KnownJob],
@@ -67,8 +67,8 @@ async fn watch(
 }
 
 async fn snapshot(args: &StatusArgs, jobs: Vec<KnownJob>, store: &dyn Store) -> Result<Snapshot, Failure> {
-    // Of one job its last runs are shown. Of many, one entry tells how each fares; the others, with their output, are fetched only
-    // where it fares badly.
+    // For one job, its last runs are shown. For many jobs, one entry shows how each job fares; the other entries, with their
+    // output, are read only for jobs that fare badly.
     let newest = if args.job.is_some() { job_page::LAST } else { 1 };
     let mut snapshot = Snapshot::take(store, jobs, newest).await.map_err(Failure::of(store))?;
     let now = snapshot.now;
@@ -78,7 +78,7 @@ async fn snapshot(args: &StatusArgs, jobs: Vec<KnownJob>, store: &dyn Store) -> 
     Ok(snapshot)
 }
 
-/// What people read.
+/// Returns the text for people.
 fn page(args: &StatusArgs, snapshot: &Snapshot, view: &StatusView, columns: Option<usize>) -> String {
     let mut text = table::text(view, snapshot.now, columns);
     if let Some(job) = snapshot.jobs.first().filter(|_| args.job.is_some()) {
@@ -103,7 +103,7 @@ async fn show(
     Ok(if args.check && !view.ok { Exit::Failed } else { Exit::Done })
 }
 
-/// Whether the job has to do with the state of the cluster: the file names it, or may, or it did something lately.
+/// Whether the job belongs to the current state of the cluster: the file names it, or may name it, or it was active lately.
 fn is_of_now(job: &JobState, now: UtcMillis) -> bool {
     let was_lately = |tick: &TickView| now.since(tick.ended()) <= LATELY;
     let is_paused = || job.record.as_ref().is_some_and(|record| record.paused > Some(now));

@@ -1,4 +1,4 @@
-//! What `status` tells people: a sentence for each thing that is wrong, and two tables.
+//! What `status` prints for people: a sentence for each thing that is wrong, and two tables.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::view::short_text::{short_hash, short_id};
 use crate::view::status::{JobView, LockView, PausedView, ReplicaView, RunView, StatusView};
 use crate::view::time_format::{Rfc3339, from_now, span, utc};
 
-/// The whole text, on a terminal of this width.
+/// Returns the whole text, for a terminal of this width.
 pub(crate) fn text(view: &StatusView, now: UtcMillis, columns: Option<usize>) -> String {
     let mut text = headline(view);
     for problem in &view.problems {
@@ -34,7 +34,7 @@ pub(crate) fn text(view: &StatusView, now: UtcMillis, columns: Option<usize>) ->
     text
 }
 
-/// `ok: 3 replicas, 12 jobs`
+/// Returns `ok: 3 replicas, 12 jobs`, or the number of problems.
 fn headline(view: &StatusView) -> String {
     match view.problems.len() {
         0 => {
@@ -103,7 +103,7 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis, columns: Option<usize>) ->
     table.render()
 }
 
-/// `2ms/15ms`: half of its starts were no later than the first, all but one of a hundred no later than the second.
+/// Returns `2ms/15ms`: half of the replica's starts were at most 2 ms late, and 99 of 100 at most 15 ms.
 fn late(replica: &ReplicaView) -> Option<String> {
     let late = replica.stages.iter().find(|times| times.stage == "late")?;
     let [usual, worst] = [late.p50_us, late.p99_us].map(|micros| span(Duration::from_micros(micros)));
@@ -145,7 +145,7 @@ fn next(job: &JobView, now: UtcMillis) -> Cell {
     }
 }
 
-/// `backup` is paused by ann@db1 since 2026-11-20 12:00:00 UTC (3m ago): month end
+/// Returns `` `backup` is paused by ann@db1 since 2026-11-20 12:00:00 UTC (3m ago) until …: month end``.
 fn paused(job: &JobView, now: UtcMillis) -> Option<String> {
     let PausedView { by, since, reason } = job.paused.as_ref()?;
     let by = by.as_ref().map_or(String::new(), |by| format!(" by {}", quoted(by)));
@@ -158,7 +158,7 @@ fn paused(job: &JobView, now: UtcMillis) -> Option<String> {
     Some(TextStyle::Odd.paint(&format!("`{}` is paused{by}{since} until {until}{why}", job.job)) + "\n")
 }
 
-/// `n1 for 3m 10s`
+/// Returns `n1 for 3m 10s`.
 fn lock(lock: &LockView, now: UtcMillis) -> Cell {
     let node = lock.node.as_ref().map_or("?".to_owned(), ToString::to_string);
     let held = lock.since.map_or(String::new(), |Rfc3339(since)| format!(" for {}", span(now.since(since))));

@@ -1,4 +1,4 @@
-//! What `status` says of healthy and unhealthy clusters.
+//! What `status` shows of healthy and unhealthy clusters.
 
 use crate::cli::args::global::ReadCommand;
 use crate::cli::testing::{printed, reading};
@@ -36,7 +36,7 @@ async fn healthy() -> Bench {
     bench
 }
 
-/// One replica is gone with a lock, the other has another file, and jobs fail and are overdue.
+/// One replica is down and had a lock, the other has another file, and jobs fail and are overdue.
 async fn ill() -> Bench {
     let bench = healthy().await;
     bench.at(3_600);
@@ -106,7 +106,7 @@ async fn replicas_that_drain_take_no_ticks() {
     assert!(out.contains("all live replicas are draining"), "{out}");
 }
 
-/// What is shown where the file says this of `backup`.
+/// Returns what is shown if the file has this definition of `backup`.
 async fn shown_with(bench: &Bench, line: &str, definition: Definition) -> String {
     let ReadCommand::Status(args) = reading(line) else { panic!("`{line}`") };
     let mut jobs = bench.jobs();
@@ -114,7 +114,7 @@ async fn shown_with(bench: &Bench, line: &str, definition: Definition) -> String
     printed(async |screen| show(&args, jobs, (bench.expected(), &bench.store), screen).await).await.1
 }
 
-/// The line of a job.
+/// Returns the line of a job.
 fn line_of<'o>(out: &'o str, job: &str) -> Option<&'o str> {
     out.lines().find(|line| line.starts_with(job))
 }
@@ -162,7 +162,7 @@ async fn a_job_by_name_is_shown_with_its_schedule_policies_last_runs_and_coming_
     insta::assert_snapshot!(format!("schedule {page}"));
 }
 
-/// A reader that goes once it has read twice.
+/// A reader that closes the pipe after it has read twice.
 #[derive(Default)]
 struct TwoReadings(Vec<String>);
 

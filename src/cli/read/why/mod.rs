@@ -1,4 +1,4 @@
-//! `why JOB TIME`: what became of one instant of a job, and why, in a sentence. Times are the store's.
+//! `why JOB TIME`: explains in a sentence what happened at one instant of a job, and why. Times are the store's.
 
 use clap::Args;
 use jiff::civil::{Date, Time};
@@ -17,7 +17,7 @@ use crate::view::explanation::TickFacts;
 use crate::view::history::TickView;
 use crate::view::snapshot::Snapshot;
 
-/// How long the date is in `2026-11-20T12:00:00.000+01:00`.
+/// The length of the date in `2026-11-20T12:00:00.000+01:00`.
 const DATE: usize = 10;
 
 /// Flags of `why`.
@@ -54,7 +54,7 @@ pub(crate) async fn run(
     Ok(Exit::Done)
 }
 
-/// What became of this time of the snapshot's only job.
+/// Explains this time of the snapshot's only job.
 fn explain(time: When, snapshot: &Snapshot) -> Result<String, Failure> {
     let job = snapshot.jobs.first().expect("one job was asked for");
     if let Some(why) = &job.unread {
@@ -74,12 +74,12 @@ fn explain(time: When, snapshot: &Snapshot) -> Result<String, Failure> {
     Ok(facts.explain(at))
 }
 
-/// A time that somebody asks about.
+/// The time to explain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     /// A date, with or without a time of day.
     Moment(Moment),
-    /// The last time that clocks showed it.
+    /// The last time at which clocks showed it.
     TimeOfDay(Time),
 }
 

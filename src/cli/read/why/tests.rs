@@ -1,4 +1,4 @@
-//! What `why` answers about ticks of every kind.
+//! What `why` prints about ticks of every kind.
 
 use crate::job::{Outcome, Reason, Verdict};
 use crate::view::testing::{Bench, FILE, NOON};
@@ -12,7 +12,7 @@ async fn why(bench: &Bench, job: &str, time: &str) -> String {
     explain(time, &snapshot).expect("there is such a time")
 }
 
-/// Noon has come; its ticks have not been decided.
+/// A cluster at noon, whose ticks of noon have not been decided.
 async fn bench() -> Bench {
     let bench = Bench::new(FILE).await;
     bench.at(-600);

@@ -1,4 +1,4 @@
-//! How the commands of this machine talk with its replicas, which listen as `control` says.
+//! Connects the commands of this machine to its replicas, which listen on the sockets of `socket`.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -10,15 +10,15 @@ use crate::cli::serve::reloader::ReloadAnswer;
 
 use super::socket::{DRAIN, RELOAD, SocketError, at, folder_of, is_nobody, name_of, sockets};
 
-/// A replica that listens.
+/// A connection to a replica.
 #[derive(Debug)]
 pub(crate) struct Listening {
-    /// Its name, as far as the socket tells it.
+    /// The replica's name, as far as the name of the socket contains it.
     pub(crate) name: String,
     stream: UnixStream,
 }
 
-/// Every replica of this state folder that listens. Needs a running runtime.
+/// Connects to every replica of this state folder that listens. Needs a running runtime.
 pub(crate) fn listening(state_dir: &Path) -> Result<Vec<Listening>, SocketError> {
     let mut found = Vec::new();
     for path in sockets(&folder_of(state_dir))? {
@@ -38,19 +38,19 @@ fn connect(path: &Path) -> io::Result<UnixStream> {
 }
 
 impl Listening {
-    /// Tells the replica to load jobs.toml again, and waits for its answer.
+    /// Sends the request to load jobs.toml again, and waits for the answer.
     pub(crate) async fn reload(self) -> io::Result<ReloadAnswer> {
         let (_, line) = self.ask(RELOAD, "it ended meanwhile").await?;
         Ok(serde_json::from_str(&line)?)
     }
 
-    /// Tells the replica to drain.
+    /// Sends the request to drain. Returns once the replica has confirmed it.
     pub(crate) async fn drain(self) -> io::Result<Draining> {
         let (stream, _) = self.ask(DRAIN, "it ended, or is of an earlier release").await?;
         Ok(Draining(stream))
     }
 
-    /// Sends a line, and reads the first line of the answer; `silent` is the error where there is none.
+    /// Sends a line, and reads the first line of the answer. `silent` is the text of the error if none comes.
     async fn ask(self, request: &str, silent: &'static str) -> io::Result<(BufReader<UnixStream>, String)> {
         let mut stream = BufReader::new(self.stream);
         stream.write_all(format!("{request}\n").as_bytes()).await?;
@@ -71,7 +71,7 @@ impl Draining {
     /// Waits until the replica has ended.
     pub(crate) async fn ended(mut self) {
         let mut more = String::new();
-        // Anything but a line tells that nobody is there.
+        // The end of the connection, or an error, shows that the replica has ended.
         while self.0.read_line(&mut more).await.is_ok_and(|read| read > 0) {}
     }
 }

@@ -1,5 +1,5 @@
-//! `drain`: tells replicas of this state folder to take no new ticks, waits until what they run has ended and they have, and tells
-//! which did.
+//! `drain`: sends the replicas of this state folder the request to drain, waits until their runs and they themselves have
+//! ended, and prints which of them have.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ pub(crate) async fn run(
     Ok(exit)
 }
 
-/// Waits for one replica; its name, and why it has not ended.
+/// Drains one replica, and waits for its end. Returns its name, and why it has not ended, if it has not.
 async fn drain(replica: Listening, wait: Duration) -> (String, Result<(), String>) {
     let name = replica.name.clone();
     let ended = match timeout(ANSWER_WITHIN, replica.drain()).await {

@@ -1,4 +1,4 @@
-//! `reload`: tells every replica of this state folder to load jobs.toml again, waits, and says how it went.
+//! `reload`: sends every replica of this state folder the request to load jobs.toml again, waits, and prints the results.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use super::socket::SocketError;
 /// A replica that has not answered by then hangs.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
-/// What came of one replica: its name, and its answer or why there is none.
+/// The name of a replica, and its answer or why none came.
 type ReplicaReply = (String, Result<ReloadAnswer, String>);
 
 /// Reloads all replicas of the state folder.
@@ -44,13 +44,13 @@ pub(crate) async fn run(global: &GlobalArgs, screen: &mut Screen<'_>) -> Result<
     Ok(exit(&heard))
 }
 
-/// The sockets of the replicas cannot be used.
+/// Returns the failure for sockets that cannot be used.
 pub(crate) fn unreachable_replicas(error: &SocketError) -> Failure {
     let help = "run this as the user that runs the replica, or name its folder with --state-dir";
     Failure::new(Exit::Failed, format!("replicas cannot be reached: {error}\n  help: {help}"))
 }
 
-/// There are none.
+/// Returns the failure if no replica is running.
 pub(crate) fn no_replica(state_dir: &Path) -> Failure {
     let folder = state_dir.display();
     Failure::new(
@@ -62,7 +62,7 @@ pub(crate) fn no_replica(state_dir: &Path) -> Failure {
     )
 }
 
-/// Asks all at once; their answers by name.
+/// Sends the request to all replicas at once. Returns their answers, sorted by name.
 async fn ask(found: Vec<Listening>) -> Vec<ReplicaReply> {
     let mut asking = JoinSet::new();
     for replica in found {
@@ -80,7 +80,7 @@ async fn ask(found: Vec<Listening>) -> Vec<ReplicaReply> {
     heard
 }
 
-/// The problems of bad files: of the same file once, however many replicas have read it.
+/// Returns the problems of bad files, each text once, however many replicas have read the file.
 fn all_problems(heard: &[ReplicaReply]) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for (_, answer) in heard {
@@ -94,7 +94,7 @@ fn all_problems(heard: &[ReplicaReply]) -> Vec<&str> {
     all
 }
 
-/// A bad file is told apart from everything else that went wrong.
+/// Returns the exit code: a bad file has one of its own, every other failure shares one.
 fn exit(heard: &[ReplicaReply]) -> Exit {
     let is = |end: ReloadEnd| {
         heard.iter().any(|(_, answer)| answer.as_ref().is_ok_and(|answer| answer.end == end))

@@ -1,5 +1,5 @@
-//! Where the commands of this machine find its replicas: each listens on a socket in `STATE_DIR/replicas`, which only its
-//! own user may enter. What is asked is a word in one line; the answer is one line of JSON.
+//! The sockets by which the commands of this machine reach its replicas: each replica listens on one in `STATE_DIR/replicas`,
+//! which only its own user may enter. A request is one word in one line; the answer is one line of JSON.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
@@ -17,33 +17,33 @@ use tokio::task::JoinSet;
 use crate::cli::serve::reloader::ReloadRequest;
 use crate::job::NodeName;
 
-/// Paths of sockets are at most 107 bytes long, or are named through their open folder.
+/// The longest path in bytes that is used directly. The kernel allows 107; a longer path is named through its open folder.
 const MAX_PATH: usize = 100;
 
-/// Who connects says its word at once.
+/// How long a caller may take to send its word.
 const WORD_WITHIN: Duration = Duration::from_secs(5);
 
-/// So many are answered at a time; the others wait.
+/// How many callers are answered at a time; the others wait.
 const MOST_CALLERS: usize = 16;
 
-/// After a caller that could not be accepted.
+/// Pause after a connection that could not be accepted.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 /// The longest word, with its newline.
 const MAX_WORD: u64 = 16;
 
-/// Load jobs.toml again.
+/// The request to load jobs.toml again.
 pub(crate) const RELOAD: &str = "reload";
 
-/// Drain, and end.
+/// The request to drain, and end.
 pub(crate) const DRAIN: &str = "drain";
 
-/// The folder of the sockets.
+/// Returns the folder of the sockets.
 pub(crate) fn folder_of(state_dir: &Path) -> PathBuf {
     state_dir.join("replicas")
 }
 
-/// A replica's socket, which goes with this value.
+/// A replica's socket, which is removed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Control {
     path: PathBuf,
@@ -51,7 +51,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Listens. Sockets that replicas left behind when they were killed are cleared away. Needs a running runtime.
+    /// Starts to listen, and removes the sockets of replicas that were killed. Needs a running runtime.
     pub(crate) fn open(state_dir: &Path, node: &NodeName) -> Result<Self, SocketError> {
         let folder = folder_of(state_dir);
         DirBuilder::new()
@@ -62,7 +62,7 @@ impl Control {
         DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(SocketError::at(&folder))?;
         for left in sockets(&folder)? {
             if is_left_behind(&left).map_err(SocketError::at(&left))? {
-                // Another replica may have been faster.
+                // Another replica may have removed it already.
                 let _ = fs::remove_file(&left);
             }
         }
@@ -72,7 +72,7 @@ impl Control {
         Ok(Self { path, listener })
     }
 
-    /// Answers whoever connects, until it is dropped. Orders to load go to the channel; `drain` starts to drain.
+    /// Answers every caller, until the future is dropped. Requests to load go to `orders`; `drain` starts to drain.
     pub(crate) async fn serve<D: Fn() + Clone + Send + 'static>(
         self,
         orders: mpsc::Sender<ReloadRequest>,
@@ -83,7 +83,7 @@ impl Control {
             tokio::select! {
                 accepted = self.listener.accept(), if callers.len() < MOST_CALLERS => match accepted {
                     Ok((stream, _)) => drop(callers.spawn(answer(stream, orders.clone(), drain.clone()))),
-                    // Out of descriptors, most likely: the caller waits, too.
+                    // Most likely out of file descriptors: the caller waits, too.
                     Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
                 },
                 Some(_) = callers.join_next() => {}
@@ -92,7 +92,7 @@ impl Control {
     }
 }
 
-/// A socket at this path that listens from the moment on at which it is found there.
+/// Returns a socket that listens as soon as it appears at `path`. It is created at `making`, and then renamed.
 fn listen(making: &Path, path: &Path) -> io::Result<UnixListener> {
     // A killed process may have had the same id.
     fs::remove_file(making).or_else(|error| match error.kind() {
@@ -101,12 +101,12 @@ fn listen(making: &Path, path: &Path) -> io::Result<UnixListener> {
     })?;
     let listener = at(making, |making| std::os::unix::net::UnixListener::bind(making))?;
     listener.set_nonblocking(true)?;
-    // Nobody finds a socket that does not listen yet, and takes it for one that was left behind.
+    // A socket that does not listen yet could be mistaken for one that was left behind.
     fs::rename(making, path)?;
     UnixListener::from_std(listener)
 }
 
-/// A socket, or its folder, that cannot be used.
+/// An error of a socket or its folder.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {error}", .path.display())]
 pub(crate) struct SocketError {
@@ -126,7 +126,7 @@ impl Drop for Control {
     }
 }
 
-/// A caller that says nothing, or does not read, is left alone.
+/// Answers one caller. One that sends nothing within `WORD_WITHIN`, or does not read, gets no answer.
 async fn answer(stream: UnixStream, orders: mpsc::Sender<ReloadRequest>, drain: impl Fn()) -> io::Result<()> {
     let mut stream = BufReader::new(stream);
     let mut word = String::new();
@@ -152,7 +152,7 @@ async fn answer(stream: UnixStream, orders: mpsc::Sender<ReloadRequest>, drain: 
     stream.write_all(&line).await
 }
 
-/// The sockets in the folder, by name.
+/// Returns the sockets in the folder, by name.
 pub(crate) fn sockets(folder: &Path) -> Result<Vec<PathBuf>, SocketError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -169,7 +169,7 @@ pub(crate) fn sockets(folder: &Path) -> Result<Vec<PathBuf>, SocketError> {
     Ok(sockets)
 }
 
-/// `n-1` of `n-1.4711.sock`.
+/// Returns the replica's name: `n-1` of `n-1.4711.sock`.
 pub(crate) fn name_of(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     stem.rsplit_once('.').map_or(stem.clone(), |(name, _)| name.to_owned())
@@ -186,7 +186,7 @@ pub(crate) fn is_nobody(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
 }
 
-/// Does something with the path of a socket, however long it is.
+/// Calls `act` with a path of the socket that is short enough for the kernel.
 pub(crate) fn at<T>(path: &Path, act: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return act(path) };
     if path.as_os_str().as_bytes().len() <= MAX_PATH {
@@ -207,7 +207,7 @@ mod tests {
         NodeName::parse("n-1").expect("a name")
     }
 
-    /// Answers every order with its number.
+    /// Answers every request with its number.
     async fn obey(mut orders: mpsc::Receiver<ReloadRequest>) {
         let mut number = 0;
         while let Some(ReloadRequest::Asked(asker)) = orders.recv().await {
@@ -244,7 +244,7 @@ mod tests {
             assert_eq!(one.name, "n-1");
             assert_eq!(one.reload().await.expect("an answer").said, said);
         }
-        // What replicas left behind goes with the next start.
+        // The next start removes what replicas left behind.
         let another = Control::open(&state_dir, &NodeName::parse("n-2").expect("a name")).expect("writable");
         assert!(!left.exists());
         drop(another);

@@ -6,22 +6,22 @@
 pub(crate) struct Bits(pub(crate) u64);
 
 impl Bits {
-    /// This number alone.
+    /// Returns the set of this number alone.
     pub(crate) const fn one(number: u8) -> Self {
         Self(1 << number)
     }
 
-    /// Every `step`-th number from `first` to `last`, both below 64; `step` is at least 1.
+    /// Returns the set of every `step`-th number from `first` to `last`, both below 64; `step` is at least 1.
     pub(crate) fn stepped(first: u8, last: u8, step: u8) -> Self {
         (first..=last).step_by(step.into()).map(Self::one).fold(Self::default(), Self::or)
     }
 
-    /// The numbers of either set.
+    /// Returns the numbers that are in either set.
     pub(crate) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The numbers of both sets.
+    /// Returns the numbers that are in both sets.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
@@ -36,7 +36,7 @@ impl Bits {
         self.0 >> number & 1 == 1
     }
 
-    /// Its lowest number from `number` on.
+    /// Returns its lowest number from `number` on.
     pub(crate) const fn at_or_above(self, number: u8) -> Option<u8> {
         if number > 63 {
             return None;
@@ -47,7 +47,7 @@ impl Bits {
         }
     }
 
-    /// Its highest number up to `number`, which is below 64.
+    /// Returns its highest number up to `number`, which is below 64.
     pub(crate) const fn at_or_below(self, number: u8) -> Option<u8> {
         match self.0 & u64::MAX >> (63 - number) {
             0 => None,
@@ -55,7 +55,7 @@ impl Bits {
         }
     }
 
-    /// Its highest number below `number`, which is below 65.
+    /// Returns its highest number below `number`, which is below 65.
     pub(crate) const fn below(self, number: u8) -> Option<u8> {
         match number {
             0 => None,
@@ -63,7 +63,7 @@ impl Bits {
         }
     }
 
-    /// Its numbers, lowest first.
+    /// Iterates over its numbers, lowest first.
     pub(crate) fn iter(self) -> impl Iterator<Item = u8> {
         (0..64).filter(move |&number| self.contains(number))
     }

@@ -1,5 +1,6 @@
-//! Vixie's rule for changes of the clock: fixed-time ticks happen once, right after the gap that swallowed them or in
-//! the first pass of an overlap. All other ticks follow real time: none in a gap, and in both passes of an overlap.
+//! Vixie's rule for changes of a zone's offset. A fixed-time tick happens once: right after the gap that contains it,
+//! or in the first pass of an overlap. All other ticks follow real time: none in a gap, and in both passes of an
+//! overlap.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -17,8 +18,8 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
-    /// The first civil time that a segment answers for. With fixed times it answers for the gap before it, too, and not
-    /// for what the segment before it has had already.
+    /// Returns the first civil time that a segment covers. By the fixed-time rule it also covers the gap before it, and
+    /// not the times that the segment before it has already covered.
     fn floor(self, segment: &Segment) -> DateTime {
         match self {
             Self::FixedTime => segment.civil_end_of_previous(),
@@ -26,13 +27,13 @@ impl Rule {
         }
     }
 
-    /// The first instant of the pattern at or after an instant in whole seconds.
+    /// Returns the first instant of the pattern at or after an instant in whole seconds.
     pub(crate) fn at_or_after(self, pattern: &Pattern, zone: &Zone, from: Timestamp) -> Option<Timestamp> {
         let mut from = from;
         loop {
             let segment = zone.segment(from);
             let (floor, own) = (self.floor(&segment), segment.offset.to_datetime(from));
-            // At its start a segment answers for all of the gap; later on, that is past.
+            // At its start a segment covers the whole gap; later on, the gap is past.
             let civil = pattern.at_or_after(if from == segment.start { floor } else { own.max(floor) })?;
             let instant = segment.instant(civil)?;
             match segment.end {
@@ -42,7 +43,8 @@ impl Rule {
         }
     }
 
-    /// The last instant of the pattern at or before an instant in whole seconds; `None` before the earliest tick.
+    /// Returns the last instant of the pattern at or before an instant in whole seconds; `None` before the earliest
+    /// tick.
     pub(crate) fn at_or_before(self, pattern: &Pattern, zone: &Zone, from: Timestamp) -> Option<Timestamp> {
         let mut from = from;
         while from >= EARLIEST {

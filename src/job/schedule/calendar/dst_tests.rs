@@ -1,4 +1,4 @@
-//! Lore of changed clocks, ticks spelled out by hand: gaps, overlaps, half hours, midnights and a day that never was.
+//! Ticks at changes of the offset, spelled out by hand: gaps, overlaps, half hours, midnights and a skipped day.
 
 use crate::job::{Schedule, Tick};
 use crate::time::UtcMillis;

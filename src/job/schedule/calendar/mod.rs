@@ -1,4 +1,4 @@
-//! Finds the instants that an expression matches, in a time zone with its changes of offset.
+//! Finds the instants that an expression matches, in a time zone whose offset changes.
 
 pub(super) mod bits;
 pub(super) mod day;

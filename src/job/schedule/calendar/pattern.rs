@@ -1,15 +1,15 @@
-//! Six fields matched against civil time, where every day has 24 hours. The search jumps from match to match through
-//! sets of bits, and gives up where jiff's calendar ends or after a whole cycle of it.
+//! Matches six fields against civil time, where every day has 24 hours. The search jumps from match to match by bit
+//! sets. It ends where jiff's calendar ends, or after one whole cycle of the calendar.
 
 use jiff::civil::{Date, DateTime, Time};
 
 use super::bits::Bits;
 use super::day::Days;
 
-/// Years after which the calendar repeats: where nothing matched in as many, nothing ever will.
+/// Years after which the calendar repeats: a pattern that matches nothing in this many years never matches.
 const CALENDAR_CYCLE: i16 = 400;
 
-/// What civil times match. Every set has a member within its field's bounds.
+/// A set of civil times. The set of each field has a member, and all members are within the field's bounds.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     /// 0-59.
@@ -24,7 +24,7 @@ pub(crate) struct Pattern {
     pub(crate) days: Days,
 }
 
-/// The first day of this month; `None` beyond jiff's calendar.
+/// Returns the first day of this month; `None` beyond jiff's calendar.
 fn first_of(year: i16, month: u8) -> Option<Date> {
     Date::new(year, month.cast_signed(), 1).ok()
 }
@@ -34,7 +34,7 @@ fn time_of(hour: u8, minute: u8, second: u8) -> Time {
 }
 
 impl Pattern {
-    /// Whether any date matches at all.
+    /// Whether it matches any date.
     pub(crate) fn is_possible(&self) -> bool {
         // These years have months of every length beginning on every day of the week.
         (2001..=2028).any(|year| {
@@ -45,7 +45,7 @@ impl Pattern {
         })
     }
 
-    /// The first match at or after a civil time in whole seconds.
+    /// Returns the first match at or after a civil time in whole seconds.
     pub(crate) fn at_or_after(&self, from: DateTime) -> Option<DateTime> {
         if self.matches_date(from.date())
             && let Some(time) = self.time_at_or_after(from.time())
@@ -56,7 +56,7 @@ impl Pattern {
         Some(self.date_after(from.date())?.to_datetime(first))
     }
 
-    /// The last match at or before a civil time.
+    /// Returns the last match at or before a civil time.
     pub(crate) fn at_or_before(&self, from: DateTime) -> Option<DateTime> {
         if self.matches_date(from.date())
             && let Some(time) = self.time_at_or_before(from.time())

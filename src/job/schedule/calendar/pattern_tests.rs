@@ -1,4 +1,4 @@
-//! Cron lore of the calendar, and the jumping search held against one that tries every second or day.
+//! Known special cases of the calendar, and the jumping search compared with one that tries every second or day.
 
 use jiff::ToSpan;
 use jiff::civil::{date, datetime};
@@ -16,7 +16,7 @@ fn pattern(text: &str) -> Pattern {
     }
 }
 
-/// The first matches after the beginning of a day.
+/// Returns the first matches from the beginning of a day on.
 fn matches(text: &str, from: Date, count: usize) -> Vec<String> {
     let pattern = pattern(text);
     let next = |at: &DateTime| pattern.at_or_after(*at + 1.second());
@@ -74,7 +74,7 @@ fn the_search_ends_with_the_calendar() {
     assert_eq!(pattern("0 1 * * *").at_or_before(datetime(-9999, 1, 1, 0, 59, 0, 0)), None);
 }
 
-/// Fields whose values a test can check one by one.
+/// Small sets of a field's values.
 fn any_set(first: u8, last: u8) -> impl Strategy<Value = Bits> {
     prop::collection::vec(first..=last, 1..4)
         .prop_map(|values| values.into_iter().fold(Bits::default(), |bits, value| bits.or(Bits::one(value))))
@@ -92,7 +92,7 @@ prop_compose! {
     }
 }
 
-/// Tries one civil time.
+/// Whether the pattern matches one civil time, field by field.
 fn is_match(pattern: &Pattern, at: DateTime) -> bool {
     let first = at.date().first_of_month();
     pattern.seconds.contains(at.second().unsigned_abs())
@@ -102,7 +102,7 @@ fn is_match(pattern: &Pattern, at: DateTime) -> bool {
         && pattern.days.in_month(first).contains(at.day().unsigned_abs())
 }
 
-/// Whether no time strictly between two matches is one, tried second by second on their days and day by day in between.
+/// Whether no time strictly between two matches is one. Tries each second on their days and each day in between.
 fn nothing_between(pattern: &Pattern, last: DateTime, next: DateTime) -> bool {
     let seconds = |from: DateTime| std::iter::successors(Some(from), |at| Some(*at + 1.second()));
     let rest = seconds(last + 1.second()).take_while(|at| *at < next && at.date() == last.date());

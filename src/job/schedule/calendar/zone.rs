@@ -1,5 +1,5 @@
 //! A time zone of the bundled IANA database, cut into segments of constant offset.
-//! All replicas of one release know the same zones with the same history.
+//! All replicas of one release have the same zones with the same history.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -9,7 +9,7 @@ use crate::job::nearest;
 use crate::job::schedule::error::ScheduleProblem;
 use crate::job::schedule::parse::piece::Slice;
 
-/// No tick is earlier than 1900-01-01T00:00:00Z: before that, zones kept the sun's time of some city.
+/// No tick is earlier than 1900-01-01T00:00:00Z: before that, zones used the solar time of a city.
 pub(crate) const EARLIEST: Timestamp = Timestamp::constant(-2_208_988_800, 0);
 
 /// A named zone.
@@ -19,12 +19,12 @@ pub(crate) struct Zone {
     name: String,
 }
 
-/// A stretch of time in which the zone's offset stays the same.
+/// A span of time in which the zone's offset stays the same.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segment {
     /// Its first instant.
     pub(crate) start: Timestamp,
-    /// The first instant after it; `None`: it never ends.
+    /// The first instant after it; `None` if it never ends.
     pub(crate) end: Option<Timestamp>,
     /// The offset just before `start`.
     pub(crate) before: Offset,
@@ -33,7 +33,7 @@ pub(crate) struct Segment {
 }
 
 impl Zone {
-    /// The zone with this IANA name, in any case.
+    /// Returns the zone with this IANA name, in any case.
     pub(crate) fn parse(name: &str) -> Result<Self, ScheduleProblem> {
         // Never the machine's own zone files: two replicas with different ones would compute different ticks.
         let database = TimeZoneDatabase::bundled();
@@ -42,17 +42,17 @@ impl Zone {
         named.map(|(name, time_zone)| Self { time_zone, name }).ok_or_else(|| unknown(&database, name))
     }
 
-    /// Its name as IANA writes it.
+    /// Returns its name as IANA writes it.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its offset at an instant.
+    /// Returns its offset at an instant.
     pub(crate) fn offset(&self, at: Timestamp) -> Offset {
         self.time_zone.to_offset(at)
     }
 
-    /// The instants at which its clocks show this time, oldest first.
+    /// Returns the instants at which its clocks show this time, oldest first.
     pub(crate) fn instants(&self, civil: DateTime) -> Vec<Timestamp> {
         let offsets = match self.time_zone.to_ambiguous_timestamp(civil).offset() {
             AmbiguousOffset::Unambiguous { offset } => vec![offset],
@@ -62,11 +62,11 @@ impl Zone {
         offsets.into_iter().filter_map(|offset| offset.to_timestamp(civil).ok()).collect()
     }
 
-    /// The segment that an instant in whole seconds lies in.
+    /// Returns the segment that contains an instant in whole seconds.
     pub(crate) fn segment(&self, at: Timestamp) -> Segment {
         let offset = self.offset(at);
         let end = self.time_zone.following(at).next().map(|change| change.timestamp());
-        // jiff looks strictly before what it is given, and a segment holds its own start.
+        // jiff searches strictly before its argument, and a segment contains its own start.
         let started = second_after(at).and_then(|later| self.time_zone.preceding(later).next());
         match started.map(|change| change.timestamp()) {
             Some(start) => Segment { start, end, before: self.offset(second_before(start)), offset },
@@ -76,18 +76,18 @@ impl Zone {
 }
 
 impl Segment {
-    /// The civil time at which the segment before it ended.
+    /// Returns the civil time at which the segment before it ended.
     pub(crate) fn civil_end_of_previous(&self) -> DateTime {
         self.before.to_datetime(self.start)
     }
 
-    /// Its own first civil time.
+    /// Returns its own first civil time.
     pub(crate) fn civil_start(&self) -> DateTime {
         self.offset.to_datetime(self.start)
     }
 
-    /// The instant of a civil time in this segment; of one in the gap before it, the segment's start. `None` beyond
-    /// jiff's calendar.
+    /// Returns the instant of a civil time in this segment; for a time in the gap before it, the segment's start.
+    /// `None` beyond jiff's calendar.
     pub(crate) fn instant(&self, civil: DateTime) -> Option<Timestamp> {
         Some(self.offset.to_timestamp(civil).ok()?.max(self.start))
     }
@@ -97,7 +97,7 @@ fn second_after(at: Timestamp) -> Option<Timestamp> {
     Timestamp::from_second(at.as_second() + 1).ok()
 }
 
-/// The last whole second before the start of a segment.
+/// Returns the last whole second before the start of a segment.
 pub(crate) fn second_before(start: Timestamp) -> Timestamp {
     Timestamp::from_second(start.as_second() - 1).unwrap_or(Timestamp::MIN)
 }
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// The fixed-time rule looks one segment back: an overlap must be over before the offset changes again.
+    /// The fixed-time rule reads only one segment back: an overlap must be over before the offset changes again.
     #[test]
     fn no_zone_changes_its_offset_twice_within_two_days() {
         let end: Timestamp = "2100-01-01T00:00:00Z".parse().expect("an instant");

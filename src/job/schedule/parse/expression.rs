@@ -1,5 +1,5 @@
-//! One expression of a schedule: fields, a nickname for fields, or `@every`.
-//! Its text is read once, and all of its problems are told.
+//! One expression of a schedule: fields, a nickname for fields, or `@every`. Parsing reports all problems of its text
+//! at once.
 
 use jiff::Timestamp;
 
@@ -17,12 +17,12 @@ use super::nickname::{EVERY, expand};
 use super::piece::Slice;
 use super::slot::Slots;
 
-/// One expression, checked: it has ticks.
+/// One expression, checked: it has at least one tick.
 #[derive(Debug, Clone)]
 pub(crate) enum Expression {
-    /// Civil times, and how they become instants.
+    /// Civil times, and the rule that maps them to instants.
     Civil(Pattern, Rule),
-    /// Multiples of a duration, in any zone.
+    /// Multiples of a duration, independent of the zone.
     Every(Interval),
 }
 
@@ -38,7 +38,7 @@ struct CronFields<'a> {
 }
 
 impl Expression {
-    /// Reads an expression of the job whose slots these are.
+    /// Parses an expression; `slots` are those of its job.
     pub(crate) fn parse(text: &str, slots: Slots<'_>) -> Result<Self, Vec<ScheduleProblem>> {
         let whole = Slice::whole(text).trimmed();
         if !whole.text.starts_with('@') {
@@ -61,7 +61,7 @@ impl Expression {
         CronFields::split(Slice::whole(fields)).expect("a nickname stands for five fields").read(slots)
     }
 
-    /// Its first tick at or after an instant in whole seconds.
+    /// Returns its first tick at or after an instant in whole seconds.
     pub(crate) fn at_or_after(&self, zone: &Zone, from: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Civil(pattern, rule) => rule.at_or_after(pattern, zone, from),
@@ -69,7 +69,7 @@ impl Expression {
         }
     }
 
-    /// Its last tick at or before an instant in whole seconds.
+    /// Returns its last tick at or before an instant in whole seconds.
     pub(crate) fn at_or_before(&self, zone: &Zone, from: Timestamp) -> Option<Timestamp> {
         match self {
             Self::Civil(pattern, rule) => rule.at_or_before(pattern, zone, from),
@@ -77,7 +77,7 @@ impl Expression {
         }
     }
 
-    /// Whether the ticks of this text, which is good, depend on the job's slots.
+    /// Whether the ticks of this valid text depend on the job's slots.
     pub(crate) fn is_hashed(text: &str) -> bool {
         let mut items = text.split_whitespace().flat_map(|field| field.split(','));
         !text.starts_with('@') && items.any(|item| item.starts_with(['H', 'h']))
@@ -146,7 +146,7 @@ impl<'a> CronFields<'a> {
         Expression::Civil(pattern, if starred { Rule::RealTime } else { Rule::FixedTime })
     }
 
-    /// Of six fields the last is no year, as some other crons have it.
+    /// Returns a problem if the last of six fields is a year, as some other crons accept: here it is never one.
     fn year(self) -> Option<ScheduleProblem> {
         self.second?;
         let mut values = self.day_of_week.split(',').flat_map(|item| {
@@ -159,7 +159,7 @@ impl<'a> CronFields<'a> {
         Some(year.problem(message, NO_YEAR))
     }
 
-    /// Says why no date matches.
+    /// Returns the problem of a pattern that matches no date, with the reason.
     fn impossible(self, pattern: Pattern, slots: Slots<'_>) -> ScheduleProblem {
         let any_weekday = Slice::whole("*");
         let day_alone = Days::parse(self.day_of_month, any_weekday, slots).expect("read before");
@@ -177,7 +177,7 @@ impl<'a> CronFields<'a> {
     }
 }
 
-/// What to know who wants a year.
+/// The help for a text that seems to have a year.
 const NO_YEAR: &str =
     "a year? the fields are second minute hour day-of-month month day-of-week, and none is a year";
 
@@ -191,7 +191,7 @@ fn wrong_count(whole: Slice<'_>, count: usize) -> ScheduleProblem {
     whole.problem(message, help)
 }
 
-/// How long the longest of these months is, none of which has 31 days.
+/// Returns a help with the length of the longest of these months, none of which has 31 days.
 fn longest(months: Bits) -> String {
     const SHORT: [(u8, &str); 5] =
         [(2, "February"), (4, "April"), (6, "June"), (9, "September"), (11, "November")];

@@ -1,5 +1,5 @@
-//! The six fields of a pattern: their names, bounds and the words for their values.
-//! A value that passes is within its field's bounds.
+//! The six fields of a pattern: their names, bounds and the words for their values. A parsed value is within its
+//! field's bounds.
 
 use crate::job::nearest;
 use crate::job::schedule::error::ScheduleProblem;
@@ -19,7 +19,7 @@ pub(crate) enum Field {
     DayOfMonth,
     /// 1-12 or JAN-DEC.
     Month,
-    /// 0-6 or SUN-SAT; 7 is written for Sunday, too.
+    /// 0-6 or SUN-SAT; 7 may be written for Sunday, too.
     DayOfWeek,
 }
 
@@ -31,7 +31,7 @@ const MONTHS: [&str; 12] =
 const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
 impl Field {
-    /// As people call it. Never reworded: the slots of `H` are hashed from it.
+    /// Returns its name in messages. It must never change: the slots of `H` are hashed from it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Second => "second",
@@ -43,7 +43,7 @@ impl Field {
         }
     }
 
-    /// Its lowest value.
+    /// Returns its lowest value.
     pub(crate) const fn first(self) -> u8 {
         match self {
             Self::DayOfMonth | Self::Month => 1,
@@ -51,7 +51,7 @@ impl Field {
         }
     }
 
-    /// Its highest value; 6 for days of the week, where 7 is only another way to write 0.
+    /// Returns its highest value; 6 for days of the week, where 7 is only another way to write 0.
     pub(crate) const fn last(self) -> u8 {
         match self {
             Self::Second | Self::Minute => 59,
@@ -62,12 +62,12 @@ impl Field {
         }
     }
 
-    /// How many values it has.
+    /// Returns how many values it has.
     pub(crate) const fn count(self) -> u8 {
         self.last() - self.first() + 1
     }
 
-    /// Its values, as a help shows them.
+    /// Returns its values, as a help shows them.
     pub(crate) const fn bounds(self) -> &'static str {
         match self {
             Self::Second | Self::Minute => "0-59",
@@ -78,7 +78,7 @@ impl Field {
         }
     }
 
-    /// Forms that only this field has, as a help shows them.
+    /// Returns the forms that only this field has, as a help shows them.
     const fn own_forms(self) -> &'static str {
         match self {
             Self::DayOfMonth => ", or `L`, `L-3`, `15W`, `LW`",
@@ -92,7 +92,7 @@ impl Field {
         matches!(self, Self::DayOfMonth | Self::DayOfWeek)
     }
 
-    /// The words for its values, from its lowest value on.
+    /// Returns the words for its values, from its lowest value on.
     const fn words(self) -> &'static [&'static str] {
         match self {
             Self::Month => &MONTHS,
@@ -101,7 +101,7 @@ impl Field {
         }
     }
 
-    /// The value as a word, where it has one and `like` is a word, else as a number.
+    /// Writes the value as a word, if it has one and `like` is not a number, else as a number.
     pub(crate) fn write(self, value: u8, like: Slice<'_>) -> String {
         let word = self.words().get(usize::from(value - self.first()));
         match word {
@@ -110,7 +110,7 @@ impl Field {
         }
     }
 
-    /// Reads one value: a number, or a word in any case. A day of week may be 7.
+    /// Parses one value: a number, or a word in any case. A day of week may be 7.
     pub(crate) fn value(self, piece: Slice<'_>) -> Result<u8, ScheduleProblem> {
         let highest = if self == Self::DayOfWeek { 7 } else { self.last() };
         match piece.number() {
@@ -139,7 +139,7 @@ impl Field {
         )
     }
 
-    /// Says that this is not a value, and what would be.
+    /// Returns the problem of a text that is not a value, with what to write instead.
     pub(crate) fn not_understood(self, piece: Slice<'_>) -> ScheduleProblem {
         let message = format!("{} `{}` is not understood", self.name(), piece.text);
         let abbreviated = self.words().iter().copied().find(|word| {

@@ -1,5 +1,5 @@
-//! `@every`: ticks at the multiples of a duration since the Unix epoch.
-//! They are the same on every replica and after every restart, because nothing is counted from a start.
+//! `@every`: ticks at the multiples of a duration since the Unix epoch. They are the same on every replica and after
+//! every restart, because they are not counted from the start of a process.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::job::schedule::error::ScheduleProblem;
 
 use super::piece::Slice;
 
-/// The distance of the ticks.
+/// The distance between the ticks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Interval {
     /// At least 1.
@@ -18,7 +18,7 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    /// Reads the duration after `@every`: whole seconds, at least one.
+    /// Parses the duration after `@every`: whole seconds, at least one.
     pub(super) fn parse(duration: Slice<'_>) -> Result<Self, ScheduleProblem> {
         let read = parse_duration(duration.text)
             .map_err(|error| duration.slice(error.span).problem(error.message, error.help))?;
@@ -32,19 +32,19 @@ impl Interval {
         })
     }
 
-    /// The distance.
+    /// Returns the distance between the ticks.
     pub(crate) fn period(self) -> Duration {
         Duration::from_secs(self.seconds.unsigned_abs())
     }
 
-    /// The first multiple at or after an instant in whole seconds; `None` beyond jiff's calendar.
+    /// Returns the first multiple at or after an instant in whole seconds; `None` beyond jiff's calendar.
     pub(super) fn at_or_after(self, from: Timestamp) -> Option<Timestamp> {
         let passed = from.as_second().rem_euclid(self.seconds);
         let left = if passed == 0 { 0 } else { self.seconds - passed };
         Timestamp::from_second(from.as_second().checked_add(left)?).ok()
     }
 
-    /// The last multiple at or before an instant; `None` before jiff's calendar.
+    /// Returns the last multiple at or before an instant; `None` before jiff's calendar.
     pub(super) fn at_or_before(self, from: Timestamp) -> Option<Timestamp> {
         Timestamp::from_second(from.as_second() - from.as_second().rem_euclid(self.seconds)).ok()
     }

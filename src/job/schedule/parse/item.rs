@@ -1,5 +1,5 @@
-//! The lists of a field and the items that every field has: values, ranges, steps and `H`.
-//! What is read here is a plain set of values within the field's bounds.
+//! Parses the lists of a field and the items that every field accepts: values, ranges, steps and `H`. The result is a
+//! set of values within the field's bounds.
 
 use crate::job::parse_duration;
 use crate::job::schedule::calendar::bits::Bits;
@@ -9,7 +9,7 @@ use super::field::Field;
 use super::piece::Slice;
 use super::slot::Slots;
 
-/// The items of a list; an empty one is a problem that points at its comma.
+/// Returns the items of a list; an empty item is a problem that points at its comma.
 pub(crate) fn items<'a>(
     field: Field,
     list: Slice<'a>,
@@ -26,7 +26,7 @@ pub(crate) fn items<'a>(
     })
 }
 
-/// The values of a whole field without forms of its own, or all of its problems.
+/// Returns the values of a field that has no special forms, or all of its problems.
 pub(crate) fn values(field: Field, list: Slice<'_>, slots: Slots<'_>) -> Result<Bits, Vec<ScheduleProblem>> {
     let mut bits = Bits::default();
     let mut problems = Vec::new();
@@ -39,7 +39,7 @@ pub(crate) fn values(field: Field, list: Slice<'_>, slots: Slots<'_>) -> Result<
     if problems.is_empty() { Ok(bits) } else { Err(problems) }
 }
 
-/// The values of one item. A Sunday is 0, however it was written.
+/// Returns the values of one item. A Sunday is 0, however it was written.
 pub(crate) fn item_values(field: Field, item: Slice<'_>, slots: Slots<'_>) -> Result<Bits, ScheduleProblem> {
     let (base, step) = match item.split_once('/') {
         Some((_, step)) if step.text.is_empty() => {
@@ -67,7 +67,7 @@ pub(crate) fn item_values(field: Field, item: Slice<'_>, slots: Slots<'_>) -> Re
     Ok(if field == Field::DayOfWeek { fold_sunday(bits) } else { bits })
 }
 
-/// `5` is one value, `5/15` goes on to the field's end.
+/// Returns one value for `5`; for `5/15` every 15th value from 5 to the field's end.
 fn single(value: u8, field: Field, step: Option<u8>) -> Bits {
     match step {
         None => Bits::one(value),
@@ -107,7 +107,7 @@ fn read_step(field: Field, piece: Slice<'_>) -> Result<u8, ScheduleProblem> {
     })
 }
 
-/// What to write for an interval that a field is too small for.
+/// Returns the help for a step that is larger than its field.
 fn larger_interval(field: Field, step: Slice<'_>) -> String {
     let smaller = format!("write a step from 1 to {}", field.count());
     let unit = match field {
@@ -121,7 +121,7 @@ fn larger_interval(field: Field, step: Slice<'_>) -> String {
     if parse_duration(&interval).is_ok() { format!("{smaller}, or `@every {interval}`") } else { smaller }
 }
 
-/// Both ends of `a-b`, the first not above the last. `FRI-SUN` ends on day 7.
+/// Parses both ends of `a-b`, the first not above the last. `FRI-SUN` ends on day 7.
 fn read_range(
     field: Field,
     whole: Slice<'_>,
@@ -147,14 +147,14 @@ fn read_range(
     Err(whole.problem(message, format!("write `{way_out}`")))
 }
 
-/// A range that passes the field's end, as two that do not: `22-2` is `22-23,0-2`.
+/// Writes a range that passes the field's end as two that do not: `22-2` is `22-23,0-2`.
 fn unwrapped(field: Field, (from, to): (Slice<'_>, Slice<'_>), (first, last): (u8, u8)) -> String {
     let (lowest, highest) = (field.write(field.first(), from), field.write(field.last(), from));
     if field == Field::DayOfWeek && last == 0 {
         return format!("{}-7", from.text);
     }
     let head = match first {
-        // Only a day of week is above its field's last value, and then it is the first.
+        // Only a day of week can be above its field's last value: 7 is Sunday, which is also its first value.
         7 if field == Field::DayOfWeek => return format!("0-{}", to.text),
         _ if first == field.last() => from.text.to_owned(),
         _ => format!("{}-{highest}", from.text),
@@ -163,7 +163,7 @@ fn unwrapped(field: Field, (from, to): (Slice<'_>, Slice<'_>), (first, last): (u
     format!("{head},{tail}")
 }
 
-/// The values of a stepped range that passes the field's end, one by one.
+/// Lists the values of a stepped range that passes the field's end.
 fn enumerated(field: Field, like: Slice<'_>, (first, last): (u8, u8), step: u8) -> String {
     let (lowest, count) = (field.first(), field.count());
     let length = (last + count - first % count) % count;
@@ -172,7 +172,7 @@ fn enumerated(field: Field, like: Slice<'_>, (first, last): (u8, u8), step: u8) 
     values.collect::<Vec<_>>().join(",")
 }
 
-/// `H`, `H(0-29)`, both with or without a step.
+/// Returns the values of `H` or `H(0-29)`, with or without a step.
 fn hashed_values(
     field: Field,
     base: Slice<'_>,

@@ -1,5 +1,5 @@
-//! Nicknames of expressions, such as `@daily`: each stands for five fields and means exactly those.
-//! What has no instant that all replicas share, such as `@reboot`, is refused.
+//! Nicknames of expressions, such as `@daily`: each stands for five fields and means exactly those. A nickname without
+//! an instant that all replicas share, such as `@reboot`, is refused.
 
 use crate::job::nearest;
 use crate::job::schedule::error::ScheduleProblem;
@@ -20,7 +20,7 @@ const NICKNAMES: [(&str, &str); 7] = [
 /// The nickname that takes a duration.
 pub(super) const EVERY: &str = "@every";
 
-/// The five fields that a nickname stands for, whatever its case.
+/// Returns the five fields that a nickname stands for, ignoring case.
 pub(super) fn expand(nickname: Slice<'_>) -> Result<&'static str, ScheduleProblem> {
     let known = NICKNAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(nickname.text));
     known.map(|(_, fields)| *fields).ok_or_else(|| refuse(nickname))

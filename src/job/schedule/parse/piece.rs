@@ -1,46 +1,46 @@
-//! A part of a text that knows where it stands in it. Problems found in a piece point at exactly its bytes.
+//! A part of a text with its position. A problem found in a part points at exactly its bytes.
 
 use std::ops::Range;
 
 use crate::job::schedule::error::ScheduleProblem;
 
-/// Part of a text.
+/// A part of a text, with its position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Slice<'a> {
     /// The part itself.
     pub(crate) text: &'a str,
-    /// Its first byte in the whole text.
+    /// The position of its first byte in the whole text.
     start: usize,
 }
 
 impl<'a> Slice<'a> {
-    /// A whole text.
+    /// Returns a whole text as one part.
     pub(crate) fn whole(text: &'a str) -> Self {
         Self { text, start: 0 }
     }
 
-    /// Its bytes in the whole text.
+    /// Returns its bytes in the whole text.
     pub(crate) fn span(self) -> Range<usize> {
         self.start..self.start + self.text.len()
     }
 
-    /// A problem of exactly these bytes.
+    /// Returns a problem that points at exactly these bytes.
     pub(crate) fn problem(self, message: String, help: impl Into<String>) -> ScheduleProblem {
         ScheduleProblem { span: self.span(), message, help: help.into() }
     }
 
-    /// Some of its bytes.
+    /// Returns some of its bytes; `range` counts from its first byte.
     pub(crate) fn slice(self, range: Range<usize>) -> Self {
         Self { text: &self.text[range.clone()], start: self.start + range.start }
     }
 
-    /// Without white space around it.
+    /// Returns it without white space around it.
     pub(crate) fn trimmed(self) -> Self {
         let start = self.text.len() - self.text.trim_start().len();
         self.slice(start..start + self.text.trim().len())
     }
 
-    /// What stands between white space.
+    /// Splits it at white space.
     pub(crate) fn words(self) -> impl Iterator<Item = Self> {
         let mut rest = self.trimmed();
         std::iter::from_fn(move || {
@@ -51,7 +51,7 @@ impl<'a> Slice<'a> {
         })
     }
 
-    /// What stands between occurrences of `separator`; never nothing.
+    /// Splits it at every `separator`, into at least one part.
     pub(crate) fn split(self, separator: char) -> impl Iterator<Item = Self> {
         let mut start = self.start;
         self.text.split(separator).map(move |text| {
@@ -61,7 +61,7 @@ impl<'a> Slice<'a> {
         })
     }
 
-    /// What stands before and after the first `separator`.
+    /// Splits it at the first `separator`; `None` if it has none.
     pub(crate) fn split_once(self, separator: char) -> Option<(Self, Self)> {
         let at = self.text.find(separator)?;
         Some((self.slice(0..at), self.slice(at + separator.len_utf8()..self.text.len())))
@@ -72,7 +72,7 @@ impl<'a> Slice<'a> {
         !self.text.is_empty() && self.text.bytes().all(|b| b.is_ascii_digit())
     }
 
-    /// Its number; `u64::MAX` where that is too small for it, `None` when it is not a number.
+    /// Returns its number: `u64::MAX` for a larger one, `None` if it is not a number.
     pub(crate) fn number(self) -> Option<u64> {
         self.is_number().then(|| self.text.parse().unwrap_or(u64::MAX))
     }

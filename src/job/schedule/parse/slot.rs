@@ -1,5 +1,5 @@
-//! Slots of `H`: values that are hashed from the job's name, so that jobs spread out by themselves.
-//! A slot depends on nothing but the key, the field and the number of choices, and stays the same in every release.
+//! Slots of `H`: values that are hashed from the job's name, so that jobs are spread without configuration. A slot
+//! depends only on the key, the field and the number of choices, and is the same in every release.
 
 use sha2::{Digest, Sha256};
 
@@ -12,12 +12,12 @@ pub(crate) struct Slots<'a> {
 }
 
 impl<'a> Slots<'a> {
-    /// The slots of the job with this key.
+    /// Returns the slots of the job with this key.
     pub(crate) const fn of(key: &'a str) -> Self {
         Self { key }
     }
 
-    /// The slot among this many choices, from 0; `choices` is at least 1.
+    /// Returns the slot among this many choices, from 0; `choices` is at least 1.
     pub(crate) fn slot(self, field: Field, choices: u8) -> u8 {
         let hash =
             Sha256::new().chain_update(self.key).chain_update([0]).chain_update(field.name()).finalize();
@@ -26,7 +26,7 @@ impl<'a> Slots<'a> {
         u8::try_from(slot).expect("below `choices`")
     }
 
-    /// The first and last value among which a bare `H` chooses.
+    /// Returns the first and last value among which a plain `H` chooses.
     pub(crate) const fn range(field: Field) -> (u8, u8) {
         match field {
             // Every month has a 28th, so that a monthly job runs each month.

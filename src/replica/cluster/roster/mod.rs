@@ -1,5 +1,5 @@
-//! Who is alive, and who asks first: the replicas are ranked anew for each tick, so that none of them wins everything
-//! and not all of them ask at once. Safety never rests on this.
+//! Which replicas are alive, and which one claims first: they are ranked anew for each tick, so that none of them
+//! wins everything and not all of them claim at once. Safety never depends on this.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -9,24 +9,25 @@ use crate::replica::tick::eligibility::Eligibility;
 use crate::store::{LIVE_FOR, Peer};
 use crate::time::UtcMillis;
 
-/// Rank r asks r times this after the instant: longer than a claim takes, and short enough that a dead first-ranked
-/// replica is not missed.
+/// Rank r claims r times this after the instant: longer than a claim takes, and short enough that a dead replica of
+/// the first rank costs no noticeable delay.
 const STAGGER: Duration = Duration::from_millis(20);
 
-/// With many ticks due at once, each more makes a replica slower by about this: else the first that gets to it would take
-/// the others' ticks too.
+/// Each further tick that is due at the same time makes a replica slower by about this, so the ranks are spread by as
+/// much. Otherwise the first replica to get to a tick would take the others' ticks too.
 const PER_TICK: Duration = Duration::from_micros(200);
 
-/// However many are due, a dead replica's ticks are not later than this.
+/// The longest delay between two ranks: however many ticks are due, those of a dead replica are not later than this.
 const MAX_STEP: Duration = Duration::from_millis(200);
 
-/// A replica that lost a run leaves its rerun to others for this long: they hear of it with their next heartbeat.
+/// How long a replica that lost a run leaves its rerun to others: they learn of it with their next heartbeat.
 const HEAD_START: Duration = Duration::from_secs(3);
 
-/// Who is not heard from for so long may be dead: two heartbeats are missing. Asking in vain costs nothing but the question.
+/// A replica without a heartbeat for this long may be dead: two are missing. If it is alive, a claim in vain is the
+/// only cost.
 const DOUBTED_AFTER: Duration = Duration::from_millis(2_500);
 
-/// Ranks beyond this ask together: the last of many replicas must not be late.
+/// Ranks beyond this claim together: the last of many replicas must not be late.
 const MAX_STAGGERED: u32 = 4;
 
 /// A live replica that takes ticks.
@@ -38,7 +39,7 @@ struct Mate {
 }
 
 impl Mate {
-    /// Whether it carries every label that the job asks for.
+    /// Whether it has every label that the job requires.
     fn is_fit_for(&self, spec: &JobSpec) -> bool {
         spec.only_on.iter().all(|label| self.labels.contains(label))
     }
@@ -49,14 +50,14 @@ impl Mate {
 pub struct Roster {
     me: Mate,
     others: Vec<Mate>,
-    /// What goes on somewhere, this replica included.
+    /// Jobs that are running on any replica, this one included.
     running: HashSet<JobName>,
     /// How many ticks are due at once.
     crowd: u32,
 }
 
 impl Roster {
-    /// A replica that knows of no other.
+    /// Creates the roster of a replica that knows no other.
     pub fn alone(me: NodeName) -> Self {
         Self {
             me: Mate { node: me, labels: Vec::new(), full: false },
@@ -66,22 +67,22 @@ impl Roster {
         }
     }
 
-    /// This replica carries these labels.
+    /// Sets the labels of this replica.
     pub fn carry(&mut self, labels: Vec<Label>) {
         self.me.labels = labels;
     }
 
-    /// Whether this replica runs as much as it may at once.
+    /// Sets whether this replica runs as many jobs as it may.
     pub fn fill(&mut self, full: bool) {
         self.me.full = full;
     }
 
-    /// So many ticks are due at once from now on.
+    /// Sets how many ticks are due at once from now on.
     pub fn expect(&mut self, crowd: usize) {
         self.crowd = u32::try_from(crowd).unwrap_or(u32::MAX);
     }
 
-    /// Those heard from lately who still take ticks.
+    /// Takes in the heartbeats: the others are now the replicas that sent one lately and still take ticks.
     pub fn learn(&mut self, peers: &[Peer], now: UtcMillis) {
         let others = peers.iter().filter(|peer| self.counts(peer, now));
         let mate = |Peer { beat, .. }: &Peer| Mate {
@@ -94,30 +95,30 @@ impl Roster {
         self.running = heard.flat_map(|peer| &peer.beat.running).map(|run| run.job.clone()).collect();
     }
 
-    /// Whether a run of the job goes on, as far as heartbeats tell.
+    /// Whether a run of the job is going, as far as heartbeats show.
     pub fn runs(&self, job: &JobName) -> bool {
         self.running.contains(job)
     }
 
-    /// How long this replica leaves a rerun to the others: it does not take up what was cut short by itself, unless
-    /// nobody else does.
+    /// Returns how long this replica leaves a rerun to the others: not at all, unless it lost the run itself and
+    /// another replica is fit for the job.
     pub fn head_start(&self, spec: &JobSpec, cut_short_by: Option<&NodeName>) -> Duration {
         let is_left = cut_short_by == Some(&self.me.node);
         let has_others = self.others.iter().any(|other| other.is_fit_for(spec));
         if is_left && has_others { HEAD_START } else { Duration::ZERO }
     }
 
-    /// Whether it is another replica, heard from lately, that still takes ticks.
+    /// Whether this is another replica that sent a heartbeat lately and still takes ticks.
     pub(crate) fn counts(&self, peer: &Peer, now: UtcMillis) -> bool {
         now.since(peer.at) <= LIVE_FOR && !peer.beat.draining && peer.beat.node != self.me.node
     }
 
-    /// How many replicas take ticks, this one included.
+    /// Returns how many replicas take ticks, this one included.
     pub fn live(&self) -> usize {
         self.others.len() + 1
     }
 
-    /// Whether any of them may run the job.
+    /// Whether any of these replicas may run the job.
     pub fn has_one_for(&self, spec: &JobSpec) -> bool {
         self.has(|mate| mate.is_fit_for(spec))
     }
@@ -126,8 +127,8 @@ impl Roster {
         which(&self.me) || self.others.iter().any(which)
     }
 
-    /// Whether this replica, which has room for the job or not, may take its ticks; if not, why nobody did, as far as
-    /// can be seen.
+    /// Returns whether this replica may take the job's ticks; `has_room` is whether it has a slot for the job. If it
+    /// may not, returns why no replica took them, as far as this one can see.
     pub fn standing(&self, spec: &JobSpec, has_room: bool) -> Eligibility {
         let is_fit = self.me.is_fit_for(spec);
         if is_fit && has_room {
@@ -143,15 +144,16 @@ impl Roster {
         if is_fit { Eligibility::Full(reason) } else { Eligibility::Watches(reason) }
     }
 
-    /// How many live replicas come before this one in what one of them is to do, the same order on each of them; without those that are out.
+    /// Returns how many live replicas come before this one in a task that one of them is to do; the order is the same
+    /// on all of them. Replicas for which `is_out` holds do not count.
     pub(crate) fn turn(&self, what: &str, tick: Tick, is_out: impl Fn(&NodeName) -> bool) -> usize {
         let place = |mate: &Mate| (weight(what, tick, &mate.node), mate.node.clone());
         let mine = place(&self.me);
         self.others.iter().filter(|other| !is_out(&other.node) && place(other) > mine).count()
     }
 
-    /// How long after the others this replica asks for the tick. Those that may run it ask first, and of them those with
-    /// room.
+    /// Returns how long after the tick's instant this replica claims it. Replicas that may run it claim first, and of
+    /// them those with a free slot.
     pub fn stagger(&self, spec: &JobSpec, tick: Tick) -> Duration {
         let weight = |mate: &Mate| weight(spec.name.as_str(), tick, &mate.node);
         let place = |mate: &Mate| (mate.is_fit_for(spec), !mate.full, weight(mate), mate.node.clone());
@@ -162,12 +164,13 @@ impl Roster {
     }
 }
 
-/// How long each rank leaves to the one before it, while so many ticks are due at once.
+/// Returns the delay between two ranks while so many ticks are due at once.
 fn step(crowd: u32) -> Duration {
     (STAGGER + PER_TICK.saturating_mul(crowd.saturating_sub(1))).min(MAX_STEP)
 }
 
-/// Highest random weight: the same on every replica and release (FNV-1a, then mixed so that every bit counts).
+/// The highest random weight decides: the same on every replica and in every release (FNV-1a, then mixed so that
+/// every bit counts).
 fn weight(what: &str, tick: Tick, node: &NodeName) -> u64 {
     let instant = tick.as_millis().to_le_bytes();
     let bytes = what.bytes().chain([0]).chain(instant).chain([0]).chain(node.as_str().bytes());

@@ -31,7 +31,7 @@ fn labelled(node: &str, labels: &[&str]) -> Peer {
     Peer { beat: Beat { labels: labels.iter().map(|l| label(l)).collect(), ..peer.beat }, ..peer }
 }
 
-/// How each of these replicas sees them all.
+/// The roster of each of these replicas.
 fn rosters(peers: &[Peer]) -> Vec<Roster> {
     let roster = |me: &Peer| {
         let mut roster = Roster::alone(me.beat.node.clone());
@@ -46,7 +46,7 @@ fn delays(rosters: &[Roster], job: &JobSpec, tick: Tick) -> Vec<Duration> {
     rosters.iter().map(|roster| roster.stagger(job, tick)).collect()
 }
 
-/// How many of the ticks each replica asks for first.
+/// How many of the ticks each replica claims first.
 fn firsts<'a>(rosters: &[Roster], ticks: impl Iterator<Item = (&'a JobSpec, Tick)>) -> Vec<u32> {
     let mut firsts = vec![0; rosters.len()];
     for (job, tick) in ticks {

@@ -1,4 +1,5 @@
-//! What a replica makes of each exchange of heartbeats: whether the store is up, steady, and knows it, and who else is.
+//! What a replica concludes from each exchange of heartbeats: whether the store is up and steady and remembers this
+//! replica, and which others are alive.
 
 use std::time::Duration;
 
@@ -17,10 +18,10 @@ use super::joining::Joining;
 use super::roster::Roster;
 use super::wall_clock::WallReading;
 
-/// Too few replicas are said after this long, and again as often.
+/// Too few replicas are logged after this long, and again as often.
 const TOO_FEW_AFTER: Duration = Duration::from_secs(60);
 
-/// A name that is taken is said again after this long.
+/// A name that is taken is logged again after this long.
 const SAY_TAKEN_AGAIN: Duration = Duration::from_secs(60);
 
 /// What an exchange means for the jobs.
@@ -30,8 +31,8 @@ pub(crate) enum HealthChange {
     Same,
     /// The store answers, and records may have to be opened.
     Reached,
-    /// The store's clock was stepped, or was not watched for a while: what it decided ahead has to be asked for anew. An operator may
-    /// have opened that, and the notice is gone.
+    /// The store's clock was stepped, or was not watched for a while: what it decided ahead has to be read again. An
+    /// operator may have opened those ticks meanwhile, and the notice is gone.
     Stepped,
     /// The store may have forgotten: every record has to be opened anew, and every lock renewed.
     Reopen,
@@ -47,27 +48,28 @@ pub(crate) struct StoreHealth {
     /// How many replicas there should be.
     pub(crate) expected: Option<u32>,
     pub(crate) config_drift: ConfigDrift,
-    /// Why the store did not answer last time, or nothing if it did; unknown before the first time.
+    /// Why the store did not answer last time; `Some(None)` if it did answer, `None` before the first time.
     outage: Option<Option<String>>,
-    /// What was known to be wrong with the store since it last answered, each told once.
+    /// The certain causes that have been logged since the store last answered.
     causes: Vec<FailureCause>,
     /// Whether the store's clock is being slewed.
     slewed: bool,
-    /// Whether the store has taken a heartbeat of this life, and by which marker it is known since.
+    /// The marker of the store's memory at the last exchange; the outer `None` before the first exchange of this
+    /// process.
     marker: Option<Option<Marker>>,
     too_few_since: Option<BootInstant>,
-    /// When another replica of this name was last heard, and when that was logged.
+    /// When a heartbeat of another process of this name was last seen, and when that was last logged.
     taken: Option<BootInstant>,
     taken_said: Option<BootInstant>,
     pub(crate) clock_skew: ClockSkew,
-    /// What the wall clock showed when it was last looked at.
+    /// The last reading of the wall clock.
     pub(crate) wall: Option<WallReading>,
     pub(crate) roster: Roster,
     pub(crate) joining: Joining,
 }
 
 impl StoreHealth {
-    /// A view of nothing yet.
+    /// Creates the view before the first exchange.
     pub(crate) fn new(
         events: Events,
         store: String,
@@ -96,7 +98,7 @@ impl StoreHealth {
         }
     }
 
-    /// Why the store does not answer, while it does not.
+    /// Returns why the store does not answer, while it does not.
     pub(crate) fn outage(&self) -> Option<&str> {
         self.outage.as_ref()?.as_deref()
     }
@@ -138,7 +140,7 @@ impl StoreHealth {
         }
         let before = self.marker.replace(pulse.marker.clone());
         let forgot = before.as_ref().is_some_and(|before| *before != pulse.marker);
-        // A new life is distrusted as it is; what was heard in it says nothing of earlier ones.
+        // `learn` has handled a new era already, and times received in that era are no evidence about earlier ones.
         if forgot
             && learned != ClockNews::NewEra
             && let Some(store_clock) = store_clock
@@ -146,7 +148,8 @@ impl StoreHealth {
             store_clock.distrust(exchange.received);
         }
         let now = exchange.received;
-        // A store that went back shows this replica's former life; one that drains is about to end.
+        // A store that went back to an older state shows an earlier process of this replica; one that drains is about
+        // to end.
         let is_as_it_was = before.is_some() && !forgot && learned != ClockNews::NewEra;
         let is_another = |peer: &Peer| peer.beat.node == self.me && peer.beat.life != self.life;
         if is_as_it_was && pulse.peers.iter().any(|peer| is_another(peer) && !peer.beat.draining) {
@@ -161,7 +164,7 @@ impl StoreHealth {
         self.change(learned, forgot, was_slewed, was_away)
     }
 
-    /// Tells once that the store does not answer, and of each cause once.
+    /// Logs once that the store does not answer, and each certain cause once.
     fn lose_store(&mut self, error: &StoreError) {
         let cause = error.diagnosis().certain_cause().filter(|cause| !self.causes.contains(cause));
         if cause.is_some() || self.outage().is_none() {
@@ -206,7 +209,7 @@ impl StoreHealth {
         }
     }
 
-    /// Whether another replica of this name was heard lately.
+    /// Whether a heartbeat of another process of this name was seen lately.
     pub(crate) fn is_name_taken(&self, now: BootInstant) -> bool {
         self.taken.is_some_and(|heard| now.since(heard) <= LIVE_FOR)
     }

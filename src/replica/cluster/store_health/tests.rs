@@ -11,7 +11,7 @@ fn node(name: &str) -> NodeName {
     NodeName::parse(name).expect("name")
 }
 
-/// What the heartbeat of this second brings back, while these others live.
+/// The exchange of this second, while these other replicas are alive.
 fn exchange(second: u64, others: &[&str]) -> Exchange {
     let now = UtcMillis(i64::try_from(second).expect("small") * 1_000);
     let peers = others.iter().map(|name| peer(name, now.0)).collect();
@@ -36,7 +36,7 @@ fn fewer_replicas_than_expected_are_said_after_a_minute_and_once_a_minute() {
     let mut store_clock = None;
     let mut said = Vec::new();
     for second in 1..=400 {
-        // All are there at first, one is missing then, comes back for a moment, and is missing again.
+        // All replicas are live at first, then one is missing, comes back for a moment, and is missing again.
         let others: &[&str] = if second < 10 || second == 200 { &["b", "c"] } else { &["b"] };
         health.take_in(&exchange(second, others), &mut store_clock);
         while let Ok(event) = heard.try_recv() {
@@ -56,7 +56,7 @@ fn another_marker_means_that_the_store_forgot_whoever_found_it_first() {
     let mut health = StoreHealth::new(Events::of(node("a")), "store".into(), me, (None, String::new()));
     let mut store_clock = None;
     let mut change = |second: u64, marker: &str| {
-        // Another process of this name has beaten meanwhile.
+        // Another process of this name has sent a heartbeat meanwhile.
         let mut next = exchange(second, &["a"]);
         next.result.as_mut().expect("an answer").marker = Some(Marker(marker.into()));
         health.take_in(&next, &mut store_clock)

@@ -1,8 +1,8 @@
-//! What happened in simulations, counted: a campaign that injects nothing shows by it.
+//! Counts what happened in simulations: a campaign that injects nothing is recognised by these.
 
 use std::collections::BTreeMap;
 
-/// How often what happened.
+/// How often each event happened.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Tally(BTreeMap<String, u64>);
 

@@ -1,4 +1,4 @@
-//! What is judged at the end: every tick has its record, none was missed without a cause, and everything runs again.
+//! Checks at the end: every tick has its entry, none was missed without a cause, and every job runs again.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::time::UtcMillis;
 
 use super::safety::{Broken, Violation};
 
-/// The store's clock is looked at once a second.
+/// Replicas read the store's clock once a second.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// Of a tick that the store forgot, nobody knows whether it ran.
+/// The entry of a tick that the store forgot: whether it ran is unknown.
 const FORGOTTEN: Verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
 
-/// No clock is ahead for longer.
+/// No clock is ahead for longer than this.
 const AHEAD: Duration = Duration::from_secs(60);
 
 impl World {
@@ -38,7 +38,7 @@ impl World {
         self.witness.runs.iter().filter(move |run| run.job == job)
     }
 
-    /// Something runs again once faults stop, however slowly.
+    /// Each job runs again once faults stop, however slowly.
     fn has_run_again(&self, job: usize) -> Result<(), Violation> {
         let settled = Moment(0).plus(FAULTS + QUIET / 4);
         if self.runs(job).any(|run| run.started > settled && run.lease.cause != Cause::Manual) {
@@ -47,7 +47,7 @@ impl World {
         Err(Violation::of(Broken::Stalled, format!("j{job} never ran after {settled:?}")))
     }
 
-    /// When all faults are over and a lease has passed, every tick runs, or does not for a cause of its own moment.
+    /// Once all faults are over and a lease has passed, every tick runs, or does not for a cause of that moment.
     fn runs_again(&self, job: usize) -> Result<(), Violation> {
         let settled = self.settled();
         let spec = &self.scenario.jobs[0][job];
@@ -78,7 +78,7 @@ impl World {
         over.unwrap_or_default().plus(self.scenario.longest() + SLACK * 5)
     }
 
-    /// Of what has not come nothing is recorded, but of what was claimed while a clock was ahead.
+    /// No entry exists of a tick that has not come, unless it was claimed while a clock was ahead.
     fn is_foretold(&self, job: usize) -> Result<(), Violation> {
         let now = self.now.utc().plus(SLACK);
         let is_told = |entry: &&HistoryEntry| {
@@ -90,12 +90,12 @@ impl World {
         }
     }
 
-    /// Every tick up to the mark is told of.
+    /// Every tick up to the mark has an entry.
     fn is_told(&mut self, job: usize) -> Result<(), Violation> {
         let stalled = || Violation::of(Broken::Stalled, format!("j{job} has no record at the end"));
         let first = self.server.first_marks[job].ok_or_else(stalled)?;
         let record = self.server.shelf.records[job].clone().ok_or_else(stalled)?;
-        // What is open again, as a clock was ahead, is told of when its time has come.
+        // A tick that is open again, as a clock was ahead, gets its entry when its time has come.
         let decided = record.decided_up_to(self.now.utc().plus(EARLY_TOLERANCE));
         let told = record.lost.map_or(decided, |lost| lost.min(decided)).min(self.now.utc());
         let entries = by_tick(&self.server.told[job]);
@@ -117,16 +117,16 @@ impl World {
         Ok(())
     }
 
-    /// One record for each tick; where the store forgot, at least one, or a run that was forgotten with its holder.
+    /// Each tick has one entry; where the store forgot, at least one, or a run that was forgotten with its holder.
     fn is_told_rightly(&self, job: usize, tick: Tick, told: &[&HistoryEntry]) -> Result<(), Violation> {
         let first_runs =
             told.iter().filter(|entry| !matches!(entry.cause, Cause::Rerun | Cause::Manual)).count();
-        // What was granted may be forgotten together with its holder, before anything is told of it.
+        // A grant may be forgotten together with its holder, before any entry is written.
         let was_granted = self.server.granted[job].contains(&tick);
-        // A clock that was ahead may have told of it before it came, and the store may have forgotten the entry since. That is no
-        // other loss than that of an entry for a tick which had come: it was told of once.
+        // A clock that was ahead may have written the entry before the tick came, and the store may have forgotten it
+        // since. That is no worse than the loss of an entry for a tick that had come: it did have one.
         let was_told = || self.server.forgotten[job].iter().any(|entry| covers(entry, tick));
-        // Its start may be under way to its replica still.
+        // Its grant may still be on the way to the replica.
         let record = self.server.shelf.records[job].as_ref();
         let is_running = record.is_some_and(|record| record.is_running() && record.tick == Some(tick));
         let has_forgotten = self.server.has_forgotten[job];
@@ -142,8 +142,9 @@ impl World {
         Err(Violation::of(broken, format!("j{job}, tick {tick}: {told:#?}")))
     }
 
-    /// Of no tick the same record tells how its run ended, and that nobody knows whether it ran. One record may, where another
-    /// that was deleted or is lost has told the other; and where the run was over, and who knows of it told the record later.
+    /// No record has both an entry with the outcome of a tick's run and one that it is unknown whether the tick ran.
+    /// One record may have the second where another, which was deleted or lost, had the first; and where the run was
+    /// over, and a replica that knows that recorded it later.
     fn is_known_to_have_run(&self, job: usize) -> Result<(), Violation> {
         for life in self.server.lives(job) {
             for (at, unknown) in life.iter().enumerate().filter(|(_, entry)| entry.verdict() == FORGOTTEN) {
@@ -161,7 +162,7 @@ impl World {
         Ok(())
     }
 
-    /// Only of a run that cannot be killed is told that it was left behind.
+    /// Only a run that cannot be killed is recorded as left behind.
     fn is_left_behind_rightly(&self, job: usize) -> Result<(), Violation> {
         let is_unkillable = |entry: &HistoryEntry| {
             self.runs(job).any(|run| run.is_unkillable && entry.run == Some(run.lease.run))
@@ -173,8 +174,8 @@ impl World {
         }
     }
 
-    /// Who skips a tick for overlap has proof that a run was alive at its instant. While clocks are wrong, nobody can
-    /// say what was when.
+    /// A tick is skipped for overlap only on proof that a run was alive at its instant. While clocks are wrong, the
+    /// order of events cannot be judged.
     fn is_skipped_rightly(&self, job: usize, tick: Tick, told: &[&HistoryEntry]) -> Result<(), Violation> {
         let overlap = Verdict::because(Outcome::Skipped, Reason::Overlap);
         let Some(came) = self.came(tick).filter(|_| told.iter().any(|entry| entry.verdict() == overlap))
@@ -193,8 +194,9 @@ impl World {
         Err(Violation::of(Broken::Unjust, format!("j{job}, tick {tick}, skipped for a run that was over")))
     }
 
-    /// A run was alive until now: its last sign of life, which the store may hear of only with its end. Whoever skips a tick goes by
-    /// the store's clock, which may be ahead: true time does not tell that the run covered the instant.
+    /// Notes that a run was alive until now. The store may learn of this last sign of life only with the run's end. A
+    /// tick is skipped by the store's clock, which may be ahead: true time does not show whether the run covered the
+    /// instant.
     pub(crate) fn note_end(&mut self, run: usize) {
         let (now, run) = (self.store_reads().wall, &self.witness.runs[run]);
         self.server.note_alive(run.job, run.lease.started, now);
@@ -215,23 +217,24 @@ impl World {
         Some(Moment(0).plus(since)).filter(|came| *came <= self.now)
     }
 
-    /// Whether its ticks were claimed, one by one, by a clock that was ahead: these stay decided, as do those that ran, and
-    /// are no more than come while it is.
+    /// Whether its ticks were claimed, one by one, by a clock that was ahead: these stay decided, as do those that ran,
+    /// and are no more than come while that clock is ahead.
     fn was_claimed(&self, job: usize, entry: &HistoryEntry) -> bool {
         let after = entry.after.unwrap_or(entry.tick.instant());
         let is_short = entry.tick.instant().since(after) <= AHEAD;
         is_short && self.server.foretold[job].contains(&entry.tick)
     }
 
-    /// It ran, or was skipped or paused; where another run went on for longer than its start deadline, it came too late.
+    /// The tick ran, or was skipped or paused; where another run was going for longer than its start deadline, it was
+    /// too late.
     fn has_good_cause(&self, job: usize, tick: Tick, told: &[&HistoryEntry]) -> Result<(), Violation> {
         let is_good = |entry: &&&HistoryEntry| {
             self.was_claimed(job, entry)
                 || match (entry.outcome, entry.reason) {
                     (Outcome::Missed, Some(Reason::Late | Reason::Overlap)) => self.has_run_near(job, tick),
                     (Outcome::Unknown, Some(Reason::LeftBehind)) => entry.run.is_some() && entry.tick == tick,
-                    // What came until the next claim shares the entry of what was forgotten; so does what waited for a run to end
-                    // when the store began another life, in which nobody knows.
+                    // A tick that came before the next claim shares the entry of what was forgotten; so does one that
+                    // waited for a run to end when another era began, in which no record shows that.
                     (Outcome::Unknown, _) => self.server.has_forgotten[job] || self.has_run_near(job, tick),
                     (Outcome::Missed, _) => false,
                     _ => true,
@@ -243,7 +246,7 @@ impl World {
         Err(Violation::of(Broken::Missed, format!("j{job}, tick {tick}: {told:#?}")))
     }
 
-    /// Whether another run went on within the tick's start deadline.
+    /// Whether another run was going within the tick's start deadline.
     fn has_run_near(&self, job: usize, tick: Tick) -> bool {
         let spec = &self.scenario.jobs[0][job];
         let Some(came) = self.came(tick) else { return false };

@@ -1,4 +1,4 @@
-//! What must hold of every simulated cluster: nothing runs twice, nothing is lost, everything has its turn.
+//! What must hold of every simulated cluster: no tick runs twice, none is lost, and every job runs.
 
 pub(super) mod counters;
 mod liveness;

@@ -1,4 +1,4 @@
-//! Sees every run start and end, in true time, and says at once what must never happen.
+//! Observes the start and end of every run, in true time, and reports at once what must never happen.
 
 use std::fmt;
 
@@ -18,23 +18,23 @@ pub(crate) enum Broken {
     SecondRun,
     /// A run with a fence that is not above every earlier one.
     Fence,
-    /// Something of a run was alive when its last good renewal had been sent a lease ago.
+    /// Some process of a run was alive longer than one lease after its last good renewal was sent.
     OutOfHand,
     /// The lock of a run that cannot be killed is lost, although its replica has renewed it or could have.
     LockTaken,
     /// A run that was granted before its tick's instant by the store's clock, or begun before it by its replica's.
     Early,
-    /// A tick without a record, although nothing was forgotten.
+    /// A tick without an entry, although nothing was forgotten.
     Untold,
-    /// A tick with two records.
+    /// A tick with two entries.
     ToldTwice,
-    /// A tick that no fault was near, and which did not run, for no good cause.
+    /// A tick that did not run, without a fault near it and without a good cause.
     Missed,
     /// A tick skipped for a run that was not alive at its instant.
     Unjust,
-    /// A record of a tick whose time has not come, and which never ran.
+    /// An entry of a tick whose time has not come, and which never ran.
     Foretold,
-    /// A job that did not run again when faults had stopped, or a tick that nobody told of then.
+    /// A job that did not run again when faults had stopped, or a tick after that without an entry.
     Stalled,
 }
 
@@ -74,7 +74,8 @@ impl Witness {
     pub(crate) fn started(&self, run: &Process) -> Result<(), Violation> {
         let earlier = || self.runs.iter().filter(|earlier| earlier.job == run.job);
         let what = named(&run.lease);
-        // Whoever was granted the lock that an unkillable run has lost runs beside it, but never its own replica.
+        // A replica that was granted the lock which an unkillable run has lost may run beside it, but never that run's
+        // own replica.
         let is_beside = |other: &&Process| other.has_lost_lock && !other.is_of((run.seat, run.life));
         if let Some(other) = earlier().find(|earlier| !earlier.is_over && !is_beside(earlier)) {
             let is_own = other.seat == run.seat;
@@ -115,12 +116,12 @@ impl Witness {
         Ok(())
     }
 
-    /// Runs that still go on, and whose locks are theirs as far as anybody knows.
+    /// Returns the runs in progress whose locks are theirs as far as any process knows.
     pub(crate) fn holders(&self) -> impl Iterator<Item = &Process> {
         self.alive().map(|(_, run)| run).filter(|run| !run.has_lost_lock)
     }
 
-    /// Runs of a job that still go on.
+    /// Returns the runs in progress.
     pub(crate) fn alive(&self) -> impl Iterator<Item = (usize, &Process)> {
         self.runs.iter().enumerate().filter(|(_, run)| !run.is_over)
     }

@@ -1,5 +1,5 @@
-//! What stores forget, and what whole machines suffer, as far as the promise goes: somebody within reach remembers, and
-//! no run is left to a replica and a guard that are both frozen.
+//! Losses of data, and faults of whole machines, as far as the promise goes: some replica within reach remembers what
+//! the store forgot, and no run is left to a replica and a guard that are both frozen.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -18,17 +18,17 @@ use crate::time::UtcMillis;
 
 use super::fault::Fault;
 
-/// From one tick to the next, at the most.
+/// The longest time from one tick to the next.
 const LONGEST_PERIOD: Duration = Duration::from_secs(61);
 
-/// Whoever remembers has told a store that was rolled back within a heartbeat or two.
+/// Replicas that remember more have reported it to a store that was rolled back within this long: a heartbeat or two.
 const TOLD_WITHIN: Duration = Duration::from_millis(2_500);
 
-/// Who beats every second has heard from the store within this long.
+/// A replica with a heartbeat each second has had an answer of the store within this long.
 const JUST_HEARD: Duration = Duration::from_millis(1_200);
 
 impl World {
-    /// The store forgets, if nobody is hindered who remembers.
+    /// Makes the store forget, unless a replica that remembers is hindered.
     pub(crate) fn forget(&mut self, fault: Fault) -> bool {
         if self.now < self.delicate || !self.may_forget(fault) {
             return false;
@@ -37,7 +37,8 @@ impl World {
         let is_busy = fault.may_meet_newcomers() && !alive.is_empty() && self.dice.percent(70);
         let job = if is_busy { self.dice.pick(&alive) } else { self.dice.below(self.scenario.count()) };
         let Some(shelf) = self.what_is_left(fault, job) else { return false };
-        // What is forgotten twice before a tick comes may have no entry: nobody was told from where on.
+        // What is forgotten twice before a tick comes may have no entry: no replica knows from where on it was
+        // forgotten.
         let jobs = 0..self.scenario.count();
         if jobs.clone().any(|job| self.server.owes_entries(job))
             || !jobs.into_iter().all(|job| self.is_remembered(job, fault, &shelf))
@@ -56,8 +57,9 @@ impl World {
         true
     }
 
-    /// They speak within a heartbeat or two; then a lease passes before anything is granted. A record that was deleted alone,
-    /// or is older, is missed when the job is next asked for: not before the store's clock is beyond what was decided.
+    /// Leaves time for the replicas that remember: they report within a heartbeat or two, and then a lease passes
+    /// before anything is granted. The loss of a single record, or a rollback, is noticed with the next request about
+    /// the job: not before the store's clock is beyond what was decided.
     fn let_them_tell(&mut self, fault: Fault) {
         let asked = if fault == Fault::Deleted { self.decided_ahead() } else { Duration::ZERO };
         let quiet = asked + self.scenario.longest() + Duration::from_secs(5);
@@ -70,8 +72,8 @@ impl World {
         }
     }
 
-    /// Whether everybody who may be the only one to remember is within reach: all replicas; but where only keys are deleted,
-    /// or all know what is rolled back, all that are there.
+    /// Whether every replica that may be the only one to remember is within reach: all replicas; or, where only keys
+    /// are deleted or all replicas know what is rolled back, those that are up.
     fn may_forget(&self, fault: Fault) -> bool {
         let is_fair = self.weather == Weather::Fair && self.server.service == Service::Up;
         let are_well = match fault {
@@ -81,17 +83,17 @@ impl World {
             _ => self.seats.iter().any(Seat::is_well),
         };
         let is_ahead = self.store_reads().wall > self.now.utc().plus(Duration::from_secs(1));
-        // Nobody notices before the job is next asked for. Who starts once the clock is set right, and asks first,
-        // knows neither of the one nor of the other.
-        // Of what a clock that is ahead decided, replicas know one row of ticks that ran, and not those before a gap: where the
-        // record is lost as well, these may run again when they come. That is the price in decision 0042, which shows most
-        // where store and replicas have one clock.
+        // No replica notices the loss before the next request about the job. One that starts once the clock is right,
+        // and claims first, knows neither of the loss nor of the clock. Of what a clock that is ahead decided, replicas
+        // know one row of ticks that ran, and not those before a gap: where the record is lost as well, these may run
+        // again when they come. That is the price in decision 0042, which shows most where store and replicas have one
+        // clock.
         let is_one_clock = self.server.memory == Memory::Durable;
         let is_unseen = is_ahead && (fault == Fault::Deleted || fault.may_meet_newcomers() || is_one_clock);
         is_fair && are_well && !is_unseen && self.all_have_just_heard()
     }
 
-    /// After keys were deleted somebody comes who knows nothing of them: a guest, or a replica that just starts.
+    /// Brings newcomers that know nothing of deleted keys: a guest, or a replica that just starts.
     fn bring_newcomers(&mut self, job: usize) {
         if self.menu.contains(&Fault::Guest) && self.dice.percent(60) {
             self.invite(Some(job));
@@ -104,14 +106,14 @@ impl World {
         }
     }
 
-    /// How far ahead of the store's clock anything is decided: by that clock, before it was set back.
+    /// Returns how far ahead of the store's clock ticks are decided: by that clock, before it was set back.
     fn decided_ahead(&self) -> Duration {
         let nodes = || self.seats.iter().filter_map(|seat| seat.node.as_ref());
         let known = nodes().flat_map(|node| &node.contests).filter_map(|contest| contest.known().mark);
         known.max().unwrap_or_default().since(self.store_reads().wall)
     }
 
-    /// Whether other replicas know all that this one knows to be decided.
+    /// Whether other replicas know everything as decided that this one does.
     fn others_know(&self, seat: usize) -> bool {
         let mark = |node: &Node, job: usize| node.contests[job].known().mark;
         let others = || (0..self.scenario.replicas).filter(|other| *other != seat);
@@ -121,10 +123,10 @@ impl World {
         (0..self.scenario.count()).all(|job| known(job) >= own(job))
     }
 
-    /// Whether a replica remembers the mark, one the run that goes on, and all of them that the store's clock was ahead,
-    /// if it was when the last fence was given out. What is rolled back all of them have to know: who does not may ask
-    /// before anybody has told of it, by a heartbeat that the older state does not know; and what that says to be running is
-    /// not over before.
+    /// Whether enough is remembered. Some replica knows the mark; some replica knows the run in progress; and all know
+    /// that the store's clock was ahead, if it was when the newest fence was granted. What is rolled back, all have to
+    /// know, because one that does not may claim before any other has reported it, with a heartbeat that the older
+    /// state does not have; and what the older state shows as running must not be over before.
     fn is_remembered(&self, job: usize, fault: Fault, left: &Shelf) -> bool {
         let Some(record) = &self.server.shelf.records[job] else { return true };
         let is_left = |left: &Record| left.fence == record.fence && left.mark == record.mark;
@@ -149,8 +151,9 @@ impl World {
         is_past && is_known && going_on.all(|run| is_kept(run.lease.run))
     }
 
-    /// Whether an older record grants no lock of the job before the replicas that remember more have told the store. That is so
-    /// where it lacks a tick that all replicas know, or where the lock in it lasts longer than that.
+    /// Whether an older record grants no lock of the job before the replicas that remember more have reported it. That
+    /// is so where it lacks a tick that all replicas know, or where the lock in it lasts longer than the reporting
+    /// takes.
     fn outlasts_telling(&self, job: usize, older: Option<&Record>) -> bool {
         let (Some(now), Some(older)) = (self.server.shelf.records[job].as_ref(), older) else { return true };
         let lease_now = self.server.moments(self.store_reads()).lease_now;
@@ -179,7 +182,7 @@ impl World {
         self.seats.iter().filter(|seat| seat.node.is_some()).all(|seat| seat.is_well() && has(seat))
     }
 
-    /// Everything on a machine stands still, its clocks excepted.
+    /// Suspends a machine: everything on it stands still, except for its clocks.
     pub(super) fn suspend(&mut self, seat: usize) -> bool {
         let clock = self.scenario.clock_of(seat);
         let is_there = |seat: &usize| *seat < self.scenario.replicas || self.seats[*seat].node.is_some();
@@ -206,14 +209,14 @@ impl World {
         for run in runs {
             // The command loses the time, too.
             self.witness.runs[run].ends = self.witness.runs[run].ends.plus(during);
-            // The clock that nobody slews does not count it.
+            // The clock that is never slewed (`CLOCK_MONOTONIC_RAW`) does not count the time.
             self.witness.runs[run].told.1 += during;
             self.expect_end(run);
         }
         true
     }
 
-    /// The machine of an embedded store is started anew: nothing on it lives on, and nothing is forgotten.
+    /// Reboots the machine of an embedded store: no process on it survives, and nothing is forgotten.
     pub(super) fn reboot(&mut self) -> bool {
         self.note(|| "machine is rebooted".to_owned());
         let runs: Vec<usize> = self.witness.alive().map(|(at, _)| at).collect();
@@ -236,7 +239,7 @@ impl World {
         true
     }
 
-    /// A replica starts, with what its last life left on disk.
+    /// Starts a replica, with what its last process left on disk.
     pub(super) fn start_replica(&mut self, seat: usize) -> Result<(), Violation> {
         if self.seats[seat].node.is_some() {
             return Ok(());
@@ -258,7 +261,7 @@ impl World {
         self.perform(seat)
     }
 
-    /// A frozen replica goes on: what has happened meanwhile reaches it in any order.
+    /// Thaws a replica: what has happened meanwhile reaches it in any order.
     pub(super) fn thaw(&mut self, seat: usize) -> Result<(), Violation> {
         let place = &mut self.seats[seat];
         if place.frozen.is_none_or(|until| until > self.now) {

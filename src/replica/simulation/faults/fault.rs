@@ -1,4 +1,4 @@
-//! The kinds of what goes wrong.
+//! The kinds of faults.
 
 use crate::lease::Memory;
 
@@ -19,7 +19,7 @@ pub(crate) enum Fault {
     Restart,
     StoreFrozen,
     Suspend,
-    /// Somebody publishes hints that are not true.
+    /// A client publishes hints that are not true.
     Lies,
     /// For a while, no signal reaches what jobs start: it is another user's, as `sudo` makes it.
     Unkillable,
@@ -27,13 +27,13 @@ pub(crate) enum Fault {
     StoreAhead,
     /// The store's clock is as far behind.
     StoreBehind,
-    /// A follower takes over whose clock is as far behind.
+    /// A follower becomes the store; its clock is as far behind.
     FailoverBehind,
-    /// The clock of one replica's machine is.
+    /// The clock of one replica's machine is as far ahead.
     ReplicaAhead,
     /// The same, behind.
     ReplicaBehind,
-    /// The clocks of the store and of a replica are, by the same: they share a machine.
+    /// The clocks of the store and of a replica are as far ahead, by the same: they share a machine.
     BothAhead,
     /// The same, behind.
     BothBehind,
@@ -41,34 +41,34 @@ pub(crate) enum Fault {
     WrongStart,
     /// The store's clocks are slewed by up to a tenth, for up to some minutes.
     StoreSlewed,
-    /// The clocks of a replica's machine are.
+    /// The clocks of a replica's machine are slewed so.
     ReplicaSlewed,
-    /// The record of a job is deleted while others may come who know nothing of it.
+    /// The record of a job is deleted, while replicas or guests may come that know nothing of it.
     RecordLost,
     /// The list of jobs is deleted.
     KnownLost,
-    /// All heartbeats are.
+    /// All heartbeats are deleted.
     NodesLost,
-    /// The record of a job is, together with the list of jobs.
+    /// The record of a job is deleted, together with the list of jobs.
     RecordAndKnownLost,
-    /// The record of a job is, together with all heartbeats.
+    /// The record of a job is deleted, together with all heartbeats.
     RecordAndNodesLost,
-    /// The store has an older state, and calls itself the same.
+    /// The store goes back to an older state, in the same era.
     Rollback,
-    /// A command asks for a lock by itself, with a short lease.
+    /// A guest (`exec`) claims a lock, with a short lease.
     Guest,
     /// Replicas have a file with a long lease for a while.
     LongLease,
 }
 
 impl Fault {
-    /// What goes wrong in a usual simulation: the first of all.
+    /// The faults of a usual simulation: the first ones of all.
     pub(crate) const USUAL: &'static [Self] = Self::ALL.split_at(15).0;
 
     /// The same, and jobs that cannot be killed.
     pub(crate) const USUAL_AND_UNKILLABLE: &'static [Self] = Self::ALL.split_at(16).0;
 
-    /// Everything that can go wrong, the usual first.
+    /// All faults, the usual ones first.
     pub(crate) const ALL: [Self; 34] = [
         Self::Rough,
         Self::Cut,
@@ -111,7 +111,7 @@ impl Fault {
         format!("fault {self:?}")
     }
 
-    /// Whether single keys are lost, and somebody may come who knows nothing of them.
+    /// Whether single keys are deleted, and replicas or guests may come that know nothing of them.
     pub(crate) fn may_meet_newcomers(self) -> bool {
         let keys = [
             Self::RecordLost,

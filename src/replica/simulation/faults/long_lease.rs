@@ -1,4 +1,4 @@
-//! A file with a long lease, which replicas have for a while.
+//! Replicas have a file with a long lease for a while.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use crate::replica::simulation::world::scenario::LONG_LEASE;
 use crate::replica::simulation::world::{Event, Mend, World};
 
 impl World {
-    /// A replica or more start with a file that has a long lease for every job, and so does whoever else starts; soon the file
-    /// is as before, and those replicas start again.
+    /// Starts one or more replicas with a file that has a long lease for every job; any other replica that starts by
+    /// then has it, too. Soon the former file is back, and those replicas start again.
     pub(super) fn load_long_leases(&mut self, seat: usize) -> bool {
         if self.scenario.is_stretched || !self.may_start_again(seat) {
             return false;
@@ -16,7 +16,7 @@ impl World {
         let during = self.dice.ms(10_000, 60_000);
         self.note(|| format!("files have a long lease for {during:?}"));
         self.long_until = self.now.plus(during);
-        // A lock that nobody holds any more is waited for as long.
+        // A lock that no replica holds any more is waited for as long.
         self.trouble(during + LONG_LEASE);
         for other in 0..self.scenario.replicas {
             if other == seat || self.may_start_again(other) && self.dice.percent(60) {
@@ -28,7 +28,8 @@ impl World {
         true
     }
 
-    /// The file is as before: who has the other one starts again, and a long lease later nobody may have one.
+    /// Brings the former file back: replicas with the other one start again, and one long lease later no lock may have
+    /// it.
     pub(super) fn load_short_leases(&mut self) {
         let has_long = |world: &Self, seat: usize| {
             let node = world.seats[seat].node.as_ref();
@@ -49,8 +50,8 @@ impl World {
         self.at(over, Event::Mend(Mend::Forgotten));
     }
 
-    /// Whether a replica may be killed: others remember, and no frozen guard is left without a replica. Nobody could stop its run,
-    /// which is out of the promise.
+    /// Whether a replica may be killed: others remember, and no frozen guard is left without a replica. Nothing could
+    /// stop the run of such a guard, which the promise excludes.
     pub(super) fn may_start_again(&self, seat: usize) -> bool {
         self.now >= self.delicate && self.is_up(seat) && !self.has_frozen_guard(seat)
     }

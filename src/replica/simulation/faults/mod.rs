@@ -1,4 +1,4 @@
-//! What goes wrong, and when it may: never what the design excludes from its promise.
+//! Injects faults: only those, and only when, the promise of the design covers them.
 
 mod data_loss;
 pub(super) mod fault;
@@ -31,7 +31,7 @@ impl World {
         self.at(pause, Event::Fault);
     }
 
-    /// Lets this go wrong, if it may; true if it does.
+    /// Injects this fault, if it may happen now; returns whether it does.
     fn inject(&mut self, fault: Fault) -> bool {
         let seat = self.dice.below(self.scenario.replicas);
         let (store, own) = (self.scenario.store_clock(), self.scenario.clock_of(seat));
@@ -50,7 +50,7 @@ impl World {
             | Fault::BothAhead
             | Fault::BothBehind => self.step_far(fault, seat),
             Fault::FailoverBehind => self.fail_over_behind(),
-            // It was when everything began.
+            // This fault happens at the start only.
             Fault::WrongStart => false,
             Fault::StoreSlewed => self.slew(store),
             Fault::ReplicaSlewed => self.slew(own),
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// Whether those who remember what the store forgot must still be let speak.
+    /// Whether the replicas that remember what the store forgot must be left undisturbed until they have reported it.
     fn is_delicate(&self) -> bool {
         self.now < self.delicate
     }

@@ -1,17 +1,17 @@
-//! Situations that broke the promise once: each was found with real binaries or here, and by itself led some seed of the
-//! rules of that day to the violation.
+//! Situations that once broke the promise. Each was found with real binaries or here, and alone led some seed to the
+//! violation under the rules of that day.
 //!
 //! Each of these still leads to a violation, and is in no test:
-//! - `BothAhead` together with the usual faults: of 300 seeds two lead to a second run and two to a job that stands still, where
-//!   the store is emptied while its clock is ahead, as docs/fencing.md says;
-//! - `StoreBehind`, `BothBehind`, `NodesLost` and `RecordAndNodesLost` together with the usual faults: of 300 seeds four lead to a
-//!   tick without an entry, and one to a second run;
-//! - `FailoverBehind`, where a replica lives on the follower's machine and has its clock, together with `Failover`, `Crash` and
-//!   `Restart`: of 300 seeds one leads to a tick without an entry, and one to a second run;
-//! - `BothBehind`, `RecordLost`, `Crash` and `Restart` on the embedded store, whose replicas all have its clock: of 300 seeds eleven
-//!   lead to a second run, and eleven to a tick without an entry, one that does not run, or a fence that falls;
-//! - all faults at once: of 300 seeds on Redis 30 lead to a tick that does not run, a job that stands still, a tick without an entry
-//!   or, two of them, to a fence that falls; on the embedded store seven, to the first or the third of these.
+//! - `BothAhead` together with the usual faults: of 300 seeds two lead to a second run and two to a job that stands still,
+//!   where the store is emptied while its clock is ahead, as docs/fencing.md says;
+//! - `StoreBehind`, `BothBehind`, `NodesLost` and `RecordAndNodesLost` together with the usual faults: of 300 seeds four
+//!   lead to a tick without an entry, and one to a second run;
+//! - `FailoverBehind`, where a replica lives on the follower's machine and has its clock, together with `Failover`, `Crash`
+//!   and `Restart`: of 300 seeds one leads to a tick without an entry, and one to a second run;
+//! - `BothBehind`, `RecordLost`, `Crash` and `Restart` on the embedded store, whose replicas all have its clock: of 300
+//!   seeds eleven lead to a second run, and eleven to a tick without an entry, one that does not run, or a fence that falls;
+//! - all faults at once: of 300 seeds on Redis 30 lead to a tick that does not run, a job that stands still, a tick without
+//!   an entry or, two of them, to a fence that falls; on the embedded store seven, to the first or the third of these.
 
 use crate::lease::Memory;
 use crate::replica::simulation::faults::fault::Fault;

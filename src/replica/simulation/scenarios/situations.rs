@@ -1,5 +1,5 @@
-//! Situations by themselves: sweeps of seeds in which little else goes wrong, and in which nothing is excused: when a
-//! clock is right again, jobs run within a lease, and what really ran does not run again.
+//! Single situations: sweeps of seeds in which little else goes wrong and nothing is excused. When a clock is right
+//! again, jobs run within a lease, and what really ran does not run again.
 
 use crate::lease::Memory;
 use crate::replica::simulation::faults::fault::Fault;
@@ -8,12 +8,12 @@ use crate::replica::simulation::sweep::{Course, seeds};
 /// So many simulations of each.
 const SEEDS: u64 = 10;
 
-/// Nothing is broken, on stores of this kind, by whatever is on the menu.
+/// Checks that no fault on the menu breaks the promise, on stores of this kind.
 pub(super) fn holds(test: &str, memory: Memory, menu: &'static [Fault]) {
     holds_from(0, test, Course { memory, menu });
 }
 
-/// Nothing is broken by a course, from this seed on: one of the first led to the violation when rules were others.
+/// Checks a course from this seed on: one of the first seeds led to a violation under earlier rules.
 pub(super) fn holds_from(first: u64, test: &str, course: Course) {
     let asked = seeds(SEEDS);
     let seeds = if asked.start == 0 { first..first + asked.end } else { asked };

@@ -1,4 +1,4 @@
-//! Each protection that the simulation can break is needed: without it, a seed soon shows what it is for.
+//! Shows that each protection is needed which the simulation can break: without it, a seed soon leads to its violation.
 
 use crate::lease::{Memory, Protection};
 use crate::replica::simulation::checks::safety::{Broken, Violation};
@@ -10,10 +10,10 @@ use crate::replica::simulation::world::slow_line::switched_off as line;
 /// So many seeds may be tried until one shows the violation.
 const SEEDS: u64 = 400;
 
-/// The cluster starts as it is shipped.
+/// Until then, every protection is on.
 const START: Moment = Moment(9_000);
 
-/// What this seed leads to where only this goes wrong, without the protection.
+/// Returns what this seed leads to, with only these faults and without the protection.
 fn without(off: Protection, seed: u64, memory: Memory, menu: &'static [Fault]) -> Result<(), Violation> {
     let mut world = World::seeded(seed, memory, false);
     world.menu = menu;

@@ -1,5 +1,6 @@
-//! Runs that cannot be killed, as no signal of their replica reaches a set-uid program: what becomes of them and of their
-//! locks. A living replica renews for such a run; nobody else may be granted its lock before that was impossible for a lease.
+//! Runs that cannot be killed, because no signal of their replica reaches a set-uid program: what happens to them and
+//! to their locks. A live replica renews the lock of such a run; no other may be granted it before renewing was
+//! impossible for a lease.
 
 use std::time::Duration;
 
@@ -14,14 +15,14 @@ use crate::replica::simulation::world::network::Cut;
 use crate::replica::simulation::world::process::{Guard, Process};
 use crate::replica::simulation::world::{Event, Happening, World};
 
-/// As in `attempt/state`: what is alive so long after SIGKILL is stuck.
+/// As in `attempt/state`: a run that is alive this long after SIGKILL is stuck.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// Such a run takes up to so many leases.
 const LEASES: u64 = 5;
 
-/// A replica that could not renew for a while does so within this long, and the time that one renewal waits for its answer: the
-/// longest pause after a failure, and what a heartbeat takes to tell of a clock that was set.
+/// A replica that could not renew for a while does so within this long, plus the time that one renewal waits for its
+/// answer: the longest pause after a failure, and the time until a heartbeat shows a clock that was set.
 const RENEWS_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// Clocks of two machines drift apart by one percent at the most: a lease may be over by so much earlier than in true time.
@@ -35,7 +36,8 @@ pub(crate) struct Hindrance {
 }
 
 impl World {
-    /// For a while, no signal reaches what starts. By itself that is no trouble: jobs go by their policies, as with any long run.
+    /// For a while, no signal reaches runs that start. That alone is no trouble: jobs follow their policies, as with
+    /// any long run.
     pub(crate) fn let_none_be_killed(&mut self) -> bool {
         if self.now < self.unkillable_until || self.witness.holders().any(|run| run.is_unkillable) {
             return self.keep_from_renewing();
@@ -46,7 +48,7 @@ impl World {
         true
     }
 
-    /// A replica that renews the lock of what cannot be killed is frozen or cut off, for about as long as that lock lasts.
+    /// Freezes or cuts off a replica that renews the lock of an unkillable run, for about as long as that lock lasts.
     fn keep_from_renewing(&mut self) -> bool {
         let is_replica = |run: &&Process| run.is_unkillable && run.seat < self.scenario.replicas;
         let may_freeze = |seat: &usize| self.seats[*seat].is_well() && !self.has_frozen_guard(*seat);
@@ -66,7 +68,7 @@ impl World {
         true
     }
 
-    /// This replica, or every one, cannot renew its locks for so long.
+    /// Notes that this replica, or every one (`None`), cannot renew its locks for this long.
     pub(crate) fn hinder(&mut self, seat: Option<usize>, during: Duration) {
         self.hindrances.push(Hindrance { seat, until: self.now.plus(during) });
     }
@@ -83,7 +85,7 @@ impl World {
         self.note(|| format!("run {} cannot be killed, and ends at {:?}", process.lease.run, process.ends));
     }
 
-    /// A run is to be killed after this grace: its replica sees that it lives on, if it does.
+    /// Schedules the moment at which the replica finds a run still alive that was to be killed after this grace.
     pub(crate) fn expect_complaint(&mut self, run: usize, grace: Duration) {
         let process = &self.witness.runs[run];
         if process.is_unkillable {
@@ -93,8 +95,8 @@ impl World {
         }
     }
 
-    /// The store has decided on a request about the job. Where it does not keep the lock any more for a run that cannot be killed,
-    /// which held it before, or has another holder now, that run has lost its lock.
+    /// Notes which unkillable runs have lost their lock by the store's decision on a request about the job: runs whose
+    /// lock the store no longer keeps, or which now has another holder.
     pub(crate) fn see_who_lost_its_lock(
         &mut self,
         job: usize,
@@ -123,7 +125,7 @@ impl World {
             let lives = run.ends.since(self.now);
             self.witness.runs[at].has_lost_lock = true;
             if self.scenario.replicas == 1 {
-                // Its replica begins no run beside it, and there is no other.
+                // Its own replica starts no run beside it, and there is no other.
                 self.trouble(lives);
             }
             self.tally.count("lock lost of what cannot be killed");
@@ -132,7 +134,7 @@ impl World {
         Ok(())
     }
 
-    /// Nothing of a run is left: in time, unless it could not be killed, and its lock not be renewed.
+    /// Checks that a run ended in time, unless it could not be killed and its lock not be renewed.
     pub(crate) fn ends_in_time(&self, run: usize) -> Result<(), Violation> {
         let process = &self.witness.runs[run];
         if process.is_unkillable && (process.has_lost_lock || !self.could_renew(process)) {
@@ -141,7 +143,7 @@ impl World {
         self.witness.ended(run, self.now)
     }
 
-    /// Whether the replica of a run lives, and has had the time to renew its lock since anything kept it from that.
+    /// Whether the replica of a run is up, and has had time to renew its lock since anything prevented that.
     fn could_renew(&self, run: &Process) -> bool {
         let place = &self.seats[run.seat];
         let time = RENEWS_WITHIN + Pace::new(run.lease.length, Duration::ZERO).renew_every();
@@ -151,8 +153,9 @@ impl World {
         place.node.is_some() && run.is_of((run.seat, place.life)) && self.hindrances.iter().all(has_passed)
     }
 
-    /// `Driver::recalled`: looks after the runs that former lives left behind, by notes and by signs. What a reboot ended shows no
-    /// sign, and keeps its lease, as does what had no guard any more; what lives is buried when it is over, or left to its lease when that takes too long.
+    /// `Driver::recalled`: handles the runs that earlier processes left behind, by their notes and signs. A run that a
+    /// reboot ended shows no sign, and keeps its lease, as does one without a guard. A run that is alive is recorded
+    /// when it is over, or left to its lease when that takes too long.
     pub(crate) fn look_after_former_runs(&mut self, seat: usize, node: &mut Node) {
         let reads = self.reads(seat);
         let booted = self.scenario.clocks[self.scenario.clock_of(seat)].booted();
@@ -160,7 +163,7 @@ impl World {
         node.awaited.extend(signed.map(|(_, run)| (run.job, run.lease.run)));
         for (job, run) in node.awaited.clone() {
             let its = self.witness.runs.iter().find(|process| process.lease.run == run);
-            // Without a guard that saw the end, nobody knows whether the run lives.
+            // Without a guard that saw the end, it is unknown whether the run is alive.
             let was_guarded = its.is_some_and(|process| process.guard != Guard::Dead);
             let Some(alive) = its.filter(|process| !process.is_over && was_guarded) else {
                 let was_here = its.is_some_and(|process| process.started >= booted);
@@ -180,7 +183,7 @@ impl World {
     }
 }
 
-/// How long a replica waits for the guard of a former run to end it.
+/// Returns how long a replica waits for the guard of an earlier run to end it.
 fn patience(node: &Node, job: usize, run: RunId, note: Option<LeaseNote>) -> Duration {
     Orphan { job: node.jobs[job].name.clone(), run, note, sign: None }.patience()
 }

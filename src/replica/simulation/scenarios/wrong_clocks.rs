@@ -19,10 +19,10 @@ const YEAR: u64 = 365 * 24 * HOUR;
 const USUAL_SLEW: u64 = 83_333;
 const FASTEST_SLEW: u64 = 100_000;
 
-/// How a clock that is right by hand still differs.
+/// How far a clock that was set right by hand may still be off.
 const NEARLY_RIGHT: Duration = Duration::from_millis(20);
 
-/// More than this at once is a step to a replica, which then takes a lease's time.
+/// A larger change at once is a step to a replica, which then waits for a lease.
 const STEADY: Duration = Duration::from_millis(100);
 
 impl World {
@@ -56,7 +56,7 @@ impl World {
         true
     }
 
-    /// A follower takes over whose clock is behind by minutes, hours or years, and right again within a minute.
+    /// A follower becomes the store. Its clock is behind by minutes, hours or years, and right again within a minute.
     pub(crate) fn fail_over_behind(&mut self) -> bool {
         let store = self.scenario.store_clock();
         if self.is_wrong_already(store) || !self.forget(Fault::Failover) {
@@ -81,7 +81,7 @@ impl World {
         self.step_for(if is_everywhere { &all } else { &store }, by, 1_000);
     }
 
-    /// How far a clock is off: often so that the wrong time comes while somebody still looks.
+    /// Returns how far a clock is off: often so little that the wrong time comes within the simulation.
     fn far(&mut self) -> i64 {
         let far = match self.dice.between(0, 4) {
             0..=2 => self.dice.ms(2_000, 200_000),
@@ -132,7 +132,8 @@ impl World {
         true
     }
 
-    /// Whose lock runs out by one clock while it stops by another: a holder, on the machine that is slewed if that has any.
+    /// Cuts off a holder, on the slewed machine if that has one: its lock runs out by one clock, and its run stops by
+    /// another.
     fn cut_off_a_holder(&mut self, clock: usize) {
         let is_free = |seat: &usize| self.seats[*seat].cut.is_none() && *seat < self.scenario.replicas;
         let holders: Vec<usize> = self.witness.alive().map(|(_, run)| run.seat).filter(is_free).collect();
@@ -149,14 +150,14 @@ impl World {
         self.scenario.clocks[clock].is_slewed(self.now)
     }
 
-    /// The boot clock of a machine has another pace: its guards wait for another moment.
+    /// Handles a new rate of a machine's boot clock: its guards wait for another moment.
     pub(crate) fn pace_changed(&mut self, clock: usize) {
         let all = self.witness.alive().filter(|(_, run)| self.scenario.clock_of(run.seat) == clock);
         let runs: Vec<usize> = all.map(|(at, _)| at).collect();
         runs.into_iter().for_each(|run| self.watch_deadline(run));
     }
 
-    /// When the guard of a run finds its deadline over: by its boot clock, or by the one that nobody slews.
+    /// Returns when the guard of a run finds its deadline over: by its boot clock, or by the one that is never slewed.
     pub(crate) fn deadline_of(&self, process: &Process) -> Moment {
         let clock = &self.scenario.clocks[self.scenario.clock_of(process.seat)];
         let (told, left) = process.told;
@@ -165,18 +166,18 @@ impl World {
 
     /// Every clock of a machine is right again from now on.
     pub(crate) fn correct_clocks(&mut self) {
-        // A clock that drifted while nobody set it right: to set it right is the last fault.
+        // A clock that drifted without being set right: setting it right is the last fault.
         if self.scenario.clocks.iter().any(|clock| clock.error(self.now) > STEADY) {
             self.trouble(self.scenario.longest());
         }
         (0..self.scenario.clocks.len()).for_each(|clock| self.set_clock(clock, None));
-        // And stays so, however much it drifts.
+        // And they stay right, however much they drift.
         if self.now < Moment(0).plus(FAULTS + QUIET) {
             self.at(Duration::from_secs(10), Event::Fault);
         }
     }
 
-    /// Sets a clock off by this much, or right; who waits by it is told.
+    /// Sets a clock off by this much, or right; replicas that wait by it are notified.
     pub(crate) fn set_clock(&mut self, clock: usize, by: Option<i64>) {
         let (now, moved) = (self.now, &mut self.scenario.clocks[clock]);
         if by.is_none() && moved.error(now) < NEARLY_RIGHT {
@@ -188,7 +189,7 @@ impl World {
         }
         self.confusions.push((now, now.plus(Duration::from_secs(3))));
         if clock == self.scenario.store_clock() {
-            // What is sent before this clock is read again comes at another time than it says.
+            // A request sent before this clock is read again comes at another time than it states.
             self.hinder(None, Duration::ZERO);
         }
         self.pace_changed(clock);
@@ -202,7 +203,8 @@ impl World {
         self.forgive_first_marks();
     }
 
-    /// Jobs that a wrong clock let begin in the future begin when clocks are right, and a lease has passed.
+    /// Corrects the first marks: jobs whose schedule a wrong clock let begin in the future begin when clocks are right,
+    /// and a lease has passed.
     fn forgive_first_marks(&mut self) {
         let now = self.now.utc();
         let is_wrong = self.scenario.clocks.iter().any(|clock| clock.error(self.now) > NEARLY_RIGHT * 25);

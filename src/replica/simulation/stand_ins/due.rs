@@ -1,5 +1,5 @@
-//! Runs that were granted ahead of their instant, and wait for it: the counterpart of `start_gate.rs`, and of what `holder.rs` does
-//! about a run that was not tried.
+//! Runs that were granted ahead of their instant, and wait for it: the counterpart of `start_gate.rs`, and of what
+//! `holder.rs` does about a run that was not tried.
 
 use crate::hold::start_gate::has_overslept;
 use crate::job::{Cause, Outcome, RunId};
@@ -15,7 +15,8 @@ use super::keep::Keep;
 use super::node::{Deed, Node};
 
 impl Node {
-    /// `Driver::start`, and `Due::of`: the run begins, or waits for its instant. `Driver::refuse`: not while one goes on here.
+    /// `Driver::start`, and `StartGates::of`: the run begins, or waits for its instant. `Driver::refuse`: not while
+    /// another run of the job is going on this replica.
     pub(super) fn begin(&mut self, job: usize, won: Won, sent: BootInstant) {
         if self.keeps.iter().any(|keep| keep.job == job && !keep.is_over()) {
             self.give_back(job, Doubt { run: won.run, era: won.era, edited: false });
@@ -52,7 +53,7 @@ impl Node {
             (keep.lease.tick, self.jobs[keep.job].start_deadline_of(keep.lease.tick));
         let is_late = has_overslept(tick.instant(), now, start_deadline) || keep.deadline.is_over(boot);
         match ordered.map(StopReason::verdict) {
-            // Whom an operator or a newer tick has stopped does not run elsewhere either.
+            // A run that an operator or a newer tick has stopped does not run on another replica either.
             Some(verdict) if verdict.outcome == Outcome::Killed => self.run_ended(run, verdict, self.reads),
             None if !is_late => self.deeds.push(Deed::Start(Box::new(keep.clone()))),
             _ => {
@@ -69,7 +70,7 @@ impl Node {
         self.send(Ask::Submit(keep.job, Request::Abandon(abandon)), Errand::GiveBack { run });
     }
 
-    /// The store was told that nothing was started.
+    /// Handles the answer that the store knows that nothing was started.
     pub(super) fn abandon_answered(&mut self, run: RunId, answer: Result<Reply, StoreError>) {
         let Some(at) = self.keeps.iter().position(|keep| keep.lease.run == run) else { return };
         let keep = &mut self.keeps[at];

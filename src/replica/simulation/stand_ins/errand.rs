@@ -1,4 +1,4 @@
-//! What a simulated replica has asked of the store, and what it puts off: the counterpart of `errand.rs`.
+//! Requests of a simulated replica that are under way, and what it has put off: the counterpart of `errand.rs`.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::time::BootInstant;
 
 use super::node::Node;
 
-/// As in `errand.rs`: tries to give a lock back, and the pause between two.
+/// As in `give_back.rs`: tries to give a lock back, and the pause between two.
 const ABANDON_TRIES: u32 = 5;
 const ABANDON_PAUSE: Duration = Duration::from_millis(200);
 
@@ -57,15 +57,15 @@ pub(crate) enum Errand {
     GiveBack {
         run: RunId,
     },
-    /// The store is told how a run ended that it may not know of.
+    /// Reports the end of a run to the store, which may not know it.
     Tell {
         job: usize,
     },
-    /// What the record tells of that this run should be in.
+    /// Reads the record that this run should be in.
     Look {
         run: RunId,
     },
-    /// Whatever comes of it.
+    /// A request whose answer changes nothing.
     Told,
 }
 
@@ -74,15 +74,15 @@ pub(crate) enum Errand {
 pub(crate) enum Chore {
     /// Give a lock back, and then claim.
     Abandon { job: usize, doubt: Doubt, tries: u32, then: Option<Box<Claim>> },
-    /// A guest asks for its lock.
+    /// A guest claims its lock.
     Ask,
     /// The instant of a run has come that waited for it.
     Begin(RunId),
     /// Try once more to record the end of a run.
     Finish(RunId),
-    /// Try once more to tell that nothing was started.
+    /// Try once more to report that nothing was started.
     GiveBack(RunId),
-    /// The own run was waited for long enough.
+    /// The replica's own run had enough time to renew.
     Proven(usize),
 }
 
@@ -101,7 +101,7 @@ impl Node {
         }
     }
 
-    /// `errand::give_back`: after the last try, the lock is left to its time limit.
+    /// `give_back::give_back`: after the last try, the lock is left to its time limit.
     pub(crate) fn gave_back(&mut self, errand: (usize, Doubt, u32), then: Option<Box<Claim>>, is_done: bool) {
         let (job, doubt, tries) = errand;
         if !is_done && tries + 1 < ABANDON_TRIES {
@@ -113,7 +113,8 @@ impl Node {
         }
     }
 
-    /// Does what somebody wants, if the record is open. Nothing in the replica asks so yet; the lease floor answers.
+    /// Sends the request for a wish, if the record is open: `Driver::ask_for_order`, `ExecSession::ask`, or a claim
+    /// that no shipped code makes.
     pub(crate) fn wish(&mut self, job: usize, wish: Wish) {
         let Some(store_clock) = self.store_clock.as_ref().filter(|_| !self.contests[job].is_unopened())
         else {
@@ -145,7 +146,7 @@ impl Node {
     }
 }
 
-/// Why a wished-for run was granted.
+/// Returns the cause of a run that was wished for.
 pub(crate) fn cause_of(is_manual: bool, tries: u32) -> Cause {
     match (is_manual, tries > 1) {
         (true, _) => Cause::Manual,

@@ -1,5 +1,5 @@
-//! A guest: somebody runs a command under a job's lock, with a short lease of its own, and knows nothing before: the
-//! counterpart of `exec/session.rs`, `acquire.rs` and `store_watch.rs`.
+//! A guest: a command under a job's lock, with a short lease of its own and no memory: the counterpart of
+//! `exec/session.rs`, `acquire.rs` and `store_watch.rs`.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::time::{BootInstant, UtcMillis};
 use super::errand::{Chore, Errand};
 use super::node::Node;
 
-/// A held lock is asked for again after this, as in `acquire.rs`.
+/// A held lock is claimed again after this, as in `acquire.rs`.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What a guest is there for.
+/// The task of a guest.
 #[derive(Debug)]
 pub(crate) struct Visit {
     pub(super) job: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Visit {
 }
 
 impl World {
-    /// A guest comes within some seconds, for the lock of this job or of any.
+    /// Sends a guest within some seconds, for the lock of this job or of any.
     pub(crate) fn invite(&mut self, job: Option<usize>) -> bool {
         let job = job.unwrap_or_else(|| self.dice.below(self.scenario.count()));
         let soon = self.dice.ms(0, 6_000);
@@ -43,7 +43,7 @@ impl World {
         true
     }
 
-    /// A guest comes, unless one is there.
+    /// Starts a guest, unless there is one already.
     pub(crate) fn begin_visit(&mut self, job: usize) -> Result<(), Violation> {
         let seat = self.scenario.replicas;
         if self.seats[seat].node.is_some() || self.now < self.told_by {
@@ -57,7 +57,7 @@ impl World {
         self.perform(seat)
     }
 
-    /// A guest leaves whose command is over, or that has waited in vain.
+    /// Removes a guest whose command is over, or that has waited in vain.
     pub(crate) fn see_off(&mut self, seat: usize) {
         if self.seats[seat].node.as_ref().is_some_and(Node::has_left) {
             self.end_life(seat);
@@ -67,7 +67,7 @@ impl World {
 }
 
 impl Node {
-    /// A guest who comes now.
+    /// Returns a guest that starts now.
     fn visiting(scenario: &Scenario, job: usize, patience: Duration, reads: Reads) -> Self {
         let (seat, disk) = (scenario.replicas, std::collections::BTreeMap::new());
         let mut node = Self::start(&scenario.names[seat], Rc::clone(&scenario.jobs[seat]), disk, reads);
@@ -89,12 +89,12 @@ impl Node {
             && !has_asked
     }
 
-    /// Whether a job is none of a guest's business.
+    /// Whether the replica is a guest for another job.
     pub(super) fn is_elsewhere(&self, job: usize) -> bool {
         self.visit.as_ref().is_some_and(|visit| visit.job != job)
     }
 
-    /// What goes along with requests about a job: a guest remembers nothing, as in `ExecSession::caller`.
+    /// Returns what requests about a job state of it: a guest remembers nothing, as in `ExecSession::caller`.
     pub(super) fn known(&self, job: usize) -> Known {
         match self.visit {
             Some(_) => Known { largest_lease: self.jobs[job].lease, mark: None, answered: None },
@@ -102,7 +102,7 @@ impl Node {
         }
     }
 
-    /// `ExecSession::learn`: which ticks there are replicas say.
+    /// `ExecSession::learn`: a guest leaves it to replicas which ticks a job has.
     pub(super) fn as_guest(&self, open: Open) -> Open {
         match self.visit {
             Some(_) => Open {
@@ -135,7 +135,7 @@ impl Node {
         }
     }
 
-    /// The lock was not to be had: a guest asks again.
+    /// Has a guest claim again, as the lock was not granted.
     pub(super) fn wish_in_vain(&mut self, is_new_era: bool) {
         let Some(visit) = &mut self.visit else { return };
         visit.has_asked = false;
@@ -146,7 +146,8 @@ impl Node {
         self.chores.push((self.reads.boot.plus(PAUSE), Chore::Ask));
     }
 
-    /// `Driver::look_at_locks`, and `StoreWatch::is_forgotten`: looks whether the records of its runs still tell of them.
+    /// `Driver::look_at_locks`, and `StoreWatch::is_forgotten`: reads the records of its runs, which should still show
+    /// them.
     pub(super) fn look_at_records(&mut self) {
         let looks: Vec<_> = self.keeps.iter().map(|keep| (keep.job, keep.lease.run)).collect();
         for (job, run) in looks {
@@ -164,8 +165,8 @@ impl Node {
         }
     }
 
-    /// What a record tells of is another run, or nothing that goes on: a renewal puts it right, or tells that the lock is lost.
-    /// One that was put back is opened, as in `Driver::open_put_back`; by a guest it is not.
+    /// If the record shows another run, or none in progress, a renewal corrects it, or learns that the lock is lost. A
+    /// record that was put back is opened, as in `Driver::open_put_back`; but not by a guest.
     pub(super) fn looked(&mut self, run: RunId, record: Option<&Record>) {
         let (boot, is_guest) = (self.reads.boot, self.visit.is_some());
         let Some(keep) = self.keeps.iter_mut().find(|keep| keep.lease.run == run) else { return };

@@ -1,4 +1,4 @@
-//! Hints in the simulation: what `claim.lua` publishes, how it gets lost and late, and what a replica makes of it: the
+//! Hints in the simulation: what `claim.lua` publishes, how it gets lost or late, and what a replica does with it: the
 //! counterparts of `store/redis/hints.rs` and `replica/tick/hints.rs`.
 
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::time::UtcMillis;
 
 use super::node::Node;
 
-/// A hint about a job, in a life of the store.
+/// A hint about a job, in an era of the store.
 pub(crate) type Hinted = (usize, Era, Reply);
 
-/// What everybody is told of a request that found this mark: that it decided its tick, or gave it back, if it did.
+/// Returns the hint about a request that found this mark, if it decided its tick, or abandoned it.
 pub(crate) fn hint_of(request: &Request, mark: Option<UtcMillis>, reply: &Reply) -> Option<Reply> {
     let claim = match request {
         Request::Claim(claim) => claim,
@@ -30,7 +30,7 @@ pub(crate) fn hint_of(request: &Request, mark: Option<UtcMillis>, reply: &Reply)
             let how = Some(Verdict::plain(Outcome::Running));
             Answer::Decided { by: Some(claim.caller.node.clone()), how }
         }
-        // Those are told of in passing: the mark was raised when the store was found to have forgotten.
+        // No hint is published of those: the mark was raised when the store was found to have forgotten.
         Answer::Consumed(verdict) if verdict.outcome == Outcome::Unknown => return None,
         Answer::Consumed(verdict) => Answer::Decided { by: None, how: Some(*verdict) },
         _ => return None,
@@ -39,7 +39,7 @@ pub(crate) fn hint_of(request: &Request, mark: Option<UtcMillis>, reply: &Reply)
 }
 
 impl World {
-    /// For a while, somebody who may publish tells everybody what is not so. That is no trouble: nothing comes of it.
+    /// For a while, a client publishes untrue hints. That does not count as trouble: it must have no effect.
     pub(crate) fn begin_to_lie(&mut self) -> bool {
         if self.now < self.lies {
             return false;
@@ -51,7 +51,7 @@ impl World {
         true
     }
 
-    /// One lie, and the next one before long.
+    /// Publishes one untrue hint, and schedules the next.
     pub(crate) fn lie(&mut self) {
         if self.now >= self.lies {
             return;
@@ -87,12 +87,12 @@ impl World {
         self.at(pause, Event::Lie);
     }
 
-    /// What the store has to tell everybody goes out: each by a way of its own, which is not the way of answers.
+    /// Sends the store's hints: each by a way of its own, which is not the way of answers.
     pub(crate) fn spread_hints(&mut self) {
         for hint in std::mem::take(&mut self.server.hints) {
             for seat in 0..self.scenario.replicas {
                 let fate = network::fate(&mut self.dice, self.weather, self.seats[seat].cut);
-                // What would not come back, or be refused, does not come at all.
+                // A hint arrives only where an answer would come back.
                 let Some(back) = fate.back else {
                     self.tally.count("hint lost");
                     continue;

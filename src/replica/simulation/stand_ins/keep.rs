@@ -1,4 +1,4 @@
-//! One granted lock on a simulated replica: the counterpart of `holder.rs`, around the production code's own `Hold`.
+//! One granted lock on a simulated replica: the counterpart of `holder.rs`, around the shipped `Hold`.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) struct Keep {
     pub(crate) deadline: Deadline,
     /// When its claim was sent, or its last good renewal.
     pub(crate) sent: BootInstant,
-    /// When to attend to it again.
+    /// When to check it again.
     pub(crate) wake: Option<BootInstant>,
     kill_grace: Duration,
     hold: Hold,
@@ -38,15 +38,15 @@ pub(crate) struct Keep {
     /// The end of the run, while it is not recorded.
     finish: Option<Finish>,
     pause: Duration,
-    /// Its run waits for its instant, and what has been ordered meanwhile.
+    /// Whether its run waits for its instant, and which stop was ordered meanwhile.
     pub(crate) waits: Option<Ordered>,
-    /// Nothing was started under it, and the store has yet to know.
+    /// Whether nothing was started under it, and the store does not know that yet.
     pub(crate) is_given_back: bool,
     /// Its run was found to outlive SIGKILL.
     is_stuck: bool,
 }
 
-/// What a run that has not begun was ordered, if anything.
+/// The stop that was ordered for a run that has not begun, if any.
 pub(crate) type Ordered = Option<StopReason>;
 
 impl Keep {
@@ -85,17 +85,17 @@ impl Keep {
         Some(Deed::Stop { run: self.lease.run, grace, reason })
     }
 
-    /// How much longer its run may wait for its instant: what the store grants ahead of one, and no more.
+    /// Returns how much longer its run may wait for its instant: at most what the store grants ahead of one.
     pub(crate) fn may_wait(&self, now: BootInstant) -> Duration {
         EARLY_TOLERANCE.saturating_sub(now.since(self.sent))
     }
 
-    /// Whether nothing of its run is left; the store may not know.
+    /// Whether nothing of its run is left, even if the store does not know that yet.
     pub(crate) fn is_over(&self) -> bool {
         self.finish.is_some() || self.is_given_back
     }
 
-    /// When the store is to be told once more of the end; each pause is longer than the one before.
+    /// Returns when to report the end to the store again; each pause is longer than the one before.
     pub(crate) fn tell_again_at(&mut self, now: BootInstant) -> BootInstant {
         let again = now.plus(self.pause);
         self.pause = (self.pause * 2).min(FINISH_PAUSES.1);
@@ -106,7 +106,7 @@ impl Keep {
         self.hold.hurry(now);
     }
 
-    /// `HeldLock::note`.
+    /// `LeaseNote::running`.
     pub(crate) fn note(&self) -> LeaseNote {
         LeaseNote::Running {
             lease: self.lease.clone(),
@@ -121,14 +121,14 @@ impl Keep {
         self.stop(self.kill_grace, StopReason::Replaced)
     }
 
-    /// Somebody waits for a renewal that shows that the run lives.
+    /// Notes that a job waits for a renewal which shows that the run lives.
     pub(crate) fn prove(&mut self, job: usize, now: BootInstant) {
         self.proving.push(job);
         self.hold.hurry(now);
     }
 }
 
-/// What a deadline is counted from: the sending, unless a test wants to see what the answer's coming leads to.
+/// Returns what a deadline is counted from: the sending, unless a test switches that protection off.
 fn counted_from(sent: BootInstant, received: BootInstant) -> BootInstant {
     if Protection::DeadlineFromSending.is_on() { sent } else { received }
 }

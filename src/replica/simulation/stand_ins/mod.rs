@@ -1,4 +1,4 @@
-//! What stands in for the parts of a replica that wait: its driver, its errands, its locks, its operator.
+//! Stand-ins for the parts of a replica that wait: its driver, its errands, its locks, its operator.
 
 mod due;
 pub(super) mod errand;

@@ -1,5 +1,5 @@
-//! What a simulated replica does about its jobs, and what it makes of the store's answers: the counterparts of
-//! `moves.rs` and `prepare.rs`, with the events left out.
+//! What a simulated replica does about its jobs, and with the store's answers: the counterparts of `moves.rs` and
+//! `prepare.rs`, without the events.
 
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ impl Node {
     /// The store answered, or did not.
     pub(crate) fn answered(&mut self, id: u64, answered: Answered, reads: Reads) {
         self.reads = reads;
-        // What was given up, and comes all the same, nobody waits for.
+        // No errand waits for an answer that comes after its request was given up.
         let Some(errand) = self.errands.remove(&id) else { return };
         let pulse = |told| if let Told::Pulse(pulse) = told { Some(pulse) } else { None };
         let reply = |told| if let Told::Reply(reply) = told { Some(reply) } else { None };
@@ -194,7 +194,7 @@ impl Node {
         self.look_at(job);
     }
 
-    /// Before anything else a replica sees that its wall clock was stepped.
+    /// Has a replica handle a step of its wall clock before anything else.
     pub(crate) fn see_step(&mut self, is_stepped: &mut bool, reads: Reads) {
         if std::mem::take(is_stepped) {
             self.clock_stepped(reads);

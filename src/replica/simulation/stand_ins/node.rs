@@ -1,5 +1,5 @@
-//! A replica in the simulation: the production code's own pure parts, in the place of their driver. Where a line here
-//! says again what an async performer does, its comment names that performer; everything else decides as it is shipped.
+//! A simulated replica: the shipped pure parts, without their driver. Where a line here repeats what shipped async code
+//! does, its comment names that code; everything else decides as it is shipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -32,15 +32,15 @@ use super::keep::Keep;
 /// The heartbeat's interval, as in `heartbeat.rs`.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
 
-/// What a replica makes the world do.
+/// What a replica has the world do.
 #[derive(Debug)]
 pub(crate) enum Deed {
     /// Write to the store.
     Send(Box<Letter>),
     /// Start the command of the keep that was made last, under a guard that knows its deadline.
     Start(Box<Keep>),
-    /// The lock of a run was renewed by what was sent then. Its guard is told that it holds until this deadline; of one that has
-    /// to stop, the guard is told nothing.
+    /// The lock of a run was renewed by the request sent at `sent`. Its guard receives this deadline; the guard of a
+    /// run that has to stop receives none.
     Renewed { run: RunId, sent: BootInstant, deadline: Option<BootInstant> },
     /// Stop a run.
     Stop { run: RunId, grace: Duration, reason: StopReason },
@@ -48,7 +48,7 @@ pub(crate) enum Deed {
     Recorded { run: RunId, verdict: Verdict },
 }
 
-/// One life of a replica.
+/// One process of a replica.
 pub(crate) struct Node {
     pub(crate) name: NodeName,
     pub(crate) jobs: Rc<[Arc<JobSpec>]>,
@@ -61,7 +61,7 @@ pub(crate) struct Node {
     pub(crate) alarms: BTreeSet<(UtcMillis, usize)>,
     pub(crate) keeps: Vec<Keep>,
     pub(crate) opening: BTreeSet<usize>,
-    /// Those of them whose answers do not count any more.
+    /// Those requests to open a record whose answers do not count any more.
     pub(crate) outdated: BTreeSet<usize>,
     pub(crate) errands: BTreeMap<u64, Errand>,
     pub(crate) window: Window<usize>,
@@ -69,23 +69,23 @@ pub(crate) struct Node {
     pub(crate) chores: Vec<(BootInstant, Chore)>,
     /// What is on disk, as in `lease_file`: what is known of each job's newest lock.
     pub(crate) disk: BTreeMap<usize, LeaseNote>,
-    /// As in `resync.rs`: former runs that are not looked after yet, and jobs of which the store may not know how the last
-    /// run ended.
+    /// As in `resync.rs`: runs of an earlier process that are not handled yet, and jobs of which the store may not know
+    /// how the last run ended.
     pub(crate) awaited: BTreeSet<(usize, RunId)>,
     pub(crate) untold: BTreeSet<usize>,
     pub(crate) deeds: Vec<Deed>,
-    /// What it is there for, if it is a guest and no replica.
+    /// Its task, if it is a guest and no replica.
     pub(crate) visit: Option<Visit>,
     letters: u64,
     pub(crate) beat: Beat,
     next_beat: BootInstant,
-    /// A heartbeat is under way; one that is asked for meanwhile follows it.
+    /// A heartbeat is under way; another that is requested meanwhile follows it.
     beating: bool,
     pub(crate) resync: bool,
 }
 
 impl Node {
-    /// A replica that starts now, with what an earlier life left on disk.
+    /// Returns a replica that starts now, with what an earlier process left on disk.
     pub(crate) fn start(
         name: &NodeName,
         jobs: Rc<[Arc<JobSpec>]>,
@@ -234,7 +234,7 @@ impl Node {
         boots.chain(instants.map(|at| at.since(now))).chain(asked).min().unwrap_or(BEAT_EVERY)
     }
 
-    /// The run whose claim may have been applied is given back, as by `errand::abandon`.
+    /// Abandons the run whose claim may have been applied, as `errand::abandon` does.
     pub(crate) fn give_back(&mut self, job: usize, doubt: Doubt) {
         self.do_chore(Chore::Abandon { job, doubt, tries: 0, then: None });
     }

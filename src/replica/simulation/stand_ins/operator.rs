@@ -1,4 +1,4 @@
-//! What people and other parts ask for besides the schedule: runs by hand, orders, pauses, ticks once more.
+//! Requests besides the schedule: runs by hand, orders, pauses, and claims for ticks that were decided.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl World {
         }
         let (job, seat) = (self.dice.below(self.scenario.count()), self.dice.below(self.scenario.replicas));
         match self.dice.between(0, 9) {
-            // By hand nobody asks for a run before those who remember more than an older state have told.
+            // No run is ordered by hand before the replicas that remember more than an older state have reported it.
             1..=4 if self.now < self.told_by => {}
             0 => self.pause(job),
             1 | 2 => self.trigger(job),
@@ -38,7 +38,7 @@ impl World {
         self.at(Duration::ZERO, Event::To { seat, life, what });
     }
 
-    /// `pause`, and `resume` when its time is over, as the store's clock tells.
+    /// `pause`, and `resume` when its time is over, by the store's clock.
     fn pause(&mut self, job: usize) {
         let (now, during) = (self.store_reads().wall, self.dice.ms(500, 20_000));
         if let Some(record) =
@@ -61,8 +61,8 @@ impl World {
         }
     }
 
-    /// A tick is claimed once more, which must be granted only for a rerun: most often one whose run was cut short, or
-    /// the last one that ran.
+    /// Claims a tick once more, which must be granted only as a rerun: most often one whose run was interrupted, or the
+    /// last one that ran.
     fn ask_again(&mut self, seat: usize, job: usize) {
         let spec = &self.scenario.jobs[seat][job];
         let is_of_job = |run: &&Process| run.job == job && run.lease.cause != Cause::Manual;

@@ -1,5 +1,5 @@
-//! What a simulated replica notes on disk, and tells a store that may not know it: the counterparts of `lease_file`,
-//! `resync.rs`, `orphans.rs`, and of the end of `errand.rs`.
+//! What a simulated replica notes on disk, and reports to a store that may not know it: the counterparts of
+//! `lease_file`, `resync.rs`, `orphans.rs`, and of the end of `errand.rs`.
 
 use crate::hold::lease_file::entry::LeaseNote;
 use crate::job::{Outcome, Reason, RunId, Verdict};
@@ -29,7 +29,7 @@ impl Node {
         }
         let note = self.disk.get(&job).filter(|note| is_sure && note.lease().run == run);
         if let Some(LeaseNote::Running { lease, era, .. }) = note {
-            // As where the record cannot be read, which would tell of a later sign of life.
+            // As if the record could not be read, which would show a later sign of life.
             let ended = lease.started;
             let verdict = Verdict::because(Outcome::Interrupted, Reason::NodeLost);
             let finish =

@@ -1,4 +1,4 @@
-//! The account of the week: each tick stands in exactly one record, which says what happened, and nothing else ran.
+//! The account of the week: each tick has exactly one entry, which says what happened, and nothing else ran.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -72,7 +72,7 @@ impl World {
         all
     }
 
-    /// Runs of ticks that were none, and second runs.
+    /// Returns runs for instants that were no tick of the job, and second runs.
     fn wrong_runs(&self) -> Vec<String> {
         let in_force = self.in_force();
         let mut ran: BTreeMap<(&JobName, Tick), usize> = BTreeMap::new();
@@ -103,7 +103,7 @@ impl InForce<'_> {
             .take_while(move |tick| tick.instant() < until)
     }
 
-    /// Whether some replica may have planned this tick.
+    /// Whether a replica may have planned this tick.
     fn has(&self, tick: Tick) -> bool {
         let spec = &self.phase.spec;
         let is_within = self.phase.first.utc() <= tick.instant()

@@ -1,4 +1,4 @@
-//! Whether one record says what happened to its tick.
+//! Whether an entry says what happened to its tick.
 
 use std::time::Duration;
 
@@ -15,13 +15,14 @@ use super::world::World;
 /// As in jobs.rs.
 const LEASE: Duration = Duration::from_secs(60);
 
-/// After an outage, a start, or a loss of its lock, nothing is granted for a lease, and what asks may come a little later.
+/// After an outage, a start, or the loss of a lock, nothing is granted for a lease, and the next claim may come a
+/// little later.
 const RECOVERY: Duration = Duration::from_secs(75);
 
-/// A tick that nothing stood in the way of for this long has no excuse.
+/// A tick that nothing prevented for this long has no excuse.
 const NO_EXCUSE: Duration = Duration::from_secs(90);
 
-/// What is said to have been at an instant may have been a moment before or after.
+/// An event that is recorded for an instant may have happened a moment before or after.
 const SLACK: Duration = Duration::from_secs(1);
 
 fn moment(at: UtcMillis) -> Moment {
@@ -62,7 +63,7 @@ impl World {
             }
             (Outcome::Skipped, Some(Reason::Overlap)) => {
                 let around = (Moment(came.0.saturating_sub(1_000)), came.plus(SLACK));
-                // Who did not hear of its grant, and asks again, was as good as running from there on.
+                // A replica that did not receive its grant, and claims again, counts as running from its grant on.
                 let held = |run: &Run| (moment(run.lease.started), alive(run).1);
                 let was_alive = self.runs_of(in_force).any(|run| meets(&held(run), around));
                 let may = spec.overlap == Overlap::Skip && was_alive;
@@ -88,7 +89,7 @@ impl World {
         if (run.lease.tick, Some(run.lease.fence)) != (entry.tick, entry.fence) {
             return Some("tells of another run".to_owned());
         }
-        // Who could not tell in time was taken for gone.
+        // A replica that could not report in time was taken to be gone.
         let was_late = run.recorded.is_none_or(|at| at.since(ended) > Duration::from_secs(5));
         let was_away = self.was_away(run.seat, (run.started, ended.plus(SLACK)));
         let was_given_up = entry.reason == Some(Reason::NodeLost)
@@ -101,7 +102,7 @@ impl World {
         }
         let late_by = run.started.utc().since(entry.tick.instant());
         let limit = spec.start_deadline_of(entry.tick);
-        // Who has a slow clock does not know better.
+        // A replica with a slow clock cannot know that it was late.
         let was_off = self.was_away(run.seat, (run.started, run.started));
         match entry.cause {
             Cause::Schedule if late_by > limit + SLACK && !was_off => Some("started too late".to_owned()),
@@ -121,7 +122,7 @@ impl World {
                 let outages = self.log.outages.iter().copied();
                 outages.chain(lost.map(|at| (at, at))).any(|span| meets(&span, told))
             }
-            // Who was not there knows no other reason.
+            // A replica that was away knows no other reason.
             Reason::NoReplica => self.fit(in_force).any(|seat| self.was_away(seat, told)),
             Reason::Late | Reason::Overlap => true,
             Reason::Edited => {
@@ -133,7 +134,7 @@ impl World {
         (!is_right).then(|| "is not missed for that reason".to_owned())
     }
 
-    /// A tick may be missed where something stood in its way as long as it could start.
+    /// Checks that something prevented a missed tick for as long as it could start.
     fn is_missed_for_nothing(&self, in_force: &InForce<'_>, tick: Tick, reason: Reason) -> Option<String> {
         let spec = &in_force.phase.spec;
         let came = moment(tick.instant());
@@ -142,7 +143,7 @@ impl World {
             CatchUp::Last => next,
             CatchUp::None => came.plus(spec.start_deadline_of(tick)),
         };
-        // A look at each of thousands of runs, for each moment, would take longer than the week.
+        // To check each of thousands of runs, for each moment, would take longer than the week.
         let near: Vec<&Run> =
             self.runs_of(in_force).filter(|run| run.started <= until && busy_until(run) >= came).collect();
         let is_busy = |at: Moment| near.iter().any(|run| run.started <= at && at <= busy_until(run));
@@ -174,7 +175,7 @@ impl World {
     }
 }
 
-/// An entry that says for how many ticks it stands says it rightly.
+/// Checks that an entry with a count stands for as many ticks.
 fn miscounted(spec: &JobSpec, entry: &HistoryEntry) -> Option<String> {
     let (after, said) = (entry.after?, entry.count?);
     let following = |tick: &Tick| spec.schedule.next_after(tick.instant());

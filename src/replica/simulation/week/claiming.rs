@@ -1,4 +1,4 @@
-//! What a replica does about its jobs: `moves.rs` and `reload.rs`, with answers that are there at once.
+//! What a replica does about its jobs: `moves.rs` and `reload.rs`, with answers that come at once.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::run::StopReason;
 use super::life::Life;
 use super::world::{Event, World};
 
-/// As in `errand.rs`, but that no time passes between two tries.
+/// As in `give_back.rs`, but that no time passes between two tries.
 const ABANDON_TRIES: usize = 5;
 
 impl World {

@@ -17,7 +17,7 @@ use super::jobs::length_ms;
 use super::life::Life;
 use super::world::{Event, World};
 
-/// The store is told again after this long.
+/// The end of a run is reported to the store again after this long.
 const TELL_AGAIN: Duration = Duration::from_secs(1);
 
 /// One run, in all its attempts.
@@ -37,12 +37,12 @@ pub(super) struct Run {
     outcome: Outcome,
     stopped_for: Option<StopReason>,
     step: u32,
-    /// When the store had taken its end.
+    /// When the store had recorded its end.
     pub(super) recorded: Option<Moment>,
 }
 
 impl Run {
-    /// Whether it goes on, in this life of this seat.
+    /// Whether it is in progress, in this process of this seat.
     pub(super) fn is_of(&self, seat: usize, life: u32) -> bool {
         self.ended.is_none() && (self.seat, self.life) == (seat, life)
     }
@@ -132,7 +132,7 @@ impl World {
         }
         let (seat, boot) = (its.seat, self.boot(its.seat));
         if self.seats[seat].sleeps {
-            // Who sleeps stops nothing; nothing runs there either. What is left dies as it wakes.
+            // A machine that sleeps stops nothing, and nothing runs on it. What is left dies as it wakes.
             return self.after(TELL_AGAIN, Event::Attend(run));
         }
         match self.runs[run].hold.duty(boot) {
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// `HeldLock::finish`, and `resync.rs` for what a former life left.
+    /// `HeldLock::finish`, and `resync.rs` for what an earlier process left.
     pub(super) fn tell(&mut self, run: usize) {
         let its = &self.runs[run];
         let (Some((ended, verdict)), None) = (its.ended, its.recorded) else { return };

@@ -1,4 +1,4 @@
-//! What the week is about: jobs with every policy, and what is done to their definitions.
+//! The jobs of the week, with every policy, and the edits of their definitions.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use crate::run::Job;
 /// What one jobs.toml says.
 pub(super) type Jobs = Rc<BTreeMap<JobName, Job>>;
 
-/// Each with a lease of a minute. What edits are done to comes besides.
+/// Each with a lease of a minute. `edited` and `flips` are added to these.
 const JOBS: [(&str, &str); 6] = [
     ("skips", "schedule = \"*/10 * * * *\""),
     ("waits", "schedule = \"*/15 * * * *\"\noverlap = \"wait\"\nstart_deadline = \"40m\""),
@@ -32,7 +32,7 @@ const EDITS: [&str; 6] = [
     "schedule = [\"H * * * *\", \"@every 9m\"]",
 ];
 
-/// `flips` is enabled but after every third edit.
+/// `flips` is enabled, except after one of every three edits.
 const FLIPS: &str = "schedule = \"*/13 * * * *\"\ncatch_up = \"last\"";
 
 /// jobs.toml after so many edits.

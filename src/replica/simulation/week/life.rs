@@ -1,4 +1,4 @@
-//! One life of a replica, around the shipped steps: what `Driver` is to them when it is shipped.
+//! One process of a replica, around the shipped steps: what `Driver` is to them in the shipped code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -25,14 +25,14 @@ use super::world::{Event, World};
 /// Often enough that the store's clock counts as watched.
 const BEAT_EVERY: Duration = Duration::from_millis(3_900);
 
-/// That the store's clock was steady for longer than the longest lease changes nothing any more.
+/// Once the store's clock was steady for longer than the longest lease, further steadiness changes nothing.
 const LATELY: Duration = Duration::from_secs(75);
 
-/// With nothing else to do, and with a record that could not be opened, a replica looks again after this long.
+/// With nothing else to do, and with a record that could not be opened, a replica checks again after this long.
 const IDLE: Duration = Duration::from_secs(600);
 const RETRY: Duration = Duration::from_secs(1);
 
-/// One life of a replica.
+/// One process of a replica.
 pub(super) struct Life {
     pub(super) number: u32,
     pub(super) jobs: Jobs,
@@ -127,7 +127,7 @@ impl World {
         });
     }
 
-    /// `Heartbeat::run` since it was last looked at, and `Driver::exchanged`.
+    /// `Heartbeat::run` since the last call, and `Driver::exchanged`.
     pub(super) fn beat(&mut self, seat: usize, life: &mut Life) {
         let was_out = life.health.outage().is_some();
         if self.store.is_down {

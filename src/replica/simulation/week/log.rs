@@ -1,4 +1,4 @@
-//! What was the case when: the account compares records with it.
+//! What was true when: the account compares entries with it.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -22,12 +22,12 @@ pub(super) struct Phase {
     pub(super) spec: Arc<JobSpec>,
 }
 
-/// Everything that a record may be judged by.
+/// Everything by which an entry may be judged.
 pub(super) struct Log {
     pub(super) phases: BTreeMap<JobName, Vec<Phase>>,
     /// When the store was away.
     pub(super) outages: Vec<Span>,
-    /// When another life of the store began.
+    /// When another era of the store began.
     pub(super) lives: Vec<Moment>,
     /// When each seat had no replica that moved, by a clock that was right.
     pub(super) absences: BTreeMap<usize, Vec<Span>>,

@@ -1,4 +1,5 @@
-//! The store of the week: `lease::decide` over records that nothing forgets. It can be away, and begin another life.
+//! The store of the week: `lease::decide` over records of which nothing is forgotten. It can be away, and begin another
+//! era.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use crate::replica::simulation::world::rng::Dice;
 use crate::store::StoreError;
 use crate::time::UtcMillis;
 
-/// As many of ten thousand requests are applied, and their answers lost.
+/// So many of ten thousand requests are applied, and their answers lost.
 const LOST_ANSWERS: u64 = 20;
 
 /// One store.
@@ -20,9 +21,9 @@ pub(super) struct Store {
     /// Every entry ever written.
     pub(super) told: BTreeMap<JobName, Vec<HistoryEntry>>,
     pub(super) known: BTreeSet<JobName>,
-    /// Runs whose grant was not heard of.
+    /// Runs whose grant did not reach the replica.
     pub(super) unheard: BTreeSet<RunId>,
-    /// When a job's answers were lost: to who had asked, the store was away.
+    /// When answers about a job were lost: to the replica that had sent the request, the store was away.
     pub(super) lost: BTreeMap<JobName, Vec<UtcMillis>>,
 }
 

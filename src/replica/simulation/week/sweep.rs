@@ -7,7 +7,7 @@ use crate::replica::simulation::world::clock::Moment;
 
 use super::world::World;
 
-/// How many weeks a test run goes through; `SOLOCRON_SEEDS` asks for more, `SOLOCRON_SEED` for one of them.
+/// How many weeks a test run simulates; `SOLOCRON_SEEDS` asks for more, `SOLOCRON_SEED` for one of them.
 const SEEDS: u64 = 2;
 
 /// What must have happened in them.

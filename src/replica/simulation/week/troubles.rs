@@ -1,4 +1,4 @@
-//! What goes wrong in the week, and what people do: each kind comes again and again, whatever else goes on.
+//! What goes wrong in the week, and what operators do: each kind comes again and again, whatever else happens.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const HOUR: u64 = 60 * MINUTE;
 /// Replicas load an edited file within this long, and nothing else goes wrong meanwhile.
 const EDIT: Duration = Duration::from_secs(60);
 
-/// Edits are done only this long after everything else: what they do is to be judged to the tick.
+/// Edits are made only this long after everything else, so that their effect can be judged to the tick.
 const CALM: Duration = Duration::from_secs(600);
 
 /// As many edits of a hundred are loaded by a restart.
@@ -26,7 +26,7 @@ const BY_RESTART: u64 = 30;
 /// Every kind of trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// The store is away; it may come back as another life.
+    /// The store is away; it may come back in another era.
     Outage,
     /// A replica is killed.
     Crash,
@@ -38,7 +38,7 @@ pub(super) enum Trouble {
     ClockStep,
     /// jobs.toml is edited, and loaded by each replica in its turn.
     Edit,
-    /// Somebody pauses a job.
+    /// An operator pauses a job.
     Pause,
 }
 
@@ -204,7 +204,7 @@ impl World {
         let asked = self.store.submit(&job, &Request::Operate(operate), self.now.utc(), &mut self.dice);
         let after = self.store.records.get(&job).and_then(|record| record.paused);
         if after != before {
-            // The newer word replaces the older.
+            // The newer pause replaces the older.
             let spans = self.log.pauses.entry(job).or_default();
             let now = self.now;
             spans.iter_mut().for_each(|(_, to)| *to = (*to).min(now));
@@ -218,7 +218,7 @@ impl World {
             Mend::Store { begins_life } => {
                 self.store.is_down = false;
                 for seat in 0..self.seats.len() {
-                    // Their next heartbeat tells.
+                    // Their next heartbeat shows it.
                     let (soon, number) = (self.dice.ms(0, 1_000), self.seats[seat].lives);
                     self.after(soon, Event::Wake { seat, life: number });
                 }

@@ -24,11 +24,11 @@ pub(super) const QUIET: Moment = Moment(WEEK.0 - 3 * 3_600_000);
 pub(super) enum Event {
     /// A replica looks at its clocks.
     Wake { seat: usize, life: u32 },
-    /// A run's lock is to be attended to.
+    /// A run's lock is to be checked.
     Attend(usize),
     /// An attempt of a run is over, or the run is, unless something has changed since this step.
     Step { run: usize, step: u32 },
-    /// The end of a run is told.
+    /// The end of a run is reported to the store.
     Tell(usize),
     /// A replica loads the newest file, while it lives or by a restart.
     Load { seat: usize, by_restart: bool },
@@ -45,13 +45,13 @@ pub(super) struct Seat {
     /// Its labels, as `jobs.toml` or a flag gives them.
     pub(super) labels: &'static [&'static str],
     pub(super) life: Option<Life>,
-    /// Counts lives.
+    /// Counts processes.
     pub(super) lives: u32,
     /// Whether its machine sleeps.
     pub(super) sleeps: bool,
-    /// When it was last heard from.
+    /// When its heartbeat last reached the store.
     pub(super) heard: Moment,
-    /// Runs of which a former life, or this one while its machine slept, could not tell the end.
+    /// Runs of which an earlier process, or this one while its machine slept, could not report the end.
     pub(super) untold: Vec<usize>,
 }
 

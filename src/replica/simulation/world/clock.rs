@@ -1,5 +1,5 @@
-//! True time, which nobody in the simulation can read, and the clocks of machines, which run fast or slow, are set, and
-//! are slewed.
+//! True time, which no process in the simulation can read, and the clocks of machines, which run fast or slow, are
+//! stepped, and are slewed.
 
 use std::time::Duration;
 
@@ -51,7 +51,8 @@ pub(crate) struct Clock {
     slews: Vec<Slew>,
 }
 
-/// A daemon makes all clocks of a machine run faster or slower for a while: Linux does so with its boot clock, too.
+/// A slew: a daemon makes all clocks of a machine run faster or slower for a while. On Linux that includes the boot
+/// clock.
 #[derive(Debug, Clone, Copy)]
 struct Slew {
     from: Moment,
@@ -100,7 +101,7 @@ impl Clock {
         Duration::from_millis(self.wall(at).0.abs_diff(at.utc().0))
     }
 
-    /// The moment at which `CLOCK_MONOTONIC_RAW` shows `later` more than it showed at `since`.
+    /// Returns the moment at which `CLOCK_MONOTONIC_RAW` shows `later` more than it showed at `since`.
     pub(crate) fn when_unslewed(&self, since: Moment, later: Duration) -> Moment {
         let later = i128::try_from(later.as_millis()).expect("short");
         let span =

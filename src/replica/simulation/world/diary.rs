@@ -1,4 +1,4 @@
-//! What happened, for whoever wants to read it.
+//! Writes down what happened, for the developer.
 
 use crate::lease::Record;
 use crate::replica::simulation::world::World;
@@ -16,7 +16,7 @@ impl World {
         }
     }
 
-    /// Writes down what a replica asked, and what it was answered.
+    /// Writes down a request of a replica, and its answer.
     pub(super) fn note_exchange(&mut self, seat: usize, letter: &Letter, told: &Told) {
         let (Ask::Submit(job, request), Told::Reply(reply)) = (&letter.ask, told) else { return };
         if self.diary.is_some() {

@@ -21,7 +21,7 @@ use super::network::Cut;
 use super::process::Process;
 use super::scenario::Length;
 
-/// Answers are waited for so long: `RESPONSE_TIMEOUT` of the Redis client, `Patience` of the embedded store.
+/// How long a replica waits for an answer: `RESPONSE_TIMEOUT` of the Redis client, `Patience` of the embedded store.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOCAL_PATIENCE: Duration = Duration::from_secs(4);
 
@@ -29,7 +29,7 @@ const LOCAL_PATIENCE: Duration = Duration::from_secs(4);
 #[derive(Default)]
 pub(crate) struct Seat {
     pub(crate) node: Option<Node>,
-    /// Counts lives: what was meant for an earlier one never reaches a later.
+    /// Counts processes: an event that was meant for an earlier one never reaches a later one.
     pub(crate) life: u32,
     /// Frozen until then.
     pub(crate) frozen: Option<Moment>,
@@ -40,12 +40,12 @@ pub(crate) struct Seat {
     next_wake: Option<Moment>,
     /// Its wall clock was stepped, and it has yet to see that.
     pub(crate) is_stepped: bool,
-    /// When its replica last heard from the store.
+    /// When its replica last had an answer from the store.
     pub(crate) heard: Option<Moment>,
 }
 
 impl Seat {
-    /// Whether its replica lives, moves, and is not cut off.
+    /// Whether its replica runs, is not frozen, and is not cut off.
     pub(crate) fn is_well(&self) -> bool {
         self.node.is_some() && self.frozen.is_none() && self.cut.is_none()
     }
@@ -81,7 +81,7 @@ impl World {
             }
             Happening::Buried(job, run, is_sure) => node.orphan_ended((job, run), is_sure, reads),
             Happening::Stuck(run) => {
-                // Whose guard has told of its end meanwhile is over.
+                // A run whose guard has reported its end meanwhile is over.
                 let is_alive = self.witness.alive().any(|(_, process)| process.lease.run == run);
                 if is_alive {
                     node.found_stuck(run);
@@ -119,7 +119,7 @@ impl World {
         self.perform(seat)
     }
 
-    /// Performs what a replica wants done, and lets it sleep until it has something to do.
+    /// Performs the replica's deeds, and schedules its next wake-up.
     pub(crate) fn perform(&mut self, seat: usize) -> Result<(), Violation> {
         while let Some(node) = &mut self.seats[seat].node
             && !node.deeds.is_empty()
@@ -132,7 +132,7 @@ impl World {
         self.see_off(seat);
         let (now, place) = (self.now, &mut self.seats[seat]);
         let Some(node) = &place.node else { return Ok(()) };
-        // Clocks that run slow have not got there yet when the time is over: a millisecond more, and it looks again.
+        // A clock that runs slow may not have got there yet: a millisecond more, and the replica checks again.
         let at = now.plus(node.idle_for().max(Duration::from_millis(1)));
         if place.next_wake.is_none_or(|planned| planned <= now || planned > at) {
             place.next_wake = Some(at);
@@ -181,7 +181,7 @@ impl World {
         self.witness.alive().find(|(_, process)| process.lease.run == run).map(|(at, _)| at)
     }
 
-    /// The true moment that was so long ago by a seat's own clock.
+    /// Returns the true moment that was this long ago by a seat's own clock.
     fn true_moment(&self, seat: usize, ago: Duration) -> Moment {
         let clock = &self.scenario.clocks[self.scenario.clock_of(seat)];
         let then = BootInstant(clock.boot(self.now).0.saturating_sub(ago));

@@ -1,23 +1,23 @@
-//! What replicas and the store write to each other.
+//! The messages between replicas and the store.
 
 use crate::job::{RunId, Tick};
 use crate::lease::{Record, Reply, Request};
 use crate::store::{Beat, Marked, Pulse, StoreError};
 
-/// What a replica asks.
+/// A request of a replica.
 #[derive(Debug, Clone)]
 pub(crate) enum Ask {
-    /// A heartbeat; who listens only has none.
+    /// A heartbeat; `None` of one that only listens.
     Pulse(Option<Beat>),
-    /// A job's record.
+    /// Reads a job's record.
     Look(usize),
     /// A request about a job's record.
     Submit(usize, Request),
-    /// How far a job's ticks are decided.
+    /// Reads how far a job's ticks are decided.
     Mark(usize),
-    /// Which of these jobs the cluster knows.
+    /// Reads which of these jobs the cluster knows.
     Known(Vec<usize>),
-    /// That the cluster knows these jobs.
+    /// Notes that the cluster knows these jobs.
     Enroll(Vec<usize>),
 }
 
@@ -32,10 +32,10 @@ pub(crate) enum Told {
     Enrolled,
 }
 
-/// What came of a question.
+/// The result of a request.
 pub(crate) type Answered = Result<Told, StoreError>;
 
-/// A question under way.
+/// A request under way.
 #[derive(Debug, Clone)]
 pub(crate) struct Letter {
     /// Its number, for its sender.
@@ -43,13 +43,13 @@ pub(crate) struct Letter {
     pub(crate) ask: Ask,
 }
 
-/// What somebody wants a replica to do besides.
+/// What a replica is asked to do apart from its schedule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Wish {
     /// Run here and now, as `exec` does.
     Exec,
     /// Obey an order that was put into the record, as `trigger` does.
     Order(RunId),
-    /// Ask for a tick again, whatever is known of it: only what was cut short may run once more.
+    /// Claim a tick again, whatever is known of it: only an interrupted one may run once more.
     Again(Tick),
 }

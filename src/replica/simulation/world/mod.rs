@@ -36,13 +36,13 @@ use super::stand_ins::hints::Hinted;
 /// Something that happens at its moment.
 #[derive(Debug, Clone)]
 pub(super) enum Event {
-    /// A letter reaches the store; its answer is back after so long, if ever.
+    /// A request reaches the store; its answer is back after this long, if ever.
     Arrive { seat: usize, life: u32, letter: Box<Letter>, back: Option<Duration> },
     /// Something happens to a replica that is not frozen.
     To { seat: usize, life: u32, what: Box<Happening> },
     /// A replica looks at its clocks.
     Wake { seat: usize, life: u32 },
-    /// The deadline that a guard was told may have come.
+    /// The deadline that a guard received may have come.
     GuardDue(usize),
     /// Nothing of a run may be left.
     Over(usize),
@@ -54,9 +54,9 @@ pub(super) enum Event {
     Fault,
     /// The next order of an operator.
     Operate,
-    /// The store's replica takes a copy.
+    /// The store's follower copies its state.
     Copy,
-    /// Somebody who may publish tells a lie.
+    /// A client publishes an untrue hint.
     Lie,
 }
 
@@ -64,12 +64,12 @@ pub(super) enum Event {
 #[derive(Debug, Clone)]
 pub(super) enum Happening {
     Answered(u64, Answered),
-    /// A request that its own thread was about to perform on the embedded store.
+    /// A request that the replica's own thread was about to perform on the embedded store.
     Performs(Box<Letter>, Option<Duration>),
     Ended(RunId, Verdict),
-    /// A run of a former life is surely dead, or has to be left to its lease.
+    /// A run of an earlier process of the replica is surely dead, or has to be left to its lease.
     Buried(usize, RunId, bool),
-    /// What should be dead is not.
+    /// A run that was killed is still alive.
     Stuck(RunId),
     Stepped,
     Wished(usize, Wish),
@@ -86,13 +86,13 @@ pub(super) enum Mend {
     Service,
     GuardThaw(usize),
     Clock(usize),
-    /// The boot clock of a machine runs at another pace.
+    /// The boot clock of a machine changes its rate.
     Pace(usize),
     /// A guest comes for this job's lock.
     Guest(usize),
-    /// The file says short leases again.
+    /// The file has short leases again.
     ShortLeases,
-    /// The long lease is over, and nobody has to reckon with it any more.
+    /// The long lease is over, and no replica has to expect it any more.
     Forgotten,
 }
 
@@ -100,7 +100,7 @@ pub(super) enum Mend {
 pub(super) const FAULTS: Duration = Duration::from_secs(420);
 pub(super) const QUIET: Duration = Duration::from_secs(240);
 
-/// Everything.
+/// The whole simulation.
 pub(super) struct World {
     pub(super) now: Moment,
     pub(super) dice: Dice,
@@ -122,17 +122,17 @@ pub(super) struct World {
     pub(super) confusions: Vec<(Moment, Moment)>,
     /// What keeps replicas from renewing their locks.
     pub(super) hindrances: Vec<Hindrance>,
-    /// What starts before cannot be killed.
+    /// Runs that start before this cannot be killed.
     pub(super) unkillable_until: Moment,
-    /// Until then somebody lies.
+    /// Until then untrue hints are published.
     pub(super) lies: Moment,
-    /// Until then somebody has to remember what the store forgot.
+    /// Until then no fault may disturb the replicas that remember what the store forgot.
     pub(super) delicate: Moment,
-    /// Who starts before has the file with the long lease.
+    /// Replicas that start before this have the file with the long lease.
     pub(super) long_until: Moment,
-    /// Until then nobody comes who knows nothing: those who remember have not told it yet.
+    /// Until then no guest or order comes: the replicas that remember more than the store have not reported it yet.
     pub(super) told_by: Moment,
-    /// What happened, if anybody wants to read it.
+    /// What happened, if it is to be written down.
     pub(super) diary: Option<Vec<String>>,
 }
 
@@ -176,7 +176,7 @@ impl World {
         world
     }
 
-    /// Lets this happen so much later.
+    /// Schedules an event after this time.
     pub(super) fn at(&mut self, after: Duration, event: Event) {
         self.at_moment(self.now.plus(after), event);
     }
@@ -201,13 +201,13 @@ impl World {
         self.scenario.clocks[self.scenario.store_clock()].reads(self.now)
     }
 
-    /// Goes on until the end, and judges.
+    /// Runs the simulation to its end, and judges it.
     pub(super) fn run(&mut self) -> Result<(), Violation> {
         self.run_until(Moment(0).plus(FAULTS + QUIET))?;
         self.judge()
     }
 
-    /// Goes on until this moment.
+    /// Runs the simulation until this moment.
     pub(super) fn run_until(&mut self, end: Moment) -> Result<(), Violation> {
         while let Some(next) = self.queue.first_entry().filter(|next| next.key().0 <= end) {
             self.now = next.key().0;
@@ -239,7 +239,7 @@ impl World {
         Ok(())
     }
 
-    /// It is trouble when clocks are wrong.
+    /// Counts wrong clocks as trouble.
     fn watch_clocks(&mut self) {
         let wrong = Duration::from_millis(500);
         if self.scenario.clocks.iter().any(|clock| clock.error(self.now) > wrong) {
@@ -248,12 +248,12 @@ impl World {
         }
     }
 
-    /// A fault, or its effects, go on for so long.
+    /// Notes that a fault, or its effects, last for this long.
     pub(super) fn trouble(&mut self, during: Duration) {
         self.troubles.push((self.now, self.now.plus(during)));
     }
 
-    /// A letter is there: the store answers at once, or when it can.
+    /// Handles a request that arrives: the store answers at once, or when it can.
     pub(super) fn arrive(
         &mut self,
         (seat, life): (usize, u32),

@@ -1,10 +1,10 @@
-//! How a letter fares: when it arrives, how often, and when its answer is there, if ever.
+//! What happens to a message: when it arrives, how often, and when its answer is back, if ever.
 
 use std::time::Duration;
 
 use super::rng::Dice;
 
-/// What the way between the replicas and the store is like.
+/// The state of the network between the replicas and the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Weather {
     /// Every letter arrives within a few milliseconds.
@@ -13,14 +13,14 @@ pub(crate) enum Weather {
     Rough,
 }
 
-/// Which way a cut-off replica is cut off.
+/// How a replica is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
     /// Nothing passes, and connections are refused: certainly not sent.
     Refused,
-    /// Nothing passes, and nobody says so.
+    /// Nothing passes, and the sender learns nothing of that.
     Silent,
-    /// Questions arrive, but no answer comes back.
+    /// Requests arrive, but no answer comes back.
     AnswersLost,
 }
 
@@ -28,7 +28,7 @@ impl Cut {
     pub(crate) const ALL: [Self; 3] = [Self::Refused, Self::Silent, Self::AnswersLost];
 }
 
-/// What becomes of one letter.
+/// What happens to one message.
 #[derive(Debug, Default)]
 pub(crate) struct Fate {
     /// After how long it arrives, each time.
@@ -42,7 +42,7 @@ pub(crate) struct Fate {
 /// The longest that a letter is under way.
 const LONGEST: u64 = 60_000;
 
-/// What becomes of a letter to a server far away.
+/// Returns what happens to a message to a server far away.
 pub(crate) fn fate(dice: &mut Dice, weather: Weather, cut: Option<Cut>) -> Fate {
     let quick = dice.ms(0, 3);
     match cut {
@@ -66,8 +66,8 @@ pub(crate) fn fate(dice: &mut Dice, weather: Weather, cut: Option<Cut>) -> Fate 
     Fate { arrivals, back, refused: None }
 }
 
-/// What becomes of a request to the embedded store: a file that may be busy. What waits for longer than its sender is
-/// dropped, and so nothing of it is ever late or doubled; but a commit may fail to say how it went.
+/// Returns what happens to a request to the embedded store: a file that may be busy. A request that waits for longer
+/// than its sender is dropped, so none is ever late or doubled; but a commit may not report how it went.
 pub(crate) fn fate_of_local(dice: &mut Dice, weather: Weather, patience: Duration) -> Fate {
     let quick = dice.ms(0, 2);
     let wait =

@@ -1,4 +1,5 @@
-//! The process of a run, and its guard: kills at the deadline that was last sent, at the end of its replica, and on order.
+//! The process of a run, and its guard, which kills it at the deadline that was last sent, at the end of its replica,
+//! and on order.
 
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ pub(crate) enum Guard {
 pub(crate) struct Process {
     pub(crate) job: usize,
     pub(crate) seat: usize,
-    /// The life of the replica that started it.
+    /// Which process of the replica started it.
     pub(crate) life: u32,
     pub(crate) lease: Lease,
     pub(crate) started: Moment,
@@ -42,7 +43,7 @@ pub(crate) struct Process {
     /// When its replica learned that it is over.
     pub(crate) learned: Moment,
     pub(crate) guard: Guard,
-    /// What the guard was told last, when, and how long that was before it.
+    /// The deadline that the guard received last; below, when it received that, and how long that was before it.
     pub(crate) deadline: BootInstant,
     pub(crate) told: (Moment, Duration),
     /// When the last good claim or renewal was sent.
@@ -51,9 +52,9 @@ pub(crate) struct Process {
     pub(crate) is_recorded: bool,
     /// Whether no signal reaches it: it ends by itself.
     pub(crate) is_unkillable: bool,
-    /// Whether the lock was lost that it still needs: the store ended the run, or granted the lock to another.
+    /// Whether it has lost the lock that it still needs: the store ended the run, or granted the lock to another.
     pub(crate) has_lost_lock: bool,
-    /// Why it is stopped, in vain.
+    /// Why it was ordered to stop, without effect.
     ordered: Option<StopReason>,
     loss_grace: Duration,
     /// How long it takes to obey SIGTERM.
@@ -103,7 +104,7 @@ impl Process {
     /// SIGTERM, then SIGKILL after the grace. True when it now ends sooner.
     pub(crate) fn stop(&mut self, now: Moment, grace: Duration, reason: StopReason, dice: &mut Dice) -> bool {
         if self.is_unkillable {
-            // How it ends is no choice of its own any more, whenever that is.
+            // It was ordered to stop: that is its verdict, whenever it ends.
             let joined = self.ordered.map_or(reason, |earlier| earlier.join(reason));
             (self.ordered, self.verdict) = (Some(joined), joined.verdict());
             return false;
@@ -118,7 +119,7 @@ impl Process {
         is_sooner
     }
 
-    /// Its time is over, or its replica is gone.
+    /// Stops it at its deadline, or because its replica is gone.
     pub(crate) fn stop_by_guard(&mut self, now: Moment, dice: &mut Dice) -> bool {
         if !Protection::Guard.is_on() || self.guard != Guard::Well {
             return false;
@@ -126,30 +127,30 @@ impl Process {
         self.stop(now, self.loss_grace, StopReason::LockLost, dice)
     }
 
-    /// The guard was killed: whoever forked it kills the job at once.
+    /// Handles the loss of the guard: the zygote, which forked it, kills the job at once.
     pub(crate) fn lose_guard(&mut self, now: Moment, dice: &mut Dice) -> bool {
         self.guard = Guard::Dead;
         self.stop(now, Duration::ZERO, StopReason::GuardLost, dice)
     }
 
-    /// Whether it was cut short, as far as anybody recorded: by its replica, or because its lock was lost.
+    /// Whether it was interrupted, as far as that is recorded: by its replica, or because its lock was lost.
     pub(crate) fn was_cut_short(&self) -> bool {
         (self.is_over || self.has_lost_lock) && !self.is_recorded
     }
 
-    /// Whether it is this life of its replica that started it.
+    /// Whether this process of the replica started it.
     pub(crate) fn is_of(&self, (seat, life): (usize, u32)) -> bool {
         (self.seat, self.life) == (seat, life)
     }
 }
 
 impl World {
-    /// The end of a run is looked for when it should come.
+    /// Schedules the end of a run.
     pub(crate) fn expect_end(&mut self, run: usize) {
         self.at_moment(self.witness.runs[run].ends, Event::Over(run));
     }
 
-    /// The guard waits for the deadline that it was told.
+    /// Has the guard wait for the deadline that it received.
     pub(crate) fn watch_deadline(&mut self, run: usize) {
         let process = &self.witness.runs[run];
         let due = self.deadline_of(process);
@@ -170,7 +171,7 @@ impl World {
         }
     }
 
-    /// Nothing of a run is left, unless that has changed meanwhile.
+    /// Ends a run of which nothing is left, unless its end has moved meanwhile.
     pub(crate) fn over(&mut self, run: usize) -> Result<(), Violation> {
         let process = &mut self.witness.runs[run];
         if process.is_over || process.ends > self.now {
@@ -184,7 +185,7 @@ impl World {
         self.ends_in_time(run)?;
         let life = self.seats[whose.0].life;
         if life != whose.1 {
-            // The next life of its replica looks after it.
+            // The replica's next process handles it.
             return self.happen_to((whose.0, life), Happening::Buried(job, id, was_guarded));
         }
         self.happen_to(whose, Happening::Ended(id, verdict))

@@ -24,7 +24,7 @@ impl Dice {
         first + self.throw() % (last - first + 1)
     }
 
-    /// As often as this in a hundred.
+    /// Returns true this often in a hundred.
     pub(crate) fn percent(&mut self, often: u64) -> bool {
         self.throw() % 100 < often
     }

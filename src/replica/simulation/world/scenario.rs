@@ -1,4 +1,4 @@
-//! What a simulation is about: which jobs, how many replicas, which kind of store, and how clocks run.
+//! The set-up of a simulation: which jobs, how many replicas, which kind of store, and how clocks run.
 
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ const SCHEDULES: [&str; 7] =
 /// Leases, in seconds. Most are short: much happens to them.
 const LEASES: [u64; 6] = [5, 5, 6, 10, 15, 30];
 
-/// What a guest asks for, and what replicas ask for while they have another file.
+/// The lease of a guest, and below that of the replicas' other file.
 const GUEST_LEASE: Duration = Duration::from_secs(5);
 pub(crate) const LONG_LEASE: Duration = Duration::from_secs(90);
 
@@ -44,9 +44,9 @@ pub(crate) struct Scenario {
     /// How many replicas there are; a guest comes after them.
     pub(crate) replicas: usize,
     pub(crate) names: Vec<NodeName>,
-    /// Each replica's own file: leases may differ. The last is a guest's own wish.
+    /// Each replica's own file: leases may differ. The last is what a guest asks for.
     pub(crate) jobs: Vec<Rc<[Arc<JobSpec>]>>,
-    /// The file that everybody has for a while, and whether anybody may still know what it says.
+    /// The file that replicas have for a while, and whether it may still matter what it says.
     pub(crate) long_jobs: Rc<[Arc<JobSpec>]>,
     pub(crate) is_stretched: bool,
     pub(crate) lengths: Vec<Length>,
@@ -100,7 +100,7 @@ impl Scenario {
         if self.memory == Memory::Durable { 0 } else { seat % self.replicas }
     }
 
-    /// The longest lease that anybody has for a job.
+    /// Returns the longest lease of a job in any file.
     pub(crate) fn longest_lease(&self, job: usize) -> Duration {
         let stretched = self.is_stretched.then_some(LONG_LEASE);
         self.jobs.iter().map(|jobs| jobs[job].lease).chain(stretched).max().unwrap_or_default()
@@ -112,7 +112,7 @@ impl Scenario {
     }
 }
 
-/// What all replicas' files say of a job.
+/// What the files of all replicas have in common about a job.
 #[derive(Clone)]
 struct Table {
     keys: String,

@@ -1,5 +1,6 @@
-//! A slow line between the replicas and their store, and what stands before it: the counterpart of `gather.rs`. A request
-//! is a call here, for a few jobs are simulated, and few calls under way make as much of a queue for them.
+//! A slow line between the replicas and their store, and the queue before it: the counterpart of `gather.rs`. Each
+//! request is a call of its own, because few jobs are simulated, and few calls under way make as much of a queue for
+//! them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -56,7 +57,7 @@ impl SlowLine {
     }
 }
 
-/// Where claims of one replica wait until they are sent.
+/// The queue of one replica, in which claims wait until they are sent.
 #[derive(Debug)]
 pub(crate) struct LineEnd {
     at_a_time: usize,
@@ -120,7 +121,7 @@ impl Node {
     }
 }
 
-/// A cluster whose line is slow: whether ticks are late is not judged then, but everything else is.
+/// A cluster whose line is slow: late ticks are not judged then, but everything else is.
 fn world(seed: u64, is_told: bool) -> World {
     let mut world = World::seeded(seed, Memory::Forgetful, is_told);
     world.slow = Some(SlowLine::thrown(seed));
@@ -141,7 +142,8 @@ fn over_a_slow_line_whatever_fails_breaks_none_of_the_promise_and_every_job_has_
     }
 }
 
-/// What only a slow line shows: what is claimed when it is due waits in a queue until it is out of date, time and again.
+/// What only a slow line shows: a claim that is built when it is due waits in a queue until it is out of date, again
+/// and again.
 #[cfg(feature = "test-switches")]
 pub(crate) mod switched_off {
     use crate::replica::simulation::checks::safety::{Broken, Violation};

@@ -1,4 +1,4 @@
-//! The store: `lease::decide` over records that live through restarts, failovers and losses.
+//! The store: `lease::decide` over records that outlive restarts, failovers and losses.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use super::message::{Ask, Told};
 /// A copy that a failover brings back is at most this old.
 const OLDEST_COPY: Duration = Duration::from_secs(8);
 
-/// What a store may lose.
+/// The data that a store may lose.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Shelf {
     pub(crate) records: Vec<Option<Record>>,
@@ -34,7 +34,7 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    /// One on which nothing is.
+    /// Returns an empty shelf.
     fn of(jobs: usize) -> Self {
         let none = vec![Rc::default(); jobs];
         Self { records: vec![None; jobs], histories: none.clone(), of_records: none, ..Self::default() }
@@ -55,14 +55,14 @@ impl Shelf {
         self
     }
 
-    /// Whether it has a heartbeat that the other does not know.
+    /// Whether it has a heartbeat that the other does not have.
     pub(crate) fn has_newer_beat_than(&self, other: &Self) -> bool {
         let is_known = |name: &NodeName, at| other.nodes.get(name).is_some_and(|known| known.at >= at);
         self.nodes.iter().any(|(name, peer)| !is_known(name, peer.at))
     }
 }
 
-/// Whether it can be asked.
+/// Whether the store takes requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
     Up,
@@ -80,17 +80,17 @@ pub(crate) struct Server {
     /// Younger than [`OLDEST_COPY`], oldest first.
     copies: VecDeque<(Moment, Shelf)>,
     life: u32,
-    /// How often it began to remember.
+    /// How often the store set a new marker, as it had none or one that a heartbeat shows to be forgotten.
     markers: u32,
     /// Every entry ever written of each job, whether or not the store still has it.
     pub(crate) told: Vec<Vec<HistoryEntry>>,
     /// The entries since a job's record was made, as they were whenever the store forgot.
     of_former_records: Vec<Vec<Rc<Vec<HistoryEntry>>>>,
-    /// What was told of ticks that had not come yet, by a clock that was ahead, when the store forgot it. Those who were told
-    /// know these ticks as decided, and nobody tells of them again, unless they are opened again.
+    /// Entries of ticks that had not come yet, written by a clock that was ahead, which the store forgot. Replicas that
+    /// received them know these ticks as decided, and no replica records them again, unless they are opened again.
     pub(crate) forgotten: Vec<Vec<HistoryEntry>>,
-    /// From when to when, by its clock, it heard from the holders of each job's lock, or their runs lived: also of those that
-    /// never heard of their grant, and asked again.
+    /// The spans, by the store's clock, in which it had requests from the holders of each job's lock, or their runs
+    /// were alive; also of holders that never received their grant, and claimed again.
     pub(crate) signs: Vec<Vec<(UtcMillis, UtcMillis)>>,
     /// Every tick ever granted of each job, started or not.
     pub(crate) granted: Vec<BTreeSet<Tick>>,
@@ -100,7 +100,7 @@ pub(crate) struct Server {
     pub(crate) first_marks: Vec<Option<UtcMillis>>,
     /// Jobs of which something was forgotten.
     pub(crate) has_forgotten: Vec<bool>,
-    /// What everybody is to be told.
+    /// Hints to publish.
     pub(crate) hints: Vec<Hinted>,
 }
 
@@ -130,7 +130,7 @@ impl Server {
         Era(format!("life {}", self.life))
     }
 
-    /// Answers a question at the time that its clocks show.
+    /// Answers a request at the time that the store's clocks show.
     pub(crate) fn answer(&mut self, from: &NodeName, ask: &Ask, reads: Reads, tally: &mut Tally) -> Told {
         match ask {
             Ask::Pulse(beat) => Told::Pulse(self.pulse(beat.as_ref(), reads.wall)),
@@ -179,7 +179,7 @@ impl Server {
         self.shelf.records[job].as_ref().filter(|record| record.is_running()).and_then(|record| record.run)
     }
 
-    /// The run of a job that began then, by the store's clock, is alive now.
+    /// Notes that the run of a job that began then, by the store's clock, is alive now.
     pub(crate) fn note_alive(&mut self, job: usize, began: UtcMillis, now: UtcMillis) {
         match self.signs[job].last_mut().filter(|(earlier, _)| *earlier == began) {
             Some((_, last)) => *last = now.max(*last),
@@ -187,7 +187,7 @@ impl Server {
         }
     }
 
-    /// What a clock that was ahead has just told of a job's ticks. A tick that was claimed stays decided.
+    /// Notes the entries that a clock that was ahead has just written. A tick that was claimed stays decided.
     pub(crate) fn note_foretold(&mut self, job: usize, now: UtcMillis) {
         let newest = self.told[job].iter().rev().take(4).filter(|entry| entry.tick.instant() > now);
         self.foretold[job].extend(newest.map(|entry| entry.tick));
@@ -208,7 +208,7 @@ impl Server {
         let newest = self.shelf.nodes.values().map(|peer| peer.beat.count).max().unwrap_or_default();
         let own = beat.and_then(|beat| self.shelf.nodes.get(&beat.node)).map(|peer| peer.beat.count);
         if beat.is_some() && self.memory == Memory::Forgetful {
-            // What is further ahead was written before the clock was set back.
+            // A time further ahead was written before the clock was set back.
             let is_over = |at: UtcMillis| now.0 - at.0 > FORGET_NODES_MS || at.0 - now.0 > FORGET_NOTICES_MS;
             self.shelf.nodes.retain(|_, peer| !is_over(peer.at));
         }
@@ -234,19 +234,19 @@ impl Server {
         }
     }
 
-    /// What a failover would bring back that picks this copy.
+    /// Returns the state that a failover brings back which picks this copy.
     pub(crate) fn copy_at(&self, pick: usize) -> Option<&Shelf> {
         self.copies.get(pick % self.copies.len().max(1)).map(|(_, shelf)| shelf)
     }
 
-    /// Another life begins, with what is on this shelf.
+    /// Begins another era, with what is on this shelf.
     pub(crate) fn begin_life(&mut self, shelf: Shelf, now: UtcMillis) {
         self.life += 1;
         self.replace(shelf, now);
     }
 
-    /// The same life goes on with what is on this shelf. Of what was told of ticks that have not come by now, that which the
-    /// shelf lacks is forgotten: no entry is left that tells of them too early.
+    /// Continues the same era with what is on this shelf. Of the entries for ticks that have not come by now, those
+    /// that the shelf lacks are forgotten: no entry is left that comes too early.
     pub(crate) fn replace(&mut self, shelf: Shelf, now: UtcMillis) {
         for (job, record) in shelf.records.iter().enumerate() {
             if *record != self.shelf.records[job] {
@@ -261,7 +261,8 @@ impl Server {
         self.copies.clear();
     }
 
-    /// The entries of one life of the job's record after the other: no record has forgotten any of its own.
+    /// Returns the entries of each of the job's records, one record after the other: no record has forgotten any of its
+    /// own.
     pub(crate) fn lives(&self, job: usize) -> impl Iterator<Item = &Vec<HistoryEntry>> {
         self.of_former_records[job].iter().chain([&self.shelf.of_records[job]]).map(Rc::as_ref)
     }
@@ -271,7 +272,7 @@ impl Server {
         Shelf::of(self.told.len())
     }
 
-    /// Whether ticks are still to be told of as forgotten.
+    /// Whether some ticks have yet to be recorded as forgotten.
     pub(crate) fn owes_entries(&self, job: usize) -> bool {
         let owes = |record: &Record| {
             record.lost.is_some_and(|lost| lost < record.mark)

@@ -1,5 +1,5 @@
-//! Ticks that are asked for ahead of their instant, by the replica that asks first. The store grants them, or says that it
-//! is too early yet; what was granted begins at the instant.
+//! Claims ahead of the tick's instant, by the replica that claims first. The store grants them or answers `early`; a
+//! granted run begins at the instant.
 
 use std::time::Duration;
 
@@ -11,17 +11,18 @@ use crate::time::UtcMillis;
 use super::super::action::Bid;
 use super::{ClaimState, Contest};
 
-/// A claim goes to the store and back in far less.
+/// A claim takes far less than this to the store and back.
 const BASE: Duration = Duration::from_millis(20);
 
-/// What a claim takes of a processor, its replica and the store together, and somewhat more.
+/// CPU time of a claim, on its replica and the store together, and somewhat more.
 const PER_TICK: Duration = Duration::from_micros(150);
 
-/// What the store grants ahead of an instant, and somewhat less, as nobody knows its clock to the millisecond.
+/// The largest lead: somewhat less than what the store grants ahead of an instant, because its clock is not known to
+/// the millisecond.
 const MOST: Duration = Duration::from_millis(170);
 
-/// When to ask for each of these ticks, which are all that come in their time, in order: the earlier, the more of them have
-/// the same instant. Instants come so much earlier here than by the store's clock.
+/// Returns when to claim each of these ticks, which are all that come in their time, in order: the earlier, the more of
+/// them have the same instant. `apart`: how much earlier instants come by this clock than by the store's.
 pub(crate) fn asked_ahead(coming: &[Coming], apart: Duration) -> impl Iterator<Item = (&Coming, UtcMillis)> {
     coming.chunk_by(|one, next| one.tick == next.tick).flat_map(move |same| {
         let lead = BASE + PER_TICK.saturating_mul(u32::try_from(same.len()).unwrap_or(u32::MAX));
@@ -31,20 +32,20 @@ pub(crate) fn asked_ahead(coming: &[Coming], apart: Duration) -> impl Iterator<I
 }
 
 impl Contest {
-    /// The tick will come, and is to be asked for from then on, ahead of its instant.
+    /// Plans the claim of a tick for `from` on, ahead of its instant.
     pub fn call(&mut self, tick: Tick, from: UtcMillis, now: UtcMillis) {
         self.called.retain(|(tick, _)| now < tick.instant());
         self.called.push((tick, from));
     }
 
-    /// When to ask again that was to be asked at `until`: at its instant, if that is nearer.
+    /// Returns `until`, the time of the next claim, or the tick's instant if that comes before.
     pub(super) fn not_beyond_its_instant(bid: &Bid, now: UtcMillis, until: UtcMillis) -> UtcMillis {
         let instant = bid.tick.instant();
         if now < instant { until.min(instant) } else { until }
     }
 
-    /// The tick that is to be asked for before its instant, or was, and is to be asked for again. One that is farther ahead was
-    /// asked for by a clock that has been set back since.
+    /// Returns the tick to claim before its instant, or to claim again. One that is farther ahead than the store grants
+    /// was claimed by a clock that has been set back since.
     pub(in crate::replica) fn ahead_of_its_instant(&self, now: UtcMillis) -> Option<Tick> {
         let waits = match &self.state {
             ClaimState::Waiting { bid, .. } => Some(bid.tick),
@@ -72,7 +73,7 @@ mod tests {
 
     const SECOND: Tick = Tick(UtcMillis(T0.0 + 1_000));
 
-    /// A contest that asks for its next tick 20 ms ahead.
+    /// A contest that claims its next tick 20 ms ahead.
     fn called() -> Contest {
         let mut contest = every_second();
         contest.call(SECOND, at(980), at(0));

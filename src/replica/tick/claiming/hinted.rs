@@ -1,5 +1,5 @@
-//! What others are told of their claims. Anybody who may publish can tell it, and so nothing is taken from it but that a
-//! question may not be needed: the question is put off for a moment, and the job's mark is read instead.
+//! Hints about other replicas' claims. Any client that may publish can send one, so a hint shows only that a claim may
+//! not be needed: the claim is put off for a moment, and the job's mark is read instead.
 
 use std::time::Duration;
 
@@ -11,30 +11,30 @@ use crate::time::UtcMillis;
 pub(crate) use super::super::action::{Action, Bid, Doubt, Finding};
 use super::{ClaimState, Contest, is_done};
 
-/// Of the time in which a tick may start, and until the next one comes, a question is put off for this part, and for as much
-/// again while the mark is read; and never for longer than this, twice.
+/// A claim is put off for this part of the tick's start deadline, or of the time until the next tick if that is
+/// shorter; and for as much again while the mark is read. Each of the two is never longer than this.
 const PUT_OFF: (u32, Duration) = (8, Duration::from_secs(1));
 
-/// Where no question is put off, marks are read at most this often, of all jobs at the same time.
+/// Where no claim is put off, marks are read at most this often (ms), of all jobs at the same time.
 const LOOKS_EVERY: i64 = 100;
 
-/// What was told and is not looked up yet.
+/// What hints reported, and is not looked up yet.
 #[derive(Debug, Default)]
 pub(super) struct Hearsay {
-    /// The newest tick that is said to be decided, and how.
+    /// The newest tick that hints report as decided, and how.
     decided: Option<(Tick, Finding)>,
-    /// The newest decided tick, which is said to be open again.
+    /// The newest decided tick, which a hint reports as open again.
     reopened: Option<Tick>,
-    /// The mark is to be read from then on, whether or not a tick at hand is put off.
+    /// From when on to read the mark, whether or not the pending tick is put off.
     look_at: Option<UtcMillis>,
-    /// For each tick at hand the mark is read once: up to here it was.
+    /// The mark is read once for each pending tick: it was for those up to here.
     looked_at: UtcMillis,
     look: Look,
-    /// The tick at hand waits for that.
+    /// Whether the pending tick waits for the mark.
     is_awaited: bool,
 }
 
-/// Whether the mark is read.
+/// Whether the mark is being read.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Look {
     /// It is not.
@@ -47,8 +47,8 @@ enum Look {
 }
 
 impl Contest {
-    /// What was told of another's claim, at this time of the store by this replica's own reckoning. When to look at the job,
-    /// if it is to be looked at for this alone.
+    /// Takes in a hint about another replica's claim. `store_now`: the store's time, as this replica reckons it.
+    /// Returns when to check the job, if the hint alone requires that.
     pub fn overhear(&mut self, reply: &Reply, store_now: UtcMillis, now: UtcMillis) -> Option<UtcMillis> {
         let mark = reply.mark.filter(|_| !self.retired)?;
         let finding = match &reply.answer {
@@ -69,7 +69,7 @@ impl Contest {
             let believed = Marked { mark, lease: reply.lease.unwrap_or_default() };
             self.look_found(Some(&believed), now);
         }
-        // It may wait for a lock that it does not need any more.
+        // The pending tick may wait for a lock that it does not need any more.
         let waits_for = self.waits_for().filter(|tick| tick.instant() <= mark && !self.is_rerun(*tick))?;
         self.look_from(waits_for.instant().plus(put_off_by(&self.spec, waits_for)), now)
     }
@@ -82,7 +82,8 @@ impl Contest {
         self.look_from(now, now)
     }
 
-    /// The mark is to be read from then on, unless that is so already: together with those of other jobs.
+    /// Plans to read the mark from `from` on, together with those of other jobs. Returns when, unless that is planned
+    /// already.
     fn look_from(&mut self, from: UtcMillis, now: UtcMillis) -> Option<UtcMillis> {
         if self.hearsay.look_at.is_some() {
             return None;
@@ -92,7 +93,7 @@ impl Contest {
         self.hearsay.look_at
     }
 
-    /// Asks for the bid's tick, unless others are said to have decided it.
+    /// Claims the bid's tick, or waits if hints report it as decided.
     pub(super) fn ask_or_put_off(
         &mut self,
         bid: Bid,
@@ -106,10 +107,10 @@ impl Contest {
         }
     }
 
-    /// Until when to wait instead of asking for the tick now, if it is said to be decided. Whoever asks first, and whoever may hold
-    /// its lock, asks all the same.
+    /// Returns until when to wait instead of claiming the tick now, if hints report it as decided. A replica that
+    /// claims first (no stagger) or may hold the tick's lock claims it all the same.
     fn put_off(&mut self, tick: Tick, stagger: Duration, now: UtcMillis) -> Option<UtcMillis> {
-        // What was decided by a clock that was ahead tells nothing of earlier ticks.
+        // What a clock that was ahead has decided shows nothing of earlier ticks.
         let come = now.plus(EARLY_TOLERANCE);
         let told = self.hearsay.decided.as_ref().filter(|(told, _)| told.instant() <= come);
         let is_told = told.is_some_and(|(told, _)| tick <= *told);
@@ -121,7 +122,7 @@ impl Contest {
         if now < look {
             return Some(look);
         }
-        // Whoever would rerun what is cut short has to know more than the mark.
+        // The mark does not show whether the run was interrupted, which a replica that would rerun it has to know.
         if self.spec.on_interrupt == OnInterrupt::Rerun {
             return None;
         }
@@ -135,10 +136,10 @@ impl Contest {
         None
     }
 
-    /// Whether the job's mark is to be read now: then this replica does.
+    /// Whether to read the job's mark now: the caller then does.
     pub fn takes_look(&mut self, now: UtcMillis) -> bool {
         if self.is_asking() {
-            // The answer tells more.
+            // The answer to the claim shows more.
             (self.hearsay.look_at, self.hearsay.reopened) = (None, None);
         }
         let takes = match self.hearsay.look {
@@ -152,8 +153,9 @@ impl Contest {
         takes
     }
 
-    /// The mark was read, or could not be: what is thereby known of which tick. While this replica's own claim is under
-    /// way, or may have been granted unheard, only its own answer counts.
+    /// Takes in the mark, or that it could not be read. Returns the tick of which something is now known, and what.
+    /// While this replica's own claim is under way, or may have been granted without an answer, only the answer to it
+    /// counts.
     pub fn look_found(&mut self, found: Option<&Marked>, now: UtcMillis) -> Option<(Tick, Finding)> {
         (self.hearsay.look, self.hearsay.look_at) = (Look::No, None);
         let reopened = self.hearsay.reopened.take();
@@ -176,7 +178,7 @@ impl Contest {
         }
         let is_enough = self.spec.on_interrupt == OnInterrupt::Skip || !Protection::HintCheck.is_on();
         let (told, _) = self.hearsay.decided.as_ref().filter(|_| is_enough)?;
-        // Something newer may be told than is decided yet, or at all.
+        // A hint may report a newer tick than is decided.
         let decided = Tick(found.mark.min(told.instant()));
         let is_it = decided == *told;
         let finding = self.hearsay.decided.take_if(|_| is_it).map(|(_, finding)| finding);
@@ -185,7 +187,7 @@ impl Contest {
             return None;
         }
         if Protection::HintCheck.is_on() {
-            // The store itself has told that: if it knows less later, it went back to an older state.
+            // The store itself showed that: if it knows less later, it went back to an older state.
             self.answered = self.answered.max(decided.instant());
         }
         Some(self.learn_decided(decided, finding))
@@ -204,7 +206,7 @@ impl Contest {
             ClaimState::Idle => self.delayed_by = None,
             ClaimState::Waiting { .. } | ClaimState::Asking { .. } => {}
         }
-        // Of an older tick that was waited for, nothing else is known but that it is decided.
+        // Of an older tick that was pending, only that it is decided is known.
         match waited_for.filter(|waited_for| *waited_for != tick) {
             Some(older) => (older, Finding::Decided { by: None, how: None }),
             None => (tick, finding),
@@ -212,7 +214,7 @@ impl Contest {
     }
 }
 
-/// For how long a question for the tick is put off.
+/// Returns for how long a claim of the tick is put off.
 fn put_off_by(spec: &JobSpec, tick: Tick) -> Duration {
     let next = spec.schedule.next_after(tick.instant()).map(|next| next.instant().since(tick.instant()));
     let period = next.unwrap_or(Duration::MAX).min(spec.start_deadline_of(tick));

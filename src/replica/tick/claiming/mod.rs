@@ -1,5 +1,5 @@
-//! One job's tick on one replica, from when it may be asked for until it is known how it was decided. Pure: a step takes
-//! what happened and the time, and says what to do.
+//! One job's tick on one replica, from when it may be claimed until it is known how it was decided. Pure: a step takes
+//! what happened and the time, and returns what to do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,15 +34,15 @@ use rerun::RerunLeft;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum ClaimState {
-    /// No tick is at hand.
+    /// No bid is pending.
     Idle,
-    /// A tick is at hand, and will be claimed at this instant.
+    /// A bid is pending, and will be claimed at this instant.
     Waiting { bid: Bid, until: UtcMillis },
-    /// A claim is under way.
+    /// The claim of the pending bid is under way.
     Asking { bid: Bid },
 }
 
-/// One job on this replica.
+/// What this replica knows of one job, and the bid that it makes for its tick.
 #[derive(Debug)]
 pub struct Contest {
     spec: Arc<JobSpec>,
@@ -50,42 +50,44 @@ pub struct Contest {
     pub(crate) standing: Eligibility,
     /// Every tick up to here is known to be decided.
     pub(crate) decided: UtcMillis,
-    /// The newest ticks, one right after the other, that are known to have run.
+    /// The newest ticks known to have run, without a gap between them.
     ran: Ahead,
-    /// The newest mark that an answer to this replica has told.
+    /// The newest mark in an answer to this replica.
     pub(crate) answered: UtcMillis,
     ahead: DecidedAhead,
-    /// The newest tick that has not come yet, and does not run when it comes, as the record told then.
+    /// The newest tick that has not come yet, and does not run when it comes, as the record showed when it was last
+    /// opened.
     pub(crate) closed_ahead: Option<UtcMillis>,
-    /// Which of its leases may be held.
+    /// Which leases of the job may be held.
     leases: Leases,
-    /// Whether heartbeats have told of a run of the job: then it is none that nobody knows.
+    /// Whether a heartbeat has listed a run of the job: then the cluster knows the job.
     pub(crate) is_known: bool,
     opening: Registration,
     state: ClaimState,
-    /// Why the tick at hand has not been decided yet: becomes the reason of ticks that are passed over.
+    /// Why the pending tick has not been decided yet; becomes the reason of ticks that are passed over.
     pub(crate) delayed_by: Option<Reason>,
-    /// When the job began to be scheduled as it is, by what this replica has loaded or the record says: older ticks start
-    /// nothing.
+    /// From when the job has its present schedule, by what this replica has loaded or the record shows: older ticks
+    /// start nothing.
     since: UtcMillis,
-    /// Since when this replica has scheduled it so, or has not scheduled it.
+    /// Since when, by the boot clock, this replica has scheduled the job so, or has not scheduled it.
     begun: BootInstant,
-    /// What was left of the schedule before, until the record knows.
+    /// Ticks that the former schedule left undecided, until the record has them.
     dropped: Option<Dropped>,
-    /// The job is not scheduled: it is remembered for what is known of its record, which has to know that as well.
+    /// The job is not scheduled. It stays here for what is known of its record, which has to be opened to show that.
     retired: bool,
-    /// The tick that may run once more, as it was cut short.
+    /// The tick that may run once more, as its run was interrupted.
     rerun: RerunLeft,
-    /// The newest tick whose rerun is known to have been taken by another, or settled.
+    /// The newest tick whose rerun another replica is known to have taken, or which is known to have none left.
     rerun_over: UtcMillis,
-    /// The next ticks that are asked for ahead of their instants, and from when on.
+    /// The next ticks to claim ahead of their instants, and from when on.
     called: Vec<(Tick, UtcMillis)>,
-    /// What was told of others' claims.
+    /// What hints reported of other replicas' claims.
     hearsay: Hearsay,
 }
 
 impl Contest {
-    /// A job of a replica that starts at `begun`: its record is not open yet. One that is not enabled is only told of.
+    /// Returns the state of a job on a replica that starts at `begun`: its record is not open yet. A job that is not
+    /// enabled starts retired.
     pub fn new(spec: Arc<JobSpec>, begun: BootInstant) -> Self {
         Self {
             leases: Leases::of(spec.lease),
@@ -111,7 +113,7 @@ impl Contest {
         }
     }
 
-    /// The job.
+    /// The job's definition.
     pub fn spec(&self) -> &Arc<JobSpec> {
         &self.spec
     }
@@ -121,13 +123,13 @@ impl Contest {
         !self.opening.is_open()
     }
 
-    /// Whether it is worth another complaint that nothing can be claimed.
+    /// Whether to log now that nothing can be claimed: `true` at most once a minute.
     pub fn may_complain(&mut self, now: UtcMillis) -> bool {
         self.opening.may_complain(now)
     }
 
-    /// Time has passed: a tick's instant, or a wait, may be over. `stagger` tells how long after a tick's instant
-    /// this replica asks for it.
+    /// Returns what to do now: a tick's instant, or a wait, may be over. `stagger` returns how long after a tick's
+    /// instant this replica claims it.
     pub fn wake(&mut self, now: UtcMillis, stagger: impl FnOnce(Tick) -> Duration) -> Action {
         if self.is_unopened() || self.is_asking() || self.retired {
             return Action::Nothing;
@@ -136,7 +138,7 @@ impl Contest {
             && bid.unsure
             && bid.tick.instant() <= self.decided
         {
-            // The mark may be this bid's own: only asking again tells whether the lock is ours.
+            // The mark may come from this bid's own claim: only another claim shows whether this replica has the lock.
             let (bid, until) = (bid.clone(), *until);
             return if now < until { Action::WakeAt(until) } else { self.ask(bid, None) };
         }
@@ -148,7 +150,7 @@ impl Contest {
         };
         let (goes_first, stagger) = (self.is_rerun(tick), stagger(tick));
         match &mut self.state {
-            // Who has waited for the lock too long is decided as missed before the next tick waits.
+            // A tick that has waited for the lock too long is decided as missed before the next tick waits.
             ClaimState::Waiting { bid, until }
                 if bid.tick == tick
                     || bid.waited && bid.tick < tick && bid.tick.instant() > self.decided && !goes_first =>
@@ -174,7 +176,7 @@ impl Contest {
 
     fn ask(&mut self, bid: Bid, instead_of: Option<Doubt>) -> Action {
         let (bid, instead_of) = up_to_date(bid, instead_of);
-        // What may have been granted is asked for as before.
+        // A claim that may have been granted is repeated as it was.
         let unfit = if bid.unsure { bid.unfit } else { self.standing.excuse() };
         let bid = Bid { unfit, ..bid };
         self.state = ClaimState::Asking { bid: bid.clone() };
@@ -191,7 +193,7 @@ impl Contest {
         Action::Nothing
     }
 
-    /// The store answered the claim sent at `sent`. `in_time` is false when a grant must not start anything any more.
+    /// Processes the answer to the claim sent at `sent`. `in_time` is false when a grant must not start a run any more.
     pub fn answered(
         &mut self,
         reply: &Reply,
@@ -239,11 +241,11 @@ impl Contest {
             }
             Answer::Held { by, frees_in } => {
                 if by.is_none() && self.ahead.lies_ahead(now) {
-                    // The record may be new, and know nothing of what a clock that was ahead has decided.
+                    // The record may be new, and lack what a clock that was ahead has decided.
                     self.close();
                 }
                 let waits = self.spec.overlap != Overlap::Skip;
-                // Older ticks were not decided for whatever reason they already have.
+                // Older undecided ticks keep the reason that they already have.
                 let held_up = if waits { Reason::Late } else { Reason::Overlap };
                 let is_first = !self.proposal().skips_any(bid.tick);
                 if !is_rerun {
@@ -270,7 +272,7 @@ impl Contest {
                 self.wait(bid, again);
                 (None, Action::Resync(again))
             }
-            // No answers to a claim.
+            // These do not answer a claim.
             Answer::Opened { .. }
             | Answer::Renewed { .. }
             | Answer::Lost
@@ -284,12 +286,12 @@ impl Contest {
 
     fn settled(&mut self, bid: &Bid, is_rerun: bool) -> Action {
         self.decide(bid.tick.instant(), false);
-        // What came while it waited may be too late by now; of newer ticks a rerun says nothing.
+        // Ticks that came while this one waited may be too late by now. A rerun changes nothing for newer ticks.
         self.delayed_by = self.delayed_by.filter(|_| is_rerun).or(bid.waited.then_some(Reason::Late));
         self.rest()
     }
 
-    /// The claim under way got no answer.
+    /// Handles a claim that failed. `may_have_been_applied`: it got no answer, but may have reached the store.
     pub fn failed(&mut self, may_have_been_applied: bool, now: UtcMillis) -> Action {
         let ClaimState::Asking { bid } = self.state.clone() else { return Action::Nothing };
         self.delayed_by = Some(Reason::StoreUnreachable);

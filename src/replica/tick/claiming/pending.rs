@@ -1,4 +1,5 @@
-//! The bid at hand of a contest: its tick, whether it is under way, and whether it may hold the lock unheard.
+//! The pending bid of a `Contest`: its tick, whether its claim is under way, and whether it may have been granted
+//! without an answer.
 
 use std::time::Duration;
 
@@ -10,11 +11,11 @@ use crate::time::UtcMillis;
 use super::super::action::{Action, Bid};
 use super::{ClaimState, Contest};
 
-/// Clocks that are right differ less, and answers that come as usual take less.
+/// Correct clocks differ by less than this, and an answer usually takes less.
 const HELD_UP: Duration = Duration::from_secs(1);
 
 impl Contest {
-    /// The tick at hand.
+    /// Returns the tick of the pending bid.
     pub fn tick(&self) -> Option<Tick> {
         match &self.state {
             ClaimState::Waiting { bid, .. } | ClaimState::Asking { bid } => Some(bid.tick),
@@ -22,28 +23,28 @@ impl Contest {
         }
     }
 
-    /// The tick at hand, while no claim of it is under way.
+    /// Returns the tick of the pending bid, while no claim of it is under way.
     pub fn waits_for(&self) -> Option<Tick> {
         self.tick().filter(|_| !self.is_asking())
     }
 
-    /// Whether the start deadline of the tick that is asked for has long been over by now: who hears of its grant only then
-    /// was held up meanwhile, and starts nothing.
+    /// Whether a grant that arrives now is too late to start: the tick's start deadline has long been over, because the
+    /// process was held up.
     pub fn is_overdue(&self, now: UtcMillis) -> bool {
         let ClaimState::Asking { bid } = &self.state else { return false };
         let may_be_late = bid.catch_up || self.is_rerun(bid.tick);
-        // The store has decided by its own clock that it was in time.
+        // The store decided by its own clock that the tick was in time.
         let limit = self.spec.start_deadline_of(bid.tick) + HELD_UP;
         !may_be_late && now.since(bid.tick.instant()) > limit
     }
 
-    /// Whether no claim of the bid at hand has failed yet.
+    /// Whether a claim is under way, and none of its bid has failed yet.
     pub fn first_failure(&self) -> bool {
         matches!(&self.state, ClaimState::Asking { bid } if bid.failures == 0)
     }
 
-    /// What the claim under way says of its cause and of the store's life; one that may have been applied before keeps
-    /// its own life.
+    /// Notes whether the claim under way is a catch-up, and its era. A bid whose earlier claim may have been applied
+    /// keeps the era of that one.
     pub(in crate::replica) fn claims(&mut self, claim: &Claim) {
         if let ClaimState::Asking { bid } = &mut self.state {
             bid.catch_up = claim.catch_up;
@@ -53,7 +54,7 @@ impl Contest {
         }
     }
 
-    /// Something happened that the wait at hand waited for.
+    /// Ends the wait of the pending bid: what it waits for may have happened.
     pub fn hurry(&mut self, now: UtcMillis) {
         self.set_no_alarm();
         if let ClaimState::Waiting { until, .. } = &mut self.state {
@@ -61,12 +62,12 @@ impl Contest {
         }
     }
 
-    /// Gives up the bid at hand.
+    /// Drops the pending bid.
     pub fn forget(&mut self) {
         self.state = ClaimState::Idle;
     }
 
-    /// Nothing was started for the tick, and it is open again.
+    /// Notes that the tick is open again, because nothing was started for it.
     pub(in crate::replica) fn given_back(&mut self, tick: Tick) {
         let before = UtcMillis(tick.as_millis() - 1);
         (self.decided, self.answered) = (self.decided.min(before), self.answered.min(before));
@@ -74,7 +75,7 @@ impl Contest {
         self.was_not_cut_short(tick);
     }
 
-    /// The tick is given back, and then claimed anew under another run id.
+    /// Abandons a grant that came too late, and claims its tick again under another run id.
     pub(super) fn too_late(&mut self, bid: &Bid, tries: u32, now: UtcMillis) -> Action {
         match tries > 1 {
             true => self.cut_short_here(bid.tick, None, now),
@@ -88,7 +89,7 @@ impl Contest {
         matches!(self.state, ClaimState::Asking { .. })
     }
 
-    /// The run whose claim may have been applied although no answer came.
+    /// Returns the run whose claim may have been applied although no answer came.
     pub fn doubt(&self) -> Option<Doubt> {
         match &self.state {
             ClaimState::Waiting { bid, .. } | ClaimState::Asking { bid } if bid.unsure => Some(bid.doubt()),

@@ -1,5 +1,5 @@
-//! What becomes of a job's contest when jobs.toml is loaded again. A claim under way was made by the former definition,
-//! and tells of its lease: whatever it is granted is given back, and never started by the new one.
+//! How a reload of jobs.toml changes a job's `Contest`. A claim under way was made by the former definition, and
+//! carries its lease: what it is granted is abandoned, and never started by the new one.
 
 use std::sync::Arc;
 
@@ -12,12 +12,13 @@ use super::super::action::{Action, Bid, Finding, Wanted};
 use super::{ClaimState, Contest};
 
 impl Contest {
-    /// A job that was not scheduled before `now`, at `begun`, as far as this replica knows.
+    /// Returns the state of a job that was not scheduled before `now`, as far as this replica knows. `begun` is the
+    /// same instant by the boot clock.
     pub fn since(spec: Arc<JobSpec>, now: UtcMillis, begun: BootInstant) -> Self {
         Self { since: now, delayed_by: Some(Reason::Edited), ..Self::new(spec, begun) }
     }
 
-    /// Since when this replica has scheduled the job as it does, or has not scheduled it.
+    /// Returns since when this replica has scheduled the job as it does, or has not scheduled it.
     pub fn begun(&self) -> BootInstant {
         self.begun
     }
@@ -27,21 +28,21 @@ impl Contest {
         self.retired
     }
 
-    /// The job is defined anew, and its ticks stay what they are: the one at hand is claimed by the new definition.
+    /// Takes over a new definition with the same schedule: the pending tick is claimed by it.
     pub fn revise(&mut self, spec: Arc<JobSpec>) {
         let before = std::mem::replace(&mut self.spec, spec);
         self.changed_lease();
         match (before.on_interrupt, self.spec.on_interrupt) {
             (_, OnInterrupt::Skip) => self.hear_of_rerun(None, self.since),
-            // The run that goes on was of no interest before: opening the record tells of it.
+            // The run that is going did not matter before: opening the record reports it.
             (OnInterrupt::Skip, OnInterrupt::Rerun) => self.close(),
             (OnInterrupt::Rerun, OnInterrupt::Rerun) => {}
         }
         self.outdate(Wanted::Anew);
     }
 
-    /// The job is defined anew, and its ticks are others, from `now` on, which is `begun`. What may have been granted and
-    /// was not started has to be given back.
+    /// Takes over a new definition with another schedule, which holds from `now` on (`begun` by the boot clock).
+    /// Returns the run to abandon, which may have been granted and was not started.
     pub fn restart(&mut self, spec: Arc<JobSpec>, now: UtcMillis, begun: BootInstant) -> Option<Doubt> {
         self.end_schedule(now, begun);
         self.revise(spec);
@@ -53,8 +54,8 @@ impl Contest {
         doubt
     }
 
-    /// The job is not scheduled any more, from `now` on, which is `begun`. What may have been granted and was not started has to be given
-    /// back.
+    /// Ends the job's schedule at `now` (`begun` by the boot clock). Returns the run to abandon, which may have been
+    /// granted and was not started.
     pub fn retire(&mut self, now: UtcMillis, begun: BootInstant) -> Option<Doubt> {
         self.end_schedule(now, begun);
         self.retired = true;
@@ -62,7 +63,7 @@ impl Contest {
         self.drop_tick()
     }
 
-    /// The schedule is over: the record has to know that, and what is left of it.
+    /// Ends the schedule: the record has to show that, and which ticks are left undecided.
     fn end_schedule(&mut self, now: UtcMillis, begun: BootInstant) {
         if !self.retired {
             self.dropped = self.proposal().left_by(now).or(self.dropped);
@@ -71,12 +72,12 @@ impl Contest {
         self.close();
     }
 
-    /// What was left of the schedule before, and the record does not know yet.
+    /// Returns the ticks that the former schedule left undecided, as long as the record does not have them.
     pub(in crate::replica) fn dropped(&self) -> Option<Dropped> {
         self.dropped
     }
 
-    /// Gives up the tick at hand; the answer to a claim under way is waited for.
+    /// Drops the pending bid; a claim under way is dropped when its answer comes.
     fn drop_tick(&mut self) -> Option<Doubt> {
         self.called.clear();
         if self.is_asking() {
@@ -97,7 +98,7 @@ impl Contest {
         }
     }
 
-    /// The store answered the claim of a tick that is none any more.
+    /// Processes the answer to the claim of a tick whose schedule has ended.
     pub(super) fn answered_in_vain(
         &mut self,
         bid: &Bid,
@@ -106,7 +107,7 @@ impl Contest {
     ) -> (Option<Finding>, Action) {
         match answer {
             Answer::Won { .. } => {
-                // What has not come yet may be a tick of the present schedule as well.
+                // A tick that has not come yet may be one of the present schedule as well.
                 if now < bid.tick.instant() {
                     self.given_back(bid.tick);
                 }
@@ -121,16 +122,16 @@ impl Contest {
         }
     }
 
-    /// Nothing more is asked for the bid; what it may have been granted is given back.
+    /// Drops the bid, and abandons what it may have been granted.
     pub(super) fn give_up(&mut self, bid: &Bid, may_hold: bool) -> Action {
         self.forget();
-        // The claim may have told the record of the former schedule after the record was opened under the present one.
+        // The claim may have written the former schedule to the record after that was opened with the present one.
         self.close();
         if may_hold { Action::GiveBack(bid.doubt()) } else { Action::Nothing }
     }
 }
 
-/// A bid by the job's present definition, and what has to be given back before it is claimed.
+/// Returns the bid by the job's present definition, and the run to abandon before it is claimed.
 pub(super) fn up_to_date(bid: Bid, instead_of: Option<Doubt>) -> (Bid, Option<Doubt>) {
     if bid.wanted == Wanted::AsItIs {
         return (bid, instead_of);

@@ -1,6 +1,6 @@
-//! The rerun of a tick whose run was cut short by its replica: what answers tell of it, when this replica asks for it,
-//! and that it goes before newer ticks. Every replica that asked for the tick knows when its lock is over at the latest;
-//! while its replica is heard from, nobody asks before.
+//! The rerun of a tick whose run was interrupted: what answers report of it, when this replica claims it, and that it
+//! goes before newer ticks. Every replica that claimed the tick knows when its lock is over at the latest; while
+//! heartbeats list the run, no replica claims the rerun.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::time::UtcMillis;
 use super::super::action::{Action, Finding};
 use super::Contest;
 
-/// Whose run goes on, by its heartbeat, is looked at again after this long: as often as heartbeats come.
+/// A run that heartbeats list as running is checked again after this long: as often as heartbeats come.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A tick that may run once more.
@@ -24,43 +24,45 @@ pub(super) struct CutShort {
     tick: Tick,
     /// The replica that had its run.
     by: Option<NodeName>,
-    /// Whether that still goes on, as far as the store knew.
+    /// Whether that run is still going, as far as the store knew.
     goes_on: bool,
-    /// When to ask.
+    /// When to claim the rerun.
     at: UtcMillis,
-    /// Whether the alarm for that is set.
+    /// Whether the alarm for `at` is set.
     is_set: bool,
 }
 
 /// What is known of a rerun.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum RerunLeft {
-    /// There is none, or it is not wanted.
+    /// No rerun is left, or the job wants none.
     #[default]
     Nothing,
-    /// There is one, of a tick that came before the job was scheduled as it is, that was rerun as far as this replica knows,
-    /// or that has yet to come: it does not go before newer ticks.
+    /// One is left, but does not go before newer ticks: its tick is older than the job's present schedule, was rerun as
+    /// far as this replica knows, or has yet to come.
     TooOld,
-    /// There is one, or may be.
+    /// One is left; or will be, if the run that is going is interrupted.
     CutShort(CutShort),
 }
 
 impl Contest {
-    /// The store told of the tick that may run once more, if there is one.
+    /// Takes in which tick may run once more, as an answer reported; `None`: no tick.
     pub fn hear_of_rerun(&mut self, told: Option<&Rerun>, now: UtcMillis) {
         let wanted = self.spec.on_interrupt == OnInterrupt::Rerun && !self.retired;
         let Some(told) = told.filter(|_| wanted) else {
             self.rerun = RerunLeft::Nothing;
             return;
         };
-        // A store that took over may have forgotten that it was rerun. One that lies ahead was cut short by a clock that was.
+        // After a failover the store may have forgotten that the tick was rerun. One that lies ahead was interrupted
+        // while a clock was ahead.
         let is_ahead = told.tick.instant() > now.plus(EARLY_TOLERANCE);
         if is_ahead || told.tick.instant() <= self.since.max(self.rerun_over) {
             self.rerun = RerunLeft::TooOld;
             return;
         }
         let wait = match told.goes_on && told.frees_in.is_zero() {
-            // Its time is over, but who asked has not watched the store for long enough to say so.
+            // The lock's time is over, but the replica that claimed was not calm for long enough to declare its holder
+            // dead (rule 7).
             true => backoff::ask_every(&self.spec),
             false => told.frees_in,
         };
@@ -69,19 +71,20 @@ impl Contest {
         if let RerunLeft::CutShort(before) = &self.rerun
             && (before.tick, before.goes_on, goes_on) == (tick, false, false)
         {
-            // Who lets others go first does so once.
+            // A replica that gives the others a head start does so once.
             (cut.at, cut.is_set) = (before.at, before.is_set);
         }
         self.rerun = RerunLeft::CutShort(cut);
     }
 
-    /// There is a rerun to be had, and no other replica may know: its run was cut short here, or given back.
+    /// Notes a rerun that no other replica may know of: the tick's run was interrupted on this replica, or its rerun
+    /// was abandoned.
     pub fn cut_short_here(&mut self, tick: Tick, by: Option<NodeName>, now: UtcMillis) {
         let rerun = Rerun { tick, by, goes_on: false, frees_in: Duration::ZERO };
         self.hear_of_rerun(Some(&rerun), now);
     }
 
-    /// Looks what to do by now, as the replica stands among the others.
+    /// Returns what to do now, given the live replicas and whether this one has room for the job.
     pub fn look(&mut self, now: UtcMillis, roster: &Roster, has_room: bool) -> Action {
         let spec = Arc::clone(&self.spec);
         self.stand(roster.standing(&spec, has_room));
@@ -94,7 +97,7 @@ impl Contest {
         self.wake(now, |tick| roster.stagger(&spec, tick) + head_start(tick))
     }
 
-    /// A run that its replica's heartbeat lists goes on.
+    /// Puts the claim of a rerun off while a heartbeat lists the run.
     fn spare(&mut self, now: UtcMillis, roster: &Roster) {
         if let RerunLeft::CutShort(cut) = &mut self.rerun
             && cut.goes_on
@@ -105,13 +108,13 @@ impl Contest {
         }
     }
 
-    /// Whether a tick is due that this replica has no room for: then it waits for room.
+    /// Whether a tick is due for which this replica has no room: it then waits for room.
     pub fn waits_for_room(&self, now: UtcMillis) -> bool {
         let is_due = self.tick().is_some() || self.rerun_at_hand(now).is_some();
         matches!(self.standing, Eligibility::Full(_)) && is_due
     }
 
-    /// The tick to ask for once more by now.
+    /// Returns the tick whose rerun is to be claimed by now.
     pub(in crate::replica) fn rerun_at_hand(&self, now: UtcMillis) -> Option<Tick> {
         match &self.rerun {
             RerunLeft::CutShort(cut) => Some(cut.tick).filter(|_| cut.at <= now),
@@ -124,7 +127,7 @@ impl Contest {
         matches!(&self.rerun, RerunLeft::CutShort(cut) if cut.tick == tick)
     }
 
-    /// Since when the tick is to be asked for.
+    /// Returns from when on the tick is to be claimed.
     pub(in crate::replica) fn due(&self, tick: Tick) -> UtcMillis {
         match &self.rerun {
             RerunLeft::CutShort(cut) if cut.tick == tick => cut.at,
@@ -132,8 +135,8 @@ impl Contest {
         }
     }
 
-    /// Asked for, and not granted: if there still is a rerun, it is not asked for again at once. Says so if the tick stays
-    /// cut short.
+    /// Handles a rerun that was claimed and not granted: if one is still left, it is not claimed again at once. Returns
+    /// `NotRerun` if the tick stays interrupted.
     pub(super) fn rerun_denied(
         &mut self,
         tick: Tick,
@@ -154,7 +157,8 @@ impl Contest {
         stays.then_some(Finding::NotRerun)
     }
 
-    /// How reruns go before newer ticks in what this replica claims.
+    /// Returns the policy that this replica's claims carry: `Skip` while the rerun that is left does not go before
+    /// newer ticks.
     pub(in crate::replica) fn on_interrupt(&self) -> OnInterrupt {
         match self.rerun {
             RerunLeft::TooOld => OnInterrupt::Skip,
@@ -162,12 +166,12 @@ impl Contest {
         }
     }
 
-    /// How late a rerun may start that goes before a run by hand.
+    /// Returns how late a rerun may start that goes before a run by hand; `None` if none does.
     pub(in crate::replica) fn reruns_within(&self, spec: &JobSpec, tick: Tick) -> Option<Duration> {
         spec.reruns_within(tick).filter(|_| self.on_interrupt() == OnInterrupt::Rerun)
     }
 
-    /// The earlier of what there is to wait for and the instant to ask for a rerun, which is said once.
+    /// Returns the earlier of `action` and the alarm for the rerun, which is set once.
     pub(super) fn or_rerun(&mut self, action: Action, now: UtcMillis) -> Action {
         let before = if let Action::WakeAt(at) = action { at } else { UtcMillis(i64::MAX) };
         match &mut self.rerun {
@@ -179,14 +183,14 @@ impl Contest {
         }
     }
 
-    /// Nothing was started for the tick: it is claimed as before, and is no rerun.
+    /// Drops the rerun of a tick for which nothing was started: it is claimed as before.
     pub(super) fn was_not_cut_short(&mut self, tick: Tick) {
         if self.is_rerun(tick) {
             self.rerun = RerunLeft::Nothing;
         }
     }
 
-    /// No alarm is set any more.
+    /// Notes that no alarm is set any more.
     pub(super) fn set_no_alarm(&mut self) {
         if let RerunLeft::CutShort(cut) = &mut self.rerun {
             cut.is_set = false;

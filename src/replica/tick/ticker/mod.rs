@@ -1,6 +1,6 @@
-//! The ticker: tokio-cron-scheduler, over a storage of our own, announces ticks well ahead of their instant. It is
-//! named in this file only, and trusted with nothing but waking up: which ticks come is the planner's to say, and the
-//! exact instant is waited for elsewhere.
+//! Announces ticks well ahead of their instant, with tokio-cron-scheduler over a storage of our own. Only this file
+//! names that crate, and relies on it only to wake up: the planner decides which ticks come, and other code waits for
+//! the exact instant.
 
 #[cfg(test)]
 mod tests;
@@ -25,13 +25,13 @@ use crate::time::UtcMillis;
 
 use super::planner::{Coming, Planner};
 
-/// Ticks are announced this long before their instant: the scheduler looks twice a second, and may be late.
+/// Ticks are announced this long before their instant: the scheduler polls twice a second, and may be late.
 pub(crate) const LEAD: Duration = Duration::from_millis(1_500);
 
-/// The scheduler knows a single job, "announce what comes", so that its channels can never overflow.
+/// The scheduler has a single job, "announce what comes", so that its channels can never overflow.
 const ANNOUNCE: Uuid = Uuid::from_u128(0x736f_6c6f_6372_6f6e_0000_0000_0000_0001);
 
-/// Two announcements at a time are the most there can be; the rest is slack.
+/// At most two announcements are queued at a time; the rest is slack.
 const CHANNEL_SIZE: usize = 64;
 
 /// The ticker could not be started.
@@ -39,10 +39,10 @@ const CHANNEL_SIZE: usize = 64;
 #[error("the scheduler could not be started: {0}")]
 pub struct TickerError(String);
 
-/// What the planner holds, seen by the scheduler and by the replica.
+/// The planner, shared by the scheduler and the replica.
 pub(crate) type SharedAgenda = Arc<Mutex<Planner>>;
 
-/// Reads the clock that ticks are due by.
+/// Returns the time by which ticks are due.
 pub(crate) type Now = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
 
 /// The running ticker.
@@ -51,7 +51,7 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// Starts to announce the planner's ticks.
+    /// Starts announcing the planner's ticks.
     pub(crate) async fn start(
         planner: SharedAgenda,
         now: Now,
@@ -74,12 +74,12 @@ impl Ticker {
 
     /// Stops announcing.
     pub(crate) async fn stop(mut self) {
-        // It only sets a flag, and has no error to tell.
+        // It only sets a flag: no error is worth reporting.
         let _ = self.scheduler.shutdown().await;
     }
 }
 
-/// What comes until the lead, taken off the planner.
+/// Takes the ticks that come within `LEAD` out of the planner.
 pub(crate) fn take_coming(planner: &SharedAgenda, now: UtcMillis) -> Vec<Coming> {
     planner.lock().unwrap_or_else(PoisonError::into_inner).take_until(now.plus(LEAD))
 }
@@ -107,7 +107,7 @@ impl InitStore for PlannerSource {
     }
 }
 
-/// The scheduler's book-keeping of its one job is answered with the same data always, and what it writes is ignored.
+/// Reads of the scheduler's one job always return the same data, and its writes are ignored.
 impl DataStore<JobStoredData> for PlannerSource {
     fn get(&mut self, id: Uuid) -> StorageReply<Option<JobStoredData>> {
         done((id == ANNOUNCE).then(|| JobStoredData {
@@ -138,12 +138,12 @@ impl DataStore<JobStoredData> for PlannerSource {
 }
 
 impl MetaDataStorage for PlannerSource {
-    /// The one job is due as long as a tick within the lead waits to be announced.
+    /// The one job is due while a tick within `LEAD` is not announced yet.
     fn list_next_ticks(&mut self) -> StorageReply<Vec<JobAndNextTick>> {
         let earliest = self.planner.lock().unwrap_or_else(PoisonError::into_inner).earliest();
         let horizon = (self.now)().plus(LEAD);
         let due = earliest.is_some_and(|earliest| earliest <= horizon);
-        // Any time in the past says "now"; zero would delete the job.
+        // Any time in the past means "now"; zero would delete the job.
         let job = JobAndNextTick {
             id: Some(ANNOUNCE.into()),
             job_type: JobType::Repeated as i32,

@@ -1,4 +1,4 @@
-//! The ticker under a clock of its own: days pass in milliseconds, and no tick is lost.
+//! The ticker under a virtual clock: days pass in milliseconds, and no tick is lost.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -49,7 +49,7 @@ fn jobs(count: usize, schedule: &str) -> Vec<Arc<JobSpec>> {
     config(text).jobs.into_values().collect()
 }
 
-/// Every tick that is announced within `span`, and how long before its instant.
+/// Returns every tick that is announced within `span`, and how long before its instant.
 async fn announced(jobs: Vec<Arc<JobSpec>>, span: Duration) -> Vec<(String, Tick, Duration)> {
     let clock = Arc::new(Virtual { begun: Instant::now() });
     let mut planner = Planner::default();

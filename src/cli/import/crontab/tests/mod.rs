@@ -1,4 +1,4 @@
-//! Whole crontabs. Whatever they hold, the jobs.toml for them is accepted.
+//! Converts whole crontabs. For every crontab the resulting jobs.toml is accepted.
 
 use proptest::prelude::*;
 
@@ -14,7 +14,7 @@ fn convert(bytes: &[u8], form: Form) -> Conversion {
     Conversion::of(&Crontab { name: "crontab", bytes, form, zone: Some(ZONE) })
 }
 
-/// The jobs.toml, as `check` reads it.
+/// Returns the jobs.toml as `check` reads it.
 fn loaded(toml: &str) -> (Config, Vec<Problem>) {
     let source = Source::new("jobs.toml", toml);
     load(&source, &Overrides::default(), &|_| None).unwrap_or_else(|problems| {
@@ -115,7 +115,7 @@ fn a_crontab_in_the_other_form_is_noticed() {
     assert!(conversion.left_out[0].why.contains("not a user name"), "{:?}", conversion.left_out);
 }
 
-/// Pieces of lines, most of them odd.
+/// Returns pieces of lines, most of them odd.
 fn piece() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("0 5 * * * ".to_owned()),

@@ -1,5 +1,5 @@
-//! Which days of a month a pattern matches: its day-of-month and day-of-week fields together.
-//! Both given, either matches; when one of them begins with `*` or is `?`, both must match, as in Vixie's cron.
+//! Which days of a month a pattern matches: its day-of-month and day-of-week fields together. If both are given, a day
+//! must match either. If one of them begins with `*` or is `?`, a day must match both, as in Vixie's cron.
 
 use jiff::civil::Date;
 
@@ -28,13 +28,13 @@ pub(crate) struct Days {
     weekdays: Bits,
     /// Per week of the month, days of the week: `5#2`.
     nth: [Bits; 5],
-    /// Days of the week, the last of the month: `5L`.
+    /// Days of the week in the last seven days of the month: `5L`.
     last: Bits,
     /// Whether one of the fields begins with `*` or is `?`.
     starred: bool,
 }
 
-/// The shape of a month.
+/// The length of a month and its first day of the week.
 #[derive(Debug, Clone, Copy)]
 struct Month {
     /// Its number of days.
@@ -44,19 +44,19 @@ struct Month {
 }
 
 impl Month {
-    /// The days which are one of these days of the week.
+    /// Returns the days of the month that fall on these days of the week.
     const fn on(self, weekdays: Bits) -> Bits {
         // Six weeks of the set side by side, shifted so that bit 1 is the first day of the month.
         let weeks = weekdays.0 * 0x0008_1020_4081;
         Bits((weeks >> self.first) << 1).and(self.all())
     }
 
-    /// All of its days.
+    /// Returns all of its days.
     const fn all(self) -> Bits {
         Bits((1 << (self.length + 1)) - 2)
     }
 
-    /// The weekday nearest to a day, never in another month.
+    /// Returns the weekday nearest to a day, never in another month.
     const fn nearest_weekday(self, day: u8) -> u8 {
         match (self.first + day - 1) % 7 {
             6 if day == 1 => 3,
@@ -69,7 +69,7 @@ impl Month {
 }
 
 impl Days {
-    /// Reads both fields, or says all that is wrong with them.
+    /// Parses both fields, or returns all their problems.
     pub(crate) fn parse(
         of_month: Slice<'_>,
         of_week: Slice<'_>,
@@ -139,7 +139,7 @@ impl Days {
         Ok(())
     }
 
-    /// The matching days of the month that begins on this day.
+    /// Returns the matching days of the month that begins on this day.
     pub(crate) fn in_month(&self, first_day: Date) -> Bits {
         let month = Month {
             length: first_day.days_in_month().unsigned_abs(),
@@ -174,7 +174,7 @@ impl Days {
     }
 }
 
-/// Vixie's star flag: such a field does not count as given.
+/// Whether Vixie's star flag is set: such a field does not count as given.
 fn is_starred(field: Slice<'_>) -> bool {
     field.text.starts_with('*') || field.text == "?"
 }

@@ -14,7 +14,7 @@ fn weekday(day: u8) -> &'static str {
 }
 
 impl Days {
-    /// Which days; nothing where it is every day.
+    /// Returns the days in words; `None` if it is every day.
     pub(crate) fn words(&self) -> Option<String> {
         let is_any_of_month = is_all(Field::DayOfMonth, self.days);
         let is_any_of_week = is_all(Field::DayOfWeek, self.weekdays);

@@ -1,4 +1,4 @@
-//! What is told of others' claims puts questions off, and what marks show decides.
+//! Hints put claims off, and what marks show decides.
 
 use crate::job::{NodeName, Outcome, Verdict};
 use crate::lease::Rerun;
@@ -27,12 +27,12 @@ fn every_minute() -> Contest {
     contest("schedule = \"* * * * *\"")
 }
 
-/// One that is told at `now` that this tick is decided.
+/// Gives it a hint at `now` that this tick is decided.
 fn told(contest: &mut Contest, mark: UtcMillis, now: UtcMillis) {
     contest.overhear(&decided(mark), now, now);
 }
 
-/// A job whose tick of a minute is told to be decided, and whose mark is being read.
+/// A job whose tick of the first minute is decided according to a hint, and whose mark is being read.
 fn looking() -> Contest {
     let mut contest = every_minute();
     assert_eq!(contest.wake(at(60_000), |_| STAGGER), Action::WakeAt(at(60_020)));

@@ -7,7 +7,7 @@ const OWN: Duration = Duration::from_secs(30);
 const LONG: Duration = Duration::from_secs(600);
 const HOURS: Duration = Duration::from_secs(36_000);
 
-/// One whose record told of a long lease once.
+/// A contest whose record once had a long lease.
 fn remembering() -> Contest {
     let mut contest = every_second();
     contest.saw(Some(LONG));

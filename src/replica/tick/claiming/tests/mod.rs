@@ -147,7 +147,7 @@ fn a_claim_that_may_be_in_the_mark_already_is_asked_again_and_not_forgotten() {
     let mut contest = every_second();
     let bid = claimed(contest.wake(at(1_000), no_stagger));
     contest.failed(true, at(1_010));
-    // The store is back after a restart, and remembers the grant that nobody heard of.
+    // The store is back after a restart, and remembers the grant whose answer was lost.
     contest.close();
     contest.opened(at(1_000), UtcMillis(0), at(1_500));
     assert_eq!(claimed(contest.wake(at(1_500), no_stagger)).run, bid.run);

@@ -1,4 +1,4 @@
-//! What becomes of a tick at hand, and of a claim under way, when jobs.toml is loaded again.
+//! What becomes of the pending tick, and of a claim under way, when jobs.toml is loaded again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,7 +120,7 @@ fn another_schedule_starts_now_and_nothing_older_runs() {
     assert_eq!(claim(&mut contest, 20_000).0.tick.instant(), at(20_000));
 }
 
-/// What is given back of a tick that is none any more.
+/// What is abandoned of a tick whose schedule has ended.
 fn edited(former: &Bid) -> Doubt {
     Doubt { edited: true, ..former.doubt() }
 }

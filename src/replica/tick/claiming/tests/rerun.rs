@@ -1,4 +1,4 @@
-//! The contest of a job whose runs are run once more when they were cut short: who asks for that, when, and what waits.
+//! The contest of a job with `on_interrupt = "rerun"`: which replica claims the rerun, when, and what waits for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ fn name(name: &str) -> NodeName {
     NodeName::parse(name).expect("a name")
 }
 
-/// What is told of the tick of the first minute, whose run was `by`'s.
+/// What an answer reports of the tick of the first minute, whose run was on `by`.
 fn told(by: &str, goes_on: bool, frees_in: u64) -> Option<Rerun> {
     let (tick, frees_in) = (Tick(at(60_000)), Duration::from_secs(frees_in));
     Some(Rerun { tick, by: Some(name(by)), goes_on, frees_in })
@@ -46,7 +46,7 @@ fn running(node: &str, contest: &Contest) -> Peer {
     peer
 }
 
-/// Asks for the first minute's tick, and hears this.
+/// Claims the first minute's tick, and receives this answer.
 fn lost(contest: &mut Contest, answer: &Reply) -> Action {
     claimed(contest.look(at(60_000), &roster(&[]), true));
     contest.answered(answer, at(60_001), SENT, true).1
@@ -143,7 +143,7 @@ fn who_lost_the_run_leaves_its_rerun_to_others_for_a_while_and_takes_it_where_th
     let others = roster(&[peer("b", T0.0)]);
     let Action::WakeAt(until) = left.look(at(70_000), &others, true) else { panic!("it does not wait") };
     assert!(until.since(at(70_000)) >= Duration::from_secs(2), "a heartbeat comes within that");
-    // What answers tell again does not begin the wait anew.
+    // A repeated report does not begin the wait anew.
     left.hear_of_rerun(told("a", false, 0).as_ref(), at(71_000));
     assert_eq!(claimed(left.look(until, &others, true)).tick, Tick(at(60_000)));
 
@@ -204,7 +204,7 @@ fn where_the_policy_is_edited_the_new_one_counts_for_what_was_cut_short_before()
     assert_eq!(contest.look(at(61_001), &roster(&[]), true), Action::Nothing);
     assert_eq!(claims(&mut contest, 120_000), (Tick(at(120_000)), OnInterrupt::Skip));
     contest.revise(with(OnInterrupt::Rerun));
-    // The answer to a claim of the former definition tells of it again.
+    // The answer to a claim of the former definition reports it again.
     contest.answered(&decided(told("b", false, 0)), at(120_001), SENT, true);
     contest.opened(at(60_000), UtcMillis(0), at(120_001));
     assert_eq!(claims(&mut contest, 120_002), (Tick(at(60_000)), OnInterrupt::Rerun));
