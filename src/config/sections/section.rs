@@ -162,5 +162,5 @@ pub(crate) fn default<T>(key: &str, read: impl Fn(&Raw<'_>) -> Checked<T>) -> T 
     let text = format!("{key} = {}", keys::default_of(key));
     let table = DeTable::parse(&text).expect("a default is TOML");
     let raw = table.get_ref().get(key).expect("it was just written");
-    read(raw).ok().expect("a default is a value of its key")
+    read(raw).expect("a default is a value of its key")
 }
