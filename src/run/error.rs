@@ -1,5 +1,5 @@
-//! Why a command could not be started, or its run not be noted. Every message names the job or the file, the value, and
-//! the way out.
+//! Errors of starting a command, or of recording its run. Every message names the job or the file, the value, and the
+//! remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,20 +9,20 @@ use nix::unistd::Uid;
 
 use crate::job::JobName;
 
-/// What can go wrong around a run besides the command itself.
+/// An error around a run, other than a failure of the command itself.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The system knows no such user or group.
+    /// The user or group does not exist on this machine.
     #[error("job `{job}`: {kind} `{name}` does not exist on this machine; create it, or change `{kind}`")]
     UnknownAccount {
         /// The job that names it.
         job: JobName,
         /// The key that names it: `user` or `group`.
         kind: &'static str,
-        /// The name.
+        /// The name that was looked up.
         name: String,
     },
-    /// The system could not say whether there is such a user or group.
+    /// The user or group cannot be looked up.
     #[error(
         "job `{job}`: {kind} `{name}` cannot be looked up: {source}; check /etc/nsswitch.conf and its services"
     )]
@@ -31,9 +31,9 @@ pub enum RunError {
         job: JobName,
         /// The key that names it: `user` or `group`.
         kind: &'static str,
-        /// The name.
+        /// The name that was looked up.
         name: String,
-        /// What the system said.
+        /// The error of the lookup.
         source: Errno,
     },
     /// The system does not let the replica become that user or group.
@@ -48,7 +48,7 @@ pub enum RunError {
         who: String,
         /// The replica's own user.
         own: Uid,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
     },
     /// The working directory cannot be entered.
@@ -58,7 +58,7 @@ pub enum RunError {
         job: JobName,
         /// Its `cwd`.
         cwd: PathBuf,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
     },
     /// The program cannot be started.
@@ -68,19 +68,19 @@ pub enum RunError {
         job: JobName,
         /// The first word of its command.
         program: String,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
-        /// The way out.
+        /// The remedy, as shown in the message.
         help: &'static str,
     },
-    /// The process that watches over the run cannot be made, and nothing is started without it.
+    /// The guard of the run cannot be made; nothing is started without it.
     #[error(
         "job `{job}`: no guard for its run: {source}; check the limits of the replica (processes, memory, open files)"
     )]
     Guard {
         /// The job.
         job: JobName,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
     },
     /// A file of the state directory cannot be read or written.
@@ -88,21 +88,21 @@ pub enum RunError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// Another replica holds the lock of the journal for longer than a write takes.
+    /// Another process holds the lock of the journal for longer than a write takes.
     #[error("`{}` is held by another process for over {seconds} s; look for a replica that hangs", path.display())]
     JournalHeld {
         /// The lock file.
         path: PathBuf,
-        /// How long was waited.
+        /// How long this process waited, in seconds.
         seconds: u64,
     },
 }
 
 impl RunError {
-    /// An I/O error with the file it happened to.
+    /// Returns an I/O error together with the file in which it occurred.
     pub(super) fn file(path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::File { path: path.into(), source }
     }

@@ -1,4 +1,4 @@
-//! A job as its runs are started.
+//! A job, ready to be started.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use crate::job::JobSpec;
 /// A job with its variables resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// What jobs.toml says.
+    /// The job's table in jobs.toml.
     pub spec: Arc<JobSpec>,
     /// The job's own variables.
     pub env: BTreeMap<String, String>,
-    /// Variables of the replica that it sees only by its own `env`.
+    /// Names of the replica's variables that reach the job only through its own `env`.
     pub withheld: Arc<BTreeSet<String>>,
 }

@@ -1,13 +1,14 @@
-//! One attempt of one job under a guard, and what a node keeps of it. It knows no store and no schedule, and of the lock
-//! only until when the run may go on: who may run, and when, is decided above.
+//! Runs one attempt of a job under a guard, and stores what a node keeps of its runs. This module knows neither the
+//! store nor the schedule, and of the lock only the deadline of the run: its callers decide which replica runs, and
+//! when.
 //!
 //! Under the state directory, folders with mode 0750 and files with 0640:
 //!
 //! ```text
-//! runs/JOB/RUN.log      output of one run, all its attempts; not there for a silent run (see `output`)
-//! runs/JOB/RUN.log.N    the newest of an output that is longer than half of its limit, from its byte N on (see `log_parts`)
-//! runs/JOB/RUN.running  the run's entry while it goes on, locked by its replica and its guard: a crash is seen by the
-//!                       lock being free
+//! runs/JOB/RUN.log      output of one run, all its attempts; absent for a silent run (see `output`)
+//! runs/JOB/RUN.log.N    newest part of an output longer than half of its limit, from its byte N on (see `log_parts`)
+//! runs/JOB/RUN.running  the run's entry while it is running, locked by its replica and its guard: a free lock
+//!                       shows a crash
 //! runs.jsonl            one entry per finished run, oldest first
 //! runs.lock             held while runs.jsonl is written, as replicas may share the directory
 //! ```

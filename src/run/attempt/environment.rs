@@ -1,6 +1,7 @@
-//! The variables a command sees: where it starts from, then the account's, then the job's, and last the run's identity, which
-//! nothing can cover up. A job of the replica's own user starts from the replica's variables without its settings and secrets;
-//! one of another user from none, as under cron, sudo and systemd; a command of `exec` from its caller's.
+//! The environment variables of a command. Later sources win: the initial variables, the account's, the job's, and
+//! last the run's identity. A job of the replica's own user starts with the replica's variables without its settings
+//! and secrets; a job of another user with a standard PATH and the locale, as under cron, sudo and systemd; a command
+//! of `exec` with its caller's.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,10 +11,10 @@ use crate::job::RUN_VARIABLES;
 use super::launch::{Identity, Launch};
 use super::user::Account;
 
-/// Where another user's commands are looked for: what systemd gives a service.
+/// PATH of another user's commands: the one that systemd gives a service.
 const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The variables of one attempt. `inherited` is the environment of this process.
+/// Returns the variables of one attempt. `inherited` is the environment of this process.
 pub(super) fn environment(
     inherited: impl Iterator<Item = (OsString, OsString)>,
     account: &Account,
@@ -34,8 +35,8 @@ pub(super) fn environment(
     all
 }
 
-/// Whether a variable of this process does not reach the command: it is between the process and its supervisor, or, where
-/// the process is a replica, a setting or a secret of that.
+/// Whether a variable of this process is withheld from the command: it belongs to the protocol with the supervisor,
+/// or, if this process is a replica, is one of its settings or secrets.
 fn is_kept_back(name: &OsStr, launch: &Launch) -> bool {
     let name = name.to_string_lossy();
     let is_of_supervisor =
@@ -47,14 +48,14 @@ fn is_kept_back(name: &OsStr, launch: &Launch) -> bool {
     is_of_supervisor || is_of_replica && !launch.streams.are_the_callers()
 }
 
-/// Whether a variable says in which language, and for which place, programs speak.
+/// Whether a variable sets the language, the locale or the time zone of programs.
 fn is_locale(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name == "LANG" || name == "TZ" || name.starts_with("LC_")
 }
 
 impl Identity {
-    /// The identity as variables.
+    /// Returns the identity as variables.
     fn variables(&self) -> impl Iterator<Item = (&'static str, String)> {
         let values = [
             self.job.to_string(),

@@ -8,7 +8,7 @@ use crate::run::attempt::user::Person;
 
 use super::*;
 
-/// What a replica may have been started with, besides what every process has.
+/// Variables with which a replica may have been started, besides those of every process.
 const OF_THE_REPLICA: [(&str, &str); 13] = [
     ("NOTIFY_SOCKET", "/run/x"),
     ("WATCHDOG_USEC", "1"),
@@ -25,7 +25,7 @@ const OF_THE_REPLICA: [(&str, &str); 13] = [
     ("PG_SECRET", "open"),
 ];
 
-/// What every process has.
+/// Variables of every process.
 const USUAL: [(&str, &str); 6] = [
     ("PATH", "/opt/bin:/bin"),
     ("LANG", "de_DE.UTF-8"),
@@ -73,7 +73,7 @@ fn bob(is_another_user: bool) -> Account {
     Account { user: Some(person), is_another_user, switch: None }
 }
 
-/// What a command sees of a replica's environment, but for its identity.
+/// Returns the variables of a command that starts from a replica's environment, without those of its identity.
 fn seen(account: &Account, launch: &Launch) -> BTreeMap<String, String> {
     let inherited = OF_THE_REPLICA.into_iter().chain(USUAL);
     environment(inherited.map(|(name, value)| (name.into(), value.into())), account, launch)

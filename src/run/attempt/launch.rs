@@ -1,4 +1,4 @@
-//! What to start, and in whose name. A launch is complete: starting it asks nothing more of jobs.toml.
+//! What to start, and for which run. A launch is complete: starting it needs nothing more from jobs.toml.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -12,26 +12,27 @@ use crate::lease::{Lease, Pace};
 
 use super::state::Limits;
 
-/// Everything an attempt needs to know; built by the replica.
+/// Everything that an attempt needs; built by the replica or by `exec`.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// What runs: a program and its arguments; never empty.
+    /// The program and its arguments; never empty.
     pub command: Vec<OsString>,
     /// The job's own variables, with `${…}` resolved.
     pub env: BTreeMap<String, String>,
-    /// Variables of the replica that reach the job only by its own `env`: what jobs.toml refers to by `${NAME}`.
+    /// Names of the replica's variables that reach the job only through its own `env`: those that jobs.toml refers to
+    /// by `${NAME}`.
     pub withheld: Arc<BTreeSet<String>>,
-    /// Working directory; if absent the replica's own, and for another user its home, or `/` where it may not enter that.
+    /// Working directory. If `None`: the replica's own; for another user its home, or `/` if it may not enter that.
     pub cwd: Option<PathBuf>,
     /// Run as this user, by name.
     pub user: Option<String>,
-    /// Run as this group, by name; the user's own if absent.
+    /// Run as this group, by name; `None` for the user's own.
     pub group: Option<String>,
-    /// Nothing that it starts gains privileges.
+    /// Whether nothing that it starts can gain privileges.
     pub no_new_privileges: bool,
-    /// The most processes that its user may have where it starts one more.
+    /// The most processes that its user may have when it starts another.
     pub max_processes: Option<u64>,
-    /// What is kept of the run's output, in bytes.
+    /// The most bytes of the run's output that are stored.
     pub max_output: u64,
     /// Exit codes that count as success.
     pub success_codes: Vec<u8>,
@@ -50,17 +51,17 @@ pub struct Launch {
 /// Where the standard streams of a command lead.
 #[derive(Debug, Clone, Default)]
 pub enum Streams {
-    /// There is nothing to read, and what it prints is kept.
+    /// No input; the output is stored.
     #[default]
     Kept,
-    /// There is nothing to read, and what it prints goes into these: stdout and stderr.
+    /// No input; the output goes to these: stdout and stderr.
     Handed(Arc<[OwnedFd; 2]>),
-    /// They are those of the process that has it started, its terminal included.
+    /// The streams of the calling process, its terminal included.
     Inherited,
 }
 
 impl Streams {
-    /// Whether the command shares them with its caller, as it then does its session and environment.
+    /// Whether the command shares the streams of its caller, and with them its session and environment.
     pub(crate) fn are_the_callers(&self) -> bool {
         matches!(self, Self::Inherited)
     }
@@ -88,7 +89,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The first attempt of the run that holds this lock.
+    /// Returns the identity of the first attempt of the run that holds this lock.
     pub fn of(job: &JobName, lease: &Lease, tick_local: String) -> Self {
         Self {
             job: job.clone(),
@@ -104,7 +105,8 @@ impl Identity {
 }
 
 impl Launch {
-    /// The launch of `spec`, whose `env` was resolved to `env`, without these variables of the replica.
+    /// Returns the launch of `spec`. `env` is the job's `env` with all variables resolved; `withheld` names the
+    /// replica's variables that the job gets only through `env`.
     pub fn new(
         spec: &JobSpec,
         env: BTreeMap<String, String>,
@@ -130,7 +132,7 @@ impl Launch {
         }
     }
 
-    /// When it is over.
+    /// Returns the limits by which the attempt is stopped and judged.
     pub(crate) fn limits(&self) -> Limits {
         Limits {
             timeout: self.timeout,

@@ -1,5 +1,5 @@
-//! Drives one attempt from its start to its end. When it returns after a stop, nothing that descends from the job is
-//! left; when its future is dropped, all of it is killed.
+//! Drives one attempt from its start to its end. When it returns after a stop, no process that descends from the job
+//! is left; when its future is dropped, all of them are killed.
 
 mod environment;
 pub(super) mod launch;
@@ -33,10 +33,10 @@ use super::output::sink::{JobOutput, Sink};
 /// How an attempt ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// How it ended.
+    /// The outcome, with its reason.
     pub verdict: Verdict,
-    /// Whether any process of it was ever there, or an error or an order to kill it kept it from being started; without
-    /// any of these, nothing has happened that anybody need know of, and its tick may run elsewhere.
+    /// Whether a process of it ever existed, or an error or an order to kill it prevented its start. If false,
+    /// nothing has happened that must be recorded, and its tick may run on another replica.
     pub was_tried: bool,
     /// Exit code of the main process, if it exited.
     pub exit_code: Option<i32>,
@@ -44,35 +44,36 @@ pub struct Ended {
     pub signal: Option<i32>,
     /// Why it could not be started.
     pub error: Option<RunError>,
-    /// The end of its output, both streams as they were read: at most 4 KiB, lossy UTF-8. Of the last attempt of a run, that of all
-    /// its attempts, each headed by its number.
+    /// The end of its output, both streams in the order in which they were read: at most 4 KiB, lossy UTF-8. For the
+    /// last attempt of a run, it covers all attempts of the run, each headed by its number.
     pub tail: String,
     /// Whether processes of it were found to outlive SIGKILL.
     pub was_stuck: bool,
     /// When it was started, by the wall clock.
     pub started: UtcMillis,
-    /// How long ago that was, when it was heard of: more than nothing where the replica was frozen meanwhile.
+    /// How long ago the attempt had ended when the replica read the guard's report of it: zero, unless the replica
+    /// was frozen.
     pub ago: Duration,
-    /// When nothing of it was left, by the wall clock.
+    /// When it was over, by the wall clock.
     pub finished: UtcMillis,
     /// Bytes that it added to the run's log.
     pub log_bytes: u64,
-    /// When it came into the world.
+    /// The instants of its start.
     pub birth: Birth,
 }
 
-/// When an attempt came into the world, as far as it did.
+/// The instants of an attempt's start, by the boot clock; `None` for those that were not reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Birth {
-    /// When its guard was asked for.
+    /// When its guard was requested.
     pub asked: Option<BootInstant>,
-    /// When its main process was heard of.
+    /// When the replica read the report that its main process exists.
     pub born: Option<BootInstant>,
 }
 
 /// Runs the command once under a guard, until it ends or an order has ended it.
 ///
-/// A background process that the command leaves behind when it ends by itself is left alone.
+/// A background process that the command leaves behind when it ends by itself is not killed.
 pub async fn attempt(
     guards: &Arc<Guards>,
     launch: &Launch,
@@ -117,7 +118,7 @@ async fn live(
             let drive = Drive::new(process, (guards, launch), log);
             let driving = async {
                 let fate = drive.until_over(&mut control, birth).await;
-                // Why it was not started is told where its own words would be: before these are closed.
+                // Ends the passing on of output. The error of a failed start is added to the output below.
                 over.cancel();
                 fate
             };

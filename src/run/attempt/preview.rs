@@ -1,4 +1,5 @@
-//! What a launch would be started as, without starting it: for people who want to know before.
+//! Shows with which user, folder and variables a launch would be started, without starting it: for operators who want
+//! to know before.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use super::environment::environment;
 use super::launch::Launch;
 use super::user::Account;
 
-/// What a launch would be started as.
+/// The user, group, folder and variables with which a launch would be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     /// The user, or its number where it has no name.
@@ -27,7 +28,11 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Looks up what the launch names. May ask the network for accounts (LDAP).
+    /// Looks up what the launch names. May query the network for accounts (LDAP).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the user or group of the launch does not exist, or cannot be looked up.
     pub fn of(launch: &Launch) -> Result<Self, RunError> {
         let account = Account::of(launch)?;
         let (uid, gid) = match &account.switch {

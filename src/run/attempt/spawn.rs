@@ -1,4 +1,4 @@
-//! From a launch to a guard that was asked for: everything that can hang on a network, or be refused, happens here.
+//! From a launch to a requested guard: everything that can hang on the network, or be refused, happens here.
 
 use std::ffi::CString;
 use std::io::{self, IsTerminal};
@@ -26,16 +26,16 @@ use super::start_error::start_error;
 use super::stop::{RunControl, StopOrder};
 use super::user::Account;
 
-/// A start waits this long for its turn to look up accounts.
+/// How long a start waits for its turn to look up accounts.
 const LOOKUP_TURN: Duration = Duration::from_secs(5);
 
-/// What asking for a guard has led to.
+/// The result of a request for a guard.
 pub(super) enum SpawnReply {
     Guard { line: UnixStream, pipes: Option<Pipes>, is_switched: bool },
     Ordered(StopOrder),
 }
 
-/// Asks for a guard, at once where one is ready. What may take a while happens off the runtime.
+/// Requests a guard, at once if one is ready. What may take long runs off the runtime.
 pub(super) async fn ask(
     guards: &Arc<Guards>,
     launch: &Launch,
@@ -54,7 +54,8 @@ pub(super) async fn ask(
     let mut turn = None;
     if names_account {
         tokio::select! {
-            // Who waits longer than that goes without: its own account may be found where others are not.
+            // A start that waits longer continues without a turn: its account may be found while lookups of others
+            // hang.
             taken = timeout(LOOKUP_TURN, Arc::clone(&guards.lookups).acquire_owned()) => {
                 turn = taken.ok().and_then(Result::ok);
             }
@@ -100,7 +101,7 @@ fn ask_by(
     Ok(SpawnReply::Guard { line, pipes: streams.pipes, is_switched })
 }
 
-/// The ends of a command's standard streams that its guard is handed, and the other ends of those that are read here.
+/// The ends of a command's standard streams that its guard gets, and the other ends of those that the replica reads.
 struct Ends {
     kind: Input,
     input: Option<OwnedFd>,
@@ -120,8 +121,8 @@ fn streams(streams: &Streams) -> io::Result<Ends> {
         let kind = match input.is_terminal() {
             false => Input::Handed,
             true if out.is_terminal() && is_in_foreground(input.as_fd()) => Input::Terminal,
-            // Who reads from a terminal in the background is stopped, and would keep the lock for ever. In a pipeline, the
-            // terminal is for its other commands, too.
+            // A command that reads from a terminal in the background is stopped, and would hold the lock without end.
+            // In a pipeline, the terminal is also for the other commands.
             true => Input::Nothing,
         };
         return Ok(Ends {
@@ -144,7 +145,7 @@ fn streams(streams: &Streams) -> io::Result<Ends> {
     })
 }
 
-/// Whether this process reads from its terminal.
+/// Whether this process is in the foreground of its terminal.
 fn is_in_foreground(input: BorrowedFd<'_>) -> bool {
     tcgetpgrp(input).is_ok_and(|group| group == getpgrp())
 }

@@ -1,4 +1,4 @@
-//! Why a command could not be started, in our words, with the way out.
+//! Turns the error of a start into a message of ours, with the remedy.
 
 use std::io;
 
@@ -9,8 +9,8 @@ use crate::run::guard::{STEP_CWD, STEP_GUARD, STEP_SHIFT, STEP_SWITCH};
 
 use super::launch::Launch;
 
-/// What the system said when the command could not be started. An error that came from behind the fork holds the step it
-/// happened in. `is_switched`: it was to run as somebody else than the replica.
+/// Returns the error for a command that could not be started. An errno from behind the fork has the step that failed
+/// in the bits above. `is_switched`: the command was to run as another user or group than the replica.
 pub(super) fn start_error(launch: &Launch, is_switched: bool, source: io::Error) -> RunError {
     let job = launch.identity.job.clone();
     let code = source.raw_os_error().unwrap_or(0);

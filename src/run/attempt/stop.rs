@@ -1,5 +1,5 @@
-//! What reaches an attempt from outside: how long it may go on, and wishes to end it. However many of those meet, the
-//! strongest reason and the shortest grace remain.
+//! What reaches an attempt from outside: deadlines, and orders to stop. However many orders come, the strongest
+//! reason and the shortest grace remain.
 
 use std::time::Duration;
 
@@ -9,36 +9,36 @@ use tokio_util::sync::CancellationToken;
 use crate::job::{Outcome, Reason, Verdict};
 use crate::time::BootInstant;
 
-/// How an attempt is held while it goes on.
+/// How an attempt is controlled while it is running.
 #[derive(Debug, Clone)]
 pub struct RunControl {
-    /// The strongest wish to end it so far.
+    /// The strongest stop order so far.
     pub stops: watch::Receiver<Option<StopOrder>>,
-    /// It may go on until this instant, on `CLOCK_BOOTTIME`; only ever later ones are given.
+    /// The instant of `CLOCK_BOOTTIME` until which it may continue; it only moves forward.
     pub deadlines: watch::Receiver<BootInstant>,
-    /// Cancelled by the attempt once its main process is there, if it ever is.
+    /// Cancelled by the attempt once its main process exists, if it ever does.
     pub born: CancellationToken,
 }
 
 /// Why an attempt is stopped, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StopReason {
-    /// Its guard was killed: nobody watches over it any more.
+    /// Its guard was killed: no run continues without one.
     GuardLost,
     /// It ran longer than the job's `timeout`.
     Timeout,
-    /// An operator asked for it.
+    /// An operator ordered it.
     Operator,
     /// A newer tick takes its place.
     Replaced,
     /// The replica shuts down.
     Shutdown,
-    /// The replica cannot prove any more that the lock is its own.
+    /// The replica cannot prove any more that it holds the lock.
     LockLost,
 }
 
 impl StopReason {
-    /// The reason of an order that lies in the job's record.
+    /// Returns the reason for a stop that the job's record requests.
     pub const fn asked_for(why: Reason) -> Self {
         match why {
             Reason::Operator => Self::Operator,
@@ -46,8 +46,8 @@ impl StopReason {
         }
     }
 
-    /// Both reasons in one. A run that was to end for good does not become one that was cut short, and may be run again,
-    /// because its lock is lost or its replica leaves while it is stopped.
+    /// Combines two reasons, this one first. A run that was to end for good must not become an interrupted one, and
+    /// so perhaps be run again, because its lock is lost or its replica shuts down during the stop.
     #[must_use]
     pub fn join(self, later: Self) -> Self {
         let is_cut_short = matches!(later, Self::Shutdown | Self::LockLost);
@@ -57,7 +57,7 @@ impl StopReason {
         }
     }
 
-    /// How a run that was stopped for this reason ends.
+    /// Returns the verdict of a run that was stopped for this reason.
     pub const fn verdict(self) -> Verdict {
         match self {
             Self::GuardLost => Verdict::because(Outcome::Interrupted, Reason::NodeLost),
@@ -70,23 +70,24 @@ impl StopReason {
     }
 }
 
-/// A wish to end an attempt.
+/// An order to stop an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopOrder {
-    /// Why.
+    /// Why it is stopped.
     pub reason: StopReason,
-    /// Between SIGTERM and SIGKILL; zero means SIGKILL at once. An order given before the command runs has no grace.
+    /// Between SIGTERM and SIGKILL; zero means SIGKILL at once. An order given before the command runs gets no grace.
     pub grace: Duration,
 }
 
 impl StopOrder {
-    /// Both wishes in one, this one first: the stronger reason and the shorter grace.
+    /// Combines two orders, this one first: the stronger reason and the shorter grace.
     #[must_use]
     pub fn join(self, later: Self) -> Self {
         Self { reason: self.reason.join(later.reason), grace: self.grace.min(later.grace) }
     }
 
-    /// Gives the order to an attempt. Unlike a plain `send` it never covers up a stronger order that was not seen yet.
+    /// Gives the order to an attempt. Unlike a plain `send`, it never replaces a stronger order that was not read
+    /// yet.
     pub fn give(self, to: &watch::Sender<Option<Self>>) {
         to.send_modify(|order| *order = Some(order.map_or(self, |earlier| earlier.join(self))));
     }

@@ -1,4 +1,5 @@
-//! Drives the processes of one attempt: lets its course decide, tells its guard, and strikes where the guard does not.
+//! Drives the processes of one attempt: decides by its `AttemptState`, sends orders to its guard, and kills the
+//! processes itself if the guard does not.
 
 use std::time::Duration;
 
@@ -18,31 +19,32 @@ use super::start_error::start_error;
 use super::state::{AttemptAction, AttemptEvent, AttemptState, ChildExit, Limits, Step, Tree};
 use super::stop::{RunControl, StopOrder, StopReason};
 
-/// First pause between two looks at a tree that should be dead.
+/// First pause between two searches of a tree that should be dead.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 
-/// Longest pause between two looks, and so the longest that a lock is held too long.
+/// Longest pause between two searches, and so the longest time by which a lock is held too long.
 const SLOWEST_LOOK: Duration = Duration::from_millis(100);
 
-/// A guard that has not killed its run this long after it should have is taken for frozen, and done without.
+/// A guard that has not killed its run this long after it should have counts as frozen: the replica kills the run
+/// itself.
 const GUARDS_TURN: Duration = Duration::from_millis(200);
 
-/// A guard that is not there by then never will be: what makes guards is frozen.
+/// A guard that has reported nothing by then never will: the guard or the zygote is frozen.
 const BIRTH_LIMIT: Duration = Duration::from_secs(10);
 
-/// What became of the processes.
+/// How an attempt's processes ended.
 pub(super) struct Fate {
     pub(super) verdict: Verdict,
     pub(super) was_tried: bool,
     pub(super) exit: ChildExit,
     pub(super) error: Option<RunError>,
     pub(super) was_stuck: bool,
-    /// How long ago that was when it was heard of.
+    /// How long ago the end was when the replica read the report of it.
     pub(super) ago: Duration,
     pub(super) finished: UtcMillis,
 }
 
-/// A process, and where its attempt stands.
+/// A process, and the state of its attempt.
 pub(super) struct Drive<'a> {
     process: Process,
     launch: &'a Launch,
@@ -51,25 +53,26 @@ pub(super) struct Drive<'a> {
     state: AttemptState,
     start: Instant,
     pause: Duration,
-    /// What makes guards is given up at this instant, once, if nothing was heard of the guard.
+    /// When the guard or the zygote is killed if the guard has reported nothing; `None` once that is done.
     birth_limit: Option<Instant>,
     log: &'a RunLog,
 }
 
-/// What an attempt is told next.
+/// What an attempt has to handle next.
 enum AttemptNews {
-    /// By its guard.
+    /// A report of its guard.
     Said(Said),
-    /// By whoever wants it to end, by the clock, or by a look at the tree.
+    /// A stop order, an instant that has come, or the result of a search.
     Event(AttemptEvent),
-    /// It may go on for longer.
+    /// A new deadline.
     Deadline,
-    /// Nothing was heard of its guard for too long.
+    /// Its guard has reported nothing for too long.
     Unborn,
 }
 
 impl Fate {
-    /// It was to end before it had begun. Whom an operator or a newer tick has killed does not run elsewhere either.
+    /// Returns the fate of an attempt that was stopped before its start. A run that an operator or a newer tick has
+    /// killed is not started on another replica either.
     pub(super) fn untried(reason: StopReason, log: &RunLog) -> Self {
         let (verdict, finished) = (reason.verdict(), log.now());
         let was_tried = verdict.outcome == Outcome::Killed;
@@ -99,9 +102,9 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Drives until nothing is left to drive, and notes when it began.
+    /// Drives the attempt until it is over, and records when its main process started.
     pub(super) async fn until_over(mut self, control: &mut RunControl, birth: &mut Birth) -> Fate {
-        // An order that came while the command was being started has had its grace.
+        // The grace of an order that came while the command was being started is used up.
         let ordered = *control.stops.borrow_and_update();
         let late = ordered.map(|order| AttemptEvent::Stop(StopOrder { grace: Duration::ZERO, ..order }));
         if let Some(fate) = late.and_then(|event| self.feed(event)) {
@@ -111,7 +114,8 @@ impl<'a> Drive<'a> {
             let news = self.next_news(control).await;
             let fate = match news {
                 AttemptNews::Said(said) => self.hear(said),
-                // Who had ended by itself when a stop came keeps its own verdict, in whatever order we hear of the two.
+                // A run that had ended by itself when a stop came keeps its own verdict, in whatever order the
+                // replica learns of the two.
                 _ => self.catch_up().or_else(|| self.take_in(news, control)),
             };
             if birth.born.is_none() && self.process.main().is_some() {
@@ -124,7 +128,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Hears what the guard has said by now.
+    /// Handles the reports that the guard has sent by now.
     fn catch_up(&mut self) -> Option<Fate> {
         while let Some(said) = self.process.said_so_far() {
             if let Some(fate) = self.hear(said) {
@@ -173,8 +177,9 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Kills the guard that was made and does not speak; or else what should have made it, whose line ends then. One that
-    /// was made after all hears that it is to stop, and until it has spoken or is gone the run is not over.
+    /// Kills the guard if it was made and has reported nothing; otherwise kills the zygote, which closes the guard's
+    /// socket. A guard that was made after all receives a stop order, and the run is not over until that guard has
+    /// reported or is gone.
     fn give_up_birth(&mut self) -> Option<Fate> {
         if !self.process.is_unborn() {
             return None;
@@ -216,7 +221,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// Takes the step that the event leads to.
+    /// Applies an event to the state. Returns the fate once the attempt is over.
     fn feed(&mut self, event: AttemptEvent) -> Option<Fate> {
         match self.state.step(event, self.start.elapsed(), &self.limits) {
             Step::Over(verdict, exit) => {
@@ -255,7 +260,7 @@ impl<'a> Drive<'a> {
     }
 }
 
-/// The next order. Nobody left to give one: waits for ever.
+/// Waits for the next order; waits without end if no sender is left.
 async fn next_order(stops: &mut watch::Receiver<Option<StopOrder>>) -> StopOrder {
     loop {
         if stops.changed().await.is_err() {

@@ -10,21 +10,21 @@ use crate::run::error::RunError;
 
 use super::launch::Launch;
 
-/// Shell of an account that names none, as login(1) has it.
+/// The shell of an account that names none, as in login(1).
 const DEFAULT_SHELL: &str = "/bin/sh";
 
-/// Who a job runs as.
+/// The account that a job runs as.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
-    /// The user, if jobs.toml names one: its name and folders are shown to the job.
+    /// The user, if jobs.toml names one: the job gets its name and folders as variables.
     pub(crate) user: Option<Person>,
-    /// Whether that is another user than the replica's.
+    /// Whether this is another user than the replica's.
     pub(crate) is_another_user: bool,
     /// What has to be changed before the command starts; `None` if the replica is that user and group already.
     pub(crate) switch: Option<Switch>,
 }
 
-/// What a job that runs as a named user is told about it.
+/// What a job that runs as a named user gets as variables.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
     pub(crate) name: String,
@@ -32,7 +32,7 @@ pub(crate) struct Person {
     pub(crate) shell: PathBuf,
 }
 
-/// Ids to take on. `None` keeps the replica's own.
+/// The ids that a command takes on. `None` keeps the replica's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Switch {
     pub(crate) uid: Option<Uid>,
@@ -40,18 +40,18 @@ pub(crate) struct Switch {
     pub(crate) groups: Option<Vec<Gid>>,
 }
 
-/// Whether the system knows a user of this name, or cannot tell. May ask the network (LDAP).
+/// Whether this machine has a user of this name; also true if the lookup fails. May query the network (LDAP).
 pub fn has_user(name: &str) -> bool {
     !matches!(User::from_name(name), Ok(None))
 }
 
 impl Account {
-    /// Where a job of another user starts, unless it names a folder.
+    /// Returns the folder in which a job of another user starts, unless the job names one.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.user.as_ref().filter(|_| self.is_another_user).map(|person| person.home.as_path())
     }
 
-    /// Looks up the launch's user and group. May ask the network (LDAP): call it off the runtime.
+    /// Looks up the launch's user and group. May query the network (LDAP): to be called off the runtime.
     pub(crate) fn of(launch: &Launch) -> Result<Self, RunError> {
         let user =
             launch.user.as_deref().map(|name| find(launch, "user", name, User::from_name)).transpose()?;
@@ -60,7 +60,7 @@ impl Account {
         let gid = group.map(|group| group.gid).or(user.as_ref().map(|user| user.gid));
         let uid = user.as_ref().map(|user| user.uid);
         let is_another_user = uid.is_some_and(|uid| uid != geteuid());
-        // Also where the ids are the replica's: root may have groups that the account does not have.
+        // Also if the ids are the replica's: a replica that is root may have groups that the account does not have.
         let is_same = !is_another_user && gid.is_none_or(|gid| gid == getegid()) && !geteuid().is_root();
         let switch = match gid {
             Some(gid) if !is_same => {
@@ -72,8 +72,8 @@ impl Account {
     }
 }
 
-/// The supplementary groups of `user`, or of the replica's own user where a job names its group alone; `None` where that is not
-/// known, or may not be changed.
+/// Returns the supplementary groups of `user`, or of the replica's own user if the job names only a group; `None` if
+/// these are not known, or may not be changed.
 fn groups_of(launch: &Launch, user: Option<&User>, gid: Gid) -> Result<Option<Vec<Gid>>, RunError> {
     let own = match user {
         None if geteuid().is_root() => User::from_uid(geteuid()).ok().flatten(),
@@ -93,7 +93,7 @@ fn find<T>(
     name: &str,
     look_up: impl FnOnce(&str) -> nix::Result<Option<T>>,
 ) -> Result<T, RunError> {
-    // No account has such a name, and the C library cannot be asked.
+    // No account has such a name, and the C library cannot look it up.
     let found = if name.contains('\0') { Ok(None) } else { look_up(name) };
     match found {
         Ok(Some(found)) => Ok(found),
@@ -109,7 +109,7 @@ fn lookup_failed(launch: &Launch, kind: &'static str, name: &str, source: Errno)
 }
 
 impl Person {
-    /// Its variables, as login(1) sets them.
+    /// Returns its variables, as login(1) sets them.
     pub(crate) fn variables(&self) -> [(&'static str, OsString); 4] {
         [
             ("HOME", self.home.clone().into()),

@@ -1,4 +1,4 @@
-//! The replica's end of its zygote: hands over requests, and starts another zygote where the last one is gone.
+//! The replica's side of its zygote: sends requests for guards, and starts another zygote when the last one is gone.
 
 use std::ffi::OsStr;
 use std::io;
@@ -22,25 +22,27 @@ use super::pool::GuardPool;
 use super::request::GuardRequest;
 use super::zygote::family::Family;
 
-/// The running program itself, also after its file was replaced.
+/// The running program itself, even if its file has been replaced.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// A zygote that does not take a request for this long is frozen.
+/// A zygote that does not accept a request for this long is frozen.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
 
-/// So many starts look up accounts at a time.
+/// How many starts may look up accounts at the same time.
 const LOOKUPS: usize = 16;
 
-/// A request that is longer may not fit into what the kernel keeps for a guard that does not read.
+/// The longest request, in bytes, that is sent to a guard made ahead. A longer one may not fit into the socket buffer
+/// of a guard that does not read.
 const LONGEST_FOR_SPARES: usize = 64 * 1024;
 
-/// Makes the guards of a replica's runs. Shared by all of them.
+/// Makes the guards of a replica's runs. All runs share it.
 #[derive(Debug)]
 pub struct Guards {
     program: PathBuf,
     zygote: Mutex<Option<ZygoteClient>>,
     family: Mutex<Family>,
-    /// Starts that look up accounts take turns, so that a directory which hangs keeps no others from starting.
+    /// Limits how many starts look up accounts at a time: a user directory (LDAP) that hangs must not block other
+    /// starts.
     pub(in crate::run) lookups: Arc<Semaphore>,
 }
 
@@ -52,26 +54,32 @@ struct ZygoteClient {
 }
 
 impl Guards {
-    /// Guards made by this very program, whose `main` begins with [`guards_main`](super::guards_main).
+    /// Returns `Guards` made by the running program. Its `main` must begin with [`guards_main`](super::guards_main).
     pub fn of_this_program() -> Self {
         Self::made_by(THIS_PROGRAM)
     }
 
-    /// Guards made by this program: `solocron`, or one whose `main` begins with [`guards_main`](super::guards_main).
+    /// Returns `Guards` made by this program: `solocron`, or one whose `main` begins with
+    /// [`guards_main`](super::guards_main).
     pub fn made_by(program: impl Into<PathBuf>) -> Self {
         let lookups = Arc::new(Semaphore::new(LOOKUPS));
         Self { program: program.into(), zygote: Mutex::new(None), family: Mutex::default(), lookups }
     }
 
-    /// Makes this process the one that what has lost guard and zygote comes down to, so that it is found and killed. For
-    /// programs whose only children from now on are those that are made here: all others would count as left by runs.
+    /// Makes this process the sub-reaper of its descendants: processes whose guard and zygote were both killed become
+    /// its children, so that they are found and killed. Only for programs whose sole children from now on are those
+    /// made here: any other child would count as left behind by a run.
     #[must_use]
     pub fn taking_in_orphans(self) -> Self {
         self.family().take_in_orphans();
         self
     }
 
-    /// Starts what makes the guards, so that the first run need not wait for it.
+    /// Starts the zygote, so that the first run need not wait for it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the zygote cannot be started.
     pub fn start(&self) -> io::Result<()> {
         let mut zygote = self.lock();
         if zygote.is_none() {
@@ -80,8 +88,9 @@ impl Guards {
         Ok(())
     }
 
-    /// Has guards made for so many runs that are likely to begin before `until`, each of which then need not wait for its
-    /// own. Blocks like `ask`; others are let in between.
+    /// Requests guards for `runs` more runs that are likely to begin before `until`, so that none of these has to
+    /// wait for its own guard. Blocks like `ask`, but releases the zygote between two guards, so that other callers
+    /// get their turn.
     pub fn book(&self, runs: usize, until: BootInstant) {
         let wanted = match self.lock().as_mut() {
             Some(zygote) => zygote.pool.book(runs, until, SystemClock.boot()),
@@ -90,23 +99,23 @@ impl Guards {
         for _ in 0..wanted {
             let mut zygote = self.lock();
             let Some(running) = living(&mut zygote) else { return };
-            // Without resources of its own, the replica does without.
+            // The replica lacks resources, such as free descriptors: it continues without this guard.
             let Ok(pair) = UnixStream::pair() else { return };
             match running.make_spare(pair) {
                 Ok(()) => {}
-                // The next request makes another.
+                // The next request starts another zygote.
                 Err(error) if is_of_the_other(&error) => return drop(zygote.take()),
                 Err(_) => return,
             }
         }
     }
 
-    /// Lets go of guards whose runs have not begun in time, and of what has ended. Does not block.
+    /// Releases guards whose runs did not begin in time, and reaps children that have ended. Does not block.
     pub fn release(&self) {
         let Ok(mut zygote) = self.zygote.try_lock() else { return };
         match living(&mut zygote) {
             Some(running) => running.pool.release(SystemClock.boot()),
-            // The next request makes another.
+            // The next request starts another zygote.
             None => drop(zygote.take()),
         }
         self.family().reap(zygote.as_ref().map(ZygoteClient::pid));
@@ -126,8 +135,9 @@ impl Guards {
         self.zygote.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for a guard, and hands it these descriptors: the job's output and error, its input if it reads any, and the
-    /// run's sign. Returns the line to it. Blocks for some microseconds, or as long as a frozen zygote may take.
+    /// Requests a guard, and hands it these descriptors: the job's output and error, its input if it reads any, and
+    /// the run's sign. Returns the socket to the guard. Blocks for some microseconds, or for as long as a frozen
+    /// zygote may take (`SEND_LIMIT`).
     pub(in crate::run) fn ask(
         &self,
         request: &GuardRequest,
@@ -146,7 +156,8 @@ impl Guards {
                 Err(_) => {}
             }
         }
-        // One that failed may have read a part, and must not take up what comes next for the rest.
+        // A zygote that failed may have read a part of the request, and must not take the next request for the rest
+        // of it.
         drop(zygote.take());
         let (line, guards_end) = UnixStream::pair()?;
         let new = self.start_zygote()?;
@@ -155,13 +166,14 @@ impl Guards {
         Ok(line)
     }
 
-    /// Whether a guard is likely to be ready for a run. Waits for nothing.
+    /// Whether a guard is likely to be ready for a run. Does not block.
     pub(in crate::run) fn is_one_ready(&self) -> bool {
         let zygote = self.zygote.try_lock();
         zygote.is_ok_and(|zygote| zygote.as_ref().is_some_and(|zygote| !zygote.pool.is_empty()))
     }
 
-    /// Asks a guard that is ready, as `ask` does, and waits for nothing: `WouldBlock` where that cannot be.
+    /// Sends the request to a guard that is ready, as `ask` does, but never blocks: returns `WouldBlock` if that is
+    /// not possible.
     pub(in crate::run) fn ask_ready(
         &self,
         request: &GuardRequest,
@@ -173,8 +185,9 @@ impl Guards {
         running.ask_spare(&request.encode(), handed).ok_or(would_block)
     }
 
-    /// What killed guards have left to their zygote, or to this process where that was killed as well. The zygote kills
-    /// these itself, unless it is frozen, and says nothing of when it has. A zygote that is dead has none.
+    /// Returns the processes that killed guards have left to their zygote, or to this process if the zygote was
+    /// killed as well. The zygote kills these itself, unless it is frozen, and does not report when it has. A dead
+    /// zygote has none.
     pub(in crate::run) fn strays(&self) -> io::Result<Vec<Pid>> {
         let mut zygote = match self.zygote.try_lock() {
             Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
@@ -184,12 +197,13 @@ impl Guards {
         let zygote = living(&mut zygote).map(|zygote| zygote.pid());
         let family = self.family();
         let strays = family.strays(zygote)?;
-        // Whose parent ended while all were listed may be missing: only two empty looks in a row are believed.
+        // A process whose parent ended during the listing may be missing: only two empty listings in a row count.
         if strays.is_empty() { family.strays(zygote) } else { Ok(strays) }
     }
 
-    /// Kills a zygote that hangs, with every request that it has not taken up. False while somebody else waits for it,
-    /// who will do the same before long: whoever renews locks must not wait in that line.
+    /// Kills a zygote that hangs, together with every request that it has not read. Returns false while another
+    /// caller waits for the zygote: that caller will do the same before long, and the task that renews locks must not
+    /// wait for it.
     pub(in crate::run) fn give_up(&self) -> bool {
         let zygote = match self.zygote.try_lock() {
             Err(TryLockError::WouldBlock) => return false,
@@ -201,7 +215,8 @@ impl Guards {
     }
 }
 
-/// Whether guards need this variable: what the loader of their program needs, and what tests switch and find them by.
+/// Whether guards get this variable: those that the loader of their program needs, and those by which tests switch
+/// and find them.
 fn is_for_guards(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let is_of_tests =
@@ -213,14 +228,14 @@ impl ZygoteClient {
     fn start(program: &PathBuf) -> io::Result<Self> {
         let (line, other) = UnixStream::pair()?;
         line.set_write_timeout(Some(SEND_LIMIT))?;
-        // A request has the whole environment of its command. That of this process has secrets, which a job of the same user could read
-        // before the new process has closed itself.
+        // A request has the whole environment of its command. The environment of this process has secrets, which a
+        // job of the same user could read before the new process has made itself non-dumpable.
         let passed_on = std::env::vars_os().filter(|(name, _)| is_for_guards(name));
         let process = Command::new(program)
             .arg0(OsStr::from_bytes(MAKER.to_bytes()))
             .env_clear()
             .envs(passed_on)
-            // Signals of a terminal are for the replica.
+            // Signals from a terminal are for the replica only.
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(other)))
             .stdout(Stdio::null())
@@ -237,14 +252,15 @@ impl ZygoteClient {
         matches!(self.process.try_wait(), Ok(None))
     }
 
-    /// Asks for a guard that is made now, with the other end of its line.
+    /// Requests a guard that is made now, and passes it the other end of its socket.
     fn ask(&self, bytes: &[u8], guards_end: &UnixStream, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
         let handed: Vec<BorrowedFd<'_>> =
             std::iter::once(guards_end.as_fd()).chain(handed.iter().copied()).collect();
         send(&self.line, Some(bytes), &handed)
     }
 
-    /// Asks a guard that waits for its run, if one does that hears it at once. Waits for nothing.
+    /// Sends the request to a guard that waits for its run. Returns `None` if no guard waits, or none accepts it at
+    /// once. Does not block.
     fn ask_spare(&mut self, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> Option<UnixStream> {
         if bytes.len() > LONGEST_FOR_SPARES {
             return None;
@@ -253,7 +269,8 @@ impl ZygoteClient {
             let spare = self.pool.take()?;
             match send_at_once(&spare, bytes, handed) {
                 Ok(()) => return Some(spare),
-                // It hears of its end, also if it has heard a part, and starts nothing.
+                // This guard reads the end of its socket, even if it has read a part of the request, and starts
+                // nothing.
                 Err(error) if is_of_the_other(&error) => {}
                 Err(_) => {
                     self.pool.put(spare);
@@ -270,13 +287,14 @@ impl ZygoteClient {
     }
 }
 
-/// The zygote, if it was not killed.
+/// Returns the zygote, unless it has ended.
 fn living(zygote: &mut Option<ZygoteClient>) -> Option<&mut ZygoteClient> {
     let zygote = zygote.as_mut()?;
     if zygote.is_alive() { Some(zygote) } else { None }
 }
 
-/// Whether whoever was written to is gone, or does not read, and not the writer is short of something.
+/// Whether a write failed because the receiver is gone or does not read, and not because this process lacks a
+/// resource.
 fn is_of_the_other(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, Interrupted, NotConnected, WouldBlock, WriteZero};
     matches!(error.kind(), BrokenPipe | ConnectionReset | Interrupted | NotConnected | WouldBlock | WriteZero)
@@ -284,7 +302,8 @@ fn is_of_the_other(error: &io::Error) -> bool {
 
 impl Drop for ZygoteClient {
     fn drop(&mut self) {
-        // Guards that it has made go on without it. One that is merely not needed any more ends by itself as well.
+        // Guards that this zygote has made continue without it. A zygote that is just not needed any more ends by
+        // itself as well.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

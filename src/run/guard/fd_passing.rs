@@ -1,5 +1,5 @@
-//! What travels over the lines between a replica, its zygote, their guards and the main processes made ahead: a request,
-//! together with descriptors.
+//! Sends and receives requests together with descriptors, over the sockets between a replica, its zygote, their
+//! guards and the main processes made ahead.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -12,21 +12,22 @@ use crate::run::procs::syscalls;
 
 use super::request::GuardRequest;
 
-/// In the place of a request's length: the request comes later, on the line that is handed over.
+/// Stands in the place of a request's length: the request follows later, on the socket that is handed over.
 const AHEAD: u64 = u64::MAX;
 
-/// The longest request: more than the kernel takes as words and variables of a command.
+/// The longest request, in bytes: more than the kernel accepts as arguments and variables of a command.
 const LONGEST: usize = 16 * 1024 * 1024;
 
-/// What was asked for.
+/// A request as it was received.
 pub(super) struct ReceivedRequest {
-    /// The run; absent where a guard is made ahead of it.
+    /// The run; `None` if the guard is made ahead of its run.
     pub(super) request: Option<GuardRequest>,
-    /// What is handed over. To the zygote, the guard's line comes first.
+    /// The descriptors that came with the request. In a request to the zygote, the guard's socket comes first.
     pub(super) handed: Vec<OwnedFd>,
 }
 
-/// Sends an encoded request, or none to be told of it later, with these descriptors.
+/// Sends an encoded request with these descriptors. Without a request, the receiver gets that later, on another
+/// socket.
 pub(super) fn send(line: &UnixStream, request: Option<&[u8]>, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
     let (head, bytes) = (head_of(request), request.unwrap_or_default());
     let sent = send_first(line, (&head, bytes), handed, MsgFlags::MSG_NOSIGNAL)?;
@@ -35,8 +36,8 @@ pub(super) fn send(line: &UnixStream, request: Option<&[u8]>, handed: &[Borrowed
     line.write_all(&bytes[sent.saturating_sub(head.len())..])
 }
 
-/// Sends an encoded request with these descriptors, and does not wait until there is room for it. After an error a part may
-/// have been sent, and the line is of no use any more.
+/// Sends an encoded request with these descriptors, without waiting for room in the socket buffer. After an error a
+/// part may have been sent, and the socket cannot be used any more.
 pub(super) fn send_at_once(line: &UnixStream, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> io::Result<()> {
     let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
     let sent = send_first(line, (&head_of(Some(bytes)), bytes), handed, flags)?;
@@ -47,7 +48,7 @@ fn head_of(request: Option<&[u8]>) -> [u8; 8] {
     request.map_or(AHEAD, |bytes| bytes.len() as u64).to_le_bytes()
 }
 
-/// Sends as much as there is room for, and how much that was.
+/// Sends as much as there is room for, and returns how many bytes that was.
 fn send_first(
     line: &UnixStream,
     (head, bytes): (&[u8], &[u8]),
@@ -59,7 +60,7 @@ fn send_first(
     Ok(sendmsg::<()>(line.as_raw_fd(), &parts, &controls, flags, None)?)
 }
 
-/// The next request; nothing if it makes no sense, and an error once nothing more can come.
+/// Receives the next request; `None` if it cannot be decoded. An error means that nothing more can be received.
 pub(super) fn receive(line: &UnixStream) -> io::Result<Option<ReceivedRequest>> {
     let mut from = line;
     let mut head = [0_u8; 8];

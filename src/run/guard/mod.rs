@@ -1,6 +1,6 @@
-//! The guard of a run: a small process that outlives its replica, gets each new deadline, and kills the whole tree of
-//! the run when the deadline passes, when the replica is gone, or when it is told to. Neither a replica that hangs or
-//! dies nor a guard that does lets a run outlive its lock: each of the two enforces the deadline for itself.
+//! The guard of a run: a small process that outlives its replica, receives each new deadline, and kills the whole
+//! process tree of the run when the deadline passes, when the replica is gone, or on an order. Replica and guard each
+//! enforce the deadline, so that a run does not outlive its lock if one of the two hangs or dies.
 //!
 //! ```text
 //! replica ── a socket per run ────────────────┐
@@ -26,7 +26,7 @@ pub(in crate::run) use request::{Folder, GuardRequest, Input, has_nul};
 pub(in crate::run) use wire::{GuardOrder, GuardReport, Inbox, LENGTH};
 pub use zygote::guards_main;
 
-/// What a guard and a replica are sent, for programs that try inputs.
+/// Decodes bytes as a guard and a replica receive them, for fuzzing.
 #[cfg(feature = "test-switches")]
 pub fn fuzz_request(bytes: &[u8]) {
     if let Some(request) = GuardRequest::decode(bytes) {
@@ -35,7 +35,7 @@ pub fn fuzz_request(bytes: &[u8]) {
     let mut inbox = Inbox::default();
     inbox.take(bytes);
     while let Some(word) = inbox.next() {
-        // Each is read, or passed over.
+        // Each word is decoded or ignored, without a panic.
         let _ = (GuardOrder::decode(&word), GuardReport::decode(&word));
     }
 }

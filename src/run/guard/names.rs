@@ -1,26 +1,27 @@
-//! What the processes about a run call themselves: people read it in `ps`, and a process of the run tells its guard by it. Of all that
-//! it knows, a name alone can be read by whoever the run's user is, and written by nobody else.
+//! The names of the processes around a run, as operators see them in `ps`. A process of the run recognises its guard
+//! by the name: of all the data about a process, only the name can be read by every user, and written by no other
+//! process.
 
 use std::ffi::{CStr, CString};
 
-/// The maker of guards. By this name in place of its own the program knows that it is to make them.
+/// The zygote. The program runs as the zygote if it is started by this name.
 pub(in crate::run) const MAKER: &CStr = c"lease-guards";
 
-/// A guard, before its run has begun.
+/// A guard whose run has not begun yet.
 pub(super) const BEFORE_THE_RUN: &CStr = c"lease-guard-new";
 
-/// A guard, once the run is over, while something that it left behind goes on.
+/// A guard whose run is over, while a process that the run left behind continues.
 pub(super) const AFTER_THE_RUN: &CStr = c"lease-guard-end";
 
-/// A run's main process, before it has become its command.
+/// A run's main process, before it has executed its command.
 pub(super) const JOB: &CStr = c"lease-guard-job";
 
-/// A process's name has 15 letters at the most: four letters of 64 stand for the run.
+/// A process name has at most 15 characters: four characters out of 64 stand for the run.
 const PREFIX: &[u8] = b"lease-guard";
 const LETTERS_OF_RUN: usize = 4;
 const LETTERS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._";
 
-/// The guard of a run.
+/// Returns the name of a run's guard.
 pub(in crate::run) fn guard_name(run: &str) -> CString {
     let digits = run.len().checked_sub(LETTERS_OF_RUN * 3 / 2).and_then(|from| run.get(from..));
     let number = digits.and_then(|digits| usize::from_str_radix(digits, 16).ok()).unwrap_or_default();

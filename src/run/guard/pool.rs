@@ -1,4 +1,4 @@
-//! Guards that were made ahead of their runs, as their replica sees them: how many are wanted, and for how long.
+//! Guards made ahead of their runs, from the replica's side: how many are wanted, and for how long.
 
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
@@ -7,37 +7,40 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use crate::time::BootInstant;
 
-/// However many runs come at once, no more guards than this wait for them: each takes some 150 KiB, with the process below it.
+/// The most guards that wait for runs, however many runs come at once: each takes some 150 KiB, with the process
+/// below it.
 const MOST: usize = 512;
 
-/// And no more than one for so many files that the replica may have open: a run takes six.
+/// At most one guard waits per this many files that the replica may have open: a run takes six.
 const FILES_PER_SPARE: u64 = 16;
 
-/// And for so many processes: each is two of them, and commands make their own.
+/// At most one guard waits per this many processes that the user may have: each guard is two of them, and commands
+/// make their own.
 const PROCESSES_PER_SPARE: u64 = 8;
 
 /// Guards that wait for a request.
 #[derive(Debug, Default)]
 pub(super) struct GuardPool {
-    /// The one that has waited longest comes first.
+    /// The sockets to the guards, the one that has waited longest first.
     lines: VecDeque<UnixStream>,
-    /// How many runs are likely to begin until when, in the order in which they were told of.
+    /// How many runs are likely to begin, and until when, in the order in which they were booked.
     booked: VecDeque<(BootInstant, usize)>,
 }
 
 impl GuardPool {
-    /// So many runs more are likely to begin before `until`. How many guards have to be made for all of them.
+    /// Books guards for `runs` more runs that are likely to begin before `until`. Returns how many guards have to be
+    /// made for all bookings.
     pub(super) fn book(&mut self, runs: usize, until: BootInstant, now: BootInstant) -> usize {
         self.booked.push_back((until, runs));
         self.wanted(now).saturating_sub(self.lines.len())
     }
 
-    /// One is made.
+    /// Adds a guard that was made.
     pub(super) fn put(&mut self, line: UnixStream) {
         self.lines.push_back(line);
     }
 
-    /// A run begins: the guard for it, if there is one.
+    /// Takes a guard for a run that begins, if one waits, and removes the run from the bookings.
     pub(super) fn take(&mut self) -> Option<UnixStream> {
         if let Some((_, runs)) = self.booked.iter_mut().find(|(_, runs)| *runs > 0) {
             *runs -= 1;
@@ -45,15 +48,15 @@ impl GuardPool {
         self.lines.pop_front()
     }
 
-    /// Whether none is ready.
+    /// Whether no guard waits.
     pub(super) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Lets go of those that nobody wants any more, which ends them.
+    /// Releases the guards that no booking needs any more. This closes their sockets, which ends them.
     pub(super) fn release(&mut self, now: BootInstant) {
         let wanted = self.wanted(now);
-        // Of the oldest, the most may be gone by themselves.
+        // The oldest first: of these, the most may have ended by themselves.
         self.lines.drain(..self.lines.len().saturating_sub(wanted));
     }
 
@@ -63,7 +66,7 @@ impl GuardPool {
     }
 }
 
-/// How many may wait.
+/// Returns how many guards may wait.
 fn most() -> usize {
     let allowed = |resource| getrlimit(resource).map_or(0, |(soft, _)| soft);
     let files = allowed(Resource::RLIMIT_NOFILE) / FILES_PER_SPARE;

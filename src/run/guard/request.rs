@@ -1,4 +1,4 @@
-//! What a replica asks the zygote for: one guarded attempt, complete with everything its process needs. It travels as
+//! A replica's request to the zygote: one guarded attempt, with everything that its process needs. It is encoded as
 //! bytes, because words, variables and paths need not be UTF-8.
 
 use std::ffi::{CString, OsStr, OsString};
@@ -13,27 +13,27 @@ use crate::time::BootInstant;
 /// One attempt to be started under a guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::run) struct GuardRequest {
-    /// Names the run's control group, where one is delegated.
+    /// The run's id. It names the guard, and the run's control group where one is delegated.
     pub(in crate::run) name: String,
     /// The program and its arguments.
     pub(in crate::run) words: Vec<OsString>,
-    /// All of its variables.
+    /// All of its environment variables.
     pub(in crate::run) env: Vec<(OsString, OsString)>,
-    /// Where it starts.
+    /// The folder in which it starts.
     pub(in crate::run) folder: Folder,
-    /// It leads a session of its own, which has no terminal.
+    /// Whether it leads a session of its own, without a terminal.
     pub(in crate::run) own_session: bool,
-    /// Whom it runs as; the replica's own user and groups if absent.
+    /// The user and groups that it runs as; `None` for the replica's own.
     pub(in crate::run) switch: Option<Switch>,
-    /// Nothing that it starts gains privileges.
+    /// Whether nothing that it starts can gain privileges.
     pub(in crate::run) no_new_privileges: bool,
-    /// Where it reads from.
+    /// Its standard input.
     pub(in crate::run) input: Input,
     /// The soft and the hard limit of open files.
     pub(in crate::run) files: Option<(u64, u64)>,
-    /// The most processes that its user may have where it starts one more.
+    /// The most processes that its user may have when it starts another.
     pub(in crate::run) processes: Option<u64>,
-    /// It may go on until this instant, and is not started after it.
+    /// The run may continue until this instant of the boot clock, and is not started after it.
     pub(in crate::run) deadline: BootInstant,
     /// Between SIGTERM and SIGKILL when that instant has passed, or the replica is gone.
     pub(in crate::run) loss_grace: Duration,
@@ -42,11 +42,11 @@ pub(in crate::run) struct GuardRequest {
 /// The folder in which a command starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::run) enum Folder {
-    /// The replica's own.
+    /// The replica's own folder.
     Inherited,
-    /// This one.
+    /// This folder.
     At(CString),
-    /// A user's home, or `/` where that cannot be entered.
+    /// A user's home, or `/` if that cannot be entered.
     Home(CString),
 }
 
@@ -72,11 +72,12 @@ impl Folder {
 /// What a command reads as its standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::run) enum Input {
-    /// Nothing.
+    /// No input.
     Nothing,
-    /// A descriptor that is handed over.
+    /// The descriptor that is handed over.
     Handed,
-    /// One that leads to the terminal, which is to be the command's as long as it goes on.
+    /// The descriptor that is handed over and leads to the terminal. The command is in the foreground of the terminal
+    /// while it runs.
     Terminal,
 }
 
@@ -89,7 +90,7 @@ impl Input {
 }
 
 impl GuardRequest {
-    /// A request of the usual size that means nothing.
+    /// Returns a request of the usual size without a meaning, for a rehearsal.
     pub(in crate::run) fn sample() -> Self {
         let word = || OsString::from("x".repeat(32));
         Self {
@@ -108,7 +109,7 @@ impl GuardRequest {
         }
     }
 
-    /// The request as bytes.
+    /// Encodes the request as bytes.
     pub(in crate::run) fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();
         to.bytes(self.name.as_bytes());
@@ -134,7 +135,7 @@ impl GuardRequest {
         to.0
     }
 
-    /// Reads a request; `None` if the bytes are none.
+    /// Decodes a request; `None` if the bytes are not one.
     pub(in crate::run) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut from = RequestReader(bytes);
         let request = Self {
@@ -155,7 +156,7 @@ impl GuardRequest {
     }
 }
 
-/// Numbers of eight bytes, and texts and lists with their lengths in front.
+/// Writes numbers as eight bytes, and texts and lists with their lengths in front.
 #[derive(Default)]
 struct Writer(Vec<u8>);
 
@@ -232,7 +233,7 @@ impl<'a> RequestReader<'a> {
     }
 }
 
-/// Whether a word or a variable can be given to a process at all.
+/// Whether a text contains a NUL byte: then it can be neither a word nor a variable of a process.
 pub(in crate::run) fn has_nul(text: &OsStr) -> bool {
     text.as_bytes().contains(&0)
 }

@@ -1,5 +1,5 @@
-//! What a replica and the guard of a run say to each other: sixteen bytes each, so that nothing of them is ever lost or
-//! comes in pieces that matter.
+//! The messages ("words") between a replica and the guard of a run. Each has sixteen bytes, so that no part of it is
+//! ever lost, and pieces of it can be put together again.
 
 use std::time::Duration;
 
@@ -7,39 +7,41 @@ use nix::unistd::Pid;
 
 use crate::time::BootInstant;
 
-/// Bytes of one word.
+/// The length of one word, in bytes.
 pub(in crate::run) const LENGTH: usize = 16;
 
-/// What the replica says.
+/// An order of the replica to the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::run) enum GuardOrder {
-    /// The run may go on until this instant.
+    /// The run may continue until this instant of the boot clock.
     Deadline(BootInstant),
-    /// Stop the run: SIGTERM, SIGKILL after this grace; zero means SIGKILL at once.
+    /// Stop the run: SIGTERM, then SIGKILL after this grace; zero means SIGKILL at once.
     Stop(Duration),
 }
 
-/// What the guard says.
+/// A report to the replica, from the guard or (`Made`) from the zygote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::run) enum GuardReport {
-    /// The main process is there; whether the command can be executed is not known yet.
+    /// The main process exists; whether the command can be executed is not known yet.
     Started {
         /// The guard itself.
         guard: Pid,
         /// The main process, which leads a group of its own.
         main: Pid,
     },
-    /// Nothing was started, or the command could not be executed: errno, and the step it happened in above its bits.
+    /// Nothing was started, or the command could not be executed: errno, and in the bits above it the step that
+    /// failed.
     NotStarted(i32),
     /// The main process ended by itself, with this status of wait(2).
     Exited(i32),
     /// The main process ended after the guard had begun to stop the run.
     Stopped(i32),
-    /// Nothing of a stopped run is left.
+    /// No process of a stopped run is left.
     Empty,
-    /// What is told next happened at this instant: a frozen replica hears of it much later.
+    /// The instant, on the boot clock, of the event in the next report: a frozen replica reads the report much later.
     At(BootInstant),
-    /// The guard was made, says what has made it: it may have to be killed before it says anything itself.
+    /// The guard was made, as the zygote reports: the replica may have to kill the guard before the guard reports
+    /// anything itself.
     Made(Pid),
 }
 
@@ -60,7 +62,7 @@ fn nanos(of: Duration) -> u64 {
     u64::try_from(of.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A number with a sign, in the lower half of a value.
+/// Returns a signed number as the lower half of a value.
 fn lower(value: i32) -> u64 {
     u64::from(value.cast_unsigned())
 }
@@ -70,7 +72,7 @@ fn signed(value: u64) -> i32 {
 }
 
 impl GuardOrder {
-    /// The order as bytes.
+    /// Encodes the order as a word.
     pub(in crate::run) fn encode(self) -> [u8; LENGTH] {
         match self {
             Self::Deadline(at) => encode(1, nanos(at.0)),
@@ -78,7 +80,7 @@ impl GuardOrder {
         }
     }
 
-    /// Reads an order; `None` if it is none.
+    /// Decodes an order; `None` if the word is not one.
     pub(in crate::run) fn decode(word: &[u8; LENGTH]) -> Option<Self> {
         match decode(word) {
             (1, at) => Some(Self::Deadline(BootInstant(Duration::from_nanos(at)))),
@@ -89,7 +91,7 @@ impl GuardOrder {
 }
 
 impl GuardReport {
-    /// The report as bytes.
+    /// Encodes the report as a word.
     pub(in crate::run) fn encode(self) -> [u8; LENGTH] {
         match self {
             Self::Started { guard, main } => encode(1, lower(guard.as_raw()) << 32 | lower(main.as_raw())),
@@ -102,7 +104,7 @@ impl GuardReport {
         }
     }
 
-    /// Reads a report; `None` if it is none.
+    /// Decodes a report; `None` if the word is not one.
     pub(in crate::run) fn decode(word: &[u8; LENGTH]) -> Option<Self> {
         match decode(word) {
             (1, pids) => Some(Self::Started {
@@ -120,19 +122,19 @@ impl GuardReport {
     }
 }
 
-/// Words out of a stream of bytes, however it is cut.
+/// Cuts a stream of bytes into words, however the stream is split into reads.
 #[derive(Debug, Default)]
 pub(in crate::run) struct Inbox {
     bytes: Vec<u8>,
 }
 
 impl Inbox {
-    /// Takes the next bytes.
+    /// Adds the next bytes of the stream.
     pub(in crate::run) fn take(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole word.
+    /// Removes and returns the next whole word.
     pub(in crate::run) fn next(&mut self) -> Option<[u8; LENGTH]> {
         let word = *self.bytes.first_chunk()?;
         self.bytes.drain(..LENGTH);

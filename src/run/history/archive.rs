@@ -1,5 +1,5 @@
-//! What this node keeps of its runs, under the state directory. A run can be found from its first moment to its deletion,
-//! and no error of a file stops a job: it is said, and costs what the file would have held.
+//! What this node stores of its runs, under the state directory. A run can be found from its first moment to its
+//! deletion. No error of a file stops a job: it is logged, and only what the file would have held is lost.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -28,29 +28,30 @@ use super::run_log::RunLog;
 use super::running_sign::{OwnSign, Sign, SignState};
 use super::warnings::FileWarnings;
 
-/// Reads the wall clock; it stamps lines and entries, and decides nothing.
+/// Reads the wall clock, which stamps lines and entries, and dates logs for their deletion. No lock depends on it.
 pub type WallClock = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
 
-/// Listing every run's files is cheap enough once a minute, and logs do not pile up faster than disks can bear.
+/// The least time between two deletions of old logs: listing every run's files is cheap enough once a minute, and
+/// logs do not pile up faster than disks can bear.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
 
-/// A run starts without its log, and without a sign that it goes on, when the disk takes longer.
+/// How long the start of a run waits for the disk. If that takes longer, the run starts without its log and its sign.
 const START_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Whatever comes after the run is waited for this long.
+/// How long each piece of work on the disk after the end of a run is waited for.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 
-/// The runs of a state directory; shared by all runs of a replica.
+/// The stored runs of a state directory; shared by all runs of a replica.
 pub struct RunLogs {
     state_dir: PathBuf,
     disk: Disk,
     now: WallClock,
     journal: Journal,
     warnings: FileWarnings,
-    /// Whether anything is kept at all.
+    /// Whether anything is stored at all.
     is_kept: bool,
     pruned: Mutex<Option<UtcMillis>>,
-    /// Jobs whose folders were made once. Where one is gone since, the run that needs it makes it.
+    /// Jobs whose folders were created once. If a folder has gone since, the next run of the job creates it.
     folders: Mutex<HashSet<JobName>>,
 }
 
@@ -61,7 +62,7 @@ impl fmt::Debug for RunLogs {
 }
 
 impl RunLogs {
-    /// The runs kept under `state_dir`, which is created when the first one begins.
+    /// Returns the archive under `state_dir`, which is created when the first run begins.
     pub fn new(state_dir: impl Into<PathBuf>, now: WallClock) -> Self {
         let state_dir = state_dir.into();
         let disk = Disk::default();
@@ -78,12 +79,13 @@ impl RunLogs {
         }
     }
 
-    /// Nothing is kept: no file is written. For runs whose output is not read, and which no replica looks after.
+    /// Returns an archive that writes no file: for runs whose output is not read, and which no replica supervises.
     pub fn unkept(now: WallClock) -> Self {
         Self { is_kept: false, ..Self::new(PathBuf::new(), now) }
     }
 
-    /// A run begins: from here on it is found as running, until `finish`, or until this process ends.
+    /// Begins a run: from here on it is found as running, until `finish`, or until this process and the run's guard
+    /// have ended.
     pub async fn begin(&self, identity: &Identity) -> RunLog {
         let started = begins(identity.cause, identity.tick.instant(), (self.now)());
         let entry = RunEntry::running(identity, started);
@@ -96,14 +98,14 @@ impl RunLogs {
             sign.parent().map_or(Ok(()), paths::create_folder)?;
             OwnSign::put_up(sign, &shown)
         };
-        // Of a sign that comes too late nobody would know when it is over.
+        // A sign that is created too late is removed: the run does not know it, and would not remove it at its end.
         let late = |sign: OwnSign| drop(sign.take_down());
         let sign = self.disk.work(START_PATIENCE, put_up, late).await;
         RunLog::new(entry, (self.disk.clone(), path), (Arc::clone(&self.now), self.warnings.clone()), sign)
     }
 
-    /// Has the folders ready of jobs whose runs are about to begin, so that these need not wait for them. Whatever goes wrong
-    /// is met again, and said, when they begin.
+    /// Creates the folders of jobs whose runs are about to begin, so that the runs need not wait for this. Errors are
+    /// ignored here: a run meets them again, and logs them, when it begins.
     pub async fn expect(&self, jobs: &[JobName]) {
         let made = || self.folders.lock().unwrap_or_else(PoisonError::into_inner);
         for job in jobs.iter().filter(|_| self.is_kept) {
@@ -111,7 +113,7 @@ impl RunLogs {
                 continue;
             }
             let folder = paths::folder(&self.state_dir, job);
-            // One at a time: a slow disk is no disk that hangs.
+            // One at a time: a slow disk must not be treated as a disk that hangs.
             let created = self.disk.work(START_PATIENCE, move || paths::create_folder(&folder), drop);
             if created.await.is_err() {
                 return;
@@ -120,7 +122,8 @@ impl RunLogs {
         }
     }
 
-    /// The run has ended with this attempt, counted from 1: into the journal, then no longer running.
+    /// Records that the run has ended with this attempt, counted from 1: first in the journal, then by removing its
+    /// sign.
     pub async fn finish(&self, log: RunLog, attempt: u32, ended: &Ended) {
         if !self.is_kept {
             return;
@@ -134,7 +137,7 @@ impl RunLogs {
         self.take_down(job, run, marker).await;
     }
 
-    /// Nothing was started after all: there is nothing to be kept of it.
+    /// Removes the sign of a run for which nothing was started: nothing of it is stored.
     pub async fn forget(&self, log: RunLog) {
         if !self.is_kept {
             return;
@@ -156,19 +159,19 @@ impl RunLogs {
         }
     }
 
-    /// The runs of this replica whose sign is up: those that go on, and those that a former life of it left behind.
-    /// Blocks on files.
+    /// Returns the runs of this replica that have a sign: those that are running, and those that an earlier process
+    /// of this replica left behind. Blocks on files.
     pub fn marked(&self, node: &NodeName) -> Vec<Sign> {
         let mut signs = self.signs(&paths::jobs(&self.state_dir));
         signs.retain(|sign| sign.entry.node == *node);
         signs
     }
 
-    /// Notes how a run ended whose replica did not live to do so, and takes down its sign.
+    /// Records how a run ended whose replica could not do so, and removes its sign.
     pub async fn end_orphan(&self, entry: &RunEntry) {
         let (job, run) = (&entry.job, entry.run);
         let journal = Journal::new(&self.state_dir, self.disk.clone());
-        // A crash between the two steps of `finish` leaves both the line and the sign.
+        // A crash between the two steps of `finish` leaves both the entry and the sign.
         let is_noted = move || Ok(journal.entries().map(|mut entries| entries.any(|entry| entry.run == run)));
         let noted = match self.disk.work(END_PATIENCE, is_noted, drop).await {
             Ok(Ok(true)) => Ok(()),
@@ -185,49 +188,63 @@ impl RunLogs {
         }
     }
 
-    /// The job's newest run on this node, running or ended. Blocks on files.
+    /// Returns the job's newest run on this node, running or ended. Blocks on files.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal cannot be read.
     pub fn last_run(&self, job: &JobName) -> Result<Option<RunEntry>, RunError> {
         let running = self.signs(std::slice::from_ref(job)).into_iter().map(|sign| sign.entry);
         let ended = self.journal.entries()?.filter(|entry| entry.job == *job);
-        // Of equals the last wins: the journal knows better than a sign how a run ended.
+        // Of equal entries the last one counts: the journal is a better source than the sign for how a run ended.
         Ok(running.chain(ended).max_by_key(|entry| (entry.started, entry.run)))
     }
 
-    /// A run on this node, running or ended. Blocks on files.
+    /// Returns a run on this node, running or ended; `None` if there is no such run. Blocks on files.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal cannot be read.
     pub fn find(&self, run: RunId) -> Result<Option<RunEntry>, RunError> {
         Ok(self.find_all(|found| found == run)?.pop())
     }
 
-    /// The runs on this node with such ids, running or ended, each once. Blocks on files.
+    /// Returns the runs on this node whose ids are wanted, running or ended, each once. Blocks on files.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal cannot be read.
     pub fn find_all(&self, is_wanted: impl Fn(RunId) -> bool) -> Result<Vec<RunEntry>, RunError> {
         let running = self.signs(&paths::jobs(&self.state_dir)).into_iter().map(|sign| sign.entry);
         let ended = self.journal.entries()?;
         let found = running.chain(ended).filter(|entry| is_wanted(entry.run));
-        // Of equals the last wins: the journal knows better than a sign how a run ended.
+        // Of equal entries the last one counts: the journal is a better source than the sign for how a run ended.
         Ok(found.map(|entry| (entry.run, entry)).collect::<BTreeMap<_, _>>().into_values().collect())
     }
 
-    /// Whether a replica of this machine is at the run. Asks for one lock: cheap enough to be asked again and again.
+    /// Whether the run's sign is held, by its replica or its guard on this machine. Tries one lock: cheap enough for
+    /// polling.
     pub fn is_running(&self, job: &JobName, run: RunId) -> bool {
         self.sign_state(job, run) == SignState::Held
     }
 
-    /// What the run's sign tells. Asks for one lock, too.
+    /// Returns the state of the run's sign. Tries one lock, too.
     pub fn sign_state(&self, job: &JobName, run: RunId) -> SignState {
         running_sign::state(&paths::path(&self.state_dir, (job, run), "running"))
     }
 
-    /// Where the output of a run is, if it printed any.
+    /// Returns where the output of a run is stored, if it printed any.
     pub fn log_path(&self, job: &JobName, run: RunId) -> PathBuf {
         paths::path(&self.state_dir, (job, run), "log")
     }
 
-    /// Notes what could not be noted in the journal so far, if that is possible now.
+    /// Writes the entries that could not be written to the journal so far, if that is possible now.
     pub async fn flush(&self) {
         self.journal.flush().await;
     }
 
-    /// Deletes what is kept no longer. To be called at start and after runs; it does something once a minute.
+    /// Deletes logs and entries that the policy does not keep. To be called at the start and after runs; does
+    /// something once a minute at most.
     pub async fn prune(&self, policy: LogRetention) {
         let now = (self.now)();
         if !self.is_prune_due(now) {
@@ -251,8 +268,8 @@ impl RunLogs {
         due
     }
 
-    /// The runs of these jobs that go on, or whose replica crashed. To be read before the journal: a run that finishes
-    /// meanwhile is then found in both, and never in neither.
+    /// Returns the signs of these jobs' runs: of those that are running, and of those whose replica crashed. To be
+    /// read before the journal: a run that finishes in between is then found in both, and never in neither.
     fn signs(&self, jobs: &[JobName]) -> Vec<Sign> {
         let files = jobs.iter().flat_map(|job| paths::list_job(&self.state_dir, job));
         let paths = files.map(|files| paths::path(&self.state_dir, (&files.job, files.run), "running"));
@@ -261,7 +278,7 @@ impl RunLogs {
         signs.collect()
     }
 
-    /// With the log, if there is one by now.
+    /// Adds the log to the entry, if its file exists by now.
     fn with_log(&self, entry: RunEntry) -> RunEntry {
         let path = self.log_path(&entry.job, entry.run);
         let log = path.exists().then(|| path.strip_prefix(&self.state_dir).unwrap_or(&path).to_owned());
@@ -269,7 +286,7 @@ impl RunLogs {
     }
 }
 
-/// How many bytes of logs the embedded store is short of, where it lies on their disk.
+/// Returns how many bytes of logs are to be deleted for the embedded store; 0 if that is not on their disk.
 fn shortage(state_dir: &Path) -> u64 {
     let device = |path: &Path| fs::metadata(path).map(|file| file.dev()).ok();
     let logs = paths::all(state_dir);

@@ -1,5 +1,5 @@
-//! The disk of the state directory, which may hang: a dead network mount, a device that does not answer. Nothing that a
-//! job needs waits for it longer than it says, and what hangs takes a few threads, not one for each run.
+//! The disk of the state directory, which may hang: a dead network mount, a device that does not answer. No job waits
+//! for it longer than the given patience, and a disk that hangs takes a few threads, not one for each run.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,19 +9,19 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
-/// So many pieces of work are done at a time.
+/// How many pieces of work are done at the same time.
 const AT_A_TIME: usize = 4;
 
-/// What nobody waits for is given up after this long.
+/// The patience for work that no caller waits for.
 const UNWATCHED: Duration = Duration::from_secs(10);
 
-/// One disk; clones share what is known of it.
+/// One disk; clones share its state.
 #[derive(Clone)]
 pub(crate) struct Disk {
-    /// Pieces of work that were given up, and are still under way.
+    /// How many pieces of work were given up and are still running.
     hanging: Arc<AtomicUsize>,
     turns: Arc<Semaphore>,
-    /// Work that was not begun. It may have files open, and closing them may hang as well.
+    /// Work that was not begun. It may hold open files, and closing them may hang as well.
     refused: Arc<Mutex<Vec<Box<dyn Send>>>>,
 }
 
@@ -39,9 +39,9 @@ impl std::fmt::Debug for Disk {
 }
 
 impl Disk {
-    /// Does this work off the runtime, and returns what came of it. After `patience` it is given up with an error, and
-    /// goes on by itself: `late` is then done with what comes of it. While work hangs, no other is begun, and the same
-    /// error is returned at once.
+    /// Does this work off the runtime, and returns its result. After `patience` the work is given up with an error
+    /// and continues in the background; `late` then receives its result. While given-up work hangs, no other work is
+    /// begun, and the same error is returned at once.
     pub(crate) async fn work<T: Send + 'static>(
         &self,
         patience: Duration,
@@ -67,7 +67,7 @@ impl Disk {
         self.hanging.fetch_add(1, Ordering::Relaxed);
         let disk = self.clone();
         tokio::spawn(async move {
-            // Aborted with the runtime, at the end of the process.
+            // An error here means that it was aborted with the runtime, at the end of the process.
             let done = working.await;
             disk.hanging.fetch_sub(1, Ordering::Relaxed);
             disk.clear();
@@ -78,7 +78,8 @@ impl Disk {
         Err(hangs())
     }
 
-    /// Closes what is not needed any more, off the runtime: a network mount may take as long for that as for a write.
+    /// Closes a file that is not needed any more, off the runtime: on a network mount this may take as long as a
+    /// write.
     pub(crate) fn put_away(&self, file: impl Send + 'static) {
         let disk = self.clone();
         tokio::spawn(async move {
@@ -86,7 +87,7 @@ impl Disk {
                 drop(file);
                 Ok(())
             };
-            // Closed or given up: nobody waits for it.
+            // Closed or given up: no caller waits for it.
             let _ = disk.work(UNWATCHED, close, drop).await;
         });
     }
@@ -96,7 +97,7 @@ impl Disk {
         Err(hangs())
     }
 
-    /// The disk answers: what was refused is dropped, files and all.
+    /// The disk answers again: drops the refused work, with its files.
     fn clear(&self) {
         let refused = std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner));
         if !refused.is_empty() {

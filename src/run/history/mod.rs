@@ -1,4 +1,4 @@
-//! What is kept of runs on disk: their logs, `runs.jsonl`, and the sign of each run that is alive.
+//! What is stored of runs on disk: their logs, `runs.jsonl`, and the sign of each running run.
 
 pub(super) mod archive;
 pub(super) mod disk;

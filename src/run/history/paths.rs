@@ -1,4 +1,4 @@
-//! The files of all runs, as they lie in the state directory. Other replicas may add and delete while they are listed.
+//! The files of all runs in the state directory. Other replicas may add and delete files during a listing.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, DirEntry, Metadata};
@@ -21,21 +21,21 @@ pub(crate) struct RunFiles {
     /// When any of them was last written.
     pub(crate) modified: UtcMillis,
     pub(crate) bytes: u64,
-    /// The run goes on.
+    /// Whether the run is running.
     pub(crate) running: bool,
 }
 
-/// The file of a run with this extension.
+/// Returns the path of a run's file with this extension.
 pub(crate) fn path(state_dir: &Path, (job, run): (&JobName, RunId), extension: &str) -> PathBuf {
     folder(state_dir, job).join(format!("{run}.{extension}"))
 }
 
-/// The folder of all runs.
+/// Returns the folder of all runs.
 pub(crate) fn all(state_dir: &Path) -> PathBuf {
     state_dir.join("runs")
 }
 
-/// The folder of a job's runs.
+/// Returns the folder of a job's runs.
 pub(crate) fn folder(state_dir: &Path, job: &JobName) -> PathBuf {
     all(state_dir).join(job.as_str())
 }
@@ -45,7 +45,7 @@ pub(crate) fn create_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o750).create(path)
 }
 
-/// Lists the runs that have files. What cannot be read is passed over.
+/// Lists the runs that have files. Skips what cannot be read.
 pub(crate) fn list(state_dir: &Path) -> Vec<RunFiles> {
     jobs(state_dir).into_iter().flat_map(|job| list_job(state_dir, &job)).collect()
 }
@@ -74,7 +74,7 @@ pub(crate) fn list_job(state_dir: &Path, job: &JobName) -> Vec<RunFiles> {
     runs.into_values().collect()
 }
 
-/// Deletes what a run has left, unless it goes on after all.
+/// Deletes the files of a run, unless it is running after all.
 pub(crate) fn delete(state_dir: &Path, files: &RunFiles) -> io::Result<()> {
     let of = |extension| path(state_dir, (&files.job, files.run), extension);
     if running_sign::is_live(&of("running")) {
@@ -84,7 +84,7 @@ pub(crate) fn delete(state_dir: &Path, files: &RunFiles) -> io::Result<()> {
     ["running", "running-new"].into_iter().try_for_each(|extension| remove_file(&of(extension)))
 }
 
-/// Removes a file, if it is there: another replica that shares the directory may have been first.
+/// Removes a file, if it exists: another replica that shares the directory may have removed it first.
 pub(crate) fn remove_file(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,5 @@
-//! Which logs and journal lines are kept, and how long. Planning is pure; a run that goes on is never part of a plan.
+//! Which logs and journal lines are kept, and for how long. Planning is pure; a run that is running is never part of
+//! a plan.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -9,7 +10,8 @@ use crate::time::UtcMillis;
 
 use super::paths::RunFiles;
 
-/// The policy with so many bytes less than these logs take now, as the disk is short of them.
+/// Returns the policy with `max_bytes` lowered to what these logs take now, less `shortage`: the bytes that the disk
+/// lacks.
 pub(crate) fn short_of(policy: LogRetention, shortage: u64, logs: &[RunFiles]) -> LogRetention {
     if shortage == 0 {
         return policy;
@@ -18,7 +20,7 @@ pub(crate) fn short_of(policy: LogRetention, shortage: u64, logs: &[RunFiles]) -
     LogRetention { max_bytes: policy.max_bytes.min(taken.saturating_sub(shortage)), ..policy }
 }
 
-/// Which of the runs to delete, oldest first.
+/// Returns the runs to delete, oldest first.
 pub(crate) fn plan(mut files: Vec<RunFiles>, policy: &LogRetention, now: UtcMillis) -> Vec<RunFiles> {
     files.sort_by_key(|run| Reverse((run.running, run.modified, run.run)));
     let mut of_job: HashMap<JobName, u32> = HashMap::new();
@@ -36,7 +38,7 @@ pub(crate) fn plan(mut files: Vec<RunFiles>, policy: &LogRetention, now: UtcMill
             if now.since(run.modified) > policy.keep || *count > policy.keep_runs {
                 return true;
             }
-            // From the first one that does not fit, all older ones go: no gaps in a history.
+            // From the first one that does not fit, all older ones are deleted: no gaps in a history.
             full |= bytes.saturating_add(run.bytes) > policy.max_bytes;
             bytes = bytes.saturating_add(if full { 0 } else { run.bytes });
             full && run.bytes > 0
@@ -46,7 +48,7 @@ pub(crate) fn plan(mut files: Vec<RunFiles>, policy: &LogRetention, now: UtcMill
     plan
 }
 
-/// For each line of the journal, oldest first, whether it is kept.
+/// Returns for each line of the journal, oldest first, whether it is kept.
 pub(crate) fn kept(lines: &[(JobName, UtcMillis)], policy: &LogRetention, now: UtcMillis) -> Vec<bool> {
     let mut of_job: HashMap<&JobName, u32> = HashMap::new();
     let mut kept: Vec<bool> = lines
@@ -83,7 +85,7 @@ mod tests {
         RunFiles { running: true, ..run(job, age_seconds, bytes) }
     }
 
-    /// Ages in seconds of what is deleted.
+    /// Returns the ages, in seconds, of what is deleted.
     fn deleted(files: Vec<RunFiles>, policy: LogRetention) -> Vec<u64> {
         plan(files, &policy, NOW).iter().map(|run| NOW.since(run.modified).as_secs()).collect()
     }

@@ -1,4 +1,4 @@
-//! What is kept of a run on its node: one JSON object, with the field names of `history --format json`.
+//! What a node stores of a run: one JSON object, with the field names of `history --format json`.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub struct RunEntry {
     pub cause: Cause,
     /// How it ended.
     pub outcome: Outcome,
-    /// What led to that.
+    /// The reason of the outcome, if there is one.
     pub reason: Option<Reason>,
     /// Exit code of the last attempt.
     pub exit_code: Option<i32>,
@@ -50,7 +50,7 @@ pub struct RunEntry {
 }
 
 impl RunEntry {
-    /// A run that goes on.
+    /// Returns the entry of a run that is running.
     pub(crate) fn running(identity: &Identity, started: UtcMillis) -> Self {
         Self {
             job: identity.job.clone(),
@@ -72,7 +72,7 @@ impl RunEntry {
         }
     }
 
-    /// The run has ended so, in this attempt.
+    /// Returns the entry of the run that ended in this way, with this attempt.
     #[must_use]
     pub(crate) fn ended(self, attempt: u32, ended: &Ended) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl RunEntry {
         }
     }
 
-    /// The same run with another verdict.
+    /// Returns the entry of the same run with another verdict.
     #[must_use]
     pub(crate) fn with(self, verdict: Verdict) -> Self {
         Self { outcome: verdict.outcome, reason: verdict.reason, ..self }
@@ -153,7 +153,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// An entry of `job` that finished at this many milliseconds.
+    /// Returns an entry of `job` that finished at this many milliseconds.
     pub(in crate::run) fn entry(job: &str, finished: i64) -> RunEntry {
         let identity = Identity {
             job: JobName::parse(job).unwrap(),

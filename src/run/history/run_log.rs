@@ -1,4 +1,4 @@
-//! The log of one run, through all its attempts. Whatever happens to its files, the run goes on.
+//! The log of one run, through all its attempts. Whatever happens to its files, the run continues.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use super::run_entry::RunEntry;
 use super::running_sign::OwnSign;
 use super::warnings::FileWarnings;
 
-/// The log of a run that goes on; made by `RunLogs::begin`, ended by `RunLogs::finish`.
+/// The log of a running run, from `RunLogs::begin` to `RunLogs::finish`.
 pub struct RunLog {
     entry: RunEntry,
     now: WallClock,
@@ -33,8 +33,8 @@ impl fmt::Debug for RunLog {
 }
 
 impl RunLog {
-    /// The log of the run that `entry` describes, at `path`. Where its sign could not be put up, that is said, and costs the
-    /// log only.
+    /// Returns the log of the run that `entry` describes, at `path`. If the sign could not be created, that is
+    /// logged, and only the log is lost.
     pub(crate) fn new(
         entry: RunEntry,
         (disk, path): (Disk, PathBuf),
@@ -52,18 +52,18 @@ impl RunLog {
         log
     }
 
-    /// The log of a run of which no file is kept.
+    /// Returns the log of a run of which no file is stored.
     pub(crate) fn unkept(entry: RunEntry, now: WallClock) -> Self {
         let (path, disk, broken) = (PathBuf::new(), Disk::default(), AtomicBool::new(true));
         Self { entry, now, path, disk, marker: None, broken, warnings: FileWarnings::default() }
     }
 
-    /// The file that holds the output, once there is some.
+    /// Returns the path of the file that holds the output, once there is some.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where that file is.
+    /// Returns the disk of that file.
     pub(crate) fn disk(&self) -> &Disk {
         &self.disk
     }
@@ -78,30 +78,30 @@ impl RunLog {
         self.entry.run
     }
 
-    /// Another hold on the sign that the run goes on, for its guard: the sign is true until both have let go.
+    /// Returns another descriptor of the sign, for the guard: the sign is held until both are closed.
     pub(crate) fn sign(&self) -> Option<OwnedFd> {
         self.marker.as_ref()?.hold().ok()
     }
 
-    /// The wall clock that stamps lines.
+    /// Returns the time of the wall clock that stamps lines.
     pub(crate) fn now(&self) -> UtcMillis {
         (self.now)()
     }
 
-    /// Whether output is dropped since an error.
+    /// Whether output is dropped: since an error, or because no file is stored.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.load(Ordering::Relaxed)
     }
 
-    /// Output cannot be written: it is dropped from here on, of which there is one warning at the most.
+    /// Records that output cannot be written: it is dropped from here on, with one warning at most.
     pub(crate) fn broke(&self, error: &io::Error) {
         if !self.broken.swap(true, Ordering::Relaxed) {
             self.warnings.run_log(self.job(), self.run(), (&self.path, error));
         }
     }
 
-    /// The run's entry, and the sign to be taken down once it is in the journal. The entry's `log`, if that `is_there`, is
-    /// relative to `base`.
+    /// Returns the run's entry, and the sign to be removed once the entry is in the journal. If the log `is_there`,
+    /// the entry has its path relative to `base`.
     pub(crate) fn close(self, is_there: bool, base: &Path) -> (RunEntry, Option<OwnSign>) {
         let log = is_there.then(|| self.path.strip_prefix(base).unwrap_or(&self.path).to_owned());
         (RunEntry { log, ..self.entry }, self.marker)

@@ -1,5 +1,6 @@
-//! `RUN.running`: the sign that a run goes on. Its replica and its guard hold a lock on it from before it can be seen, and
-//! the kernel frees that lock however both end, so that a sign left behind by a crash is told from a true one.
+//! `RUN.running`: the sign of a running run. Its replica and its guard hold a lock on it from before it becomes
+//! visible. The kernel frees that lock however both end, which distinguishes a sign that a crash left behind from a
+//! true one.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -15,25 +16,27 @@ use crate::run::output::log_file;
 use super::run_entry::RunEntry;
 use super::site::Site;
 
-/// What a guard appends to the sign of a run whose end it saw after its replica was gone. Whoever reads the sign's JSON skips it.
+/// What a guard appends to the sign of a run whose end it saw after its replica was gone. Readers of the sign's JSON
+/// skip it.
 const END: u8 = b'\n';
 
-/// A sign as its file has it.
+/// A sign as stored in its file.
 #[derive(Serialize, Deserialize)]
 struct StoredSign {
     #[serde(flatten)]
     entry: RunEntry,
-    /// Where it was put up: a copy of it is locked by nobody. Earlier releases told nothing of that.
+    /// Where it was created: a copy of it elsewhere is not locked. Earlier releases did not store this.
     #[serde(default)]
     site: Option<Site>,
 }
 
-/// A sign that is up.
+/// A sign that exists.
 #[derive(Debug, Clone)]
 pub struct Sign {
     /// The run.
     pub entry: RunEntry,
-    /// Why the run may go on although nobody here is at it; nothing where the sign was put up right here.
+    /// Why the run may be running although no process here holds the sign; `None` if the sign was created at this
+    /// very site.
     pub elsewhere: Option<&'static str>,
 }
 
@@ -41,12 +44,12 @@ pub struct Sign {
 #[derive(Debug)]
 pub(crate) struct OwnSign {
     path: PathBuf,
-    /// Held, never read: closing it, and every other hold on it, frees the lock.
+    /// Held, never read: the lock is free once this file and every other descriptor of it are closed.
     lock: File,
 }
 
 impl OwnSign {
-    /// Puts up the sign.
+    /// Creates the sign and locks it.
     pub(crate) fn put_up(path: PathBuf, entry: &RunEntry) -> io::Result<Self> {
         let unseen = path.with_extension("running-new");
         let mut file = log_file::options().open(&unseen)?;
@@ -54,44 +57,45 @@ impl OwnSign {
         let stored = StoredSign { entry: entry.clone(), site: Site::of(&file) };
         let put_up = file.write_all(&serde_json::to_vec(&stored)?).and_then(|()| fs::rename(&unseen, &path));
         if let Err(error) = put_up {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = fs::remove_file(&unseen);
             return Err(error);
         }
         Ok(Self { path, lock: file })
     }
 
-    /// Another hold on the lock.
+    /// Returns another descriptor that holds the lock.
     pub(crate) fn hold(&self) -> io::Result<OwnedFd> {
         self.lock.try_clone().map(OwnedFd::from)
     }
 
-    /// Takes the sign down.
+    /// Removes the sign.
     pub(crate) fn take_down(self) -> io::Result<()> {
         fs::remove_file(&self.path)
     }
 }
 
-/// Notes in the sign, which the guard holds, that the run is over: its replica is gone, and cannot.
+/// Records in the sign, which the guard holds, that the run is over: its replica is gone, and cannot.
 pub(crate) fn note_end(sign: &OwnedFd) {
-    // Where the disk is full, the next life of the replica waits for the lease.
+    // If the disk is full, the replica's next process waits for the end of the lease.
     let _ = write(sign, &[END]);
 }
 
-/// What the sign of a run tells.
+/// The state of a run's sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignState {
-    /// Its replica or its guard is at it. A sign that cannot be judged counts as this: nothing of it is deleted then.
+    /// Its replica or its guard holds it. A sign that cannot be judged counts as held, so that nothing of the run is
+    /// deleted.
     Held,
-    /// Nobody holds it: its replica was killed, and its guard as well, before it saw the end of the run.
+    /// No process holds it: the replica was killed, and the guard as well, before it saw the end of the run.
     Free,
-    /// Nobody holds it, and its guard saw the end of the run.
+    /// No process holds it, and the guard saw the end of the run.
     Ended,
-    /// There is no sign: who deleted it may have done so while the run goes on.
+    /// No sign exists. It may have been deleted while the run was running.
     Missing,
 }
 
-/// What the sign at this path tells.
+/// Returns the state of the sign at this path.
 pub(crate) fn state(path: &Path) -> SignState {
     match File::open(path) {
         Ok(file) if file.try_lock_shared().is_err() => SignState::Held,
@@ -102,19 +106,20 @@ pub(crate) fn state(path: &Path) -> SignState {
     }
 }
 
-/// Whether a guard has noted in the sign that the run is over.
+/// Whether a guard has recorded in the sign that the run is over.
 fn has_end(mut file: &File) -> bool {
     let mut last = [0];
     let read = file.seek(SeekFrom::End(-1)).and_then(|_| file.read_exact(&mut last));
     read.is_ok() && last == [END]
 }
 
-/// Whether the run of this sign goes on.
+/// Whether the run of this sign is running, as far as the lock shows.
 pub(crate) fn is_live(path: &Path) -> bool {
     state(path) == SignState::Held
 }
 
-/// Reads a sign, whose run goes on or was interrupted with its replica; `None` if there is none to be read.
+/// Reads a sign, whose run is running or was interrupted with its replica; `None` if it does not exist or cannot be
+/// read.
 pub(crate) fn read(path: &Path) -> Option<Sign> {
     let file = File::open(path).ok()?;
     let StoredSign { entry, site } = serde_json::from_reader(io::BufReader::new(&file)).ok()?;

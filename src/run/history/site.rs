@@ -1,4 +1,5 @@
-//! Where a file was written that vouches for a run: what it says of the run's processes is true there and nowhere else.
+//! Where a file was written that proves something about a run: what it states about the run's processes is true only
+//! there.
 
 use std::fs::{File, metadata};
 use std::os::unix::fs::MetadataExt;
@@ -8,24 +9,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::boot_id;
 
-/// One life of one machine, the processes that are seen there, and a file that tells its folder from any copy of it.
+/// One boot of one machine, the processes that are visible there, and a file that distinguishes its folder from any
+/// copy of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     boot: String,
-    /// The number of the pid namespace: processes of others are not seen, or have other ids.
+    /// The number of the pid namespace: processes of other namespaces are not visible, or have other ids.
     pids: u64,
     device: u64,
     inode: u64,
 }
 
 impl Site {
-    /// Here, by an open file: while it is open, no other file has its number. Nothing where the kernel does not tell.
+    /// Returns the site of this process and an open file: while it is open, no other file has its inode number.
+    /// `None` if the kernel does not report the data.
     pub fn of(file: &File) -> Option<Self> {
         let (metadata, (boot, pids)) = (file.metadata().ok()?, SURROUNDINGS.clone()?);
         Some(Self { boot, pids, device: metadata.dev(), inode: metadata.ino() })
     }
 
-    /// Why a process that is there may live, and not be found from here; nothing where both are the same site.
+    /// Returns why a process at `there` may be alive and not be found from `here`; `None` if both are the same site.
     pub fn difference(there: Option<&Self>, here: Option<&Self>) -> Option<&'static str> {
         let (Some(there), Some(here)) = (there, here) else {
             return Some("it is not known where it was started");
@@ -42,7 +45,7 @@ impl Site {
     }
 }
 
-/// The machine's life and the pid namespace: a process keeps both.
+/// The machine's boot id and the number of the pid namespace: neither changes for a process.
 static SURROUNDINGS: LazyLock<Option<(String, u64)>> =
     LazyLock::new(|| Some((boot_id().ok()?, metadata("/proc/self/ns/pid").ok()?.ino())));
 

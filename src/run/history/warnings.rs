@@ -1,5 +1,5 @@
-//! Warnings about files of the state directory. A disk that is full or read-only fails each run: of each kind one warning a
-//! minute is logged, with how many were left out since the one before.
+//! Warnings about files of the state directory. A disk that is full or read-only fails each run: one warning of each
+//! kind is logged per minute, with the number of those left out since the one before.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -11,10 +11,10 @@ use tracing::warn;
 
 use crate::job::{JobName, RunId};
 
-/// From one warning of a kind to the next.
+/// The least time between two warnings of a kind.
 const APART: Duration = Duration::from_secs(60);
 
-/// The kinds of warnings; clones count together.
+/// The kinds of warnings; clones share their counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileWarnings {
     run_log: Arc<Throttle>,
@@ -23,7 +23,7 @@ pub(crate) struct FileWarnings {
 }
 
 impl FileWarnings {
-    /// The log of a run cannot be written.
+    /// Warns that the log of a run cannot be written.
     pub(super) fn run_log(&self, job: &JobName, run: RunId, (file, error): (&Path, &dyn Display)) {
         if let Some(left_out) = self.run_log.admit(Instant::now()) {
             let file = file.display();
@@ -31,14 +31,14 @@ impl FileWarnings {
         }
     }
 
-    /// The journal cannot be written.
+    /// Warns that the journal cannot be written.
     pub(super) fn journal(&self, job: &JobName, run: RunId, error: &dyn Display) {
         if let Some(left_out) = self.journal.admit(Instant::now()) {
             warn!(%job, %run, %error, left_out, "cannot write runs.jsonl");
         }
     }
 
-    /// The sign that a run goes on stays.
+    /// Warns that the sign of an ended run could not be removed.
     pub(super) fn sign(&self, job: &JobName, run: RunId, error: &dyn Display) {
         if let Some(left_out) = self.sign.admit(Instant::now()) {
             warn!(%job, %run, %error, left_out, "cannot remove RUN.running of a run that ended");
@@ -51,7 +51,7 @@ impl FileWarnings {
 struct Throttle(Mutex<(Option<Instant>, u64)>);
 
 impl Throttle {
-    /// How many were left out since the last, if this one is to be logged; else one more is left out.
+    /// Returns how many were left out since the last one, if this one is to be logged; `None` if it is left out, too.
     fn admit(&self, now: Instant) -> Option<u64> {
         let (last, left_out) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_some_and(|last| now.duration_since(last) < APART) {

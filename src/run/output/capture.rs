@@ -1,5 +1,5 @@
-//! Reads what a job prints. It keeps up with any job in bounded memory, and waits neither for a pipe that a background
-//! process holds nor for a disk that hangs once the job is over.
+//! Reads what a job prints. It keeps up with any job in bounded memory. Once the job is over, it waits neither for a
+//! pipe that a background process holds nor for a disk that hangs.
 //!
 //! What a background process prints after the end of its job is not read: it gets SIGPIPE, as in any closed pipeline.
 
@@ -14,17 +14,17 @@ use crate::run::attempt::process::Pipes;
 
 use super::sink::{JobStream, Sink};
 
-/// One read: a quarter of what a pipe holds.
+/// The length of one read, in bytes: a quarter of what a pipe holds.
 const READ: usize = 16 * 1024;
 
-/// Reads of one pipe in a row, so that the other gets its turn.
+/// How many reads of one pipe follow each other, before the other pipe gets its turn.
 const READS_IN_A_ROW: usize = 4;
 
-/// What may still be read of a pipe after the end. A pipe holds 64 KiB unless the job enlarged it, to at most 1 MiB;
-/// what comes beyond is from a background process that goes on printing.
+/// The most bytes that are read from a pipe after the end. A pipe holds 64 KiB unless the job enlarged it, to at most
+/// 1 MiB; anything beyond is from a background process that continues to print.
 const MAX_REST: usize = 1024 * 1024;
 
-/// A batch is written at the latest when it is this long.
+/// A batch is written at the latest when it has this many bytes.
 const BATCH: usize = 64 * 1024;
 
 /// How long the end of a run, and so the release of its lock, waits for a disk that hangs.
@@ -38,7 +38,7 @@ pub(crate) struct Output<'a> {
     sink: Sink<'a>,
 }
 
-/// What a read told about its pipe.
+/// The result of a read from a pipe.
 enum PipeRead {
     Bytes(usize),
     Dry,
@@ -50,12 +50,12 @@ impl<'a> Output<'a> {
         Self { out: None, err: None, sink }
     }
 
-    /// From here on, reads these pipes, if there are any.
+    /// Connects the pipes to read from, if there are any.
     pub(crate) fn connect(&mut self, pipes: Option<Pipes>) {
         (self.out, self.err) = pipes.map(|pipes| (pipes.out, pipes.err)).unzip();
     }
 
-    /// Notes a message of ours, as if the job had printed it.
+    /// Adds a message of ours to the output, as if the job had printed it.
     pub(crate) fn say(&mut self, message: &str) {
         self.sink.take(JobStream::Err, format!("solocron: {message}\n").as_bytes());
     }
@@ -74,7 +74,6 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// The sink, once all is passed on.
     pub(crate) fn sink(&self) -> &Sink<'a> {
         &self.sink
     }
@@ -92,7 +91,7 @@ impl<'a> Output<'a> {
             read_some(&mut self.out, JobStream::Out, &mut buffer, &mut self.sink);
             read_some(&mut self.err, JobStream::Err, &mut buffer, &mut self.sink);
             self.sink.flush().await;
-            // A job that prints faster than we read must not keep the stop order waiting.
+            // A job that prints faster than this task reads must not delay the stop order.
             tokio::task::consume_budget().await;
         }
         over.cancelled().await;
@@ -107,7 +106,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Waits until there is something to read, for ever if the pipe has ended.
+/// Waits until there is something to read; waits without end if the pipe has ended.
 async fn readable(pipe: Option<&Receiver>) {
     match pipe {
         // An error shows again in the read that follows.
@@ -127,7 +126,7 @@ fn read_some(pipe: &mut Option<Receiver>, stream: JobStream, buffer: &mut [u8], 
     }
 }
 
-/// Reads what is in the pipe now. The kernel is asked itself: the runtime may not have heard yet of the last bytes.
+/// Reads what is in the pipe now. Reads the pipe directly, as the runtime may not have noticed the last bytes yet.
 async fn read_rest(pipe: &Receiver, stream: JobStream, buffer: &mut [u8], sink: &mut Sink<'_>) {
     let mut rest = MAX_REST;
     while rest > 0 {

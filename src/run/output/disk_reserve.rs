@@ -1,18 +1,19 @@
-//! What run logs leave free on their disk: the embedded store may lie on it, and grows while jobs run. Below the reserve no log is
-//! written; below half of it, the oldest logs are deleted.
+//! What run logs leave free on their disk: the embedded store may be on it, and grows while jobs run. Below the
+//! reserve no log is written; below half of it, the oldest logs are deleted.
 
 use std::io;
 use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
 
-/// A twentieth of the disk, within these bounds: the embedded store's journal alone takes 4 MiB, and for a moment twice as much.
+/// Bounds of the reserve, in bytes; between them it is a twentieth of the disk. The embedded store's journal alone
+/// takes 4 MiB, and twice as much for a moment.
 const BOUNDS: (u64, u64) = (16 << 20, 64 << 20);
 
-/// The least of a small disk that is left to logs: three quarters of it.
+/// On a small disk, the reserve is at most the size divided by this: three quarters are left to logs.
 const SHARE_OF_SMALL: u64 = 4;
 
-/// The room on the disk of a folder, in bytes.
+/// The free space and the size of a folder's disk, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DiskReserve {
     free: u64,
@@ -20,7 +21,8 @@ pub(crate) struct DiskReserve {
 }
 
 impl DiskReserve {
-    /// The room where this folder lies; nothing where the disk does not tell: it has room until a write fails.
+    /// Returns the space of the disk that this folder is on. `None` if the disk does not report it: then logs are
+    /// written until a write fails.
     pub(crate) fn of(folder: &Path) -> Option<Self> {
         let disk = statvfs(folder).ok()?;
         let unit = disk.fragment_size();
@@ -30,12 +32,12 @@ impl DiskReserve {
         })
     }
 
-    /// What logs leave free.
+    /// Returns how many bytes logs leave free.
     fn reserve(self) -> u64 {
         (self.size / 20).clamp(BOUNDS.0.min(self.size / SHARE_OF_SMALL), BOUNDS.1)
     }
 
-    /// An error where so little is free that no log is written.
+    /// Returns an error if so little is free that no log may be written.
     pub(crate) fn check(self) -> io::Result<()> {
         let reserve = self.reserve();
         if self.free >= reserve {
@@ -47,7 +49,7 @@ impl DiskReserve {
         Err(io::Error::new(io::ErrorKind::StorageFull, message))
     }
 
-    /// How many bytes of logs are to be deleted, as the store has taken more than half of the reserve.
+    /// Returns how many bytes of logs are to be deleted, because the store has taken more than half of the reserve.
     pub(crate) fn shortage(self) -> u64 {
         (self.reserve() / 2).saturating_sub(self.free)
     }

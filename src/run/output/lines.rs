@@ -1,5 +1,5 @@
-//! Cuts a stream of bytes into lines. Whatever comes, no more than one piece of a line is kept in memory, and no byte but
-//! the newlines is lost or changed.
+//! Cuts a stream of bytes into lines. At most one piece of a line is held in memory, and no byte but the newlines is
+//! lost or changed.
 
 use std::io::BufRead;
 
@@ -11,18 +11,18 @@ pub(super) const MAX_PIECE: usize = 16 * 1024;
 pub(super) enum PieceEnd {
     /// The line ends here.
     Last,
-    /// The line goes on in the stream's next piece.
+    /// The line continues in the stream's next piece.
     More,
 }
 
-/// The line a stream is in the middle of.
+/// Cuts one stream; holds the line that is not complete yet.
 #[derive(Debug, Default)]
 pub(super) struct LineCutter {
     partial: Vec<u8>,
 }
 
 impl LineCutter {
-    /// Takes the stream's next bytes and hands on every piece that they complete, without its newline.
+    /// Takes the stream's next bytes, and passes on every piece that they complete, without its newline.
     pub(super) fn cut(&mut self, mut bytes: &[u8], mut hand_on: impl FnMut(&[u8], PieceEnd)) {
         while !bytes.is_empty() {
             let room = MAX_PIECE - self.partial.len();
@@ -41,7 +41,7 @@ impl LineCutter {
         }
     }
 
-    /// The stream has ended: hands on what came after its last newline.
+    /// Ends the stream: passes on what came after its last newline.
     pub(super) fn finish(&mut self, mut hand_on: impl FnMut(&[u8], PieceEnd)) {
         if !self.partial.is_empty() {
             self.emit(&[], PieceEnd::Last, &mut hand_on);

@@ -1,4 +1,5 @@
-//! One file that grows at its end. It is there from the first byte on, and every batch starts on a line of its own.
+//! A file that grows at its end. It is created only when there is something to write, and every batch starts on a
+//! line of its own.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,7 +8,7 @@ use std::path::Path;
 
 use nix::libc;
 
-/// Readable for a group of operators, writable for the replica only.
+/// The mode of files: readable for a group of operators, writable for the replica only.
 const MODE: u32 = 0o640;
 
 /// A file opened for appending.
@@ -16,8 +17,8 @@ pub(crate) struct LogFile {
     file: File,
 }
 
-/// How the files of the state directory are opened for writing; what exists is kept. No link is followed that somebody may have put
-/// there.
+/// Returns how the files of the state directory are opened for writing: existing content is kept, and no link is
+/// followed, which another user may have put there.
 pub(crate) fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(MODE).custom_flags(libc::O_NOFOLLOW);
@@ -25,7 +26,7 @@ pub(crate) fn options() -> OpenOptions {
 }
 
 impl LogFile {
-    /// Opens or creates the file. If its last line is torn (a crash, a full disk), it is ended.
+    /// Opens or creates the file. Ends its last line if that is torn (a crash, a full disk).
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let mut file = options().open(path)?;
         if is_torn(&mut file)? {
@@ -39,11 +40,13 @@ impl LogFile {
         self.file.write_all(lines)
     }
 
-    /// The same, for whoever tries again after an error, and is alone with the file: nothing of the batch is left then.
+    /// Appends a batch, for a caller that tries again after an error and is the only writer: after an error, nothing
+    /// of the batch is left in the file.
     pub(crate) fn append_all_or_nothing(&mut self, lines: &[u8]) -> io::Result<()> {
         let length = self.file.metadata()?.len();
         self.append(lines).inspect_err(|_| {
-            // The first error is the one to tell; what is left of the batch may be there twice then.
+            // The first error is the one to report. If this fails as well, the next try may write a part of the batch
+            // twice.
             let _ = self.file.set_len(length);
         })
     }

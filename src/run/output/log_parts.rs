@@ -1,6 +1,7 @@
-//! The log of a run in parts, so that it never takes more than its limit: the head of what was printed in `RUN.log`, up to half of
-//! the limit; and of what follows the newest in `RUN.log.OFFSET`, each named by the number of bytes before it. Of these parts the last
-//! two are kept, each of up to a quarter of the limit. Readers can tell how much is missing between two parts.
+//! The log of a run in parts, so that it never takes more than its limit. `RUN.log` holds the head of what was
+//! printed, up to half of the limit; `RUN.log.OFFSET` hold the newest of what follows, and are named by the number of
+//! bytes before them. Of these the last two are kept, each of up to a quarter of the limit; readers can compute how
+//! much is missing between two parts.
 
 use std::fs;
 use std::io;
@@ -11,19 +12,19 @@ use crate::run::history::paths::remove_file;
 use super::disk_reserve::DiskReserve;
 use super::log_file::LogFile;
 
-/// So many parts after the head are kept.
+/// How many parts after the head are kept.
 const KEPT: usize = 2;
 
 /// A part of a log.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LogPart {
-    /// So many bytes were written before it.
+    /// How many bytes were written before it.
     pub(crate) start: u64,
     /// Its file.
     pub(crate) path: PathBuf,
 }
 
-/// The parts of the log at this path that are there, oldest first.
+/// Returns the existing parts of the log at this path, oldest first.
 pub(crate) fn parts(log: &Path) -> io::Result<Vec<LogPart>> {
     let (Some(folder), Some(name)) = (log.parent(), log.file_name().and_then(|name| name.to_str())) else {
         return Ok(Vec::new());
@@ -53,14 +54,14 @@ pub(crate) fn remove(log: &Path) -> io::Result<()> {
 pub(crate) struct PartedLog {
     log: PathBuf,
     limit: u64,
-    /// The part that is written: the bytes before it, and in it.
+    /// The bytes before the part that is being written, and in it.
     start: u64,
     length: u64,
     file: LogFile,
 }
 
 impl PartedLog {
-    /// Opens or creates the log at this path, of at most so many bytes. An attempt before may have written to it.
+    /// Opens or creates the log at this path, of at most `limit` bytes. An earlier attempt may have written to it.
     pub(crate) fn open(log: PathBuf, limit: u64) -> io::Result<Self> {
         let newest = if log.exists() { parts(&log)?.pop() } else { None };
         let LogPart { start, path } = newest.unwrap_or_else(|| LogPart { start: 0, path: log.clone() });
@@ -69,7 +70,7 @@ impl PartedLog {
         Ok(Self { log, limit, start, length, file })
     }
 
-    /// Appends whole lines, unless the disk is all but full.
+    /// Appends whole lines, unless the disk is nearly full.
     pub(crate) fn append(&mut self, mut lines: &[u8]) -> io::Result<()> {
         self.log.parent().and_then(DiskReserve::of).map_or(Ok(()), DiskReserve::check)?;
         while !lines.is_empty() {
@@ -93,10 +94,10 @@ impl PartedLog {
         Ok(())
     }
 
-    /// The part that was written is full.
+    /// Begins a new part, as the current one is full, and removes the oldest parts beyond `KEPT`.
     fn begin_part(&mut self, next: &[u8]) -> io::Result<()> {
         if self.start == 0 {
-            // For who reads the file itself.
+            // For readers of the file itself.
             let stamp = next.split(|byte| *byte == b' ').next().unwrap_or_default();
             let name = self.log.file_name().unwrap_or_default().display();
             let note = format!(
@@ -116,7 +117,8 @@ impl PartedLog {
     }
 }
 
-/// How much of these lines has room: whole lines. A line that is longer than a part has one for itself.
+/// Returns how many bytes of these lines have room: whole lines. A line that is longer than a part gets a part of its
+/// own.
 fn fitting(lines: &[u8], room: usize, is_empty: bool) -> usize {
     if lines.len() <= room {
         return lines.len();

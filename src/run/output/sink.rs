@@ -1,9 +1,9 @@
-//! Where a job's output goes: stamped lines in the run's log, lines of the replica's own log, the tail. An error there is
-//! said once per run and costs output, never the job.
+//! Where a job's output goes: stamped lines in the run's log, lines of the replica's own log, the tail. An error
+//! there is logged once per run and costs output, never the job.
 //!
 //! A line of the log is `2026-11-20T12:00:00.123Z out text`, stamped (UTC) when it was complete, with `err` for stderr;
-//! the text is the job's own bytes, whatever they are. Of a line longer than 16 KiB, every piece but the last is marked
-//! `out+` or `err+`: the line goes on in the next piece with the same word.
+//! the text is the job's own bytes, whatever they are. Of a line longer than 16 KiB, every piece but the last is
+//! marked `out+` or `err+`: the line continues in the next piece with the same word.
 
 use std::mem;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::lines::{LineCutter, PieceEnd};
 use super::log_parts::PartedLog;
 use super::tail::Tail;
 
-/// A batch that grew beyond this gives its memory back once it is written.
+/// A batch that grew beyond this many bytes frees its memory once it is written.
 const BATCH: usize = 64 * 1024;
 
-/// A run does not wait longer for a disk that does not answer, but goes on, and ends, without its log.
+/// How long a run waits for a disk that does not answer. Then it continues, and ends, without its log.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where the lines of a job go.
@@ -40,7 +40,7 @@ pub(crate) enum JobStream {
     Err,
 }
 
-/// The stamp of the current millisecond, written out once for all its lines.
+/// The stamp of the current millisecond, formatted once for all its lines.
 #[derive(Debug, Default)]
 struct Stamp {
     at: Option<UtcMillis>,
@@ -58,7 +58,7 @@ pub(crate) struct Sink<'a> {
     stamp: Stamp,
     batch: Vec<u8>,
     file: Option<PartedLog>,
-    /// What the file may take.
+    /// The most bytes that the run's log may take.
     limit: u64,
     written: u64,
 }
@@ -83,7 +83,7 @@ impl Stamp {
 }
 
 impl<'a> Sink<'a> {
-    /// For a run whose log takes at most `limit` bytes.
+    /// Returns the sink for a run whose log takes at most `limit` bytes.
     pub(crate) fn new(log: &'a RunLog, output: JobOutput, limit: u64) -> Self {
         Self {
             log,
@@ -105,33 +105,33 @@ impl<'a> Sink<'a> {
         self.cut(stream, Some(bytes));
     }
 
-    /// Both streams have ended: their last lines are complete, even without a newline.
+    /// Ends both streams: their last lines are complete, even without a newline.
     pub(crate) fn finish(&mut self) {
         self.cut(JobStream::Out, None);
         self.cut(JobStream::Err, None);
     }
 
-    /// Bytes that wait to be written.
+    /// Returns how many bytes wait to be written.
     pub(crate) fn waiting(&self) -> usize {
         self.batch.len()
     }
 
-    /// The run this belongs to.
+    /// Returns the log of the run.
     pub(crate) fn log(&self) -> &'a RunLog {
         self.log
     }
 
-    /// The end of the output.
+    /// Returns the end of the output.
     pub(crate) fn tail(&self) -> String {
         self.tail.text()
     }
 
-    /// Bytes written to the run's log.
+    /// Returns how many bytes were written to the run's log.
     pub(crate) fn written(&self) -> u64 {
         self.written
     }
 
-    /// Writes what waits to the run's log, off the runtime. After an error, output of this run is dropped.
+    /// Writes the bytes that wait to the run's log, off the runtime. After an error, output of this run is dropped.
     pub(crate) async fn flush(&mut self) {
         let mut batch = mem::take(&mut self.batch);
         if !batch.is_empty() && !self.log.is_broken() {
@@ -187,7 +187,7 @@ impl Drop for Sink<'_> {
     }
 }
 
-/// Appends one line of the log's form to the batch.
+/// Appends one line to the batch, in the log's format.
 fn stamp_line(batch: &mut Vec<u8>, stamp: &str, stream: JobStream, (text, piece): (&[u8], PieceEnd)) {
     let mark: &[u8] = match piece {
         PieceEnd::Last => b" ",

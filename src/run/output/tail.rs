@@ -1,10 +1,11 @@
-//! The last 4 KiB of a job's output, both streams as they were read. It never holds more.
+//! The last 4 KiB of a job's output, both streams in the order in which they were read. It never holds more.
 
-/// What records and the journal keep of an output, in bytes.
+/// How much of an output records and the journal store, in bytes.
 const LENGTH: usize = 4 * 1024;
 
-/// The kept end of a run with several attempts, after one more of them: each is headed by its number. What is kept `before` is of
-/// all attempts up to `number - 1`, headed if these are several; `first` is the number of the first.
+/// Returns the stored end of a run after one more attempt: each attempt is headed by its number. `before` is the end
+/// of all attempts up to `number - 1`, with headings if these are several; `first` is the number of the first
+/// attempt.
 pub fn tail_of_attempts(before: &str, (first, number): (u32, u32), tail: &str) -> String {
     let headed = |number: u32, tail: &str| match tail {
         "" => String::new(),
@@ -17,7 +18,7 @@ pub fn tail_of_attempts(before: &str, (first, number): (u32, u32), tail: &str) -
     text
 }
 
-/// Leaves the last 4 KiB, or as much of it as begins with a whole character.
+/// Cuts the text to its last 4 KiB, or a little less, so that it begins with a whole character.
 fn cut_front(text: &mut String) {
     let mut surplus = text.len().saturating_sub(LENGTH);
     while !text.is_char_boundary(surplus) {
@@ -41,7 +42,7 @@ impl Tail {
         self.bytes.extend_from_slice(new);
     }
 
-    /// As text of at most 4 KiB; bytes that are not UTF-8 are shown as U+FFFD.
+    /// Returns the tail as text of at most 4 KiB; bytes that are not UTF-8 become U+FFFD.
     pub(crate) fn text(&self) -> String {
         let cut_in_character = if self.bytes.len() == LENGTH {
             self.bytes.iter().take(3).take_while(|&&byte| byte & 0xC0 == 0x80).count()

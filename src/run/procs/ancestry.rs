@@ -1,6 +1,6 @@
-//! The runs that this process is a part of. A variable can be copied to anywhere, so it is not asked alone: only what
-//! descends from the guard of a run is stopped with it, wherever it has gone (`setsid`, double forks), and that guard's own
-//! name has to stand for the run.
+//! The runs that this process is a part of. A variable is no proof alone, as it can be copied anywhere: this process
+//! has to descend from the guard of the run, and that guard's own name has to stand for the run. Only what descends
+//! from a guard is stopped with its run, wherever it has gone (`setsid`, double forks).
 
 use std::fs;
 
@@ -24,11 +24,12 @@ pub struct Enclosing {
     pub run: RunId,
     /// Its fencing token.
     pub fence: Fence,
-    /// All the variables that tell its commands which run they are.
+    /// All the variables that identify the run to its commands.
     pub variables: Vec<(String, String)>,
 }
 
-/// The runs that this process descends from the guards of, innermost first. What cannot be looked at is no proof.
+/// Returns the runs from whose guards this process descends, innermost first. A process that cannot be read proves
+/// nothing.
 pub fn enclosing_runs() -> Vec<Enclosing> {
     let line: Vec<Pid> = ancestry(getpid()).collect();
     let named = |pid: Pid| named_in(&fs::read(format!("/proc/{pid}/environ")).ok()?);
@@ -36,19 +37,20 @@ pub fn enclosing_runs() -> Vec<Enclosing> {
     line.windows(2).filter_map(guarded).collect()
 }
 
-/// Whether it is a descendant of this process.
+/// Whether the process is this one, or descends from it.
 pub fn is_descendant(pid: Pid) -> bool {
     ancestry(pid).any(|pid| pid == getpid())
 }
 
-/// The process, its parent, and so on.
+/// Returns the process, its parent, and so on.
 fn ancestry(pid: Pid) -> impl Iterator<Item = Pid> {
     let parent = |pid: &Pid| tree::parent(*pid).filter(|parent| parent.as_raw() > 0);
     std::iter::successors(Some(pid), parent).take(MAX_DEPTH)
 }
 
-/// Whether it is the guard of this run. Any process can take the name of a guard. What tells is its program; where that is hidden, as
-/// root's are from others, that root's maker of guards forked it. Root lends from root's guards alone.
+/// Whether a process is the guard of this run. Any process can take the name of a guard, so its program has to be
+/// this one. Where the program is hidden, as that of root's processes is from other users, root's zygote has to have
+/// forked it. For a process of root, only root's guards count.
 fn is_guard(pid: Pid, run: RunId) -> bool {
     if tree::name(pid) != guard_name(&run.to_string()).to_bytes() {
         return false;
@@ -60,14 +62,15 @@ fn is_guard(pid: Pid, run: RunId) -> bool {
     }
 }
 
-/// Whether it has executed nothing since root's maker of guards forked it. A program of root's that anybody may start, as sudo is, has the
-/// name of the link by which it was started, and so have its forks; but no fork has another name than the process that forked it.
+/// Whether a guard has executed nothing since root's zygote forked it. A program of root's that any user may start,
+/// such as sudo, is named after the link by which it was started, and its forks have the same name; but none of its
+/// forks has another name than the process that forked it, as a guard has.
 fn is_made_by_root(guard: Pid) -> bool {
     let is_maker = |pid: Pid| tree::name(pid) == MAKER.to_bytes() && user_of(pid).is_some_and(Uid::is_root);
     tree::is_forked(guard) && tree::parent(guard).is_some_and(is_maker)
 }
 
-/// The run that these variables name.
+/// Returns the run that these variables identify; `None` if they do not.
 fn named_in(environment: &[u8]) -> Option<Enclosing> {
     let texts = environment.split(|byte| *byte == 0).filter_map(|one| std::str::from_utf8(one).ok());
     let variables: Vec<(String, String)> = texts

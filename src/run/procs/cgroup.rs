@@ -1,5 +1,5 @@
-//! Control groups of runs, where the system has delegated one to this program: killing a group reaches every process in
-//! it at once, however fast they multiply. Everywhere else nothing is done, and nothing is missed but speed.
+//! Control groups of runs, where the system has delegated one to this program: killing a group reaches every process
+//! in it at once, however fast they multiply. Everywhere else nothing is done, and only speed is lost.
 
 use std::ffi::CStr;
 use std::fs::{self, File};
@@ -10,10 +10,10 @@ use nix::unistd::{AccessFlags, access, geteuid};
 
 use crate::run::procs::syscalls;
 
-/// How systemd marks a control group that a service may divide.
+/// The extended attributes by which systemd marks a control group that a service may divide.
 const DELEGATED: [&CStr; 2] = [c"user.delegate", c"trusted.delegate"];
 
-/// How the groups of runs begin.
+/// The prefix of the groups of runs.
 const PREFIX: &str = "run-";
 
 /// One run's control group; removed with its last process.
@@ -24,7 +24,7 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
-    /// A new group of this name below `parent`.
+    /// Creates a group of this name below `parent`; `None` if that fails.
     pub(crate) fn create(parent: &Path, name: &str) -> Option<Self> {
         let path = parent.join(format!("{PREFIX}{name}"));
         fs::create_dir(&path).ok()?;
@@ -32,12 +32,12 @@ impl Cgroup {
         Some(Self { path, folder })
     }
 
-    /// Its folder, for a process to be born into.
+    /// Returns its folder, into which a process can be forked.
     pub(crate) fn folder(&self) -> BorrowedFd<'_> {
         self.folder.as_fd()
     }
 
-    /// Kills every process in it. A kernel before 5.14 cannot, and whoever kills one by one goes on doing so.
+    /// Kills every process in it. Kernels before 5.14 cannot; callers also kill the processes one by one.
     pub(crate) fn kill(&self) {
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
@@ -45,33 +45,33 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // It stays while what a run left behind goes on.
+        // This fails, and the group stays, while a process that the run left behind is in it.
         let _ = fs::remove_dir(&self.path);
     }
 }
 
-/// Removes the groups below `parent` that no process is in: those of guards that were killed. A run that is just being
-/// started may lose its own, and then does without one.
+/// Removes the groups below `parent` that have no process: those of guards that were killed. A run that is just being
+/// started may lose its group, and then continues without one.
 pub(crate) fn tidy(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
-        // The kernel keeps those that are in use.
+        // The kernel refuses to remove groups that are in use.
         let _ = fs::remove_dir(entry.path());
     }
 }
 
-/// The control group of this process, if it was delegated.
+/// Returns the control group of this process, if it was delegated.
 pub(crate) fn delegated() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = own_path(&mounts, &own)?;
     let may_write = access(&path.join("cgroup.procs"), AccessFlags::W_OK).is_ok();
-    // Root may write everywhere, which says nothing; whom else the system lets in was meant.
+    // Root may write everywhere, which proves nothing; any other user was given access on purpose.
     let is_meant = !geteuid().is_root() || DELEGATED.iter().any(|mark| syscalls::is_marked(&path, mark));
     (may_write && is_meant).then_some(path)
 }
 
-/// Where the unified hierarchy is mounted, and this process's group in it.
+/// Returns the path of this process's group, below the mount of the unified hierarchy.
 fn own_path(mounts: &str, own: &str) -> Option<PathBuf> {
     let mount = mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;

@@ -1,5 +1,5 @@
-//! Blow upon blow at the processes of a run, until none is left. The first ones kill at once. What goes on multiplying is
-//! stopped first, all of it, and killed only then: a process that is killed may be replaced by the next.
+//! Kills the processes of a run in rounds, until none is left. The first rounds kill at once. Processes that keep
+//! multiplying are first all stopped, and only then killed: a process that is killed may be replaced by the next.
 
 use std::collections::HashSet;
 use std::io;
@@ -7,27 +7,27 @@ use std::io;
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
-/// So many blows kill at once: nearly everything ends with the first.
+/// How many rounds kill at once: nearly everything ends with the first.
 const PLAIN: u32 = 3;
 
-/// What is not all stopped after so many blows is killed as far as it is.
+/// The most rounds in a row that stop. After these, the processes are killed even if not all are stopped.
 const MOST_STOPS: u32 = 50;
 
-/// Where the blows at one run have led to so far.
+/// The state of the kill rounds of one run.
 #[derive(Debug, Default)]
 pub(crate) struct KillRounds {
     count: u32,
-    /// So many of the last ones only stopped.
+    /// How many of the last rounds only stopped.
     stops: u32,
-    /// Who was found by the last one.
+    /// The processes that the last round found.
     found: HashSet<Pid>,
-    /// Whether the last one found somebody whom the one before had not.
+    /// Whether the last round found a process that the one before had not.
     is_growing: bool,
 }
 
 impl KillRounds {
-    /// Strikes once. `reach` sends a signal to whoever it finds alive, at the moment of finding, and returns them. So does
-    /// this; an error says that nobody can tell whether anything is left.
+    /// Performs one round. `reach` sends a signal to each living process, the moment it finds it, and returns them.
+    /// So does this; an error means that it is unknown whether any process is left.
     pub(crate) fn strike(
         &mut self,
         reach: impl FnOnce(Signal) -> io::Result<Vec<Pid>>,
@@ -41,7 +41,7 @@ impl KillRounds {
         Ok(found)
     }
 
-    /// Whether the next blow is to follow without a pause: somebody is born in each, or has only been stopped.
+    /// Whether the next round has to follow without a pause: the last one found a new process, or only stopped.
     pub(crate) fn press(&self) -> bool {
         self.is_growing || self.stops > 0
     }
@@ -58,7 +58,7 @@ mod tests {
         ids.iter().copied().map(Pid::from_raw).collect()
     }
 
-    /// The signals of blows that find these, and whether the next one follows without a pause.
+    /// Returns the signals of rounds that find these processes, and whether the next round follows without a pause.
     fn signals(kill_rounds: &mut KillRounds, looks: &[&[i32]]) -> Vec<(Signal, bool)> {
         let strike = |found: &&[i32]| {
             let mut sent = None;

@@ -1,4 +1,4 @@
-//! Processes of a run, whatever they became: found by tree, control group and environment, and killed.
+//! Finds the processes of a run, whatever they became, by tree, control group and environment, and kills them.
 
 pub(super) mod ancestry;
 pub(super) mod cgroup;

@@ -1,4 +1,5 @@
-//! Whom this process may signal: its own user's processes, and everybody's only as root or through a control group.
+//! Which processes this process may signal: those of its own user, and those of all users only as root or through a
+//! control group.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -8,13 +9,13 @@ use nix::unistd::geteuid;
 
 use super::cgroup;
 
-/// Whether a run started with this program could escape: the program makes processes of another user, and a run of this
+/// Whether a run started with this program could escape: the program makes processes of another user, and this
 /// process has no control group that reaches them.
 pub fn escapes(program: &str) -> bool {
     !geteuid().is_root() && cgroup::delegated().is_none() && is_set_uid(program)
 }
 
-/// Whether a program runs as its owner, and that is somebody else. One that is not found here does not.
+/// Whether a program runs as its owner, and that is another user. False for a program that is not found here.
 fn is_set_uid(program: &str) -> bool {
     let is_it = |path: &Path| {
         path.metadata().is_ok_and(|file| file.mode() & S_ISUID != 0 && file.uid() != geteuid().as_raw())

@@ -1,5 +1,6 @@
-//! Ends what is left of a run by its id, which every process of it has in its environment: for those who are not its
-//! parent. Processes that cleared their environment, or of users that this one may not look at, are not found.
+//! Ends what is left of a run by its id, which each of its processes has in its environment: for callers that are not
+//! the parent of these processes. It does not find processes that cleared their environment, or those of users whose
+//! processes this one may not read.
 
 use std::io;
 use std::time::Duration;
@@ -13,15 +14,19 @@ use crate::job::RunId;
 use super::kill_rounds::KillRounds;
 use super::tree;
 
-/// Pauses between two looks at what is dying grow from the first to the second.
+/// Pauses between two searches for dying processes, growing from the first value to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
-/// Only so many looks in a row that find nothing are believed: a process that was just being started while it was looked
-/// at shows no environment yet.
+/// How many searches in a row have to find nothing: a process that was just being started during a search shows no
+/// environment yet.
 const SURE_AFTER: u32 = 3;
 
-/// Kills every process of the run but this one, again and again until none is left, or `limit` is over. Returns those
-/// that are left: they hang in the kernel, or this process may not signal them. An error says that nobody can tell.
+/// Kills every process of the run but this one, in rounds, until none is left, or `limit` is over. Returns those that
+/// are left: they hang in the kernel, or this process may not signal them.
+///
+/// # Errors
+///
+/// Fails if the last search failed: then it is unknown whether any process is left.
 pub async fn sweep(run: RunId, limit: Duration) -> io::Result<Vec<Pid>> {
     let deadline = Instant::now() + limit;
     let (mut pause, mut empty, mut kill_rounds) = (PAUSES.0, 0, KillRounds::default());
@@ -45,12 +50,16 @@ pub async fn sweep(run: RunId, limit: Duration) -> io::Result<Vec<Pid>> {
     }
 }
 
-/// The processes of the run, this one left out. Blocks: it walks through all processes of the machine.
+/// Returns the processes of the run, without this one. Blocks: reads all processes of the machine.
+///
+/// # Errors
+///
+/// Fails if the processes cannot be searched.
 pub fn processes_of(run: RunId) -> io::Result<Vec<Pid>> {
     reach(run, None)
 }
 
-/// The same; each gets the signal the moment it is found.
+/// Does the same, and sends each process the signal the moment it is found.
 pub(crate) fn reach(run: RunId, signal: Option<Signal>) -> io::Result<Vec<Pid>> {
     tree::reach_by_variable(&format!("SOLOCRON_RUN={run}"), signal)
 }
@@ -62,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// Longer than any test: what is not killed is noticed.
+    /// Longer than any test, so that a process that is not killed is noticed.
     const LONG: &str = "600";
 
     fn start(command: &str, run: RunId) -> Child {

@@ -1,4 +1,5 @@
-//! Calls to the kernel that nix has no safe form of, behind functions that are safe to call where their comments say.
+//! Calls to the kernel for which nix has no safe form, behind functions that are safe to call under the conditions in
+//! their comments.
 #![expect(unsafe_code, reason = "fork, code between fork and exec, and calls that nix has no safe form of")]
 
 use std::ffi::CStr;
@@ -17,22 +18,22 @@ const SIGNALS: std::ops::RangeInclusive<libc::c_int> = 1..=64;
 /// Flag of clone3(2); libc's own constant is too narrow for it.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
-/// Who is that nice gets what nobody else wants.
+/// The lowest CPU priority (nice 19).
 const LAST: libc::c_int = 19;
 
-/// The first descriptor behind the three that every program expects.
+/// The first descriptor after the three that every program expects.
 const FIRST_OTHER: libc::c_uint = 3;
 
-/// Splits this process in two. To be called where it has a single thread: the copy may then do whatever it likes.
+/// Forks this process. To be called only while it has a single thread: the copy may then do anything.
 pub(crate) fn fork() -> nix::Result<ForkResult> {
-    // SAFETY: the caller's process has a single thread, so that no lock of another one stays taken in the copy.
+    // SAFETY: the caller's process has a single thread, so that no lock of another thread stays taken in the copy.
     unsafe { nix::unistd::fork() }
 }
 
-/// The same, with the copy in this control group from its first instruction on. Moving it there later would wait for
-/// the whole machine, some 14 ms at times.
+/// Forks this process as `fork` does, with the copy in this control group from its first instruction on. Moving it
+/// there later would wait for the whole machine, some 14 ms at times.
 pub(crate) fn fork_into(cgroup: BorrowedFd<'_>) -> nix::Result<ForkResult> {
-    // SAFETY: a struct of numbers, for which zero means "nothing asked for".
+    // SAFETY: a struct of numbers, for which zero means that nothing is requested.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     args.flags = CLONE_INTO_CGROUP;
     args.exit_signal = libc::SIGCHLD as u64;
@@ -48,18 +49,18 @@ pub(crate) fn fork_into(cgroup: BorrowedFd<'_>) -> nix::Result<ForkResult> {
     }
 }
 
-/// What asking for dead children has found.
+/// The result of reaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reaped {
-    /// This one, with its status of wait(2).
+    /// A dead child, with its status of wait(2).
     Child(Pid, i32),
-    /// Children, and none of them dead.
+    /// There are children, and none of them is dead.
     None,
-    /// No children at all.
+    /// There are no children.
     Childless,
 }
 
-/// Reaps a child that is dead. (nix cannot tell of children that a real-time signal has ended.)
+/// Reaps one child that is dead. (nix cannot report children that a real-time signal has ended.)
 pub(crate) fn reap() -> Reaped {
     let mut status = 0;
     loop {
@@ -74,21 +75,21 @@ pub(crate) fn reap() -> Reaped {
     }
 }
 
-/// Ends this process without a trace: no destructors, nothing flushed. For copies made by `fork`.
+/// Ends this process at once: no destructors are run, nothing is flushed. For copies made by `fork`.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: always allowed.
     unsafe { libc::_exit(code) }
 }
 
-/// From now on, and first of all now, whoever has something to do goes before this process.
+/// Gives this process the lowest CPU priority, and yields the CPU now.
 pub(crate) fn step_back() {
     // SAFETY: the call takes numbers only; where it is refused, nothing changes.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LAST) };
     std::thread::yield_now();
 }
 
-/// Has this process, and none of its children, go before all others or among them again. Who is not root may not, and
-/// takes its turn among whatever it is to kill.
+/// Gives this process, and none of its children, a priority before all others, or takes that back. Without root the
+/// kernel refuses it, and the process shares the CPU with those that it has to kill.
 pub(crate) fn go_first(first: bool) {
     let policy = if first { libc::SCHED_RR | libc::SCHED_RESET_ON_FORK } else { libc::SCHED_OTHER };
     let param = libc::sched_param { sched_priority: i32::from(first) };
@@ -96,13 +97,13 @@ pub(crate) fn go_first(first: bool) {
     unsafe { libc::sched_setscheduler(0, policy, &raw const param) };
 }
 
-/// Takes over descriptors that the kernel has just handed to this process.
+/// Takes ownership of descriptors that the kernel has just handed to this process.
 pub(crate) fn adopt(fds: Vec<RawFd>) -> Vec<OwnedFd> {
-    // SAFETY: they came with a message, and nobody else in this process knows of them.
+    // SAFETY: they came with a message, and nothing else in this process owns them.
     fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }).collect()
 }
 
-/// Sets every signal to what it does by itself, and blocks none. Async-signal-safe.
+/// Sets every signal to its default action, and blocks none. Async-signal-safe.
 pub(crate) fn reset_signals() -> nix::Result<()> {
     for signal in SIGNALS {
         // SAFETY: signal(2) is async-signal-safe; numbers that cannot be set are refused, which is fine.
@@ -111,16 +112,21 @@ pub(crate) fn reset_signals() -> nix::Result<()> {
     SigSet::empty().thread_set_mask()
 }
 
-/// From now on this signal ends the process, as it does one that never heard of signals.
+/// Restores the signal's default action, which ends the process.
+///
+/// # Errors
+///
+/// Fails if the action of this signal cannot be set, as that of SIGKILL.
 pub fn end_by(signal: Signal) -> nix::Result<()> {
-    // SAFETY: no handler is installed, but the default restored.
+    // SAFETY: this installs no handler, but restores the default.
     unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }.map(drop)
 }
 
-/// Makes this process's group the one that reads from the terminal on its standard input, and Ctrl-Z do nothing there: a
-/// command that sleeps would hold its lock for ever. Without a terminal nothing happens. Async-signal-safe.
+/// Puts this process's group into the foreground of the terminal on its standard input, and makes it ignore Ctrl-Z: a
+/// command that sleeps would hold its lock without end. Without a terminal nothing happens. Async-signal-safe.
 pub(crate) fn take_terminal() {
-    // SAFETY: all of these are async-signal-safe. Only who ignores SIGTTOU may take a terminal from the background.
+    // SAFETY: all of these are async-signal-safe. A process in the background may take a terminal only while it
+    // ignores SIGTTOU.
     unsafe {
         libc::signal(libc::SIGTTOU, libc::SIG_IGN);
         libc::tcsetpgrp(libc::STDIN_FILENO, libc::getpid());
@@ -129,18 +135,19 @@ pub(crate) fn take_terminal() {
     }
 }
 
-/// Gives up every capability of this thread, those that would survive an exec first of all. Async-signal-safe.
+/// Gives up every capability of this thread, above all those that would survive an exec. Async-signal-safe.
 pub(crate) fn drop_capabilities() -> nix::Result<()> {
     /// Version 3 of the interface: two words for each of the three sets.
     const VERSION: u32 = 0x2008_0522;
     let (header, nothing) = ([VERSION, 0], [0_u32; 6]);
-    // SAFETY: both are as large as that version says, and the kernel only reads them. What is in no set of the thread is no
-    // ambient capability either.
+    // SAFETY: both arrays are as large as that version requires, and the kernel only reads them. A capability that is
+    // in no set of the thread is no ambient capability either.
     let result = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), nothing.as_ptr()) };
     Errno::result(result).map(drop)
 }
 
-/// A session keyring of its own, where the kernel has keyrings: that of whoever started the replica may hold tickets. Async-signal-safe.
+/// Gives this process a session keyring of its own, where the kernel has keyrings: the inherited one, of the user
+/// that started the replica, may hold tickets. Async-signal-safe.
 pub(crate) fn leave_keyring() {
     /// KEYCTL_JOIN_SESSION_KEYRING
     const JOIN: libc::c_int = 1;
@@ -148,15 +155,15 @@ pub(crate) fn leave_keyring() {
     unsafe { libc::syscall(libc::SYS_keyctl, JOIN, std::ptr::null::<libc::c_char>()) };
 }
 
-/// Clears the capabilities that survive an exec by somebody who is not root. Async-signal-safe.
+/// Clears the capabilities that survive an exec by a user other than root. Async-signal-safe.
 pub(crate) fn clear_ambient() {
     // SAFETY: the call takes numbers only.
     unsafe { libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) };
 }
 
-/// Closes every descriptor but the first three. To be called where nothing of this process has opened one yet.
+/// Closes every descriptor but the first three. To be called before this process has opened one itself.
 pub(crate) fn close_inherited() {
-    // SAFETY: nobody in this process knows of a descriptor that it closes.
+    // SAFETY: nothing in this process owns a descriptor that this closes.
     unsafe { libc::syscall(libc::SYS_close_range, FIRST_OTHER, libc::c_uint::MAX, 0) };
 }
 
@@ -184,7 +191,7 @@ pub(crate) fn is_marked(path: &Path, attribute: &CStr) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
     let mut value = [0_u8; 8];
-    // SAFETY: both texts end in NUL, and the kernel writes at most as many bytes as it is told.
+    // SAFETY: both texts end in NUL, and the kernel writes at most `value.len()` bytes.
     let length =
         unsafe { libc::getxattr(path.as_ptr(), attribute.as_ptr(), value.as_mut_ptr().cast(), value.len()) };
     usize::try_from(length).is_ok_and(|length| value[..length] == *b"1")

@@ -1,5 +1,5 @@
-//! A run's processes, as the replica sees them: it talks with their guard, and where the guard does not do what it was
-//! told in time, or is gone, it strikes by itself.
+//! The processes of a run, from the replica's side: it sends orders to their guard, and kills the processes itself if
+//! the guard does not act in time or is gone.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,70 +26,71 @@ use super::spawn::{SpawnReply, ask};
 use super::state::ChildExit;
 use super::stop::{RunControl, StopOrder};
 
-/// What was told longer ago than this was told to a replica that was frozen.
+/// If a report is read later than this after its event, the replica was frozen in between.
 const HEARING: Duration = Duration::from_secs(1);
 
-/// A job's processes under their guard.
+/// The processes of a run under their guard.
 #[derive(Debug)]
 pub(crate) struct Process {
     line: UnixStream,
     inbox: Inbox,
     run: RunId,
-    /// Whether the job runs as somebody else than the replica.
+    /// Whether the job runs as another user or group than the replica.
     pub(crate) is_switched: bool,
-    /// The guard, once it is made.
+    /// The guard, once the zygote has reported it.
     made: Option<Pid>,
-    /// The guard and the main process, once they are there.
+    /// The guard and the main process, once the guard has reported them.
     started: Option<(Pid, Pid)>,
-    /// The guard is gone.
+    /// Whether the guard is gone.
     lost: bool,
-    /// The guard has said how it ended: nothing more is to come, and nothing to be done.
+    /// Whether the guard has reported the end: no report follows, and nothing is left to do.
     over: bool,
-    /// The main process's group, as long as its number can be nobody else's.
+    /// The main process's group, until its number may be reused.
     group: Option<Pid>,
-    /// The replica has struck: how the main process ends from now on is no choice of its own.
+    /// Whether the replica has killed processes itself: from then on, the main process does not count as ended by
+    /// itself.
     struck: bool,
-    /// With what force.
+    /// The kill rounds of the replica itself.
     kill_rounds: KillRounds,
-    /// When that happened which the guard told last.
+    /// When the last event that the guard reported happened.
     happened: Option<BootInstant>,
 }
 
-/// The reading ends of a job's output, where it is kept.
+/// The reading ends of a job's output, if it is stored.
 #[derive(Debug)]
 pub(crate) struct Pipes {
     pub(crate) out: pipe::Receiver,
     pub(crate) err: pipe::Receiver,
 }
 
-/// What became of a start.
+/// The result of a start.
 #[derive(Debug)]
 pub(crate) enum Spawned {
-    /// Its guard was asked for, and will tell.
+    /// Its guard was requested, and will report.
     Asked(Box<(Process, Option<Pipes>)>),
-    /// It was ordered to stop before it was started.
+    /// A stop was ordered before the start.
     Ordered(StopOrder),
 }
 
-/// What the guard says of its run.
+/// A report of the guard about its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// The main process is there.
+    /// The main process exists.
     Started,
-    /// Nothing was started; errno, and the step above its bits.
+    /// Nothing was started: errno, and in the bits above it the step that failed.
     NotStarted(i32),
     /// The main process ended by itself.
     Exited(ChildExit),
     /// The main process was stopped.
     Stopped(ChildExit),
-    /// Nothing is left.
+    /// No process is left.
     Empty,
-    /// The guard is gone without a word.
+    /// The guard is gone without a final report.
     Lost,
 }
 
 impl Process {
-    /// Asks for the command to be started, unless an order to stop has come first. May take longer than the lock holds.
+    /// Requests a guard that starts the command, unless a stop order came first. May take longer than the lock holds.
     pub(crate) async fn spawn(
         guards: &Arc<Guards>,
         launch: &Launch,
@@ -122,22 +123,22 @@ impl Process {
         }
     }
 
-    /// The main process, once it is there.
+    /// Returns the main process, once the guard has reported it.
     pub(crate) fn main(&self) -> Option<Pid> {
         self.started.map(|(_, main)| main)
     }
 
-    /// Whether the guard is gone without a word.
+    /// Whether the guard is gone without a final report.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost
     }
 
-    /// Whether nothing was heard of the guard yet.
+    /// Whether the guard has reported nothing yet, and is not known to be gone.
     pub(crate) fn is_unborn(&self) -> bool {
         self.started.is_none() && !self.lost && !self.over
     }
 
-    /// Waits for what the guard says next; for ever once there is nothing more to come. Cancel-safe.
+    /// Waits for the guard's next report; waits without end once no more can come. Cancel-safe.
     pub(crate) async fn said(&mut self) -> Said {
         loop {
             if let Some(said) = self.said_so_far() {
@@ -151,7 +152,8 @@ impl Process {
         }
     }
 
-    /// What the guard has said and nobody has heard. The kernel is asked itself: the runtime may not have heard yet.
+    /// Returns a report that the guard has sent and the replica has not read. Reads the socket directly, as the
+    /// runtime may not have noticed the data yet.
     pub(crate) fn said_so_far(&mut self) -> Option<Said> {
         if let Some(said) = self.next_in_box() {
             return Some(said);
@@ -176,10 +178,11 @@ impl Process {
         if self.lost { Some(Said::Lost) } else { self.next_in_box() }
     }
 
-    /// How long ago that happened which was heard last.
+    /// Returns how long ago the event of the last report happened; zero if that is no more than `HEARING`.
     pub(crate) fn ago(&self) -> Duration {
         let ago = self.happened.map(|at| SystemClock.boot().since(at)).unwrap_or_default();
-        // Below that it is the time that hearing takes, and the guard's clock tells nothing that ours does not.
+        // A shorter time is the delay of the report itself, and the guard's clock shows nothing that the replica's
+        // does not.
         if ago > HEARING { ago } else { Duration::ZERO }
     }
 
@@ -193,8 +196,8 @@ impl Process {
                 self.made = Some(guard);
                 return self.next_in_box();
             }
-            // A guard that was frozen when the replica struck takes that end for the main process's own. It does nothing
-            // more about the rest, which the replica goes on with.
+            // A guard that was frozen when the replica killed the run takes that for an end of the main process by
+            // itself. It does nothing more about the rest of the run, which the replica continues to kill.
             GuardReport::Exited(status) if self.struck => GuardReport::Stopped(status),
             report => report,
         };
@@ -209,7 +212,7 @@ impl Process {
             GuardReport::NotStarted(code) => Said::NotStarted(code),
             GuardReport::Exited(status) => Said::Exited(ChildExit::from(ExitStatus::from_raw(status))),
             GuardReport::Stopped(status) => {
-                // It is reaped, and its number free.
+                // The main process is reaped, and its number is free.
                 self.group = None;
                 Said::Stopped(ChildExit::from(ExitStatus::from_raw(status)))
             }
@@ -217,14 +220,14 @@ impl Process {
         })
     }
 
-    /// Gives the guard an order. One that cannot hear it any more, or does not, is made up for by `strike`. The kernel
-    /// is asked itself: the runtime may not have heard yet that the line can be written to.
+    /// Sends the guard an order. If the guard cannot read it any more, or does not, `strike` does its work. Writes to
+    /// the socket directly, as the runtime may not have noticed yet that it is writable.
     pub(crate) fn tell(&self, order: GuardOrder) {
         let _ = nix::unistd::write(&self.line, &order.encode());
     }
 
-    /// Wakes a guard that has not heard of the end of its run, or has not even come to say that it began: somebody has
-    /// stopped it, perhaps the job itself.
+    /// Wakes a guard that has not noticed the end of its main process, or has not even reported the start: it was
+    /// stopped by another process, perhaps by the job itself.
     pub(crate) fn wake_guard(&self) {
         let stopped = match self.started {
             Some((guard, main)) => Some(guard).filter(|_| tree::is_zombie(main)),
@@ -235,15 +238,15 @@ impl Process {
         }
     }
 
-    /// Kills a guard that was made, and has said nothing; whether there is one.
+    /// Kills a guard that was made and has reported nothing. Returns whether there is one.
     pub(crate) fn kill_unborn(&self) -> bool {
         let guard = self.made.filter(|_| self.is_unborn());
-        // An error says that it is gone, which is heard before long.
+        // An error means that it is gone, which the socket shows before long.
         guard.map(|guard| kill(guard, Signal::SIGKILL)).is_some()
     }
 
-    /// The attempt is over: what is left of the run, if anything, is not to be killed. A guard that never said so is
-    /// frozen, and has nothing left to guard.
+    /// Ends the supervision: the attempt is over, and processes of the run that are left are not killed. A guard that
+    /// has not reported the end is frozen, and has nothing left to guard: it is killed.
     pub(crate) fn release(&mut self) {
         if let Some((guard, _)) = self.started.filter(|_| !self.over && !self.lost) {
             let _ = kill(guard, Signal::SIGKILL);

@@ -1,4 +1,4 @@
-//! What a replica does about a run whose guard does not, or is gone.
+//! What a replica does about a run whose guard does not act, or is gone.
 
 use std::io;
 
@@ -12,11 +12,11 @@ use crate::run::procs::{sweep, tree};
 use super::Process;
 
 impl Process {
-    /// Kills, without the guard, whatever of the run is alive, and says whether anything was. Costs milliseconds: as
-    /// long as nothing else is found, it walks through all processes.
+    /// Kills every living process of the run, without the guard, and returns whether any was found. Takes
+    /// milliseconds: as long as it finds nothing else, it searches all processes of the machine.
     pub(in crate::run) fn strike(&mut self, guards: &Guards) -> Tree {
         self.struck = true;
-        // What cannot be looked for may be alive.
+        // If the search fails, processes may be alive.
         self.strike_seen(guards).unwrap_or(Tree::Alive)
     }
 
@@ -25,16 +25,16 @@ impl Process {
         let living = kill_rounds.strike(|signal| self.reach(guards, signal));
         self.kill_rounds = kill_rounds;
         let living = living?;
-        // As long as nothing was heard of the guard and its line is open, it may be about to start something.
+        // As long as the guard has reported nothing and its socket is open, it may be about to start the command.
         let is_empty = living.is_empty()
             && !self.is_unborn()
             && !self.group.map(tree::is_group_alive).transpose()?.unwrap_or(false);
         Ok(if is_empty { Tree::Empty } else { Tree::Alive })
     }
 
-    /// Sends a signal to whatever of the run is found alive.
+    /// Sends a signal to every living process of the run that it finds, and returns these.
     fn reach(&mut self, guards: &Guards, signal: Signal) -> io::Result<Vec<Pid>> {
-        // First, as it needs nothing and reaches all of it at once.
+        // The group first: it needs no search, and all of it is reached at once.
         self.group = self.group.filter(|group| tree::signal_group(*group, signal));
         let guard = self.started.filter(|_| !self.lost).map(|(guard, _)| guard);
         let listed = guard.map(|guard| tree::reach(guard, &[], Some(signal))).transpose()?;
@@ -52,7 +52,7 @@ impl Process {
         Ok(living)
     }
 
-    /// Whether the next strike is to follow without a pause.
+    /// Whether the next strike has to follow without a pause.
     pub(in crate::run) fn presses(&self) -> bool {
         self.kill_rounds.press()
     }

@@ -7,7 +7,7 @@ use crate::run::attempt::state::Tree;
 
 use super::*;
 
-/// A process, and its guard's end of the line.
+/// Returns a process, and its guard's end of the socket.
 fn guarded() -> (Process, std::os::unix::net::UnixStream) {
     let (line, guard) = std::os::unix::net::UnixStream::pair().expect("sockets");
     for end in [&line, &guard] {
@@ -32,7 +32,7 @@ async fn what_the_replica_has_killed_itself_has_not_ended_by_itself() {
     process.strike(&Guards::of_this_program());
     guard.write_all(&GuardReport::Exited(9).encode()).expect("somebody reads");
     assert_eq!(process.said().await, Said::Stopped(ChildExit { code: None, signal: Some(9) }));
-    // The guard has let go of the rest: the replica hears of its end, and looks for itself.
+    // The guard has given up the rest: the replica notices that the guard is gone, and searches itself.
     drop(guard);
     assert_eq!(process.said().await, Said::Lost);
 }

@@ -1,5 +1,5 @@
-//! The course of one attempt as a pure state machine. Equal events at equal times lead to equal verdicts, and nothing
-//! ends a stop but the proof that nothing of the run is left.
+//! The course of one attempt, as a pure state machine. Equal events at equal times lead to equal verdicts, and a stop
+//! ends only with the proof that no process of the run is left.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use crate::job::{Outcome, Verdict};
 
 use super::stop::{StopOrder, StopReason};
 
-/// SIGKILL needs no cooperation and works within milliseconds; who is still there after this long hangs in the kernel,
-/// or belongs to somebody the replica may not signal.
+/// SIGKILL needs no cooperation and works within milliseconds. A process that still exists after this long hangs in
+/// the kernel, or belongs to a user whose processes the replica may not signal.
 const STUCK_AFTER: Duration = Duration::from_secs(5);
 
 /// How the main process ended.
@@ -20,7 +20,7 @@ pub(crate) struct ChildExit {
     pub(super) signal: Option<i32>,
 }
 
-/// What the job says about its end.
+/// The job's settings for the end of an attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Limits {
     pub(super) timeout: Option<Duration>,
@@ -36,41 +36,41 @@ pub(crate) enum Tree {
     Empty,
 }
 
-/// What can happen to an attempt.
+/// An event of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttemptEvent {
     /// The main process ended by itself: its guard had not begun to stop it.
     Exited(ChildExit),
-    /// The main process ended after its guard had begun to stop it: by order, or for its deadline.
+    /// The main process ended after its guard had begun to stop it: on an order, or at its deadline.
     Stopped(ChildExit),
-    /// The guard is gone, and nobody can say how the main process ends.
+    /// The guard is gone: how the main process ends cannot be known.
     GuardLost,
-    /// Somebody wants it to end.
+    /// A stop was ordered.
     Stop(StopOrder),
     /// The instant of `wake_at` has come.
     Clock,
-    /// The guard says, or a look has shown, what is left.
+    /// What is left, as the guard reported or a search has shown.
     Tree(Tree),
 }
 
-/// What is to be done.
+/// What is to be done next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttemptAction {
     Wait,
-    /// Have the tree asked to end, and killed after this long.
+    /// Order the guard to stop the tree: SIGTERM, then SIGKILL after this grace.
     Stop(Duration),
-    /// Say that the tree outlives SIGKILL; it is killed for this reason.
+    /// Log that the tree outlives SIGKILL; it is killed for this reason.
     Complain(StopReason),
 }
 
-/// Where an attempt stands. Times are counted from its start.
+/// The state of an attempt. Times are counted from its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttemptState {
-    /// Nobody wants it to end.
+    /// No stop was ordered.
     Running,
-    /// Asked to end; `exit` once the main process did.
+    /// Being stopped (SIGTERM); `exit` is set once the main process has ended.
     Stopping { reason: StopReason, kill_at: Duration, exit: Option<ChildExit> },
-    /// Killed; `exit` once the main process was reaped.
+    /// Being killed (SIGKILL); `exit` is set once the main process was reaped, or its guard is gone.
     Killing { reason: StopReason, since: Duration, complained: bool, exit: Option<ChildExit> },
 }
 
@@ -82,7 +82,7 @@ pub(super) enum Step {
 }
 
 impl Limits {
-    /// The verdict of a process that ended by itself.
+    /// Returns the verdict for a process that ended by itself.
     fn verdict(&self, exit: ChildExit) -> Verdict {
         let success =
             exit.code.is_some_and(|code| self.success_codes.iter().any(|&good| code == i32::from(good)));
@@ -91,7 +91,7 @@ impl Limits {
 }
 
 impl AttemptState {
-    /// What `event` leads to, `at` this long after the start.
+    /// Returns what `event` leads to, `at` this long after the start.
     pub(super) fn step(self, event: AttemptEvent, at: Duration, limits: &Limits) -> Step {
         match self {
             Self::Running => Self::step_running(event, at, limits),
@@ -100,7 +100,7 @@ impl AttemptState {
         }
     }
 
-    /// When a `Clock` event is due, counted from the start.
+    /// Returns when a `Clock` event is due, counted from the start.
     pub(super) fn wake_at(&self, limits: &Limits) -> Option<Duration> {
         match self {
             Self::Running => limits.timeout,
@@ -109,7 +109,7 @@ impl AttemptState {
         }
     }
 
-    /// Since when the tree should have been dead, counted from the start.
+    /// Returns since when the tree should have been dead, counted from the start.
     pub(super) fn killing_since(&self) -> Option<Duration> {
         match self {
             Self::Running | Self::Stopping { .. } => None,
@@ -129,7 +129,7 @@ impl AttemptState {
             AttemptEvent::Clock if limits.timeout.is_some_and(|timeout| at >= timeout) => {
                 Self::ask(StopOrder { reason: StopReason::Timeout, grace: limits.kill_grace }, at)
             }
-            // The guard found the deadline over: its clock goes on while the replica is frozen.
+            // The guard found that the deadline has passed: its clock continues while the replica is frozen.
             AttemptEvent::Stopped(exit) => Step::On(
                 Self::Stopping {
                     reason: StopReason::LockLost,
@@ -143,7 +143,7 @@ impl AttemptState {
         }
     }
 
-    /// The first order: SIGTERM, or SIGKILL when there is no grace.
+    /// Handles the first order: SIGTERM, or SIGKILL when there is no grace.
     fn ask(order: StopOrder, at: Duration) -> Step {
         if order.grace.is_zero() {
             return Self::kill(order.reason, None, at);
@@ -166,7 +166,7 @@ impl AttemptState {
         };
         let mut action = AttemptAction::Wait;
         match event {
-            // It was quicker than the order.
+            // The main process ended before the order could stop it.
             AttemptEvent::Exited(exit) => return Step::Over(limits.verdict(exit), exit),
             AttemptEvent::Tree(Tree::Empty) => return Step::Over(reason.verdict(), exit.unwrap_or_default()),
             AttemptEvent::GuardLost => return Self::kill(reason, exit.or(Some(ChildExit::default())), at),
@@ -180,7 +180,7 @@ impl AttemptState {
             }
             AttemptEvent::Clock | AttemptEvent::Tree(Tree::Alive) => {}
         }
-        // The tree may have ended with its main process: the guard tells before it kills.
+        // After `Stopped`, the tree may have ended with its main process: the guard reports that before it kills.
         if kill_at <= at && !matches!(event, AttemptEvent::Stopped(_)) {
             return Self::kill(reason, exit, at);
         }

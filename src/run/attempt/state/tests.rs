@@ -1,4 +1,4 @@
-//! Tables of events, and what they lead to.
+//! Tables of events and their results.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn stop(reason: StopReason, grace: u64) -> AttemptEvent {
     AttemptEvent::Stop(StopOrder { reason, grace: secs(grace) })
 }
 
-/// Feeds the events, each at its second; returns what was done, and the verdict if it is over.
+/// Feeds the events, each at its second. Returns the actions, without `Wait`, and the verdict if the attempt is over.
 fn state(events: &[(u64, AttemptEvent)]) -> (Vec<AttemptAction>, Option<(String, ChildExit)>) {
     let (mut state, mut done) = (AttemptState::Running, Vec::new());
     for &(at, event) in events {

@@ -1,5 +1,5 @@
-//! The main process of a job, from fork to exec: a clean slate (signals, descriptors, account, folder), tied to its
-//! guard. What fails on the way reaches the guard as one number.
+//! The main process of a job, from fork to exec: it resets signals, descriptors, account and folder, and ties itself
+//! to its guard. The guard receives any failure on the way as one number.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -27,44 +27,44 @@ use crate::run::guard::request::{Folder, GuardRequest, Input};
 use crate::run::procs::cgroup::Cgroup;
 use crate::run::procs::syscalls;
 
-/// An error on the way to exec is one number: the step that failed is put above the bits of errno.
+/// An error on the way to exec is one number: the step that failed is stored above the bits of errno.
 pub(in crate::run) const STEP_SHIFT: u32 = 16;
 pub(in crate::run) const STEP_SWITCH: i32 = 1;
 pub(in crate::run) const STEP_CWD: i32 = 2;
-/// The guard found the deadline over before it started anything.
+/// Before the guard started anything, the deadline had passed or the replica was gone.
 pub(in crate::run) const STEP_OVERDUE: i32 = 3;
 /// The guard itself could not be made.
 pub(in crate::run) const STEP_GUARD: i32 = 4;
 
-/// What a shell says of a command that it could not execute; nobody sees it.
+/// A shell's exit code for a command that it could not execute. It is not reported: the error number is.
 const CANNOT_EXECUTE: i32 = 127;
 
-/// Where a command of another user starts that may not enter its home.
+/// The folder in which a command of another user starts if that user may not enter its home.
 const ROOT_FOLDER: &CStr = c"/";
 
 /// The standard streams of a main process.
 pub(crate) struct ChildStreams {
-    /// Nothing to read if absent.
+    /// `None` if there is nothing to read.
     pub(crate) input: Option<OwnedFd>,
     pub(crate) out: OwnedFd,
     pub(crate) err: OwnedFd,
 }
 
-/// A main process, which may not have reached its command yet.
+/// A main process, which may not have executed its command yet.
 pub(crate) struct Child {
     pub(crate) pid: Pid,
-    /// Says why the command was not executed, if it was not.
+    /// Delivers the error number if the command was not executed.
     failure: File,
 }
 
-/// A main process that was made ahead of its run: it waits for its command.
+/// A main process made ahead of its run: it waits for its command.
 pub(crate) struct ReadyChild {
     child: Child,
     line: UnixStream,
 }
 
 impl ReadyChild {
-    /// Makes one. Whatever ends this process, or drops what is made here, ends it.
+    /// Makes one. It ends when this process ends, or when the returned value is dropped.
     pub(crate) fn make() -> io::Result<Self> {
         let (failure, told) = pipe2(OFlag::O_CLOEXEC)?;
         let (line, childs_end) = UnixStream::pair()?;
@@ -74,12 +74,12 @@ impl ReadyChild {
                 Ok(Self { child: Child { pid: child, failure: failure.into() }, line })
             }
             ForkResult::Child => {
-                // Its own copy of the other end would keep it waiting for ever.
+                // With its own copy of the other end open, it would wait without end.
                 drop(line);
                 let _ = set_name(names::JOB);
                 rehearse();
                 let ready = set_pdeathsig(Signal::SIGKILL).is_ok() && getppid() == guard;
-                // A line that ends: it is not needed.
+                // If the socket is closed, this process is not needed.
                 let Some(asked) = ready.then(|| receive(&childs_end).ok()).flatten() else {
                     syscalls::exit_now(0)
                 };
@@ -91,17 +91,19 @@ impl ReadyChild {
         }
     }
 
-    /// Has it become the request's command, if it is still there.
+    /// Has the process execute the request's command. Returns `None` if the process is gone.
     pub(crate) fn go(self, request: &GuardRequest, streams: &ChildStreams) -> Option<Child> {
-        // No guard that waits is asked for more than its line takes at once, and this line takes as much.
+        // A guard made ahead gets no request that exceeds the buffer of its socket, and this socket's buffer is as
+        // large.
         let sent = send(&self.line, Some(&request.encode()), &streams.handed());
-        // Without its command it ends when its line does.
+        // A process that did not receive its command ends when its socket is closed.
         sent.ok().map(|()| self.child)
     }
 }
 
 impl ChildStreams {
-    /// Those that were handed over with a request, in the order in which they are; nothing if some of them are missing.
+    /// Returns the streams from the descriptors that came with a request, in the order in which they came; `None` if
+    /// one is missing.
     pub(crate) fn of(request: &GuardRequest, handed: impl IntoIterator<Item = OwnedFd>) -> Option<Self> {
         let mut handed = handed.into_iter();
         let (out, err) = (handed.next()?, handed.next()?);
@@ -115,7 +117,8 @@ impl ChildStreams {
 }
 
 impl Child {
-    /// Starts the request's command as a child of this process, with its output in these pipes.
+    /// Starts the request's command as a child of this process, with these streams. The error is a number as of
+    /// `in_step`.
     pub(crate) fn start(
         request: &GuardRequest,
         streams: ChildStreams,
@@ -134,27 +137,27 @@ impl Child {
         }
     }
 
-    /// Why the command was not executed; to be asked once the process has ended.
+    /// Returns the error number if the command was not executed. To be called once the process has ended.
     pub(crate) fn failure(&mut self) -> Option<i32> {
         let mut code = [0; 4];
         self.failure.read_exact(&mut code).ok().map(|()| i32::from_le_bytes(code))
     }
 }
 
-/// Goes through what a request takes, up to the exec, without one: what is touched for the first time after a fork costs
-/// most of that, and now nobody waits for it.
+/// Goes through what a request takes, up to the exec, with a sample request: memory that is touched for the first
+/// time after a fork costs most of the time, and now no run waits for it.
 pub(crate) fn rehearse() {
     let request = GuardRequest::sample();
     let again = GuardRequest::decode(&request.encode()).unwrap_or(request);
     drop(command_of(&again));
 }
 
-/// Becomes the command, or tells why it cannot.
+/// Executes the command, or writes the error number to `told` and exits.
 fn become_command(request: &GuardRequest, streams: ChildStreams, guard: Pid, told: OwnedFd) -> ! {
     give_up(execute(request, streams, guard), told)
 }
 
-/// What is to be executed, with its streams; nothing if some of it is missing.
+/// Returns the command and its streams; `None` if a part is missing.
 fn command_in(ReceivedRequest { request, handed }: ReceivedRequest) -> Option<(GuardRequest, ChildStreams)> {
     let request = request?;
     let streams = ChildStreams::of(&request, handed)?;
@@ -162,12 +165,12 @@ fn command_in(ReceivedRequest { request, handed }: ReceivedRequest) -> Option<(G
 }
 
 fn give_up(code: i32, told: OwnedFd) -> ! {
-    // Without a reader there is nobody left to care.
+    // The write fails only if no reader is left, and then no process needs the number.
     let _ = File::from(told).write_all(&code.to_le_bytes());
     syscalls::exit_now(CANNOT_EXECUTE)
 }
 
-/// Comes back only with the number of an error.
+/// Returns only on failure, with an error number.
 fn execute(request: &GuardRequest, ChildStreams { input, out, err }: ChildStreams, guard: Pid) -> i32 {
     if let Some(uid) = request.switch.as_ref().and_then(|switch| switch.uid) {
         [&out, &err].into_iter().for_each(|stream| give_to(uid, stream));
@@ -180,9 +183,9 @@ fn execute(request: &GuardRequest, ChildStreams { input, out, err }: ChildStream
     let takes_terminal = request.input == Input::Terminal;
     syscalls::before_exec(&mut command, move || {
         if own_session {
-            // Whoever shares the replica's terminal could type into it, as root.
+            // A job that shared the replica's terminal could type into it, as root.
             setsid()?;
-            // The replica may have been given what it needs to change users, and its jobs were not.
+            // The replica may have been given capabilities for changing users, and its jobs were not.
             syscalls::clear_ambient();
         }
         become_job(switch.as_ref(), &folder, limits, guard)?;
@@ -235,7 +238,7 @@ fn become_job(
     };
     entered.map_err(|errno| io::Error::from_raw_os_error(in_step(STEP_CWD, errno.into())))?;
     if Protection::Guard.is_on() {
-        // Last, as a change of user undoes it. It goes by the guard's one thread.
+        // Last, as a change of user undoes it. It is bound to the thread of the guard, which has only one.
         set_pdeathsig(Signal::SIGKILL)?;
         if getppid() != guard {
             syscalls::exit_now(CANNOT_EXECUTE);
@@ -244,7 +247,7 @@ fn become_job(
     Ok(())
 }
 
-/// Groups first: who gave up root cannot change them any more.
+/// Groups first: a process that gave up root cannot change them any more.
 fn take_on(switch: &Switch) -> nix::Result<()> {
     if let Some(groups) = &switch.groups {
         setgroups(groups)?;
@@ -252,12 +255,13 @@ fn take_on(switch: &Switch) -> nix::Result<()> {
     setgid(switch.gid)?;
     let Some(uid) = switch.uid else { return Ok(()) };
     setuid(uid)?;
-    // From one user to another the kernel takes no capability away: a replica that is not root has some to change users at all.
+    // The kernel drops no capability when a process changes from one non-root user to another, and a replica that is
+    // not root needs capabilities to change users at all.
     if uid.is_root() { Ok(()) } else { syscalls::drop_capabilities() }
 }
 
-/// Programs open /dev/stdout and /dev/stderr anew, and a pipe can be opened by its owner alone. Where the replica may not give
-/// it away, that alone fails.
+/// Makes the job's user the owner of an output pipe: programs open /dev/stdout and /dev/stderr anew, and only its
+/// owner can open a pipe. If the replica may not change the owner, only that open fails.
 fn give_to(uid: Uid, stream: &OwnedFd) {
     let is_pipe = fstat(stream).is_ok_and(|file| file.st_mode & libc::S_IFMT == libc::S_IFIFO);
     if is_pipe {
@@ -265,7 +269,7 @@ fn give_to(uid: Uid, stream: &OwnedFd) {
     }
 }
 
-/// The error's number with the step it happened in.
+/// Returns the errno of an error, with the step that failed in the bits above.
 pub(crate) fn in_step(step: i32, error: io::Error) -> i32 {
     step << STEP_SHIFT | error.raw_os_error().unwrap_or(libc::EINVAL)
 }

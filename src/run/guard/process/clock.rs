@@ -1,14 +1,15 @@
-//! The guard's clock: the boot clock, unless a time daemon slows that down. Linux slews the boot clock by up to a tenth, and
-//! the lock runs out by the clock of another machine.
+//! The guard's clock: the boot clock, corrected if a time daemon slows that down. Linux slews the boot clock by up to
+//! a tenth, and the lock ends by the clock of another machine.
 
 use std::time::Duration;
 
 use crate::time::{BootInstant, Clock, SystemClock, raw_clock};
 
-/// Closer than this to an instant, a slowed timer is late by no more than a tenth of it.
+/// For a wait shorter than this, a slowed timer is late by no more than a tenth of it.
 const CLOSE: Duration = Duration::from_millis(10);
 
-/// Counts from when the replica last told a deadline, which it had reckoned by the boot clock.
+/// Counts from the moment at which the guard received the last deadline, which the replica had computed by the boot
+/// clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct GuardClock {
     boot: BootInstant,
@@ -16,22 +17,24 @@ pub(super) struct GuardClock {
 }
 
 impl GuardClock {
-    /// A deadline is told now.
+    /// Starts the clock when a deadline has been received.
     pub(super) fn start() -> Self {
         Self { boot: SystemClock.boot(), raw: raw_clock() }
     }
 
-    /// What the boot clock shows, or would show if nobody had slowed it down since the deadline was told.
+    /// Returns what the boot clock shows, or would show if it had not been slowed down since the deadline was
+    /// received.
     pub(super) fn now(self) -> BootInstant {
         self.reckoned(SystemClock.boot(), raw_clock())
     }
 
-    /// The clock that nobody slews does not count suspend, and the boot clock does.
+    /// The raw clock is never slewed but does not count suspend; the boot clock does. The later one counts.
     fn reckoned(self, boot: BootInstant, raw: Duration) -> BootInstant {
         boot.max(self.boot.plus(raw.saturating_sub(self.raw)))
     }
 
-    /// When a timer of the boot clock has to end so that an instant of this clock is not missed, however slow that is.
+    /// Returns when a timer of the boot clock has to end so that an instant of this clock is not missed, however slow
+    /// the boot clock is.
     pub(super) fn timer_for(self, at: BootInstant) -> BootInstant {
         Self::timer(SystemClock.boot(), at.since(self.now()))
     }

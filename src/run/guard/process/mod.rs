@@ -1,5 +1,5 @@
-//! The guard of one run, as a process: single-threaded, parent of the job's main process and reaper of everything that
-//! descends from it. It performs what its vigil says, and ends with the last process of its run.
+//! The process of a guard: single-threaded, parent of the job's main process and reaper of everything that descends
+//! from it. It performs the actions of its `GuardState`, and ends with the last process of its run.
 
 pub(super) mod child;
 mod clock;
@@ -34,17 +34,18 @@ use super::names::{AFTER_THE_RUN, guard_name};
 use super::request::GuardRequest;
 use super::wire::{GuardOrder, GuardReport, Inbox, LENGTH};
 
-/// Processes that die as fast as they are reaped must not keep whoever reaps them from anything else.
+/// The most children reaped in a row: processes that die as fast as they are reaped must not keep the reaping process
+/// from its other work.
 pub(super) const REAPED_AT_ONCE: usize = 100;
 
-/// A guard at work.
+/// A guard whose run has been started.
 struct Guard {
     line: UnixStream,
     inbox: Inbox,
     is_hung_up: bool,
     main: Child,
     status: Option<i32>,
-    /// Further children may be dead.
+    /// Whether further children may be dead.
     is_reaping: bool,
     state: GuardState,
     clock: GuardClock,
@@ -54,7 +55,7 @@ struct Guard {
     alarm: Alarm,
 }
 
-/// Guards one run until nothing of it is left. `signals` tells of dead children.
+/// Guards one run until no process of it is left. `signals` reports dead children.
 pub(super) fn guard(
     request: &GuardRequest,
     handed: Handed,
@@ -70,7 +71,7 @@ pub(super) fn guard(
 }
 
 pub(super) fn tell(mut line: &UnixStream, report: GuardReport) {
-    // The replica may be gone, or frozen with a full pipe: the run is stopped all the same.
+    // The replica may be gone, or frozen with a full socket: the run is stopped all the same.
     let _ = line.write_all(&report.encode());
 }
 
@@ -81,13 +82,13 @@ impl Guard {
         ready: Ready,
         cgroup: Option<Cgroup>,
     ) -> Result<Self, (UnixStream, i32)> {
-        // All that can fail comes first.
+        // Everything that can fail comes first.
         let alarm = match line.set_nonblocking(true).and(ready.alarm) {
             Ok(alarm) => alarm,
             Err(error) => return Err((line, in_step(STEP_GUARD, error))),
         };
         let clock = GuardClock::start();
-        // A request may have waited, in a frozen zygote or a frozen replica, until it is worth nothing any more.
+        // A request may have waited in a frozen zygote or a frozen replica until it was no longer valid.
         if SystemClock.boot() >= request.deadline && Protection::Guard.is_on() || is_abandoned(&line) {
             return Err((line, STEP_OVERDUE << STEP_SHIFT));
         }
@@ -122,14 +123,14 @@ impl Guard {
         loop {
             self.alarm.set(self.state.wake_at().map(|at| self.clock.timer_for(at)));
             self.wait(signals);
-            // The dead first: who ended by itself was not stopped.
+            // Dead children first: a run that ended by itself was not stopped.
             if self.reap() || self.hear() || self.event(GuardEvent::Clock) {
                 return;
             }
         }
     }
 
-    /// Waits for a word of the replica, a dead child, or the vigil's time.
+    /// Waits for an order of the replica, a dead child, or the alarm.
     fn wait(&self, signals: &SignalFd) {
         let watched = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![watched(self.alarm.as_fd()), watched(signals.as_fd())];
@@ -137,12 +138,12 @@ impl Guard {
             fds.push(watched(self.line.as_fd()));
         }
         let limit = if self.is_reaping { PollTimeout::ZERO } else { PollTimeout::NONE };
-        // An interrupted wait is only a shorter one.
+        // An interrupted wait is just shorter.
         let _ = poll(&mut fds, limit);
         while matches!(signals.read_signal(), Ok(Some(_))) {}
     }
 
-    /// Takes in dead children, all of them unless they are too many; true when the watch is over.
+    /// Reaps dead children, `REAPED_AT_ONCE` at most. Returns true when the guard is done.
     fn reap(&mut self) -> bool {
         self.is_reaping = false;
         for _ in 0..REAPED_AT_ONCE {
@@ -162,7 +163,7 @@ impl Guard {
         false
     }
 
-    /// Takes in what the replica says; true when the watch is over.
+    /// Reads and handles the orders of the replica. Returns true when the guard is done.
     fn hear(&mut self) -> bool {
         let mut bytes = [0; 16 * LENGTH];
         while !self.is_hung_up {
@@ -197,7 +198,7 @@ impl Guard {
         self.perform(action)
     }
 
-    /// Does what the vigil says; true when the watch is over.
+    /// Performs the action. Returns true when the guard is done.
     fn perform(&mut self, action: GuardAction) -> bool {
         match action {
             GuardAction::Wait => {}
@@ -211,7 +212,8 @@ impl Guard {
             GuardAction::TellExited => {
                 let status = self.status.unwrap_or_default();
                 let report = self.main.failure().map_or(GuardReport::Exited(status), GuardReport::NotStarted);
-                // The run is over; what it left behind is no sign of it, nor stopped with it. A replica that has heard so hangs up.
+                // The run is over: a process that it left behind neither keeps its sign nor is stopped with it. A
+                // replica that has received this report hangs up.
                 self.let_go();
                 tell(&self.line, GuardReport::At(SystemClock.boot()));
                 tell(&self.line, report);
@@ -231,8 +233,8 @@ impl Guard {
         false
     }
 
-    /// Lets go of the sign: the run is over. Where the replica does not learn it from this guard any more, its next life does from the
-    /// sign.
+    /// Releases the sign: the run is over. If the replica is gone, the guard records the end in the sign, where the
+    /// replica's next process reads it.
     fn let_go(&mut self) {
         if let Some(sign) = self.sign.take()
             && is_abandoned(&self.line)
@@ -241,11 +243,11 @@ impl Guard {
         }
     }
 
-    /// Asks everything of the run to end. A stopped process would sleep through its grace.
+    /// Asks every process of the run to end. SIGCONT follows, as a stopped process would sleep through its grace.
     fn terminate(&self) {
-        // Among very many processes, its turn might come too late.
+        // Among very many processes, this one might be scheduled too late.
         syscalls::go_first(true);
-        // Before anybody ends, whose children would be somebody else's while they are looked for.
+        // Before any process ends: the children of an ended process move to another parent during the search.
         let others = self.outside();
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
             self.signal_group(signal);
@@ -253,22 +255,22 @@ impl Guard {
         }
     }
 
-    /// Kills everything of the run. What is not seen now is looked for again.
+    /// Kills every process of the run. The next kill round searches again for those that this one did not find.
     fn kill(&mut self) {
         syscalls::go_first(true);
-        // First, as these need nothing and reach all of it at once.
+        // The control group first: it needs no search, and all of it is reached at once.
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill();
         }
         let group = self.group();
-        // Who cannot look now does so at the next blow.
+        // If the search fails now, the next kill round repeats it.
         let _ = self.kill_rounds.strike(|signal| {
             group.map(|group| tree::signal_group(group, signal));
             tree::reach(getpid(), &[], Some(signal))
         });
     }
 
-    /// The main process's group. Once that is reaped, its number may become the number of somebody else's.
+    /// Returns the main process's group; `None` once the main process is reaped, as its number may then be reused.
     fn group(&self) -> Option<Pid> {
         Some(self.main.pid).filter(|_| self.status.is_none())
     }
@@ -279,7 +281,7 @@ impl Guard {
         }
     }
 
-    /// Everything else that descends from this guard.
+    /// Returns the descendants of this guard that are not in the main process's group.
     fn outside(&self) -> Vec<Pid> {
         let group = self.group();
         let is_outside = |pid: &Pid| group.is_none() || getpgid(Some(*pid)).ok() != group;
@@ -287,7 +289,7 @@ impl Guard {
     }
 }
 
-/// Whether the replica has hung up already.
+/// Whether the replica has closed its end of the socket.
 fn is_abandoned(line: &UnixStream) -> bool {
     let mut fds = [PollFd::new(line.as_fd(), PollFlags::POLLIN)];
     let polled = poll(&mut fds, PollTimeout::ZERO);

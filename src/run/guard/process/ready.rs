@@ -1,4 +1,4 @@
-//! What a guard has before its run begins: what it made for itself, and what the replica hands over.
+//! What a guard has before its run begins: what it prepared itself, and what the replica handed over.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,32 +13,32 @@ use super::timer::Alarm;
 
 /// What the replica hands over for one run.
 pub(crate) struct Handed {
-    /// The line to the replica: orders come in, reports go out.
+    /// The socket to the replica: orders come in, reports are sent.
     pub(crate) line: UnixStream,
     /// The job's standard streams.
     pub(crate) streams: ChildStreams,
-    /// The locked sign that the run goes on, if there is one: held, never read.
+    /// The locked sign of the run, if there is one: held, never read.
     pub(crate) sign: Option<OwnedFd>,
 }
 
 impl Handed {
-    /// What was handed over with a request, in the order in which the replica does; nothing if some of it is missing.
+    /// Sorts the descriptors that came with a request, in the replica's order; `None` if one is missing.
     pub(crate) fn of(request: &GuardRequest, line: UnixStream, rest: Vec<OwnedFd>) -> Option<Self> {
         let mut rest = rest.into_iter();
         Some(Self { line, streams: ChildStreams::of(request, &mut rest)?, sign: rest.next() })
     }
 }
 
-/// What a guard has ready before it knows of its run.
+/// What a guard prepares before it knows its run.
 pub(crate) struct Ready {
-    /// Without a clock nothing could be watched.
+    /// The alarm. With an error, the guard cannot watch a run.
     pub(crate) alarm: io::Result<Alarm>,
-    /// The main process, where it was made ahead.
+    /// The main process, if it was made ahead.
     pub(crate) child: Option<ReadyChild>,
 }
 
 impl Ready {
-    /// For a guard that was asked for when its run was to begin.
+    /// Prepares a guard that was requested when its run was to begin.
     pub(crate) fn at_once() -> Self {
         Self {
             alarm: set_child_subreaper(true).map_err(io::Error::from).and_then(|()| Alarm::new()),
@@ -46,11 +46,11 @@ impl Ready {
         }
     }
 
-    /// For a guard that waits for its run, with a main process that waits for its command if `with_child`.
+    /// Prepares a guard that waits for its run, and if `with_child` a main process that waits for its command.
     pub(crate) fn ahead(with_child: bool) -> Self {
         let ready = Self::at_once();
         rehearse();
-        // Where there are no resources for it now, there may be later.
+        // If resources for it are missing now, there may be some later.
         let child = if with_child { ReadyChild::make().ok() } else { None };
         Self { child, ..ready }
     }

@@ -9,19 +9,20 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 use crate::time::BootInstant;
 
-/// Due at an instant of the boot clock: readable from then on.
+/// A timer that becomes readable at an instant of the boot clock.
 pub(crate) struct Alarm(TimerFd);
 
 impl Alarm {
-    /// One that is not set.
+    /// Returns an alarm that is not set.
     pub(super) fn new() -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         Ok(Self(TimerFd::new(ClockId::CLOCK_BOOTTIME, flags)?))
     }
 
-    /// Sets it; an instant in the past is due at once, and setting it anew takes back that it was due.
+    /// Sets the alarm; `None` disarms it. An instant in the past is due at once, and setting it anew clears an
+    /// earlier expiry.
     pub(super) fn set(&self, at: Option<BootInstant>) {
-        // A time of zero would disarm the timer, and one beyond its range be refused.
+        // A time of zero would disarm the timer, and the kernel would refuse one beyond its range.
         let longest = Duration::from_secs(i32::MAX.unsigned_abs().into());
         let set = match at.map(|at| at.0.max(Duration::from_nanos(1))).filter(|at| *at < longest) {
             Some(at) => {

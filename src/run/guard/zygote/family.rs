@@ -1,4 +1,5 @@
-//! Whom the zygotes of a replica have made, and what runs have left to it whose guard and zygote were both killed.
+//! The processes that the zygotes of a replica have made, and the processes of runs whose guard and zygote were both
+//! killed.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,37 +13,38 @@ use nix::unistd::{Pid, getpid};
 
 use crate::run::procs::tree;
 
-/// A program's file, by device and number.
+/// A program's file, by device and inode.
 type ProgramFile = (u64, u64);
 
-/// The processes of a replica that are no job's.
+/// The processes of a replica that belong to no job.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
-    /// The process groups of zygotes, in which their guards are as well. No process of a job is in one of them.
+    /// The process groups of the zygotes, which contain their guards as well. No process of a job is in one of them.
     groups: Vec<Pid>,
-    /// What zygotes and guards run, and no job does in their groups.
+    /// The program of zygotes and guards. No job runs it in their groups.
     program: Option<ProgramFile>,
-    /// Where this process takes in orphans: the children that it had before, which are no job's.
+    /// The children that this process had before it became a sub-reaper, which belong to no job; `None` if it is no
+    /// sub-reaper.
     earlier: Option<Vec<Pid>>,
 }
 
 impl Family {
-    /// From now on, what loses its parent below this process becomes its child.
+    /// From now on, a descendant of this process that loses its parent becomes its child.
     pub(crate) fn take_in_orphans(&mut self) {
         let earlier = tree::children(getpid()).unwrap_or_default();
-        // Every kernel that has guards has this.
+        // Every kernel that supports guards supports this.
         self.earlier = set_child_subreaper(true).is_ok().then_some(earlier);
     }
 
-    /// A zygote was started.
+    /// Adds a zygote that was started.
     pub(crate) fn join(&mut self, zygote: Pid) {
-        // Guards may outlive their zygote.
+        // A group is remembered while it has processes: guards may outlive their zygote.
         self.groups.retain(|group| killpg(*group, None::<Signal>) != Err(Errno::ESRCH));
         self.groups.push(zygote);
         self.program = program(zygote).ok().or(self.program);
     }
 
-    /// Everything alive that has come down to this process, or to the zygote if there is one, from guards that were killed.
+    /// Returns all living processes that killed guards have left to this process, or to the zygote if there is one.
     pub(crate) fn strays(&self, zygote: Option<Pid>) -> std::io::Result<Vec<Pid>> {
         let own = self.earlier.as_ref().map(|_| getpid());
         let roots: Vec<Pid> = own.into_iter().chain(zygote).collect();
@@ -58,14 +60,14 @@ impl Family {
         self.groups.contains(&group)
             && match program(pid) {
                 Ok(program) => self.program.is_none_or(|own| own == program),
-                // It has ended, or is about to: what it has left counts.
+                // It has ended, or is about to: the processes that it left count.
                 Err(error) => {
                     error.kind() != ErrorKind::NotFound && error.raw_os_error() != Some(Errno::ESRCH as i32)
                 }
             }
     }
 
-    /// Reaps what was taken in and has ended: guards that outlived their zygote, and what they have left.
+    /// Reaps adopted processes that have ended: guards that outlived their zygote, and what they have left.
     pub(crate) fn reap(&self, zygote: Option<Pid>) {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         let nobody = matches!(waitid(Id::All, flags), Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD));
@@ -74,13 +76,13 @@ impl Family {
         }
         let children = tree::children(getpid()).unwrap_or_default();
         for child in children.into_iter().filter(|child| Some(*child) != zygote && tree::is_zombie(*child)) {
-            // Of some ends there is no safe word; it is reaped all the same.
+            // nix cannot decode the status of some ends; the child is reaped all the same.
             let _ = waitpid(child, Some(WaitPidFlag::WNOHANG));
         }
     }
 }
 
-/// The file that a process runs, also after it was replaced.
+/// Returns the file that a process runs, even if it has been replaced.
 fn program(of: Pid) -> std::io::Result<ProgramFile> {
     fs::metadata(format!("/proc/{of}/exe")).map(|file| (file.dev(), file.ino()))
 }

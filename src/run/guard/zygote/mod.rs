@@ -1,5 +1,6 @@
-//! The process that makes guards: small, single-threaded and started by its replica, so that a guard costs next to
-//! nothing. When a guard itself is killed, what it guarded is left to this process, and killed at once.
+//! The zygote: the process that makes guards. It is small, single-threaded and started by its replica, so that a
+//! guard costs next to nothing. When a guard itself is killed, the processes of its run are left to the zygote, which
+//! kills them at once.
 
 pub(super) mod family;
 
@@ -32,22 +33,23 @@ use super::process::{REAPED_AT_ONCE, guard, tell};
 use super::request::GuardRequest;
 use super::wire::GuardReport;
 
-/// A request that does not come whole within this long came from a replica that is frozen or torn.
+/// How long the zygote waits for the rest of a request. If that does not come, the replica is frozen, or the request
+/// is torn.
 const REST_LIMIT: Duration = Duration::from_secs(5);
 
-/// Between two looks for what a dead guard has left, in milliseconds: twice as long each time, as what is not gone soon
-/// is stuck in the kernel.
+/// Pauses between two searches for what a dead guard has left, in milliseconds. Each is twice as long as the last,
+/// from the first value to the second: a process that is not gone soon is stuck in the kernel.
 const HUNT_PAUSES_MS: (u16, u16) = (5, 500);
 
-/// Without its replica, a guard that is stopped is woken this often, in milliseconds.
+/// How often a stopped guard is woken once its replica is gone, in milliseconds.
 const WAKE_PAUSE_MS: u16 = 50;
 
-/// A guard that is found stopped so often in a row, although it was woken, is done without.
+/// A guard that is found stopped more often than this in a row, although it was woken, is killed.
 const MOST_WAKES: u32 = 5;
 
-/// A hunt for what dead guards have left.
+/// A search for the processes that dead guards have left.
 struct Hunt {
-    /// The next look is after so many milliseconds.
+    /// The pause before the next round, in milliseconds.
     pause: u16,
     kill_rounds: KillRounds,
 }
@@ -58,7 +60,8 @@ impl Hunt {
     }
 }
 
-/// Takes over if this process was started to make guards, and returns when it is not needed any more.
+/// Runs the zygote if this process was started as one, and returns when it is not needed any more; `None` in any
+/// other process.
 pub fn guards_main() -> Option<ExitCode> {
     let is_it = std::env::args_os().next().is_some_and(|name| name.as_encoded_bytes() == MAKER.to_bytes());
     is_it.then(|| match Zygote::start() {
@@ -71,39 +74,43 @@ pub fn guards_main() -> Option<ExitCode> {
 }
 
 struct Zygote {
-    /// The line to the replica; nothing once it is hung up, and in a guard.
+    /// The socket to the replica; `None` once the replica has hung up, and in a guard.
     line: Option<UnixStream>,
     signals: SignalFd,
     guards: HashSet<Pid>,
-    /// Where the replica is gone: the guards whose runs may go on, and how often in a row each was found stopped.
+    /// Set once the replica is gone: the guards whose runs may continue, and how often in a row each was found
+    /// stopped.
     alone: Option<HashMap<Pid, u32>>,
-    /// A guard was killed, and what it guarded has to be.
+    /// Set while the processes of a killed guard have to be killed.
     hunting: Option<Hunt>,
-    /// Further children may be dead.
+    /// Whether further children may be dead.
     is_reaping: bool,
     /// The control group that was delegated to the replica, if one was.
     cgroup: Option<PathBuf>,
 }
 
 impl Zygote {
-    /// The line to the replica comes as standard input.
+    /// Starts the zygote. The socket to the replica is its standard input.
     fn start() -> io::Result<Self> {
-        // What the replica was started with is none of its: a lock of flock(1) would be held for as long as a guard lives.
+        // The zygote needs none of the replica's inherited descriptors: a lock of flock(1) would be held for as long
+        // as a guard lives.
         syscalls::close_inherited();
-        // Jobs of the same user could read its memory, and take its line to the replica. Each command is executed without that.
+        // Jobs of the same user could otherwise read the memory of this process, and take its socket to the replica.
+        // The exec of each command resets this.
         set_dumpable(false)?;
         let _ = set_name(MAKER);
         set_child_subreaper(true)?;
         // Where the replica was started with SIGCHLD ignored, the kernel would reap children before they are seen.
         syscalls::reset_signals()?;
-        // Nothing but SIGKILL ends a guard: signals for the replica's group or service are not for it.
+        // Only SIGKILL ends a guard: signals for the replica's group or service are not for it.
         SigSet::all().thread_set_mask()?;
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);
         let signals = SignalFd::with_flags(&children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
         let line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         line.set_read_timeout(Some(REST_LIMIT))?;
-        // No other copy of it, which a guard would keep: the replica is to see when this process is gone.
+        // No other copy of the socket may stay open, as a guard would keep it: the replica has to see when this
+        // process is gone.
         dup2_stdin(File::open("/dev/null")?)?;
         Ok(Self {
             line: Some(line),
@@ -130,7 +137,7 @@ impl Zygote {
         }
     }
 
-    /// Waits for a request or a dead child; whether it is a request.
+    /// Waits for a request or a dead child. Returns whether it is a request.
     fn wait(&self) -> bool {
         let watched = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![watched(self.signals.as_fd())];
@@ -158,11 +165,11 @@ impl Zygote {
         self.is_reaping = true;
     }
 
-    /// Once the replica is gone, nobody else does anything about a guard that somebody has stopped, perhaps its own job: it
-    /// is woken, and killed if that does not help, as where it is traced.
+    /// Wakes stopped guards once the replica is gone, as no other process does: a guard may have been stopped by its
+    /// own job. A guard that stays stopped, because it is traced for example, is killed.
     fn wake_guards(&mut self) {
         let Some(alone) = self.alone.as_mut().filter(|_| Protection::Guard.is_on()) else { return };
-        // One whose run is over has nothing to do but to wait.
+        // A guard whose run is over has nothing to do but to wait.
         alone
             .retain(|guard, _| self.guards.contains(guard) && tree::name(*guard) != AFTER_THE_RUN.to_bytes());
         for (guard, wakes) in alone {
@@ -172,18 +179,19 @@ impl Zygote {
             }
             *wakes += 1;
             if *wakes <= MOST_WAKES {
-                // An error says that it is gone.
+                // An error means that it is gone.
                 let _ = kill(*guard, Signal::SIGCONT);
                 continue;
             }
-            // Who traces it keeps its end from being heard of: what it leaves is looked for at once.
+            // A tracer keeps this process from seeing the guard's end: the search for what it leaves begins at once.
             let _ = kill(*guard, Signal::SIGKILL);
             self.guards.remove(guard);
             self.hunting = Some(Hunt::begin());
         }
     }
 
-    /// Kills what dead guards have left: everything that came down to this process and is no guard.
+    /// Kills what dead guards have left: every process that became a descendant of this process without a living
+    /// guard between.
     fn hunt(&mut self) {
         let Some(mut hunt) = self.hunting.take() else { return };
         syscalls::go_first(true);
@@ -197,7 +205,7 @@ impl Zygote {
             tree::signal_each(&found, signal);
             Ok(found)
         });
-        // Who cannot be seen now is looked for again.
+        // If the search failed, it is repeated.
         if strays.is_ok_and(|strays| strays.is_empty()) {
             syscalls::go_first(false);
             self.cgroup.as_deref().into_iter().for_each(cgroup::tidy);
@@ -210,7 +218,7 @@ impl Zygote {
         self.hunting = Some(hunt);
     }
 
-    /// Makes the guard that is asked for. A line that breaks is hung up.
+    /// Reads a request and makes its guard. If that fails, the socket is closed.
     fn take_request(&mut self) {
         let Some(line) = &self.line else { return };
         match receive(line) {
@@ -229,7 +237,7 @@ impl Zygote {
             Ok(ForkResult::Child) => {
                 self.line = None;
                 self.become_guard(request, line, handed.collect());
-                // What is left is to be taken apart by the kernel, and nobody waits for that.
+                // The kernel still has to release the memory of this process, and no process waits for that.
                 syscalls::step_back();
                 syscalls::exit_now(0);
             }
@@ -241,11 +249,12 @@ impl Zygote {
         }
     }
 
-    /// What a guard does, once it is a process: waits for its request if it came before that, and guards.
+    /// Runs in a new guard: waits for its request, if the guard was made ahead of it, and guards the run.
     fn become_guard(&self, request: Option<GuardRequest>, line: UnixStream, handed: Vec<OwnedFd>) {
         let (ready, asked) = match request {
             Some(request) => (Ready::at_once(), Some((request, handed))),
-            // A process is in its control group from its first instruction on, and that is its run's.
+            // With control groups, no main process is made ahead: it has to be in its run's group from its first
+            // instruction on.
             None => (Ready::ahead(self.cgroup.is_none()), wait_for_request(&line)),
         };
         let Some((request, handed)) = asked else { return };
@@ -255,7 +264,7 @@ impl Zygote {
     }
 }
 
-/// Waits for as long as the replica is there; nothing if it is gone, or does not need this guard any more.
+/// Waits for a request; `None` if the replica is gone, or does not need this guard any more.
 fn wait_for_request(line: &UnixStream) -> Option<(GuardRequest, Vec<OwnedFd>)> {
     let _ = set_name(BEFORE_THE_RUN);
     let ReceivedRequest { request, handed } = receive(line).ok()??;

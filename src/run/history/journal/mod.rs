@@ -1,5 +1,5 @@
-//! `runs.jsonl`: one line per finished run, oldest first. Replicas that share a state directory write it one at a time, and
-//! a line torn by a crash costs only itself.
+//! `runs.jsonl`: one line per finished run, oldest first. Replicas that share a state directory write it one at a
+//! time, and a crash that tears a line loses only that line.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, TryLockError};
@@ -29,14 +29,14 @@ const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// No single step takes longer on a disk that answers.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Between two tries for the lock; the kernel tells nobody that it is free but those who block.
+/// Pause between two tries for the lock: the kernel notifies only processes that block on it.
 const LOCK_RETRY: Duration = Duration::from_millis(5);
 
-/// The journal is read through only when it grew by this and a quarter since the last time, so that the cost of
-/// compaction per line stays constant.
+/// The journal is compacted only if it has grown by this many bytes and a quarter since the last time, so that the
+/// cost of compaction per line stays constant.
 const GROWTH: u64 = 64 * 1024;
 
-/// Lines that could not be written wait for the next that can; beyond this many, the oldest are lost.
+/// How many lines that could not be written are kept in memory for the next write; beyond this, the oldest are lost.
 const LATE_LINES: usize = 1_000;
 
 /// The journal of a state directory.
@@ -46,13 +46,13 @@ pub(super) struct Journal {
     lock: PathBuf,
     disk: Disk,
     queue: Arc<JournalQueue>,
-    /// Whoever has it writes for all that wait.
+    /// Its owner writes the lines of all callers that wait.
     turn: tokio::sync::Mutex<()>,
-    /// Its length after the last compaction of this process.
+    /// The file's length in bytes after the last compaction by this process.
     compacted: AtomicU64,
 }
 
-/// Lines on their way into the journal. Each leaves it once it is written, by the thread that wrote it: also where nobody
+/// Lines that wait to be written to the journal. The thread that has written a line removes it, even if no caller
 /// waits for that thread any more.
 #[derive(Debug, Default)]
 struct JournalQueue(Mutex<VecDeque<JournalLine>>);
@@ -61,7 +61,7 @@ struct JournalQueue(Mutex<VecDeque<JournalLine>>);
 struct JournalLine {
     number: u64,
     text: Vec<u8>,
-    /// Who waits for it.
+    /// Sends the result to the caller that waits for the line.
     told: Option<oneshot::Sender<Result<(), Arc<RunError>>>>,
 }
 
@@ -70,7 +70,7 @@ impl JournalQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a line at the end. What comes of the first attempt to write it.
+    /// Adds a line at the end. The returned channel receives the result of the first attempt to write it.
     fn push(&self, text: Vec<u8>) -> oneshot::Receiver<Result<(), Arc<RunError>>> {
         let (told, written) = oneshot::channel();
         let mut lines = self.lines();
@@ -79,7 +79,7 @@ impl JournalQueue {
         written
     }
 
-    /// Appends every line that waits by now to the file.
+    /// Appends all lines that wait by now to the file.
     fn write_to(&self, path: &Path) -> io::Result<()> {
         let (last, text) = {
             let lines = self.lines();
@@ -91,7 +91,7 @@ impl JournalQueue {
         while lines.front().is_some_and(|line| line.number <= last)
             && let Some(line) = lines.pop_front()
         {
-            // Nobody waits for a line that comes late, or does not listen any more.
+            // No caller waits for a line that is written late, or the caller was cancelled.
             if let Some(told) = line.told {
                 let _ = told.send(Ok(()));
             }
@@ -99,13 +99,14 @@ impl JournalQueue {
         Ok(())
     }
 
-    /// Nothing could be written.
+    /// Sends the error to all callers that wait, as nothing could be written; drops the oldest lines beyond
+    /// `LATE_LINES`.
     fn failed(&self, error: RunError) {
         let error = Arc::new(error);
         let mut lines = self.lines();
         for line in lines.iter_mut() {
             if let Some(told) = line.told.take() {
-                // Who does not listen any more does not want to know.
+                // The caller may have been cancelled.
                 let _ = told.send(Err(Arc::clone(&error)));
             }
         }
@@ -127,13 +128,14 @@ impl Journal {
         }
     }
 
-    /// Appends an entry. After an error it waits in memory, and is written before the next one that can be.
+    /// Appends an entry. After an error its line is kept in memory, and is written before the next one that can be.
     pub(super) async fn append(&self, entry: &RunEntry) -> Result<(), Arc<RunError>> {
         let mut line = serde_json::to_vec(entry).expect("an entry has string keys and no failing values");
         line.push(b'\n');
         let mut written = self.queue.push(line);
         let told = "who writes tells all that wait";
-        // Lines of runs that end together share one lock and one write. Who was told does not try once more.
+        // Lines of runs that end together share one lock and one write. A caller that has its result does not write
+        // once more.
         let turn = tokio::select! {
             biased;
             written = &mut written => return written.expect(told),
@@ -143,7 +145,7 @@ impl Journal {
         written.await.expect(told)
     }
 
-    /// Writes what waits from earlier.
+    /// Writes the lines that are left from earlier.
     pub(super) async fn flush(&self) {
         self.write(self.turn.lock().await).await;
     }
@@ -158,7 +160,7 @@ impl Journal {
         }
     }
 
-    /// Drops the lines that `policy` does not keep.
+    /// Removes the lines that `policy` does not keep.
     pub(super) async fn compact(&self, policy: LogRetention, now: UtcMillis) -> Result<(), RunError> {
         self.flush().await;
         let grown_to = self.compacted.load(Ordering::Relaxed);
@@ -174,13 +176,13 @@ impl Journal {
         Ok(())
     }
 
-    /// The entries that can be read, oldest first. Blocks on the file.
+    /// Returns the entries that can be read, oldest first. Blocks on the file.
     pub(super) fn entries(&self) -> Result<impl Iterator<Item = RunEntry>, RunError> {
         let lines = lines(&self.path).map_err(|error| RunError::file(&self.path, error))?;
         Ok(lines.filter_map(|line| serde_json::from_slice(&line).ok()))
     }
 
-    /// Does this work once, while holding the lock that all writers take, as soon as that is free.
+    /// Does this work once, under the lock that all writers take, as soon as that is free.
     async fn under_lock<T: Send + 'static>(
         &self,
         work: impl Fn() -> io::Result<T> + Clone + Send + 'static,
@@ -208,8 +210,8 @@ impl Journal {
     }
 }
 
-/// Does the work while holding the lock; nothing where another process holds it. It is unlocked, and not just closed: a
-/// child that is being started has a copy of the file until its exec.
+/// Does the work under the lock; `None` if another process holds it. The file is unlocked, and not just closed: a
+/// child that is being started has a copy of it until its exec.
 fn if_free<T>(lock: &Path, work: impl FnOnce() -> io::Result<T>) -> io::Result<Option<T>> {
     lock.parent().map_or(Ok(()), create_folder)?;
     let file = log_file::options().open(lock)?;
@@ -223,7 +225,7 @@ fn if_free<T>(lock: &Path, work: impl FnOnce() -> io::Result<T>) -> io::Result<O
     }
 }
 
-/// The journal's lines, whole or torn; none if it is not there.
+/// Returns the journal's lines, whole or torn; none if the file does not exist.
 fn lines(path: &Path) -> io::Result<impl Iterator<Item = Vec<u8>>> {
     let file = match File::open(path) {
         Ok(file) => Some(file),
@@ -234,7 +236,7 @@ fn lines(path: &Path) -> io::Result<impl Iterator<Item = Vec<u8>>> {
     Ok(lines.into_iter().flatten())
 }
 
-/// Writes the journal anew without what is not kept or cannot be read. Returns its length.
+/// Rewrites the journal without lines that are not kept or cannot be read. Returns its length in bytes.
 fn rewrite(path: &Path, policy: &LogRetention, now: UtcMillis) -> io::Result<u64> {
     let parse = |line: Vec<u8>| serde_json::from_slice::<RunEntry>(&line).ok();
     let facts: Vec<_> =
@@ -254,7 +256,7 @@ fn rewrite(path: &Path, policy: &LogRetention, now: UtcMillis) -> io::Result<u64
         file.write_all(b"\n")?;
     }
     let file = file.into_inner()?;
-    // Without this, a power cut after the rename could leave neither the old lines nor the new.
+    // Without the sync, a power cut after the rename could leave neither the old lines nor the new.
     file.sync_data()?;
     fs::rename(&new, path)?;
     file.metadata().map(|metadata| metadata.len())

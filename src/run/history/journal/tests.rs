@@ -1,4 +1,4 @@
-//! The journal on a disk of the test's own.
+//! Tests of the journal, each on a `Disk` of its own.
 
 use futures_util::future::join_all;
 
@@ -60,7 +60,7 @@ async fn entries_that_come_together_are_all_there_once() {
 async fn of_too_many_entries_that_cannot_be_written_the_newest_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let journal = Journal::new(folder.path(), Disk::default());
-    // No file can be written where a folder is.
+    // A folder at the file's path makes every write fail.
     fs::create_dir(&journal.path).unwrap();
     for finished in 0..=i64::try_from(LATE_LINES).unwrap() {
         journal.append(&entry("a", finished)).await.expect_err("it is a folder");

@@ -1,5 +1,5 @@
-//! The processes of this machine, as far as a run's are to be found among them: a process group, or everything that
-//! descends from one process. The dead that wait for their parents are not counted.
+//! The processes of this machine, for finding those of a run among them: a process group, or everything that descends
+//! from one process. Dead processes that wait to be reaped are not counted.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -11,7 +11,8 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
-/// So many processes are not one job's by intent: those found so far are dealt with before more are looked for.
+/// A search stops at this many processes, as no job has so many on purpose: those found so far are handled before
+/// more are searched for.
 const MANY: usize = 10_000;
 
 /// One process, by its line in /proc/PID/stat.
@@ -27,7 +28,7 @@ struct ProcessStat {
     forked: bool,
 }
 
-/// `PF_FORKNOEXEC` of the kernel.
+/// The kernel's flag `PF_FORKNOEXEC`.
 const FORKED: u64 = 0x40;
 
 impl ProcessStat {
@@ -41,19 +42,19 @@ impl ProcessStat {
             pid: id(head.split_once(' ')?.0)?,
             parent: id(fields.get(1)?)?,
             group: id(fields.get(2)?)?,
-            // The first thread of a process may be a zombie while others run on.
             stopped: matches!(state, "T" | "t"),
             forked: fields
                 .get(6)
                 .and_then(|flags| flags.parse::<u64>().ok())
                 .is_some_and(|flags| flags & FORKED != 0),
+            // The first thread of a process may be a zombie while other threads run.
             dead: matches!(state, "Z" | "X") && matches!(threads, "0" | "1"),
         })
     }
 }
 
-/// A file of a process; nothing if the process is gone, or its file is not for us. Any other error, as when no more files
-/// can be opened, says nothing of the process: it must not be taken for its end.
+/// Reads a file of a process; `None` if the process is gone, or this user may not read its file. Any other error,
+/// such as too many open files, proves nothing about the process: it must not be treated as its end.
 fn look_into(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -64,13 +65,13 @@ fn look_into(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Reads one process. Its name may be of any bytes.
+/// Reads one process. Its name may contain any bytes.
 fn look_at(folder: &Path) -> io::Result<Option<ProcessStat>> {
     let stat = look_into(&folder.join("stat"))?;
     Ok(stat.and_then(|stat| ProcessStat::read(&String::from_utf8_lossy(&stat))))
 }
 
-/// Every process there is: a snapshot that takes milliseconds.
+/// Returns all processes: a snapshot that takes milliseconds.
 fn all() -> io::Result<Vec<ProcessStat>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -79,7 +80,7 @@ fn all() -> io::Result<Vec<ProcessStat>> {
     Ok(found)
 }
 
-/// The process that an entry of /proc is of, if it is of one.
+/// Returns the process of an entry of /proc; `None` if the entry is not of a process.
 fn process_in(entry: &fs::DirEntry) -> io::Result<Option<ProcessStat>> {
     match entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit) {
         true => look_at(&entry.path()),
@@ -87,12 +88,13 @@ fn process_in(entry: &fs::DirEntry) -> io::Result<Option<ProcessStat>> {
     }
 }
 
-/// Everything alive that descends from `root`, but not by way of those in `except`; neither `root` nor they are in it.
+/// Returns all living descendants of `root`, except for those in `except` and what descends from them.
 pub(crate) fn descendants(root: Pid, except: &[Pid]) -> io::Result<Vec<Pid>> {
     descendants_of(&[root], |child, _| except.contains(&child))
 }
 
-/// Everything alive that descends from these, but not by way of those that are `kept`, by their id and their group.
+/// Returns all living descendants of these processes, except for those that are `kept`, by their id and their group,
+/// and what descends from them.
 pub(crate) fn descendants_of(roots: &[Pid], kept: impl Fn(Pid, Pid) -> bool) -> io::Result<Vec<Pid>> {
     let mut children: HashMap<Pid, Vec<ProcessStat>> = HashMap::new();
     for process in all()? {
@@ -111,10 +113,11 @@ pub(crate) fn descendants_of(roots: &[Pid], kept: impl Fn(Pid, Pid) -> bool) -> 
     Ok(found)
 }
 
-/// What descends from `root`, by the kernel's own lists of children, but not by way of those in `except`, and is alive;
-/// each gets the signal, if there is one, the moment it is found, as the next moment it may be gone and have left a child.
-/// It costs as much as the tree is large, and not as the machine is busy: many trees can be killed at once. Who is born, or
-/// loses its parent, meanwhile may be missing: this is for signals, and no proof that nobody is left.
+/// Returns the living descendants of `root`, by the kernel's own lists of children, except for those in `except` and
+/// what descends from them. Each gets the signal, if there is one, the moment it is found, as the next moment it may
+/// be gone and have left a child. The cost depends on the size of the tree, not on the load of the machine: many
+/// trees can be killed at once. A process that is forked, or loses its parent, during the search may be missing: this
+/// is for signals, and no proof that no process is left.
 pub(crate) fn reach(root: Pid, except: &[Pid], signal: Option<Signal>) -> io::Result<Vec<Pid>> {
     let mut found = Vec::new();
     let listed = each_child(root, |child| {
@@ -135,10 +138,10 @@ pub(crate) fn reach(root: Pid, except: &[Pid], signal: Option<Signal>) -> io::Re
     let (mut at, mut living) = (0, Vec::new());
     while let Some(process) = found.get(at).copied().filter(|_| living.len() < MANY) {
         at += 1;
-        // The dead have no children any more.
+        // A dead process has no children any more.
         if lives(process) {
             living.push(process);
-            // It may be gone by now; its children are found as somebody else's the next time.
+            // It may be gone by now; its children have another parent then, and the next search finds them.
             let _ = each_child(process, |child| {
                 signal_each(&[child], signal);
                 found.push(child);
@@ -148,14 +151,15 @@ pub(crate) fn reach(root: Pid, except: &[Pid], signal: Option<Signal>) -> io::Re
     Ok(living)
 }
 
-/// Whether a process is alive, as far as can be seen.
+/// Whether a process is alive, as far as this can be determined.
 fn lives(pid: Pid) -> bool {
-    // A child of this process is asked after itself, at a tenth of the cost: there may be thousands of dead ones.
+    // For a child of this process, waitid(2) takes a tenth of the time of reading /proc: there may be thousands of
+    // dead ones.
     let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
     match waitid(Id::Pid(pid), flags) {
         Ok(WaitStatus::StillAlive) => true,
         Err(Errno::ECHILD) => look_at(&folder(pid)).map_or(true, |process| process.is_some_and(|p| !p.dead)),
-        // It has ended; of some ends there is no safe word.
+        // It has ended; nix cannot decode the status of some ends.
         Ok(_) | Err(_) => false,
     }
 }
@@ -164,19 +168,19 @@ fn folder(pid: Pid) -> PathBuf {
     PathBuf::from(format!("/proc/{pid}"))
 }
 
-/// The parent of a process, if it is there.
+/// Returns the parent of a process, if that exists.
 pub(crate) fn parent(of: Pid) -> Option<Pid> {
     look_at(&folder(of)).ok().flatten().map(|process| process.parent)
 }
 
-/// The children of all threads of a process, dead ones included.
+/// Returns the children of all threads of a process, including dead ones.
 pub(crate) fn children(of: Pid) -> io::Result<Vec<Pid>> {
     let mut found = Vec::new();
     each_child(of, |child| found.push(child))?;
     Ok(found)
 }
 
-/// Calls for each child of all threads of a process, dead ones included, as soon as the kernel tells of it.
+/// Calls `call` for each child of all threads of a process, including dead ones, as soon as the kernel lists it.
 fn each_child(of: Pid, mut call: impl FnMut(Pid)) -> io::Result<()> {
     for thread in fs::read_dir(folder(of).join("task"))? {
         for id in BufReader::new(File::open(thread?.path().join("children"))?).split(b' ') {
@@ -191,8 +195,8 @@ fn each_child(of: Pid, mut call: impl FnMut(Pid)) -> io::Result<()> {
     Ok(())
 }
 
-/// Everything alive that was given this variable, `NAME=value`, and has it still, wherever it hangs in the tree; this
-/// process left out. Each gets the signal, if there is one, the moment it is found.
+/// Returns all living processes that were given this variable, `NAME=value`, and still have it, wherever they are in
+/// the tree; without this process. Each gets the signal, if there is one, the moment it is found.
 pub(crate) fn reach_by_variable(variable: &str, signal: Option<Signal>) -> io::Result<Vec<Pid>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
@@ -209,13 +213,14 @@ pub(crate) fn reach_by_variable(variable: &str, signal: Option<Signal>) -> io::R
     Ok(found)
 }
 
-/// Whether a process was given this variable. One whose memory is gone, and so can do nothing any more, has none.
+/// Whether a process was given this variable. False for a process whose memory is gone: it cannot do anything any
+/// more.
 fn has(process: &Path, variable: &[u8]) -> io::Result<bool> {
     let environment = look_into(&process.join("environ"))?.unwrap_or_default();
     if !environment.is_empty() {
         return Ok(holds(&environment, variable));
     }
-    // The first thread of a process may have ended while others run on.
+    // The first thread of a process may have ended while other threads run.
     let threads = match fs::read_dir(process.join("task")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         listed => listed?,
@@ -233,7 +238,7 @@ fn holds(environment: &[u8], variable: &[u8]) -> bool {
     environment.split(|&byte| byte == 0).any(|one| one == variable)
 }
 
-/// Whether a process has ended, and waits for its parent to hear of it.
+/// Whether a process has ended, and waits for its parent to reap it.
 pub(crate) fn is_zombie(pid: Pid) -> bool {
     look_at(&folder(pid)).is_ok_and(|process| process.is_some_and(|process| process.dead))
 }
@@ -248,23 +253,25 @@ pub(crate) fn is_forked(pid: Pid) -> bool {
     look_at(&folder(pid)).is_ok_and(|process| process.is_some_and(|process| process.forked))
 }
 
-/// What a process calls itself.
+/// Returns the name of a process; empty if that cannot be read.
 pub(crate) fn name(of: Pid) -> Vec<u8> {
     fs::read(folder(of).join("comm")).map(|name| name.trim_ascii_end().to_vec()).unwrap_or_default()
 }
 
-/// Whether anybody in the process group is alive.
+/// Whether any process in the group is alive.
 pub(crate) fn is_group_alive(group: Pid) -> io::Result<bool> {
     let is_there = killpg(group, None::<Signal>) != Err(Errno::ESRCH);
     Ok(is_there && all()?.iter().any(|p| p.group == group && !p.dead))
 }
 
-/// Sends a signal to a process group; false if nobody is left in it, not even a dead one, and its number is free.
+/// Sends a signal to a process group. Returns false if no process is left in it, not even a dead one, and its number
+/// is free.
 pub(crate) fn signal_group(group: Pid, signal: Signal) -> bool {
     killpg(group, signal) != Err(Errno::ESRCH)
 }
 
-/// Sends a signal, if there is one, to each of these processes. Whom it does not reach any more is gone.
+/// Sends a signal, if there is one, to each of these processes. Ignores errors: such a process is gone, or this one
+/// may not signal it.
 pub(crate) fn signal_each(pids: &[Pid], signal: impl Into<Option<Signal>>) {
     let Some(signal) = signal.into() else { return };
     for pid in pids {

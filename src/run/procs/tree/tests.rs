@@ -71,7 +71,7 @@ fn processes_are_found_whatever_the_bytes_of_their_names() {
 #[test]
 fn who_cannot_look_does_not_say_that_nobody_is_there() {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
-    // No further file can be opened: not the list of processes; and then that, but nothing about any of them.
+    // No further file can be opened: first not even the list of processes, then the list but no file of a process.
     let looks: Vec<_> = [0, 1]
         .map(|more| {
             let free = File::open("/proc").expect("the next free number").as_raw_fd();

@@ -1,42 +1,42 @@
-//! What a guard does about its run, as a pure state machine: whatever happens to the replica, the run does not outlive
-//! its deadline, and a stop is over only when nothing of the run is left.
+//! What a guard does about its run, as a pure state machine: whatever happens to the replica, the run does not
+//! outlive its deadline, and a stop is over only when no process of the run is left.
 
 use std::time::Duration;
 
 use crate::lease::Protection;
 use crate::time::BootInstant;
 
-/// Between two blows at a tree that is being killed: most end with the first.
+/// First pause between two kill rounds: most trees end with the first round.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
-/// The longest pause between two blows.
+/// The longest pause between two kill rounds, unless a round itself takes longer.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// What can happen to a guarded run.
+/// An event of a guarded run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GuardEvent {
-    /// The replica said: it may go on until then.
+    /// The replica ordered: the run may continue until this instant.
     Deadline(BootInstant),
-    /// The replica said: stop it, with this grace.
+    /// The replica ordered a stop with this grace.
     Stop(Duration),
     /// The replica is gone.
     Hangup,
     /// The main process ended.
     MainEnded,
-    /// Nothing that descends from the guard is left.
+    /// No process that descends from the guard is left.
     Childless,
-    /// A blow is done. It took this long; the next one is to follow at once if it has to `press`.
+    /// A kill round is done. It took this long; the next one follows at once if it has to `press`.
     Struck { took: Duration, press: bool },
     /// Time has passed.
     Clock,
 }
 
-/// What the guard has to do.
+/// What the guard has to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GuardAction {
-    /// Nothing.
+    /// No action.
     Wait,
-    /// Ask the whole tree to end.
+    /// Ask the whole tree to end (SIGTERM).
     Terminate,
     /// Kill the whole tree.
     Kill,
@@ -44,26 +44,27 @@ pub(super) enum GuardAction {
     TellExited,
     /// Report that the main process ended, while the run was being stopped.
     TellStopped,
-    /// Report that nothing is left, and end.
+    /// Report that no process is left, and end.
     TellEmpty,
-    /// End: the run was over before, and now even what it left behind is gone.
+    /// End: the run was over before, and now the processes that it left behind are gone, too.
     Leave,
 }
 
-/// Where a guarded run stands.
+/// The stage of a guarded run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// It may go on until its deadline.
+    /// It may continue until its deadline.
     Watching,
     /// It was asked to end, and is killed at this instant.
     Stopping { kill_at: BootInstant },
-    /// It is being killed, again and again until nothing is left; after the blow that is struck now comes this pause.
+    /// It is being killed in rounds until no process is left. The next round is due at `again_at`; `pause` follows
+    /// the current one.
     Killing { again_at: BootInstant, pause: Duration },
-    /// Its main process ended by itself: the run is over. What it left in the background is left alone.
+    /// Its main process ended by itself: the run is over. Processes that it left in the background are left alone.
     Released,
 }
 
-/// A guard's watch over one run.
+/// The state of a guard: the stage of its run, and its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GuardState {
     stage: Stage,
@@ -73,12 +74,12 @@ pub(super) struct GuardState {
 }
 
 impl GuardState {
-    /// The watch over a run that was just started.
+    /// Returns the state for a run that was just started.
     pub(super) fn new(deadline: BootInstant, loss_grace: Duration) -> Self {
         Self { stage: Stage::Watching, deadline, loss_grace }
     }
 
-    /// When a `Clock` is due.
+    /// Returns when a `Clock` event is due.
     pub(super) fn wake_at(&self) -> Option<BootInstant> {
         let deadline = Some(self.deadline).filter(|_| Protection::Guard.is_on());
         match self.stage {
@@ -89,7 +90,7 @@ impl GuardState {
         }
     }
 
-    /// Takes in what happened at `now`, and says what to do about it.
+    /// Handles an event that happened at `now`, and returns what to do about it.
     pub(super) fn step(&mut self, event: GuardEvent, now: BootInstant) -> GuardAction {
         if let GuardEvent::Deadline(at) = event {
             self.deadline = self.deadline.max(at);
@@ -104,21 +105,21 @@ impl GuardState {
         }
     }
 
-    /// Whether nobody proves any more that the run may go on.
+    /// Whether the run may not continue any more: the replica is gone, or the deadline has passed.
     fn is_lost(&self, event: GuardEvent, now: BootInstant) -> bool {
         let lost = event == GuardEvent::Hangup || now >= self.deadline;
         lost && Protection::Guard.is_on()
     }
 
-    /// When a run that is found lost at `now` is killed: the grace of a loss counts from the deadline, however late this
-    /// is. A machine that slept, or is busy, has used it up.
+    /// Returns when a run that is found lost at `now` is killed. If the deadline has passed, the loss grace counts
+    /// from it, however late that is noticed: a machine that slept, or is busy, has used the grace up.
     fn loss_at(&self, now: BootInstant) -> BootInstant {
         now.min(self.deadline).plus(self.loss_grace)
     }
 
     fn step_watching(&mut self, event: GuardEvent, now: BootInstant) -> GuardAction {
         match event {
-            // First, and whatever the clock says: who ends by itself was not stopped.
+            // First, whatever the clock shows: a run that ended by itself was not stopped.
             GuardEvent::MainEnded => {
                 self.stage = Stage::Released;
                 GuardAction::TellExited
@@ -153,7 +154,7 @@ impl GuardState {
             GuardEvent::Stop(grace) => kill_at = kill_at.min(now.plus(grace)),
             _ if self.is_lost(event, now) => {
                 kill_at = kill_at.min(self.loss_at(now));
-                // Said once: from now on there is nothing to wait for but the end.
+                // Handled once: from now on the guard only waits for the end.
                 self.deadline = BootInstant(Duration::MAX);
             }
             _ => {}
@@ -176,7 +177,9 @@ impl GuardState {
             GuardEvent::Childless => GuardAction::TellEmpty,
             GuardEvent::MainEnded => GuardAction::TellStopped,
             GuardEvent::Struck { took, press } => {
-                // Nobody is to be born in a pause. Where thousands of dead are looked through, they have to be reaped, too.
+                // With `press` there is no pause, as no process may be forked during it. Otherwise the pause is at
+                // least as long as the round took: after a search through thousands of dead processes, these have to
+                // be reaped, too.
                 self.stage = match press {
                     true => Stage::Killing { again_at: now, pause: FIRST_PAUSE },
                     false => Stage::Killing {
@@ -186,7 +189,7 @@ impl GuardState {
                 };
                 GuardAction::Wait
             }
-            // Again: somebody may have been born meanwhile.
+            // Another round: processes may have been forked since the last one.
             _ if now >= again_at => self.kill(now, pause),
             _ => GuardAction::Wait,
         }

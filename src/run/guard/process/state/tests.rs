@@ -8,13 +8,14 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Feeds the cues, each at its millisecond, to a run with a deadline at 1,000 and a loss grace of 200; what was
-/// done, waiting left out.
+/// Feeds the events, each at its millisecond, to a run with a deadline at 1,000 and a loss grace of 200. Returns the
+/// actions, without `Wait`.
 fn actions(events: &[(u64, GuardEvent)]) -> Vec<GuardAction> {
     acts_where(events, |_| (ms(0), false))
 }
 
-/// The same, where each blow, from 0, takes this long and finds that it has to be followed at once.
+/// Does the same, where `struck` returns how long each kill round, from 0, takes and whether the next has to follow
+/// at once.
 fn acts_where(events: &[(u64, GuardEvent)], struck: impl Fn(usize) -> (Duration, bool)) -> Vec<GuardAction> {
     let (mut state, mut kill_rounds, mut done) = (GuardState::new(at(1_000), ms(200)), 0, Vec::new());
     for &(when, event) in events {
