@@ -15,7 +15,7 @@ use super::args::{completions, man};
 use super::exit::{Exit, Failure};
 use super::import::Import;
 use super::operate::{kill, pause, trigger, unlock};
-use super::print::escapes::tame_text;
+use super::print::escapes::escape_text;
 use super::print::output::Screen;
 use super::read::{check, history, logs, next, status, why};
 use super::serve::control::{drain, reload};
@@ -88,9 +88,9 @@ fn print(failure: &Failure) {
         return;
     }
     if failure.drawn {
-        let _ = write!(anstream::stderr(), "{}", tame_text(&failure.message));
+        let _ = write!(anstream::stderr(), "{}", escape_text(&failure.message));
     } else {
-        let _ = writeln!(anstream::stderr(), "error: {}", tame_text(&failure.message));
+        let _ = writeln!(anstream::stderr(), "error: {}", escape_text(&failure.message));
     }
 }
 

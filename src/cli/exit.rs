@@ -95,7 +95,7 @@ impl Failure {
     }
 
     /// Adds a note if the failure is that the store cannot be reached.
-    pub fn noting_unheard(mut self, note: &str) -> Self {
+    pub fn with_note_if_unreachable(mut self, note: &str) -> Self {
         if self.exit == Exit::StoreUnreachable {
             self.message.push_str(&format!("\n  note: {note}"));
         }

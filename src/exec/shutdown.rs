@@ -18,7 +18,7 @@ pub(super) async fn steer(handle: &LockHandle, stop: &Stop, (kill_grace, lease):
         handle.give_up.cancel();
     };
     let giving_up = async {
-        handle.over.cancelled().await;
+        handle.run_ended.cancelled().await;
         if !is_lost(handle) {
             tokio::time::sleep(lease).await;
         }

@@ -99,7 +99,7 @@ impl Attempts {
             Ok(order) = stops.wait_for(Option::is_some) => {
                 order.map_or(Waited::NoMore, |order| Waited::Stopped(order.reason))
             }
-            () = self.handle.no_more.cancelled() => Waited::NoMore,
+            () = self.handle.no_more_attempts.cancelled() => Waited::NoMore,
             () = clock.wait_until_boot(clock.boot().plus(pause)) => Waited::Long,
         }
     }

@@ -73,7 +73,7 @@ impl Context {
             if let Some(store_clock) = store_clock.as_mut().filter(|_| is_of_this_life) {
                 store_clock.hear(reply.now);
                 if let Answer::Won { fence, .. } = reply.answer {
-                    store_clock.hear_fence(fence);
+                    store_clock.record_fence(fence);
                 }
             }
             // No receiver of the channel needs a notification.
@@ -82,7 +82,7 @@ impl Context {
     }
 
     /// Records a store time that this replica has computed itself, as `hear` does with that of a reply.
-    pub(crate) fn hear_at(&self, store_now: UtcMillis) {
+    pub(crate) fn record_store_time(&self, store_now: UtcMillis) {
         self.store_clock.send_if_modified(|store_clock| {
             store_clock.iter_mut().for_each(|store_clock| store_clock.hear(store_now));
             false
@@ -90,9 +90,9 @@ impl Context {
     }
 
     /// Records that this fencing token was given out. Does nothing until the store has answered for the first time.
-    pub(crate) fn hear_fence(&self, fence: Fence) {
+    pub(crate) fn record_fence(&self, fence: Fence) {
         self.store_clock.send_if_modified(|store_clock| {
-            store_clock.iter_mut().for_each(|store_clock| store_clock.hear_fence(fence));
+            store_clock.iter_mut().for_each(|store_clock| store_clock.record_fence(fence));
             false
         });
     }

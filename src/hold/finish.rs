@@ -25,8 +25,8 @@ impl HeldLock {
         self.tell_end(attempt, ended, at);
         let finish = self.note_end(attempt, ended, at).await;
         // The store before the run's log: until the store has it, the lock is held, and other replicas wait for it.
-        self.context.traffic.start_priority.over().await;
-        self.handle.over.cancel();
+        self.context.traffic.start_priority.wait_for_starts().await;
+        self.handle.run_ended.cancel();
         let recorded = async {
             self.rest_until(Instant::now() + self.member.wait(self.context.store_time())).await;
             self.record(Request::Finish(finish)).await;
@@ -36,7 +36,7 @@ impl HeldLock {
 
     /// Gives back a lock under which nothing was started.
     pub(crate) async fn abandon(&self, log: RunLog, ended: &Ended) {
-        self.handle.over.cancel();
+        self.handle.run_ended.cancel();
         let reason = ended.verdict.reason.unwrap_or(Reason::Late);
         self.tell(Event::ClaimAbandoned { job: self.run.job.clone(), run: self.run.run, reason });
         let abandon = Abandon { run: self.run.run, era: self.era.clone(), edited: false };

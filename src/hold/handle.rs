@@ -26,9 +26,9 @@ pub(crate) struct LockHandle {
     /// When the run last proved that it is alive, in milliseconds of the boot clock; 0 before the first time.
     proven_ms: Arc<AtomicU64>,
     /// Cancelled when no further attempt may follow the current one.
-    pub(crate) no_more: CancellationToken,
+    pub(crate) no_more_attempts: CancellationToken,
     /// Cancelled when nothing of the run is left. Its end may not be recorded yet.
-    pub(crate) over: CancellationToken,
+    pub(crate) run_ended: CancellationToken,
     /// The time between SIGTERM and SIGKILL, by the definition that the run started with.
     pub(crate) kill_grace: Duration,
     /// Cancelled when the holder shall try once more to record the end, and then leave it unrecorded.
@@ -44,8 +44,8 @@ impl LockHandle {
             renew: Arc::new(Notify::new()),
             renewed: watch::Sender::new(0),
             proven_ms: Arc::default(),
-            no_more: CancellationToken::new(),
-            over: CancellationToken::new(),
+            no_more_attempts: CancellationToken::new(),
+            run_ended: CancellationToken::new(),
             give_up: CancellationToken::new(),
         }
     }

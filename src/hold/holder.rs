@@ -132,7 +132,7 @@ impl HeldLock {
         async move {
             let noted = async {
                 due.clone().come().await;
-                context.traffic.start_priority.over().await;
+                context.traffic.start_priority.wait_for_starts().await;
                 context.lease_file.write(&identity.job).await;
             };
             // Beginning the log takes as long as the disk needs; the lock is renewed meanwhile. After a crash right

@@ -69,7 +69,7 @@ impl Awaited {
     async fn reason_not_to_begin(self, context: &Context, handle: &LockHandle) -> Option<StopReason> {
         tokio::select! {
             biased;
-            () = handle.no_more.cancelled() => Some(StopReason::Shutdown),
+            () = handle.no_more_attempts.cancelled() => Some(StopReason::Shutdown),
             () = self.wait => {
                 has_overslept(self.instant, context.now(), self.start_deadline).then_some(StopReason::LockLost)
             }

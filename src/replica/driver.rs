@@ -40,7 +40,7 @@ use super::tick::claim_window::{CLAIMS_UNDER_WAY, Window};
 use super::tick::claiming::Contest;
 use super::tick::late_claims::LateClaims;
 use super::tick::planner::{Coming, Planner};
-use super::tick::ticker::{SharedAgenda, Ticker, TickerError, take_coming};
+use super::tick::ticker::{SharedPlanner, Ticker, TickerError, take_coming};
 
 /// How long the loop waits if no alarm is set.
 const IDLE: Duration = Duration::from_secs(3_600);
@@ -69,14 +69,14 @@ pub(super) struct Driver {
     pub(super) past: Past,
     pub(super) notices: Notices,
     pub(super) lost: LostRuns,
-    pub(super) keepers: JoinSet<ReleasedLock>,
+    pub(super) holders: JoinSet<ReleasedLock>,
     pub(super) start_gates: StartGates,
     pub(super) handles: HashMap<RunId, (JobName, LockHandle)>,
     pub(super) resync: Arc<Notify>,
     pub(super) draining: bool,
     /// Whether runs are being stopped: nothing is started any more.
     pub(super) stopping: bool,
-    pub(super) planner: SharedAgenda,
+    pub(super) planner: SharedPlanner,
     pub(super) beat: watch::Sender<Beat>,
     pub(super) pruning: JoinSet<()>,
     pub(super) retention: LogRetention,
@@ -134,7 +134,7 @@ impl Driver {
             past: Past::default(),
             notices: Notices::default(),
             lost: LostRuns::default(),
-            keepers: JoinSet::new(),
+            holders: JoinSet::new(),
             start_gates: StartGates::default(),
             handles: HashMap::new(),
             resync: Arc::new(Notify::new()),
@@ -205,7 +205,7 @@ impl Driver {
         if let Some(alive) = &mut alive {
             alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
         }
-        while !(self.draining && self.keepers.is_empty() && self.errands.is_empty()) {
+        while !(self.draining && self.holders.is_empty() && self.errands.is_empty()) {
             let next = self.next_alarm();
             if next != armed {
                 armed = next;
@@ -220,7 +220,7 @@ impl Driver {
                 }
                 Some(coming) = announced.recv() => self.expect(coming),
                 Some(done) = self.errands.join_next() => self.done(done.expect("errands neither panic nor are aborted")),
-                Some(kept) = self.keepers.join_next() => self.kept(&kept.expect("keepers neither panic nor are aborted")),
+                Some(kept) = self.holders.join_next() => self.kept(&kept.expect("keepers neither panic nor are aborted")),
                 Some(orphan_ended) = self.past.orphan_ends.join_next() => self.orphan_ended(orphan_ended.expect("burials neither panic nor are aborted yet")),
                 Some(exchange) = exchanged.recv() => self.exchanged(exchange),
                 Some(hint) = hints.recv() => self.take_hint(&hint),

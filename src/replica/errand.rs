@@ -206,7 +206,7 @@ pub(super) async fn prove(job: JobName, handle: LockHandle) -> Done {
     // Whether it has renewed, has ended or has not answered, the tick is claimed again.
     tokio::select! {
         _ = renewed.changed() => {}
-        () = handle.over.cancelled() => {}
+        () = handle.run_ended.cancelled() => {}
         () = tokio::time::sleep(PROOF_LIMIT) => {}
     }
     Done::Proven(job)

@@ -45,9 +45,9 @@ impl Driver {
             }
             return;
         }
-        let action = contest.look(now, roster, self.capacity.is_there_for(job));
+        let action = contest.look(now, roster, self.capacity.has_slot_for(job));
         self.looks.extend(contest.takes_look(now).then(|| job.clone()));
-        if contest.waits_for_room(now) {
+        if contest.waits_for_slot(now) {
             self.capacity.wait(job);
         }
         self.perform(job, action);
@@ -62,7 +62,7 @@ impl Driver {
             Action::Start { won, sent } => self.start(job, won, sent),
             Action::GiveBack(doubt) => {
                 self.give_back(job, doubt);
-                self.vacate(job);
+                self.free_slot(job);
             }
             Action::Resync(at) => {
                 self.resync.notify_one();
@@ -164,22 +164,22 @@ impl Driver {
         self.perform(job, action);
         // The next tick may be due already.
         self.look_at(job, now);
-        self.vacate(job);
+        self.free_slot(job);
     }
 
     /// Frees the job's slot, unless the job still needs it, and passes it on to jobs that wait for one.
-    pub(super) fn vacate(&mut self, job: &JobName) {
+    pub(super) fn free_slot(&mut self, job: &JobName) {
         let is_needed =
             || self.may_be_granted(job) || self.handles.values().any(|(running, _)| running == job);
         if self.capacity.is_unlimited() || is_needed() {
             return;
         }
         self.capacity.free(job);
-        self.call_who_waits_for_room();
+        self.wake_slot_waiters();
     }
 
     /// Sets how many runs may be going at once. Those that are going keep their slots, however many they are.
-    pub(super) fn resize_room(&mut self, limit: Option<u32>) {
+    pub(super) fn resize_capacity(&mut self, limit: Option<u32>) {
         if self.capacity.limit() == limit {
             return;
         }
@@ -188,7 +188,7 @@ impl Driver {
         let taken: HashSet<JobName> = running.chain(granted).cloned().collect();
         self.capacity.resize(limit, taken);
         self.hurry_ends();
-        self.call_who_waits_for_room();
+        self.wake_slot_waiters();
     }
 
     /// Whether this replica may be granted a run of the job at any moment.
@@ -197,7 +197,7 @@ impl Driver {
         self.contests.get(job).is_some_and(may_be) || self.notices.may_be_granted(job)
     }
 
-    fn call_who_waits_for_room(&mut self) {
+    fn wake_slot_waiters(&mut self) {
         while let Some(next) = self.capacity.call_next() {
             let now = self.context.now();
             self.contests.get_mut(&next).into_iter().for_each(|contest| contest.hurry(now));
@@ -210,8 +210,9 @@ impl Driver {
         let spec = self.contests[&job].spec();
         // A run of this replica proves that it is alive by renewing; then the tick can be decided.
         let own = finding.awaits_proof(spec, tick).and_then(|holder| self.handles.get(&holder.run));
-        let may =
-            |handle: &LockHandle| !handle.over.is_cancelled() && handle.may_prove(self.context.clock.boot());
+        let may = |handle: &LockHandle| {
+            !handle.run_ended.is_cancelled() && handle.may_prove(self.context.clock.boot())
+        };
         if let Some((_, handle)) = own.filter(|(_, handle)| !self.draining && may(handle)) {
             self.errands.spawn(errand::prove(job.clone(), handle.clone()));
         }
@@ -256,10 +257,10 @@ impl Driver {
         };
         let handle = LockHandle::new(spec.kill_grace);
         if self.draining {
-            handle.no_more.cancel();
+            handle.no_more_attempts.cancel();
         }
         self.handles.insert(won.run, (spec.name.clone(), handle.clone()));
-        self.keepers.spawn(keep(Arc::clone(&self.context), grant, handle));
+        self.holders.spawn(keep(Arc::clone(&self.context), grant, handle));
         let lease_ms = u64::try_from(spec.lease.as_millis()).unwrap_or(u64::MAX);
         let running = BeatRun { job: spec.name.clone(), run: won.run, lease_ms };
         self.update_beat(|beat| beat.running.push(running));
@@ -282,7 +283,7 @@ impl Driver {
             contest.hurry(self.context.now());
         }
         self.look_at(&kept.job, self.context.now());
-        self.vacate(&kept.job);
+        self.free_slot(&kept.job);
     }
 
     /// Deletes logs that are past their retention, outside of the loop.

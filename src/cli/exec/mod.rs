@@ -127,8 +127,8 @@ pub(super) async fn under_lock(
     let (label, events) = (store.label(), Events::of(task.node.clone()));
     let (mut heard, mut progress, mut screen) =
         (events.listen(), ExecProgress::of(args, task), Screen::of_process());
-    progress.tell_wait(&mut screen);
-    let guest = ExecCommand {
+    progress.show_wait(&mut screen);
+    let exec_command = ExecCommand {
         node: task.node.clone(),
         lock: task.lock.clone(),
         job: task.place.job(&task.lock).definition.spec().cloned(),
@@ -142,8 +142,8 @@ pub(super) async fn under_lock(
         events,
     };
     let (stop, mut signalled) = (Stop::default(), None);
-    let visit = {
-        let mut visiting = pin!(guest.run(stop.clone()));
+    let result = {
+        let mut running = pin!(exec_command.run(stop.clone()));
         loop {
             tokio::select! {
                 biased;
@@ -152,8 +152,8 @@ pub(super) async fn under_lock(
                     signalled.get_or_insert(number);
                     obey(&stop);
                 }
-                visit = &mut visiting => break visit,
-                () = sleep(LOOK_EVERY), if progress.waits() => progress.tell_wait(&mut screen),
+                result = &mut running => break result,
+                () = sleep(LOOK_EVERY), if progress.waits() => progress.show_wait(&mut screen),
             }
         }
     };
@@ -169,10 +169,10 @@ pub(super) async fn under_lock(
         progress.hear(&event, &mut screen);
     }
     screen.end_wait();
-    progress.sum_up(&mut screen);
+    progress.warn_if_unrecorded(&mut screen);
     let by_signal = signalled.map(Exit::by_signal);
-    let is_interrupted = had_terminal && by_signal.is_none() && ended_by_interrupt(&visit);
-    let exit = match visit {
+    let is_interrupted = had_terminal && by_signal.is_none() && ended_by_interrupt(&result);
+    let exit = match result {
         ExecResult::Ran(ended) => how_it_ended(task, &ended, by_signal),
         ExecResult::Held(holder) => Err(conflict(args, &task.lock, holder.as_ref())),
         ExecResult::Unreachable(error) => Err(Failure::store(&label, &error)),
@@ -183,7 +183,7 @@ pub(super) async fn under_lock(
 }
 
 /// Whether Ctrl-C ended the command. Then this process ends by SIGINT as well.
-fn ended_by_interrupt(visit: &ExecResult) -> bool {
-    let ExecResult::Ran(ended) = visit else { return false };
+fn ended_by_interrupt(result: &ExecResult) -> bool {
+    let ExecResult::Ran(ended) = result else { return false };
     ended.verdict.reason.is_none() && ended.signal == Some(INTERRUPT) && !is_ignored(INTERRUPT)
 }

@@ -81,14 +81,14 @@ impl ExecProgress {
     }
 
     /// Shows what `exec` waits for, once that takes longer than a moment.
-    pub(crate) fn tell_wait(&self, screen: &mut Screen<'_>) {
+    pub(crate) fn show_wait(&self, screen: &mut Screen<'_>) {
         if let Some(what) = self.waits_for.as_ref().filter(|_| !self.is_silent) {
             screen.wait(what);
         }
     }
 
     /// Prints a warning if the store did not record the end of the run.
-    pub(crate) fn sum_up(&self, screen: &mut Screen<'_>) {
+    pub(crate) fn warn_if_unrecorded(&self, screen: &mut Screen<'_>) {
         if self.is_unrecorded {
             let (lock, lease) = (&self.lock, span(self.lease));
             screen.say(&format!(

@@ -10,7 +10,7 @@ use tokio::net::unix::pipe;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::print::escapes::tame;
+use crate::cli::print::escapes::escape_for_terminal;
 
 /// Bytes that are read at once. A longer line reaches a terminal in pieces.
 const CHUNK: usize = 16 * 1024;
@@ -75,7 +75,7 @@ async fn copy(
         let length =
             if is_last || !is_terminal || kept.len() >= CHUNK { kept.len() } else { whole_lines(&kept) };
         let ready: Vec<u8> = kept.drain(..length).collect();
-        let shown = if is_terminal { tame(&ready) } else { ready.as_slice().into() };
+        let shown = if is_terminal { escape_for_terminal(&ready) } else { ready.as_slice().into() };
         if to.write_all(&shown).await.is_err() || to.flush().await.is_err() || is_last {
             return;
         }

@@ -39,17 +39,17 @@ pub(crate) struct Operator {
 
 impl Operator {
     /// Connects to the store, and finds the job in the file or in the store.
-    pub(crate) async fn at_work(
+    pub(crate) async fn connect(
         job: &JobName,
         at: (&ClusterTarget, &GlobalArgs),
         screen: &mut Screen<'_>,
     ) -> Result<Self, Failure> {
-        let of_one = Self::all_at_work(std::slice::from_ref(job), at, screen).await?;
+        let of_one = Self::connect_all(std::slice::from_ref(job), at, screen).await?;
         Ok(of_one.into_iter().next().expect("one was asked for"))
     }
 
     /// The same for several jobs; without a name, for all jobs of the file and of the store.
-    pub(crate) async fn all_at_work(
+    pub(crate) async fn connect_all(
         jobs: &[JobName],
         at: (&ClusterTarget, &GlobalArgs),
         screen: &mut Screen<'_>,

@@ -33,7 +33,7 @@ pub(crate) async fn run(
     screen: &mut Screen<'_>,
 ) -> Result<Exit, Failure> {
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    let operator = Operator::at_work(&args.job, (&place, global), screen).await?;
+    let operator = Operator::connect(&args.job, (&place, global), screen).await?;
     let killed = screen.during(FOR_STORE, operator.act(&Act::Kill { run: None })).await?;
     let Answer::Held { by: Some(holder), .. } = killed else {
         return Err(Failure::new(Exit::Failed, format!("job `{}` is not running", args.job)));
@@ -42,7 +42,7 @@ pub(crate) async fn run(
     let how = end_of(&operator, &holder, screen).await;
     screen.end_wait();
     let stays = format!("the request to stop run {} stays in the store", holder.run);
-    let how = how.map_err(|failure| failure.noting_unheard(&stays))?;
+    let how = how.map_err(|failure| failure.with_note_if_unreachable(&stays))?;
     screen.print(&format!("`{}`: run {}: {how}\n", args.job, holder.run))?;
     Ok(Exit::Done)
 }

@@ -56,7 +56,7 @@ pub(crate) async fn run(
     let known = place.job(job);
     let schedule = known.definition.spec().map(|spec| &spec.schedule);
     let tick = args.tick.map(|tick| tick.in_zone_of(job, schedule)).transpose()?.map(Tick);
-    let operator = Operator::at_work(job, (&place, global), screen).await?;
+    let operator = Operator::connect(job, (&place, global), screen).await?;
     screen.during(FOR_STORE, operator.expect_known_to_replicas(&place)).await?;
     let wait = OrderWait::begin(&operator, screen).await?;
     let mut signals = Signals::listen()?;
@@ -67,10 +67,10 @@ pub(crate) async fn run(
         given = give(&operator, (order, tick), wait, screen) => given,
         number = signals.next() => {
             let cancelled = cancel(&operator, order, number, screen).await;
-            return cancelled.map_err(|failure| failure.noting_unheard(&may_run));
+            return cancelled.map_err(|failure| failure.with_note_if_unreachable(&may_run));
         }
     };
-    let run = given.map_err(|failure| failure.noting_unheard(&may_run))?;
+    let run = given.map_err(|failure| failure.with_note_if_unreachable(&may_run))?;
     screen.print(&format!("{run}\n"))?;
     let runs = format!("a replica has picked this up: `solocron history {job}` shows how run {run} ends");
     let shown = async {
@@ -81,7 +81,7 @@ pub(crate) async fn run(
         OutageWait::default().ask(screen, || operator.entry(run)).await
     };
     let entry = tokio::select! {
-        shown = shown => shown.map_err(|failure| failure.noting_unheard(&runs))?,
+        shown = shown => shown.map_err(|failure| failure.with_note_if_unreachable(&runs))?,
         number = signals.next() => {
             screen.say(&format!("run {run} continues; `solocron kill {job}` stops it\n"));
             return Ok(Exit::by_signal(number));

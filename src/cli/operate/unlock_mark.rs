@@ -20,7 +20,7 @@ pub(super) async fn set_back(
 ) -> Result<Exit, Failure> {
     let (mut ahead, mut is_refused) = (Vec::new(), false);
     let place = ClusterTarget::find(&args.place, global, screen)?;
-    for operator in Operator::all_at_work(&args.jobs, (&place, global), screen).await? {
+    for operator in Operator::connect_all(&args.jobs, (&place, global), screen).await? {
         let (now, wall) = (operator.pulse().await?.now, SystemClock.utc());
         let record = operator.known_record().await?.filter(|record| record.lies_ahead(now));
         match record {

@@ -9,7 +9,7 @@ const RESET: &str = "\u{1b}[0m";
 const REORDER: [std::ops::RangeInclusive<char>; 2] = ['\u{202a}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
 
 /// Makes a text of one or more lines safe for a terminal. A colour that a line does not end is reset at the end of the line.
-pub(crate) fn tame(text: &[u8]) -> Cow<'_, [u8]> {
+pub(crate) fn escape_for_terminal(text: &[u8]) -> Cow<'_, [u8]> {
     let is_harmless = |byte: &u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
     if text.iter().all(is_harmless) {
         return Cow::Borrowed(text);
@@ -39,12 +39,12 @@ pub(crate) fn tame(text: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// The same for a `str`.
-pub(crate) fn tame_text(text: &str) -> String {
-    String::from_utf8_lossy(&tame(text.as_bytes())).into_owned()
+pub(crate) fn escape_text(text: &str) -> String {
+    String::from_utf8_lossy(&escape_for_terminal(text.as_bytes())).into_owned()
 }
 
 /// Makes a JSON document safe for a terminal: escapes what a terminal would obey and JSON need not escape.
-pub(crate) fn tame_json(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape_json(text: &str) -> Cow<'_, str> {
     let is_odd = |c: char| matches!(c, '\u{7f}'..='\u{9f}') || reorders(c);
     if !text.contains(is_odd) {
         return Cow::Borrowed(text);
@@ -104,16 +104,16 @@ mod tests {
             ("\u{1b}", "^["),
             ("\u{1b}[31", "^[[31"),
         ] {
-            assert_eq!(tame_text(text), shown, "{text:?}");
+            assert_eq!(escape_text(text), shown, "{text:?}");
         }
-        assert_eq!(*tame(b"a\xff\n"), *b"a\\xff\n");
+        assert_eq!(*escape_for_terminal(b"a\xff\n"), *b"a\\xff\n");
     }
 
     #[test]
     fn json_stays_what_it_is_and_has_nothing_that_a_terminal_obeys() {
         let text = "\u{9b}2J \u{7f} \u{202e} ünï";
         let document = serde_json::to_string(text).expect("a text");
-        let tamed = tame_json(&document);
+        let tamed = escape_json(&document);
         assert_eq!(tamed, "\"\\u009b2J \\u007f \\u202e ünï\"");
         assert_eq!(serde_json::from_str::<String>(&tamed).expect("JSON"), text);
     }
@@ -126,7 +126,7 @@ mod tests {
             ("\u{1b}[38:5:1mred\nnext\n", "\u{1b}[38:5:1mred\u{1b}[0m\nnext\n"),
             ("\u{1b}[31mno end", "\u{1b}[31mno end\u{1b}[0m"),
         ] {
-            assert_eq!(tame_text(text), shown, "{text:?}");
+            assert_eq!(escape_text(text), shown, "{text:?}");
         }
     }
 }

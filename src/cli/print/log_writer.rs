@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::escapes::tame_json;
+use super::escapes::escape_json;
 
 /// Lines that may wait for a slow reader: what a busy replica logs in minutes.
 const WAITING_LINES: usize = 16_384;
@@ -19,7 +19,7 @@ const WAITING_LINES: usize = 16_384;
 const WAITING_BYTES: usize = 8 << 20;
 
 /// How long the end of the process waits for a reader that does not read.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The queue of the process, once the log has started.
 static QUEUE: OnceLock<SyncSender<LogItem>> = OnceLock::new();
@@ -67,12 +67,12 @@ impl LogWriter {
     }
 }
 
-/// Waits until everything that was logged is written, but no longer than `LAST_WORDS`.
+/// Waits until everything that was logged is written, but no longer than `FLUSH_TIMEOUT`.
 pub(crate) fn flush() {
     let (written, is_written) = sync_channel(1);
     if QUEUE.get().is_some_and(|queue| queue.try_send(LogItem::Flush(written)).is_ok()) {
         // If the wait fails, nothing more can be done.
-        let _: Result<(), RecvTimeoutError> = is_written.recv_timeout(LAST_WORDS);
+        let _: Result<(), RecvTimeoutError> = is_written.recv_timeout(FLUSH_TIMEOUT);
     }
 }
 
@@ -127,7 +127,7 @@ impl Drop for OneLine<'_> {
     fn drop(&mut self) {
         let mut line = std::mem::take(&mut self.line);
         if let Ok(text) = std::str::from_utf8(&line)
-            && let Cow::Owned(tamed) = tame_json(text)
+            && let Cow::Owned(tamed) = escape_json(text)
         {
             line = tamed.into_bytes();
         }

@@ -17,7 +17,7 @@ use crate::job::quoted_within;
 use crate::time::{Clock, SystemClock};
 use crate::view::short_text;
 
-use super::escapes::tame_text;
+use super::escapes::escape_text;
 use super::log_writer::LogWriter;
 
 /// Returns the requested format, or the one that fits stdout.
@@ -79,7 +79,7 @@ where
             write!(to, "{}: ", paint.bold(&job))?;
         }
         if let Some(line) = fields.take("line") {
-            return writeln!(to, "{}", tame_text(&line));
+            return writeln!(to, "{}", escape_text(&line));
         }
         write!(to, "{}", shown(&fields.message))?;
         if let Some(outcome) = fields.take("outcome") {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use crate::cli::exec::terminal::{columns_of, rewritable_columns};
 use crate::cli::exit::{Exit, Failure};
 
-use super::escapes::{tame, tame_json, tame_text};
+use super::escapes::{escape_for_terminal, escape_json, escape_text};
 use super::wait_line::{LOOK_EVERY, WaitLine};
 
 /// Stdout and stderr, or two writers that stand for them.
@@ -78,7 +78,11 @@ impl<'a> Screen<'a> {
 
     /// Prints what a job printed: to a terminal only its letters and colours, to anything else unchanged.
     pub(crate) fn print_output(&mut self, bytes: &[u8]) -> Result<OutputReader, Failure> {
-        if self.columns.is_some() { self.print_bytes(&tame(bytes)) } else { self.print_bytes(bytes) }
+        if self.columns.is_some() {
+            self.print_bytes(&escape_for_terminal(bytes))
+        } else {
+            self.print_bytes(bytes)
+        }
     }
 
     /// Prints bytes to stdout unchanged.
@@ -97,7 +101,7 @@ impl<'a> Screen<'a> {
         let mut text =
             serde_json::to_string_pretty(value).expect("views have string keys and no failing values");
         text.push('\n');
-        self.print_bytes(tame_json(&text).as_bytes())
+        self.print_bytes(escape_json(&text).as_bytes())
     }
 
     /// Prints a message on stderr. If that fails, no place is left to report it.
@@ -109,7 +113,7 @@ impl<'a> Screen<'a> {
 
     /// Shows on stderr what the command waits for, once that takes longer than a moment. Call this again and again.
     pub(crate) fn wait(&mut self, what: &str) {
-        let line = self.waits.look(&tame_text(what), Instant::now());
+        let line = self.waits.look(&escape_text(what), Instant::now());
         self.write_err(line.unwrap_or_default().as_bytes());
     }
 
@@ -151,10 +155,10 @@ impl Drop for Screen<'_> {
 /// Returns a text that is safe for a terminal, with or without its colours.
 fn shown(text: &str, colour: bool) -> Cow<'_, [u8]> {
     if colour {
-        return tame(text.as_bytes());
+        return escape_for_terminal(text.as_bytes());
     }
     let stripped = anstream::adapter::strip_str(text).to_string();
-    Cow::Owned(tame(stripped.as_bytes()).into_owned())
+    Cow::Owned(escape_for_terminal(stripped.as_bytes()).into_owned())
 }
 
 /// Returns a count with its noun: `no jobs`, `1 job`, `5 jobs`.

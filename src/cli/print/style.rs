@@ -16,9 +16,9 @@ pub(crate) enum TextStyle {
     /// As it should be.
     Good,
     /// Under way, or left out on purpose.
-    Calm,
+    InProgress,
     /// Needs attention.
-    Odd,
+    Warning,
     /// Wrong.
     Bad,
 }
@@ -28,8 +28,8 @@ impl TextStyle {
     pub(crate) const fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Succeeded => Self::Good,
-            Outcome::Running | Outcome::Skipped => Self::Calm,
-            Outcome::Killed => Self::Odd,
+            Outcome::Running | Outcome::Skipped => Self::InProgress,
+            Outcome::Killed => Self::Warning,
             Outcome::Failed
             | Outcome::TimedOut
             | Outcome::Interrupted
@@ -54,8 +54,8 @@ impl TextStyle {
             Self::Quiet => Style::new().dimmed(),
             Self::Strong => Style::new().bold(),
             Self::Good => AnsiColor::Green.on_default(),
-            Self::Calm => AnsiColor::Cyan.on_default(),
-            Self::Odd => AnsiColor::Yellow.on_default(),
+            Self::InProgress => AnsiColor::Cyan.on_default(),
+            Self::Warning => AnsiColor::Yellow.on_default(),
             Self::Bad => AnsiColor::Red.on_default(),
         };
         (style.to_string(), format!("{style:#}"))

@@ -60,16 +60,18 @@ async fn supervise(
         let name = NodeName::parse(&format!("{node}-{number}"))
             .map_err(|error| Failure::new(Exit::Usage, format!("{error}; use a shorter --node NAME")))?;
         let style = Style::of(format, &name, usize::from(number));
-        seats.insert(name, Seat { style, pid: None, began: Instant::now(), pause: PAUSES.0 });
+        seats.insert(name, ReplicaProcess { style, pid: None, began: Instant::now(), pause: PAUSES.0 });
     }
-    let start = |name: &NodeName, seat: &mut Seat, news: &mut JoinSet<ChildNews>| -> Result<(), Failure> {
-        let child =
-            command(args, global, name)?.spawn().map_err(|error| failed("cannot start a replica", &error))?;
-        seat.pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
-        seat.began = Instant::now();
-        news.spawn(follow(child, name.clone(), seat.style.clone(), lines.clone()));
-        Ok(())
-    };
+    let start =
+        |name: &NodeName, seat: &mut ReplicaProcess, news: &mut JoinSet<ChildNews>| -> Result<(), Failure> {
+            let child = command(args, global, name)?
+                .spawn()
+                .map_err(|error| failed("cannot start a replica", &error))?;
+            seat.pid = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+            seat.began = Instant::now();
+            news.spawn(follow(child, name.clone(), seat.style.clone(), lines.clone()));
+            Ok(())
+        };
     for (name, seat) in &mut seats {
         start(name, seat, &mut news)?;
     }
@@ -115,7 +117,7 @@ fn failed(what: &str, error: &std::io::Error) -> Failure {
     Failure::new(Exit::Failed, format!("{what}: {error}"))
 }
 
-fn pass_on(seats: &BTreeMap<NodeName, Seat>, signal: Signal) {
+fn pass_on(seats: &BTreeMap<NodeName, ReplicaProcess>, signal: Signal) {
     for pid in seats.values().filter_map(|seat| seat.pid) {
         // The process may have ended already.
         let _ = kill(pid, signal);
@@ -131,7 +133,7 @@ enum ChildNews {
 }
 
 /// One of the replicas.
-struct Seat {
+struct ReplicaProcess {
     style: Style,
     pid: Option<Pid>,
     began: Instant,
@@ -139,7 +141,7 @@ struct Seat {
     pause: Duration,
 }
 
-impl Seat {
+impl ReplicaProcess {
     /// Returns how long to wait before it is started again; `None` after an exit code that a new start would not change.
     fn pause_after(&mut self, status: Option<ExitStatus>) -> Option<Duration> {
         let code = status.and_then(|status| status.code());

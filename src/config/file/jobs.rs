@@ -39,7 +39,7 @@ pub(crate) fn read(
         warnings::of_no_jobs(findings);
     }
     let mut jobs =
-        FileJobs { is_partial: findings.has_unread() || section.is_garbled(), ..FileJobs::default() };
+        FileJobs { is_partial: findings.has_unread() || section.may_be_misspelt(), ..FileJobs::default() };
     for entry in section.entries() {
         let (key, before) = (entry.0, findings.errors());
         let is_touched = findings.touch(text, key, &entry.1);

@@ -23,20 +23,21 @@ pub(crate) struct Section<'d> {
     pub(crate) span: Option<Range<usize>>,
     table: Option<&'d DeTable<'d>>,
     /// Whether the table is absent, but may be present in the wrong shape: under a misspelt name, or not as a table.
-    garbled: bool,
+    may_be_misspelt: bool,
 }
 
 impl<'d> Section<'d> {
     /// Returns the section of this table.
     pub(crate) fn new(title: impl Into<String>, span: Range<usize>, table: &'d DeTable<'d>) -> Self {
-        Self { title: title.into(), span: Some(span), table: Some(table), garbled: false }
+        Self { title: title.into(), span: Some(span), table: Some(table), may_be_misspelt: false }
     }
 
     /// Returns the table `name` at the top of the file. It is empty if it is absent, or is not a table, which is
     /// reported.
     pub(crate) fn top(root: &'d DeTable<'d>, name: &str, findings: &mut Findings) -> Self {
         let title = format!("[{name}]");
-        let absent = |garbled| Self { title: title.clone(), span: None, table: None, garbled };
+        let absent =
+            |may_be_misspelt| Self { title: title.clone(), span: None, table: None, may_be_misspelt };
         let Some((key, raw)) = root.get_key_value(name) else {
             return absent(
                 root.keys().any(|key| suggest::nearest(key.get_ref(), &keys::tables()) == Some(name)),
@@ -57,15 +58,15 @@ impl<'d> Section<'d> {
     }
 
     /// Whether the table is absent, but may be present in the wrong shape.
-    pub(crate) fn is_garbled(&self) -> bool {
-        self.garbled
+    pub(crate) fn may_be_misspelt(&self) -> bool {
+        self.may_be_misspelt
     }
 
     /// Whether syntax mistakes may have changed this table, whose name is `name`, or may hide it.
     pub(crate) fn is_touched(&self, name: &str, text: &str, findings: &Findings) -> bool {
         match &self.span {
             Some(span) => findings.touch(text, name, span),
-            None => self.garbled || findings.may_hide(text, name),
+            None => self.may_be_misspelt || findings.may_hide(text, name),
         }
     }
 
@@ -79,7 +80,7 @@ impl<'d> Section<'d> {
         let meant = |(other, ..): (&str, Range<usize>, &Raw<'d>)| {
             !known.contains(&other) && suggest::nearest(other, known) == Some(key)
         };
-        !self.has(key) && !self.garbled && !self.entries().any(meant)
+        !self.has(key) && !self.may_be_misspelt && !self.entries().any(meant)
     }
 
     /// Returns the place of the key itself.
@@ -135,11 +136,11 @@ impl<'d> Section<'d> {
         for (key, span, raw) in self.entries().filter(|(key, ..)| !known.contains(key)) {
             let what = if raw.get_ref().is_table() { "table" } else { "key" };
             let problem = Problem::error(format!("{}: unknown {what} `{key}`", self.title)).at(span);
-            findings.add(problem.help(self.way_out_of(key, raw, known)));
+            findings.add(problem.help(self.help_for(key, raw, known)));
         }
     }
 
-    fn way_out_of(&self, key: &str, raw: &Raw<'_>, known: &[&str]) -> String {
+    fn help_for(&self, key: &str, raw: &Raw<'_>, known: &[&str]) -> String {
         let job = self.title.strip_prefix("job `").map(|job| job.trim_end_matches('`'));
         if let (Some(_), "name") = (job, key) {
             return "take it out: a job's name is that of its table, `[jobs.NAME]`".to_owned();

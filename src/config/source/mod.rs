@@ -198,7 +198,7 @@ fn doubt(
     }
     if is_found && is_looked_at {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        trust::check_place(folder).map_err(|bad| SourceError::OpenFolder { bad })?;
+        trust::check_containing_folder(folder).map_err(|bad| SourceError::OpenFolder { bad })?;
     }
     Ok(None)
 }

@@ -46,7 +46,7 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<(Metadata, Vec<u8>)> {
 pub fn read_secret(path: &Path) -> io::Result<String> {
     let (found, bytes) = read_regular(path, LONGEST_SECRET)?;
     if geteuid().is_root() {
-        trust::check_way(path, &found).map_err(|bad| {
+        trust::check_path_components(path, &found).map_err(|bad| {
             io::Error::other(format!(
                 "its path leads over {bad}, and it is another user's file that it leads to"
             ))

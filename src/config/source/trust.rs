@@ -76,7 +76,7 @@ pub(crate) fn check_folder(path: &Path) -> Result<(), BadFolder> {
 }
 
 /// Fails if another user could replace files in the folder that belong to others. The folder may be one such as /tmp.
-pub(crate) fn check_place(path: &Path) -> Result<(), BadFolder> {
+pub(crate) fn check_containing_folder(path: &Path) -> Result<(), BadFolder> {
     check_each(path, 0)
 }
 
@@ -103,7 +103,7 @@ fn check_each(path: &Path, shared_from: usize) -> Result<(), BadFolder> {
 
 /// Fails if a user other than the owner of an opened file may change a folder or link on its path: that user may have
 /// led this process to the file.
-pub(crate) fn check_way(path: &Path, found: &Metadata) -> Result<(), BadFolder> {
+pub(crate) fn check_path_components(path: &Path, found: &Metadata) -> Result<(), BadFolder> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let steps = path.ancestors().chain(real.ancestors());
     for step in steps {

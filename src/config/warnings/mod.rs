@@ -176,7 +176,7 @@ const PERIODS_FROM: UtcMillis = UtcMillis(1_767_225_600_000);
 
 /// Returns the shortest distance from one tick to the next.
 fn period_of(schedule: &Schedule) -> Duration {
-    schedule.period_hint(PERIODS_FROM)
+    schedule.shortest_period(PERIODS_FROM)
 }
 
 fn short_deadline(

@@ -39,7 +39,7 @@ impl StartPriority {
     }
 
     /// Waits until no command is being started, at most 250 ms.
-    pub(crate) async fn over(&self) {
+    pub(crate) async fn wait_for_starts(&self) {
         let none = async {
             loop {
                 let mut notified = std::pin::pin!(self.0.none.notified());
@@ -63,9 +63,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_waits_goes_on_once_the_last_start_is_over() {
         let start_priority = StartPriority::default();
-        start_priority.over().await;
+        start_priority.wait_for_starts().await;
         let (first, second) = (start_priority.begin(), start_priority.begin());
-        let mut waiting = std::pin::pin!(start_priority.over());
+        let mut waiting = std::pin::pin!(start_priority.wait_for_starts());
         let begun = tokio::time::Instant::now();
         first.cancel();
         tokio::select! {
@@ -75,7 +75,7 @@ mod tests {
         second.cancel();
         waiting.await;
         assert_eq!(begun.elapsed(), LONGEST / 2);
-        start_priority.over().await;
+        start_priority.wait_for_starts().await;
     }
 
     #[tokio::test(start_paused = true)]
@@ -83,7 +83,7 @@ mod tests {
         let start_priority = StartPriority::default();
         let _starting = start_priority.begin();
         let begun = tokio::time::Instant::now();
-        start_priority.over().await;
+        start_priority.wait_for_starts().await;
         assert_eq!(begun.elapsed(), LONGEST);
     }
 }

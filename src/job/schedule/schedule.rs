@@ -18,7 +18,7 @@ use super::parse::expression::Expression;
 use super::parse::slot::Slots;
 use super::words;
 
-/// The number of coming ticks from which [`Schedule::period_hint`] computes the period.
+/// The number of coming ticks from which [`Schedule::shortest_period`] computes the period.
 const TICKS_PER_HINT: usize = 8;
 
 /// When a job runs: the union of one or more cron expressions, in a time zone. Cheap to clone.
@@ -121,7 +121,7 @@ impl Schedule {
 
     /// Returns the shortest distance between the next few ticks after an instant, for warnings. [`Duration::MAX`] if
     /// fewer than two are left.
-    pub fn period_hint(&self, at: UtcMillis) -> Duration {
+    pub fn shortest_period(&self, at: UtcMillis) -> Duration {
         let following = |tick: &Tick| self.next_after(tick.instant());
         let ticks: Vec<Tick> =
             std::iter::successors(self.next_after(at), following).take(TICKS_PER_HINT).collect();

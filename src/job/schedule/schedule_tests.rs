@@ -88,9 +88,9 @@ fn ticks_reach_from_1900_to_the_end_of_the_calendar_and_no_further() {
 fn the_period_is_the_shortest_distance_of_the_coming_ticks() {
     let now = at("2026-05-01T00:00:30Z");
     let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-    assert_eq!(schedule(&["*/5 * * * *"], "UTC").period_hint(now), minutes(5));
-    assert_eq!(schedule(&["0,50 * * * *"], "UTC").period_hint(now), minutes(10));
-    assert_eq!(schedule(&["@every 99999999d"], "UTC").period_hint(now), Duration::MAX);
+    assert_eq!(schedule(&["*/5 * * * *"], "UTC").shortest_period(now), minutes(5));
+    assert_eq!(schedule(&["0,50 * * * *"], "UTC").shortest_period(now), minutes(10));
+    assert_eq!(schedule(&["@every 99999999d"], "UTC").shortest_period(now), Duration::MAX);
 }
 
 #[test]

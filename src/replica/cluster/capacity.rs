@@ -45,7 +45,7 @@ impl Capacity {
 
     /// Whether the job may start. A job that runs here never runs twice at once: its next run takes the slot of the
     /// current one.
-    pub(crate) fn is_there_for(&self, job: &JobName) -> bool {
+    pub(crate) fn has_slot_for(&self, job: &JobName) -> bool {
         !self.is_full() || self.taken.contains(job)
     }
 
@@ -102,10 +102,10 @@ mod tests {
         capacity.take(&job("a"));
         assert!(!capacity.is_full());
         capacity.take(&job("b"));
-        assert!(capacity.is_full() && capacity.is_there_for(&job("a")) && !capacity.is_there_for(&job("c")));
+        assert!(capacity.is_full() && capacity.has_slot_for(&job("a")) && !capacity.has_slot_for(&job("c")));
         capacity.take(&job("a"));
         capacity.free(&job("a"));
-        assert!(capacity.is_there_for(&job("c")), "a job has room once, however often it was taken");
+        assert!(capacity.has_slot_for(&job("c")), "a job has room once, however often it was taken");
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         let running = || HashSet::from([job("a"), job("b")]);
         let mut capacity = Capacity::new(None);
         capacity.resize(Some(2), running());
-        assert!(capacity.is_full() && capacity.is_there_for(&job("a")));
+        assert!(capacity.is_full() && capacity.has_slot_for(&job("a")));
         capacity.wait(&job("c"));
         capacity.wait(&job("d"));
         assert_eq!(capacity.call_next(), None);
@@ -150,6 +150,6 @@ mod tests {
     fn without_a_limit_there_is_always_room() {
         let mut capacity = Capacity::new(None);
         capacity.take(&job("a"));
-        assert!(!capacity.is_full() && capacity.is_there_for(&job("b")));
+        assert!(!capacity.is_full() && capacity.has_slot_for(&job("b")));
     }
 }

@@ -18,7 +18,7 @@ impl Driver {
         }
         self.draining = true;
         self.hurry_ends();
-        self.handles.values().for_each(|(_, handle)| handle.no_more.cancel());
+        self.handles.values().for_each(|(_, handle)| handle.no_more_attempts.cancel());
         self.alarms.clear();
         self.update_beat(|_| ());
         self.resync.notify_one();
@@ -61,7 +61,7 @@ impl Driver {
     pub(crate) fn stop_runs(&mut self, grace: Option<Duration>) -> Duration {
         self.stopping = true;
         let running: Vec<_> =
-            self.handles.values().filter(|(_, handle)| !handle.over.is_cancelled()).collect();
+            self.handles.values().filter(|(_, handle)| !handle.run_ended.is_cancelled()).collect();
         self.context.events.tell(Event::Stopping { running: running.len() });
         let mut longest = Duration::ZERO;
         for (_, handle) in running {
@@ -80,8 +80,8 @@ impl Driver {
     /// Ends the replica although processes of runs may be alive: their guards continue to kill them, and their locks
     /// expire.
     pub(crate) async fn leave_behind(&mut self) {
-        self.context.events.tell(Event::LeftBehind(self.keepers.len()));
-        self.keepers.shutdown().await;
+        self.context.events.tell(Event::LeftBehind(self.holders.len()));
+        self.holders.shutdown().await;
         self.errands.shutdown().await;
     }
 

@@ -110,7 +110,7 @@ impl Driver {
         if contest.is_retired() || self.draining || now.since(order.at) > order_waits(&spec) {
             return self.drop_order(job);
         }
-        if self.health.roster.standing(&spec, self.capacity.is_there_for(job)) != Eligibility::Takes
+        if self.health.roster.standing(&spec, self.capacity.has_slot_for(job)) != Eligibility::Takes
             && !order.unsure
         {
             // Other replicas may have the labels, or a free slot.
@@ -147,7 +147,7 @@ impl Driver {
         let Some(order) = self.notices.orders.get_mut(job).filter(|order| order.run == run) else { return };
         order.asking = false;
         self.obey(job, run, sent, result);
-        self.vacate(job);
+        self.free_slot(job);
     }
 
     fn obey(&mut self, job: &JobName, run: RunId, sent: BootInstant, result: Result<Reply, StoreError>) {

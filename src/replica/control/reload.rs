@@ -47,7 +47,7 @@ impl Driver {
         for name in changes.jobs() {
             self.look_at(name, now);
         }
-        self.resize_room(max_running);
+        self.resize_capacity(max_running);
         if relabelled {
             self.ask_anew(now);
         }
@@ -104,7 +104,7 @@ impl Driver {
         self.outdate_opening(name);
         if let Some(doubt) = doubt {
             self.give_back(name, doubt);
-            self.vacate(name);
+            self.free_slot(name);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::store::Peer;
 impl Driver {
     /// Whether a run of the job is going here.
     pub(crate) fn runs_itself(&self, job: &JobName) -> bool {
-        self.handles.values().any(|(running, handle)| running == job && !handle.over.is_cancelled())
+        self.handles.values().any(|(running, handle)| running == job && !handle.run_ended.is_cancelled())
     }
 
     /// Gives back a lock that was granted although a run of the job is going here: the store forgot that run. The new
@@ -30,7 +30,7 @@ impl Driver {
     /// Checks whether the store still knows this replica's locks. A lock that it forgot is renewed at
     /// once.
     pub(crate) fn look_at_locks(&mut self) {
-        let held = self.handles.values().filter(|(_, handle)| !handle.over.is_cancelled());
+        let held = self.handles.values().filter(|(_, handle)| !handle.run_ended.is_cancelled());
         let held: Vec<_> = held.map(|(job, handle)| (job.clone(), handle.clone())).collect();
         if !held.is_empty() {
             self.errands.spawn(errand::look_at_locks(Arc::clone(&self.context), held));

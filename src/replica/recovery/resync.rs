@@ -77,7 +77,7 @@ impl Driver {
         if self.draining || !self.past.is_read || !self.health.joining.is_over() {
             return;
         }
-        self.context.hear_fence(self.past.largest_fence);
+        self.context.record_fence(self.past.largest_fence);
         let store_clock = self.context.store_clock.borrow().clone();
         let Some(store_clock) = store_clock else { return };
         let (now, wall) = (self.context.clock.boot(), self.context.clock.utc());

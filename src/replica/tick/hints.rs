@@ -20,7 +20,7 @@ impl Driver {
         }
         // The hint's time is not believed. But the store may have decided the tick by its present time, which this
         // replica reckons itself.
-        self.context.hear_at(store_now);
+        self.context.record_store_time(store_now);
         if let Some(at) = contest.overhear(&hint.reply, store_now, now) {
             self.alarms.push(Reverse((at, hint.job.clone())));
         }
@@ -45,7 +45,7 @@ impl Driver {
             }
             // The tick may have to be claimed after all, or the next one may be due already.
             self.look_at(job, now);
-            self.vacate(job);
+            self.free_slot(job);
         }
     }
 }

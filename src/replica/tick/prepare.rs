@@ -72,8 +72,8 @@ impl Driver {
     pub(crate) fn prepare(&mut self, coming: &[Coming]) {
         let is_first = |coming: &Coming| {
             self.jobs.get(&coming.job).is_some_and(|job| {
-                let has_room = self.capacity.is_there_for(&coming.job);
-                let takes = self.health.roster.standing(&job.spec, has_room) == Eligibility::Takes;
+                let has_slot = self.capacity.has_slot_for(&coming.job);
+                let takes = self.health.roster.standing(&job.spec, has_slot) == Eligibility::Takes;
                 // A tick that was announced before a reload may not be in the schedule any more.
                 let is_one = || job.spec.schedule.at_or_before(coming.tick.instant()) == Some(coming.tick);
                 takes && self.health.roster.stagger(&job.spec, coming.tick).is_zero() && is_one()
@@ -89,7 +89,7 @@ impl Driver {
         let (runs, guards) = (first.len(), Arc::clone(&self.context.guards));
         // The zygote, which makes guards, may be frozen. Nothing waits for it: a run that finds no guard ready requests
         // one.
-        tokio::task::spawn_blocking(move || guards.book(runs, until));
+        tokio::task::spawn_blocking(move || guards.reserve(runs, until));
         for (Coming { job, tick }, from) in &first {
             if let Some(contest) = self.contests.get_mut(job) {
                 contest.call(*tick, *from, now);

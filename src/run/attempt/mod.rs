@@ -18,7 +18,7 @@ use std::time::Duration;
 use launch::Launch;
 use process::{Process, Spawned};
 use stop::RunControl;
-use supervise::{Drive, Fate};
+use supervise::{AttemptDriver, AttemptEnd};
 use tokio_util::sync::CancellationToken;
 
 use crate::job::Verdict;
@@ -106,16 +106,16 @@ async fn live(
     launch: &Launch,
     output: &mut Output<'_>,
     (mut control, birth): (RunControl, &mut Birth),
-) -> Fate {
+) -> AttemptEnd {
     let log = output.sink().log();
     let over = CancellationToken::new();
     let fate = match Process::spawn(guards, launch, log.sign(), &control).await {
-        Ok(Spawned::Ordered(order)) => return Fate::untried(order.reason, log),
+        Ok(Spawned::Ordered(order)) => return AttemptEnd::untried(order.reason, log),
         Ok(Spawned::Asked(asked)) => {
             let (process, pipes) = *asked;
             birth.asked = Some(SystemClock.boot());
             output.connect(pipes);
-            let drive = Drive::new(process, (guards, launch), log);
+            let drive = AttemptDriver::new(process, (guards, launch), log);
             let driving = async {
                 let fate = drive.until_over(&mut control, birth).await;
                 // Ends the passing on of output. The error of a failed start is added to the output below.
@@ -124,7 +124,7 @@ async fn live(
             };
             tokio::join!(driving, output.pass_on(&over)).0
         }
-        Err(error) => Fate::not_started(error, log),
+        Err(error) => AttemptEnd::not_started(error, log),
     };
     if let Some(error) = &fate.error {
         output.say(&error.to_string());

@@ -31,7 +31,7 @@ const LOOKUP_TURN: Duration = Duration::from_secs(5);
 
 /// The result of a request for a guard.
 pub(super) enum SpawnReply {
-    Guard { line: UnixStream, pipes: Option<Pipes>, is_switched: bool },
+    Guard { socket: UnixStream, pipes: Option<Pipes>, is_switched: bool },
     Ordered(StopOrder),
 }
 
@@ -44,7 +44,8 @@ pub(super) async fn ask(
 ) -> Result<SpawnReply, RunError> {
     let names_account = launch.user.is_some() || launch.group.is_some();
     if !names_account && guards.is_one_ready() {
-        let hand_over = |request: &GuardRequest, handed: &[BorrowedFd<'_>]| guards.ask_ready(request, handed);
+        let hand_over =
+            |request: &GuardRequest, handed: &[BorrowedFd<'_>]| guards.request_ready_guard(request, handed);
         match ask_by(launch, sign.as_ref(), control, hand_over) {
             Err(RunError::Guard { source, .. }) if source.kind() == io::ErrorKind::WouldBlock => {}
             asked => return asked,
@@ -96,9 +97,10 @@ fn ask_by(
         .chain(sign.map(AsFd::as_fd))
         .collect();
     let no_guard = |source| RunError::Guard { job: launch.identity.job.clone(), source };
-    let line = hand_over(&request, &handed).map_err(no_guard)?;
-    let line = line.set_nonblocking(true).and_then(|()| UnixStream::from_std(line)).map_err(start_failed)?;
-    Ok(SpawnReply::Guard { line, pipes: streams.pipes, is_switched })
+    let socket = hand_over(&request, &handed).map_err(no_guard)?;
+    let socket =
+        socket.set_nonblocking(true).and_then(|()| UnixStream::from_std(socket)).map_err(start_failed)?;
+    Ok(SpawnReply::Guard { socket, pipes: streams.pipes, is_switched })
 }
 
 /// The ends of a command's standard streams that its guard gets, and the other ends of those that the replica reads.

@@ -33,7 +33,7 @@ const GUARDS_TURN: Duration = Duration::from_millis(200);
 const BIRTH_LIMIT: Duration = Duration::from_secs(10);
 
 /// How an attempt's processes ended.
-pub(super) struct Fate {
+pub(super) struct AttemptEnd {
     pub(super) verdict: Verdict,
     pub(super) was_tried: bool,
     pub(super) exit: ChildExit,
@@ -45,7 +45,7 @@ pub(super) struct Fate {
 }
 
 /// A process, and the state of its attempt.
-pub(super) struct Drive<'a> {
+pub(super) struct AttemptDriver<'a> {
     process: Process,
     launch: &'a Launch,
     guards: &'a Guards,
@@ -70,7 +70,7 @@ enum AttemptNews {
     Unborn,
 }
 
-impl Fate {
+impl AttemptEnd {
     /// Returns the fate of an attempt that was stopped before its start. A run that an operator or a newer tick has
     /// killed is not started on another replica either.
     pub(super) fn untried(reason: StopReason, log: &RunLog) -> Self {
@@ -87,7 +87,7 @@ impl Fate {
     }
 }
 
-impl<'a> Drive<'a> {
+impl<'a> AttemptDriver<'a> {
     pub(super) fn new(process: Process, (guards, launch): (&'a Guards, &'a Launch), log: &'a RunLog) -> Self {
         Self {
             process,
@@ -103,7 +103,7 @@ impl<'a> Drive<'a> {
     }
 
     /// Drives the attempt until it is over, and records when its main process started.
-    pub(super) async fn until_over(mut self, control: &mut RunControl, birth: &mut Birth) -> Fate {
+    pub(super) async fn until_over(mut self, control: &mut RunControl, birth: &mut Birth) -> AttemptEnd {
         // The grace of an order that came while the command was being started is used up.
         let ordered = *control.stops.borrow_and_update();
         let late = ordered.map(|order| AttemptEvent::Stop(StopOrder { grace: Duration::ZERO, ..order }));
@@ -129,7 +129,7 @@ impl<'a> Drive<'a> {
     }
 
     /// Handles the reports that the guard has sent by now.
-    fn catch_up(&mut self) -> Option<Fate> {
+    fn catch_up(&mut self) -> Option<AttemptEnd> {
         while let Some(said) = self.process.said_so_far() {
             if let Some(fate) = self.hear(said) {
                 return Some(fate);
@@ -164,7 +164,7 @@ impl<'a> Drive<'a> {
         AttemptNews::Event(AttemptEvent::Tree(tree))
     }
 
-    fn take_in(&mut self, news: AttemptNews, control: &mut RunControl) -> Option<Fate> {
+    fn take_in(&mut self, news: AttemptNews, control: &mut RunControl) -> Option<AttemptEnd> {
         match news {
             AttemptNews::Said(said) => self.hear(said),
             AttemptNews::Event(event) => self.feed(event),
@@ -180,7 +180,7 @@ impl<'a> Drive<'a> {
     /// Kills the guard if it was made and has reported nothing; otherwise kills the zygote, which closes the guard's
     /// socket. A guard that was made after all receives a stop order, and the run is not over until that guard has
     /// reported or is gone.
-    fn give_up_birth(&mut self) -> Option<Fate> {
+    fn give_up_birth(&mut self) -> Option<AttemptEnd> {
         if !self.process.is_unborn() {
             return None;
         }
@@ -197,18 +197,18 @@ impl<'a> Drive<'a> {
         self.feed(AttemptEvent::Stop(StopOrder { reason: StopReason::GuardLost, grace: Duration::ZERO }))
     }
 
-    fn hear(&mut self, said: Said) -> Option<Fate> {
+    fn hear(&mut self, said: Said) -> Option<AttemptEnd> {
         match said {
             Said::Started => None,
             Said::NotStarted(code) if code >> STEP_SHIFT == STEP_OVERDUE => {
                 self.process.release();
-                Some(Fate::untried(StopReason::LockLost, self.log))
+                Some(AttemptEnd::untried(StopReason::LockLost, self.log))
             }
             Said::NotStarted(code) => {
                 self.process.release();
                 let error = std::io::Error::from_raw_os_error(code);
                 let error = start_error(self.launch, self.process.is_switched, error);
-                Some(Fate::not_started(error, self.log))
+                Some(AttemptEnd::not_started(error, self.log))
             }
             Said::Exited(exit) => self.feed(AttemptEvent::Exited(exit)),
             Said::Stopped(exit) => self.feed(AttemptEvent::Stopped(exit)),
@@ -222,14 +222,14 @@ impl<'a> Drive<'a> {
     }
 
     /// Applies an event to the state. Returns the fate once the attempt is over.
-    fn feed(&mut self, event: AttemptEvent) -> Option<Fate> {
+    fn feed(&mut self, event: AttemptEvent) -> Option<AttemptEnd> {
         match self.state.step(event, self.start.elapsed(), &self.limits) {
             Step::Over(verdict, exit) => {
                 self.process.release();
                 let ago = self.process.ago();
                 let finished = self.log.now().minus(ago);
                 let was_stuck = self.state.is_stuck();
-                Some(Fate { verdict, was_tried: true, exit, error: None, was_stuck, ago, finished })
+                Some(AttemptEnd { verdict, was_tried: true, exit, error: None, was_stuck, ago, finished })
             }
             Step::On(state, action) => {
                 if state.killing_since() != self.state.killing_since() {

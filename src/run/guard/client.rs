@@ -48,7 +48,7 @@ pub struct Guards {
 
 #[derive(Debug)]
 struct ZygoteClient {
-    line: UnixStream,
+    socket: UnixStream,
     process: Child,
     pool: GuardPool,
 }
@@ -91,20 +91,20 @@ impl Guards {
     /// Requests guards for `runs` more runs that are likely to begin before `until`, so that none of these has to
     /// wait for its own guard. Blocks like `ask`, but releases the zygote between two guards, so that other callers
     /// get their turn.
-    pub fn book(&self, runs: usize, until: BootInstant) {
+    pub fn reserve(&self, runs: usize, until: BootInstant) {
         let wanted = match self.lock().as_mut() {
-            Some(zygote) => zygote.pool.book(runs, until, SystemClock.boot()),
+            Some(zygote) => zygote.pool.reserve(runs, until, SystemClock.boot()),
             None => return,
         };
         for _ in 0..wanted {
             let mut zygote = self.lock();
-            let Some(running) = living(&mut zygote) else { return };
+            let Some(running) = running_zygote(&mut zygote) else { return };
             // The replica lacks resources, such as free descriptors: it continues without this guard.
             let Ok(pair) = UnixStream::pair() else { return };
             match running.make_spare(pair) {
                 Ok(()) => {}
                 // The next request starts another zygote.
-                Err(error) if is_of_the_other(&error) => return drop(zygote.take()),
+                Err(error) if is_receiver_error(&error) => return drop(zygote.take()),
                 Err(_) => return,
             }
         }
@@ -113,7 +113,7 @@ impl Guards {
     /// Releases guards whose runs did not begin in time, and reaps children that have ended. Does not block.
     pub fn release(&self) {
         let Ok(mut zygote) = self.zygote.try_lock() else { return };
-        match living(&mut zygote) {
+        match running_zygote(&mut zygote) {
             Some(running) => running.pool.release(SystemClock.boot()),
             // The next request starts another zygote.
             None => drop(zygote.take()),
@@ -145,25 +145,25 @@ impl Guards {
     ) -> io::Result<UnixStream> {
         let bytes = request.encode();
         let mut zygote = self.lock();
-        if let Some(running) = living(&mut zygote) {
-            if let Some(line) = running.ask_spare(&bytes, handed) {
-                return Ok(line);
+        if let Some(running) = running_zygote(&mut zygote) {
+            if let Some(socket) = running.send_to_waiting_guard(&bytes, handed) {
+                return Ok(socket);
             }
-            let (line, guards_end) = UnixStream::pair()?;
+            let (socket, guards_end) = UnixStream::pair()?;
             match running.ask(&bytes, &guards_end, handed) {
-                Ok(()) => return Ok(line),
-                Err(error) if !is_of_the_other(&error) => return Err(error),
+                Ok(()) => return Ok(socket),
+                Err(error) if !is_receiver_error(&error) => return Err(error),
                 Err(_) => {}
             }
         }
         // A zygote that failed may have read a part of the request, and must not take the next request for the rest
         // of it.
         drop(zygote.take());
-        let (line, guards_end) = UnixStream::pair()?;
+        let (socket, guards_end) = UnixStream::pair()?;
         let new = self.start_zygote()?;
         new.ask(&bytes, &guards_end, handed)?;
         *zygote = Some(new);
-        Ok(line)
+        Ok(socket)
     }
 
     /// Whether a guard is likely to be ready for a run. Does not block.
@@ -174,15 +174,15 @@ impl Guards {
 
     /// Sends the request to a guard that is ready, as `ask` does, but never blocks: returns `WouldBlock` if that is
     /// not possible.
-    pub(in crate::run) fn ask_ready(
+    pub(in crate::run) fn request_ready_guard(
         &self,
         request: &GuardRequest,
         handed: &[BorrowedFd<'_>],
     ) -> io::Result<UnixStream> {
         let would_block = io::Error::from(io::ErrorKind::WouldBlock);
         let Ok(mut zygote) = self.zygote.try_lock() else { return Err(would_block) };
-        let Some(running) = living(&mut zygote) else { return Err(would_block) };
-        running.ask_spare(&request.encode(), handed).ok_or(would_block)
+        let Some(running) = running_zygote(&mut zygote) else { return Err(would_block) };
+        running.send_to_waiting_guard(&request.encode(), handed).ok_or(would_block)
     }
 
     /// Returns the processes that killed guards have left to their zygote, or to this process if the zygote was
@@ -194,7 +194,7 @@ impl Guards {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Ok(zygote) => zygote,
         };
-        let zygote = living(&mut zygote).map(|zygote| zygote.pid());
+        let zygote = running_zygote(&mut zygote).map(|zygote| zygote.pid());
         let family = self.family();
         let strays = family.strays(zygote)?;
         // A process whose parent ended during the listing may be missing: only two empty listings in a row count.
@@ -226,8 +226,8 @@ fn is_for_guards(name: &OsStr) -> bool {
 
 impl ZygoteClient {
     fn start(program: &PathBuf) -> io::Result<Self> {
-        let (line, other) = UnixStream::pair()?;
-        line.set_write_timeout(Some(SEND_LIMIT))?;
+        let (socket, other) = UnixStream::pair()?;
+        socket.set_write_timeout(Some(SEND_LIMIT))?;
         // A request has the whole environment of its command. The environment of this process has secrets, which a
         // job of the same user could read before the new process has made itself non-dumpable.
         let passed_on = std::env::vars_os().filter(|(name, _)| is_for_guards(name));
@@ -241,7 +241,7 @@ impl ZygoteClient {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        Ok(Self { line, process, pool: GuardPool::default() })
+        Ok(Self { socket, process, pool: GuardPool::default() })
     }
 
     fn pid(&self) -> Pid {
@@ -256,12 +256,12 @@ impl ZygoteClient {
     fn ask(&self, bytes: &[u8], guards_end: &UnixStream, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
         let handed: Vec<BorrowedFd<'_>> =
             std::iter::once(guards_end.as_fd()).chain(handed.iter().copied()).collect();
-        send(&self.line, Some(bytes), &handed)
+        send(&self.socket, Some(bytes), &handed)
     }
 
     /// Sends the request to a guard that waits for its run. Returns `None` if no guard waits, or none accepts it at
     /// once. Does not block.
-    fn ask_spare(&mut self, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> Option<UnixStream> {
+    fn send_to_waiting_guard(&mut self, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> Option<UnixStream> {
         if bytes.len() > LONGEST_FOR_SPARES {
             return None;
         }
@@ -271,7 +271,7 @@ impl ZygoteClient {
                 Ok(()) => return Some(spare),
                 // This guard reads the end of its socket, even if it has read a part of the request, and starts
                 // nothing.
-                Err(error) if is_of_the_other(&error) => {}
+                Err(error) if is_receiver_error(&error) => {}
                 Err(_) => {
                     self.pool.put(spare);
                     return None;
@@ -280,22 +280,22 @@ impl ZygoteClient {
         }
     }
 
-    fn make_spare(&mut self, (line, guards_end): (UnixStream, UnixStream)) -> io::Result<()> {
-        send(&self.line, None, &[guards_end.as_fd()])?;
-        self.pool.put(line);
+    fn make_spare(&mut self, (socket, guards_end): (UnixStream, UnixStream)) -> io::Result<()> {
+        send(&self.socket, None, &[guards_end.as_fd()])?;
+        self.pool.put(socket);
         Ok(())
     }
 }
 
 /// Returns the zygote, unless it has ended.
-fn living(zygote: &mut Option<ZygoteClient>) -> Option<&mut ZygoteClient> {
+fn running_zygote(zygote: &mut Option<ZygoteClient>) -> Option<&mut ZygoteClient> {
     let zygote = zygote.as_mut()?;
     if zygote.is_alive() { Some(zygote) } else { None }
 }
 
 /// Whether a write failed because the receiver is gone or does not read, and not because this process lacks a
 /// resource.
-fn is_of_the_other(error: &io::Error) -> bool {
+fn is_receiver_error(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, Interrupted, NotConnected, WouldBlock, WriteZero};
     matches!(error.kind(), BrokenPipe | ConnectionReset | Interrupted | NotConnected | WouldBlock | WriteZero)
 }

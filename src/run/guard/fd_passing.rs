@@ -28,19 +28,19 @@ pub(super) struct ReceivedRequest {
 
 /// Sends an encoded request with these descriptors. Without a request, the receiver gets that later, on another
 /// socket.
-pub(super) fn send(line: &UnixStream, request: Option<&[u8]>, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(super) fn send(socket: &UnixStream, request: Option<&[u8]>, handed: &[BorrowedFd<'_>]) -> io::Result<()> {
     let (head, bytes) = (head_of(request), request.unwrap_or_default());
-    let sent = send_first(line, (&head, bytes), handed, MsgFlags::MSG_NOSIGNAL)?;
-    let mut line = line;
-    line.write_all(head.get(sent..).unwrap_or_default())?;
-    line.write_all(&bytes[sent.saturating_sub(head.len())..])
+    let sent = send_first(socket, (&head, bytes), handed, MsgFlags::MSG_NOSIGNAL)?;
+    let mut socket = socket;
+    socket.write_all(head.get(sent..).unwrap_or_default())?;
+    socket.write_all(&bytes[sent.saturating_sub(head.len())..])
 }
 
 /// Sends an encoded request with these descriptors, without waiting for room in the socket buffer. After an error a
 /// part may have been sent, and the socket cannot be used any more.
-pub(super) fn send_at_once(line: &UnixStream, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> io::Result<()> {
+pub(super) fn send_at_once(socket: &UnixStream, bytes: &[u8], handed: &[BorrowedFd<'_>]) -> io::Result<()> {
     let flags = MsgFlags::MSG_NOSIGNAL | MsgFlags::MSG_DONTWAIT;
-    let sent = send_first(line, (&head_of(Some(bytes)), bytes), handed, flags)?;
+    let sent = send_first(socket, (&head_of(Some(bytes)), bytes), handed, flags)?;
     if sent == size_of::<u64>() + bytes.len() { Ok(()) } else { Err(io::ErrorKind::WouldBlock.into()) }
 }
 
@@ -50,21 +50,21 @@ fn head_of(request: Option<&[u8]>) -> [u8; 8] {
 
 /// Sends as much as there is room for, and returns how many bytes that was.
 fn send_first(
-    line: &UnixStream,
+    socket: &UnixStream,
     (head, bytes): (&[u8], &[u8]),
     handed: &[BorrowedFd<'_>],
     flags: MsgFlags,
 ) -> io::Result<usize> {
     let fds: Vec<_> = handed.iter().map(AsRawFd::as_raw_fd).collect();
     let (parts, controls) = ([IoSlice::new(head), IoSlice::new(bytes)], [ControlMessage::ScmRights(&fds)]);
-    Ok(sendmsg::<()>(line.as_raw_fd(), &parts, &controls, flags, None)?)
+    Ok(sendmsg::<()>(socket.as_raw_fd(), &parts, &controls, flags, None)?)
 }
 
 /// Receives the next request; `None` if it cannot be decoded. An error means that nothing more can be received.
-pub(super) fn receive(line: &UnixStream) -> io::Result<Option<ReceivedRequest>> {
-    let mut from = line;
+pub(super) fn receive(socket: &UnixStream) -> io::Result<Option<ReceivedRequest>> {
+    let mut from = socket;
     let mut head = [0_u8; 8];
-    let (count, handed) = receive_head(line, &mut head)?;
+    let (count, handed) = receive_head(socket, &mut head)?;
     if count == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
@@ -79,10 +79,11 @@ pub(super) fn receive(line: &UnixStream) -> io::Result<Option<ReceivedRequest>> 
     Ok(GuardRequest::decode(&bytes).map(|request| ReceivedRequest { request: Some(request), handed }))
 }
 
-fn receive_head(line: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+fn receive_head(socket: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut space = cmsg_space!([RawFd; 5]);
     let mut parts = [IoSliceMut::new(head)];
-    let message = recvmsg::<()>(line.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
+    let message =
+        recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC)?;
     let mut fds = Vec::new();
     for control in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(handed) = control {

@@ -24,25 +24,25 @@ pub(super) struct GuardPool {
     /// The sockets to the guards, the one that has waited longest first.
     lines: VecDeque<UnixStream>,
     /// How many runs are likely to begin, and until when, in the order in which they were booked.
-    booked: VecDeque<(BootInstant, usize)>,
+    reservations: VecDeque<(BootInstant, usize)>,
 }
 
 impl GuardPool {
     /// Books guards for `runs` more runs that are likely to begin before `until`. Returns how many guards have to be
     /// made for all bookings.
-    pub(super) fn book(&mut self, runs: usize, until: BootInstant, now: BootInstant) -> usize {
-        self.booked.push_back((until, runs));
+    pub(super) fn reserve(&mut self, runs: usize, until: BootInstant, now: BootInstant) -> usize {
+        self.reservations.push_back((until, runs));
         self.wanted(now).saturating_sub(self.lines.len())
     }
 
     /// Adds a guard that was made.
-    pub(super) fn put(&mut self, line: UnixStream) {
-        self.lines.push_back(line);
+    pub(super) fn put(&mut self, socket: UnixStream) {
+        self.lines.push_back(socket);
     }
 
     /// Takes a guard for a run that begins, if one waits, and removes the run from the bookings.
     pub(super) fn take(&mut self) -> Option<UnixStream> {
-        if let Some((_, runs)) = self.booked.iter_mut().find(|(_, runs)| *runs > 0) {
+        if let Some((_, runs)) = self.reservations.iter_mut().find(|(_, runs)| *runs > 0) {
             *runs -= 1;
         }
         self.lines.pop_front()
@@ -61,8 +61,8 @@ impl GuardPool {
     }
 
     fn wanted(&mut self, now: BootInstant) -> usize {
-        self.booked.retain(|(until, runs)| *until > now && *runs > 0);
-        self.booked.iter().map(|(_, runs)| runs).sum::<usize>().min(most())
+        self.reservations.retain(|(until, runs)| *until > now && *runs > 0);
+        self.reservations.iter().map(|(_, runs)| runs).sum::<usize>().min(most())
     }
 }
 
@@ -90,13 +90,13 @@ mod tests {
     fn as_many_are_made_as_runs_are_to_come_and_none_waits() {
         let (now, mut pool) = (NOW, GuardPool::default());
         let soon = now.plus(Duration::from_secs(2));
-        assert_eq!(pool.book(3, soon, now), 3);
+        assert_eq!(pool.reserve(3, soon, now), 3);
         put(&mut pool, 3);
-        assert_eq!(pool.book(2, soon, now), 2, "the three are for others");
+        assert_eq!(pool.reserve(2, soon, now), 2, "the three are for others");
         put(&mut pool, 2);
         assert!((0..5).all(|_| pool.take().is_some()));
         assert!(pool.take().is_none());
-        assert_eq!(pool.book(1, soon, now), 1);
+        assert_eq!(pool.reserve(1, soon, now), 1);
     }
 
     #[test]
@@ -104,8 +104,8 @@ mod tests {
         let (now, mut pool) = (NOW, GuardPool::default());
         let later = now.plus(Duration::from_secs(3));
         put(&mut pool, 4);
-        assert_eq!(pool.book(4, now.plus(Duration::from_secs(2)), now), 0);
-        assert_eq!(pool.book(1, later.plus(Duration::from_secs(2)), later), 0);
+        assert_eq!(pool.reserve(4, now.plus(Duration::from_secs(2)), now), 0);
+        assert_eq!(pool.reserve(1, later.plus(Duration::from_secs(2)), later), 0);
         pool.release(later);
         assert_eq!(pool.lines.len(), 1);
         pool.release(later.plus(Duration::from_secs(2)));
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn there_is_a_limit() {
         let (now, mut pool) = (NOW, GuardPool::default());
-        assert_eq!(pool.book(10_000, now.plus(Duration::from_secs(2)), now), most());
+        assert_eq!(pool.reserve(10_000, now.plus(Duration::from_secs(2)), now), most());
         assert!(most() <= MOST);
     }
 }

@@ -80,7 +80,7 @@ impl Disk {
 
     /// Closes a file that is not needed any more, off the runtime: on a network mount this may take as long as a
     /// write.
-    pub(crate) fn put_away(&self, file: impl Send + 'static) {
+    pub(crate) fn close_in_background(&self, file: impl Send + 'static) {
         let disk = self.clone();
         tokio::spawn(async move {
             let close = move || {

@@ -182,7 +182,7 @@ impl<'a> Sink<'a> {
 impl Drop for Sink<'_> {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
-            self.log.disk().put_away(file);
+            self.log.disk().close_in_background(file);
         }
     }
 }

@@ -82,7 +82,7 @@ pub(crate) fn exit_now(code: i32) -> ! {
 }
 
 /// Gives this process the lowest CPU priority, and yields the CPU now.
-pub(crate) fn step_back() {
+pub(crate) fn lower_priority() {
     // SAFETY: the call takes numbers only; where it is refused, nothing changes.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LAST) };
     std::thread::yield_now();
@@ -90,7 +90,7 @@ pub(crate) fn step_back() {
 
 /// Gives this process, and none of its children, a priority before all others, or takes that back. Without root the
 /// kernel refuses it, and the process shares the CPU with those that it has to kill.
-pub(crate) fn go_first(first: bool) {
+pub(crate) fn set_realtime(first: bool) {
     let policy = if first { libc::SCHED_RR | libc::SCHED_RESET_ON_FORK } else { libc::SCHED_OTHER };
     let param = libc::sched_param { sched_priority: i32::from(first) };
     // SAFETY: the pointer is good for the struct that the kernel reads; where it is refused, nothing changes.

@@ -185,7 +185,7 @@ impl StoreClock {
 
     /// This fencing token was given out, for whichever job. One of a year that no clock shows was written by another hand: it
     /// counts for its own job alone.
-    pub fn hear_fence(&mut self, fence: Fence) {
+    pub fn record_fence(&mut self, fence: Fence) {
         if fence <= LAST_FENCE {
             self.largest_fence = self.largest_fence.max(fence);
         }
@@ -193,7 +193,7 @@ impl StoreClock {
 
     /// Other replicas tell which fencing tokens they know of.
     pub(crate) fn hear_peers(&mut self, peers: &[Peer]) {
-        peers.iter().for_each(|peer| self.hear_fence(peer.beat.largest_fence));
+        peers.iter().for_each(|peer| self.record_fence(peer.beat.largest_fence));
     }
 
     /// The largest fencing token of any job that is known to have been given out; 0 if none.

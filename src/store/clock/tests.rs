@@ -200,7 +200,7 @@ fn a_drift_that_no_two_readings_show_is_measured_from_where_calm_began() {
 fn the_largest_fence_is_remembered_in_every_life_of_the_store_but_none_of_a_year_that_no_clock_shows() {
     let mut store_clock = StoreClock::first(reading(0, 0, 500_000), era("e"));
     for fence in [2_110_930_443_429, 500_000, 9_000_000_000_000_000] {
-        store_clock.hear_fence(Fence(fence));
+        store_clock.record_fence(Fence(fence));
     }
     store_clock.learn(reading(1_000, 1_000, 501_000), &era("f"));
     let node = NodeName::parse("a").expect("name");

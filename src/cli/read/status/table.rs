@@ -67,15 +67,15 @@ fn replicas(replicas: &[ReplicaView], now: UtcMillis, columns: Option<usize>) ->
         let Rfc3339(started) = replica.started;
         let Rfc3339(heard) = replica.heard;
         let (state, style) = match (replica.live, replica.draining) {
-            (true, false) if replica.full => ("full", TextStyle::Odd),
+            (true, false) if replica.full => ("full", TextStyle::Warning),
             (true, false) => ("live", TextStyle::Good),
-            (true, true) => ("draining", TextStyle::Odd),
+            (true, true) => ("draining", TextStyle::Warning),
             (false, true) => ("stopped", TextStyle::Quiet),
             (false, false) => ("gone", TextStyle::Bad),
         };
         let hash = short_hash(&replica.file).to_owned();
         let (file, file_tone) = if replica.same_file == Some(false) {
-            (format!("{hash} ≠"), TextStyle::Odd)
+            (format!("{hash} ≠"), TextStyle::Warning)
         } else {
             (hash, TextStyle::Plain)
         };
@@ -135,11 +135,11 @@ fn next(job: &JobView, now: UtcMillis) -> Cell {
     match (&job.next, job.paused_until) {
         _ if job.in_file == Some(false) => Cell::new(NOT_IN_FILE, TextStyle::Quiet),
         _ if job.enabled == Some(false) => Cell::new("not enabled", TextStyle::Quiet),
-        (None, _) if job.enabled.is_some() => Cell::new("never again", TextStyle::Odd),
+        (None, _) if job.enabled.is_some() => Cell::new("never again", TextStyle::Warning),
         (_, Some(Rfc3339(until))) => {
-            Cell::new(format!("paused, ends {}", from_now(until, now)), TextStyle::Odd)
+            Cell::new(format!("paused, ends {}", from_now(until, now)), TextStyle::Warning)
         }
-        (_, None) if job.paused.is_some() => Cell::new("paused", TextStyle::Odd),
+        (_, None) if job.paused.is_some() => Cell::new("paused", TextStyle::Warning),
         (Some(Rfc3339(at)), None) => Cell::plain(from_now(*at, now)),
         (None, None) => Cell::new("?", TextStyle::Quiet),
     }
@@ -155,13 +155,14 @@ fn paused(job: &JobView, now: UtcMillis) -> Option<String> {
         .paused_until
         .map_or(format!("`solocron resume {}`", job.job), |Rfc3339(until)| format!("{} UTC", utc(until)));
     let why = reason.as_ref().map_or(String::new(), |why| format!(": {}", quoted(why)));
-    Some(TextStyle::Odd.paint(&format!("`{}` is paused{by}{since} until {until}{why}", job.job)) + "\n")
+    Some(TextStyle::Warning.paint(&format!("`{}` is paused{by}{since} until {until}{why}", job.job)) + "\n")
 }
 
 /// Returns `n1 for 3m 10s`.
 fn lock(lock: &LockView, now: UtcMillis) -> Cell {
     let node = lock.node.as_ref().map_or("?".to_owned(), ToString::to_string);
     let held = lock.since.map_or(String::new(), |Rfc3339(since)| format!(" for {}", span(now.since(since))));
-    let (lost, style) = if lock.live { ("", TextStyle::Calm) } else { (" (no heartbeat)", TextStyle::Bad) };
+    let (lost, style) =
+        if lock.live { ("", TextStyle::InProgress) } else { (" (no heartbeat)", TextStyle::Bad) };
     Cell::new(format!("{node}{held}{lost}"), style)
 }

@@ -8,7 +8,7 @@ use tokio::net::UnixStream;
 
 use crate::cli::serve::reloader::ReloadAnswer;
 
-use super::socket::{DRAIN, RELOAD, SocketError, at, folder_of, is_nobody, name_of, sockets};
+use super::socket::{DRAIN, RELOAD, SocketError, at, folder_of, has_no_listener, name_of, sockets};
 
 /// A connection to a replica.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) fn listening(state_dir: &Path) -> Result<Vec<Listening>, SocketError>
     for path in sockets(&folder_of(state_dir))? {
         match connect(&path) {
             Ok(stream) => found.push(Listening { name: name_of(&path), stream }),
-            Err(error) if is_nobody(&error) => {}
+            Err(error) if has_no_listener(&error) => {}
             Err(error) => return Err(SocketError::at(&path)(error)),
         }
     }

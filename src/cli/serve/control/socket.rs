@@ -178,11 +178,11 @@ pub(crate) fn name_of(path: &Path) -> String {
 fn is_left_behind(path: &Path) -> io::Result<bool> {
     match at(path, |path| std::os::unix::net::UnixStream::connect(path)) {
         Ok(_) => Ok(false),
-        Err(error) => Ok(is_nobody(&error)),
+        Err(error) => Ok(has_no_listener(&error)),
     }
 }
 
-pub(crate) fn is_nobody(error: &io::Error) -> bool {
+pub(crate) fn has_no_listener(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
 }
 

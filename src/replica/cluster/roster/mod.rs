@@ -32,13 +32,13 @@ const MAX_STAGGERED: u32 = 4;
 
 /// A live replica that takes ticks.
 #[derive(Debug, Clone)]
-struct Mate {
+struct Member {
     node: NodeName,
     labels: Vec<Label>,
     full: bool,
 }
 
-impl Mate {
+impl Member {
     /// Whether it has every label that the job requires.
     fn is_fit_for(&self, spec: &JobSpec) -> bool {
         spec.only_on.iter().all(|label| self.labels.contains(label))
@@ -48,8 +48,8 @@ impl Mate {
 /// The live replicas of the cluster, as of the last heartbeat.
 #[derive(Debug, Clone)]
 pub struct Roster {
-    me: Mate,
-    others: Vec<Mate>,
+    me: Member,
+    others: Vec<Member>,
     /// Jobs that are running on any replica, this one included.
     running: HashSet<JobName>,
     /// How many ticks are due at once.
@@ -60,7 +60,7 @@ impl Roster {
     /// Creates the roster of a replica that knows no other.
     pub fn alone(me: NodeName) -> Self {
         Self {
-            me: Mate { node: me, labels: Vec::new(), full: false },
+            me: Member { node: me, labels: Vec::new(), full: false },
             others: Vec::new(),
             running: HashSet::new(),
             crowd: 1,
@@ -85,7 +85,7 @@ impl Roster {
     /// Takes in the heartbeats: the others are now the replicas that sent one lately and still take ticks.
     pub fn learn(&mut self, peers: &[Peer], now: UtcMillis) {
         let others = peers.iter().filter(|peer| self.counts(peer, now));
-        let mate = |Peer { beat, .. }: &Peer| Mate {
+        let mate = |Peer { beat, .. }: &Peer| Member {
             node: beat.node.clone(),
             labels: beat.labels.clone(),
             full: beat.full,
@@ -123,15 +123,15 @@ impl Roster {
         self.has(|mate| mate.is_fit_for(spec))
     }
 
-    fn has(&self, which: impl Fn(&Mate) -> bool) -> bool {
+    fn has(&self, which: impl Fn(&Member) -> bool) -> bool {
         which(&self.me) || self.others.iter().any(which)
     }
 
-    /// Returns whether this replica may take the job's ticks; `has_room` is whether it has a slot for the job. If it
+    /// Returns whether this replica may take the job's ticks; `has_slot` is whether it has a slot for the job. If it
     /// may not, returns why no replica took them, as far as this one can see.
-    pub fn standing(&self, spec: &JobSpec, has_room: bool) -> Eligibility {
+    pub fn standing(&self, spec: &JobSpec, has_slot: bool) -> Eligibility {
         let is_fit = self.me.is_fit_for(spec);
-        if is_fit && has_room {
+        if is_fit && has_slot {
             return Eligibility::Takes;
         }
         let reason = if !self.has_one_for(spec) {
@@ -147,7 +147,7 @@ impl Roster {
     /// Returns how many live replicas come before this one in a task that one of them is to do; the order is the same
     /// on all of them. Replicas for which `is_out` holds do not count.
     pub(crate) fn turn(&self, what: &str, tick: Tick, is_out: impl Fn(&NodeName) -> bool) -> usize {
-        let place = |mate: &Mate| (weight(what, tick, &mate.node), mate.node.clone());
+        let place = |mate: &Member| (weight(what, tick, &mate.node), mate.node.clone());
         let mine = place(&self.me);
         self.others.iter().filter(|other| !is_out(&other.node) && place(other) > mine).count()
     }
@@ -155,10 +155,10 @@ impl Roster {
     /// Returns how long after the tick's instant this replica claims it. Replicas that may run it claim first, and of
     /// them those with a free slot.
     pub fn stagger(&self, spec: &JobSpec, tick: Tick) -> Duration {
-        let weight = |mate: &Mate| weight(spec.name.as_str(), tick, &mate.node);
-        let place = |mate: &Mate| (mate.is_fit_for(spec), !mate.full, weight(mate), mate.node.clone());
+        let weight = |mate: &Member| weight(spec.name.as_str(), tick, &mate.node);
+        let place = |mate: &Member| (mate.is_fit_for(spec), !mate.full, weight(mate), mate.node.clone());
         let mine = place(&self.me);
-        let ahead = |other: &&Mate| place(other) > mine;
+        let ahead = |other: &&Member| place(other) > mine;
         let rank = self.others.iter().filter(ahead).count();
         step(self.crowd) * u32::try_from(rank).unwrap_or(u32::MAX).min(MAX_STAGGERED)
     }

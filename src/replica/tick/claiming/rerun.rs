@@ -85,9 +85,9 @@ impl Contest {
     }
 
     /// Returns what to do now, given the live replicas and whether this one has room for the job.
-    pub fn look(&mut self, now: UtcMillis, roster: &Roster, has_room: bool) -> Action {
+    pub fn look(&mut self, now: UtcMillis, roster: &Roster, has_slot: bool) -> Action {
         let spec = Arc::clone(&self.spec);
-        self.stand(roster.standing(&spec, has_room));
+        self.stand(roster.standing(&spec, has_slot));
         self.spare(now, roster);
         let (rerun, head_start) = match &self.rerun {
             RerunLeft::CutShort(cut) => (Some(cut.tick), roster.head_start(&spec, cut.by.as_ref())),
@@ -109,7 +109,7 @@ impl Contest {
     }
 
     /// Whether a tick is due for which this replica has no room: it then waits for room.
-    pub fn waits_for_room(&self, now: UtcMillis) -> bool {
+    pub fn waits_for_slot(&self, now: UtcMillis) -> bool {
         let is_due = self.tick().is_some() || self.rerun_at_hand(now).is_some();
         matches!(self.standing, Eligibility::Full(_)) && is_due
     }

@@ -40,7 +40,7 @@ const CHANNEL_SIZE: usize = 64;
 pub struct TickerError(String);
 
 /// The planner, shared by the scheduler and the replica.
-pub(crate) type SharedAgenda = Arc<Mutex<Planner>>;
+pub(crate) type SharedPlanner = Arc<Mutex<Planner>>;
 
 /// Returns the time by which ticks are due.
 pub(crate) type Now = Arc<dyn Fn() -> UtcMillis + Send + Sync>;
@@ -53,7 +53,7 @@ pub(crate) struct Ticker {
 impl Ticker {
     /// Starts announcing the planner's ticks.
     pub(crate) async fn start(
-        planner: SharedAgenda,
+        planner: SharedPlanner,
         now: Now,
         announce: mpsc::UnboundedSender<Vec<Coming>>,
     ) -> Result<Self, TickerError> {
@@ -80,13 +80,13 @@ impl Ticker {
 }
 
 /// Takes the ticks that come within `LEAD` out of the planner.
-pub(crate) fn take_coming(planner: &SharedAgenda, now: UtcMillis) -> Vec<Coming> {
+pub(crate) fn take_coming(planner: &SharedPlanner, now: UtcMillis) -> Vec<Coming> {
     planner.lock().unwrap_or_else(PoisonError::into_inner).take_until(now.plus(LEAD))
 }
 
 #[derive(Clone)]
 struct PlannerSource {
-    planner: SharedAgenda,
+    planner: SharedPlanner,
     now: Now,
     announce: mpsc::UnboundedSender<Vec<Coming>>,
 }

@@ -32,7 +32,7 @@ const HEARING: Duration = Duration::from_secs(1);
 /// The processes of a run under their guard.
 #[derive(Debug)]
 pub(crate) struct Process {
-    line: UnixStream,
+    socket: UnixStream,
     inbox: Inbox,
     run: RunId,
     /// Whether the job runs as another user or group than the replica.
@@ -99,16 +99,16 @@ impl Process {
     ) -> Result<Spawned, RunError> {
         Ok(match ask(guards, launch, sign, control).await? {
             SpawnReply::Ordered(order) => Spawned::Ordered(order),
-            SpawnReply::Guard { line, pipes, is_switched } => {
-                Spawned::Asked(Box::new((Self::new(line, launch.identity.run, is_switched), pipes)))
+            SpawnReply::Guard { socket, pipes, is_switched } => {
+                Spawned::Asked(Box::new((Self::new(socket, launch.identity.run, is_switched), pipes)))
             }
         })
     }
 
-    fn new(line: UnixStream, run: RunId, is_switched: bool) -> Self {
+    fn new(socket: UnixStream, run: RunId, is_switched: bool) -> Self {
         let (inbox, started, group) = (Inbox::default(), None, None);
         Self {
-            line,
+            socket,
             inbox,
             run,
             is_switched,
@@ -148,7 +148,7 @@ impl Process {
                 return std::future::pending().await;
             }
             // An error shows again in the read that follows.
-            let _ = self.line.readable().await;
+            let _ = self.socket.readable().await;
         }
     }
 
@@ -162,11 +162,11 @@ impl Process {
             return None;
         }
         let mut bytes = [0; 4 * LENGTH];
-        match self.line.try_read(&mut bytes) {
+        match self.socket.try_read(&mut bytes) {
             Ok(0) => self.lost = true,
             Ok(count) => self.inbox.take(&bytes[..count]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                match nix::unistd::read(self.line.as_fd(), &mut bytes) {
+                match nix::unistd::read(self.socket.as_fd(), &mut bytes) {
                     Ok(0) => self.lost = true,
                     Ok(count) => self.inbox.take(&bytes[..count]),
                     Err(Errno::EAGAIN | Errno::EINTR) => return None,
@@ -223,7 +223,7 @@ impl Process {
     /// Sends the guard an order. If the guard cannot read it any more, or does not, `strike` does its work. Writes to
     /// the socket directly, as the runtime may not have noticed yet that it is writable.
     pub(crate) fn tell(&self, order: GuardOrder) {
-        let _ = nix::unistd::write(&self.line, &order.encode());
+        let _ = nix::unistd::write(&self.socket, &order.encode());
     }
 
     /// Wakes a guard that has not noticed the end of its main process, or has not even reported the start: it was

@@ -9,11 +9,11 @@ use super::*;
 
 /// Returns a process, and its guard's end of the socket.
 fn guarded() -> (Process, std::os::unix::net::UnixStream) {
-    let (line, guard) = std::os::unix::net::UnixStream::pair().expect("sockets");
-    for end in [&line, &guard] {
+    let (socket, guard) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    for end in [&socket, &guard] {
         end.set_nonblocking(true).expect("a socket");
     }
-    (Process::new(UnixStream::from_std(line).expect("a runtime"), RunId::new(), false), guard)
+    (Process::new(UnixStream::from_std(socket).expect("a runtime"), RunId::new(), false), guard)
 }
 
 #[tokio::test]
@@ -72,8 +72,8 @@ async fn a_guard_that_its_job_stopped_before_it_could_say_that_the_run_began_is_
     let stopped = waitpid(pid, Some(WaitPidFlag::WUNTRACED)).expect("it is our child");
     assert_eq!(stopped, WaitStatus::Stopped(pid, Signal::SIGSTOP));
 
-    let (mut process, mut line) = guarded();
-    line.write_all(&GuardReport::Made(pid).encode()).expect("somebody reads");
+    let (mut process, mut socket) = guarded();
+    socket.write_all(&GuardReport::Made(pid).encode()).expect("somebody reads");
     assert_eq!(process.said_so_far(), None);
     process.wake_guard();
     assert_eq!(guard.wait().expect("it ends").code(), Some(5));

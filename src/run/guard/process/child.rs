@@ -60,22 +60,22 @@ pub(crate) struct Child {
 /// A main process made ahead of its run: it waits for its command.
 pub(crate) struct ReadyChild {
     child: Child,
-    line: UnixStream,
+    socket: UnixStream,
 }
 
 impl ReadyChild {
     /// Makes one. It ends when this process ends, or when the returned value is dropped.
     pub(crate) fn make() -> io::Result<Self> {
         let (failure, told) = pipe2(OFlag::O_CLOEXEC)?;
-        let (line, childs_end) = UnixStream::pair()?;
+        let (socket, childs_end) = UnixStream::pair()?;
         let guard = getpid();
         match syscalls::fork()? {
             ForkResult::Parent { child } => {
-                Ok(Self { child: Child { pid: child, failure: failure.into() }, line })
+                Ok(Self { child: Child { pid: child, failure: failure.into() }, socket })
             }
             ForkResult::Child => {
                 // With its own copy of the other end open, it would wait without end.
-                drop(line);
+                drop(socket);
                 let _ = set_name(names::JOB);
                 rehearse();
                 let ready = set_pdeathsig(Signal::SIGKILL).is_ok() && getppid() == guard;
@@ -95,7 +95,7 @@ impl ReadyChild {
     pub(crate) fn go(self, request: &GuardRequest, streams: &ChildStreams) -> Option<Child> {
         // A guard made ahead gets no request that exceeds the buffer of its socket, and this socket's buffer is as
         // large.
-        let sent = send(&self.line, Some(&request.encode()), &streams.handed());
+        let sent = send(&self.socket, Some(&request.encode()), &streams.handed());
         // A process that did not receive its command ends when its socket is closed.
         sent.ok().map(|()| self.child)
     }

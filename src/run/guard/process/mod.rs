@@ -40,7 +40,7 @@ pub(super) const REAPED_AT_ONCE: usize = 100;
 
 /// A guard whose run has been started.
 struct Guard {
-    line: UnixStream,
+    socket: UnixStream,
     inbox: Inbox,
     is_hung_up: bool,
     main: Child,
@@ -66,43 +66,43 @@ pub(super) fn guard(
     let _ = set_name(&guard_name(&request.name));
     match Guard::start(request, handed, ready, cgroup) {
         Ok(mut guard) => guard.watch(signals),
-        Err((line, code)) => tell(&line, GuardReport::NotStarted(code)),
+        Err((socket, code)) => tell(&socket, GuardReport::NotStarted(code)),
     }
 }
 
-pub(super) fn tell(mut line: &UnixStream, report: GuardReport) {
+pub(super) fn tell(mut socket: &UnixStream, report: GuardReport) {
     // The replica may be gone, or frozen with a full socket: the run is stopped all the same.
-    let _ = line.write_all(&report.encode());
+    let _ = socket.write_all(&report.encode());
 }
 
 impl Guard {
     fn start(
         request: &GuardRequest,
-        Handed { line, streams, sign }: Handed,
+        Handed { socket, streams, sign }: Handed,
         ready: Ready,
         cgroup: Option<Cgroup>,
     ) -> Result<Self, (UnixStream, i32)> {
         // Everything that can fail comes first.
-        let alarm = match line.set_nonblocking(true).and(ready.alarm) {
+        let alarm = match socket.set_nonblocking(true).and(ready.alarm) {
             Ok(alarm) => alarm,
-            Err(error) => return Err((line, in_step(STEP_GUARD, error))),
+            Err(error) => return Err((socket, in_step(STEP_GUARD, error))),
         };
         let clock = GuardClock::start();
         // A request may have waited in a frozen zygote or a frozen replica until it was no longer valid.
-        if SystemClock.boot() >= request.deadline && Protection::Guard.is_on() || is_abandoned(&line) {
-            return Err((line, STEP_OVERDUE << STEP_SHIFT));
+        if SystemClock.boot() >= request.deadline && Protection::Guard.is_on() || is_abandoned(&socket) {
+            return Err((socket, STEP_OVERDUE << STEP_SHIFT));
         }
         let ahead = ready.child.and_then(|ahead| ahead.go(request, &streams));
         let started = ahead.map_or_else(|| Child::start(request, streams, cgroup.as_ref()), Ok);
         match started {
-            Err(code) => Err((line, code)),
+            Err(code) => Err((socket, code)),
             Ok(main) => {
-                tell(&line, GuardReport::Started { guard: getpid(), main: main.pid });
+                tell(&socket, GuardReport::Started { guard: getpid(), main: main.pid });
                 let state = GuardState::new(request.deadline, request.loss_grace);
                 let (inbox, kill_rounds) = (Inbox::default(), KillRounds::default());
                 let (is_hung_up, is_reaping, status) = (false, false, None);
                 Ok(Self {
-                    line,
+                    socket,
                     inbox,
                     is_hung_up,
                     main,
@@ -135,7 +135,7 @@ impl Guard {
         let watched = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![watched(self.alarm.as_fd()), watched(signals.as_fd())];
         if !self.is_hung_up {
-            fds.push(watched(self.line.as_fd()));
+            fds.push(watched(self.socket.as_fd()));
         }
         let limit = if self.is_reaping { PollTimeout::ZERO } else { PollTimeout::NONE };
         // An interrupted wait is just shorter.
@@ -167,7 +167,7 @@ impl Guard {
     fn hear(&mut self) -> bool {
         let mut bytes = [0; 16 * LENGTH];
         while !self.is_hung_up {
-            match self.line.read(&mut bytes) {
+            match self.socket.read(&mut bytes) {
                 Ok(0) => self.is_hung_up = true,
                 Ok(count) => self.inbox.take(&bytes[..count]),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -209,23 +209,23 @@ impl Guard {
                 let took = SystemClock.boot().since(begun);
                 return self.event(GuardEvent::Struck { took, press: self.kill_rounds.press() });
             }
-            GuardAction::TellExited => {
+            GuardAction::ReportExited => {
                 let status = self.status.unwrap_or_default();
                 let report = self.main.failure().map_or(GuardReport::Exited(status), GuardReport::NotStarted);
                 // The run is over: a process that it left behind neither keeps its sign nor is stopped with it. A
                 // replica that has received this report hangs up.
                 self.let_go();
-                tell(&self.line, GuardReport::At(SystemClock.boot()));
-                tell(&self.line, report);
+                tell(&self.socket, GuardReport::At(SystemClock.boot()));
+                tell(&self.socket, report);
                 let _ = set_name(AFTER_THE_RUN);
             }
-            GuardAction::TellStopped => {
-                tell(&self.line, GuardReport::Stopped(self.status.unwrap_or_default()))
+            GuardAction::ReportStopped => {
+                tell(&self.socket, GuardReport::Stopped(self.status.unwrap_or_default()))
             }
-            GuardAction::TellEmpty => {
+            GuardAction::ReportEmpty => {
                 self.let_go();
-                tell(&self.line, GuardReport::At(SystemClock.boot()));
-                tell(&self.line, GuardReport::Empty);
+                tell(&self.socket, GuardReport::At(SystemClock.boot()));
+                tell(&self.socket, GuardReport::Empty);
                 return true;
             }
             GuardAction::Leave => return true,
@@ -237,7 +237,7 @@ impl Guard {
     /// replica's next process reads it.
     fn let_go(&mut self) {
         if let Some(sign) = self.sign.take()
-            && is_abandoned(&self.line)
+            && is_abandoned(&self.socket)
         {
             running_sign::note_end(&sign);
         }
@@ -246,7 +246,7 @@ impl Guard {
     /// Asks every process of the run to end. SIGCONT follows, as a stopped process would sleep through its grace.
     fn terminate(&self) {
         // Among very many processes, this one might be scheduled too late.
-        syscalls::go_first(true);
+        syscalls::set_realtime(true);
         // Before any process ends: the children of an ended process move to another parent during the search.
         let others = self.outside();
         for signal in [Signal::SIGTERM, Signal::SIGCONT] {
@@ -257,7 +257,7 @@ impl Guard {
 
     /// Kills every process of the run. The next kill round searches again for those that this one did not find.
     fn kill(&mut self) {
-        syscalls::go_first(true);
+        syscalls::set_realtime(true);
         // The control group first: it needs no search, and all of it is reached at once.
         if let Some(cgroup) = &self.cgroup {
             cgroup.kill();
@@ -290,8 +290,8 @@ impl Guard {
 }
 
 /// Whether the replica has closed its end of the socket.
-fn is_abandoned(line: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(line.as_fd(), PollFlags::POLLIN)];
+fn is_abandoned(socket: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
     let polled = poll(&mut fds, PollTimeout::ZERO);
     polled.is_ok() && fds[0].revents().is_some_and(|events| events.contains(PollFlags::POLLHUP))
 }

@@ -14,7 +14,7 @@ use super::timer::Alarm;
 /// What the replica hands over for one run.
 pub(crate) struct Handed {
     /// The socket to the replica: orders come in, reports are sent.
-    pub(crate) line: UnixStream,
+    pub(crate) socket: UnixStream,
     /// The job's standard streams.
     pub(crate) streams: ChildStreams,
     /// The locked sign of the run, if there is one: held, never read.
@@ -23,9 +23,9 @@ pub(crate) struct Handed {
 
 impl Handed {
     /// Sorts the descriptors that came with a request, in the replica's order; `None` if one is missing.
-    pub(crate) fn of(request: &GuardRequest, line: UnixStream, rest: Vec<OwnedFd>) -> Option<Self> {
+    pub(crate) fn of(request: &GuardRequest, socket: UnixStream, rest: Vec<OwnedFd>) -> Option<Self> {
         let mut rest = rest.into_iter();
-        Some(Self { line, streams: ChildStreams::of(request, &mut rest)?, sign: rest.next() })
+        Some(Self { socket, streams: ChildStreams::of(request, &mut rest)?, sign: rest.next() })
     }
 }
 

@@ -48,13 +48,13 @@ const WAKE_PAUSE_MS: u16 = 50;
 const MOST_WAKES: u32 = 5;
 
 /// A search for the processes that dead guards have left.
-struct Hunt {
+struct StraySearch {
     /// The pause before the next round, in milliseconds.
     pause: u16,
     kill_rounds: KillRounds,
 }
 
-impl Hunt {
+impl StraySearch {
     fn begin() -> Self {
         Self { pause: HUNT_PAUSES_MS.0, kill_rounds: KillRounds::default() }
     }
@@ -75,14 +75,14 @@ pub fn guards_main() -> Option<ExitCode> {
 
 struct Zygote {
     /// The socket to the replica; `None` once the replica has hung up, and in a guard.
-    line: Option<UnixStream>,
+    socket: Option<UnixStream>,
     signals: SignalFd,
     guards: HashSet<Pid>,
     /// Set once the replica is gone: the guards whose runs may continue, and how often in a row each was found
     /// stopped.
     alone: Option<HashMap<Pid, u32>>,
     /// Set while the processes of a killed guard have to be killed.
-    hunting: Option<Hunt>,
+    stray_search: Option<StraySearch>,
     /// Whether further children may be dead.
     is_reaping: bool,
     /// The control group that was delegated to the replica, if one was.
@@ -107,28 +107,28 @@ impl Zygote {
         let mut children = SigSet::empty();
         children.add(Signal::SIGCHLD);
         let signals = SignalFd::with_flags(&children, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        let line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-        line.set_read_timeout(Some(REST_LIMIT))?;
+        let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        socket.set_read_timeout(Some(REST_LIMIT))?;
         // No other copy of the socket may stay open, as a guard would keep it: the replica has to see when this
         // process is gone.
         dup2_stdin(File::open("/dev/null")?)?;
         Ok(Self {
-            line: Some(line),
+            socket: Some(socket),
             signals,
             guards: HashSet::new(),
             alone: None,
-            hunting: None,
+            stray_search: None,
             is_reaping: false,
             cgroup: cgroup::delegated(),
         })
     }
 
     fn serve(mut self) {
-        while !(self.line.is_none() && self.guards.is_empty() && self.hunting.is_none()) {
+        while !(self.socket.is_none() && self.guards.is_empty() && self.stray_search.is_none()) {
             let is_asked = self.wait();
             self.reap();
             self.wake_guards();
-            if self.hunting.is_some() {
+            if self.stray_search.is_some() {
                 self.hunt();
             }
             if is_asked {
@@ -141,9 +141,9 @@ impl Zygote {
     fn wait(&self) -> bool {
         let watched = |fd| PollFd::new(fd, PollFlags::POLLIN);
         let mut fds = vec![watched(self.signals.as_fd())];
-        fds.extend(self.line.as_ref().map(|line| watched(line.as_fd())));
+        fds.extend(self.socket.as_ref().map(|socket| watched(socket.as_fd())));
         let wakes = self.alone.as_ref().is_some_and(|guards| !guards.is_empty()).then_some(WAKE_PAUSE_MS);
-        let hunt = self.hunting.as_ref().map(|hunt| hunt.pause);
+        let hunt = self.stray_search.as_ref().map(|hunt| hunt.pause);
         let limit = if self.is_reaping { Some(0) } else { hunt.into_iter().chain(wakes).min() };
         let limit = limit.map_or(PollTimeout::NONE, PollTimeout::from);
         // An interrupted wait is only a shorter one.
@@ -159,7 +159,7 @@ impl Zygote {
             let Reaped::Child(pid, status) = syscalls::reap() else { return };
             // A guard ends with zero when its run has ended, and with anything else before.
             if self.guards.remove(&pid) && status != 0 && Protection::Guard.is_on() {
-                self.hunting = Some(Hunt::begin());
+                self.stray_search = Some(StraySearch::begin());
             }
         }
         self.is_reaping = true;
@@ -186,15 +186,15 @@ impl Zygote {
             // A tracer keeps this process from seeing the guard's end: the search for what it leaves begins at once.
             let _ = kill(*guard, Signal::SIGKILL);
             self.guards.remove(guard);
-            self.hunting = Some(Hunt::begin());
+            self.stray_search = Some(StraySearch::begin());
         }
     }
 
     /// Kills what dead guards have left: every process that became a descendant of this process without a living
     /// guard between.
     fn hunt(&mut self) {
-        let Some(mut hunt) = self.hunting.take() else { return };
-        syscalls::go_first(true);
+        let Some(mut hunt) = self.stray_search.take() else { return };
+        syscalls::set_realtime(true);
         let guards: Vec<Pid> = self.guards.iter().copied().collect();
         let strays = hunt.kill_rounds.strike(|signal| {
             let found = tree::reach(getpid(), &guards, Some(signal))?;
@@ -207,7 +207,7 @@ impl Zygote {
         });
         // If the search failed, it is repeated.
         if strays.is_ok_and(|strays| strays.is_empty()) {
-            syscalls::go_first(false);
+            syscalls::set_realtime(false);
             self.cgroup.as_deref().into_iter().for_each(cgroup::tidy);
             return;
         }
@@ -215,16 +215,16 @@ impl Zygote {
             true => 0,
             false => (hunt.pause * 2).clamp(HUNT_PAUSES_MS.0, HUNT_PAUSES_MS.1),
         };
-        self.hunting = Some(hunt);
+        self.stray_search = Some(hunt);
     }
 
     /// Reads a request and makes its guard. If that fails, the socket is closed.
     fn take_request(&mut self) {
-        let Some(line) = &self.line else { return };
-        match receive(line) {
+        let Some(socket) = &self.socket else { return };
+        match receive(socket) {
             Ok(asked) => asked.into_iter().for_each(|asked| self.make(asked)),
             Err(_) => {
-                self.line = None;
+                self.socket = None;
                 self.alone = Some(self.guards.iter().map(|guard| (*guard, 0)).collect());
             }
         }
@@ -232,41 +232,41 @@ impl Zygote {
 
     fn make(&mut self, ReceivedRequest { request, handed }: ReceivedRequest) {
         let mut handed = handed.into_iter();
-        let Some(line) = handed.next().map(UnixStream::from) else { return };
+        let Some(socket) = handed.next().map(UnixStream::from) else { return };
         match syscalls::fork() {
             Ok(ForkResult::Child) => {
-                self.line = None;
-                self.become_guard(request, line, handed.collect());
+                self.socket = None;
+                self.become_guard(request, socket, handed.collect());
                 // The kernel still has to release the memory of this process, and no process waits for that.
-                syscalls::step_back();
+                syscalls::lower_priority();
                 syscalls::exit_now(0);
             }
             Ok(ForkResult::Parent { child }) => {
                 self.guards.insert(child);
-                tell(&line, GuardReport::Made(child));
+                tell(&socket, GuardReport::Made(child));
             }
-            Err(errno) => tell(&line, GuardReport::NotStarted(in_step(STEP_GUARD, errno.into()))),
+            Err(errno) => tell(&socket, GuardReport::NotStarted(in_step(STEP_GUARD, errno.into()))),
         }
     }
 
     /// Runs in a new guard: waits for its request, if the guard was made ahead of it, and guards the run.
-    fn become_guard(&self, request: Option<GuardRequest>, line: UnixStream, handed: Vec<OwnedFd>) {
+    fn become_guard(&self, request: Option<GuardRequest>, socket: UnixStream, handed: Vec<OwnedFd>) {
         let (ready, asked) = match request {
             Some(request) => (Ready::at_once(), Some((request, handed))),
             // With control groups, no main process is made ahead: it has to be in its run's group from its first
             // instruction on.
-            None => (Ready::ahead(self.cgroup.is_none()), wait_for_request(&line)),
+            None => (Ready::ahead(self.cgroup.is_none()), wait_for_request(&socket)),
         };
         let Some((request, handed)) = asked else { return };
-        let Some(handed) = Handed::of(&request, line, handed) else { return };
+        let Some(handed) = Handed::of(&request, socket, handed) else { return };
         let cgroup = self.cgroup.as_deref().and_then(|parent| Cgroup::create(parent, &request.name));
         guard(&request, handed, ready, cgroup, &self.signals);
     }
 }
 
 /// Waits for a request; `None` if the replica is gone, or does not need this guard any more.
-fn wait_for_request(line: &UnixStream) -> Option<(GuardRequest, Vec<OwnedFd>)> {
+fn wait_for_request(socket: &UnixStream) -> Option<(GuardRequest, Vec<OwnedFd>)> {
     let _ = set_name(BEFORE_THE_RUN);
-    let ReceivedRequest { request, handed } = receive(line).ok()??;
+    let ReceivedRequest { request, handed } = receive(socket).ok()??;
     Some((request?, handed))
 }

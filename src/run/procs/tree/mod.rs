@@ -55,7 +55,7 @@ impl ProcessStat {
 
 /// Reads a file of a process; `None` if the process is gone, or this user may not read its file. Any other error,
 /// such as too many open files, proves nothing about the process: it must not be treated as its end.
-fn look_into(path: &Path) -> io::Result<Option<Vec<u8>>> {
+fn read_proc_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) => match error.raw_os_error().map(Errno::from_raw) {
@@ -67,7 +67,7 @@ fn look_into(path: &Path) -> io::Result<Option<Vec<u8>>> {
 
 /// Reads one process. Its name may contain any bytes.
 fn look_at(folder: &Path) -> io::Result<Option<ProcessStat>> {
-    let stat = look_into(&folder.join("stat"))?;
+    let stat = read_proc_file(&folder.join("stat"))?;
     Ok(stat.and_then(|stat| ProcessStat::read(&String::from_utf8_lossy(&stat))))
 }
 
@@ -216,7 +216,7 @@ pub(crate) fn reach_by_variable(variable: &str, signal: Option<Signal>) -> io::R
 /// Whether a process was given this variable. False for a process whose memory is gone: it cannot do anything any
 /// more.
 fn has(process: &Path, variable: &[u8]) -> io::Result<bool> {
-    let environment = look_into(&process.join("environ"))?.unwrap_or_default();
+    let environment = read_proc_file(&process.join("environ"))?.unwrap_or_default();
     if !environment.is_empty() {
         return Ok(holds(&environment, variable));
     }
@@ -226,7 +226,7 @@ fn has(process: &Path, variable: &[u8]) -> io::Result<bool> {
         listed => listed?,
     };
     for thread in threads.flatten() {
-        let environment = look_into(&thread.path().join("environ"))?.unwrap_or_default();
+        let environment = read_proc_file(&thread.path().join("environ"))?.unwrap_or_default();
         if holds(&environment, variable) {
             return Ok(true);
         }

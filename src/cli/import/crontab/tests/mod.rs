@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::cli::print::escapes::tame_text;
+use crate::cli::print::escapes::escape_text;
 use crate::config::{Config, Overrides, Problem, Source, load, render};
 use crate::job::{Command, JobName, JobSpec};
 
@@ -58,7 +58,7 @@ fn commands_reach_the_shell_as_cron_hands_them_over() {
         let spec = config.jobs.values().next().expect("one job");
         assert_eq!(spec.command, Command::Shell(line.unwrap_or(command).to_owned()));
         let toml = conversion.to_toml();
-        assert_eq!(tame_text(&toml), toml, "a terminal shows it as it is");
+        assert_eq!(escape_text(&toml), toml, "a terminal shows it as it is");
     }
 }
 
@@ -151,7 +151,7 @@ proptest! {
         let (config, _) = loaded(&toml);
         prop_assert_eq!(config.jobs.len(), conversion.count());
         prop_assert!(!config.jobs.is_empty());
-        prop_assert_eq!(tame_text(&toml), toml.as_str());
+        prop_assert_eq!(escape_text(&toml), toml.as_str());
         let is_listed = conversion.left_out.iter().all(|left_out| toml.contains(&format!("#   line {}:", left_out.line)));
         prop_assert!(is_listed);
     }

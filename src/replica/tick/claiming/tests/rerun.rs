@@ -156,10 +156,10 @@ fn who_lost_the_run_leaves_its_rerun_to_others_for_a_while_and_takes_it_where_th
 fn a_full_replica_waits_for_room_and_does_not_lose_the_rerun() {
     let mut contest = rerunning();
     lost(&mut contest, &decided(None));
-    assert!(!contest.waits_for_room(at(60_002)));
+    assert!(!contest.waits_for_slot(at(60_002)));
     contest.hear_of_rerun(told("b", false, 0).as_ref(), at(60_002));
     assert_eq!(contest.look(at(60_003), &roster(&[]), false), Action::Nothing);
-    assert!(contest.waits_for_room(at(60_003)));
+    assert!(contest.waits_for_slot(at(60_003)));
     assert_eq!(bid_at(&mut contest, 65_000).tick, Tick(at(60_000)), "once it has room");
 }
 

@@ -41,11 +41,11 @@ pub(super) enum GuardAction {
     /// Kill the whole tree.
     Kill,
     /// Report that the main process ended by itself.
-    TellExited,
+    ReportExited,
     /// Report that the main process ended, while the run was being stopped.
-    TellStopped,
+    ReportStopped,
     /// Report that no process is left, and end.
-    TellEmpty,
+    ReportEmpty,
     /// End: the run was over before, and now the processes that it left behind are gone, too.
     Leave,
 }
@@ -122,7 +122,7 @@ impl GuardState {
             // First, whatever the clock shows: a run that ended by itself was not stopped.
             GuardEvent::MainEnded => {
                 self.stage = Stage::Released;
-                GuardAction::TellExited
+                GuardAction::ReportExited
             }
             GuardEvent::Stop(grace) => self.stop(grace, now),
             _ if self.is_lost(event, now) => self.stop(self.loss_at(now).since(now), now),
@@ -150,7 +150,7 @@ impl GuardState {
         mut kill_at: BootInstant,
     ) -> GuardAction {
         match event {
-            GuardEvent::Childless => return GuardAction::TellEmpty,
+            GuardEvent::Childless => return GuardAction::ReportEmpty,
             GuardEvent::Stop(grace) => kill_at = kill_at.min(now.plus(grace)),
             _ if self.is_lost(event, now) => {
                 kill_at = kill_at.min(self.loss_at(now));
@@ -161,7 +161,7 @@ impl GuardState {
         }
         self.stage = Stage::Stopping { kill_at };
         match event {
-            GuardEvent::MainEnded => GuardAction::TellStopped,
+            GuardEvent::MainEnded => GuardAction::ReportStopped,
             _ if now >= kill_at => self.kill(now, FIRST_PAUSE),
             _ => GuardAction::Wait,
         }
@@ -174,8 +174,8 @@ impl GuardState {
         (again_at, pause): (BootInstant, Duration),
     ) -> GuardAction {
         match event {
-            GuardEvent::Childless => GuardAction::TellEmpty,
-            GuardEvent::MainEnded => GuardAction::TellStopped,
+            GuardEvent::Childless => GuardAction::ReportEmpty,
+            GuardEvent::MainEnded => GuardAction::ReportStopped,
             GuardEvent::Struck { took, press } => {
                 // With `press` there is no pause, as no process may be forked during it. Otherwise the pause is at
                 // least as long as the round took: after a search through thousands of dead processes, these have to

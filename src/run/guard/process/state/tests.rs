@@ -42,7 +42,7 @@ fn a_run_that_ends_by_itself_is_told_of_and_what_it_left_behind_is_left_alone() 
         (5_000, GuardEvent::Clock),
         (9_000, GuardEvent::Childless),
     ];
-    assert_eq!(actions(&events), [GuardAction::TellExited, GuardAction::Leave]);
+    assert_eq!(actions(&events), [GuardAction::ReportExited, GuardAction::Leave]);
 }
 
 #[test]
@@ -60,10 +60,10 @@ fn at_the_deadline_a_run_is_asked_then_killed_until_nothing_is_left() {
     ];
     let killed = [
         GuardAction::Kill,
-        GuardAction::TellStopped,
+        GuardAction::ReportStopped,
         GuardAction::Kill,
         GuardAction::Kill,
-        GuardAction::TellEmpty,
+        GuardAction::ReportEmpty,
     ];
     assert_eq!(actions(&events), [&[GuardAction::Terminate], &killed[..]].concat());
 }
@@ -156,5 +156,8 @@ fn as_much_time_as_the_blows_take_is_left_for_the_dead() {
 #[test]
 fn a_tree_that_obeys_within_its_grace_is_not_killed() {
     let events = [(10, GuardEvent::Stop(ms(500))), (20, GuardEvent::MainEnded), (400, GuardEvent::Childless)];
-    assert_eq!(actions(&events), [GuardAction::Terminate, GuardAction::TellStopped, GuardAction::TellEmpty]);
+    assert_eq!(
+        actions(&events),
+        [GuardAction::Terminate, GuardAction::ReportStopped, GuardAction::ReportEmpty]
+    );
 }
