@@ -1,9 +1,9 @@
-//! A run by name.
+//! The fields that identify a run.
 
 use crate::job::{Cause, Fence, JobName, RunId, Tick};
 use crate::lease::Holding;
 
-/// A run, as every line about it names it.
+/// A run, with the fields that every line about it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRef {
     /// The job.
@@ -19,7 +19,7 @@ pub struct RunRef {
 }
 
 impl RunRef {
-    /// The run that holds this lock.
+    /// Returns the run that holds this lock.
     pub(crate) fn of(job: &JobName, holding: &Holding) -> Self {
         Self {
             job: job.clone(),
