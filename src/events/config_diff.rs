@@ -1,37 +1,37 @@
-//! What differs between two jobs.toml, as far as a running replica is concerned. Pure.
+//! The difference between two jobs.toml, as far as it concerns a running replica. Pure.
 
 use std::collections::BTreeMap;
 
 use crate::job::JobName;
 use crate::run::Job;
 
-/// What becomes of a job when the file is loaded again.
+/// How a reload of jobs.toml affects a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// It was not scheduled, or by another schedule: it starts now.
     Starts,
-    /// Its ticks stay what they are, and it is run otherwise.
+    /// Its ticks stay the same, and its runs change.
     Revised,
     /// It is not scheduled any more.
     Ends,
 }
 
-/// A list of jobs longer than this is no help any more.
+/// At most this many jobs are listed; a longer list is no help.
 const MAX_LISTED: usize = 20;
 
-/// What a file that was loaded again changed.
+/// What a reload of jobs.toml changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Jobs that were not in the file before.
     pub added: Vec<JobName>,
-    /// Jobs that read otherwise than before.
+    /// Jobs whose definition changed.
     pub changed: Vec<JobName>,
-    /// Jobs that are in the file no more.
+    /// Jobs that are no longer in the file.
     pub removed: Vec<JobName>,
 }
 
 impl Changes {
-    /// What is different in the new jobs.
+    /// Returns what is different in the new jobs.
     pub(crate) fn between(old: &BTreeMap<JobName, Job>, new: &BTreeMap<JobName, Job>) -> Self {
         let added = new.keys().filter(|name| !old.contains_key(*name));
         let changed = new.iter().filter(|(name, job)| old.get(*name).is_some_and(|old| old != *job));
@@ -43,7 +43,7 @@ impl Changes {
         }
     }
 
-    /// Added, changed and removed jobs by their names, where there are any.
+    /// Returns the names of added, changed and removed jobs; `None` where there are none.
     pub fn listed(&self) -> [Option<String>; 3] {
         let listed = |names: &[JobName]| {
             let first: Vec<&str> = names.iter().take(MAX_LISTED).map(JobName::as_str).collect();
@@ -56,14 +56,15 @@ impl Changes {
         [listed(&self.added), listed(&self.changed), listed(&self.removed)]
     }
 
-    /// Every job that is different.
+    /// Returns every job that is different.
     pub(crate) fn jobs(&self) -> impl Iterator<Item = &JobName> {
         self.added.iter().chain(&self.changed).chain(&self.removed)
     }
 }
 
 impl Change {
-    /// What becomes of a job that is different, or absent, before or now; `None`: nothing.
+    /// Returns how a job is affected whose definition was `old` and is `new` (`None`: not in the file); `None` if it is not
+    /// affected.
     pub(crate) fn of(old: Option<&Job>, new: Option<&Job>) -> Option<Self> {
         let scheduled = |job: &&Job| job.spec.enabled;
         match (old.filter(scheduled), new.filter(scheduled)) {

@@ -16,19 +16,19 @@ use super::run_ref::Run;
 /// Something that happened on a replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The replica takes part.
+    /// The replica schedules its jobs from now on.
     Started {
         /// How many jobs it schedules.
         jobs: usize,
-        /// The store for people.
+        /// The store's address for people.
         store: String,
     },
     /// The store answers, for the first time or again.
     StoreReached {
-        /// The store for people.
+        /// The store's address for people.
         store: String,
     },
-    /// The store does not answer any more: why.
+    /// The store no longer answers, because of this error.
     StoreLost(StoreError),
     /// A tick was decided by another replica, or earlier.
     TickDecided {
@@ -36,18 +36,18 @@ pub enum Event {
         job: JobName,
         /// The tick.
         tick: Tick,
-        /// The replica that has or had its run.
+        /// The replica that has or had its run, if known.
         holder: Option<NodeName>,
-        /// How it ended.
+        /// How it ended, if known.
         how: Option<Verdict>,
     },
-    /// A tick whose run was cut short does not run once more.
+    /// A tick whose run was interrupted is not rerun.
     TickNotRerun {
         /// The job.
         job: JobName,
         /// The tick.
         tick: Tick,
-        /// Why, where the store tells.
+        /// Why, if known.
         why: Option<&'static str>,
     },
     /// This replica decided that a tick does not run.
@@ -56,16 +56,16 @@ pub enum Event {
         job: JobName,
         /// The tick.
         tick: Tick,
-        /// Why.
+        /// The outcome, and its reason.
         verdict: Verdict,
     },
-    /// A tick waits for the lock's holder.
+    /// A tick waits for the lock, which another run holds or may hold.
     TickHeld {
         /// The job.
         job: JobName,
         /// The tick.
         tick: Tick,
-        /// The holder.
+        /// The replica that holds the lock, if known.
         holder: Option<NodeName>,
     },
     /// A tick waits because the store did not answer its claim.
@@ -74,7 +74,7 @@ pub enum Event {
         job: JobName,
         /// The tick.
         tick: Tick,
-        /// Why.
+        /// The error.
         error: String,
     },
     /// A tick waits because the store refused its claim.
@@ -83,12 +83,12 @@ pub enum Event {
         job: JobName,
         /// The tick.
         tick: Tick,
-        /// Why.
+        /// The error.
         error: String,
     },
-    /// Many claims came later than they said, and are made again.
+    /// Many claims arrived later than expected (rule 1), and are sent again.
     ClaimsUnsynced {
-        /// How many since this was told last.
+        /// How many, since the last such event.
         count: u64,
     },
     /// A job's record was written by a newer release.
@@ -98,27 +98,27 @@ pub enum Event {
         /// The record's schema.
         schema: u32,
     },
-    /// A job's record cannot be opened; it is tried again and again.
+    /// A job's record cannot be opened; the replica keeps trying.
     OpenFailed {
         /// The job.
         job: JobName,
-        /// Why.
+        /// The error.
         error: String,
     },
-    /// An operator has paused a job, or resumed it.
+    /// This replica learnt that an operator has paused a job, or resumed it.
     PausingHeard {
         /// The job.
         job: JobName,
-        /// What was said, and by whom.
+        /// The pause or its end, and the operator.
         said: Pausing,
     },
-    /// An operator wants a run of this replica stopped.
+    /// An operator has ordered to stop a run of this replica.
     KillHeard {
         /// The job.
         job: JobName,
         /// The run.
         run: RunId,
-        /// Who.
+        /// The operator.
         by: String,
     },
     /// A run begins.
@@ -130,13 +130,13 @@ pub enum Event {
         /// When the claim was sent: the lease counts from there.
         sent: BootInstant,
     },
-    /// A claim was won, or may have been, and is given back: nothing was started.
+    /// A lock that was granted, or may have been, is abandoned: nothing was started.
     ClaimAbandoned {
         /// The job.
         job: JobName,
         /// The run that was not started.
         run: RunId,
-        /// Why: it is too late for it, its job was edited, or its replica leaves.
+        /// Why: the run is too late, its job was edited, or the replica shuts down.
         reason: Reason,
     },
     /// An attempt has failed, and another will be made under the same lock.
@@ -151,9 +151,9 @@ pub enum Event {
         exit_code: Option<i32>,
         /// The signal, if one ended the command.
         signal: Option<i32>,
-        /// Why it could not be started.
+        /// Why the command could not be started, if so.
         error: Option<String>,
-        /// How long after that it is tried again.
+        /// How long until the next attempt.
         again_in: Duration,
     },
     /// A run has ended, and nothing of it is left.
@@ -168,9 +168,9 @@ pub enum Event {
         exit_code: Option<i32>,
         /// The signal, if one ended the command.
         signal: Option<i32>,
-        /// From the start of its first attempt to the end of its last, as its record tells.
+        /// From the start of its first attempt to the end of its last, as recorded.
         took: Duration,
-        /// Why it could not be started.
+        /// Why the command could not be started, if so.
         error: Option<String>,
     },
     /// The end of a run is recorded in the store.
@@ -178,18 +178,18 @@ pub enum Event {
         /// The run.
         run: Run,
     },
-    /// The end of a run is recorded, which the store did not know, or had forgotten.
+    /// The end of a run is recorded, which the store did not know or had forgotten.
     RunRecalled {
         /// The run.
         run: Run,
     },
-    /// A run of this replica's former life may still go on: it is left to its lease.
+    /// A run of an earlier process of this replica may still be running: its lock stays until its lease ends.
     FormerRunLeft {
         /// The job.
         job: JobName,
         /// The run.
         run: RunId,
-        /// How that showed.
+        /// Why it may still be running.
         why: String,
     },
     /// A lock was renewed.
@@ -203,31 +203,31 @@ pub enum Event {
     RenewalFailed {
         /// The run.
         run: Run,
-        /// Why.
+        /// The error.
         error: String,
     },
-    /// The lock is not provably this run's any more: the run is stopped.
+    /// The run may no longer hold its lock, and is stopped.
     LockLost {
         /// The run.
         run: Run,
-        /// How that showed.
+        /// How the replica noticed.
         why: &'static str,
     },
     /// The end of a run could not be recorded yet; it will be tried again.
     FinishDelayed {
         /// The run.
         run: Run,
-        /// Why.
+        /// The error.
         error: String,
     },
-    /// The wall clock was stepped: everything is planned anew.
+    /// The wall clock was stepped: everything is planned again.
     ClockStepped,
-    /// The store's clock was stepped, or it lives another life, or it forgot.
+    /// The store's clock was stepped or is slewed, or the store is in a new era, or it lost data.
     StoreChanged {
-        /// What showed.
+        /// What changed.
         what: &'static str,
     },
-    /// A job waits for a longer lease than its file's, which nobody is known to hold.
+    /// A job waits for a longer lease than its own in jobs.toml, which no replica is known to hold.
     LeaseAwaited(LeaseAwaited),
     /// Marks lie in the future: a clock was ahead, and has decided ticks that have not come yet.
     MarksAhead(MarksAhead),
@@ -238,15 +238,15 @@ pub enum Event {
     },
     /// This machine's wall clock and the store's agree again.
     ClockAgrees,
-    /// Something is unsafe about how the store is set up, or could not be found out.
+    /// The store is set up unsafely, or something about it could not be checked.
     StoreConcern(Concern),
-    /// Something about other replicas.
+    /// An event about other replicas.
     Peer(PeerEvent),
     /// Other replicas have had another jobs.toml for a while.
     FilesDiffer {
-        /// Hash of this replica's.
+        /// Hash of this replica's file.
         file: String,
-        /// The others, each with the hash of its own.
+        /// The other replicas, each with the hash of its file.
         others: String,
     },
     /// All replicas have the same jobs.toml again.
@@ -254,14 +254,14 @@ pub enum Event {
         /// Its hash.
         file: String,
     },
-    /// Another jobs.toml is in effect.
+    /// A changed jobs.toml is in effect.
     Reloaded {
         /// Its hash.
         file: String,
-        /// What is different.
+        /// What changed.
         changes: Changes,
     },
-    /// A tick that waited is none any more: its job was edited, removed or disabled.
+    /// A tick that waited does not run: its job was edited, removed or disabled.
     TickDropped {
         /// The job.
         job: JobName,
@@ -270,25 +270,25 @@ pub enum Event {
     },
     /// No live replica has the labels of these jobs: they do not run.
     NoReplicaFits {
-        /// What their replicas must carry.
+        /// The labels that a replica must have to run them.
         labels: Vec<Label>,
         /// The jobs.
         jobs: Vec<JobName>,
     },
-    /// No new ticks are taken; runs may finish.
+    /// The replica is draining: it takes no new ticks, and its runs may finish.
     Draining {
-        /// Runs that are going on.
+        /// How many runs are left.
         running: usize,
         /// They are stopped after this long.
         limit: Duration,
     },
-    /// Runs are stopped.
+    /// The runs that are left are stopped.
     Stopping {
-        /// Runs that are going on.
+        /// How many runs are left.
         running: usize,
     },
-    /// So many runs are left that cannot be killed.
+    /// This many runs are left that cannot be killed.
     LeftBehind(usize),
-    /// Nothing is left to do.
+    /// The replica has stopped.
     Stopped,
 }

@@ -1,15 +1,15 @@
-//! A job that waits for a longer lease than its file's, which nobody is known to hold.
+//! A job that waits for a longer lease than its own in jobs.toml, which no replica is known to hold.
 
 use std::time::Duration;
 
 use crate::job::JobName;
 
-/// What a job waits for.
+/// The lease that a job waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseAwaited {
     /// The job.
     pub job: JobName,
-    /// The lease that somebody whom the store forgot may have.
+    /// The lease that a holder may have whose lock the store forgot.
     pub lease: Duration,
     /// How long until it is over.
     pub frees_in: Duration,

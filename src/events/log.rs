@@ -1,4 +1,4 @@
-//! Where a replica tells what happens: every event becomes one line of the log, and reaches whoever listens.
+//! Where a replica reports what happens: every event becomes one line of the log, and is sent to all listeners.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,17 +18,17 @@ use super::marks_ahead::MarksAhead;
 /// Listeners that fall this far behind lose the oldest events; the log loses none.
 const BACKLOG: usize = 4_096;
 
-/// Of many jobs as many are named in one line.
+/// At most this many names appear in one line.
 const LISTED: usize = 20;
 
-/// A line that somebody should look at, if that is so, or one that only tells.
+/// Logs a warning if the condition holds, or else an info line.
 macro_rules! warn_if {
     ($is_bad:expr, $($line:tt)*) => {
         if $is_bad { warn!($($line)*) } else { info!($($line)*) }
     };
 }
 
-/// Where a replica tells what happens.
+/// Where a replica reports its events.
 #[derive(Debug, Clone)]
 pub struct Events {
     node: NodeName,
@@ -36,20 +36,20 @@ pub struct Events {
 }
 
 impl Events {
-    /// Events of this replica.
+    /// Returns the events of this replica, without a listener.
     pub fn of(node: NodeName) -> Self {
         Self { node, listeners: broadcast::channel(BACKLOG).0 }
     }
 
-    /// Hears every event from now on.
+    /// Returns a receiver of every event from now on.
     pub fn listen(&self) -> broadcast::Receiver<Arc<Event>> {
         self.listeners.subscribe()
     }
 
-    /// Logs the event and tells the listeners.
+    /// Logs the event, and sends it to the listeners.
     pub fn tell(&self, event: Event) {
         self.log(&event);
-        // Nobody need be listening.
+        // There may be no listener.
         let _ = self.listeners.send(Arc::new(event));
     }
 

@@ -1,9 +1,10 @@
-//! Ticks that do not run when they come, as a clock that was ahead has decided them; the records tell it when they are opened.
+//! Ticks that do not run when they come, because a clock that was ahead has decided them. A replica learns of them when it
+//! opens the records.
 
 use crate::job::JobName;
 use crate::time::UtcMillis;
 
-/// Jobs of which a clock that was ahead has decided ticks that have not come yet.
+/// Jobs with ticks that have not come yet, but were decided by a clock that was ahead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MarksAhead {
     /// How many jobs.

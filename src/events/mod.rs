@@ -1,5 +1,5 @@
-//! What happens on a replica, and how it is logged. Lower floors log by themselves only what no replica can act
-//! on: a run log or a hint that is lost.
+//! What happens on a replica, and how it is logged. Lower layers log by themselves only what no replica can act on: a run
+//! log or a hint that is lost.
 
 pub(crate) mod config_diff;
 pub(crate) mod event;

@@ -1,4 +1,4 @@
-//! What a replica sees of the others, and tells.
+//! Events about other replicas, as this replica sees them.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::job::{JobName, NodeName, Verdict};
 use super::log::{listed, millis};
 use super::run_ref::Run;
 
-/// Something about other replicas.
+/// An event about other replicas.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PeerEvent {
-    /// Another replica goes by this replica's name.
+    /// Another replica uses this replica's name.
     NameTaken,
     /// Fewer replicas are up than the file expects.
     TooFew {
@@ -22,13 +22,13 @@ pub enum PeerEvent {
         /// How many there should be.
         expected: u32,
     },
-    /// A replica sends no heartbeats any more. Of all survivors one tells it.
+    /// A replica sends no heartbeats any more. Only one of the survivors reports it.
     Down {
         /// The replica.
         peer: NodeName,
-        /// Since its last heartbeat.
+        /// How long ago its last heartbeat was.
         silent: Duration,
-        /// What it was running then.
+        /// The jobs that it was running then.
         jobs: Vec<JobName>,
     },
     /// A replica that was down sends heartbeats again.
@@ -36,7 +36,7 @@ pub enum PeerEvent {
         /// The replica.
         peer: NodeName,
     },
-    /// The run of a replica that is down is recorded as interrupted. Of all survivors one tells it.
+    /// The run of a replica that is down is recorded as interrupted. Only one of the survivors reports it.
     RunInterrupted {
         /// The run.
         run: Run,
@@ -50,7 +50,7 @@ pub enum PeerEvent {
 }
 
 impl PeerEvent {
-    /// Logs it, on this replica.
+    /// Logs the event. `node` is this replica.
     pub(crate) fn log(&self, node: &NodeName) {
         let node = display(node);
         match self {

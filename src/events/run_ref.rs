@@ -1,9 +1,9 @@
-//! A run by name.
+//! The fields that identify a run.
 
 use crate::job::{Cause, Fence, JobName, RunId, Tick};
 use crate::lease::Lease;
 
-/// A run, as every line about it names it.
+/// A run, with the fields that every line about it names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     /// The job.
@@ -19,7 +19,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The run that holds this lock.
+    /// Returns the run that holds this lock.
     pub(crate) fn of(job: &JobName, lease: &Lease) -> Self {
         Self { job: job.clone(), tick: lease.tick, run: lease.run, fence: lease.fence, cause: lease.cause }
     }

@@ -1,61 +1,61 @@
-//! What there is to know about how a store is set up: what voids the promise, what may be lost, what could not be found
-//! out. Told by `check --probe`, and by every replica when it meets the store.
+//! Findings about how a store is set up: what voids the promise, what may be lost, and what could not be checked.
+//! `check --probe` reports them, and so does every replica when it reaches the store.
 
-/// How much it matters.
+/// How much a finding matters. The worst sorts first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     /// Jobs cannot run, or a promise is void.
     Error,
-    /// Jobs run, but something can be lost or refused one day.
+    /// Jobs run, but data may be lost or requests refused later.
     Warning,
-    /// It could not be found out, and so may be anything.
+    /// It could not be checked, so it may be in any state.
     Unchecked,
-    /// Good to know.
+    /// For information only.
     Note,
 }
 
-/// One thing to know about a store.
+/// One finding about a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Concern {
     /// How much it matters.
     pub grade: Grade,
-    /// The thing, and what it means.
+    /// The subject, and what it means for jobs.
     pub what: String,
     /// What was found.
     pub value: String,
-    /// The way out.
+    /// What to do about it; `None` if nothing need be done.
     pub help: Option<String>,
 }
 
 impl Concern {
-    /// Jobs cannot run, or a promise is void.
+    /// Returns a finding of [`Grade::Error`].
     pub fn error(what: impl Into<String>, value: impl Into<String>) -> Self {
         Self { grade: Grade::Error, what: what.into(), value: value.into(), help: None }
     }
 
-    /// Something can be lost or refused one day.
+    /// Returns a finding of [`Grade::Warning`].
     pub fn warning(what: impl Into<String>, value: impl Into<String>) -> Self {
         Self { grade: Grade::Warning, ..Self::error(what, value) }
     }
 
-    /// It could not be found out.
+    /// Returns a finding of [`Grade::Unchecked`] about the subject `what`.
     pub fn unchecked(what: &str, value: impl Into<String>) -> Self {
         Self { grade: Grade::Unchecked, ..Self::error(format!("{what} could not be checked"), value) }
     }
 
-    /// Good to know.
+    /// Returns a finding of [`Grade::Note`].
     pub fn note(what: impl Into<String>, value: impl Into<String>) -> Self {
         Self { grade: Grade::Note, ..Self::error(what, value) }
     }
 
-    /// With the way out.
+    /// Adds what to do about it.
     #[must_use]
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
 }
 
-/// `512 MiB`, `1.5 GiB`: for people, rounded down.
+/// Formats a size for people, rounded down: `512 MiB`, `1.5 GiB`.
 pub(super) fn shown_bytes(bytes: u64) -> String {
     let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     match units.iter().find(|(_, shift)| bytes >> shift > 0) {

@@ -1,12 +1,12 @@
-//! Why a store did not answer. The kinds differ in what may have happened to the request; the diagnosis says what is wrong,
-//! and the way out.
+//! Errors of a store. The kinds differ in whether the request may have been applied; the diagnosis says what is wrong, and
+//! what to do about it.
 
 use std::fmt;
 use std::ops::Deref;
 
 use crate::job::JobName;
 
-/// A request that got no answer.
+/// A request that failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// The store refused it, and certainly did not apply it.
@@ -15,12 +15,12 @@ pub enum StoreError {
     /// It was certainly not sent.
     #[error("{0}")]
     NotSent(Diagnosis),
-    /// It may have been applied: ask again with the same run id.
+    /// It may have been applied: send it again with the same run id.
     #[error("{0}")]
     Unknown(Diagnosis),
 }
 
-/// What is wrong, as a sentence; where the cause is known, with that and the way out.
+/// What is wrong, as a sentence; with the cause and what to do about it, where these are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     sentence: String,
@@ -28,7 +28,7 @@ pub struct Diagnosis {
     help: Option<String>,
 }
 
-/// What is wrong with a store or its address, where that is known.
+/// The cause of a failure of a store or its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FailureCause {
     /// The server requires a password, and the address has none.
@@ -37,21 +37,21 @@ pub enum FailureCause {
     PasswordWrong,
     /// The server has no database of this number.
     NoDatabase,
-    /// The port does not speak TLS, and the address asks for it.
+    /// The address asks for TLS, and the port does not speak it.
     NoTls,
-    /// The port speaks TLS, as far as can be told, and the address does not ask for it.
+    /// The port seems to speak TLS, and the address does not ask for it.
     TlsExpected,
     /// The server's certificate is not trusted.
     Untrusted,
-    /// What answers is no Redis.
+    /// The other end is not a Redis server.
     NotRedis,
     /// The server denies its user a command, a key or a channel.
     NoRight,
     /// A key, or a value, is not of the type that it should be.
     WrongType,
-    /// What the store holds of this job cannot be read; it is a matter of this job alone.
+    /// The store's data for this job cannot be read. Other jobs are not affected.
     DamagedJob(JobName),
-    /// The file of the embedded store is not there.
+    /// The file of the embedded store does not exist.
     NoFile,
     /// This user may not read or write the file of the embedded store, or its folder.
     FileDenied,
@@ -62,18 +62,18 @@ pub enum FailureCause {
 }
 
 impl StoreError {
-    /// What is wrong.
+    /// Returns what is wrong.
     pub fn diagnosis(&self) -> &Diagnosis {
         let (Self::Refused(diagnosis) | Self::NotSent(diagnosis) | Self::Unknown(diagnosis)) = self;
         diagnosis
     }
 
-    /// The cause, where it is known.
+    /// Returns the cause; `None` if it is not known.
     pub fn cause(&self) -> Option<&FailureCause> {
         self.diagnosis().cause.as_ref()
     }
 
-    /// The way out, where the cause is known.
+    /// Returns what to do about it; `None` if that is not known.
     pub fn help(&self) -> Option<&str> {
         self.diagnosis().help.as_deref()
     }
@@ -83,7 +83,8 @@ impl StoreError {
         matches!(self, Self::Unknown(_))
     }
 
-    /// Whether an embedded store cannot be used until somebody acts on this machine: waiting does not help.
+    /// Whether the embedded store stays unusable until an operator changes something on this machine, so that waiting does
+    /// not help.
     pub fn needs_hands(&self) -> bool {
         matches!(
             self.cause(),
@@ -93,17 +94,17 @@ impl StoreError {
 }
 
 impl Diagnosis {
-    /// A sentence with its cause.
     pub(crate) fn of(cause: FailureCause, sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), cause: Some(cause), help: None }
     }
 
-    /// The cause, where it is certain. A server that restarts ends connections as one does that speaks TLS.
+    /// Returns the cause if it is certain. [`FailureCause::TlsExpected`] is not: a server that restarts closes connections
+    /// just as one that speaks TLS does.
     pub(crate) fn certain_cause(&self) -> Option<&FailureCause> {
         self.cause.as_ref().filter(|cause| **cause != FailureCause::TlsExpected)
     }
 
-    /// With the way out.
+    /// Adds what to do about it.
     #[must_use]
     pub(super) fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
@@ -111,7 +112,7 @@ impl Diagnosis {
 }
 
 impl<S: Into<String>> From<S> for Diagnosis {
-    /// A sentence whose cause is not known.
+    /// Returns a diagnosis without a known cause.
     fn from(sentence: S) -> Self {
         Self { sentence: sentence.into(), cause: None, help: None }
     }
@@ -126,7 +127,6 @@ impl fmt::Display for Diagnosis {
 impl Deref for Diagnosis {
     type Target = str;
 
-    /// The sentence.
     fn deref(&self) -> &str {
         &self.sentence
     }

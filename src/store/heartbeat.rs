@@ -1,4 +1,4 @@
-//! Heartbeats: what replicas tell of themselves every second, and what they learn of the store by it.
+//! Heartbeats: what each replica sends to the store every second, and what the store returns.
 
 use std::time::Duration;
 
@@ -8,57 +8,59 @@ use crate::job::{Fence, JobName, Label, NodeName, RunId};
 use crate::lease::Era;
 use crate::time::UtcMillis;
 
-/// A replica that has missed this many seconds of heartbeats is taken for dead.
+/// A replica is live while its last heartbeat is no older than this.
 pub const LIVE_FOR: Duration = Duration::from_secs(4);
 
-/// What a replica says of itself.
+/// A heartbeat: what a replica reports about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beat {
-    /// Its name.
+    /// The replica's name.
     pub node: NodeName,
-    /// One life of the replica: two replicas under one name show by it.
+    /// Id of the process. Two replicas under one name are told apart by it.
     pub life: RunId,
-    /// The release it runs.
+    /// The release of solocron that it runs.
     pub version: String,
     /// Hash of the jobs.toml it loaded.
     pub file: String,
     /// When it started, by its own clock.
     pub started: UtcMillis,
-    /// Whether it takes no new ticks any more.
+    /// Whether it is draining: it takes no new ticks.
     pub draining: bool,
-    /// What it runs.
+    /// Its current runs.
     pub running: Vec<BeatRun>,
-    /// What it is told apart from others by.
+    /// Its labels, by which a job's `only_on` selects replicas.
     #[serde(default)]
     pub labels: Vec<Label>,
-    /// Whether it runs as much as it may at once.
+    /// Whether it runs as many jobs as `max_running` allows.
     #[serde(default)]
     pub full: bool,
-    /// Whether another replica of this name sends heartbeats, which take the place of its own.
+    /// Whether another replica sends heartbeats under the same name. Each of the two then overwrites the other's heartbeat.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub name_taken: bool,
-    /// How far its wall clock is ahead of the store's, in milliseconds, while they differ by too much.
+    /// How far its wall clock is ahead of the store's, in milliseconds; negative if it is behind, `None` while the two
+    /// agree.
     #[serde(default)]
     pub ahead_ms: Option<i64>,
-    /// How the store's clock is slewed, while it is, as far as this replica can tell.
+    /// How the store's clock is slewed, as measured by this replica; `None` while it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slewed: Option<Slewed>,
-    /// How long it has taken to start what it was granted since it began, stage by stage; nothing if it started nothing.
+    /// How long the starts of its runs have taken since the replica started, per stage; empty if it has started none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageTimes>,
-    /// The largest fencing token of any job that it knows of; 0 if none.
+    /// The largest fencing token of any job that it knows; 0 if none.
     #[serde(default)]
     pub largest_fence: Fence,
-    /// Which heartbeat it is, from 1, of all that the store knows to have taken; the store counts them.
+    /// Its number among all heartbeats that the store has taken, from 1. The store assigns it; 0 until then.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub count: u64,
-    /// What the store told when it took the last heartbeat of this life; for the store alone.
+    /// What the store returned for the last heartbeat of this process. It is sent along, but not stored: by it the store
+    /// notices that it went back to an older state.
     #[serde(skip)]
     pub told: Option<Told>,
 }
 
 impl Beat {
-    /// The first heartbeat of a replica that has begun nothing yet.
+    /// Returns the first heartbeat of a replica that has started no run yet.
     pub fn of(node: NodeName, life: RunId, file: String, started: UtcMillis) -> Self {
         Self {
             node,
@@ -81,59 +83,60 @@ impl Beat {
     }
 }
 
-/// A heartbeat that no store has taken is not counted.
+/// Whether no store has numbered the heartbeat: then the number is not serialized.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 fn is_none_yet(count: &u64) -> bool {
     *count == 0
 }
 
-/// What a store told when it took a heartbeat.
+/// What a store returned when it took a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
-    /// Which heartbeat it was.
+    /// The number of the heartbeat.
     pub count: u64,
-    /// The store's life.
+    /// The store's era.
     pub era: Era,
-    /// What its memory was known by.
+    /// The store's marker.
     pub marker: Marker,
 }
 
 impl Told {
-    /// Whether a store went back to an older state: it is in the same life, and has an older heartbeat of this replica. Where it has
-    /// none, others may have removed it, and then all that it has are older.
+    /// Whether the store went back to an older state: its era and marker (`by`) are the same, but it knows only an older
+    /// heartbeat of this replica, with the number `own`. If it knows none, another program may have removed it; then
+    /// `newest`, the largest number that the store knows, is compared instead.
     pub(crate) fn is_forgotten(&self, by: (&Era, Option<&Marker>), own: Option<u64>, newest: u64) -> bool {
         by == (&self.era, Some(&self.marker)) && own.unwrap_or(newest) < self.count
     }
 }
 
-/// A store's clock that runs too fast or too slow for leases to be counted by it.
+/// A store's clock that runs too fast or too slow for leases to be measured by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slewed {
-    /// Since when, by that clock.
+    /// Since when, by the store's clock.
     pub since: UtcMillis,
-    /// By how many millionths it is faster than the replica's; below zero, slower.
+    /// How much faster than the replica's clock it runs, in millionths; negative if it is slower.
     pub faster_ppm: i64,
 }
 
-/// How long one stage of a start takes: half of all starts took no longer than the first, 99 of 100 than the second.
+/// How long one stage of a start takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StageTimes {
-    /// The stage; `late` is all of them together.
+    /// The stage; `late` covers the whole start.
     pub stage: String,
-    /// Microseconds.
+    /// The median, in microseconds.
     pub p50_us: u64,
-    /// Microseconds.
+    /// The 99th percentile, in microseconds.
     pub p99_us: u64,
 }
 
-/// A run that a replica is at.
+/// A current run of a replica.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeatRun {
     /// The job.
     pub job: JobName,
     /// The run.
     pub run: RunId,
-    /// The lease that it holds, in milliseconds; 0 where the replica does not tell.
+    /// The lease of its lock, in milliseconds; 0 if the replica did not send it.
     #[serde(default)]
     pub lease_ms: u64,
 }
@@ -141,44 +144,45 @@ pub struct BeatRun {
 /// A replica as the store knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
-    /// When it was last heard from, by the store's clock.
+    /// When its last heartbeat arrived, by the store's clock.
     pub at: UtcMillis,
-    /// What it said.
+    /// Its last heartbeat.
     pub beat: Beat,
 }
 
-/// Word that an operator has changed a job's record: a hint to look at it, on which nothing rests.
+/// A message that an operator has changed a job's record, so that replicas read it. Nothing depends on its arrival.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     /// The job.
     pub job: JobName,
-    /// Tells the notice from earlier ones about the job.
+    /// Tells the notice apart from earlier ones about the job.
     pub stamp: i64,
 }
 
-/// What the first heartbeat leaves in a store that knows nothing: where another one is found, the store has forgotten.
+/// An id that the first heartbeat writes into an empty store. A replica that finds another marker than before knows that
+/// the store has lost data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker(pub String);
 
 impl Marker {
-    /// One that no store has had.
+    /// Returns a marker that no store has had.
     pub(super) fn fresh() -> Self {
         Self(RunId::new().to_string())
     }
 }
 
-/// What a heartbeat teaches.
+/// What the store returns for a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pulse {
     /// The store's time.
     pub now: UtcMillis,
-    /// The store's present life.
+    /// The store's era.
     pub era: Era,
-    /// What tells this memory of the store from the next; nothing before the first heartbeat.
+    /// The store's marker; `None` before the first heartbeat.
     pub marker: Option<Marker>,
-    /// Which heartbeat the store has taken; 0 where it took none.
+    /// The number of the heartbeat that the store took; 0 if it took none.
     pub count: u64,
-    /// Every replica heard from within the last hour, the sender as it was before; by name.
+    /// Every replica with a heartbeat within the last hour, by name. The sender appears as it was before this heartbeat.
     pub peers: Vec<Peer>,
     /// The newest notice about each job that had one within the last minute, in no order.
     pub notices: Vec<Notice>,

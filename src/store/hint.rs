@@ -1,4 +1,4 @@
-//! Word that a tick is decided, or open again, told to everybody the moment it is.
+//! Hints: messages to all replicas that a tick was just decided, or is open again.
 
 use std::time::Duration;
 
@@ -6,30 +6,32 @@ use crate::job::JobName;
 use crate::lease::{Era, Passed, Record, Reply, SCHEMA};
 use crate::time::UtcMillis;
 
-/// What a store tells everybody when a claim has decided a tick, so that those who would have asked for it need not; and
-/// when that tick was given back. Nothing rests on it: a replica that does not hear of it asks, and one that does looks at
-/// the job's mark. Others than the store may be able to send one.
+/// A message that a store sends to all replicas when a claim has decided a tick, so that they need not claim it, and when
+/// that tick was abandoned. It decides nothing: a replica that misses it claims the tick, and one that receives it reads
+/// the job's mark. Other programs than the store may be able to send one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     /// The job.
     pub job: JobName,
-    /// The life of the store in which the tick was decided.
+    /// The era in which the tick was decided.
     pub era: Era,
-    /// What whoever had asked for the tick right then would have been answered; or what was to whoever gave it back.
+    /// The reply that a claim for the tick would have received at that moment; for an abandoned tick, the reply that its
+    /// holder received.
     pub reply: Reply,
 }
 
-/// How far a job's ticks are decided: what a replica reads that was told of a tick.
+/// How far a job's ticks are decided. A replica reads it after a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marked {
     /// The newest decided tick.
     pub mark: UtcMillis,
-    /// The lease that the record tells.
+    /// The lease in the record.
     pub lease: Duration,
 }
 
 impl Marked {
-    /// What a record tells; nothing, where a newer release wrote it, or where ticks below the mark are open again.
+    /// Returns the mark and lease of a record; `None` if a newer release wrote it, or if ticks below the mark are open
+    /// again.
     pub fn of(record: &Record) -> Option<Self> {
         let is_open = record.leaps.iter().any(|leap| leap.passed == Passed::Open);
         (record.schema <= SCHEMA && !is_open).then_some(Self { mark: record.mark, lease: record.lease })

@@ -1,5 +1,5 @@
-//! Where replicas meet: makes the lease protocol atomic, keeps history, and knows who is alive. Every call is bounded
-//! in time, and says whether a request that failed may have been applied.
+//! The store of a cluster: decides the requests of the lease protocol atomically, keeps the history, and exchanges
+//! heartbeats. Every call is bounded in time, and an error says whether the request may have been applied.
 
 pub(crate) mod clock;
 mod concern;

@@ -1,4 +1,4 @@
-//! What every store can do.
+//! The interface of every store.
 
 use std::fmt;
 
@@ -10,13 +10,14 @@ use crate::lease::{HistoryEntry, Record, Reply, Request};
 
 use super::{Beat, Concern, Hint, Marked, Pulse, StoreError};
 
-/// The newest entries that every store keeps per job; the Redis scripts say the same number once more.
+/// Every store keeps this many entries per job, the newest. The Redis scripts repeat the number.
 pub const KEPT_ENTRIES: usize = 200;
 
-/// Replicas not heard from for an hour are forgotten by every store.
+/// A store forgets a replica after this many milliseconds without a heartbeat.
 pub(crate) const FORGET_NODES_MS: i64 = 3_600_000;
 
-/// A notice is told for a minute by every store: replicas hear of it within a second, and one that starts has not seen it.
+/// A store returns a notice for this many milliseconds. Replicas receive it within a second; one that is starting has not
+/// seen it yet.
 pub(crate) const FORGET_NOTICES_MS: i64 = 60_000;
 
 /// The entries of one job, oldest first.
@@ -28,48 +29,51 @@ pub type Answered<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 /// The answer to one request of several.
 pub type Replied = Result<Reply, StoreError>;
 
-/// The replies to the rest of `all` requests, where a batch of `asked` failed: what follows it is not sent.
+/// Completes the replies to `all` requests after a batch of `asked` failed: that batch gets `error`, and the requests after
+/// it, which are not sent, get `NotSent`.
 pub(super) fn fail_from(replies: &mut Vec<Replied>, asked: usize, all: usize, error: &StoreError) {
     replies.extend(std::iter::repeat_n(Err(error.clone()), asked));
     replies.resize(all, Err(StoreError::NotSent(error.diagnosis().clone())));
 }
 
-/// A store: one cluster's records, history and heartbeats. Every call ends within a few seconds.
+/// A store: one cluster's records, history and heartbeats. Every call ends within a few seconds; a [`StoreError`] says
+/// whether the request may have been applied.
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Waits until the store can be asked, at most a few seconds.
+    /// Waits until the store accepts requests, at most a few seconds.
     fn ready(&self) -> Answered<'_, ()>;
 
     /// Decides a request on a job's record, atomically.
     fn submit<'a>(&'a self, job: &'a JobName, request: &'a Request) -> Answered<'a, Reply>;
 
-    /// Decides requests on the records of several jobs, each atomically by itself and all in their order, in as few
-    /// exchanges as that takes. As many answers come back, in the same order.
+    /// Decides requests on the records of several jobs in their order, each atomically by itself, in as few exchanges as
+    /// possible. Returns one reply per request, in the same order.
     fn submit_all<'a>(&'a self, requests: &'a [(JobName, Request)]) -> BoxFuture<'a, Vec<Replied>>;
 
-    /// Exchanges heartbeats; without a beat of one's own, only listens.
+    /// Sends a heartbeat, and returns what the store knows. Without a heartbeat it only reads.
     fn pulse<'a>(&'a self, beat: Option<&'a Beat>) -> Answered<'a, Pulse>;
 
-    /// Tells replicas, with their next heartbeats, that an operator has changed the job's record.
+    /// Leaves a notice that an operator has changed the job's record. Replicas receive it with their next heartbeats.
     fn announce<'a>(&'a self, job: &'a JobName) -> Answered<'a, ()>;
 
-    /// Listens, until the receiver is dropped, to what is told of decisions as they are made. A store that tells nothing
-    /// hangs up at once; one that cannot be heard for a while tells nothing of that while.
+    /// Receives hints of decisions as they are made, until the receiver is dropped. A store without hints closes the
+    /// channel at once. Hints that are sent while the store cannot be reached are lost.
     fn hints(&self) -> mpsc::Receiver<Hint>;
 
-    /// Which of these jobs the cluster has ever known, in their order.
+    /// Returns for each of these jobs whether the cluster has ever known it, in their order.
     fn known<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<bool>>;
 
-    /// Every job that the cluster has ever known, by name.
+    /// Returns every job that the cluster has ever known, by name.
     fn jobs(&self) -> Answered<'_, Vec<JobName>>;
 
-    /// Remembers that the cluster knows these jobs.
+    /// Records that the cluster knows these jobs.
     fn enroll<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, ()>;
 
-    /// The records of these jobs, in their order.
+    /// Returns the records of these jobs, in their order; `None` for a job without one.
     fn records<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Record>>>;
 
-    /// How far the ticks of these jobs are decided, in their order: of a job without a record that this release can read,
-    /// nothing. Cheaper than the records where a store tells hints.
+    /// Returns how far the ticks of these jobs are decided, in their order; `None` for a job without a record that this
+    /// release can read, or with ticks below its mark that are open again. Cheaper than reading the records where a store
+    /// sends hints.
     fn marks<'a>(&'a self, jobs: &'a [JobName]) -> Answered<'a, Vec<Option<Marked>>> {
         Box::pin(async move {
             let records = self.records(jobs).await?;
@@ -77,22 +81,23 @@ pub trait Store: Send + Sync + fmt::Debug {
         })
     }
 
-    /// At most the `newest` entries of each of these jobs, in their order.
+    /// Returns at most the `newest` entries of each of these jobs, in their order.
     fn history<'a>(&'a self, jobs: &'a [JobName], newest: usize) -> Answered<'a, Vec<JobEntries>>;
 
-    /// What there is to know about how the store is set up, in no order. Changes nothing.
+    /// Returns all findings about how the store is set up, in no order. Leaves the store as it was.
     fn inspect(&self) -> Answered<'_, Vec<Concern>>;
 
-    /// The same without the rights of the user that asks, at the cost of a question or two.
+    /// Returns the findings that do not concern this client and its rights, with fewer requests.
     fn settings(&self) -> Answered<'_, Vec<Concern>> {
         self.inspect()
     }
 
-    /// Who keeps everybody from writing, and the way out, where a process does so for longer than a second: for people.
+    /// Describes for people the process that has kept all others from writing for longer than a second, and what to do
+    /// about it; `None` if there is none.
     fn blocked(&self) -> Answered<'_, Option<String>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// The store for people, without secrets: `redis://host:6379/0`.
+    /// Returns the address of the store for people, without secrets: `redis://host:6379/0`.
     fn label(&self) -> String;
 }

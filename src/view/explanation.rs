@@ -1,4 +1,5 @@
-//! What became of one instant of a job, and why, in a sentence: from the job's record, its history and its schedule. Pure.
+//! Explains in a sentence what happened to one instant of a job, and why: from the job's record, history and schedule.
+//! Pure.
 
 use std::time::Duration;
 
@@ -12,24 +13,24 @@ use super::problems::labels;
 use super::short_text::short_id;
 use super::time_format::{Rfc3339, from_now, local, span, utc};
 
-/// What there is to judge by.
+/// The facts that an explanation is based on.
 pub(crate) struct TickFacts<'a> {
     /// The job by name, for people.
     pub(crate) job: &'a str,
-    /// What the file says of it, if it does.
+    /// What the file says about it, if anything.
     pub(crate) spec: Option<&'a JobSpec>,
     /// Its record, if the store has one.
     pub(crate) record: Option<&'a Record>,
-    /// Its history, oldest first, and the run that is going on.
+    /// Its history, oldest first, and then its current run.
     pub(crate) past: &'a [TickView],
-    /// Why no job can run, as far as the store's settings tell.
+    /// Why no job can run, as far as the store's settings show.
     pub(crate) concern: Option<&'a Concern>,
     /// The store's time.
     pub(crate) now: UtcMillis,
 }
 
 impl TickFacts<'_> {
-    /// What became of this instant: a sentence or a few.
+    /// Explains what happened to this instant, in one or a few sentences.
     pub(crate) fn explain(&self, at: UtcMillis) -> String {
         let told: Vec<String> =
             self.past.iter().filter(|past| self.covers(past, at)).map(|past| self.worded(past, at)).collect();
@@ -56,7 +57,7 @@ impl TickFacts<'_> {
         format!("`{}`, tick of {}", self.job, self.time(at))
     }
 
-    /// An instant in the job's zone, or in UTC where that is not known.
+    /// Formats an instant in the job's zone, or in UTC if that is not known.
     fn time(&self, at: UtcMillis) -> String {
         match self.spec {
             Some(spec) => local(&spec.schedule, Tick::at_millis(at.0)),
@@ -64,7 +65,8 @@ impl TickFacts<'_> {
         }
     }
 
-    /// Whether the entry is about the tick of this instant. Runs by hand are about none of the schedule's, unless they were for it.
+    /// Whether the entry is about the tick of this instant. A manual run is about a tick of the schedule only if it was
+    /// ordered for it.
     fn covers(&self, past: &TickView, at: UtcMillis) -> bool {
         let (tick, after) = (past.tick.0, past.after.map(|Rfc3339(after)| after));
         let is_tick =
@@ -72,7 +74,7 @@ impl TickFacts<'_> {
         tick == at || after.is_some_and(|after| after < at && at < tick) && is_tick()
     }
 
-    /// What one entry says.
+    /// Describes one entry.
     fn worded(&self, past: &TickView, at: UtcMillis) -> String {
         let on = past.node.as_ref().map_or_else(|| "a replica".to_owned(), ToString::to_string);
         let took = past.took(self.now).map_or_else(String::new, |took| format!(" after {}", span(took)));
@@ -137,7 +139,7 @@ impl TickFacts<'_> {
         }
     }
 
-    /// Why a tick was missed.
+    /// Describes why a tick was missed.
     fn missed(&self, reason: Option<Reason>, at: UtcMillis) -> String {
         let deadline = self.spec.map_or_else(String::new, |spec| {
             format!(" ({})", span(spec.start_deadline_of(Tick::at_millis(at.0))))
@@ -167,7 +169,7 @@ impl TickFacts<'_> {
         }
     }
 
-    /// The run that was going on at an instant.
+    /// Returns the run of another tick that was going at this instant.
     fn run_at(&self, at: UtcMillis) -> Option<&TickView> {
         let covers = |past: &&TickView| {
             let started = past.started.is_some_and(|Rfc3339(started)| started <= at);
@@ -190,7 +192,7 @@ impl TickFacts<'_> {
         }
     }
 
-    /// ` (with 12 others up to …)` where the entry stands for several ticks.
+    /// `, as one of 12 in a row, the last at …`, if the entry stands for several ticks.
     fn row(&self, past: &TickView) -> String {
         match (past.after, past.count) {
             (Some(_), Some(count)) if count > 1 => {
@@ -203,7 +205,7 @@ impl TickFacts<'_> {
         }
     }
 
-    /// Not an instant of the schedule.
+    /// Explains that this is not an instant of the schedule.
     fn no_tick(&self, spec: &JobSpec, at: UtcMillis) -> String {
         let around = |tick: Option<Tick>, which: &str| {
             tick.map(|tick| format!("{which} at {}", self.time(tick.instant())))
@@ -215,7 +217,7 @@ impl TickFacts<'_> {
         format!("`{}` has no tick at {}{known}", self.job, self.time(at))
     }
 
-    /// A tick that has not come.
+    /// Describes a tick that has not come.
     fn to_come(&self, at: UtcMillis) -> String {
         let comes = format!("{} comes {}", self.named(at), from_now(at, self.now));
         let pause = self.record.and_then(Record::pausing);
@@ -226,7 +228,7 @@ impl TickFacts<'_> {
         format!("{comes}, and will be skipped: the job is paused{by}")
     }
 
-    /// A tick that has come, and has no entry.
+    /// Explains a tick that has come, and has no entry.
     fn undecided(&self, spec: &JobSpec, at: UtcMillis) -> String {
         let Some(record) = self.record else {
             return "the store has no record of the job: no replica has scheduled it yet".to_owned();

@@ -1,4 +1,4 @@
-//! A past tick, or one whose run goes on, with the field names that programs rely on. What does not apply is null.
+//! A decided tick or a current run, with the field names that programs rely on. Fields that do not apply are null.
 
 use std::time::Duration;
 
@@ -15,17 +15,17 @@ use super::time_format::Rfc3339;
 /// More ticks than this are not counted one by one: a schedule of every second has as many in three hours.
 const MAX_COUNTED: usize = 10_000;
 
-/// How a tick ended, or that it goes on.
+/// The outcome of a tick, or its current run.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct TickView {
     pub(crate) job: JobName,
-    /// The newest one where this stands for several.
+    /// The newest one if this stands for several.
     pub(crate) tick: Rfc3339,
     pub(crate) tick_ms: Tick,
     pub(crate) run: Option<RunId>,
     pub(crate) node: Option<NodeName>,
     pub(crate) fence: Option<Fence>,
-    /// From 1; not known of a run that goes on.
+    /// From 1; null for a current run.
     pub(crate) attempt: Option<u32>,
     pub(crate) cause: Option<Cause>,
     pub(crate) outcome: Outcome,
@@ -36,13 +36,13 @@ pub(crate) struct TickView {
     pub(crate) finished: Option<Rfc3339>,
     /// This stands for every tick after this instant, up to `tick`; null for a single one.
     pub(crate) after: Option<Rfc3339>,
-    /// For how many ticks this stands; null for a single one, and where it is not known.
+    /// How many ticks this stands for; null for a single one, and if it is not known.
     pub(crate) count: Option<u64>,
     pub(crate) tail: Option<String>,
 }
 
 impl TickView {
-    /// A tick that was decided.
+    /// Returns the view of an entry.
     pub(crate) fn decided(job: &JobName, entry: &HistoryEntry) -> Self {
         Self {
             job: job.clone(),
@@ -65,7 +65,7 @@ impl TickView {
         }
     }
 
-    /// The run that a record says is going on.
+    /// Returns the view of the run that a record shows as running; `None` if there is none.
     pub(crate) fn running(job: &JobName, record: &Record) -> Option<Self> {
         let tick = record.tick.filter(|_| record.is_running())?;
         Some(Self {
@@ -89,7 +89,7 @@ impl TickView {
         })
     }
 
-    /// A run of this node, as its own files tell it.
+    /// Returns the view of a run of this node, from its own files.
     pub(crate) fn kept(entry: &RunEntry) -> Self {
         Self {
             job: entry.job.clone(),
@@ -129,29 +129,30 @@ impl TickView {
         self.signal.map(name).or_else(|| self.exit_code.map(|code| code.to_string()))
     }
 
-    /// How long after its instant it was granted.
+    /// Returns how long after its instant the tick was granted.
     pub(crate) fn late(&self) -> Option<Duration> {
         self.started.map(|Rfc3339(started)| started.since(self.tick.0))
     }
 
-    /// How long it took, or has taken so far.
+    /// Returns how long the run took, or has taken so far.
     pub(crate) fn took(&self, now: UtcMillis) -> Option<Duration> {
         let end = match self.finished {
             Some(Rfc3339(finished)) => finished,
             None if self.outcome == Outcome::Running => now,
-            // Its replica crashed, and nobody saw the end.
+            // Its replica crashed, and no process saw the end.
             None => return None,
         };
         self.started.map(|Rfc3339(started)| end.since(started))
     }
 
-    /// When it ended; of a run that goes on nothing is later.
+    /// Returns when it ended; for a current run, an instant later than all others.
     pub(crate) fn ended(&self) -> UtcMillis {
         self.finished.map_or(UtcMillis(i64::MAX), |Rfc3339(finished)| finished)
     }
 }
 
-/// For how many ticks an entry stands that says none: counted by the schedule, if that is known, and still the same.
+/// Returns how many ticks an entry stands for. If the entry does not say, they are counted by the schedule, if that is
+/// known and has not changed since.
 pub(crate) fn count(
     entry: &HistoryEntry,
     schedule: Option<&Schedule>,

@@ -1,4 +1,4 @@
-//! What is known of a job where it is looked at: its name, and what jobs.toml says of it.
+//! A job as commands know it: its name, and what jobs.toml says about it.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use crate::job::{JobName, JobSpec};
 /// How commands mark a job of the store that the file does not name.
 pub(crate) const NOT_IN_FILE: &str = "not in jobs.toml";
 
-/// What jobs.toml says of a job.
+/// What jobs.toml says about a job.
 #[derive(Debug, Clone)]
 pub(crate) enum Definition {
-    /// All of it.
+    /// The whole definition.
     Known(Arc<JobSpec>),
     /// Its table is invalid.
     Invalid,
@@ -20,7 +20,7 @@ pub(crate) enum Definition {
     Unknown,
 }
 
-/// A job, and what the file says of it.
+/// A job, and what the file says about it.
 #[derive(Debug, Clone)]
 pub(crate) struct KnownJob {
     pub(crate) name: JobName,
@@ -28,7 +28,7 @@ pub(crate) struct KnownJob {
 }
 
 impl Definition {
-    /// The whole job, where the file says it.
+    /// Returns the whole definition; `None` if the file has no valid one.
     pub(crate) fn spec(&self) -> Option<&Arc<JobSpec>> {
         match self {
             Self::Known(spec) => Some(spec),
@@ -45,7 +45,7 @@ impl Definition {
         }
     }
 
-    /// Whether the file names the job; none where that is not known.
+    /// Whether the file names the job; `None` if that is not known.
     pub(crate) fn is_in_file(&self) -> Option<bool> {
         match self {
             Self::Known(_) | Self::Invalid => Some(true),

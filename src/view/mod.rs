@@ -1,4 +1,5 @@
-//! What operators see of a cluster, as values: a snapshot of the store, what is wrong, why a tick ran or did not. Faces print it.
+//! What operators see of a cluster, as values: a snapshot of the store, what is wrong, why a tick ran or did not. Commands
+//! print it.
 
 pub(crate) mod expected;
 pub(crate) mod explanation;

@@ -1,4 +1,4 @@
-//! What ids, hashes and fields of the log look like for people: short, and times in local time.
+//! Formats ids, hashes and fields of the log for people: short, and with times in local time.
 
 use std::time::Duration;
 
@@ -8,23 +8,22 @@ use jiff::tz::TimeZone;
 use crate::job::format_duration;
 use crate::time::UtcMillis;
 
-/// As much of a run's id tells it from others: the millisecond in which it was made. Commands take the beginning of an id.
+/// This many characters identify a run: the millisecond in which its id was made. Commands accept the beginning of an id.
 const RUN_ID: usize = 13;
 
-/// The beginning of a run's id, by which commands find it.
+/// Returns the beginning of a run's id, by which commands find it.
 pub(crate) fn short_id(id: &str) -> &str {
     id.get(..RUN_ID).unwrap_or(id)
 }
 
-/// As much of a file's hash as is needed to tell two apart.
+/// This many characters identify a file's hash.
 const HASH: usize = 8;
 
-/// The beginning of a file's hash.
 pub(crate) fn short_hash(hash: &str) -> &str {
     hash.get(..HASH).unwrap_or(hash)
 }
 
-/// The time of day here, with the zone.
+/// Formats the time of day in the local zone, with the zone.
 pub(crate) fn local(at: UtcMillis) -> String {
     match Timestamp::from_millisecond(at.0) {
         Ok(at) => at.to_zoned(TimeZone::system()).strftime("%H:%M:%S%.3f %Z").to_string(),
@@ -32,7 +31,7 @@ pub(crate) fn local(at: UtcMillis) -> String {
     }
 }
 
-/// Whether people need not be told: it is so on every line, or on nearly every one.
+/// Whether a field is left out for people, because it has this value in every line, or in nearly every one.
 pub(crate) fn goes_without_saying(name: &str, value: &str) -> bool {
     matches!(
         (name, value),
@@ -40,7 +39,7 @@ pub(crate) fn goes_without_saying(name: &str, value: &str) -> bool {
     )
 }
 
-/// The same field in fewer letters.
+/// Returns the name and the value of a field in fewer letters.
 pub(crate) fn short(name: &str, value: &str, now: UtcMillis) -> (String, String) {
     match name {
         "run" => (name.to_owned(), short_id(value).to_owned()),
@@ -52,7 +51,7 @@ pub(crate) fn short(name: &str, value: &str, now: UtcMillis) -> (String, String)
     }
 }
 
-/// The time of day of a tick; with its date, where that is another day.
+/// Formats the time of day of a tick, with its date if that is another day; `None` if it cannot be parsed.
 fn tick(value: &str, now: UtcMillis) -> Option<String> {
     let zone = TimeZone::system();
     let now = Timestamp::from_millisecond(now.0).ok()?.to_zoned(zone.clone());

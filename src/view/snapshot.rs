@@ -19,13 +19,13 @@ use super::history::{TickView, count};
 pub(crate) struct Snapshot {
     /// The store's time.
     pub(crate) now: UtcMillis,
-    /// Every replica heard from within the last hour, by name.
+    /// Every replica with a heartbeat within the last hour, by name.
     pub(crate) peers: Vec<Peer>,
-    /// The jobs that were asked for, in their order.
+    /// The requested jobs, in their order.
     pub(crate) jobs: Vec<JobState>,
-    /// Why no job can run, as far as the store's settings tell: looked at only where something waits.
+    /// Why no job can run, as far as the store's settings show; read only if something waits.
     pub(crate) concerns: Vec<Concern>,
-    /// Who keeps everybody from writing, for people.
+    /// The process that keeps all others from writing, for people.
     pub(crate) blocked: Option<String>,
 }
 
@@ -34,9 +34,9 @@ pub(crate) struct Snapshot {
 pub(crate) struct JobState {
     /// Its name.
     pub(crate) name: JobName,
-    /// What jobs.toml says of it.
+    /// What jobs.toml says about it.
     pub(crate) definition: Definition,
-    /// Its record, once there is one.
+    /// Its record, if it has one.
     pub(crate) record: Option<Record>,
     /// Its newest entries, oldest first.
     pub(crate) entries: Vec<HistoryEntry>,
@@ -44,19 +44,19 @@ pub(crate) struct JobState {
     pub(crate) unread: Option<String>,
 }
 
-/// A job that can be read, or why it cannot be.
+/// The data of a job, or why it cannot be read.
 type Readable<T> = Result<T, String>;
 
-/// So many jobs are read at a time where each is read by itself.
+/// This many jobs are read at a time if each is read by itself.
 const AT_A_TIME: usize = 64;
 
-/// A tick that has not been decided for so long waits for something.
+/// A tick that has not been decided for this long waits for something.
 const WAITS_AFTER: Duration = Duration::from_secs(3);
 
-/// The time that the store's settings are worth.
+/// Reading the store's settings may take this long.
 const INSPECTION_LIMIT: Duration = Duration::from_secs(5);
 
-/// Reads all jobs at once; where one of them cannot be read, each by itself, so that the others are.
+/// Reads all jobs at once. If one of them cannot be read, reads each by itself, so that the others are returned.
 async fn read_each<'a, T, F>(
     jobs: &'a [JobName],
     read: impl Fn(&'a [JobName]) -> F,
@@ -66,7 +66,7 @@ where
 {
     match read(jobs).await {
         Ok(all) => return Ok(all.into_iter().map(Ok).collect()),
-        // What is refused of every job is no matter of one.
+        // Only a damaged job is worth another try; any other error concerns all jobs.
         Err(error) if matches!(error.cause(), Some(FailureCause::DamagedJob(_))) => {}
         Err(error) => return Err(error),
     }
@@ -86,38 +86,39 @@ where
 }
 
 impl Snapshot {
-    /// Asks the store, for at most the `newest` entries of each job.
+    /// Reads the store, with at most the `newest` entries of each job.
     pub(crate) async fn take(
         store: &dyn Store,
         jobs: Vec<KnownJob>,
         newest: usize,
     ) -> Result<Self, StoreError> {
         let names: Vec<JobName> = jobs.iter().map(|job| job.name.clone()).collect();
-        // Records first: a run that ends meanwhile is then found in both, and never in neither.
+        // Records first: a run that ends between the two reads is found in both, and never in neither.
         let records = read_each(&names, |names| store.records(names)).await?;
         let entries = read_each(&names, |names| store.history(names, newest)).await?;
         let pulse = store.pulse(None).await?;
         let states = jobs.into_iter().zip(records).zip(entries);
         let jobs = states.map(|((job, record), entries)| JobState::of(job, record, entries)).collect();
-        // Where that cannot be told, the rest can.
+        // If that cannot be found out, the rest is still worth showing.
         let blocked = store.blocked().await.unwrap_or_default();
         Ok(Self { now: pulse.now, peers: pulse.peers, jobs, concerns: Vec::new(), blocked })
     }
 
-    /// Asks how the store is set up, where some job that should have a record has none, a tick waits, or every replica is silent.
+    /// Reads how the store is set up, if a job that should have a record has none, a tick waits, or all replicas are
+    /// silent.
     pub(crate) async fn ask_why(&mut self, store: &dyn Store) {
         let is_up = self.peers.iter().any(|peer| self.is_live(peer));
         let lacks_record = is_up && self.jobs.iter().any(JobState::lacks_record);
         let are_silent = !is_up && !self.peers.is_empty();
         if lacks_record || are_silent || self.jobs.iter().any(|job| job.waits(self.now)) {
             let asked = timeout(INSPECTION_LIMIT, store.settings()).await;
-            // Where it does not tell, the replicas' logs do.
+            // If the settings cannot be read, the replicas' logs say why.
             let found = asked.ok().and_then(Result::ok).unwrap_or_default();
             self.concerns = found.into_iter().filter(|concern| concern.grade == Grade::Error).collect();
         }
     }
 
-    /// Asks for more entries of those jobs for which `wanted` says so.
+    /// Reads more entries of those jobs that `wanted` selects.
     pub(crate) async fn deepen(
         &mut self,
         store: &dyn Store,
@@ -136,19 +137,19 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Whether the replica was heard from a moment ago.
+    /// Whether the replica has sent a heartbeat lately.
     pub(crate) fn is_live(&self, peer: &Peer) -> bool {
         self.now.since(peer.at) <= LIVE_FOR
     }
 
-    /// Whether the end of this run is not recorded yet, as far as the jobs tell that were asked for.
+    /// Whether the end of this run is not recorded yet, as far as the requested jobs show.
     pub(crate) fn is_open(&self, run: RunId) -> bool {
         let mut records = self.jobs.iter().filter_map(|job| job.record.as_ref());
         records.any(|record| record.is_running() && record.run == Some(run))
     }
 
-    /// Whether the holder of a job's lock was heard a moment ago: by its heartbeat, or where it has none that tells of
-    /// this run, as with `exec`, by its renewals.
+    /// Whether the holder of a job's lock has shown lately that it lives: by its heartbeat, or, if no heartbeat lists this
+    /// run, as with `exec`, by its renewals.
     pub(crate) fn hears_holder(&self, record: &Record) -> bool {
         let of_owner = |peer: &&Peer| Some(&peer.beat.node) == record.owner.as_ref();
         let peer = self.peers.iter().find(of_owner);
@@ -165,7 +166,7 @@ impl JobState {
         Self { name, definition, record: record.unwrap_or_default(), entries, unread }
     }
 
-    /// The whole job, where the file says it.
+    /// Returns the whole definition; `None` if the file has no valid one.
     pub(crate) fn spec(&self) -> Option<&Arc<JobSpec>> {
         self.definition.spec()
     }
@@ -175,11 +176,12 @@ impl JobState {
         self.spec().is_some_and(|spec| spec.enabled) && self.record.is_none() && self.unread.is_none()
     }
 
-    /// The oldest tick that is not decided, which may have yet to come, where the replicas go by the schedule that jobs.toml says here.
+    /// Returns the oldest tick that is not decided, which may not have come yet; `None` unless the replicas use the
+    /// schedule of the local jobs.toml.
     pub(crate) fn undecided(&self, now: UtcMillis) -> Option<(&JobSpec, Tick)> {
         let record = self.record.as_ref()?;
         let spec = self.by_this_schedule(record)?;
-        // A mark that a clock which was ahead has set decides nothing where its ticks are open again.
+        // A mark that was set by a clock that was ahead decides nothing where its ticks are open again.
         let decided = record.decided_by(now).max(record.since.min(now));
         Some((spec, spec.schedule.next_after(decided)?))
     }
@@ -190,25 +192,25 @@ impl JobState {
         self.running().is_none() && self.undecided(now).is_some_and(is_due)
     }
 
-    /// The job, where it is scheduled, and the replicas go by the schedule that jobs.toml says here.
+    /// Returns the definition, if the job is enabled and the replicas use the schedule of the local jobs.toml.
     pub(crate) fn by_this_schedule(&self, record: &Record) -> Option<&JobSpec> {
         let spec = self.spec()?;
         (spec.enabled && record.sched.0 == spec.schedule.fingerprint()).then_some(spec)
     }
 
-    /// The ticks that were decided, and what runs last.
+    /// Returns the decided ticks, and then the current run.
     pub(crate) fn past(&self) -> impl Iterator<Item = TickView> {
         self.decided().chain(self.running())
     }
 
-    /// The run that goes on, as far as the store knows.
+    /// Returns the current run, as far as the store knows.
     pub(crate) fn running(&self) -> Option<TickView> {
         let running = TickView::running(&self.name, self.record.as_ref()?)?;
         let has_ended = |run: RunId| self.entries.iter().any(|entry| entry.run == Some(run));
         (!running.run.is_some_and(has_ended)).then_some(running)
     }
 
-    /// The ticks that were decided, oldest first.
+    /// Returns the decided ticks, oldest first.
     pub(crate) fn decided(&self) -> impl DoubleEndedIterator<Item = TickView> {
         self.entries.iter().map(move |entry| TickView {
             count: count(entry, self.spec().map(|spec| &spec.schedule), self.record.as_ref()),

@@ -1,4 +1,4 @@
-//! What `status` tells programs: stable names, and null for what does not apply.
+//! The output of `status` for programs: the names are stable, and what does not apply is null.
 
 use serde::Serialize;
 
@@ -22,14 +22,14 @@ pub(crate) struct StatusView {
     pub(crate) jobs: Vec<JobView>,
 }
 
-/// A replica that was heard from within the last hour.
+/// A replica with a heartbeat within the last hour.
 #[derive(Debug, Serialize)]
 pub(crate) struct ReplicaView {
     pub(crate) node: NodeName,
-    /// Whether it was heard a moment ago.
+    /// Whether it has sent a heartbeat lately.
     pub(crate) live: bool,
     pub(crate) draining: bool,
-    /// Whether it runs as much as it may at once.
+    /// Whether it runs as many jobs as `max_running` allows.
     pub(crate) full: bool,
     /// When it started, by its own clock.
     pub(crate) started: Rfc3339,
@@ -37,18 +37,18 @@ pub(crate) struct ReplicaView {
     pub(crate) version: String,
     /// Hash of the file it loaded.
     pub(crate) file: String,
-    /// Whether that is the file at hand, if there is one.
+    /// Whether that is the local jobs.toml; null if there is none.
     pub(crate) same_file: Option<bool>,
     pub(crate) labels: Vec<Label>,
-    /// What it is running, while it is live.
+    /// Its runs, while it is live.
     pub(crate) running: Vec<RunView>,
-    /// What it was running with its last heartbeat, and is not recorded yet, while it is not live.
+    /// The runs of its last heartbeat that are not recorded yet, while it is not live.
     pub(crate) was_running: Vec<RunView>,
-    /// How long it takes to start what it was granted, stage by stage; `late` is all of them together.
+    /// How long the starts of its runs take, per stage; `late` covers the whole start.
     pub(crate) stages: Vec<StageTimes>,
 }
 
-/// A run that a replica is at.
+/// A run of a replica.
 #[derive(Debug, Serialize)]
 pub(crate) struct RunView {
     pub(crate) job: JobName,
@@ -59,9 +59,9 @@ pub(crate) struct RunView {
 #[derive(Debug, Serialize)]
 pub(crate) struct JobView {
     pub(crate) job: JobName,
-    /// Whether the file at hand names it, if that is known.
+    /// Whether the local jobs.toml names it; null if not known.
     pub(crate) in_file: Option<bool>,
-    /// What the file at hand says of it; null where that is not known.
+    /// Whether the local jobs.toml enables it; null if not known.
     pub(crate) enabled: Option<bool>,
     /// The labels that a replica must carry to run it.
     pub(crate) only_on: Vec<Label>,
@@ -72,14 +72,14 @@ pub(crate) struct JobView {
     pub(crate) paused: Option<PausedView>,
     /// Whether the store has a record of it.
     pub(crate) known: bool,
-    /// Whether the cluster decides ticks by the schedule of the file at hand, if that is known.
+    /// Whether the cluster decides ticks by the schedule of the local jobs.toml; null if not known.
     pub(crate) same_schedule: Option<bool>,
     /// The newest decided tick, as in `history`, without its output.
     pub(crate) last: Option<TickView>,
     pub(crate) lock: Option<LockView>,
 }
 
-/// A pause that goes on.
+/// The current pause of a job.
 #[derive(Debug, Serialize)]
 pub(crate) struct PausedView {
     pub(crate) by: Option<String>,
@@ -91,7 +91,7 @@ pub(crate) struct PausedView {
 #[derive(Debug, Serialize)]
 pub(crate) struct LockView {
     pub(crate) node: Option<NodeName>,
-    /// Whether its holder was heard a moment ago.
+    /// Whether its holder has shown lately that it lives.
     pub(crate) live: bool,
     pub(crate) run: Option<RunId>,
     pub(crate) tick: Rfc3339,
@@ -102,7 +102,6 @@ pub(crate) struct LockView {
 }
 
 impl StatusView {
-    /// The view of a snapshot.
     pub(crate) fn of(snapshot: &Snapshot, expected: Expected<'_>) -> Self {
         let problems = problems(snapshot, expected);
         Self {

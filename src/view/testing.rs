@@ -1,5 +1,5 @@
-//! A cluster in a folder of its own, whose clock only tests move. Its store is filled through the protocol, as
-//! replicas would.
+//! A cluster in its own folder, with a clock that only tests move. Its store is filled through the protocol, as replicas do
+//! it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -84,7 +84,7 @@ pub(crate) fn node(name: &str) -> NodeName {
 }
 
 impl Bench {
-    /// The cluster of this file at noon, its jobs just opened.
+    /// Returns a cluster with this file at noon. No job is opened yet.
     pub(crate) async fn new(file: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let config = config(file);
@@ -110,7 +110,6 @@ impl Bench {
         self.config.jobs.values().cloned().map(KnownJob::from).collect()
     }
 
-    /// What the file leads to expect.
     pub(crate) fn expected(&self) -> Expected<'_> {
         let Config { expected_replicas, fingerprint, .. } = &self.config;
         Expected { replicas: *expected_replicas, file: Some(fingerprint), flaw: None }
@@ -145,7 +144,7 @@ impl Bench {
         ScheduleHash(self.spec(job).schedule.fingerprint().to_owned())
     }
 
-    /// A replica starts to take part in a job.
+    /// Opens a job's record, as a replica does.
     pub(crate) async fn open(&self, job: &str) {
         let (caller, spec) = (self.caller("n1").await, self.spec(job));
         let (sched, lease) = (self.sched(job), spec.lease);
@@ -154,7 +153,7 @@ impl Bench {
         assert!(matches!(answer, Answer::Opened { .. }), "{answer:?}");
     }
 
-    /// A replica claims the tick this many seconds after noon.
+    /// Claims the tick this many seconds after noon, as a replica does.
     pub(crate) async fn claim(&self, job: &str, node: &str, run: u8, tick: i64) -> Answer {
         let (caller, spec) = (self.caller(node).await, self.spec(job));
         let tick = Tick::at_millis(NOON + tick * 1_000);
@@ -177,7 +176,7 @@ impl Bench {
         self.submit(job, Request::Claim(claim)).await
     }
 
-    /// A replica wins the tick.
+    /// Claims the tick, and expects the grant.
     pub(crate) async fn win(&self, job: &str, node: &str, run: u8, tick: i64) -> Lease {
         let answer = self.claim(job, node, run, tick).await;
         let Answer::Won { fence, tries, started } = answer else { panic!("{answer:?}") };
@@ -196,14 +195,14 @@ impl Bench {
         }
     }
 
-    /// The run goes on.
+    /// Renews the lock of a run.
     pub(crate) async fn renew(&self, job: &str, lease: &Lease) {
         let renew = Renew { lease: lease.clone(), expect: self.now(), leapt: None };
         let answer = self.submit(job, Request::Renew(renew)).await;
         assert!(matches!(answer, Answer::Renewed { .. }), "{answer:?}");
     }
 
-    /// The run ends so.
+    /// Finishes a run with this verdict.
     pub(crate) async fn finish(&self, job: &str, lease: Lease, verdict: Verdict, exit_code: Option<i32>) {
         let tail = format!("the end of run {}\n", lease.run);
         let era = self.store.pulse(None).await.expect("answers").era;
@@ -214,7 +213,7 @@ impl Bench {
         assert_eq!(answer, Answer::Finished);
     }
 
-    /// A heartbeat of a replica that loaded this file.
+    /// Sends a heartbeat of a replica that loaded this file.
     pub(crate) async fn beat(&self, name: &str, file: &str, running: &[(&str, u8)]) {
         self.beat_as(Beat {
             node: node(name),
@@ -244,7 +243,7 @@ impl Bench {
         .await;
     }
 
-    /// This heartbeat.
+    /// Sends this heartbeat.
     pub(crate) async fn beat_as(&self, beat: Beat) {
         self.store.pulse(Some(&beat)).await.expect("answers");
     }

@@ -1,5 +1,5 @@
-//! Instants and durations as people and programs read them. Programs get RFC 3339 in UTC with milliseconds, people as
-//! much as they need.
+//! Formats instants and durations for people and programs. Programs get RFC 3339 in UTC with milliseconds, people as much
+//! as they need.
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@ use crate::time::UtcMillis;
 
 use super::*;
 
-/// What was read this long after the machine's start, in milliseconds, over a line of 100 ms there and back.
+/// A reading that was requested this many milliseconds after boot, with a round trip of 100 ms.
 fn reading(at: u64, store: u64) -> ClockReading {
     let boot = |ms| BootInstant(Duration::from_millis(ms));
     ClockReading {
@@ -12,7 +12,7 @@ fn reading(at: u64, store: u64) -> ClockReading {
     }
 }
 
-/// A clock that runs as it should for an hour, and then so many millionths too fast; when that shows, in seconds.
+/// Returns the seconds until a slew of `ppm` millionths shows that begins after an hour of steady time.
 fn shows_after(ppm: u64) -> Option<u64> {
     let hour = 3_600;
     let mut steady = Steady::from(reading(0, 0));

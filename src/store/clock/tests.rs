@@ -126,7 +126,7 @@ fn what_a_clock_that_was_ahead_has_shown_hides_no_later_loss() {
         |store_clock: &StoreClock, ms: u64| store_clock.earlier(store_clock.store_time(at(ms)), at(ms));
     let mut store_clock = StoreClock::first(reading(0, 0, 500_000), era("e"));
     store_clock.learn(reading(1_000, 1_000, 4_101_000), &era("e"));
-    // The server that is ahead is replaced by one whose clock is right.
+    // The server that is ahead is replaced by one with a correct clock.
     store_clock.learn(reading(2_000, 2_000, 502_000), &era("f"));
     assert_eq!(earlier(&store_clock, 2_000), UtcMillis(502_000), "all that came before it");
     assert_eq!(earlier(&store_clock, 60_000), UtcMillis(502_000), "and nothing later");
@@ -135,7 +135,7 @@ fn what_a_clock_that_was_ahead_has_shown_hides_no_later_loss() {
     // Another server takes over.
     store_clock.learn(reading(62_000, 62_000, 562_000), &era("g"));
     assert_eq!(earlier(&store_clock, 62_000), UtcMillis(561_900));
-    // It stays so when the time comes that was shown then.
+    // The result stays the same when the time comes that was shown then.
     store_clock.compare(store_clock.store_time(at(62_000)), at(62_000));
     assert_eq!(earlier(&store_clock, 4_000_000), UtcMillis(561_900));
 }
@@ -160,7 +160,7 @@ fn what_was_heard_in_the_life_before_is_told_by_the_clock_as_it_is_now() {
     let mut store_clock = StoreClock::first(reading(0, 0, 500_000), era("e"));
     store_clock.learn(reading(1_000, 1_000, 4_101_000), &era("e"));
     store_clock.learn(reading(3_000, 3_000, 4_103_000), &era("f"));
-    // An hour ahead, and set right.
+    // It was an hour ahead, and is corrected.
     store_clock.learn(reading(4_000, 4_000, 504_000), &era("f"));
     assert_eq!(store_clock.earlier(UtcMillis(0), at(4_000)), UtcMillis(501_000));
 }

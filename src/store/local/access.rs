@@ -1,4 +1,4 @@
-//! Why the file of the embedded store cannot be used, and the way out. Nothing is opened or made here.
+//! Why the file of the embedded store cannot be used, and what to do about it. Nothing here opens or creates a file.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,18 +10,18 @@ use crate::config::source::trust;
 use crate::config::source::trust::Flaw;
 use crate::store::{Diagnosis, FailureCause, StoreError};
 
-/// The file cannot be opened or made for this reason, or because this user may not.
+/// Returns why the file cannot be opened or created: missing access rights if that is the cause, otherwise `why`.
 pub(super) fn unusable(path: &Path, why: &str) -> StoreError {
     let why = format!("local store {}: {why}", path.display());
     check(path).err().unwrap_or_else(|| StoreError::NotSent(why.into()))
 }
 
-/// Fails where this user may not read and write the file, or not make what SQLite keeps beside it.
+/// Fails if this user may not read and write the file, or not create the files that SQLite keeps beside it.
 pub(super) fn check(path: &Path) -> Result<(), StoreError> {
     for folder in path.ancestors().skip(1).map(or_here) {
         match eaccess(folder, AccessFlags::W_OK | AccessFlags::X_OK) {
             Err(Errno::ENOENT) => {}
-            // That it is no folder is another matter.
+            // The path leads through a file: that is not a matter of access rights.
             Err(_) if folder.is_file() => return Ok(()),
             Err(errno) => return Err(denied(path, folder, errno)),
             Ok(()) => break,
@@ -33,7 +33,7 @@ pub(super) fn check(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Fails where the file is not there, or cannot be looked at.
+/// Fails if the file does not exist, or its metadata cannot be read.
 pub(super) fn expect(path: &Path) -> Result<(), StoreError> {
     let shown = path.display();
     let error = match path.metadata() {
@@ -48,7 +48,7 @@ pub(super) fn expect(path: &Path) -> Result<(), StoreError> {
     Err(StoreError::NotSent(Diagnosis::of(FailureCause::NoFile, sentence).help(help)))
 }
 
-/// A relative path's folder may be the one at hand.
+/// Returns `.` for the empty folder of a relative path.
 pub(super) fn or_here(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
@@ -66,7 +66,7 @@ fn denied(path: &Path, what: &Path, errno: Errno) -> StoreError {
     StoreError::NotSent(Diagnosis::of(FailureCause::FileDenied, sentence).help(help))
 }
 
-/// Other users could change it: they could stop every job, or let two run.
+/// Returns the error about a file or folder that other users could change: they could stop every job, or let two run.
 pub(super) fn exposed(what: &Path, flaw: &Flaw) -> StoreError {
     let what = what.display();
     let help = match flaw {
@@ -80,7 +80,7 @@ pub(super) fn exposed(what: &Path, flaw: &Flaw) -> StoreError {
     StoreError::NotSent(Diagnosis::of(FailureCause::FileExposed, sentence).help(help))
 }
 
-/// The file is something else, or damaged.
+/// Returns the error about a file that is no SQLite database, or a damaged one.
 pub(super) fn no_database(path: &Path, error: &rusqlite::Error) -> StoreError {
     let sentence =
         format!("local store {}: the file is not a database that can be read ({error})", path.display());

@@ -1,7 +1,7 @@
-//! The process that keeps everybody else from writing the file: who it is, and whether it can be continued.
+//! Finds the process that keeps all others from writing the file, and whether it can be continued.
 //!
-//! SQLite's locks are record locks, of which `/proc/locks` tells the owners. They are not asked for with `fcntl`: closing
-//! the descriptor that takes would free the locks that SQLite itself holds in this process.
+//! SQLite's locks are record locks, whose owners `/proc/locks` lists. They are not read with `fcntl`: closing the
+//! descriptor that this takes would release the locks that SQLite itself holds in this process.
 
 use std::fmt;
 use std::fs;
@@ -14,20 +14,21 @@ use nix::unistd::{Pid, getpid};
 
 use crate::config::source::trust::is_of_this_program;
 
-/// In the index, the byte of the lock to write, and that of the lock to make or clear the index.
+/// In the index: the byte of the write lock, and that of the lock under which the index is created or cleared.
 const INDEX_LOCKS: [u64; 2] = [120, 128];
 
-/// In the file itself, locks begin here.
+/// In the file itself, locks begin at this byte.
 const FILE_LOCKS: u64 = 0x4000_0000;
 
-/// By then those who wait have continued whom they may; and a write that is none of a process that hangs has ended.
+/// After this many looks, waiting replicas have continued the process if they may, and a write has ended unless its process
+/// hangs.
 const LOOKS: u32 = 12;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The kernel gives `/proc/locks` out a page at a time: one reading may miss a lock while others come and go.
+/// The kernel returns `/proc/locks` one page at a time: a reading may miss a lock while others come and go.
 const READINGS: usize = 3;
 
-/// Another process that holds one of SQLite's locks for itself alone.
+/// Another process that holds one of SQLite's locks exclusively.
 #[derive(Debug)]
 pub(super) struct Blocker {
     pid: Pid,
@@ -36,19 +37,20 @@ pub(super) struct Blocker {
     state: ProcessState,
 }
 
-/// What the kernel says that a process does.
+/// The state of a process, as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProcessState {
-    /// A signal has stopped it, as SIGSTOP and a terminal do.
+    /// Stopped by a signal, such as SIGSTOP or one from a terminal.
     Stopped,
-    /// A debugger has stopped it.
+    /// Stopped by a debugger.
     Traced,
     /// Anything else, by its letter.
     Other(char),
 }
 
 impl Blocker {
-    /// Who keeps others from writing the file at this moment; nothing if nobody does, or nobody that can be seen.
+    /// Returns the process that keeps others from writing the file at this moment; `None` if there is none, or none that
+    /// can be seen.
     pub(super) fn of(path: &Path) -> Option<Self> {
         (0..READINGS).find_map(|_| Self::in_one_reading(path))
     }
@@ -69,7 +71,8 @@ impl Blocker {
         })
     }
 
-    /// Who has kept others from writing the file for a second, as far as a few looks tell.
+    /// Returns the process that has kept others from writing the file for a second, as far as repeated looks show. Blocks
+    /// the thread meanwhile.
     #[expect(
         clippy::disallowed_methods,
         reason = "on a thread of its own; the kernel tells nobody of such locks"
@@ -100,13 +103,13 @@ impl Blocker {
         })
     }
 
-    /// Whether it will not go on by itself.
+    /// Whether it is stopped, and will not continue by itself.
     pub(super) fn is_stopped(&self) -> bool {
         matches!(self.state, ProcessState::Stopped | ProcessState::Traced)
     }
 
-    /// Continues the process, if it is stopped and of this very program. What it does then is what it would do whenever
-    /// somebody else continued it: it ends its transaction, and stops runs whose deadlines are over.
+    /// Continues the process, if it is stopped and runs this very program. It then does what it would do after any SIGCONT:
+    /// it ends its transaction, and stops runs whose deadlines have passed. Returns whether it was continued.
     pub(super) fn wake(&self) -> bool {
         self.state == ProcessState::Stopped
             && is_of_this_program(self.pid)
@@ -138,14 +141,14 @@ impl fmt::Display for Blocker {
     }
 }
 
-/// The replica's name on a command line.
+/// Returns the replica's name on a command line.
 fn node_in(command: &[u8]) -> Option<String> {
     let mut arguments = command.split(|byte| *byte == 0);
     arguments.find(|argument| *argument == b"--node")?;
     arguments.next().map(|node| String::from_utf8_lossy(node).into_owned())
 }
 
-/// A lock of another process on a part of a file, for itself alone.
+/// An exclusive lock of another process on a part of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct FileLock {
     pid: Pid,
@@ -157,7 +160,7 @@ struct FileLock {
 }
 
 impl FileLock {
-    /// Reads a line of `/proc/locks`: `7: POSIX  ADVISORY  WRITE 4711 fe:00:10019169 120 120`.
+    /// Parses a line of `/proc/locks`: `7: POSIX  ADVISORY  WRITE 4711 fe:00:10019169 120 120`.
     fn read(line: &str) -> Option<Self> {
         let mut fields = line.split_ascii_whitespace().skip(1);
         if (fields.next()?, fields.nth(1)?) != ("POSIX", "WRITE") {
@@ -173,7 +176,8 @@ impl FileLock {
         Some(Self { pid, device, inode, first, last })
     }
 
-    /// Whether it is on this file. Some file systems show another device here than there; then the process shows the file.
+    /// Whether it is on this file. Some file systems show another device in `/proc/locks`; then the files that the process
+    /// has open decide.
     fn is_on(&self, file: &fs::Metadata) -> bool {
         let device = (nix::sys::stat::major(file.dev()), nix::sys::stat::minor(file.dev()));
         self.inode == file.ino() && (self.device == device || self.has_open(file))

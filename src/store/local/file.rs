@@ -1,4 +1,4 @@
-//! The SQLite file: opened for several processes, refused where locks do not work, and left when it was deleted.
+//! The SQLite file: opened for several processes, refused where locks do not work, and abandoned if it was deleted.
 
 use std::fs::{DirBuilder, OpenOptions, Permissions, set_permissions};
 use std::io::ErrorKind;
@@ -17,38 +17,40 @@ use crate::store::StoreError;
 use super::access::{exposed, no_database, or_here, unusable};
 use super::blocker::Blocker;
 
-/// How long a process waits for others and for the disk.
+/// How long a process waits for other processes and for the disk.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// A transaction, for those of other processes, which take as long as the disk to be sure of a page.
+    /// For the transactions of other processes, each of which lasts until the disk has synced a page.
     pub(super) transaction: Duration,
-    /// An answer: longer than a transaction waits.
+    /// For an answer: longer than a transaction waits.
     pub(super) answer: Duration,
-    /// Whether a process of this program that is stopped inside of a transaction is continued.
+    /// Whether to continue a process of this program that is stopped inside a transaction.
     pub(super) wakes: bool,
 }
 
-/// A transaction that has waited so long for others looks who they are.
+/// A transaction that has waited this long looks for the process that it waits for.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 impl Patience {
-    /// Of replicas: leases do not wait, and all that is asked is asked again.
+    /// For replicas: leases do not wait, and every request is repeated.
     pub(super) const OF_REPLICAS: Self =
         Self { transaction: Duration::from_secs(2), answer: Duration::from_secs(4), wakes: true };
 
-    /// Of commands that people give, who would have to give them again. Looking at a cluster changes nothing in it.
+    /// For commands, which people would have to give again. Reading the state of a cluster changes nothing in it, so no
+    /// process is continued.
     pub(super) const OF_PEOPLE: Self =
         Self { transaction: Duration::from_secs(10), answer: Duration::from_secs(12), wakes: false };
 }
 
-/// What the store holds is its owner's alone: output of jobs, and locks, which a reader could hold as well.
+/// Only its owner may read the store: it holds output of jobs, and a reader could hold its locks as well.
 const FILE_MODE: u32 = 0o600;
 const FOLDER_MODE: u32 = 0o750;
 
-/// Each time another replica got in between; more than a machine has replicas.
+/// Attempts to switch to the write-ahead log: each failed one means that another replica came in between, and a machine has
+/// fewer replicas.
 const SWITCH_ATTEMPTS: u32 = 100;
 
-/// File systems of other machines, where SQLite's locks and shared memory are not to be trusted.
+/// Network file systems, on which SQLite's locks and shared memory cannot be trusted.
 const REMOTE: [(FsType, &str); 5] = [
     (statfs::NFS_SUPER_MAGIC, "nfs"),
     (statfs::SMB_SUPER_MAGIC, "smb"),
@@ -61,26 +63,26 @@ const REMOTE: [(FsType, &str); 5] = [
 pub(super) struct File {
     pub(super) connection: Connection,
     path: PathBuf,
-    /// The file that was opened, and those that SQLite keeps beside it.
+    /// Identifies the file that was opened, and the files that SQLite keeps beside it.
     identity: FileIdentity,
 }
 
 impl File {
-    /// Opens the file, making it and its folder where they are missing.
+    /// Opens the file. Creates it and its folder if they do not exist.
     pub(super) fn open(path: &Path, patience: Patience) -> Result<Self, StoreError> {
         let connection = connect(path, patience)?;
         Ok(Self { connection, path: path.to_owned(), identity: identity(path) })
     }
 
-    /// Begins a transaction that only reads. It waits for nobody, and sees what was committed before.
+    /// Begins a transaction that only reads. It waits for no other process, and sees what was committed before.
     pub(super) fn begin_to_read(&self) -> rusqlite::Result<Transaction<'_>> {
         let transaction = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred)?;
-        // SQLite begins with the first look.
+        // SQLite begins the transaction with the first read.
         transaction.pragma_query_value(None, "schema_version", |_| Ok(()))?;
         Ok(transaction)
     }
 
-    /// Begins a transaction that writes, once others that write have ended theirs.
+    /// Begins a transaction that writes, once those of other processes have ended.
     pub(super) fn begin_to_write(&self, patience: Patience) -> Result<Transaction<'_>, StoreError> {
         let begin = |limit: Duration| {
             self.connection.busy_timeout(limit)?;
@@ -99,14 +101,14 @@ impl File {
         })
     }
 
-    /// Whether other replicas that open the path find this file. One that was deleted or replaced is nobody's but
-    /// ours: what it says about locks is worth nothing.
+    /// Whether other replicas that open the path find this file. If it was deleted or replaced, no other process uses it,
+    /// and its locks are worth nothing.
     pub(super) fn is_still_there(&self) -> bool {
         self.identity[0].is_some() && identity(&self.path) == self.identity
     }
 }
 
-/// The store did not perform a request.
+/// Returns the error about a request that the store did not perform.
 pub(super) fn refused(error: rusqlite::Error) -> StoreError {
     StoreError::Refused(format!("local store: {error}").into())
 }
@@ -115,7 +117,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
 }
 
-/// Why the file cannot be written: another process does not end its write.
+/// Says why the file cannot be written: another process does not end its write.
 fn busy(path: &Path, patience: Patience) -> String {
     let others = format!("another replica has been writing for {}", format_duration(patience.transaction));
     match Blocker::of(path) {
@@ -124,7 +126,7 @@ fn busy(path: &Path, patience: Patience) -> String {
     }
 }
 
-/// Device and number of the file, its log and its index: whoever has others shares neither locks nor commits.
+/// Device and inode of the file, its log and its index. A process that has others shares neither locks nor commits.
 type FileIdentity = [Option<(u64, u64)>; 3];
 
 fn identity(path: &Path) -> FileIdentity {
@@ -136,7 +138,7 @@ fn beside(path: &Path) -> [PathBuf; 3] {
     ["", "-wal", "-shm"].map(|suffix| with_suffix(path, suffix))
 }
 
-/// What SQLite plays back into the file where it finds it, whoever has put it there.
+/// The journal that SQLite plays back into the file if it exists, even if another user put it there.
 fn journal(path: &Path) -> PathBuf {
     with_suffix(path, "-journal")
 }
@@ -164,19 +166,19 @@ fn connect(path: &Path, patience: Patience) -> Result<Connection, StoreError> {
     let connection = Connection::open(path).map_err(failed)?;
     connection.busy_timeout(patience.transaction).map_err(failed)?;
     switch_to_wal(&connection).map_err(failed)?;
-    // Fence and mark must survive a power cut once they were told.
+    // Fencing token and mark must survive a power cut once they were returned.
     connection.pragma_update(None, "synchronous", "FULL").map_err(failed)?;
     super::tables::create(&connection).map_err(failed)?;
     Ok(connection)
 }
 
-/// Makes the file where it is missing, for its owner alone, and refuses one that other users could have written, or that is a
-/// link. SQLite gives the files beside it the same mode.
+/// Creates the file for its owner alone if it does not exist, and refuses one that other users could have written, or that
+/// is a link. SQLite gives the files beside it the same mode.
 fn secure(path: &Path, folder: &Path) -> Result<(), StoreError> {
     if geteuid().is_root() {
         trust::check_folder(folder).map_err(|bad| exposed(&bad.path, &bad.flaw))?;
     }
-    // Nobody has these files open yet: closing one would end the locks that this process has on it.
+    // This process does not have these files open yet: closing one would end the locks that it has on it.
     let make = |file: &Path| {
         let made = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(file);
         made.map(drop).or_else(|error| match error.kind() {
@@ -187,28 +189,29 @@ fn secure(path: &Path, folder: &Path) -> Result<(), StoreError> {
     make(path)?;
     let others = [journal(path)].into_iter().chain(beside(path));
     if folder.metadata().is_ok_and(|found| trust::mode_flaw(&found).is_some()) {
-        // In a folder such as /tmp another user could be the first to make them. SQLite takes empty ones for new.
+        // In a folder such as /tmp another user could create them first. SQLite takes empty ones for new.
         others.clone().try_for_each(|file| make(&file))?;
     }
     for file in others {
         match trust::file_flaw(&file) {
             Ok(Some(flaw)) => return Err(exposed(&file, &flaw)),
-            // As earlier releases made it. Who may not change that may not write it either.
+            // Earlier releases created it with another mode. A user that may not change the mode may not write the file
+            // either.
             Ok(None) => drop(set_permissions(&file, Permissions::from_mode(FILE_MODE))),
-            // There is none.
+            // It does not exist.
             Err(_) => {}
         }
     }
     Ok(())
 }
 
-/// Replicas that start together race for this, and SQLite does not wait by itself here: so each waits for the other's
-/// transaction, and tries again.
+/// Switches to the write-ahead log. Replicas that start together race for this, and SQLite does not wait by itself here: so
+/// each waits for the other's transaction, and tries again.
 fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     for _ in 1..SWITCH_ATTEMPTS {
         match connection.pragma_update(None, "journal_mode", "WAL") {
             Err(error) if is_busy(&error) => {
-                // That it waited is all that is wanted of it.
+                // Only the wait matters, not its result.
                 let _ = connection.execute_batch("BEGIN IMMEDIATE; COMMIT");
             }
             result => return result,
@@ -217,7 +220,7 @@ fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")
 }
 
-/// Fails where the folder is on another machine.
+/// Fails if the folder is on a network file system.
 pub(super) fn refuse_remote(folder: &Path) -> Result<(), StoreError> {
     let Ok(found) = statfs::statfs(folder) else { return Ok(()) };
     match REMOTE.iter().find(|(kind, _)| *kind == found.filesystem_type()) {

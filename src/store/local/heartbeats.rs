@@ -8,11 +8,11 @@ use crate::time::UtcMillis;
 
 use super::tables::{TableError, Tables};
 
-/// No cluster has had more heartbeats: a larger number was written by another hand.
+/// No cluster has had more heartbeats: a larger number was not written by solocron.
 const MOST_BEATS: i64 = 999_999_999_999_999;
 
 impl Tables<'_> {
-    /// Every replica heard from within the last hour, by name.
+    /// Returns every replica with a heartbeat within the last hour, by name.
     pub(super) fn peers(&self, now: UtcMillis) -> Result<Vec<Peer>, TableError> {
         let mut statement = self
             .connection
@@ -28,7 +28,7 @@ impl Tables<'_> {
         Ok(rows.into_iter().filter_map(peer).collect())
     }
 
-    /// Which heartbeat of the cluster is the newest that is still here; 0 if there is none.
+    /// Returns the number of the newest heartbeat of the cluster that is still stored; 0 if there is none.
     pub(super) fn newest_beat(&self) -> Result<u64, TableError> {
         let count = "CASE WHEN json_valid(beat) THEN
                  CASE json_type(beat, '$.count') WHEN 'integer' THEN beat ->> '$.count' END
@@ -43,7 +43,7 @@ impl Tables<'_> {
         Ok(newest.unsigned_abs())
     }
 
-    /// What tells this memory of the cluster from another.
+    /// Returns the marker of the store; `None` before the first heartbeat.
     pub(super) fn marker(&self) -> Result<Option<Marker>, TableError> {
         Ok(self
             .connection
@@ -52,7 +52,7 @@ impl Tables<'_> {
             .optional()?)
     }
 
-    /// Leaves a marker, in place of another.
+    /// Stores a marker in place of the former one.
     pub(super) fn mark(&self, marker: &Marker) -> Result<(), TableError> {
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO markers (cluster, marker) VALUES (?1, ?2)")?
@@ -76,7 +76,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// Tells of a job's record that was changed.
+    /// Stores a notice that a job's record was changed.
     pub(super) fn announce(&self, job: &JobName, now: UtcMillis) -> Result<(), TableError> {
         self.connection
             .prepare_cached("DELETE FROM notices WHERE cluster = ?1 AND (at < ?2 OR job = ?3)")?
@@ -87,7 +87,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// The newest notice about each job that had one within the last minute.
+    /// Returns the newest notice about each job that had one within the last minute.
     pub(super) fn notices(&self, now: UtcMillis) -> Result<Vec<Notice>, TableError> {
         let since = now.0.saturating_sub(FORGET_NOTICES_MS);
         let rows = self

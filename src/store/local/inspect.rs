@@ -1,4 +1,4 @@
-//! Looks at the embedded store's file and its disk, without opening or making it.
+//! Inspects the embedded store's file and its disk, without opening or creating the file.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::file::refuse_remote;
 /// Records and history of a thousand jobs fit in well below this.
 const LITTLE_SPACE: u64 = 64 << 20;
 
-/// Everything there is to say.
+/// Returns all findings.
 pub(super) fn inspect(path: &Path) -> Vec<Concern> {
     let mut concerns = vec![Concern::note("file", path.display().to_string())];
     let is_missing = |error: std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_disk_without_room_is_said() {
-        // There is no room in /proc.
+        // /proc has no free space.
         let concerns = inspect(Path::new("/proc/store.sqlite3"));
         let full = concerns.iter().find(|concern| concern.what.contains("nearly full")).expect("it is said");
         assert_eq!((full.grade, full.value.as_str()), (Grade::Warning, "0 bytes free"));

@@ -1,4 +1,4 @@
-//! The store on one machine: requests decided by the lease protocol itself, inside a transaction.
+//! The store on one machine: decides requests with the Rust code of the lease protocol, inside a transaction.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use super::file::Patience;
 use super::inspect::inspect;
 use super::worker::{Access, Desk, Worker};
 
-/// Requests made at once that share a transaction at the most: it takes some 10 ms, which other replicas wait for.
+/// At most this many requests of one call share a transaction: it takes some 10 ms, for which other replicas wait.
 const BATCH: usize = 1_000;
 
 /// A cluster's records in one SQLite file.
@@ -35,13 +35,21 @@ impl fmt::Debug for LocalStore {
 }
 
 impl LocalStore {
-    /// Starts without waiting for the file, which is opened, or made, by the first request that succeeds. Leases are
-    /// measured by `clock`'s boot time, as the machine itself has it.
+    /// Starts without waiting for the file: the first request that succeeds opens or creates it. Leases are measured by
+    /// `clock`'s boot time, converted to the machine's own boot clock.
+    ///
+    /// # Errors
+    ///
+    /// If the boot id or the machine's boot clock is not known, or the store's thread cannot be started.
     pub fn start(path: &Path, cluster: ClusterName, clock: Box<dyn Clock>) -> Result<Self, StoreError> {
         Self::start_with(Patience::OF_REPLICAS, path, cluster, clock)
     }
 
-    /// The same for a command that a person gave: it waits longer for a busy disk, and for other processes.
+    /// Does the same as [`LocalStore::start`] for a command: waits longer for a busy disk and for other processes.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LocalStore::start`].
     pub fn start_patient(
         path: &Path,
         cluster: ClusterName,
@@ -50,7 +58,11 @@ impl LocalStore {
         Self::start_with(Patience::OF_PEOPLE, path, cluster, clock)
     }
 
-    /// Fails where nobody has made the file yet, or where this user may not look at it.
+    /// Checks that the file exists.
+    ///
+    /// # Errors
+    ///
+    /// If no replica has created the file yet, or this user may not read its metadata.
     pub fn expect(path: &Path) -> Result<(), StoreError> {
         access::expect(path)
     }
@@ -73,7 +85,7 @@ impl LocalStore {
 }
 
 impl LocalStore {
-    /// Looks at the file from outside, apart from the thread that decides: a disk that hangs holds nothing up.
+    /// Inspects the file on another thread than the one that decides: a disk that hangs delays no request.
     fn look<T: Send + 'static>(&self, look: impl FnOnce(&Path) -> T + Send + 'static) -> Answered<'_, T> {
         let path = self.path.clone();
         let looked = tokio::task::spawn_blocking(move || look(&path));
@@ -174,7 +186,7 @@ impl Store for LocalStore {
     }
 
     fn hints(&self) -> mpsc::Receiver<Hint> {
-        // Replicas of one machine ask its file.
+        // There are none: the replicas of one machine read its file instead.
         mpsc::channel(1).1
     }
 

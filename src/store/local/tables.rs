@@ -1,4 +1,4 @@
-//! What the SQLite file holds, and the one transaction in which a request is decided.
+//! The tables of the SQLite file, and the one transaction in which a request is decided.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl From<TableError> for StoreError {
 
 type Columns = BTreeMap<String, String>;
 
-/// Makes the tables where they are missing.
+/// Creates the tables that do not exist.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "CREATE TABLE IF NOT EXISTS records (
@@ -96,7 +96,7 @@ impl Tables<'_> {
         Ok(decision.reply)
     }
 
-    /// Decides requests on several jobs' records, in their order. A record that cannot be read refuses its own alone.
+    /// Decides requests on several jobs' records, in their order. A record that cannot be read fails only its own request.
     pub(super) fn decide_all(
         &self,
         requests: &[(JobName, Request)],
@@ -110,7 +110,6 @@ impl Tables<'_> {
         decided.collect()
     }
 
-    /// A job's record.
     pub(super) fn record(&self, job: &JobName) -> Result<Option<Record>, TableError> {
         let text: Option<String> = self
             .connection
@@ -123,7 +122,7 @@ impl Tables<'_> {
         Record::from_fields(&fields).map(Some).map_err(|error| TableError::Field(job.clone(), error))
     }
 
-    /// Takes entries back that were made by a clock that was ahead.
+    /// Removes entries that were written while a clock was ahead.
     fn retract(&self, job: &JobName, decision: &Decision) -> Result<(), TableError> {
         let mut listed = self
             .connection
@@ -163,7 +162,7 @@ impl Tables<'_> {
         Ok(())
     }
 
-    /// At most the `newest` entries of a job, oldest first.
+    /// Returns at most the `newest` entries of a job, oldest first.
     pub(super) fn entries(&self, job: &JobName, newest: usize) -> Result<Vec<HistoryEntry>, TableError> {
         let newest = i64::try_from(newest).unwrap_or(i64::MAX);
         let mut statement = self.connection.prepare_cached(
@@ -183,7 +182,7 @@ impl Tables<'_> {
             .exists(params![self.cluster.as_str(), job.as_str()])?)
     }
 
-    /// Every job that the cluster has ever known, by name.
+    /// Returns every job that the cluster has ever known, by name.
     pub(super) fn jobs(&self) -> Result<Vec<JobName>, TableError> {
         let names = self
             .connection
@@ -195,7 +194,7 @@ impl Tables<'_> {
         Ok(names.iter().filter_map(|name| JobName::parse(name).ok()).collect())
     }
 
-    /// Remembers that the cluster knows the job.
+    /// Records that the cluster knows the job.
     pub(super) fn enroll(&self, job: &JobName) -> Result<(), TableError> {
         self.connection
             .prepare_cached("INSERT OR IGNORE INTO jobs (cluster, job) VALUES (?1, ?2)")?

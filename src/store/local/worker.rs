@@ -1,5 +1,5 @@
-//! The thread that owns the SQLite connection: requests that write and arrive together share one transaction and one sync.
-//! Those that only read wait for no other process.
+//! The thread that owns the SQLite connection. Requests that write and arrive together share one transaction and one sync;
+//! those that only read wait for no other process.
 
 use std::path::PathBuf;
 use std::sync::mpsc;
@@ -16,13 +16,13 @@ use crate::time::Clock;
 use super::file::{File, Patience, refused};
 use super::tables::{TableError, Tables};
 
-/// Requests that share one transaction at the most; more would only make the first wait longer.
+/// At most this many requests share one transaction; more would only make the first wait longer.
 const BATCH: usize = 256;
 
-/// The thread, as seen by those who ask it. It ends when this is dropped.
+/// The handle of the thread, which ends when this is dropped.
 pub(super) struct Worker {
     asks: mpsc::Sender<Box<dyn Ask>>,
-    /// Answers come within this long, or the request is given up.
+    /// How long to wait for an answer before the request is given up.
     pub(super) patience: Duration,
 }
 
@@ -31,7 +31,8 @@ pub(super) struct Desk {
     pub(super) path: PathBuf,
     pub(super) cluster: ClusterName,
     pub(super) clock: Box<dyn Clock>,
-    /// By how much the boot clock is ahead of that of processes in other time namespaces, in milliseconds.
+    /// How far this process's boot clock is ahead of the machine's own, in milliseconds; 0 unless it runs in a time
+    /// namespace.
     pub(super) lead: i64,
     pub(super) era: Era,
     pub(super) patience: Patience,
@@ -39,22 +40,21 @@ pub(super) struct Desk {
 
 /// A request under way: performed inside a transaction, answered after its commit.
 trait Ask: Send {
-    /// What it does with the file.
     fn access(&self) -> Access;
 
     /// Performs the request; an error of the file itself ends the whole transaction.
     fn perform(&mut self, tables: &Tables<'_>, server: &Server) -> Result<(), rusqlite::Error>;
 
-    /// Answers, unless the transaction failed.
+    /// Answers with the result, or with the error if the transaction failed.
     fn answer(self: Box<Self>, committed: Result<(), StoreError>);
 }
 
 /// What a request does with the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
-    /// It reads, and waits for nobody who writes.
+    /// It reads, and waits for no process that writes.
     Read,
-    /// It writes, alone.
+    /// It writes, while no other process does.
     Write,
 }
 
@@ -75,7 +75,7 @@ where
     }
 
     fn perform(&mut self, tables: &Tables<'_>, server: &Server) -> Result<(), rusqlite::Error> {
-        // Whoever gave up asks again, or has let the tick go: a late grant would hold the lock for nobody.
+        // A caller that gave up asks again, or has dropped the tick: a late grant would hold the lock for no run.
         let Some(perform) = self.perform.take().filter(|_| !self.reply.is_closed()) else { return Ok(()) };
         self.result = Some(match perform(tables, server) {
             Ok(value) => Ok(value),
@@ -91,7 +91,7 @@ where
             (Ok(()), None) => Err(StoreError::NotSent("local store: the request was not performed".into())),
             (Err(error), _) => Err(error),
         };
-        // Whoever asked may have given up meanwhile.
+        // The caller may have given up.
         let _ = self.reply.send(result);
     }
 }
@@ -128,7 +128,7 @@ impl Worker {
         self.ask_within(self.patience, Access::Write, perform).await
     }
 
-    /// The same, and waits no longer than `limit`.
+    /// Performs `perform` inside a transaction, and waits no longer than `limit`.
     pub(super) async fn ask_within<T, F>(
         &self,
         limit: Duration,
@@ -165,7 +165,7 @@ fn serve(desk: &Desk, inbox: &mpsc::Receiver<Box<dyn Ask>>) {
         batch.extend(inbox.try_iter().take(BATCH - 1));
         let (reads, writes): (Vec<_>, Vec<_>) =
             batch.into_iter().partition(|ask| ask.access() == Access::Read);
-        // Reads first: they wait for nobody.
+        // Reads first: they wait for no other process.
         for (access, mut asks) in [(Access::Read, reads), (Access::Write, writes)] {
             if asks.is_empty() {
                 continue;
@@ -178,7 +178,7 @@ fn serve(desk: &Desk, inbox: &mpsc::Receiver<Box<dyn Ask>>) {
     }
 }
 
-/// The file that other replicas find, opened anew where it was not open, or was deleted.
+/// Returns the file that other replicas find. Opens it again if it is not open, or was deleted.
 fn at_hand<'a>(file: &'a mut Option<File>, desk: &Desk) -> Result<&'a File, StoreError> {
     if file.as_ref().is_none_or(|file| !file.is_still_there()) {
         *file = None;
@@ -192,7 +192,7 @@ fn transact(desk: &Desk, file: &File, access: Access, asks: &mut [Box<dyn Ask>])
         Access::Read => file.begin_to_read().map_err(refused)?,
         Access::Write => file.begin_to_write(desk.patience)?,
     };
-    // The clocks are read once the file is ours: a decision never rests on a time before another's.
+    // The clocks are read once this process holds the file's lock: no decision uses an earlier time than the one before it.
     let server = desk.server();
     let tables = Tables { connection: &transaction, cluster: &desk.cluster };
     for ask in asks {

@@ -14,7 +14,7 @@ pub(super) const MAX: u128 = 9_007_199_254_740_991;
 pub(super) struct Args(pub(super) Vec<Vec<u8>>);
 
 impl Args {
-    /// What everybody says who asks for a lock.
+    /// The arguments that each request for a lock begins with.
     pub(super) fn bid(caller: &Caller, run: &str, tick: Tick) -> Self {
         Self::default()
             .text(&caller.node)
@@ -28,12 +28,12 @@ impl Args {
             .instant(tick.instant())
     }
 
-    /// What the caller knows of a store that went back, and of a clock that leapt ahead.
+    /// Adds what the caller knows about a store that went back to an older state, and about a clock that leapt ahead.
     pub(super) fn leap(self, caller: &Caller) -> Self {
         self.optional(caller.answered.map(|at| at.0)).optional(caller.leapt.map(|at| at.0))
     }
 
-    /// A lock that was granted.
+    /// The arguments that describe a granted lock.
     pub(super) fn lease(lease: &Lease) -> Self {
         Self::default()
             .text(lease.run)
@@ -48,34 +48,33 @@ impl Args {
             .instant(lease.mark)
     }
 
-    /// Anything as a text.
     pub(super) fn text(mut self, value: impl ToString) -> Self {
         self.0.push(value.to_string().into_bytes());
         self
     }
 
-    /// An absent value is an empty text.
+    /// Adds a value; `None` is an empty text.
     pub(super) fn optional<T: ToString>(self, value: Option<T>) -> Self {
         let value = value.map_or_else(String::new, |value| value.to_string());
         self.text(value)
     }
 
-    /// A tick, as the milliseconds of its instant.
+    /// Adds a tick, as the milliseconds of its instant.
     pub(super) fn tick(self, tick: Option<Tick>) -> Self {
         self.optional(tick.map(Tick::as_millis))
     }
 
-    /// Milliseconds since the epoch.
+    /// Adds an instant, in milliseconds since 1970.
     pub(super) fn instant(self, at: UtcMillis) -> Self {
         self.text(at.0)
     }
 
-    /// Whole milliseconds, as many as scripts can hold.
+    /// Adds a duration in whole milliseconds, at most as many as the scripts can hold.
     pub(super) fn duration(self, duration: Duration) -> Self {
         self.text(duration.as_millis().min(MAX))
     }
 
-    /// `1` or `0`.
+    /// Adds `1` or `0`.
     pub(super) fn flag(self, flag: bool) -> Self {
         self.text(u8::from(flag))
     }

@@ -1,4 +1,4 @@
-//! Heartbeats as they lie on the server, and what of its fields no replica wrote.
+//! Heartbeats as stored on the server, and the fields there that no replica wrote.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use super::reply::Texts;
 use super::scripts;
 
 impl RedisStore {
-    /// Exchanges heartbeats.
+    /// Sends a heartbeat, if there is one, and returns what the server knows.
     pub(super) async fn beat(&self, beat: Option<&Beat>) -> Result<Pulse, StoreError> {
         let node = beat.map_or("", |beat| beat.node.as_str());
         let said = beat.map(|beat| serde_json::to_string(beat).expect("a beat is plain JSON"));
@@ -33,7 +33,7 @@ impl RedisStore {
         let keys = [self.keys.nodes(), self.keys.notices()];
         let answers = batch::run(&self.rest, scripts::pulse(), (&keys, &args), RESPONSE_TIMEOUT).await?;
         let mut lists = answers.into_iter();
-        // An error stands alone, in place of the first list.
+        // An error of the script stands alone, in place of the first list.
         let mut next =
             || lists.next().map_or(Ok(Value::Array(Vec::new())), |list| Ok(list?)).and_then(Texts::of);
         let (mut head, notices, foreign, beats) = (next()?, next()?, next()?, next()?);
@@ -49,14 +49,14 @@ impl RedisStore {
     }
 }
 
-/// What this field of the nodes tells, if it is a replica's own heartbeat.
+/// Parses a field of the nodes; `None` unless it is the heartbeat of the replica that the field is named after.
 fn peer(node: &str, text: &str) -> Option<Peer> {
     let (at, said) = text.split_once(' ')?;
     let peer = Peer { at: UtcMillis(at.parse().ok()?), beat: serde_json::from_str(said).ok()? };
     (peer.beat.node.as_str() == node).then_some(peer)
 }
 
-/// For programs that try inputs.
+/// Entry point for fuzzers.
 #[cfg(feature = "test-switches")]
 pub(super) fn try_reading(value: Value) {
     let Ok(texts) = Texts::of(value) else { return };
@@ -71,13 +71,13 @@ fn notice(job: &str, stamp: &str) -> Option<Notice> {
     Some(Notice { job: JobName::parse(job).ok()?, stamp: stamp.parse().ok()? })
 }
 
-/// The pairs in a list of texts.
+/// Returns the pairs in a list of texts.
 fn pairs(texts: Texts) -> Vec<(String, String)> {
     let mut texts = texts.rest();
     std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect()
 }
 
-/// The pairs that can be read; the names of the others go with their key to what is foreign.
+/// Returns the pairs that can be parsed. Adds the names of the others, with their key, to `foreign`.
 fn readable<T>(
     pairs: Vec<(String, String)>,
     read: impl Fn(&str, &str) -> Option<T>,

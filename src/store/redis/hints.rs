@@ -1,4 +1,4 @@
-//! Hints by publish and subscribe, over a connection of their own that is made anew whenever it ends.
+//! Receives hints by publish and subscribe, over a connection of its own that is opened again whenever it ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,22 +21,24 @@ use super::connection::stream::Untaken;
 use super::reply;
 use super::reply::Texts;
 
-/// Hints that wait to be taken in. One that finds no place among them is dropped, and its tick asked for.
+/// At most this many hints wait to be processed. Further ones are dropped, and their ticks are claimed.
 const WAITING: usize = 8_192;
 
-/// A longer message is none of ours: as many hints as requests share a call are told together, each of a few hundred bytes.
+/// A longer message was not sent by solocron: one message holds at most as many hints as requests share a call, each of a
+/// few hundred bytes.
 const LONGEST: usize = 32 * 1_024;
 
-/// So much is read in a second, some ten thousand hints, and the rest passed over: nobody can keep a replica busy by them.
+/// At most this many bytes are parsed per second, some ten thousand hints. The rest is skipped, so that no sender can keep
+/// a replica busy.
 const PER_SECOND: usize = 2 * 1_024 * 1_024;
 
-/// So many bytes may wait to be taken: all that may be read in some seconds.
+/// At most this many bytes may wait to be processed: as many as may be parsed in some seconds.
 const UNTAKEN: usize = 8 << 20;
 
-/// Between two attempts to listen; the second where the server does not let this user.
+/// The pauses between two attempts to subscribe; the second applies if the server denies this user the channel.
 const RETRIES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// Listens on the channel until the receiver is dropped.
+/// Subscribes to the channel until the receiver is dropped.
 pub(super) fn listen(server: ServerAddress, channel: String, label: String) -> mpsc::Receiver<Hint> {
     let (tell, told) = mpsc::channel(WAITING);
     tokio::spawn(async move {
@@ -45,7 +47,7 @@ pub(super) fn listen(server: ServerAddress, channel: String, label: String) -> m
             let mut pause = RETRIES.0;
             if let Err(error) = hear(&server, &channel, &tell).await {
                 let error = StoreError::NotSent(server.diagnose(&error));
-                // That the server cannot be reached, others say.
+                // That the server cannot be reached is logged elsewhere.
                 if is_denied(&error) {
                     pause = RETRIES.1;
                     if !std::mem::replace(&mut is_said, true) {
@@ -64,7 +66,7 @@ pub(super) fn listen(server: ServerAddress, channel: String, label: String) -> m
     told
 }
 
-/// Why the server does not let this user listen to the channel, if that is so.
+/// Returns why the server denies this user the channel; `None` if it does not, or if that could not be found out.
 pub(super) async fn refusal(server: &ServerAddress, channel: &str) -> Option<StoreError> {
     let error = subscribe(server, channel, &Untaken::up_to(UNTAKEN)).await.err()??;
     Some(StoreError::Refused(server.diagnose(&error))).filter(is_denied)
@@ -74,7 +76,7 @@ fn is_denied(error: &StoreError) -> bool {
     error.cause() == Some(&FailureCause::NoRight)
 }
 
-/// A connection that listens; no error where none came up in time.
+/// Opens a connection that is subscribed to the channel; `Err(None)` if it was not ready in time.
 async fn subscribe(
     server: &ServerAddress,
     channel: &str,
@@ -91,7 +93,7 @@ async fn subscribe(
     }
 }
 
-/// Listens over one connection, until it ends.
+/// Receives hints over one connection, until it ends.
 async fn hear(server: &ServerAddress, channel: &str, tell: &mpsc::Sender<Hint>) -> Result<(), RedisError> {
     let untaken = Untaken::up_to(UNTAKEN);
     let line = match subscribe(server, channel, &untaken).await {
@@ -111,7 +113,7 @@ async fn hear(server: &ServerAddress, channel: &str, tell: &mpsc::Sender<Hint>) 
                     continue;
                 }
                 for hint in read(message) {
-                    // Full: it is done without.
+                    // If the receiver is full, the hint is dropped.
                     let _ = tell.try_send(hint);
                 }
             }
@@ -119,7 +121,7 @@ async fn hear(server: &ServerAddress, channel: &str, tell: &mpsc::Sender<Hint>) 
     }
 }
 
-/// How much was read in the present second.
+/// How many bytes were parsed in the current second.
 #[derive(Debug, Default)]
 struct Ration {
     since: Option<Instant>,
@@ -127,7 +129,7 @@ struct Ration {
 }
 
 impl Ration {
-    /// Whether a message of this length may be read.
+    /// Whether a message of this length may be parsed. If so, it is counted.
     fn takes(&mut self, length: usize, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.duration_since(since) >= Duration::from_secs(1)) {
             (self.since, self.read) = (Some(now), 0);
@@ -138,20 +140,20 @@ impl Ration {
     }
 }
 
-/// Reads the hints of a message: no more than requests share a call.
+/// Parses the hints of a message: no more than requests share a call.
 fn read(message: &[u8]) -> impl Iterator<Item = Hint> {
-    // One that is no text does not take the others with it.
+    // A hint that is not UTF-8 does not invalidate the others.
     let texts = message.split(|byte| *byte == b'\x1e').take(MOST);
     texts.filter_map(|text| std::str::from_utf8(text).ok().and_then(hint))
 }
 
-/// For programs that try inputs.
+/// Entry point for fuzzers.
 #[cfg(feature = "test-switches")]
 pub(super) fn try_reading(message: &[u8]) {
     assert!(read(message).count() <= MOST);
 }
 
-/// Reads `ERA`, `JOB` and an answer, a text per line; what is none is no hint.
+/// Parses `ERA`, `JOB` and an answer, one text per line; `None` if the text is no hint.
 fn hint(text: &str) -> Option<Hint> {
     let mut texts = Texts::of_lines(text);
     let (era, job) = (Era(texts.text()), JobName::parse(&texts.text()).ok()?);

@@ -2,21 +2,21 @@
 
 use crate::job::{ClusterName, JobName};
 
-/// The keys of one cluster. Those of a job share a slot.
+/// The keys of one cluster. The keys of one job share a hash slot.
 #[derive(Debug, Clone)]
 pub struct RedisKeys {
     cluster: ClusterName,
-    /// The number of the database: keys lie in it, but channels do not.
+    /// The number of the database. Keys belong to it; channels do not.
     db: i64,
 }
 
 impl RedisKeys {
-    /// The keys of this cluster.
+    /// Returns the keys of this cluster, in database 0.
     pub fn of(cluster: ClusterName) -> Self {
         Self { cluster, db: 0 }
     }
 
-    /// The same in the database of this number.
+    /// Returns the same keys in the database of this number.
     pub(super) fn in_db(self, db: i64) -> Self {
         Self { db, ..self }
     }
@@ -25,52 +25,52 @@ impl RedisKeys {
         format!("solocron:{{{}/{job}}}:{what}", self.cluster)
     }
 
-    /// The record that decides: a hash without ttl.
+    /// Returns the key of a job's record: a hash that does not expire.
     pub fn state(&self, job: &JobName) -> String {
         self.job(job, "state")
     }
 
-    /// The lock's mirror for people: a string that lives as long as the lock.
+    /// Returns the key of the lock's mirror for people: a string that expires with the lock.
     pub fn lock(&self, job: &JobName) -> String {
         self.job(job, "lock")
     }
 
-    /// Final records: a capped stream.
+    /// Returns the key of a job's history: a capped stream.
     pub fn runs(&self, job: &JobName) -> String {
         self.job(job, "runs")
     }
 
-    /// Heartbeats: a hash by node.
+    /// Returns the key of the heartbeats: a hash by node.
     pub fn nodes(&self) -> String {
         format!("solocron:{{{}}}:nodes", self.cluster)
     }
 
-    /// Which jobs' records an operator has changed lately: a hash by job.
+    /// Returns the key of the notices: a hash by job.
     pub fn notices(&self) -> String {
         format!("solocron:{{{}}}:notices", self.cluster)
     }
 
-    /// The channel of hints.
+    /// Returns the name of the channel of hints.
     pub(super) fn hints(&self) -> String {
         format!("solocron:{{{}}}:hints:{}", self.cluster, self.db)
     }
 
-    /// The cluster, as keys name it.
+    /// Returns the cluster's name, as keys contain it.
     pub(super) fn cluster(&self) -> &str {
         self.cluster.as_str()
     }
 
-    /// A key beside those of jobs that is none's: no job's name begins so.
+    /// Returns a key that matches the pattern of jobs' keys, but belongs to no job: no job's name begins with `-`.
     pub(super) fn job_probe(&self) -> String {
         format!("solocron:{{{}/-}}:probe", self.cluster)
     }
 
-    /// A key beside the cluster's own that nothing else uses.
+    /// Returns a key that matches the pattern of the cluster's own keys, and that nothing else uses.
     pub(super) fn cluster_probe(&self) -> String {
         format!("solocron:{{{}}}:probe", self.cluster)
     }
 
-    /// The jobs that the cluster has ever known: a set.
+    /// Returns the key of the jobs that the cluster has ever known: a set.
     pub fn jobs(&self) -> String {
         format!("solocron:{{{}}}:jobs", self.cluster)
     }

@@ -1,4 +1,4 @@
-//! The store on one Redis server: requests as scripts, records and history as they lie there.
+//! The store on one Redis server: sends requests as scripts, and reads records and history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,11 +29,11 @@ use super::setup::foreign::Foreign;
 use super::setup::inspect::Login;
 use super::{RedisKeys, hints, scripts};
 
-/// A heartbeat that fails because the connection was dropped is repeated once, if both take no longer than this: a single
-/// connection that breaks is no outage.
+/// A heartbeat whose connection broke is sent again once, if it failed within this time and the connection is back within
+/// the same time: a single connection that breaks is no outage.
 const BACK_SOON: Duration = Duration::from_secs(1);
 
-/// Marks that are read by one call: half a millisecond of the server's time.
+/// At most this many marks are read by one call: half a millisecond of the server's time.
 const MARKS_TOGETHER: usize = 256;
 
 /// A cluster's records on one Redis server.
@@ -42,7 +42,7 @@ pub struct RedisStore {
     pub(super) label: String,
     pub(super) login: Login,
     pub(super) server: ServerAddress,
-    /// Renewals alone, so that nothing can hold them up.
+    /// For renewals only, so that nothing can delay them.
     renewals: Connector,
     pub(super) rest: Arc<Connector>,
     claims: Gatherer,
@@ -57,7 +57,11 @@ impl fmt::Debug for RedisStore {
 }
 
 impl RedisStore {
-    /// Starts to connect, and returns at once. Needs a running runtime.
+    /// Starts to connect, and returns at once. Needs a running Tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// If the URL is invalid, or a certificate that it needs cannot be read.
     pub fn start(url: &RedisUrl, cluster: ClusterName) -> Result<Self, StoreError> {
         let (label, login, server) = (url.to_string(), Login::of(url), ServerAddress::at(url)?);
         let rest = Arc::new(Connector::start(&server, &label));
@@ -74,7 +78,6 @@ impl RedisStore {
         })
     }
 
-    /// Calls a script that decides no request.
     async fn run_script(
         &self,
         script: &LeaseScript,
@@ -86,7 +89,7 @@ impl RedisStore {
         Ok(Value::Array(parts.collect::<Result<_, StoreError>>()?))
     }
 
-    /// Makes a request by itself.
+    /// Sends a single request.
     async fn decide(&self, connector: &Connector, limit: Duration, call: Call) -> Result<Reply, StoreError> {
         let replies = batch::decide(connector, limit, vec![call]).await?;
         replies.into_iter().next().expect("there are as many replies as requests")
@@ -101,7 +104,7 @@ impl RedisStore {
         })
     }
 
-    /// Another hand has put something else in the place of the set of jobs.
+    /// Logs that another program has replaced the set of jobs.
     fn jobs_are_lost(&self) {
         let found = (self.keys.jobs(), String::new());
         self.foreign.found(&self.label, BTreeSet::from([found]));
@@ -137,7 +140,7 @@ impl RedisStore {
     }
 }
 
-/// A refusal with the key that it is about, which the server does not name.
+/// Adds the key to a refusal because of its type, which does not name it.
 fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
     if error.cause() != Some(&FailureCause::WrongType) {
         return error;
@@ -146,12 +149,12 @@ fn of_key(job: &JobName, key: &str, error: StoreError) -> StoreError {
     damaged(job, format!("job `{job}`: {what}: DEL or RENAME it"))
 }
 
-/// What the store holds of one job cannot be read.
+/// Returns the error about a job whose data in the store cannot be read.
 fn damaged(job: &JobName, sentence: String) -> StoreError {
     StoreError::Refused(Diagnosis::of(FailureCause::DamagedJob(job.clone()), sentence))
 }
 
-/// What a record tells of its schema, mark and lease; nothing, where there is none, or this release did not write it.
+/// Parses the schema, mark and lease of a record; `None` if there is none, or a newer release wrote it.
 fn marked(texts: &mut Texts) -> Option<Marked> {
     let (schema, mark, lease) = (texts.optional::<u32>(), texts.optional(), texts.optional());
     let is_known = schema.ok().flatten().is_some_and(|schema| schema <= SCHEMA);
@@ -211,7 +214,7 @@ impl Store for RedisStore {
             let names: Vec<&str> = jobs.iter().map(JobName::as_str).collect();
             let known = self.read(redis::cmd("SMISMEMBER").arg(self.keys.jobs()).arg(names)).await;
             match known {
-                // What the key held of ours is lost: each of them may be known, and waits accordingly.
+                // The names in the key are lost: each of these jobs may be known, and waits accordingly.
                 Err(error) if error.cause() == Some(&FailureCause::WrongType) => {
                     self.jobs_are_lost();
                     Ok(vec![true; jobs.len()])

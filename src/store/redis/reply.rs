@@ -10,7 +10,7 @@ use crate::lease::{Ahead, Answer, Era, Holder, Pausing, Reply, Rerun};
 use crate::store::StoreError;
 use crate::time::UtcMillis;
 
-/// Reads the texts of an answer one by one.
+/// The texts of an answer, to be read one by one.
 pub(super) struct Texts {
     texts: std::vec::IntoIter<String>,
 }
@@ -23,24 +23,24 @@ impl Texts {
                 format!("the store's answer cannot be read: {}", quoted(&error.to_string())).into(),
             )
         })?;
-        // What is no text is none of ours, and is found to be no name and no number.
+        // What is not UTF-8 was not written by solocron, and fails later, as it is neither a name nor a number.
         let texts: Vec<String> =
             texts.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect();
         Ok(Self { texts: texts.into_iter() })
     }
 
-    /// Reads lines.
+    /// Reads one text per line.
     pub(super) fn of_lines(text: &str) -> Self {
         let lines: Vec<String> = text.split('\n').map(str::to_owned).collect();
         Self { texts: lines.into_iter() }
     }
 
-    /// The next text; empty where the answer is too short.
+    /// Returns the next text; empty if the answer is too short.
     pub(super) fn text(&mut self) -> String {
         self.texts.next().unwrap_or_default()
     }
 
-    /// The next value, if it is there.
+    /// Returns the next value; `None` if it is empty.
     pub(super) fn optional<T: FromStr>(&mut self) -> Result<Option<T>, StoreError> {
         let text = self.text();
         if text.is_empty() {
@@ -57,12 +57,12 @@ impl Texts {
         }
     }
 
-    /// The next value.
+    /// Returns the next value, or an error if it is empty.
     pub(super) fn value<T: FromStr>(&mut self) -> Result<T, StoreError> {
         self.optional()?.ok_or_else(|| StoreError::Unknown("the store's answer is too short".into()))
     }
 
-    /// The texts that were not read yet.
+    /// Returns the texts that were not read yet.
     pub(super) fn rest(self) -> impl Iterator<Item = String> {
         self.texts
     }
@@ -72,12 +72,12 @@ impl Texts {
     }
 }
 
-/// Reads the answer to a request.
+/// Parses the answer to a request.
 pub(super) fn read(value: Value) -> Result<Reply, StoreError> {
     reply(Texts::of(value)?)
 }
 
-/// Reads the rest of the texts as an answer.
+/// Parses the rest of the texts as an answer.
 pub(super) fn reply(mut texts: Texts) -> Result<Reply, StoreError> {
     let name = texts.text();
     let now = UtcMillis(texts.value()?);

@@ -18,8 +18,8 @@ macro_rules! script {
     };
 }
 
-/// A script that decides any number of requests of one kind: what is usual by the first file, if there is one, and the rest by
-/// the rules of the others, whose functions are not even made where everything is usual.
+/// A script that decides any number of requests of one kind. The first file, if there is one, decides the usual cases; the
+/// rules in the other files decide the rest. Their functions are not even created if every request is a usual case.
 macro_rules! requests {
     ($name:ident, $($usual:literal)? => $($rules:literal)+, $decide:literal) => {
         static $name: LazyLock<LeaseScript> = LazyLock::new(|| {
@@ -59,12 +59,12 @@ impl LeaseScript {
         Self { code, hash }
     }
 
-    /// The call by hash.
+    /// Returns the call by hash.
     pub(super) fn by_hash(&self, keys: &[String], args: &[Vec<u8>]) -> Cmd {
         Self::command("EVALSHA", &self.hash, keys, args)
     }
 
-    /// The call that carries the whole script, for a server that does not know it.
+    /// Returns the call that carries the whole script, for a server that does not know it.
     pub(super) fn whole(&self, keys: &[String], args: &[Vec<u8>]) -> Cmd {
         Self::command("EVAL", &self.code, keys, args)
     }
@@ -94,12 +94,12 @@ pub(super) fn pulse() -> &'static LeaseScript {
     &PULSE
 }
 
-/// The script by which replicas are told that a record was changed by an operator.
+/// The script that leaves a notice that an operator changed a record.
 pub(super) fn announce() -> &'static LeaseScript {
     &ANNOUNCE
 }
 
-/// The script by which jobs are made known.
+/// The script that records that the cluster knows some jobs.
 pub(super) fn enroll() -> &'static LeaseScript {
     &ENROLL
 }
@@ -109,7 +109,7 @@ pub(super) fn marks() -> &'static LeaseScript {
     &MARKS
 }
 
-/// What makes a server know the scripts that decide requests: each of them, with none to decide.
+/// Returns the calls that load the scripts that decide requests into a server: each script once, without a request.
 pub(super) fn lessons() -> Pipeline {
     let scripts: [&LeaseScript; 7] = [&OPEN, &CLAIM, &MANUAL, &RENEW, &FINISH, &ABANDON, &OPERATE];
     let mut lessons = Pipeline::with_capacity(scripts.len());
@@ -133,7 +133,7 @@ impl Call {
     }
 }
 
-/// The keys and arguments of one call that makes these requests, all of one kind.
+/// Returns the keys and arguments of one call that makes these requests, all of one kind.
 pub(super) fn together(calls: Vec<Call>) -> (Vec<String>, Vec<Vec<u8>>) {
     let each = calls.first().map_or(0, |call| call.args.len());
     let (mut keys, mut args) = (Vec::new(), vec![each.to_string().into_bytes()]);
@@ -144,7 +144,7 @@ pub(super) fn together(calls: Vec<Call>) -> (Vec<String>, Vec<Vec<u8>>) {
     (keys, args)
 }
 
-/// How to make a request.
+/// Returns the call that makes a request.
 pub(super) fn call_of(request: &Request, keys: &RedisKeys, job: &JobName) -> Call {
     let (script, args): (&'static LeaseScript, Args) = match request {
         Request::Open(open) => (&OPEN, open_args(open)),

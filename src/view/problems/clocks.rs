@@ -1,4 +1,4 @@
-//! Clocks that do not go as they should, as live replicas tell.
+//! Finds clocks that are wrong, as live replicas report them.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{ClusterProblem, Kind};
 /// Millionths in a tenth of a percent.
 const PPM_PER_TENTH: u64 = 1_000;
 
-/// A live replica whose clock is off by more than ticks are shared out over.
+/// Reports a live replica whose clock is off by more than the time over which replicas spread their claims.
 pub(super) fn clock_differs(peer: &Peer) -> Option<ClusterProblem> {
     let (node, ahead_ms) = (&peer.beat.node, peer.beat.ahead_ms?);
     let off = span(Duration::from_millis(ahead_ms.unsigned_abs()));
@@ -23,7 +23,8 @@ pub(super) fn clock_differs(peer: &Peer) -> Option<ClusterProblem> {
     })
 }
 
-/// What the replicas that see the store's clock slewed tell of it, as one matter. It is that clock where all see it.
+/// Reports a slewed clock of the store, once for all replicas that see it. Only if all live replicas see it, the store's
+/// clock must be the cause.
 pub(super) fn clock_slewed(live: &[&Peer], now: UtcMillis) -> Option<ClusterProblem> {
     let seen: Vec<(&Peer, Slewed)> =
         live.iter().filter_map(|peer| Some((*peer, peer.beat.slewed?))).collect();
@@ -35,7 +36,7 @@ pub(super) fn clock_slewed(live: &[&Peer], now: UtcMillis) -> Option<ClusterProb
         true => "the store's clock is slewed".to_owned(),
         false => format!("the store's clock, or that of {}, is slewed", nodes.join(", ")),
     };
-    // Who writes to the store may tell anything.
+    // Any client that can write to the store may have set this value.
     let since = Some(slewed.since).filter(|since| since.0 > 0 && *since <= now);
     let begun =
         since.map_or(String::new(), |since| format!(" since {} UTC ({})", utc(since), from_now(since, now)));

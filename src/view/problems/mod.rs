@@ -1,4 +1,4 @@
-//! What is wrong with a cluster, the worst first. Pure: it judges a snapshot, and each trouble says what it means and
+//! Finds what is wrong with a cluster, the worst first. Pure: it judges a snapshot, and each problem says what it means and
 //! what to do.
 
 use serde::Serialize;
@@ -27,16 +27,16 @@ use replicas::{mixed, name_taken, too_few};
 use standstill::{mark_ahead, store_reset, untold, waits_for_lease};
 use unopened::{blocked, no_record, runs_otherwise, unfit, unreadable};
 
-/// How many entries of a job are looked through for the beginning of its troubles.
+/// How many entries of a job are read to find the beginning of its problems.
 pub(crate) const DEPTH: usize = 50;
 
-/// The kinds of trouble, by the names that programs rely on.
+/// The kinds of problems, by the names that programs rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
-    /// The jobs.toml at hand is invalid.
+    /// The local jobs.toml is invalid.
     BadFile,
-    /// A process does not end its write, and nobody else can write.
+    /// A process does not end its write, so that no other process can write.
     StoreBlocked,
     /// No live replica takes ticks.
     NoReplica,
@@ -60,11 +60,11 @@ pub(crate) enum Kind {
     MarkAhead,
     /// The store was reset, or lost records: their jobs wait one lease.
     StoreReset,
-    /// A job waits for a long lease that nobody is known to hold.
+    /// A job waits for a long lease that no replica is known to hold.
     LeaseAwaited,
     /// A job has no record, and so cannot run.
     NoRecord,
-    /// What the store holds of a job cannot be read.
+    /// The store's data of a job cannot be read.
     Unreadable,
     /// The store settings keep jobs from running.
     StoreUnfit,
@@ -76,15 +76,15 @@ pub(crate) enum Kind {
     LastOutcome,
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ClusterProblem {
     pub(crate) kind: Kind,
     pub(crate) job: Option<JobName>,
     pub(crate) node: Option<NodeName>,
-    /// Since when, where that is known.
+    /// Since when; null if not known.
     pub(crate) since: Option<Rfc3339>,
-    /// How many ticks in a row, where that is known.
+    /// How many ticks in a row; null if not known.
     pub(crate) count: Option<u64>,
     pub(crate) message: String,
 }
@@ -99,7 +99,7 @@ impl ClusterProblem {
     }
 }
 
-/// Everything that is wrong.
+/// Returns all problems.
 pub(crate) fn problems(snapshot: &Snapshot, expected: Expected<'_>) -> Vec<ClusterProblem> {
     let live: Vec<&Peer> = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer)).collect();
     let taking: Vec<&Peer> = live.iter().copied().filter(|peer| !peer.beat.draining).collect();
@@ -116,7 +116,7 @@ pub(crate) fn problems(snapshot: &Snapshot, expected: Expected<'_>) -> Vec<Clust
     all.extend(clock_slewed(&live, snapshot.now));
     all.extend(snapshot.concerns.iter().map(unfit));
     all.extend(store_reset(&snapshot.jobs, snapshot.now));
-    // Of a job that the file does not name, nothing is expected.
+    // Nothing is expected of a job that the file does not name.
     let named = |job: &&JobState| !matches!(job.definition, Definition::Absent);
     for job in snapshot.jobs.iter().filter(named) {
         all.extend(newer_schema(job));
@@ -125,7 +125,7 @@ pub(crate) fn problems(snapshot: &Snapshot, expected: Expected<'_>) -> Vec<Clust
         all.extend(unreadable(job));
         all.extend(no_record(job, snapshot, expected));
         all.extend(runs_otherwise(job, &taking, expected));
-        // Without replicas, every job is overdue, and saying so of each would hide why.
+        // Without replicas, every job is overdue, and reporting each of them would hide why.
         all.extend((!taking.is_empty()).then(|| no_replica_fits(job, &taking)).flatten());
         all.extend(
             (!taking.is_empty())
@@ -150,10 +150,10 @@ fn newer_schema(job: &JobState) -> Option<ClusterProblem> {
     })
 }
 
-/// A job that none of the replicas that take ticks may run.
+/// Reports a job that none of the replicas that take ticks may run.
 fn no_replica_fits(job: &JobState, taking: &[&Peer]) -> Option<ClusterProblem> {
     let spec = job.spec().filter(|spec| spec.enabled)?;
-    // Of two replicas of one name, the heartbeat of one alone is seen.
+    // Of two replicas with the same name, only one heartbeat is seen: the other may have the labels.
     let missing = misses_labels(spec, taking).filter(|_| !taking.iter().any(|peer| peer.beat.name_taken))?;
     let message = format!(
         "`{}` does not run: {missing}; start one with `solocron run --label {}`",
@@ -168,7 +168,7 @@ fn fits(spec: &JobSpec, peer: &Peer) -> bool {
     spec.only_on.iter().all(|label| peer.beat.labels.contains(label))
 }
 
-/// That none of these replicas has the labels of the job, if so.
+/// Says that none of these replicas has the labels of the job; `None` if one has them.
 fn misses_labels(spec: &JobSpec, peers: &[&Peer]) -> Option<String> {
     if peers.iter().any(|peer| fits(spec, peer)) {
         return None;
@@ -177,12 +177,12 @@ fn misses_labels(spec: &JobSpec, peers: &[&Peer]) -> Option<String> {
     Some(format!("no live replica has {what} `{}`", labels(spec, "`, `")))
 }
 
-/// The labels of a job, with this between them.
+/// Joins the labels of a job with this text between them.
 pub(crate) fn labels(spec: &JobSpec, between: &str) -> String {
     spec.only_on.iter().map(Label::as_str).collect::<Vec<_>>().join(between)
 }
 
-/// The oldest tick that should have been decided by now, and is not.
+/// Reports the oldest tick that should have been decided by now, and is not.
 fn overdue(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     let (spec, tick) = job.undecided(now)?;
     is_late(spec, tick, now).then(|| {
@@ -224,17 +224,17 @@ fn holder_lost(job: &JobState, snapshot: &Snapshot) -> Option<ClusterProblem> {
     Some(ClusterProblem { node: Some(node), since, ..ClusterProblem::of_job(job, Kind::HolderLost, message) })
 }
 
-/// Whether nobody needs to look at a tick that ended so.
+/// Whether a tick with this outcome needs no attention.
 const fn is_well(outcome: Outcome) -> bool {
     matches!(outcome, Outcome::Succeeded | Outcome::Killed | Outcome::Running)
 }
 
-/// Whether more than the newest entry has to be seen to judge a job.
+/// Whether more than the newest entry is needed to judge a job.
 pub(crate) fn needs_depth(job: &JobState) -> bool {
     job.entries.last().is_some_and(|entry| !is_well(entry.outcome))
 }
 
-/// The last tick that was to run did not end well. Skipped ones say nothing of that.
+/// Reports a job whose last tick did not end well. Skipped ticks do not count.
 fn last_outcome(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     if !job.definition.may_run() {
         return None;
@@ -245,7 +245,7 @@ fn last_outcome(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     let ends_within = job.entries.len() < DEPTH || ran().count() > streak.len();
     let known = ends_within && streak.iter().all(|tick| tick.after.is_none() || tick.count.is_some());
     let count: u64 = streak.iter().map(|tick| tick.count.unwrap_or(1)).sum();
-    // Of ticks that share an entry, the first.
+    // If ticks share an entry, the first of them.
     let first = oldest
         .after
         .and_then(|after| job.spec()?.schedule.next_after(after.0))

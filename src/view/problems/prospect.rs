@@ -1,4 +1,4 @@
-//! Whether a run that an operator asks for can start, and what it waits for meanwhile. Pure: it judges a snapshot of one job.
+//! Whether a manual run can start, and what it waits for until then. Pure: it judges a snapshot of one job.
 
 use crate::job::{JobSpec, Overlap};
 use crate::lease::{LeaseInstant, Record, ScheduleHash};
@@ -11,7 +11,7 @@ use crate::view::time_format::{span, utc};
 use super::replicas::last_heartbeat;
 use super::{fits, labels, misses_labels};
 
-/// What becomes of a run that is asked for now.
+/// What happens to a manual run that is ordered now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Prospect {
     /// A live replica starts it at once.
@@ -20,11 +20,11 @@ pub(crate) enum Prospect {
     Waits(String),
     /// It waits for the end of another run, as the job's `overlap` says.
     WaitsForRun(String),
-    /// No live replica can start it: why, and the way out.
+    /// No live replica can start it: why, and what to do about it.
     Hopeless(String),
 }
 
-/// The prospect of this job, of which alone the snapshot was taken.
+/// Returns the prospect of this job. The snapshot must contain this job alone.
 pub(crate) fn prospect(spec: &JobSpec, snapshot: &Snapshot) -> Prospect {
     let record = snapshot.jobs.first().and_then(|job| job.record.as_ref());
     let live: Vec<&Peer> = snapshot.peers.iter().filter(|peer| snapshot.is_live(peer)).collect();
@@ -48,7 +48,7 @@ pub(crate) fn prospect(spec: &JobSpec, snapshot: &Snapshot) -> Prospect {
     Prospect::Open
 }
 
-/// Why no live replica can start it, and the way out.
+/// Returns why no live replica can start it, and what to do about it; `None` if one can.
 fn hopeless(
     (spec, record): (&JobSpec, Option<&Record>),
     snapshot: &Snapshot,
@@ -80,7 +80,7 @@ fn hopeless(
              file at hand: `solocron reload`"
         ));
     }
-    // Other commands make a record of the name, too; a replica tells its schedule.
+    // Other commands create a record of this name, too; only a replica sets its schedule.
     (record.sched == ScheduleHash::default()).then(|| {
         format!(
             "no replica has registered job `{name}` yet: nothing ran\n  help: have the replicas load the file at hand: \
@@ -89,12 +89,12 @@ fn hopeless(
     })
 }
 
-/// Whether all of them have loaded the same jobs.toml, so that what one of them has told counts for all.
+/// Whether all of them have loaded the same jobs.toml, so that the schedule that one of them has set counts for all.
 fn has_one_file(live: &[&Peer]) -> bool {
     live.windows(2).all(|pair| pair[0].beat.file == pair[1].beat.file)
 }
 
-/// Another run holds the lock.
+/// Returns the prospect while another run holds the lock.
 fn behind_run(overlap: Overlap, record: &Record, snapshot: &Snapshot) -> Prospect {
     let run =
         record.run.map_or("another run".to_owned(), |run| format!("run {}", short_id(&run.to_string())));
@@ -114,7 +114,7 @@ fn behind_run(overlap: Overlap, record: &Record, snapshot: &Snapshot) -> Prospec
     }
 }
 
-/// The lock is kept for a holder that the store may have forgotten.
+/// Describes the wait for a holder that the store may have forgotten.
 fn reserved(spec: &JobSpec, record: &Record) -> String {
     let until = utc(UtcMillis(record.until.0));
     if record.lease < spec.lease {

@@ -1,4 +1,4 @@
-//! Who can take a run that is asked for, and what it waits for.
+//! Which manual runs can start, and what they wait for.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ async fn a_run_that_holds_the_lock_is_named_as_overlap_says() {
         bench.win("backup", "n1", 1, 300).await;
         bench.beat("n1", "f", &[("backup", 1)]).await;
         assert_eq!(judged(&bench, "backup").await, expected);
-        // Its holder is gone, and another replica waits for the lock.
+        // Its holder is down, and another replica waits for the lock.
         bench.at(320);
         bench.beat("n2", "f", &[]).await;
         let silent =

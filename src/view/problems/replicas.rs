@@ -1,4 +1,4 @@
-//! Replicas that are missing, or differ.
+//! Finds replicas that are missing, or differ.
 
 use crate::job::quoted;
 use crate::store::Peer;
@@ -7,7 +7,7 @@ use crate::view::time_format::{Rfc3339, from_now};
 
 use super::{ClusterProblem, Kind};
 
-/// Fewer replicas take ticks than there should be.
+/// Reports that fewer replicas take ticks than there should be.
 pub(super) fn too_few(snapshot: &Snapshot, expected: Option<u32>, taking: usize) -> Option<ClusterProblem> {
     let expected = expected.unwrap_or(1) as usize;
     if taking >= expected.max(1) {
@@ -35,18 +35,18 @@ pub(super) fn too_few(snapshot: &Snapshot, expected: Option<u32>, taking: usize)
     Some(ClusterProblem { since, ..ClusterProblem::of_cluster(kind, message) })
 }
 
-/// The replica that was heard last, of those that are gone.
+/// Returns the replica with the newest heartbeat of those that are not live.
 fn gone_last(snapshot: &Snapshot) -> Option<&Peer> {
     snapshot.peers.iter().filter(|peer| !snapshot.is_live(peer)).max_by_key(|peer| peer.at)
 }
 
-/// `n1, last heartbeat 3m ago`, of the replica that was heard last, of those that are gone.
+/// `n1, last heartbeat 3m ago`, for the replica with the newest heartbeat of those that are not live.
 pub(super) fn last_heartbeat(snapshot: &Snapshot) -> Option<String> {
     let gone = gone_last(snapshot)?;
     Some(format!("{}, last heartbeat {}", gone.beat.node, from_now(gone.at, snapshot.now)))
 }
 
-/// Live replicas that differ in something they should agree on, and the way out.
+/// Reports live replicas that differ in something they should agree on, and what to do about it.
 pub(super) fn mixed(
     live: &[&Peer],
     kind: Kind,
@@ -66,7 +66,7 @@ pub(super) fn mixed(
     Some(ClusterProblem::of_cluster(kind, message))
 }
 
-/// Two replicas of one name: each heartbeat takes the place of the other's.
+/// Reports two replicas with the same name: each overwrites the other's heartbeat.
 pub(super) fn name_taken(peer: &Peer) -> Option<ClusterProblem> {
     let node = peer.beat.name_taken.then_some(&peer.beat.node)?;
     let message = format!(

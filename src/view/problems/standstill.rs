@@ -1,4 +1,4 @@
-//! Jobs that stand still, or will, for what the store remembers of a clock or a lease that is none any more.
+//! Finds jobs that do not run, or will not, because of a clock that was ahead or a lease that the store forgot.
 
 use crate::lease::{HistoryEntry, LeaseInstant};
 use crate::time::UtcMillis;
@@ -7,9 +7,9 @@ use crate::view::time_format::{Rfc3339, from_now, span, utc};
 
 use super::{ClusterProblem, Kind, is_late, is_well};
 
-/// Ticks that have not come yet were decided, and ran, by a clock that was ahead.
+/// Reports ticks that have not come yet, but were decided, and may have run, by a clock that was ahead.
 pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
-    // A mark below which all of these are open again takes none away: it is no trouble, and the replicas log none.
+    // A mark below which all such ticks are open again prevents none: it is no problem, and the replicas do not log it.
     let (name, mark) = (&job.name, job.record.as_ref()?.closed_after(now)?);
     let message = format!(
         "a clock was ahead: ticks of `{name}` up to {} UTC ({}) count as done, and those that ran do not run again; \
@@ -20,8 +20,9 @@ pub(super) fn mark_ahead(job: &JobState, now: UtcMillis) -> Option<ClusterProble
     Some(ClusterProblem::of_job(job, Kind::MarkAhead, message))
 }
 
-/// A job waits for a longer lease than its own, and nobody is known to hold one: the store forgot, and some replica remembers it.
-/// An embedded store measures leases by another clock, and waits only for what was lost with its file.
+/// Reports a job that waits for a longer lease than its own, which no replica is known to hold: the store forgot it, and a
+/// replica remembers it. It finds nothing in an embedded store, which measures leases by another clock, and waits only for
+/// what was lost with its file.
 pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     let (name, lease) = (&job.name, job.spec()?.lease);
     let waits = |until: UtcMillis| until.since(now) > lease;
@@ -37,12 +38,13 @@ pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<ClusterP
     Some(ClusterProblem::of_job(job, Kind::LeaseAwaited, message))
 }
 
-/// Jobs that wait one lease, because the store was restarted, or lost what it knew of them: somebody may hold their locks.
+/// Reports jobs that wait one lease because the store was restarted or lost their records: a replica that it forgot may
+/// hold their locks.
 pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<ClusterProblem> {
     let wait = |job: &JobState| {
         let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
         let (until, spec) = (UtcMillis(record.until.0), job.spec()?);
-        // A first start waits two seconds, and a longer wait than the job's own is named by itself.
+        // A first start waits two seconds, and a longer wait than the job's own lease is reported by itself.
         let is_usual = record.lease >= spec.lease && until.since(now) <= spec.lease;
         (is_usual && spec.enabled).then_some(until)
     };
@@ -62,8 +64,8 @@ pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<ClusterPr
     Some(ClusterProblem::of_cluster(Kind::StoreReset, message))
 }
 
-/// A tick that may have run, of which the store forgot that, and that has no entry before the next tick is claimed. A run of a later
-/// one that ended well says that the job is.
+/// Reports a tick that may have run, and of which the store forgot whether it did: it gets no entry before the next tick is
+/// claimed. It is not reported once a later tick has ended well: then the job is well.
 pub(super) fn untold(job: &JobState, now: UtcMillis) -> Option<ClusterProblem> {
     let record = job.record.as_ref()?;
     let spec = job.by_this_schedule(record)?;

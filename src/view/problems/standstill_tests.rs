@@ -77,14 +77,14 @@ async fn a_tick_that_the_store_forgot_is_named_until_a_later_one_has_run() {
     let names =
         |said: &str| said.starts_with("`payout`: the store forgot whether its tick of 2026-11-20 10:00");
     assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
-    // By a clock that was ahead, tomorrow's has.
+    // By a clock that was ahead, tomorrow's tick has run.
     let well = Verdict { outcome: Outcome::Succeeded, reason: None };
     let job = payout(&mut snapshot);
     job.entries.push(HistoryEntry::without_run(Tick(now.plus(24 * hour)), Cause::Schedule, well, now));
     assert_eq!(messages(&snapshot, &bench), said);
     let job = payout(&mut snapshot);
     job.entries.clear();
-    // In a leap the same, but for the ticks of which it is known that they ran.
+    // The same in a leap, except for ticks that are known to have run.
     let record = job.record.as_mut().expect("it was opened");
     record.lost = None;
     record.leaps = format!("{}-{}?", before.0, now.0).parse().expect("leaps");

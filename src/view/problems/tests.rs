@@ -1,4 +1,4 @@
-//! What counts as trouble, and what does not.
+//! What counts as a problem, and what does not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(super) async fn healthy(file: &str) -> (Bench, Snapshot) {
     (bench, snapshot)
 }
 
-/// Lets time pass in which the replicas are heard from.
+/// Lets time pass while the replicas send heartbeats.
 fn pass(snapshot: &mut Snapshot, time: Duration) {
     snapshot.now = snapshot.now.plus(time);
     for peer in &mut snapshot.peers {
@@ -95,7 +95,7 @@ async fn a_slewed_clock_of_the_store_is_said_once_for_all_live_replicas_that_see
     snapshot.peers[0].beat.slewed = None;
     let one = messages(&snapshot, &bench);
     assert!(one[0].starts_with("the store's clock, or that of n2, is slewed: measured by n2"), "{one:?}");
-    // Whoever writes to the store may claim anything.
+    // Any client that can write to the store may have set this value.
     snapshot.peers[1].beat.slewed = Some(Slewed { since: UtcMillis(i64::MIN), faster_ppm: i64::MIN });
     let found = problems(&snapshot, bench.expected());
     assert!(found[0].since.is_none() && found[0].message.contains("% too slow. Until"), "{found:?}");

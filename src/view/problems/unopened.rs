@@ -1,4 +1,4 @@
-//! Jobs that have no record, or none that can be read, and why that may be.
+//! Finds jobs that have no record, or none that can be read, and why that may be.
 
 use std::time::Duration;
 
@@ -9,30 +9,31 @@ use crate::view::snapshot::{JobState, Snapshot};
 use super::super::expected::Expected;
 use super::{ClusterProblem, Kind};
 
-/// A replica that has started has opened its jobs' records by then, however busy its machine.
+/// By this time after its start, a replica has opened its jobs' records, however busy its machine.
 const TO_OPEN: Duration = Duration::from_secs(10);
 
-/// What makes it impossible that any job runs.
+/// Reports a finding about the store because of which no job can run.
 pub(super) fn unfit(concern: &Concern) -> ClusterProblem {
     let help = concern.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
     let message = format!("{}: {}{help}", concern.what, concern.value);
     ClusterProblem::of_cluster(Kind::StoreUnfit, message)
 }
 
-/// Who keeps everybody else from writing.
+/// Reports the process that keeps all others from writing.
 pub(super) fn blocked(who: &str) -> ClusterProblem {
     let message = format!("no replica can write to the store, so no job runs: {who}");
     ClusterProblem::of_cluster(Kind::StoreBlocked, message)
 }
 
-/// A job of which what the store holds is not what replicas write.
+/// Reports a job whose data in the store is not what replicas write.
 pub(super) fn unreadable(job: &JobState) -> Option<ClusterProblem> {
     let (name, why) = (&job.name, job.unread.as_ref()?);
     let message = format!("the store's data for `{name}` cannot be read, and the job may not run: {why}");
     Some(ClusterProblem::of_job(job, Kind::Unreadable, message))
 }
 
-/// A job that all replicas that take ticks know by another file alone: it runs by another schedule than this one's, or not at all.
+/// Reports a job that all replicas that take ticks know by another file only: it runs by another schedule than this file's,
+/// or not at all.
 pub(super) fn runs_otherwise(
     job: &JobState,
     taking: &[&Peer],
@@ -50,7 +51,7 @@ pub(super) fn runs_otherwise(
     })
 }
 
-/// A job that no replica could open, or that none has heard of.
+/// Reports a job that no replica could open, or that no replica knows.
 pub(super) fn no_record(
     job: &JobState,
     snapshot: &Snapshot,

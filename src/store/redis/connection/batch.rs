@@ -1,5 +1,5 @@
-//! Many requests at once. Those of one kind are made by one call of their script, so that what a call costs, here and at the
-//! server, is paid once for all of them.
+//! Sends many requests at once. Requests of one kind share one call of their script, so that the cost of a call, here and
+//! at the server, is paid once for all of them.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::store::{Replied, StoreError, fail_from};
 
 use super::connect::{Answers, CallError, Connector, RESPONSE_TIMEOUT};
 
-/// Requests that share a call at the most: one or two milliseconds of the server's time, which others wait for, and with
-/// the longest tails 256 KiB.
+/// At most this many requests share a call: it takes one or two milliseconds of the server's time, for which others wait,
+/// and with the longest tails it holds 256 KiB.
 pub(crate) const MOST: usize = 32;
 
-/// Makes these requests, all of one kind, by one call.
+/// Sends these requests, all of one kind, in one call.
 pub(crate) async fn decide(
     connector: &Connector,
     limit: Duration,
@@ -35,7 +35,8 @@ pub(crate) async fn decide(
     Ok(answers.into_iter().map(read).collect())
 }
 
-/// Calls a script. A server that does not know it is sent those that decide requests, or else this one whole.
+/// Calls a script by its hash. If the server does not know it, sends all scripts that decide requests; if that does not
+/// help, sends this script whole.
 pub(crate) async fn run(
     connector: &Connector,
     script: &LeaseScript,
@@ -54,7 +55,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Makes all requests in their order. After a call that failed, the rest is not sent.
+/// Sends all requests in their order. After a call that failed, the rest is not sent.
 pub(crate) async fn submit_all(
     connector: &Connector,
     keys: &RedisKeys,
@@ -76,7 +77,7 @@ pub(crate) async fn submit_all(
     replies
 }
 
-/// As many of the first requests as one call makes.
+/// Returns the calls of as many of the first requests as can share one call.
 fn first_alike(requests: &[(JobName, Request)], keys: &RedisKeys) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::with_capacity(MOST);
     for (job, request) in requests.iter().take(MOST) {

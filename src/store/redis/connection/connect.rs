@@ -1,5 +1,5 @@
-//! A connection that is either up or known to be down: a call made while down fails at once, and whatever casts doubt
-//! on the server drops the connection, so that the next one resolves the address again.
+//! A connection that is either up or known to be down: a call made while it is down fails at once. Any doubt about the
+//! server drops the connection, so that the next one resolves the address again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,16 +24,16 @@ use super::stream::Untaken;
 /// A connection attempt, with its greeting, takes at most this long.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A connection is waited for a little longer than one attempt takes, so that it is known why that failed.
+/// How long to wait for a connection: a little longer than one attempt takes, so that the reason is known if it fails.
 const READY_TIMEOUT: Duration = Duration::from_millis(2_250);
 
-/// A server that has not answered for this long is given up: less than the renewal interval of the usual lease.
+/// How long to wait for an answer: less than the renewal interval of the default lease.
 pub(crate) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Pauses between connection attempts grow from the first to the second.
+/// The pauses between connection attempts grow from the first to the second.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// No server that is one sends more before an answer is over: thirty-two histories, of two hundred runs each.
+/// No answer of a Redis server has more bytes: thirty-two histories, of two hundred runs each.
 const LONGEST_ANSWER: usize = 64 << 20;
 
 #[derive(Clone)]
@@ -47,19 +47,19 @@ enum ConnectionState {
 struct LiveConnection {
     connection: MultiplexedConnection,
     number: u64,
-    /// How many answers came over it.
+    /// How many answers arrived over it.
     heard: Arc<AtomicU64>,
     untaken: Arc<Untaken>,
-    /// Moves it along.
+    /// The task that moves its data.
     _driver: Arc<AbortOnDropHandle<()>>,
 }
 
-/// One connection, kept up by a task of its own until this is dropped.
+/// One connection, kept up by its own task until this is dropped.
 pub(crate) struct Connector {
     server: ServerAddress,
     state: Arc<watch::Sender<ConnectionState>>,
     keeper: JoinHandle<()>,
-    /// Over which connection the server was last sent the scripts that decide requests.
+    /// The number of the connection over which the scripts that decide requests were last sent.
     taught: Mutex<Option<u64>>,
 }
 
@@ -70,7 +70,7 @@ impl Drop for Connector {
 }
 
 impl Connector {
-    /// Starts to connect, and returns at once. People know the server by this label.
+    /// Starts to connect, and returns at once. `label` names the server for people.
     pub(crate) fn start(server: &ServerAddress, label: &str) -> Self {
         let state = Arc::new(watch::Sender::new(ConnectionState::Down {
             why: "not connected yet".into(),
@@ -80,19 +80,20 @@ impl Connector {
         Self { server: server.clone(), state, keeper, taught: Mutex::default() }
     }
 
-    /// Waits until the connection is up, or it is known that another attempt would fail as well; at most one attempt long.
+    /// Waits until the connection is up, or until a cause is known for which another attempt would fail as well; little
+    /// longer than one attempt.
     pub(crate) async fn ready(&self) -> Result<(), StoreError> {
         let mut states = self.state.subscribe();
         let is_settled = |state: &ConnectionState| match state {
             ConnectionState::Up(_) => true,
             ConnectionState::Down { why, .. } => why.certain_cause().is_some(),
         };
-        // Whatever came of it is the state that is left.
+        // The result is read from the state below.
         let _ = timeout(READY_TIMEOUT, states.wait_for(is_settled)).await;
         self.line().map(|_| ()).map_err(StoreError::from)
     }
 
-    /// Whether the connection that was just dropped is up again: by the first try to connect anew, and within this limit.
+    /// Whether the connection that was just dropped comes up again by the first attempt, and within this limit.
     pub(crate) async fn is_back(&self, limit: Duration) -> bool {
         let mut states = self.state.subscribe();
         let outcome = states.wait_for(|state| !matches!(state, ConnectionState::Down { tried: false, .. }));
@@ -104,17 +105,17 @@ impl Connector {
     /// Sends one command and waits for its answer, no longer than `limit`.
     pub(crate) async fn call(&self, command: &Cmd, limit: Duration) -> Result<Value, CallError> {
         let (value, line) = self.exchange(command, limit).await?;
-        // The client hands errors of the server on as values.
+        // The client returns errors of the server as values.
         value.extract_error().map_err(|error| self.judge(&error, line))
     }
 
-    /// Sends one command that makes several requests, and waits for the answers to all of them, no longer than `limit`.
+    /// Sends one command that makes several requests, and waits for all their answers, no longer than `limit`.
     pub(crate) async fn call_for_each(&self, command: &Cmd, limit: Duration) -> Result<Answers, CallError> {
         let (value, line) = self.exchange(command, limit).await?;
         let judged = |value: Value| value.extract_error().map_err(|error| self.judge(&error, line));
         match value {
             Value::Array(answers) => Ok(answers.into_iter().map(judged).collect()),
-            // An error of the whole; anything else is no answer, and found to be none where it is read.
+            // An error of the whole command. Any other value is no answer, and refused where it is parsed.
             one => judged(one).map(|value| vec![Ok(value)]),
         }
     }
@@ -126,7 +127,7 @@ impl Connector {
         Ok((value, line.number))
     }
 
-    /// Makes sure that the server was sent the scripts over this connection: each once, with nothing to decide.
+    /// Makes sure that the scripts that decide requests were sent over this connection: each once, without a request.
     pub(crate) async fn teach(&self, limit: Duration) -> Result<(), CallError> {
         let busy = |_| StoreError::NotSent("the server is being sent the scripts: ask again".into());
         let mut taught = timeout(limit, self.taught.lock()).await.map_err(busy).map_err(CallError::Store)?;
@@ -147,7 +148,8 @@ impl Connector {
         }
     }
 
-    /// Waits for an answer, and doubts the connection when it does not come.
+    /// Waits for an answer. If none comes in time, drops the connection, unless `limit` is short and other answers came
+    /// meanwhile.
     async fn hear<T>(
         &self,
         line: &LiveConnection,
@@ -165,7 +167,7 @@ impl Connector {
             }
             Err(_) => {
                 let why = Diagnosis::from(format!("no answer within {}", format_duration(limit)));
-                // A server that answered others meanwhile is slow, and a new connection would not make it quicker.
+                // A server that answered other calls meanwhile is slow, and a new connection would not make it faster.
                 if limit >= RESPONSE_TIMEOUT || line.heard.load(Ordering::Relaxed) == before {
                     self.drop_connection(line.number, &why);
                 }
@@ -174,7 +176,7 @@ impl Connector {
         }
     }
 
-    /// What an error means for the request, and whether the server can still be trusted.
+    /// Returns what an error means for the request. Drops the connection if the server cannot be trusted any more.
     fn judge(&self, error: &RedisError, number: u64) -> CallError {
         let why = self.server.diagnose(error);
         match error.kind() {
@@ -189,7 +191,7 @@ impl Connector {
                 CallError::Store(StoreError::Refused(why))
             }
             redis::ErrorKind::Server(_) | redis::ErrorKind::Extension => {
-                // By Redis 6.2, not as an error of its own kind.
+                // Redis 6.2 does not report it as an error of its own kind.
                 if why.contains("READONLY") {
                     self.drop_connection(number, &why);
                 }
@@ -264,7 +266,7 @@ async fn keep_up(server: ServerAddress, label: String, state: Arc<watch::Sender<
                     untaken,
                     _driver,
                 }));
-                // A connection that ends while nobody uses it is made anew as well: who needs it next finds it up.
+                // A connection that ends while it is idle is opened again as well, so that the next call finds it up.
                 tokio::select! {
                     doubted = states.wait_for(|state| matches!(state, ConnectionState::Down { .. })) => {
                         if doubted.is_err() {

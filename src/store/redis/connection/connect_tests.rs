@@ -1,4 +1,4 @@
-//! The connector against a server of the test's own, which answers what it is told to.
+//! The connector against a server inside the test, which answers as the commands say.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use super::connect::{CallError, Connector};
 use super::server::ServerAddress;
 use super::stream::Untaken;
 
-/// A call that is not waited for longer than this is no call that the whole connection is judged by.
+/// A call with this limit is too short for a timeout alone to drop the connection.
 const SHORT: Duration = Duration::from_millis(1_500);
 
-/// Answers everything with OK, `QUIT` as its last: `SLOW` after a tenth of a short wait, `HANG` never, and `FLOOD` without end; so it does once
-/// somebody has subscribed.
+/// Answers each command with OK; but `SLOW` after a tenth of a short wait, `HANG` never, `FLOOD` without end, and `QUIT` as
+/// the last. After a `SUBSCRIBE` it sends without end as well.
 async fn serve(client: TcpStream) {
     let (from, mut to) = client.into_split();
     let mut lines = BufReader::new(from).lines();
@@ -35,13 +35,13 @@ async fn serve(client: TcpStream) {
         match words[0].as_str() {
             "HANG" => continue,
             "QUIT" => {
-                // The client waits for nothing but the end.
+                // The client waits only for the end of the connection.
                 let _ = to.write_all(b"+OK\r\n").await;
                 return;
             }
             "FLOOD" => return flood(&mut to).await,
             "SUBSCRIBE" => {
-                // An error says that nobody reads it any more.
+                // An error means that the client does not read any more.
                 let _ = to.write_all(b"*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n").await;
                 return flood(&mut to).await;
             }
@@ -54,7 +54,7 @@ async fn serve(client: TcpStream) {
     }
 }
 
-/// The beginning of an answer, and bytes until nobody reads them any more.
+/// Sends the beginning of an answer, and bytes until the client stops reading.
 async fn flood(to: &mut OwnedWriteHalf) {
     let mut sent = to.write_all(b"$999999999999\r\n").await;
     while sent.is_ok() {
@@ -62,7 +62,7 @@ async fn flood(to: &mut OwnedWriteHalf) {
     }
 }
 
-/// A server, and how many connections it has accepted.
+/// Starts a server. Also returns how many connections it has accepted.
 async fn counting() -> (ServerAddress, watch::Receiver<u32>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("the loopback has a free port");
     let address = listener.local_addr().expect("it is bound");
@@ -120,7 +120,7 @@ async fn a_connection_over_which_others_are_answered_meanwhile_is_kept() {
 
     assert_eq!(slow, Ok(Value::Okay));
     assert!(is_unknown(&hung), "{hung:?}");
-    // It is sent, by the same connection; what comes back is taken for the answer that is still missing.
+    // It is sent over the same connection; its answer is taken for the one that is still missing.
     let next = call(&connector, &cmd("PING")).await;
     assert!(is_unknown(&next), "{next:?}");
 }

@@ -1,5 +1,5 @@
-//! Requests that come at about the same time, from tasks that know nothing of each other, go to the server together, and
-//! what comes while others are under way goes with the next call.
+//! Batches requests that independent tasks make at about the same time: they share a call. Requests that come while calls
+//! are under way share the next one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,44 +16,48 @@ use crate::store::{Replied, StoreError};
 use super::batch::{MOST, decide};
 use super::connect::{Connector, RESPONSE_TIMEOUT};
 
-/// So many calls are under way without a pause: one that the server is at, and the next. What comes meanwhile shares a call.
+/// This many calls are under way without a pause: one that the server works on, and the next. Requests that come meanwhile
+/// share a call.
 const AT_ONCE: usize = 2;
 
-/// A call that is not answered by then is on a slow line, and another is sent. A server at work has answered: it decides a
-/// full call in some 3 ms. So at least [`MOST`] requests are sent in this time, up to what the habit allows for.
+/// If a call is not answered by then, the network is slow, and another one is sent. A server that is only busy has
+/// answered: it decides a full call in some 3 ms. So at least [`MOST`] requests are sent in this time, up to what the habit
+/// allows.
 const PACE: Duration = Duration::from_millis(10);
 
-/// A request waits this long for its turn and its answer.
+/// How long a request waits for its turn and its answer.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// How requests of one kind are gathered.
+/// How requests of one kind are batched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Habit {
-    /// The first waits so long for others.
+    /// How long the first request waits for others.
     for_company: Duration,
-    /// Calls under way at the most.
+    /// At most this many calls are under way.
     at_a_time: usize,
-    /// What has waited longer for its turn is not worth sending.
+    /// A request that has waited longer for its turn is not sent.
     worth_for: Option<Duration>,
 }
 
 impl Habit {
-    /// Claims tell when they expect to arrive, and are refused a second later. Without company for a call, one may be sent in
-    /// each pace of a round trip of half a second; how many claims that are is up to the replica.
+    /// Claims carry the time at which they should arrive, and are refused a second later: so they do not wait for others.
+    /// With a round trip of half a second, one call may be sent in each pace; how many claims there are is up to the
+    /// replica.
     pub(crate) const CLAIMS: Self =
         Self { for_company: Duration::ZERO, at_a_time: 50, worth_for: Some(Duration::from_millis(500)) };
 
-    /// Nobody waits for the end of a run but whoever waits for its lock. With the longest tails, as many calls are 2 MiB.
+    /// A finish waits for others: it delays only the replicas that wait for the same lock. With the longest tails, this
+    /// many calls hold 2 MiB.
     pub(crate) const FINISHES: Self =
         Self { for_company: Duration::from_millis(1), at_a_time: 8, worth_for: None };
 }
 
-/// Gathers requests of one kind, until this is dropped.
+/// Batches requests of one kind, until this is dropped.
 pub(crate) struct Gatherer {
     waiting: mpsc::UnboundedSender<PendingCall>,
 }
 
-/// A request that waits to be made, and who waits for its answer.
+/// A request that waits to be sent, and the channel for its answer.
 struct PendingCall {
     call: Call,
     since: Instant,
@@ -61,17 +65,18 @@ struct PendingCall {
 }
 
 impl Gatherer {
-    /// Gathers requests for this connection. Needs a running runtime.
+    /// Starts to batch requests for this connection. Needs a running Tokio runtime.
     pub(crate) fn start(connector: Arc<Connector>, habit: Habit) -> Self {
         let (waiting, requests) = mpsc::unbounded_channel();
         tokio::spawn(send_out(connector, requests, habit));
         Self { waiting }
     }
 
-    /// Makes the request with the next call. One that nobody waits for any more when that is made is left out.
+    /// Adds the request to the next call, and waits for its answer. It is left out if the caller has been cancelled before
+    /// that call.
     pub(crate) async fn submit(&self, call: Call) -> Result<Reply, StoreError> {
         let (asker, answer) = oneshot::channel();
-        // What is not taken up is dropped, and its answer with it.
+        // If the task has ended, the request is dropped, and the channel for its answer with it.
         let _ = self.waiting.send(PendingCall { call, since: Instant::now(), asker });
         match timeout(PATIENCE, answer).await {
             Ok(Ok(replied)) => replied,
@@ -92,10 +97,10 @@ async fn send_out(
     let quick = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         let turn = Arc::clone(&all).acquire_owned().await.expect("it is never closed");
-        // Without one, it is sent beside those that are not answered yet.
+        // Without a permit, the call is sent beside those that are not answered yet.
         let quick = timeout(PACE, Arc::clone(&quick).acquire_owned()).await;
         let Some(first) = requests.recv().await else { return };
-        // Who asks at the same instant gets the chance to have asked.
+        // Gives other tasks that are ready now the chance to make their requests.
         yield_now().await;
         if !habit.for_company.is_zero() && requests.len() + 1 < MOST {
             sleep(habit.for_company).await;
@@ -116,7 +121,7 @@ async fn send_out(
             };
             drop((turn, quick));
             for (asker, reply) in askers.into_iter().zip(replies) {
-                // Who has gone meanwhile knows that it may have been applied.
+                // A caller that has gone knows that its request may have been applied.
                 let _ = asker.send(reply);
             }
         });
@@ -124,15 +129,15 @@ async fn send_out(
 }
 
 impl Habit {
-    /// The request, if somebody waits for it still, and it has not waited too long for its turn: then it is answered that it
-    /// was not sent.
+    /// Returns the request if its caller still waits for it, and it has not waited too long for its turn. One that has
+    /// waited too long is answered that it was not sent.
     fn still_worth(self, waiting: PendingCall) -> Option<PendingCall> {
         let limit = self.worth_for.filter(|limit| waiting.since.elapsed() > *limit);
         let Some(limit) = limit.filter(|_| Protection::FreshClaims.is_on()) else {
             return Some(waiting).filter(|waiting| !waiting.asker.is_closed());
         };
         let why = format!("the line to the server was busy for {}", format_duration(limit));
-        // Who has gone meanwhile does not wait for it.
+        // The caller may have gone.
         let _ = waiting.asker.send(Err(StoreError::NotSent(why.into())));
         None
     }

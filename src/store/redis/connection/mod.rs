@@ -1,4 +1,4 @@
-//! One connection to a Redis server: made, kept, made again, and shared by requests that are sent together.
+//! Connections to a Redis server: opened, kept up, opened again, and shared by requests that are sent together.
 
 pub(super) mod batch;
 pub(super) mod connect;

@@ -1,4 +1,4 @@
-//! How connections to a server are made: over TCP, TLS or a Unix socket.
+//! Opens connections to a server: over TCP, TLS or a Unix socket.
 
 use std::future::Future;
 use std::io;
@@ -32,11 +32,11 @@ const KEEPALIVE: Duration = Duration::from_secs(5);
 /// Give up on data that the server has not acknowledged for this long.
 const USER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A handshake of TLS takes no longer: less than a connection may take, so that it is known what is missing. A plain Redis
-/// waits for the rest of what it takes for a command.
+/// A TLS handshake takes no longer. Less than a connection may take, so that it is known that the handshake failed: a plain
+/// Redis takes it for the beginning of a command, and waits for the rest.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// What connections to a server are made by.
+/// All that is needed to connect to a server.
 #[derive(Clone)]
 pub(crate) struct ServerAddress {
     info: ConnectionInfo,
@@ -44,7 +44,7 @@ pub(crate) struct ServerAddress {
 }
 
 impl ServerAddress {
-    /// The server at this address. Certificates are read now: those of the system, or those that the address names.
+    /// Returns the server at this URL. Reads certificates now: those of the system, or those that the URL names.
     pub(crate) fn at(url: &RedisUrl) -> Result<Self, StoreError> {
         let info = url.reveal().into_connection_info();
         let info = info.map_err(|error| StoreError::NotSent(format!("{url}: {error}").into()))?;
@@ -70,7 +70,7 @@ impl ServerAddress {
         Ok(Self { info, tls: Arc::new(config).into() })
     }
 
-    /// A connection for requests, and what moves it along for as long as it is polled.
+    /// Opens a connection for requests. The future moves its data for as long as it is polled.
     pub(crate) async fn connect(
         &self,
         config: AsyncConnectionConfig,
@@ -80,7 +80,7 @@ impl ServerAddress {
         MultiplexedConnection::new_with_config(self.info.redis_settings(), stream, config).await
     }
 
-    /// A connection that listens to channels.
+    /// Opens a connection that can subscribe to channels.
     pub(crate) async fn listen(&self, untaken: &Arc<Untaken>) -> RedisResult<PubSub> {
         PubSub::new(self.info.redis_settings(), self.stream(untaken).await?).await
     }
@@ -100,13 +100,13 @@ impl ServerAddress {
         Ok(Bounded::new(stream, untaken))
     }
 
-    /// What an error of this server means.
+    /// Returns what an error of this server means.
     pub(crate) fn diagnose(&self, error: &RedisError) -> Diagnosis {
         diagnose(error, &self.info)
     }
 }
 
-/// The first that answers of all addresses of a host.
+/// Connects to all addresses of a host at once, and returns the first connection.
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let addresses: Vec<_> = lookup_host((host, port)).await?.collect();
     if addresses.is_empty() {
@@ -121,7 +121,7 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Who vouches for the server: whoever the address names, or else those that this machine trusts.
+/// Returns the authorities to trust: those in the file that the URL names, or else those of this machine.
 fn roots(url: &RedisUrl) -> Result<RootCertStore, StoreError> {
     let CertificateFiles { cacert, .. } = url.certificates();
     let mut roots = RootCertStore::empty();

@@ -1,5 +1,5 @@
-//! The stream of a connection. It ends where the server sends more than its answers can be, and where what comes first is no
-//! answer of a Redis server.
+//! The byte stream of a connection. It fails if the server sends more than its answers can be, or begins with something
+//! that is no answer of a Redis server.
 
 use std::fmt;
 use std::io;
@@ -12,23 +12,23 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::job::quoted_within;
 
-/// What answers of RESP 2 and 3 begin with.
+/// Answers of RESP 2 and 3 begin with one of these bytes.
 const FIRST_BYTES: &[u8] = b"+-:$*_#,(!=%~>|";
 
-/// An alert of TLS begins so.
+/// A TLS alert begins with this byte.
 const TLS_ALERT: u8 = 0x15;
 
-/// As much is shown of what is no answer.
+/// At most this many characters of what is no answer are shown.
 const SHOWN: usize = 60;
 
-/// What is at the other end, if it is no Redis server that can be talked to in this way.
+/// Why the other end is no Redis server that can be used in this way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Misfit {
-    /// It does not answer the handshake of TLS.
+    /// It does not answer the TLS handshake.
     NoHandshake,
     /// It answers in TLS.
     Tls,
-    /// It ended the connection instead of its first answer.
+    /// It closed the connection instead of sending a first answer.
     Silent,
     /// It sent this instead of an answer.
     Other(String),
@@ -54,7 +54,7 @@ impl From<Misfit> for io::Error {
 }
 
 impl Misfit {
-    /// What the first bytes of a stream tell.
+    /// Returns what the first bytes of a stream show; `None` if an answer may begin so.
     fn of(first: &[u8]) -> Option<Self> {
         match first.first() {
             None => Some(Self::Silent),
@@ -68,7 +68,7 @@ impl Misfit {
     }
 }
 
-/// How many bytes a server has sent since an answer of its was last taken, and how many it may send.
+/// How many bytes a server has sent since its last answer was processed, and how many it may send.
 #[derive(Debug)]
 pub(crate) struct Untaken {
     bytes: AtomicUsize,
@@ -76,24 +76,24 @@ pub(crate) struct Untaken {
 }
 
 impl Untaken {
-    /// No more than so many bytes.
+    /// Returns a counter that allows this many bytes.
     pub(crate) fn up_to(most: usize) -> Arc<Self> {
         Arc::new(Self { bytes: AtomicUsize::new(0), most })
     }
 
-    /// An answer was taken.
+    /// Records that an answer was processed.
     pub(crate) fn take(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 }
 
-/// What a connection goes over: TCP, TLS or a Unix socket.
+/// What carries a connection: TCP, TLS or a Unix socket.
 pub(crate) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
-/// A stream that ends where the server sends too much, which would all be kept in memory until it is a whole answer, or
-/// something that is no answer.
+/// A stream that fails if the server sends too much, which would all stay in memory until the answer is complete, or if it
+/// sends something that is no answer.
 pub(crate) struct Bounded {
     stream: Box<dyn ByteStream>,
     untaken: Arc<Untaken>,
@@ -101,7 +101,7 @@ pub(crate) struct Bounded {
 }
 
 impl Bounded {
-    /// A stream that was just opened.
+    /// Wraps a stream that was just opened.
     pub(crate) fn new(stream: Box<dyn ByteStream>, untaken: &Arc<Untaken>) -> Self {
         Self { stream, untaken: Arc::clone(untaken), is_new: true }
     }

@@ -1,5 +1,5 @@
-//! What an error of a server, of its connection or of the client means to people: a sentence with the error's own words, and
-//! the way out where these do not tell what to do.
+//! Explains errors of a server, its connection or the client to people: a sentence with the error's own words, and what to
+//! do about it where these do not say so.
 
 use std::error::Error;
 use std::io;
@@ -13,10 +13,10 @@ use crate::store::{Diagnosis, FailureCause};
 
 use super::stream::Misfit;
 
-/// As much of an error is shown: with it, the scripts quote names of keys and what they hold.
+/// At most this many characters of an error are shown: the scripts quote names and contents of keys in it.
 const SHOWN: usize = 500;
 
-/// What an error means, where this server was asked.
+/// Returns what an error of a request to this server means.
 pub(super) fn diagnose(error: &RedisError, server: &ConnectionInfo) -> Diagnosis {
     let said = in_its_words(error);
     if let Some(inner) = inner(error)
@@ -28,7 +28,7 @@ pub(super) fn diagnose(error: &RedisError, server: &ConnectionInfo) -> Diagnosis
         return refused_login(server);
     }
     let has_code = |code: &str| said.starts_with(code) || said.contains(&format!(": {code} "));
-    // Before a login, Redis takes no long request at all.
+    // Before a login, Redis refuses every long request with another error.
     if has_code("NOAUTH") || said == "ERR Authentication required." || said.contains("unauthenticated ") {
         let why = if said.contains("unauthenticated ") { "NOAUTH" } else { &*said };
         let sentence = format!("the server requires a password ({why})");
@@ -58,7 +58,7 @@ pub(super) fn diagnose(error: &RedisError, server: &ConnectionInfo) -> Diagnosis
     }
 }
 
-/// The error's own words; those of a server begin with a code.
+/// Returns the error's own words; those of a server begin with a code.
 fn in_its_words(error: &RedisError) -> String {
     let said = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
@@ -67,13 +67,13 @@ fn in_its_words(error: &RedisError) -> String {
     quoted_within(&said, SHOWN)
 }
 
-/// What the connection's own error holds.
+/// Returns the error inside the connection's own error.
 fn inner(error: &RedisError) -> Option<&(dyn Error + Send + Sync + 'static)> {
     let shared = error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?;
     shared.downcast_ref::<io::Error>()?.get_ref()
 }
 
-/// What an error of the connection means.
+/// Returns what an error of the connection means; `None` if that is not known.
 fn of_connection(
     error: &(dyn Error + Send + Sync + 'static),
     said: &str,
@@ -114,7 +114,7 @@ fn of_connection(
 
 const NO_TLS_HELP: &str = "if this port does not speak TLS, write `redis://` in place of `rediss://`";
 
-/// The client keeps to itself what the server said of a login.
+/// Returns the diagnosis of a refused login. The client does not pass on the server's words.
 fn refused_login(server: &ConnectionInfo) -> Diagnosis {
     let sentence = match user(server) {
         "default" => "the server refuses the password".to_owned(),
@@ -144,7 +144,7 @@ fn place(server: &ConnectionInfo) -> String {
     }
 }
 
-/// The store's URL with these words for a user and a password.
+/// Returns the store's URL with these words for a user and a password.
 fn with_login(server: &ConnectionInfo, login: &str) -> String {
     let (place, db) = (place(server), server.redis_settings().db());
     match server.addr() {
@@ -158,9 +158,9 @@ fn with_login(server: &ConnectionInfo, login: &str) -> String {
     }
 }
 
-/// What an answer means whose own words do not tell people what to do.
+/// Returns what an answer means whose own words do not tell people what to do.
 fn meaning(said: &str) -> Option<&'static str> {
-    // Redis 6.2 wraps what a script's command was refused for into an error of its own.
+    // Redis 6.2 wraps the error of a script's command into an error of its own.
     if said.contains("READONLY") {
         Some("the server is a Redis replica (read-only): name its primary in `store`")
     } else if said.contains("OOM command not allowed") {

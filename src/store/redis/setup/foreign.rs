@@ -1,4 +1,5 @@
-//! What a heartbeat finds in the cluster's keys that no replica wrote: a warning names it, and nothing else comes of it.
+//! Logs data in the cluster's keys that no replica wrote, as heartbeats find it. Such data is ignored, and the heartbeat
+//! removes it if it cannot be read.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -9,13 +10,13 @@ use tracing::warn;
 
 use crate::job::quoted;
 
-/// Whoever writes such things all the time is told of once in so long.
+/// At most one warning in this time, even if a program writes such data all the time.
 const AGAIN_AFTER: Duration = Duration::from_secs(60);
 
-/// Of many things as many are named in one line.
+/// At most this many items are named in one line.
 const NAMED: usize = 5;
 
-/// What was found so far.
+/// The foreign data found so far.
 #[derive(Default)]
 pub(crate) struct Foreign {
     told: Mutex<ToldThings>,
@@ -23,13 +24,13 @@ pub(crate) struct Foreign {
 
 #[derive(Default)]
 struct ToldThings {
-    /// What was there the last time, and was told of.
+    /// The data that was logged, as far as the last heartbeat found it still.
     things: BTreeSet<(String, String)>,
     at: Option<Instant>,
 }
 
 impl ToldThings {
-    /// Takes in the keys, each with a field or with none, that one heartbeat found; returns what is to be told now.
+    /// Adds the keys, each with a field or with an empty one, that one heartbeat found. Returns what is to be logged now.
     fn news_of(&mut self, found: BTreeSet<(String, String)>, now: Instant) -> Vec<(String, String)> {
         let news: Vec<_> = found.difference(&self.things).cloned().collect();
         self.things.retain(|thing| found.contains(thing));
@@ -43,7 +44,7 @@ impl ToldThings {
 }
 
 impl Foreign {
-    /// Warns of what is new of this.
+    /// Logs what is new in `found`.
     pub(crate) fn found(&self, store: &str, found: BTreeSet<(String, String)>) {
         let mut told = self.told.lock().expect("nothing panics while it is held");
         let news = told.news_of(found, Instant::now());

@@ -1,4 +1,4 @@
-//! Asks a Redis server how it is set up. Every question is bounded, changes nothing, and may be refused.
+//! Reads how a Redis server is set up. Every request is bounded in time and may be refused; the store is left as it was.
 
 use redis::{ConnectionInfo, IntoConnectionInfo};
 
@@ -12,21 +12,21 @@ use super::rights::{ProbeKeys, Trial, Try};
 use super::settings::{CONFIG_NAMES, ServerSettings, Settings};
 use super::{judge, rights};
 
-/// As whom the store logs in, and where.
+/// The user of the store's login, and where it goes.
 #[derive(Debug)]
 pub(crate) struct Login {
     user: String,
     pub(crate) db: i64,
-    /// Whether a password goes to another machine as it is.
+    /// Whether a password goes to another machine unencrypted.
     shows_password: bool,
-    /// Whether the server is another machine's.
+    /// Whether the server is on another machine.
     is_elsewhere: bool,
-    /// Whether it logs in at all.
+    /// Whether the URL has a password or a client certificate.
     has_login: bool,
 }
 
 impl Login {
-    /// The login of a URL, without its password.
+    /// Returns the login of a URL, without its password.
     pub(crate) fn of(url: &RedisUrl) -> Self {
         let parsed: Option<ConnectionInfo> = url.reveal().into_connection_info().ok();
         let settings = parsed.as_ref().map(ConnectionInfo::redis_settings);
@@ -38,16 +38,16 @@ impl Login {
 }
 
 impl RedisStore {
-    /// Everything there is to know about how the server is set up; of the user that asks only if `with_login`.
+    /// Returns all findings about how the server is set up; those about this client and its user only if `with_login`.
     pub(crate) async fn look_around(&self, with_login: bool) -> Result<Vec<Concern>, StoreError> {
         let info = match self.read::<String>(&redis::cmd("INFO")).await {
             Ok(info) if !info.contains(':') => {
                 return Ok(vec![no_info(format!("INFO says `{}`", quoted(&info)))]);
             }
             Ok(info) => info,
-            // A missing right is found with the others.
+            // The missing right is reported with the others.
             Err(error) if error.cause() == Some(&FailureCause::NoRight) => String::new(),
-            // It answers nothing else either.
+            // The server answers no other request either.
             Err(error) if error.cause() == Some(&FailureCause::PasswordMissing) => return Err(error),
             Err(StoreError::Refused(why)) => return Ok(vec![no_info(why.to_string())]),
             Err(error) => return Err(error),
@@ -70,7 +70,7 @@ impl RedisStore {
         Ok(concerns)
     }
 
-    /// What somebody else can do to the records of a server on another machine.
+    /// Returns what other clients can do to the records of a server on another machine.
     async fn exposure(&self) -> Vec<Concern> {
         let mut concerns = Vec::new();
         if self.login.shows_password {
@@ -86,9 +86,11 @@ impl RedisStore {
             let concern = Concern::note(what, "a server on another machine without a password");
             concerns.push(concern.help("set a password, or an ACL user as in docs/redis.md"));
         }
-        // A user that somebody made has the rights that were meant, and the server logs what it may not ask. Redis 7 and newer answer.
+        // A user that an operator created has the intended rights, and the server logs a request that it is denied. Redis 7
+        // and newer answer.
         if self.login.user == "default" {
-            // Not worth the rest where something between here and the server does not let it pass.
+            // A failure is ignored: something between here and the server may not let this command pass, and the rest is
+            // still worth showing.
             let answer =
                 self.read::<String>(redis::cmd("ACL").arg("DRYRUN").arg("default").arg("FLUSHALL")).await;
             if answer.is_ok_and(|answer| answer == "OK") {
@@ -100,7 +102,7 @@ impl RedisStore {
         concerns
     }
 
-    /// What INFO does not tell; nothing, where the user may not ask.
+    /// Reads the settings that INFO does not show; `None` if the user may not.
     async fn configuration(&self) -> Result<Option<ServerSettings>, StoreError> {
         let mut config = ServerSettings::new();
         for name in CONFIG_NAMES {
@@ -141,14 +143,14 @@ impl RedisStore {
     }
 }
 
-/// A server that does not answer INFO, or not as Redis does.
+/// Returns the finding about a server that does not answer INFO, or not as Redis does.
 fn no_info(found: String) -> Concern {
     let what = "the server has no INFO, so a restart or failover would go unnoticed, and no job runs";
     Concern::error(what, found)
         .help("let the server itself answer INFO, under its own name (see `rename-command`)")
 }
 
-/// Nothing where the server refuses to say.
+/// Turns a refusal into `None`.
 fn may_be_refused<T>(result: Result<T, StoreError>) -> Result<Option<T>, StoreError> {
     match result {
         Ok(value) => Ok(Some(value)),

@@ -1,19 +1,20 @@
-//! Judges what a Redis server says of itself: what voids the promise, what may be lost, and what it did not tell. Pure.
+//! Judges what a Redis server reports about itself: what voids the promise, what may be lost, and what it did not show.
+//! Pure.
 
 use crate::store::Concern;
 use crate::store::concern::shown_bytes;
 
 use super::settings::Settings;
 
-/// Older ones lack what the scripts need.
+/// Older versions lack what the scripts need.
 const LEAST_REDIS: (u32, u32) = (6, 2);
 const LEAST_VALKEY: (u32, u32) = (7, 2);
 
-/// Memory in use that is said to be nearly all, in percent: with the default history of 200 runs per job, a cluster
-/// grows for a while.
+/// From this percentage of memory in use, a warning is given: with the default history of 200 runs per job, a cluster grows
+/// for a while.
 const NEARLY_FULL: u64 = 90;
 
-/// Everything there is to say.
+/// Returns all findings.
 pub(super) fn judge(settings: &Settings) -> Vec<Concern> {
     if settings.info.is_empty() {
         let what = "the server's version, role, eviction policy and persistence";
@@ -77,7 +78,7 @@ fn mode(settings: &Settings) -> Option<Concern> {
     })
 }
 
-/// What replicas tell one life of the server from the next by.
+/// Checks the replication id, by which replicas tell one era from the next.
 fn life(settings: &Settings) -> Option<Concern> {
     let told = settings.fact("master_replid").filter(|id| id.bytes().any(|digit| digit != b'0'));
     told.is_none().then(|| {
@@ -116,7 +117,7 @@ fn eviction(settings: &Settings) -> Option<Concern> {
 
 fn fullness(settings: &Settings) -> Option<Concern> {
     let (used, limit) = (settings.number("used_memory")?, settings.number("maxmemory")?);
-    // There, something else gives way.
+    // Such a server evicts keys instead of refusing writes.
     let evicts = settings.fact("maxmemory_policy").is_some_and(|policy| policy.starts_with("allkeys-"));
     let percent = used.saturating_mul(100).checked_div(limit).filter(|_| !evicts)?;
     let found = format!("{percent} % of {}", shown_bytes(limit));
@@ -159,7 +160,7 @@ fn failed_writes(settings: &Settings) -> Vec<Concern> {
     concerns
 }
 
-/// Whatever is lost in a restart, nothing runs twice as long as a replica remembers it.
+/// Whatever a restart loses, no tick runs twice as long as a replica remembers it: so these are no errors.
 fn persistence(settings: &Settings) -> Option<Concern> {
     let Some(aof) = settings.fact("aof_enabled") else {
         return Some(Concern::unchecked("persistence", "INFO does not tell"));
@@ -195,10 +196,11 @@ fn persistence(settings: &Settings) -> Option<Concern> {
     }
 }
 
-/// A primary whose follower takes over goes on for whoever still reaches it, unless it asks for a follower that hears it.
+/// After a failover, the former primary still takes writes from clients that reach it, unless it requires connected
+/// followers.
 fn followers(settings: &Settings) -> Option<Concern> {
     let count = settings.number("connected_slaves").filter(|count| *count > 0)?;
-    // INFO has this field only where both settings are set.
+    // INFO has this field only if both settings are set.
     if settings.fact("min_slaves_good_slaves").is_some() {
         let set = |name| {
             settings.setting(name).map_or_else(|| format!("{name} is set"), |set| format!("{name} {set}"))

@@ -1,4 +1,4 @@
-//! A table: what the server says, and what is said about it.
+//! Tables of what the server reports, and the findings about it.
 
 use crate::store::Grade;
 

@@ -1,30 +1,30 @@
-//! Whether the user may do all that solocron needs: every right is tried by a call that changes nothing, because the
-//! server checks rights before anything else. What is missing is named with the words that grant it.
+//! Whether the user has all rights that solocron needs: every right but one is tried by a call that changes nothing,
+//! because the server checks rights before anything else. Missing rights are reported with the words that grant them.
 
 use redis::Cmd;
 
 use crate::store::{Concern, FailureCause, StoreError};
 
-/// No script has this hash: the server says so, after it has checked the right.
+/// No script has this hash: the server says so after it has checked the right.
 const NO_HASH: &str = "0000000000000000000000000000000000000000";
 
-/// Rights that the line of docs/redis.md grants, and that need no try: nothing sends a `ping`, and a database for which `select` is
-/// needed and denied is not reached at all.
+/// Rights that the line in docs/redis.md grants, but that this release does not need: nothing sends a `ping`, and a
+/// database for which `select` is needed and denied is not reached at all.
 const SPARE: [&str; 2] = ["ping", "select"];
 
 /// Rights without which each tick costs the server more.
 const SAVING: [&str; 3] = ["hmget", "publish", "subscribe"];
 
-/// The right without which jobs that the file does not name are in no list.
+/// The right without which jobs that the file does not name are not listed.
 const LISTING: [&str; 1] = ["smembers"];
 
-/// The only right that no harmless call shows.
+/// The only right that no harmless call shows: its trial writes.
 const WRITING: &str = "sadd";
 
-/// What one try has shown.
+/// The result of one try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Try {
-    /// The right is there.
+    /// The user has the right.
     Granted,
     /// The command is denied.
     NoCommand,
@@ -33,7 +33,7 @@ pub(super) enum Try {
 }
 
 impl Try {
-    /// What the server's refusal means for the right; whatever else it refuses for comes later.
+    /// Returns what the server's refusal means for the right. A refusal for another reason shows that the right is granted.
     pub(super) fn of(refusal: &StoreError) -> Self {
         if refusal.cause() != Some(&FailureCause::NoRight) {
             Self::Granted
@@ -45,19 +45,20 @@ impl Try {
     }
 }
 
-/// A key of each of the two kinds, that nothing else uses.
+/// Two keys that nothing else uses, one of each kind.
 pub(super) struct ProbeKeys {
     pub(super) of_jobs: String,
     pub(super) of_cluster: String,
 }
 
-/// How a server was asked whether the user may listen to a channel, which takes a connection of its own.
+/// Returns the trial of the right to subscribe, and its result. It is tried over its own connection, where the server
+/// answered with this refusal, if any.
 pub(super) fn listening(cluster: &str, refusal: Option<&StoreError>) -> (Trial, Try) {
     let found = refusal.map_or(Try::Granted, Try::of);
     (trial("subscribe", Some(channel_pattern(cluster)), &["SUBSCRIBE"]), found)
 }
 
-/// A right, and a call that shows whether it is there.
+/// A right, and a call that shows whether the user has it.
 pub(super) struct Trial {
     pub(super) right: &'static str,
     /// The pattern of the key or channel that the call names.
@@ -65,13 +66,13 @@ pub(super) struct Trial {
     pub(super) call: Cmd,
 }
 
-/// The only call that writes: it is left out where what it writes could not be deleted.
+/// Returns the only trial that writes, and the call that deletes what it wrote. It is left out if the user may not delete.
 pub(super) fn writing_trial(keys: &ProbeKeys, cluster: &str) -> (Trial, Cmd) {
     let trial = trial(WRITING, Some(cluster_pattern(cluster)), &["SADD", &keys.of_cluster, "probe"]);
     (trial, words(&["DEL", &keys.of_cluster]))
 }
 
-/// All others, none of which changes anything.
+/// Returns all other trials, none of which changes anything.
 pub(super) fn trials(keys: &ProbeKeys, cluster: &str) -> Vec<Trial> {
     let (job, of_jobs) = (keys.of_jobs.as_str(), Some(format!("~solocron:{{{cluster}/*")));
     let (nodes, of_cluster) = (keys.of_cluster.as_str(), Some(cluster_pattern(cluster)));
@@ -90,7 +91,7 @@ pub(super) fn trials(keys: &ProbeKeys, cluster: &str) -> Vec<Trial> {
         trial("info", None, &["INFO", "server"]),
         job("del", &["DEL", "KEY"]),
         job("pexpire", &["PEXPIRE", "KEY", "1"]),
-        // A field too many: refused as such, after the right was checked.
+        // One argument too many: the server refuses that, after it has checked the right.
         job("hset", &["HSET", "KEY", "f", "v", "g"]),
         job("hgetall", &["HGETALL", "KEY"]),
         job("hmget", &["HMGET", "KEY", "f"]),
@@ -102,13 +103,13 @@ pub(super) fn trials(keys: &ProbeKeys, cluster: &str) -> Vec<Trial> {
         nodes("hdel", &["HDEL", "KEY", "f"]),
         nodes("smismember", &["SMISMEMBER", "KEY", "m"]),
         nodes("smembers", &["SMEMBERS", "KEY"]),
-        // Nobody listens to this channel.
+        // No client subscribes to this channel.
         trial("publish", Some(channel_pattern(cluster)), &["PUBLISH", &keys.of_cluster, ""]),
         trial("ping", None, &["PING"]),
     ]
 }
 
-/// Selecting the database that is selected already.
+/// Returns the trial that selects the database that is already selected.
 pub(super) fn select(db: i64) -> Trial {
     trial("select", None, &["SELECT", &db.to_string()])
 }
@@ -131,7 +132,7 @@ fn words(call: &[&str]) -> Cmd {
     command
 }
 
-/// What the tries mean for a user of this name.
+/// Returns the findings about a user of this name.
 pub(super) fn judge(tries: &[(Trial, Try)], user: &str) -> Vec<Concern> {
     let names = |wanted: Try, name: &dyn Fn(&Trial) -> Option<String>| {
         let mut names: Vec<String> =
