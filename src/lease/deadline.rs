@@ -1,23 +1,24 @@
-//! The holder's side of a lease: when to renew, and when to have stopped. Measured on a clock that counts suspend,
-//! from the moment the last good request was *sent*, so that it always ends before the store lets go.
+//! The holder's side of a lease: when to renew, and when the run must have stopped. Measured on a clock that counts suspend,
+//! from the moment when the last granted request was *sent*, so that the deadline always comes before the store frees the lock.
 
 use std::time::Duration;
 
 use crate::time::BootInstant;
 
-/// Renew at a sixth of the lease: four renewals may fail before the run must stop.
+/// A holder renews every sixth of the lease. With a lease of 30 s, four renewals may fail before the run must stop; with
+/// the smallest lease, 5 s, at least three.
 const RENEWALS_PER_LEASE: u32 = 6;
 
-/// A loss may take no longer than a sixth of the lease, whatever `kill_grace` says.
+/// The loss grace is at most a sixth of the lease, whatever `kill_grace` is.
 const LOSS_GRACES_PER_LEASE: u32 = 6;
 
-/// What a process may take from SIGKILL until it is gone, and timers may be late.
+/// Covers the time that a process needs to end after SIGKILL, and timers that fire late.
 const STOP_ALLOWANCE: Duration = Duration::from_secs(1);
 
-/// Clocks of two machines may drift apart by one percent.
+/// The clocks of two machines may drift apart by one percent.
 const DRIFT_DIVISOR: u32 = 100;
 
-/// How a holder of one lease paces itself.
+/// The intervals that the holder of a lock keeps, for one lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     lease: Duration,
@@ -25,22 +26,22 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The pace for a job with this lease and this `kill_grace`.
+    /// Returns the pace for a job with this lease and this `kill_grace`.
     pub const fn new(lease: Duration, kill_grace: Duration) -> Self {
         Self { lease, kill_grace }
     }
 
-    /// From one good renewal to the next.
+    /// Returns the time from one successful renewal to the next.
     pub fn renew_every(self) -> Duration {
         self.lease / RENEWALS_PER_LEASE
     }
 
-    /// Between SIGTERM and SIGKILL when the lock is lost.
+    /// Returns the time between SIGTERM and SIGKILL when the lock is lost.
     pub fn loss_grace(self) -> Duration {
         self.kill_grace.min(self.lease / LOSS_GRACES_PER_LEASE)
     }
 
-    /// How long before the end of the lease the run must begin to stop.
+    /// Returns how long before the end of the lease the run must begin to stop.
     pub fn margin(self) -> Duration {
         self.loss_grace() + STOP_ALLOWANCE + self.lease / DRIFT_DIVISOR
     }
@@ -54,7 +55,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// The deadline that a request sent at `sent`, and granted, gives.
+    /// Returns the deadline after a request that was sent at `sent` and granted.
     pub fn granted(pace: Pace, sent: BootInstant) -> Self {
         Self { pace, at: Self::reach(pace, sent) }
     }
@@ -63,23 +64,23 @@ impl Deadline {
         sent.plus(pace.lease.saturating_sub(pace.margin()))
     }
 
-    /// Moves the deadline by a good renewal sent at `sent`; an older one changes nothing.
+    /// Moves the deadline for a successful renewal that was sent at `sent`. An older one changes nothing.
     #[must_use]
     pub fn renewed(self, sent: BootInstant) -> Self {
         Self { at: self.at.max(Self::reach(self.pace, sent)), ..self }
     }
 
-    /// The instant itself.
+    /// Returns the instant of the deadline.
     pub fn at(self) -> BootInstant {
         self.at
     }
 
-    /// Whether the run must stop: at the instant itself, too.
+    /// Whether the run must stop at `now`; at the deadline itself, it must.
     pub fn is_over(self, now: BootInstant) -> bool {
         now >= self.at
     }
 
-    /// The pace it was made with.
+    /// Returns the pace that the deadline was made with.
     pub fn pace(self) -> Pace {
         self.pace
     }

@@ -1,5 +1,5 @@
-//! The one decision: from a job's record and a request to the next record, the entries of history, and the answer.
-//! Everything else only makes it atomic.
+//! The one decision: from a job's record and a request to the next record, the history entries and the answer. A store only
+//! has to make it atomic.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::rules::transition::{Decision, Transition};
 use super::rules::{claim, gaps, holder, operator};
 use super::{Answer, Caller, Open, Record, Request, SCHEMA, ScheduleHash, Server};
 
-/// A job that nobody has ever known waits only this long: its peers' heartbeats come every second.
+/// The wait of a job that no replica has ever known. It can be this short because peers' heartbeats come every second.
 pub(super) const FIRST_WAIT: Duration = Duration::from_secs(2);
 
 /// Decides a request on a job's record at the moment that `server` describes.
@@ -31,7 +31,7 @@ pub fn decide(record: Option<&Record>, request: &Request, server: &Server) -> De
 }
 
 impl Open {
-    /// By one who wants the lock alone, and has no say in when the job runs.
+    /// Returns the open request of a caller that only wants the lock (`exec`) and does not schedule the job.
     pub fn by_guest(caller: Caller, lease: Duration, wall: UtcMillis) -> Self {
         Self {
             caller,
@@ -66,7 +66,8 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
     }
     let wait = if open.known { open.caller.longest_lease(open.lease, Duration::ZERO) } else { FIRST_WAIT };
     if transition.record.is_none() {
-        // Nobody can have decided anything of a job that nobody knows.
+        // No tick of an unknown job can have been decided, so the time that the clock showed before it was set back does
+        // not count.
         let heard = if open.known { open.caller.heard } else { open.earlier };
         transition.create(&open.caller, heard, (wait, open.known));
     }

@@ -1,7 +1,7 @@
-//! The lease protocol, pure: a store makes [`decide()`] atomic, a holder obeys [`Deadline`]. No clock, no I/O.
+//! The lease protocol as pure functions: a store makes [`decide()`] atomic, a holder obeys [`Deadline`]. No clock, no I/O.
 //!
-//! `decide(record, request, server) -> (record', entries, reply)` is the only place where it is settled who runs what.
-//! The Redis scripts say the same rules once more in Lua, and a property test holds the two equal.
+//! `decide(record, request, server) -> (record', entries, reply)` is the only place that decides which replica runs what.
+//! The Redis scripts implement the same rules in Lua, and a property test holds the two equal.
 
 mod deadline;
 mod decide;

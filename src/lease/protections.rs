@@ -1,4 +1,4 @@
-//! Protections that a test build can switch off, to show that the checkers notice; a shipped build has all of them on.
+//! Protections that a test build can switch off, to show that the checkers notice it. In a shipped build all of them are on.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ macro_rules! protections {
         }
 
         impl Protection {
-            /// All of them.
+            /// All protections.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// Its name: in `SOLOCRON_SWITCH_OFF` of a test build, and in the Redis scripts.
+            /// Returns the protection's name, as used in `SOLOCRON_SWITCH_OFF` of a test build and in the Redis scripts.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
@@ -25,42 +25,42 @@ macro_rules! protections {
 protections! {
     /// A tick at or below the mark is not granted again.
     Mark = "mark",
-    /// A new era raises the mark to what was heard before it.
+    /// In a new era the mark rises to the latest store time that was seen before it.
     MarkReset = "mark-reset",
-    /// Waits last as long as the longest lease that anybody may hold.
+    /// Waits last as long as the longest lease that may be held.
     LargestLease = "largest-lease",
-    /// Only who has watched a steady store for long enough takes over a lock.
+    /// Only a caller that has watched a steady store for long enough takes over a lock.
     Calm = "calm",
-    /// A request that comes later than expected is refused.
+    /// A request that arrives later than expected is refused.
     Expect = "expect",
-    /// A claim is made when it can be sent, and not when it is due, to wait then until what it says is out of date.
+    /// A claim is built when it can be sent, not when its tick is due: in a queue it would become out of date.
     FreshClaims = "fresh-claims",
     /// A tick is not granted before its instant.
     Early = "early",
-    /// What was granted a moment ahead of its instant begins at it.
+    /// A run that was granted a moment before its tick's instant begins at the instant.
     AtInstant = "at-instant",
-    /// Only the run and the fence that a lock was granted to renew and finish it.
+    /// A lock is renewed and finished only by the run and the fence that it was granted to.
     HolderCheck = "holder-check",
-    /// A holder's deadline is counted from when the request was sent, not from when its answer came.
+    /// A holder's deadline counts from when the request was sent, not from when its answer arrived.
     DeadlineFromSending = "deadline-from-sending",
-    /// A process of its own stops a run whose replica died or hangs.
+    /// A separate process stops a run whose replica died or hangs.
     Guard = "guard",
     /// The last finish is sent again when the store may have forgotten it, and only for a run that has ended.
     ResentFinish = "resent-finish",
-    /// A tick is skipped for overlap only on proof that the holder lived at its instant.
+    /// A tick is skipped for overlap only if the holder is proven to have been alive at the tick's instant.
     LivingHolder = "living-holder",
-    /// What hints tell of a tick is looked up in the store before it is believed.
+    /// A hint about a tick is verified in the store before a replica relies on it.
     HintCheck = "hint-check",
 }
 
 impl Protection {
-    /// Whether it is on: always, in a shipped build.
+    /// Whether the protection is on: always, in a shipped build.
     #[cfg(not(feature = "test-switches"))]
     pub(crate) const fn is_on(self) -> bool {
         true
     }
 
-    /// Whether it is on: unless `SOLOCRON_SWITCH_OFF` names it, or this thread is inside of [`Protection::without`].
+    /// Whether the protection is on: not if `SOLOCRON_SWITCH_OFF` names it, or inside of [`Protection::without`] on this thread.
     #[cfg(feature = "test-switches")]
     pub(crate) fn is_on(self) -> bool {
         static OFF: std::sync::LazyLock<String> =
@@ -68,7 +68,7 @@ impl Protection {
         OFF_HERE.get() != Some(self) && !OFF.split(',').any(|name| name == self.as_str())
     }
 
-    /// Does something on this thread with a protection switched off, or with none.
+    /// Calls `act` on this thread with one protection switched off, or with none.
     #[cfg(feature = "test-switches")]
     pub fn without<T>(off: Option<Self>, act: impl FnOnce() -> T) -> T {
         let before = OFF_HERE.replace(off);

@@ -1,4 +1,4 @@
-//! What is asked about a record, and what is answered.
+//! Requests about a record, and their answers.
 
 pub(super) mod reply;
 pub(super) mod request;

@@ -1,4 +1,4 @@
-//! What the store answers. Losing is an answer; an outage is an error of the store, not found here.
+//! The store's answers. A lost lock is an answer; a store that cannot be reached is a store error, which is not defined here.
 
 use std::time::Duration;
 
@@ -6,51 +6,52 @@ use crate::job::{Fence, NodeName, Reason, RunId, Verdict};
 use crate::lease::{Ahead, Era, Pausing, Rerun};
 use crate::time::UtcMillis;
 
-/// An answer, with what every answer tells besides.
+/// An answer, with the fields that every answer carries.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Reply {
-    /// The store's time when it decided.
+    /// The store's time at the decision.
     pub now: UtcMillis,
-    /// The newest decided instant of the job; `None` while it has no record.
+    /// The instant up to which every tick of the job is decided; `None` while it has no record.
     pub mark: Option<UtcMillis>,
-    /// The record's lease, or how long it waits: others may hold the job's lock for longer than the caller's own file
-    /// says. `None` while it has no record.
+    /// The record's lease, or its wait: other replicas may hold the job's lock for longer than the lease in the caller's
+    /// own file. `None` while there is no record.
     pub lease: Option<Duration>,
-    /// The tick that may run once more after an interruption, where there is one: whoever hears of it takes it up.
+    /// The tick that may run once more after an interruption, if there is one. A replica that receives it claims that tick.
     pub rerun: Option<Rerun>,
     /// The answer.
     pub answer: Answer,
 }
 
-/// Who holds a lock.
+/// The holder of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Holder {
-    /// The replica.
+    /// The holder's node name.
     pub node: NodeName,
-    /// Its run.
+    /// The run that holds the lock.
     pub run: RunId,
-    /// Since when, by the store's clock.
+    /// When the run began, by the store's clock.
     pub since: UtcMillis,
 }
 
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Answer {
-    /// The request came later than expected, or a clock was stepped: learn the store's time, and ask again.
+    /// The request came later than expected, or a clock was stepped. The caller reads the store's time and sends the
+    /// request again.
     Unsynced,
-    /// The store lives another life than the request knows: open, and ask again.
+    /// The store is in another era than the request says. The caller opens the record and sends the request again.
     NewEra(Era),
-    /// The record was written by a newer release: claim nothing.
+    /// A newer release wrote the record, with this schema. The caller must not claim anything.
     NewerSchema(u32),
-    /// There is a record of this era, and it knows the schedule.
+    /// A record of this era exists, and it has the schedule.
     Opened {
-        /// When the schedule took the place of another: ticks up to there are none of it. Zero if it is the first.
+        /// When the schedule replaced another: ticks up to this instant do not belong to it. Zero if it is the first.
         since: UtcMillis,
-        /// The last word about whether the job is paused.
+        /// The latest pause or resume of the job; `None` if there was none.
         pausing: Option<Pausing>,
-        /// Ticks that were decided before their time, by a clock that was ahead.
+        /// The ticks that a clock that was ahead decided before their instants.
         ahead: Option<Ahead>,
-        /// The newest tick that has not come yet, and does not run when it comes.
+        /// The newest tick that has not come yet and will not run when it comes.
         closed: Option<UtcMillis>,
         /// How often ticks that had not come were opened again.
         returns_ahead: u64,
@@ -61,46 +62,50 @@ pub enum Answer {
         fence: Fence,
         /// Which grant of the tick this is, from 1.
         tries: u32,
-        /// When its run begins, by the store's clock: as it was granted, or at its tick's instant if that was ahead.
+        /// When the run begins, by the store's clock: when it was granted, or at the tick's instant if that is later.
         started: UtcMillis,
     },
-    /// The tick's instant has not come yet by the store's clock; or for who cannot run it, the end of its start deadline.
+    /// The tick's instant has not come yet by the store's clock. A caller that cannot run the job gets this until the end
+    /// of the tick's start deadline.
     Early {
-        /// How long until it comes.
+        /// The time until that instant, or until the end of the start deadline.
         wait: Duration,
     },
-    /// Somebody holds the lock, or may do so.
+    /// The lock is held or may be held, or is reserved for a rerun; or the decision waits for the caller to be calm, or for
+    /// reports of what the store forgot.
     Held {
-        /// The holder, where there is one.
+        /// The holder, if the store knows one.
         by: Option<Holder>,
-        /// When the lock frees itself at the latest, if nobody renews it.
+        /// The time until the lock is free at the latest if it is not renewed, or until the wait is over.
         frees_in: Duration,
     },
-    /// The tick was decided before.
+    /// The tick was decided before this request, or the order of a manual run is not in the record any more.
     Decided {
-        /// The replica that had its run, where the record still tells.
+        /// The replica that was granted the tick's run, if the record still has it.
         by: Option<NodeName>,
-        /// How it ended, where the record still tells.
+        /// How the run ended, or that it is running, if the record still has it.
         how: Option<Verdict>,
     },
     /// This request decided that the tick does not run.
     Consumed(Verdict),
-    /// The lock holds for another lease.
+    /// The lock is renewed for another lease.
     Renewed {
-        /// Why the run shall be stopped, if it shall: an operator wants it, or a newer tick takes its place.
+        /// Why the run shall be stopped: an operator requested it, or a newer tick replaces it. `None` if it shall not be
+        /// stopped.
         stop: Option<Reason>,
     },
-    /// The lock is not the caller's any more: stop at once.
+    /// The caller does not hold the lock any more, and must stop its run at once.
     Lost,
-    /// The end of the run is recorded, and the lock released.
+    /// The end of the run is recorded, and the lock is released.
     Finished,
-    /// The end of the run was recorded before.
+    /// The request changes nothing: what it refers to has ended or was recorded before, or does not exist. Examples are a
+    /// run, an order, a pause, and a mark that lies in the future.
     AlreadyDecided,
-    /// The lock is released; the tick may be claimed again, or has its record.
+    /// The lock is released. The tick may be claimed again, or has its entry.
     Abandoned,
-    /// What the operator wants is in the record.
+    /// The operator's request is in the record.
     Noted,
-    /// No replica has ever opened the job, or the store has just forgotten it.
+    /// No replica has ever opened the job's record, or the store has just forgotten it.
     NoRecord,
 }
 
@@ -125,7 +130,7 @@ impl Answer {
         "no_record",
     ];
 
-    /// The answer's name on the wire and in logs, one of `NAMES`.
+    /// Returns the answer's name on the wire and in logs, one of `NAMES`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Unsynced => "unsynced",

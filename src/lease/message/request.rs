@@ -1,4 +1,4 @@
-//! What a replica asks of the store, and what the store knows when it answers.
+//! The requests that a replica sends to the store, and the state of the store at the decision.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use crate::job::{Fence, NodeName, OnInterrupt, Overlap, Reason, RunId, Tick, Ver
 use crate::lease::{Era, Lease, LeaseInstant, Operate, Pace, Pausing, ScheduleHash};
 use crate::time::UtcMillis;
 
-/// What the store knows at the moment of deciding.
+/// The state of the store at the moment of a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Server {
-    /// The clock that ticks are compared with.
+    /// The time that ticks are compared with.
     pub now: UtcMillis,
-    /// The clock that leases are measured by.
+    /// The time that leases are measured by.
     pub lease_now: LeaseInstant,
-    /// Its present life.
+    /// The present era.
     pub era: Era,
-    /// What it may forget.
+    /// What the store may forget.
     pub memory: Memory,
 }
 
@@ -24,164 +24,172 @@ pub struct Server {
 pub enum Memory {
     /// Acknowledged writes may be lost, and requests may arrive late (Redis).
     Forgetful,
-    /// What was acknowledged stays, and requests are never under way (the embedded store).
+    /// Acknowledged writes are never lost, and requests are never delayed on their way (the embedded store).
     Durable,
 }
 
 /// What a replica remembers of the store, sent along with each request that may take the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// The replica that asks.
+    /// The node name of the caller.
     pub node: NodeName,
     /// The store's time at which the request should arrive.
     pub expect: UtcMillis,
-    /// The life of the store that the replica knows.
+    /// The era that the replica knows.
     pub era: Era,
-    /// For how long the replica has seen neither a new era nor a step of the store's clock.
+    /// The replica's calm: for how long it has seen one era with a steady clock.
     pub calm: Duration,
-    /// The latest store time that the replica heard in any earlier era, or before the store's clock was set back; 0 if none.
+    /// The latest store time that the replica has seen in any earlier era, or that the store's clock may have shown before
+    /// it was set back; 0 if none.
     pub heard: UtcMillis,
     /// The largest lease of this job that the replica has seen.
     pub largest_lease: Duration,
-    /// The newest mark of this job that the replica has seen, in any era: ticks above it may have been forgotten.
+    /// The newest mark of this job that the replica knows, from any era. The store may have forgotten decisions on ticks
+    /// above it.
     pub seen: Option<UtcMillis>,
-    /// The newest mark of this job that an answer of the store has told the replica: a store that knows less went back to an
+    /// The newest mark of this job that an answer of the store carried. If the record knows less, the store went back to an
     /// older state.
     pub answered: Option<UtcMillis>,
-    /// The store's time from which its clock leapt ahead, as far as the replica saw.
+    /// The store's time from which its clock leapt ahead, as far as the replica saw; `None` if it did not.
     pub leapt: Option<UtcMillis>,
-    /// The largest fencing token of any job that the replica knows of; 0 if none. A store may have forgotten the job's own.
+    /// The largest fencing token of any job that the replica knows; 0 if none. The store may have forgotten the job's own.
     pub largest_fence: Fence,
 }
 
 /// A request about one job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Request {
-    /// Make sure that there is a record of this era.
+    /// Makes sure that a record of this era exists.
     Open(Open),
-    /// Take the lock for a scheduled tick.
+    /// Requests the lock for a scheduled tick.
     Claim(Claim),
-    /// Take the lock for a run that somebody asked for.
+    /// Requests the lock for a manual run.
     Manual(Manual),
-    /// Hold the lock for another lease.
+    /// Keeps the lock for another lease.
     Renew(Renew),
-    /// Record how the run ended, and release the lock.
+    /// Records how the run ended, and releases the lock.
     Finish(Finish),
-    /// Release a lock under which nothing was started.
+    /// Releases a lock under which nothing was started.
     Abandon(Abandon),
-    /// Do what an operator wants.
+    /// Changes the record for an operator.
     Operate(Operate),
 }
 
-/// Make sure that there is a record of this era, which knows the job's schedule: at start, at reload, and on a new era.
+/// The request to make sure that a record of this era exists and has the job's schedule: sent at start, at reload, and in a
+/// new era.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Open {
-    /// Who asks, and what it remembers.
+    /// The replica, and what it remembers.
     pub caller: Caller,
-    /// Schedule and zone of the job; [`ScheduleHash::none`] where it has none, and then no record is made; empty for who
-    /// has no say in it.
+    /// Hash of the job's schedule and time zone. [`ScheduleHash::none`] if the job has no schedule now: then no record is
+    /// created. Empty if the caller does not schedule the job.
     pub sched: ScheduleHash,
-    /// Since when the replica has scheduled the job so, by the store's clock.
+    /// Since when the replica has scheduled the job by `sched`, by the store's clock.
     pub since: UtcMillis,
     /// The replica's wall clock.
     pub wall: UtcMillis,
-    /// Ticks that the replica knows to have run: those that a clock which was ahead has decided, as the record last told, or
-    /// else the newest ones.
+    /// Ticks that the replica knows to have run: those that a clock which was ahead decided, as the record last reported
+    /// them, or otherwise the newest ones.
     pub ahead: Option<Ahead>,
-    /// How often ticks that had not come were opened again when the replica learnt of these: a later time has opened them, too.
+    /// How often ticks that had not come had been opened again when the replica learned of `ahead`. Later reopenings have
+    /// opened `ahead`, too.
     pub returns_ahead: u64,
     /// The job's lease.
     pub lease: Duration,
-    /// Whether all replicas that the caller hears of have had its file for a while: none takes a longer lease any more.
+    /// Whether all replicas in the caller's roster have had its file for a while: then no replica takes a longer lease any more.
     pub agreed: bool,
     /// Whether the cluster's roster or this process has ever known the job.
     pub known: bool,
-    /// The latest store time that the replica heard in any earlier era, or before it was forgotten; 0 if none. Unlike the
-    /// caller's, it does not tell of a clock that was set back: what was decided by that is in the record still.
+    /// The latest store time that the replica has seen in any earlier era, or before the store forgot; 0 if none. Unlike
+    /// the caller's `heard`, it leaves out times before the clock was set back in this era: the record still has what was
+    /// decided then. If that time is ahead of every correct clock, this is the last time of the previous era instead.
     pub earlier: UtcMillis,
     /// What was left of the former schedule when the replica ended it.
     pub dropped: Option<Dropped>,
-    /// The last word about whether the job is paused that the replica has heard: a store may have forgotten it.
+    /// The latest pause or resume that the replica knows: the store may have forgotten it.
     pub pausing: Option<Pausing>,
 }
 
-/// Ticks that were decided one by one, perhaps before their time: those after one instant, up to another.
+/// Ticks that were decided one by one, perhaps before their instants: those after one instant, up to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ahead {
-    /// They come after this instant.
+    /// The ticks come after this instant.
     pub after: UtcMillis,
-    /// The newest of them comes at this instant.
+    /// The newest of the ticks comes at this instant.
     pub to: UtcMillis,
 }
 
-/// Ticks of a former schedule that were due when it ended, and not decided as far as the replica knows.
+/// Ticks of a former schedule that were due when it ended and that, as far as the replica knows, are not decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dropped {
-    /// The newest of them.
+    /// The newest of these ticks.
     pub tick: Tick,
-    /// They are all those after this instant.
+    /// All ticks after this instant are included.
     pub after: UtcMillis,
-    /// How many they are, if they were counted.
+    /// The number of these ticks; `None` if they were not counted.
     pub count: Option<u64>,
 }
 
-/// Take the lock for a scheduled tick.
+/// The request for the lock for a scheduled tick.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Claim {
-    /// Who asks, and what it remembers.
+    /// The replica, and what it remembers.
     pub caller: Caller,
-    /// Id of the run that would start; asking again with the same id is harmless.
+    /// The id of the run that would start. A repeated claim with the same id has no further effect, except that it renews
+    /// the lock.
     pub run: RunId,
     /// The tick to run.
     pub tick: Tick,
     /// The schedule's tick before it.
     pub prev: Option<Tick>,
-    /// How many ticks before this one are not decided, as far as the replica knows.
+    /// The number of undecided ticks before this one, as far as the replica knows; `None` if there are none or too many to
+    /// count.
     pub gap: Option<Gap>,
-    /// Why ticks before this one were not decided, if they were not.
+    /// The reason recorded for ticks before this one that were not decided.
     pub gap_reason: Reason,
-    /// Schedule and zone of the job.
+    /// Hash of the job's schedule and time zone.
     pub sched: ScheduleHash,
     /// The job's lease.
     pub lease: Duration,
     /// How long after its instant the tick may still start.
     pub start_deadline: Duration,
-    /// What happens when the previous run is still going.
+    /// The overlap policy: what happens while the previous run is still running.
     pub overlap: Overlap,
     /// What happens to a tick whose run was interrupted.
     pub on_interrupt: OnInterrupt,
-    /// Whether this is the newest missed tick after an outage, to be run however late.
+    /// Whether this is the newest missed tick after an outage, which runs however late it is.
     pub catch_up: bool,
     /// The replica's wall clock.
     pub wall: UtcMillis,
-    /// Why the replica cannot run the job now: then nothing is granted to it, and a tick whose start deadline is over is
-    /// missed for this reason.
+    /// Why the replica cannot run the job now; `None` if it can. A replica that cannot is granted nothing, and a tick past
+    /// its start deadline is recorded as missed for this reason.
     pub unfit: Option<Reason>,
 }
 
 impl Claim {
-    /// How long after its instant the tick is, by the clock that finds it less late.
+    /// Returns how late the tick is, by whichever of the store's clock and the caller's wall clock finds it less late.
     fn lateness(&self, now: UtcMillis) -> Duration {
         now.min(self.wall).since(self.tick.instant())
     }
 
-    /// Whether the tick may not start any more.
+    /// Whether the tick is past its start deadline, by both clocks.
     pub(crate) fn is_late(&self, now: UtcMillis) -> bool {
         self.lateness(now) > self.start_deadline
     }
 
-    /// How long until the tick may not start any more.
+    /// Returns the time until the tick is past its start deadline.
     pub(crate) fn time_left(&self, now: UtcMillis) -> Duration {
         (self.start_deadline + Duration::from_millis(1)).saturating_sub(self.lateness(now))
     }
 
-    /// How late a rerun may start that goes before this tick; none where the caller would not run it.
+    /// Returns how late a rerun may start that goes before this tick; `None` if the caller would not run the rerun.
     pub(crate) fn reruns_within(&self) -> Option<Duration> {
         let reruns = self.on_interrupt == OnInterrupt::Rerun && self.unfit.is_none();
         reruns.then_some(self.start_deadline)
     }
 
-    /// What happens when the previous run is still going: who would not run itself has nothing stopped.
+    /// Returns the effective overlap policy. A replica that cannot run the job must not stop the current run, so `replace`
+    /// becomes `wait`.
     pub(crate) fn overlap(&self) -> Overlap {
         match (self.overlap, self.unfit) {
             (Overlap::Replace, Some(_)) => Overlap::Wait,
@@ -190,70 +198,70 @@ impl Claim {
     }
 }
 
-/// How many ticks are not decided before a claimed one.
+/// The number of undecided ticks before a claimed one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Gap {
-    /// The mark that the replica knows, or the beginning of the schedule where that is later; what follows holds for no other.
+    /// The mark that the replica knows, or the start of the schedule if that is later. The other fields hold for this
+    /// instant only.
     pub after: UtcMillis,
-    /// The schedule's newest tick up to there, if there is any.
+    /// The schedule's newest tick at or before `after`; `None` if there is none.
     pub before: Option<Tick>,
-    /// Ticks after that and before the claimed one.
+    /// The number of ticks after `after` and before the claimed one.
     pub count: u64,
 }
 
-/// Take the lock for a run that somebody asked for.
+/// The request for the lock for a manual run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Manual {
-    /// Who asks, and what it remembers.
+    /// The replica, and what it remembers.
     pub caller: Caller,
     /// Id of the run that would start.
     pub run: RunId,
     /// The tick that the run is for.
     pub tick: Tick,
-    /// When somebody asked for it, by the store's clock.
+    /// When the run was requested, by the store's clock.
     pub asked: UtcMillis,
-    /// The order it obeys; taken by whoever finds it in the record. None: run here and now (`exec`).
+    /// The order that the run carries out. It is taken if the record still has it. `None`: a run here and now (`exec`).
     pub order: Option<RunId>,
     /// The lease to take.
     pub lease: Duration,
-    /// What happens when a run is going on.
+    /// The overlap policy: what happens while another run is running.
     pub overlap: Overlap,
-    /// How late a rerun may start, which goes first, of a run that was cut short; none: it is not rerun.
+    /// How late the rerun of an interrupted run may start, which goes first; `None` if it is not rerun.
     pub reruns_within: Option<Duration>,
 }
 
-/// Hold the lock for another lease.
+/// The request to keep the lock for another lease.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Renew {
     /// The lock.
     pub lease: Lease,
     /// The store's time at which the request should arrive.
     pub expect: UtcMillis,
-    /// As for a [`Caller`]: where the store forgot the lock, its tick may have been one of a clock that was ahead.
+    /// As in [`Caller`]. If the store forgot the lock, its tick may be one that a clock which was ahead decided.
     pub leapt: Option<UtcMillis>,
 }
 
 impl Renew {
-    /// For how long its answer is worth waiting for: as long as from one renewal to the next, so that several tries
-    /// fit in before the run must stop.
+    /// Returns how long to wait for the answer: one renewal interval, so that several tries fit in before the run must stop.
     pub fn patience(&self) -> Duration {
         Pace::new(self.lease.length, Duration::ZERO).renew_every()
     }
 }
 
-/// Record how the run ended, and release the lock.
+/// The request to record how a run ended, and to release the lock.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Finish {
     /// The lock.
     pub lease: Lease,
-    /// The life of the store, as the replica knew it, in which the lock was last granted or renewed; none where the store may have
+    /// The era, as the replica knew it, in which the lock was last granted or renewed; empty if the store may have
     /// forgotten since.
     pub era: Era,
-    /// Which attempt of the run was the last, from 1.
+    /// The number of the run's last attempt, from 1.
     pub attempt: u32,
-    /// How it ended.
+    /// How the run ended.
     pub verdict: Verdict,
-    /// When it ended, by the store's clock as the replica reckons it: the store may be told, or hear, much later.
+    /// When the run ended, by the store's clock as the replica estimates it. The finish may reach the store much later.
     pub ended: UtcMillis,
     /// The exit code, if the command exited.
     pub exit_code: Option<i32>,
@@ -265,13 +273,13 @@ pub struct Finish {
     pub leapt: Option<UtcMillis>,
 }
 
-/// Release a lock under which certainly nothing was started.
+/// The request to release a lock under which certainly nothing was started.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Abandon {
-    /// The run that was claimed; whether it was granted need not be known.
+    /// The run that was claimed. The caller need not know whether it was granted.
     pub run: RunId,
-    /// The life of the store, as the replica knew it, in which it was claimed.
+    /// The era, as the replica knew it, in which the run was claimed.
     pub era: Era,
-    /// Its tick is none any more, as the job was edited: it is missed, instead of claimable again.
+    /// Whether the job was edited and the tick no longer exists: it is recorded as missed, instead of being claimable again.
     pub edited: bool,
 }

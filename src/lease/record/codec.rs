@@ -1,5 +1,5 @@
-//! Records and entries as named text fields: the one stored form, for Redis hashes and streams and for the embedded
-//! store alike. An absent value is an empty text or no field in a record, and no field in an entry.
+//! Records and entries as named text fields: the one stored form, for Redis hashes and streams and for the embedded store
+//! alike. An absent value is an empty text or a missing field in a record, and a missing field in an entry.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -59,7 +59,7 @@ impl FromStr for Phase {
 }
 
 impl Phase {
-    /// Its word in the stored record.
+    /// Returns the phase's word in the stored record.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -69,7 +69,7 @@ impl Phase {
 }
 
 impl Record {
-    /// The record as stored, in the order the Redis scripts know it by.
+    /// Returns the record's fields as stored, in the order in which the Redis scripts list them.
     pub fn to_fields(&self) -> [(&'static str, String); 38] {
         [
             ("schema", self.schema.to_string()),
@@ -113,8 +113,12 @@ impl Record {
         ]
     }
 
-    /// Reads a stored record. One with a newer schema is always read, with what this release can make out of it: that
-    /// it is newer is all that counts.
+    /// Reads a stored record. Of a newer schema only the schema counts: if this release cannot read the other fields, the
+    /// rest of the record is empty.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`FieldError`] if a required field is missing or a field cannot be read.
     pub fn from_fields(fields: &RecordFields) -> Result<Self, FieldError> {
         let schema: u32 = required(fields, "schema")?;
         match Self::read_fields(fields) {
@@ -168,7 +172,7 @@ impl Record {
 }
 
 impl HistoryEntry {
-    /// The entry as stored: only the fields that apply.
+    /// Returns the entry's fields as stored: only those that apply.
     pub fn to_fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![("tick", self.tick.as_millis().to_string())];
         let optional = [
@@ -192,6 +196,10 @@ impl HistoryEntry {
     }
 
     /// Reads a stored entry.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`FieldError`] if a required field is missing or a field cannot be read.
     pub fn from_fields(fields: &RecordFields) -> Result<Self, FieldError> {
         Ok(Self {
             tick: Tick::at_millis(required(fields, "tick")?),

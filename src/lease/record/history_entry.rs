@@ -5,43 +5,43 @@ use serde::{Deserialize, Serialize};
 use crate::job::{Cause, Fence, NodeName, Outcome, Reason, RunId, Tick, Verdict};
 use crate::time::UtcMillis;
 
-/// How a tick ended. Absent means that it does not apply or is not known.
+/// An entry of a job's history: how a tick ended. `None` means that a field does not apply or is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryEntry {
-    /// The tick; the newest one where the entry stands for several.
+    /// The tick; the newest one if the entry stands for several.
     pub tick: Tick,
-    /// The entry stands for every tick above this instant, up to `tick`.
+    /// The entry stands for every tick after this instant, up to `tick`.
     pub after: Option<UtcMillis>,
-    /// For how many ticks the entry stands.
+    /// The number of ticks that the entry stands for.
     pub count: Option<u64>,
     /// The run.
     pub run: Option<RunId>,
     /// The replica that ran it.
     pub node: Option<NodeName>,
-    /// Its fencing token.
+    /// The fencing token of the run.
     pub fence: Option<Fence>,
-    /// The last attempt, from 1.
+    /// The number of the last attempt, from 1.
     pub attempt: Option<u32>,
-    /// Why it was to run.
+    /// Why the tick was to run.
     pub cause: Cause,
-    /// How it ended.
+    /// How the tick ended.
     pub outcome: Outcome,
-    /// What led to that.
+    /// The reason for the outcome.
     pub reason: Option<Reason>,
     /// The exit code, if the command exited.
     pub exit_code: Option<i32>,
     /// The signal, if one ended the command.
     pub signal: Option<i32>,
-    /// When it began, by the store's clock: when it was granted, or at the tick's instant if that was still to come.
+    /// When the run began, by the store's clock: when it was granted, or at the tick's instant if that is later.
     pub started: Option<UtcMillis>,
-    /// When it ended or was decided, by the store's clock.
+    /// When the run ended or the tick was decided, by the store's clock.
     pub finished: UtcMillis,
     /// The end of the output, at most 4 KiB.
     pub tail: Option<String>,
 }
 
 impl HistoryEntry {
-    /// A tick that did not run.
+    /// Returns the entry of a tick that did not run.
     pub fn without_run(tick: Tick, cause: Cause, verdict: Verdict, now: UtcMillis) -> Self {
         Self {
             tick,
@@ -62,8 +62,8 @@ impl HistoryEntry {
         }
     }
 
-    /// The one entry for the ticks of both, where `next` tells of those right after this one's: missed for the same reason,
-    /// or skipped because the job is paused.
+    /// Joins this entry with `next`, whose ticks come right after this one's. `None` unless the ticks of both were missed
+    /// for the same reason, or skipped because the job is paused, and have the same cause.
     pub fn joined(&self, next: &Self) -> Option<Self> {
         let is_alike = self.verdict() == next.verdict() && self.cause == next.cause;
         let is_foldable = self.outcome == Outcome::Missed || self.reason == Some(Reason::Paused);
@@ -75,12 +75,12 @@ impl HistoryEntry {
         Some(Self { after: Some(after), count, ..next.clone() })
     }
 
-    /// For how many ticks, where that is known.
+    /// Returns for how many ticks the entry stands; `None` if that is not known.
     fn stands_for(&self) -> Option<u64> {
         self.count.or_else(|| self.after.is_none().then_some(1))
     }
 
-    /// Outcome and reason together.
+    /// Returns outcome and reason together.
     pub fn verdict(&self) -> Verdict {
         Verdict { outcome: self.outcome, reason: self.reason }
     }

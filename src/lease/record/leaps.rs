@@ -1,37 +1,38 @@
 //! Ticks that the mark passed without deciding them one by one. While the mark lies in the past, all ticks up to it are
 //! decided. A mark that lies in the future was set by a clock that was ahead: then only the ticks that were claimed one by
-//! one are decided, and the leaps are open again. Where the store lost decisions, ticks of an open leap may be among them:
-//! those that had come stay decided.
+//! one are decided, and the leaps are open. If the store lost decisions, ticks of an open leap may be among them: those
+//! that had come stay decided.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::time::UtcMillis;
 
-/// A record keeps this many leaps; the shortest is forgotten first, and its ticks stay decided.
+/// A record has at most this many leaps. The shortest is forgotten first, and its ticks stay decided.
 const KEPT: usize = 32;
 
 /// What is known of the ticks in a leap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Passed {
-    /// None ran, and all have their entry.
+    /// None of the ticks ran, and all have their entry.
     Told,
-    /// None ran, and they are open again: they have no entry until they are passed once more.
+    /// None of the ticks ran, and they are open again: they have no entry until the mark passes them once more.
     Open,
-    /// They were open when the store lost decisions: they may have run, stay decided, and have no entry yet.
+    /// The ticks were open when the store lost decisions: they may have run, stay decided, and have no entry yet.
     Lost,
-    /// One of them ran, the newest: its holder told the store, which had forgotten it among others. It has the entry of its run.
+    /// The newest of the ticks ran, and has the entry of its run: the store had forgotten it among others, and its holder
+    /// reported it again.
     Ran,
 }
 
 impl Passed {
-    /// Whether they are open, or may be opened again.
+    /// Whether the ticks are open, or may be opened again.
     pub(crate) fn may_open(self) -> bool {
         matches!(self, Self::Told | Self::Open)
     }
 }
 
-/// The mark passed every tick after `after`, up to `to`, without a decision of its own.
+/// A span of ticks, after `after` and up to `to`, that the mark passed without a decision on each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Leap {
     /// The leap begins after this instant.
@@ -43,8 +44,8 @@ pub struct Leap {
 }
 
 impl Leap {
-    /// Whether nobody knew the job before the leap: its ticks up to the instant when the leap is found to lie ahead came to
-    /// nobody.
+    /// Whether no replica knew the job before the leap. If such a leap is found to lie ahead, its ticks up to that moment
+    /// stay passed: no replica was there to run them.
     pub(crate) fn is_first(&self) -> bool {
         self.after == UtcMillis(0)
     }
@@ -55,17 +56,18 @@ impl Leap {
     }
 }
 
-/// The newest leaps of a record, in order; they do not overlap.
+/// The leaps of a record, in order; they do not overlap.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Leaps(Vec<Leap>);
 
 impl Leaps {
-    /// The leaps, oldest first.
+    /// Returns the leaps, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Leap> {
         self.0.iter()
     }
 
-    /// Adds a leap, unless it is empty; one that goes on where another ended is one with it, but for the first.
+    /// Adds a leap, unless it is empty. It is merged into a leap of the same kind that ends where it begins, except into
+    /// the first leap ([`Leap::is_first`]).
     pub(crate) fn add(&mut self, leap: Leap) {
         if leap.after >= leap.to {
             return;
@@ -82,8 +84,8 @@ impl Leaps {
         self.forget_shortest();
     }
 
-    /// Of too many, the shortest that is told, whose ticks stay decided; others only where there is none: their ticks would have no
-    /// entry, or two.
+    /// Drops leaps above the limit, the shortest told leap first: its ticks stay decided. Others are dropped only if no
+    /// told leap is left: their ticks would have no entry, or two.
     fn forget_shortest(&mut self) {
         let weight = |leap: &Leap| (leap.passed != Passed::Told, leap.to.since(leap.after));
         while self.0.len() > KEPT {
@@ -92,8 +94,8 @@ impl Leaps {
         }
     }
 
-    /// Opens the leaps again that end after `front`, by a clock that shows `now`: their ticks have no entries any more. Of the
-    /// first, what lies before `now` stays passed. Returns those leaps.
+    /// Opens the told leaps that end after `front`, by a clock that shows `now`: their ticks no longer have entries. Of the
+    /// first leap ([`Leap::is_first`]), the part up to `now` stays passed. Returns these leaps as they were.
     pub(crate) fn reopen(&mut self, front: UtcMillis, now: UtcMillis) -> Vec<Leap> {
         let mut opened = Vec::new();
         for leap in std::mem::take(&mut self.0) {
@@ -113,7 +115,7 @@ impl Leaps {
         opened
     }
 
-    /// The store lost decisions: any tick up to this instant may have been decided, also in leaps that are open.
+    /// Marks open leaps as lost up to this instant: the store lost decisions, and any tick up to there may have been decided.
     pub(crate) fn lose(&mut self, to: UtcMillis) {
         if !self.0.iter().any(|leap| leap.passed == Passed::Open) {
             return;
@@ -129,12 +131,12 @@ impl Leaps {
         }
     }
 
-    /// From where on ticks up to this one were lost, and have no entry.
+    /// Returns the start of the lost leap that covers this tick: the ticks after it were lost and have no entry.
     pub(crate) fn lost_before(&self, tick: UtcMillis) -> Option<UtcMillis> {
         self.covering(tick, Passed::Lost).map(|leap| leap.after)
     }
 
-    /// The lost ticks after one instant, up to another, get their entry.
+    /// Takes the lost ticks after one instant, up to another, out of their leaps: they get their entry.
     pub(crate) fn tell_lost(&mut self, after: UtcMillis, to: UtcMillis) {
         for leap in self.0.iter_mut().filter(|leap| leap.passed == Passed::Lost && after < leap.to) {
             leap.after = leap.after.max(to);
@@ -152,8 +154,8 @@ impl Leaps {
         untold
     }
 
-    /// Of the ticks after one instant, up to another, the last: those after the returned instant lie all in one leap, or all in
-    /// none. With it, what is known of the leap.
+    /// Returns the start of the last part of a span: the ticks after the returned instant, up to `to`, all lie in one leap,
+    /// or all in none. Also returns what is known of that leap; `None` if they lie in none. Lost leaps do not count.
     pub(crate) fn last_part(&self, after: UtcMillis, to: UtcMillis) -> (UtcMillis, Option<Passed>) {
         let is_in = |leap: &&Leap| leap.passed != Passed::Lost && leap.after < to && after < leap.to;
         match self.0.iter().rfind(is_in) {
@@ -163,18 +165,19 @@ impl Leaps {
         }
     }
 
-    /// Whether the ticks after one instant, up to another, lie all in one leap, or all in none.
+    /// Whether the ticks after one instant, up to another, all lie in one leap, or all in none. Lost leaps do not count.
     pub(crate) fn has_all_or_none(&self, after: UtcMillis, to: UtcMillis) -> bool {
         self.last_part(after, to).0 == after
     }
 
-    /// The tick at this instant was decided: what lies before it in its leap was passed, and has been recorded.
+    /// Decides the tick at this instant. The ticks before it in its leap were passed and have been recorded, so the leap
+    /// begins here.
     pub(crate) fn decide(&mut self, instant: UtcMillis) {
         self.0.iter_mut().filter(|leap| leap.covers(instant)).for_each(|leap| leap.after = instant);
         self.0.retain(|leap| leap.after < leap.to);
     }
 
-    /// The tick at this instant, which was decided, is open again.
+    /// Opens the tick at this instant again, which was decided.
     pub(crate) fn give_back(&mut self, instant: UtcMillis) {
         let before = UtcMillis(instant.0 - 1);
         match self.0.iter_mut().find(|leap| leap.after == instant && leap.passed.may_open()) {
@@ -183,18 +186,18 @@ impl Leaps {
         }
     }
 
-    /// The ticks after one instant, up to another, were decided: they are part of no leap. Those that were lost stay, until they
-    /// have their entry.
+    /// Takes the ticks after one instant, up to another, out of told and open leaps: they were decided. Lost leaps stay
+    /// until their ticks have their entry.
     pub(crate) fn except(&mut self, after: UtcMillis, to: UtcMillis) {
         self.except_of(after, to, Passed::may_open);
     }
 
-    /// The tick at this instant was decided, and has its entry: it is part of no leap.
+    /// Takes the tick at this instant out of every leap: it was decided and has its entry.
     pub(crate) fn except_told(&mut self, instant: UtcMillis) {
         self.except_of(UtcMillis(instant.0 - 1), instant, |_| true);
     }
 
-    /// Of the ticks after one instant, up to another, the last ran, and has its entry; the others, if there are any, have none.
+    /// Records that the last one of the ticks after one instant, up to another, ran and has its entry; the others have none.
     pub(crate) fn tell_ran(&mut self, after: UtcMillis, to: UtcMillis) {
         self.except_of(after, to, |_| true);
         self.add(Leap { after, to, passed: Passed::Ran });
@@ -205,12 +208,12 @@ impl Leaps {
         self.ran_up_to(instant).is_some()
     }
 
-    /// The newest tick that is known to have run where the one at this instant is.
+    /// Returns the tick that is known to have run in the span around this instant.
     pub(crate) fn ran_up_to(&self, instant: UtcMillis) -> Option<UtcMillis> {
         self.covering(instant, Passed::Ran).map(|leap| leap.to)
     }
 
-    /// Ticks that ran need not be known any more: all ticks up to them have their entry, or they did not run after all.
+    /// Forgets ran leaps for which `is_over` returns true: all ticks up to them have their entry, or they did not run after all.
     pub(crate) fn forget_ran(&mut self, is_over: impl Fn(&Leap) -> bool) {
         self.0.retain(|leap| leap.passed != Passed::Ran || !is_over(leap));
     }
@@ -232,14 +235,14 @@ impl Leaps {
         }
     }
 
-    /// No leap goes beyond this instant any more.
+    /// Ends every leap at this instant at the latest.
     pub(crate) fn cut(&mut self, instant: UtcMillis) {
         self.0.iter_mut().for_each(|leap| leap.to = leap.to.min(instant));
         self.0.retain(|leap| leap.after < leap.to);
     }
 }
 
-/// The stored form: `AFTER-TO`, with a `!` where the leap is open again, a `?` where it is lost, and a `=` where one ran.
+/// The stored form: `AFTER-TO`, followed by `!` if the leap is open, `?` if it is lost, and `=` if its newest tick ran.
 impl fmt::Display for Leap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = match self.passed {
@@ -252,7 +255,7 @@ impl fmt::Display for Leap {
     }
 }
 
-/// The stored form: each leap's, separated by blanks.
+/// The stored form: the leaps, separated by blanks.
 impl fmt::Display for Leaps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (nth, leap) in self.0.iter().enumerate() {

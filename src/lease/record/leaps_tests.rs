@@ -1,4 +1,4 @@
-//! Leaps by themselves.
+//! Tests of leaps on their own.
 
 use super::*;
 

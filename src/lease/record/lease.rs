@@ -6,29 +6,29 @@ use crate::job::{Cause, Fence, NodeName, RunId, Tick};
 use crate::lease::ScheduleHash;
 use crate::time::UtcMillis;
 
-/// A lock that was granted: everything a store that forgot needs to have put back.
+/// A lock that was granted: everything that a store which forgot it needs in order to put it back.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Lease {
-    /// The run it was granted to.
+    /// The run that the lock was granted to.
     pub run: RunId,
-    /// The fencing token it was granted with.
+    /// The fencing token that the lock was granted with.
     pub fence: Fence,
     /// The tick of the run.
     pub tick: Tick,
-    /// The lease it was granted for.
+    /// The lease that the lock was granted for.
     pub length: Duration,
-    /// The replica it was granted to.
+    /// The replica that the lock was granted to.
     pub node: NodeName,
     /// Why the run was started.
     pub cause: Cause,
-    /// Which grant of the tick it is, from 1.
+    /// The number of this grant of the tick, from 1.
     pub tries: u32,
-    /// When it began, by the store's clock: when it was granted, or at the tick's instant if that was still to come.
+    /// When the run began, by the store's clock: when it was granted, or at the tick's instant if that is later.
     pub started: UtcMillis,
-    /// Schedule and zone of the job.
+    /// Hash of the job's schedule and time zone.
     pub sched: ScheduleHash,
     /// The job's mark as the grant left it.
     pub mark: UtcMillis,
-    /// The tick right before, by that schedule, if there is one.
+    /// The tick right before `tick` by that schedule; `None` if there is none.
     pub prev: Option<Tick>,
 }

@@ -6,9 +6,9 @@ use crate::lease::{Ahead, Leap, Passed, Record, SCHEMA};
 use crate::time::UtcMillis;
 
 impl Record {
-    /// Raises the mark to what may have been decided and forgotten; the ticks so passed over still need their entry. Ticks
-    /// that have not come by `now` are open again once the clock that showed them is known to have been ahead; so are those
-    /// since `leapt`, the instant from which the clock leapt ahead.
+    /// Raises the mark to `mark`: ticks up to there may have been decided and forgotten. The ticks that it passes still
+    /// need their entry. Ticks that have not come by `now` are opened again once the clock that showed them is known to
+    /// have been ahead; so are those since `leapt`, the instant from which the clock leapt ahead.
     pub(crate) fn pass_unrecorded(&mut self, mark: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
         if mark > self.mark {
             self.leap(mark, now, leapt);
@@ -17,7 +17,8 @@ impl Record {
         }
     }
 
-    /// The same up to a tick that was decided, and is no part of a leap. The clock leapt before it showed that tick.
+    /// As [`Self::pass_unrecorded`], up to a tick that was decided and is no part of a leap. `leapt` counts only if that
+    /// tick has come: the clock leapt before it showed the tick.
     pub(crate) fn pass_unrecorded_to(&mut self, tick: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
         if tick > self.mark {
             let has_come = tick <= now.plus(EARLY_TOLERANCE);
@@ -35,8 +36,8 @@ impl Record {
         self.leaps.add(Leap { after: self.mark.max(come), to, passed: Passed::Told });
     }
 
-    /// The leaps that are open again, where no clock that is right shows more than `front`: those that lie ahead of that
-    /// below a mark which does, and those that were so before, until a later tick is decided.
+    /// Returns the open leaps, where no correct clock shows more than `front`: the told leaps that end after `front`, if
+    /// the mark lies after it as well; and the leaps that were opened before, until a later tick is decided.
     fn open_leaps(&self, front: UtcMillis) -> impl DoubleEndedIterator<Item = &Leap> {
         self.leaps.iter().filter(move |leap| match leap.passed {
             Passed::Told => self.mark > front && leap.to > front,
@@ -45,25 +46,25 @@ impl Record {
         })
     }
 
-    /// Every tick up to there is decided: up to the mark, or the first leap that is open again.
+    /// Returns the instant up to which every tick is decided: the mark, or the start of the first open leap.
     pub fn decided_up_to(&self, front: UtcMillis) -> UtcMillis {
         self.decided_beyond(UtcMillis(0), front)
     }
 
-    /// The same, but for leaps up to an instant, whose ticks are known to be open.
+    /// As [`Self::decided_up_to`], but skips leaps that end at or before `opened`, whose ticks are known to be open.
     pub(crate) fn decided_beyond(&self, opened: UtcMillis, front: UtcMillis) -> UtcMillis {
         let is_told = front < UtcMillis(i64::MAX) && self.schema <= SCHEMA;
         let open = self.open_leaps(front).find(|leap| opened < leap.to).filter(|_| is_told);
         open.map_or(self.mark, |leap| leap.after)
     }
 
-    /// The same by a clock that shows `now`.
+    /// As [`Self::decided_up_to`], by a clock that shows `now`.
     pub fn decided_by(&self, now: UtcMillis) -> UtcMillis {
         self.decided_up_to(now.plus(EARLY_TOLERANCE))
     }
 
-    /// The first tick that may have run, of which the store forgot that, and that has no entry yet; `next` is the first tick of
-    /// the schedule after an instant.
+    /// Returns the first tick that may have run and has no entry yet, because the store forgot it; `next` returns the first
+    /// tick of the schedule after an instant.
     pub fn first_untold(&self, next: impl Fn(UtcMillis) -> Option<Tick>) -> Option<Tick> {
         let in_leaps = self.leaps.iter().filter(|leap| leap.passed == Passed::Lost);
         let below_mark = self.lost.map(|lost| (lost, self.mark));
@@ -83,12 +84,13 @@ impl Record {
         tick.instant() <= self.mark && !self.open_leaps(front).any(|leap| leap.covers(tick.instant()))
     }
 
-    /// Whether the tick lies in a leap that is open again.
+    /// Whether the tick lies in an open leap.
     pub(crate) fn is_reopened(&self, tick: Tick, front: UtcMillis) -> bool {
         self.open_leaps(front).any(|leap| leap.covers(tick.instant()))
     }
 
-    /// Whether nothing after the tick was decided, but by a clock that was ahead. Of a leap whose last tick it was nothing is left.
+    /// Whether no later tick was decided, except by a clock that was ahead. If the tick was the last one of its leap,
+    /// nothing is left of that leap: then no leap may begin between the tick and `front`.
     pub(crate) fn is_newest(&self, tick: Tick, front: UtcMillis) -> bool {
         let instant = tick.instant();
         let is_later = |leap: &Leap| leap.passed.may_open() && instant <= leap.after && leap.after <= front;
@@ -97,14 +99,15 @@ impl Record {
             || instant <= front && front < self.mark && !self.leaps.iter().any(is_later)
     }
 
-    /// The newest decided instant before the ticks of which this one is the first to be decided.
+    /// Returns the newest decided instant before the undecided ticks up to this one: the start of the open leap that covers
+    /// it, or the mark.
     pub(crate) fn decided_before(&self, tick: Tick, front: UtcMillis) -> UtcMillis {
         let open = self.open_leaps(front).find(|leap| leap.covers(tick.instant()));
         open.map_or(self.mark, |leap| leap.after)
     }
 
-    /// The tick at this instant, which was decided, is open again, by a clock that shows no more than `front`. What was so by one
-    /// that shows more is known apart: it tells nothing of ticks that have come.
+    /// Records that the tick at this instant, which was decided, is open again, by a clock that shows no more than `front`. If
+    /// the instant recorded before lies after `front`, it moves to `returned_ahead`: it says nothing about ticks that have come.
     pub(crate) fn open_again(&mut self, instant: UtcMillis, front: UtcMillis) {
         if self.returned > front {
             self.open_again_ahead(self.returned);
@@ -113,14 +116,14 @@ impl Record {
         self.returned = self.returned.max(instant);
     }
 
-    /// Ticks up to this instant, which has not come, are open again.
+    /// Records that ticks up to this instant, which has not come, are open again.
     pub(crate) fn open_again_ahead(&mut self, instant: UtcMillis) {
         self.returned_ahead = self.returned_ahead.max(instant);
         self.returns_ahead += 1;
     }
 
-    /// The newest tick that has come by `front`, was decided, and is open again; `front` itself where leaps are found to lie ahead
-    /// of it just now.
+    /// Returns the newest tick that has come by `front`, was decided and is open again; zero if there is none. Returns
+    /// `front` itself if a told leap is just found to end after it.
     pub(crate) fn opened_again(&self, front: UtcMillis) -> UtcMillis {
         let is_found = |leap: &Leap| leap.passed == Passed::Told && leap.to > front;
         if self.mark > front && self.leaps.iter().any(is_found) {
@@ -135,30 +138,31 @@ impl Record {
         self.mark > now.plus(EARLY_TOLERANCE)
     }
 
-    /// The ticks that were decided by a clock that was ahead, as far as they lie beyond every leap.
+    /// Returns the ticks that a clock that was ahead decided and that lie beyond every leap (ran leaps do not count);
+    /// `None` if there are none.
     pub fn ahead(&self, front: UtcMillis) -> Option<Ahead> {
         let last =
             self.leaps.iter().rfind(|leap| leap.passed != Passed::Ran).map_or(UtcMillis(0), |leap| leap.to);
         (self.mark > front && last < self.mark).then_some(Ahead { after: last, to: self.mark })
     }
 
-    /// The newest tick that has not come yet, and does not run when it comes: a clock that was ahead has decided it. Where all
-    /// ticks up to a mark that lies ahead are open again, there is none.
+    /// Returns the newest tick that has not come yet and will not run when it comes, because a clock that was ahead decided
+    /// it. `None` if every tick up to a mark that lies ahead is open again, or if the mark does not lie ahead.
     pub fn closed_ahead(&self, front: UtcMillis) -> Option<UtcMillis> {
         let below = |newest, leap: &Leap| if leap.covers(newest) { leap.after } else { newest };
         let newest = self.open_leaps(front).rev().fold(self.mark, below);
         (newest > front).then_some(newest)
     }
 
-    /// The same by a clock that shows `now`.
+    /// As [`Self::closed_ahead`], by a clock that shows `now`.
     pub fn closed_after(&self, now: UtcMillis) -> Option<UtcMillis> {
         self.closed_ahead(now.plus(EARLY_TOLERANCE))
     }
 
-    /// Decides the tick; what the mark passed that nobody can vouch for is a leap.
+    /// Decides the tick. `passed` is a leap: the ticks that the mark passes although the caller cannot vouch for the clock.
     pub(crate) fn decide(&mut self, tick: Tick, passed: Option<Leap>) {
         if tick.instant() <= self.mark {
-            // In a leap that is open again the mark stays, and yet the record is not as it was made any more.
+            // In an open leap the mark stays, but the record is no longer as it was created.
             self.made = UtcMillis(0);
         }
         self.leaps.decide(tick.instant());

@@ -14,90 +14,94 @@ use crate::time::UtcMillis;
 use super::rules::early::{EARLY_TOLERANCE, holds_from};
 use super::{Holder, Leaps};
 
-/// The shape of the record. A replica claims nothing from a record with a newer one.
+/// The schema of the records that this release writes. A replica claims nothing from a record with a newer one.
 pub const SCHEMA: u32 = 1;
 
-/// An instant on the clock that leases are measured by, in milliseconds: the server's own for Redis,
-/// `CLOCK_BOOTTIME` for the embedded store. Zero stands for "free".
+/// An instant on the clock that leases are measured by, in milliseconds: the server's own clock for Redis, `CLOCK_BOOTTIME`
+/// for the embedded store. Zero stands for "free".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LeaseInstant(pub i64);
 
 impl LeaseInstant {
-    /// Nobody holds the lock.
+    /// The lock is free.
     pub const FREE: Self = Self(0);
 
-    /// This much later; saturates.
+    /// Returns the instant that is `by` later; saturates.
     #[must_use]
     pub fn plus(self, by: Duration) -> Self {
         Self(UtcMillis(self.0).plus(by).0)
     }
 
-    /// How long after `earlier` this is; zero when it is not after.
+    /// Returns how long after `earlier` this is; zero if it is not after.
     pub fn since(self, earlier: Self) -> Duration {
         UtcMillis(self.0).since(UtcMillis(earlier.0))
     }
 }
 
-/// One life of the server: it changes when the server may have lost acknowledged writes or its clock's origin.
+/// An era of the store: it changes when the store may have lost acknowledged writes, or when its lease clock started again.
+/// Empty in a record that its holder put back.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Era(pub String);
 
-/// Hash of a job's schedule and zone: two replicas with the same one compute the same ticks. Empty where nobody has said.
+/// Hash of a job's schedule and time zone: replicas with the same hash compute the same ticks. Empty where none was set.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ScheduleHash(pub String);
 
 impl ScheduleHash {
-    /// The hash of this schedule, zone included.
+    /// Returns the hash of this schedule and its time zone.
     pub fn of(schedule: &Schedule) -> Self {
         Self(schedule.fingerprint().to_owned())
     }
 
-    /// In place of a hash: the job is not enabled, or not in the file any more.
+    /// Returns the value that stands in place of a hash: the job is not enabled, or not in the file any more.
     pub fn none() -> Self {
         Self("none".to_owned())
     }
 }
 
-/// Whether somebody holds the lock to run.
+/// Whether a run holds the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Phase {
-    /// No run is going on.
+    /// No run is running.
     #[default]
     Idle,
-    /// `run` is going on, as far as the store knows.
+    /// `run` is running, as far as the store knows.
     Running,
 }
 
-/// What the store keeps per job, without a time limit.
+/// The record that the store has of a job. It never expires.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Record {
-    /// Shape of this record; see [`SCHEMA`].
+    /// The schema of this record; see [`SCHEMA`].
     pub schema: u32,
-    /// The newest fencing token given out; 0 before the first.
+    /// The newest fencing token that was granted; 0 before the first.
     pub fence: Fence,
-    /// The newest decided instant: ticks at or below it start nothing any more, but those in a leap that is open again.
+    /// Every tick at or before this instant is decided, except for those in an open leap.
     pub mark: UtcMillis,
-    /// The mark that the record was made with, if by one who may not have known from where on ticks were forgotten; 0 once a
-    /// tick was decided below it.
+    /// The mark that the record was created with; 0 if its holder put it back, or once a tick at or below that mark was
+    /// decided. While it equals `mark`, no tick was decided since, and a replica that knew the job before may still report
+    /// from which instant on ticks were forgotten.
     pub made: UtcMillis,
-    /// Ticks below the mark that it passed without deciding them one by one.
+    /// The spans of ticks below the mark that it passed without deciding them one by one.
     pub leaps: Leaps,
-    /// The newest tick that was decided, and is open again: its lock was given back, or an operator set the mark back.
+    /// The newest tick that was decided and then opened again: its lock was abandoned, or its leap was opened. A replica
+    /// that was told a mark up to here does not conclude from it that the store went back.
     pub returned: UtcMillis,
-    /// The newest of these that had not come when that was found: an operator set back a mark that lay ahead, or a clock was ahead when
-    /// the lock was given back.
+    /// The newest tick that was opened again before its instant: an operator set back a mark that lay in the future, or a
+    /// clock was ahead when the lock was abandoned.
     pub returned_ahead: UtcMillis,
-    /// How often that was found, as far as is known.
+    /// How often `returned_ahead` was set, as far as is known.
     pub returns_ahead: u64,
-    /// Fencing tokens that are given out from now on are above this one, which a store that took over may have forgotten.
+    /// New fencing tokens are above this one as well: tokens up to it may have been granted and then forgotten by the store.
     pub floor: Fence,
-    /// Nobody else is granted the lock before this instant.
+    /// Until this instant, only the holder can have the lock.
     pub until: LeaseInstant,
-    /// The holder's lease, or how long a record waits that was opened, or came from another life of the server.
+    /// The holder's lease. Without a holder: how long the lock stays closed after the record was created, or came from
+    /// another era.
     pub lease: Duration,
-    /// Whether `run` is going on.
+    /// Whether `run` is running.
     pub phase: Phase,
-    /// The holder's run, or the last one's.
+    /// The run that holds the lock, or the last one that did.
     pub run: Option<RunId>,
     /// The tick of `run`.
     pub tick: Option<Tick>,
@@ -105,29 +109,29 @@ pub struct Record {
     pub tries: u32,
     /// Why `run` was started.
     pub cause: Option<Cause>,
-    /// When `run` began, by the store's clock: when it was granted, or at the tick's instant if that was still to come.
+    /// When `run` began, by the store's clock: when it was granted, or at the tick's instant if that is later.
     pub started: Option<UtcMillis>,
-    /// When `run` ended, by the store's clock; its last sign of life while it goes on, or where the holder vanished.
+    /// When `run` ended, by the store's clock; its last sign of life while it is running, or if its holder disappeared.
     pub ended: Option<UtcMillis>,
     /// How `run` ended.
     pub last: Option<Verdict>,
     /// The replica that was granted `run`.
     pub owner: Option<NodeName>,
-    /// Which life of the server wrote this record.
+    /// The era in which the record was last opened or claimed.
     pub era: Era,
-    /// The job's schedule and zone: by who opened the record last, or raised `mark`.
+    /// The job's schedule and time zone, as the last open or the last rise of `mark` set it.
     pub sched: ScheduleHash,
-    /// When `sched` took the place of another: ticks up to there were not due by it, and are neither run nor missed.
+    /// When `sched` replaced another schedule: ticks up to this instant were not due by it, and are neither run nor missed.
     pub since: UtcMillis,
-    /// Scheduled ticks are skipped before this instant.
+    /// Scheduled ticks that are decided before this instant are skipped.
     pub paused: Option<UtcMillis>,
     /// When the job was last paused or resumed, by the store's clock.
     pub paused_at: Option<UtcMillis>,
-    /// By whom.
+    /// The operator who paused or resumed it.
     pub paused_by: Option<String>,
-    /// Why, where that was said.
+    /// The operator's reason, if one was given.
     pub paused_why: Option<String>,
-    /// A manual run that somebody asked for, and nobody has taken yet.
+    /// A requested manual run that no run has taken yet.
     pub order: Option<RunId>,
     /// The tick that `order` is for.
     pub order_tick: Option<Tick>,
@@ -135,23 +139,23 @@ pub struct Record {
     pub order_at: Option<UtcMillis>,
     /// The last order that was taken.
     pub taken: Option<RunId>,
-    /// The run that took it, or was skipped for it.
+    /// The run that took it, or that was skipped for it.
     pub taken_run: Option<RunId>,
-    /// A run that its holder shall stop.
+    /// The run that its holder shall stop.
     pub stop: Option<RunId>,
-    /// Why, where it is not an operator who asked for it.
+    /// Why it shall stop; `None` if an operator requested it.
     pub stop_for: Option<Reason>,
-    /// The operator who asked for it, if it is one.
+    /// The operator who requested it, if it was one.
     pub stop_by: Option<String>,
-    /// Ticks above this instant, up to `mark`, were passed over when the store forgot, and have no entry yet.
+    /// Ticks after this instant, up to `mark`, may have run, and the store forgot: they have no entry yet. If this equals
+    /// `mark`, no such tick is left.
     pub lost: Option<UtcMillis>,
-    /// Whoever remembers an earlier life of the server has until then to tell of it; before, no tick is decided not to
-    /// run.
+    /// Until then, a replica that remembers an earlier era may report it. Before, no tick is decided not to run.
     pub settled: LeaseInstant,
 }
 
 impl Record {
-    /// A record of a job that nobody has run: idle, with nothing decided.
+    /// Returns the record of a job that was never run: idle, with nothing decided.
     pub fn empty(era: Era) -> Self {
         Self {
             schema: SCHEMA,
@@ -194,29 +198,31 @@ impl Record {
         }
     }
 
-    /// A newer tick takes the place of what runs; who was to be stopped before is stopped for that.
+    /// Requests that the current run stops because a newer tick replaces it. A stop that was requested before keeps its reason.
     pub(super) fn replace_run(&mut self) {
         if self.stop != self.run {
             (self.stop, self.stop_for, self.stop_by) = (self.run, Some(Reason::Replaced), None);
         }
     }
 
-    /// Why this run shall be stopped, if it shall.
+    /// Returns why this run shall be stopped; `None` if it shall not.
     pub(super) fn stop_reason(&self, run: RunId) -> Option<Reason> {
         (self.stop == Some(run)).then(|| self.stop_for.unwrap_or(Reason::Operator))
     }
 
-    /// Who opens the record has scheduled the job so since then.
+    /// Sets the schedule of the record: the replica that opens the record has used `sched` since `since`. An empty hash
+    /// changes nothing.
     pub(super) fn reschedule(&mut self, sched: &ScheduleHash, since: UtcMillis, now: UtcMillis) {
         if *sched == ScheduleHash::default() {
             return;
         }
         if self.since > now.plus(EARLY_TOLERANCE) {
-            // A clock that was set back since had put it ahead.
+            // A clock that was ahead, and was set back since, had put it into the future.
             self.since = since;
         }
-        // A record without a schedule was made for other locks, if it is older, and nobody knew of ticks before it; or else
-        // by one who has forgotten.
+        // A record without a schedule that is older than this schedule, and has lost no tick, was created for other locks
+        // (`exec`), and no replica knew of ticks before it: then this schedule is the first. Otherwise the caller that
+        // created it had forgotten the schedule.
         let is_first = self.sched == ScheduleHash::default() && self.mark < since && self.lost.is_none();
         if is_first || !self.is_under(sched) {
             self.since = self.since.max(holds_from(since, self.mark));
@@ -224,16 +230,16 @@ impl Record {
         self.sched = sched.clone();
     }
 
-    /// A record that was made by a request without a schedule has that of the first claim: whoever starts later is none that
-    /// schedules the job for the first time.
+    /// Stores the schedule of the first claim in a record that was created without one (for example by `exec`). Otherwise a
+    /// replica that starts later would count as scheduling the job for the first time, and would skip its due ticks.
     pub(super) fn learn_schedule(&mut self, sched: &ScheduleHash) {
         if self.sched == ScheduleHash::default() {
             self.sched = sched.clone();
         }
     }
 
-    /// Who knew the job before the record was made, by marks below the one that it was made with, has scheduled it `from` then
-    /// on, and not only since whoever came first.
+    /// Moves `since` back to `from` for a replica that knew the job before the record was created: the newest mark that it has
+    /// `seen` is below the mark of the creation. Otherwise the schedule would hold only since the replica that came first.
     pub(super) fn recall_since(
         &mut self,
         seen: Option<UtcMillis>,
@@ -246,17 +252,17 @@ impl Record {
         }
     }
 
-    /// Whether no tick was decided since the record was made.
+    /// Whether the record was never granted, or no tick was decided since it was created.
     pub(super) fn is_as_made(&self) -> bool {
         self.run.is_none() || self.mark == self.made
     }
 
-    /// Whether the schedule is the one of the record, as far as that knows one.
+    /// Whether `sched` is the record's schedule, or the record has none.
     pub(super) fn is_under(&self, sched: &ScheduleHash) -> bool {
         self.sched == *sched || self.sched == ScheduleHash::default()
     }
 
-    /// Who holds the lock, as far as the store knows.
+    /// Returns the holder of the lock, as far as the store knows.
     pub fn holder(&self) -> Option<Holder> {
         if !self.is_running() {
             return None;
@@ -264,12 +270,12 @@ impl Record {
         Some(Holder { node: self.owner.clone()?, run: self.run?, since: self.started? })
     }
 
-    /// Whether the record was missing, and its holder put it back: nobody has opened it since.
+    /// Whether the record was missing and its holder put it back, and no replica has opened it since.
     pub fn is_put_back(&self) -> bool {
         self.era == Era::default()
     }
 
-    /// Whether a run is going on, as far as the store knows.
+    /// Whether a run is running, as far as the store knows.
     pub fn is_running(&self) -> bool {
         self.phase == Phase::Running
     }

@@ -1,5 +1,5 @@
-//! Taking the lock: for a scheduled tick, which is thereby decided, or for a run that somebody asked for. The rules
-//! are those of the design, in its order and under its numbers.
+//! Decides claims and manual requests. A claim takes the lock for a scheduled tick and thereby decides that tick. The rules
+//! are those of docs/protocol.md, in its order and under its numbers.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(crate) fn decide_claim(mut transition: Transition<'_>, claim: &Claim) -> Dec
     }
     transition.reopen();
     gaps::learn_schedule(transition.record_mut(), claim);
-    // Rule 8. Ahead of its instant a tick is granted, or nothing is decided of it yet.
+    // Rule 8. Before its instant a tick is either granted, or nothing is decided about it yet.
     let early = Answer::Early { wait: claim.tick.instant().since(now) };
     if request.is_ahead && claim.tick.instant() > now.plus(EARLY_TOLERANCE) {
         return transition.answer(early);
@@ -35,7 +35,7 @@ pub(crate) fn decide_claim(mut transition: Transition<'_>, claim: &Claim) -> Dec
     // Rule 9.
     let rerun = transition.record_mut().is_rerun(claim);
     if rerun && transition.record_mut().refuses_rerun(claim, now) {
-        // The tick has its record already; that it does not run again needs none.
+        // The tick has its entry already; that it does not run again needs none.
         transition.record_mut().forgo_rerun();
         return at_or_below_mark(transition, claim);
     }
@@ -68,7 +68,7 @@ pub(crate) fn decide_claim(mut transition: Transition<'_>, claim: &Claim) -> Dec
     grant(transition, &request, if claim.catch_up { Cause::CatchUp } else { Cause::Schedule })
 }
 
-/// Decides a request for a run that somebody asked for; it never touches the mark.
+/// Decides a request for a manual run. It decides no tick: the mark does not rise to it.
 pub(crate) fn decide_manual(mut transition: Transition<'_>, manual: &Manual) -> Decision {
     let request = GrantRequest::of_manual(manual);
     if let Some(answer) = enter(&mut transition, &request) {
@@ -95,7 +95,8 @@ pub(crate) fn decide_manual(mut transition: Transition<'_>, manual: &Manual) -> 
     grant(transition, &request, Cause::Manual)
 }
 
-/// Rules 1 to 7: whether the request may be considered at all. Afterwards there is a record of this era.
+/// Applies rules 1 to 7. Returns the answer if the request may not be considered. Otherwise a record of this era exists
+/// afterwards.
 fn enter(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<Answer> {
     // Rule 1.
     if transition.is_unsynced(request.caller.expect) {
@@ -137,7 +138,7 @@ fn enter(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<
     None
 }
 
-/// Rule 5: the same run asks again, because it did not hear the answer.
+/// Rule 5: the same run sends its request again, because the answer did not reach the caller.
 fn mine(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Answer {
     let renewed = transition.server.lease_now.plus(request.lease);
     let now = transition.server.now;
@@ -146,8 +147,8 @@ fn mine(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Answer {
     if !record.is_running() {
         return decided(record, request.tick);
     }
-    // The grant may be of an earlier life of the store, which granted the lock to another since, and forgot it. Who
-    // still holds it takes it back meanwhile.
+    // The grant may be of an earlier era: the store may have granted the lock to another run since, and forgotten that. If
+    // that run still holds the lock, its holder takes it back during this wait.
     let needed = request.longest_lease(record);
     if calm < needed {
         return Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) };
@@ -157,12 +158,12 @@ fn mine(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Answer {
     Answer::Won { fence: record.fence, tries: record.tries, started: record.started.unwrap_or(now) }
 }
 
-/// Rules 10 and 11: whether the tick is too late, was edited away, or is paused.
+/// Applies rules 10 and 11: returns why the tick does not run. It is too late, was edited away, or the job is paused.
 fn not_to_run(transition: &mut Transition<'_>, claim: &Claim) -> Option<Verdict> {
     let now = transition.server.now;
     let record = transition.record_mut();
     let paused = record.paused.is_some_and(|until| now < until);
-    // A paused job misses nobody who could run it.
+    // While the job is paused, a replica that cannot run it records no miss: the tick is skipped for the pause.
     let is_missed = claim.is_late(now) && !(paused && claim.unfit.is_some());
     if is_missed && !claim.catch_up {
         return Some(Verdict::because(Outcome::Missed, claim.unfit.unwrap_or(Reason::Late)));
@@ -176,26 +177,26 @@ fn not_to_run(transition: &mut Transition<'_>, claim: &Claim) -> Option<Verdict>
 
 /// Whether anything stands between the request and the lock.
 enum Contention {
-    /// Nothing.
+    /// Nothing stands in the way.
     Free,
     /// The previous run covers the instant, and the policy is to skip.
     Covered,
-    /// Somebody holds the lock, or may do so.
+    /// The lock is held or may be held, or it is reserved for a rerun.
     Held(Answer),
 }
 
-/// Rules 12 and 13.
+/// Applies rules 12 and 13.
 fn contend(transition: &mut Transition<'_>, request: &GrantRequest<'_>, rerun: bool) -> Contention {
     let (now, lease_now) = (transition.server.now, transition.server.lease_now);
     let calm = transition.calm(request.caller);
     let record = transition.record_mut();
-    // What was seen later than now was seen by a clock that was stepped back since: it covers nothing.
+    // A sign of life later than `now` was recorded by a clock that was stepped back since: it covers nothing.
     let ended = record.ended.filter(|ended| *ended <= now);
-    // A record that was opened and never granted waits only as long as it was opened for.
+    // A record that was never granted needs only the wait that was set when it was created.
     let needed = if record.run.is_none() { record.lease } else { request.longest_lease(record) };
     let may_be_held = record.until > LeaseInstant::FREE && (record.until > lease_now || calm < needed);
     if may_be_held {
-        // A run that began after the instant was not going on at it, however long it lives.
+        // A run that began after the instant was not running at it, however long it lives.
         let was_alive = record.started.is_some_and(|started| started <= request.instant)
             && ended.is_some_and(|alive| alive >= request.instant);
         let covers = record.is_running() && (was_alive || !Protection::LivingHolder.is_on());
@@ -221,7 +222,7 @@ fn contend(transition: &mut Transition<'_>, request: &GrantRequest<'_>, rerun: b
     }
 }
 
-/// How the tick was decided, as far as the record still tells.
+/// Returns how the tick was decided, as far as the record still has it.
 fn decided(record: &Record, tick: Tick) -> Answer {
     if record.tick != Some(tick) {
         return Answer::Decided { by: None, how: None };
@@ -230,9 +231,9 @@ fn decided(record: &Record, tick: Tick) -> Answer {
     Answer::Decided { by: record.owner.clone(), how: record.last.or(record.is_running().then_some(running)) }
 }
 
-/// Decides that the tick does not run: raises the mark and writes one entry, and leaves a running holder alone.
+/// Decides that the tick does not run: raises the mark and writes one entry. A running holder is not affected.
 fn consume(mut transition: Transition<'_>, claim: &Claim, verdict: Verdict) -> Decision {
-    // It, or a tick before it, may have run, and whoever knows has yet to tell.
+    // This tick, or one before it, may have run, and a replica that knows it may still report it.
     if let Some(frees_in) = transition.unsettled() {
         let by = transition.record_mut().holder();
         return transition.answer(Answer::Held { by, frees_in });
@@ -241,15 +242,16 @@ fn consume(mut transition: Transition<'_>, claim: &Claim, verdict: Verdict) -> D
     raise_mark(&mut transition, claim, idle);
     let record = transition.record_mut();
     if record.run.is_none() {
-        // Ticks up to the mark have their entries, or are known to be lost: who remembers an older mark has nothing to report.
+        // All ticks up to the mark have their entries or are known to be lost: a replica that remembers an older mark has
+        // nothing to report.
         record.lost = record.lost.or(Some(record.mark));
     }
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = HistoryEntry::without_run(claim.tick, cause, verdict, transition.server.now);
-    // Ticks passed over for the same reason are those right before it.
+    // An entry for ticks that were passed over can be joined if these ticks come right before this one.
     let before = transition.entries.last().filter(|passed| Some(passed.tick) == claim.prev);
     let both = before.and_then(|passed| passed.joined(&entry));
-    // One entry for ticks in a leap and outside of it could not be taken back with the leap.
+    // One entry for ticks in a leap and outside of it could not be withdrawn with the leap.
     let leaps = &transition.record_mut().leaps;
     let both =
         both.filter(|both| both.after.is_none_or(|after| leaps.has_all_or_none(after, both.tick.instant())));
@@ -260,14 +262,14 @@ fn consume(mut transition: Transition<'_>, claim: &Claim, verdict: Verdict) -> D
     transition.answer(Answer::Consumed(verdict))
 }
 
-/// Rule 9 for a tick that is not rerun: it was decided, and how; or it was forgotten, and this is its entry.
+/// Rule 9 for a tick that is not rerun: answers how it was decided, or records it as one that the store forgot.
 fn at_or_below_mark(mut transition: Transition<'_>, claim: &Claim) -> Decision {
     let answer = gaps::record_lost(&mut transition, claim);
     let answer = answer.unwrap_or_else(|| decided(transition.record_mut(), claim.tick));
     transition.answer(answer)
 }
 
-/// Rule 14: the lock is the caller's.
+/// Rule 14: grants the lock to the caller.
 fn grant(mut transition: Transition<'_>, request: &GrantRequest<'_>, cause: Cause) -> Decision {
     let server = transition.server;
     let is_calm = transition.calm(request.caller) >= request.longest_lease(transition.record_mut());

@@ -1,5 +1,5 @@
-//! Ticks that the mark passes without a claim of their own: nobody claimed them, or the store forgot who did. Each of
-//! them gets its entry from the next claim, which knows the schedule.
+//! Ticks that the mark passes without a claim of their own: no replica claimed them, or the store forgot the claims. Each
+//! of them gets its entry from the next claim, which has the schedule.
 
 use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
 use crate::lease::{Answer, Claim, Dropped, HistoryEntry, Leap, Leaps, Open, Passed, Protection, Record};
@@ -7,7 +7,7 @@ use crate::time::UtcMillis;
 
 use super::transition::Transition;
 
-/// A claim that found no record: its own tick may have been forgotten, if the mark now covers it.
+/// Handles a claim that found no record: if the new mark covers its tick, the tick may have been decided and forgotten.
 pub(crate) fn remember_lost(transition: &mut Transition<'_>, claim: &Claim) {
     let Some(record) = transition.record.as_mut() else { return };
     let before = UtcMillis(claim.tick.as_millis() - 1);
@@ -15,14 +15,15 @@ pub(crate) fn remember_lost(transition: &mut Transition<'_>, claim: &Claim) {
     record.sched = claim.sched.clone();
 }
 
-/// A record without a schedule has that of the first claim; and that holds from when somebody has scheduled the job so.
+/// Stores the claim's schedule in a record without one, and moves the start of the schedule back to where the caller's
+/// knowledge of it begins.
 pub(crate) fn learn_schedule(record: &mut Record, claim: &Claim) {
     record.learn_schedule(&claim.sched);
     record.recall_since(claim.caller.seen, &claim.sched, claim.gap.map(|gap| gap.after));
 }
 
-/// Records the claimed tick, if the mark was raised past it when the store forgot; `None` if it was decided. It waits for those
-/// who may know that it ran, and have yet to tell.
+/// Records the claimed tick as forgotten, if the mark was raised past it when the store forgot; `None` if it was decided.
+/// While the record is not settled, the claim waits for replicas that may know that the tick ran.
 pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Option<Answer> {
     let (now, unsettled) = (transition.server.now, transition.unsettled());
     let record = transition.record_mut();
@@ -32,7 +33,7 @@ pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Opt
     let in_leap = record.leaps.lost_before(instant).and_then(within_schedule);
     let has_run = record.tick == Some(claim.tick) || record.leaps.has_ran(instant);
     let after = lost.into_iter().chain(in_leap).min().filter(|_| !has_run)?;
-    // It may lie within a lost leap.
+    // `after` may lie within a lost leap.
     let after = record.leaps.lost_before(UtcMillis(after.0 + 1)).unwrap_or(after).max(since);
     if let Some(frees_in) = unsettled {
         return Some(if Protection::Early.is_on() && now < instant {
@@ -44,7 +45,7 @@ pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Opt
     record.leaps.tell_lost(after, instant);
     let after = Some(after).filter(|_| record.is_under(&claim.sched));
     if lost.is_some() {
-        // Of a record that was never granted it stays known up to where ticks were told of.
+        // In a record that was never granted, `lost` stays set: it says up to where ticks have their entry.
         record.lost = Some(instant).filter(|tick| *tick < record.mark || record.is_as_made());
     }
     let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
@@ -54,8 +55,8 @@ pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Opt
     Some(Answer::Consumed(verdict))
 }
 
-/// Records what was left undecided of the schedule before the record's, which held after `former`: nobody runs it any
-/// more.
+/// Records the ticks that the schedule before the record's left undecided; that schedule applied after `former`. No replica
+/// will run them.
 pub(crate) fn record_dropped(transition: &mut Transition<'_>, open: &Open, former: UtcMillis) {
     let (now, front, is_unsettled) =
         (transition.server.now, transition.front, transition.unsettled().is_some());
@@ -67,7 +68,7 @@ pub(crate) fn record_dropped(transition: &mut Transition<'_>, open: &Open, forme
     if !record.is_under(&open.sched) {
         return;
     }
-    // Where those who know more could not tell yet, it may have run.
+    // While replicas that know more may still report it, the tick may have run.
     let verdict = match is_unsettled {
         true => Verdict::because(Outcome::Unknown, Reason::StoreReset),
         false => Verdict::because(Outcome::Missed, Reason::Edited),
@@ -81,8 +82,9 @@ pub(crate) fn record_dropped(transition: &mut Transition<'_>, open: &Open, forme
     transition.entries.push(HistoryEntry { after, count: count.filter(|count| *count > 1), ..entry });
 }
 
-/// Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot. Ticks from
-/// before the schedule are none of it. What may be taken back again is no part of an entry for ticks before.
+/// Records the ticks between the mark and the claimed one that no replica claimed, or that the store forgot. Ticks from
+/// before the schedule do not belong to it. `leaps`: whether the mark leaps over ticks. Entries that may be withdrawn with
+/// a leap are not joined to the entry of earlier ticks.
 pub(crate) fn record_passed(transition: &mut Transition<'_>, claim: &Claim, leaps: bool) {
     let (now, front) = (transition.server.now, transition.front);
     let record = transition.record_mut();
@@ -91,13 +93,13 @@ pub(crate) fn record_passed(transition: &mut Transition<'_>, claim: &Claim, leap
     let has_leapt = leaps || record.leaps.iter().any(|leap| leap.to == decided);
     let untold = record.leaps.take_untold(claim.tick.instant());
     let since = record.since;
-    // What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
+    // If the tick lies in an open leap, ticks after it that the store forgot still need their entry.
     let lost = record.lost.take_if(|lost| *lost < claim.tick.instant());
     let lost = lost.map_or(decided, |lost| lost.max(since).min(decided));
     let goes_on = is_under && since <= decided && lost == decided && !has_leapt && untold.is_empty();
     transition.follows = Some(Tick(decided)).filter(|_| goes_on);
     let Some(prev) = claim.prev.filter(|_| is_under) else { return };
-    // The store may have lost decisions up to where all are decided. Of what comes after that it lost none.
+    // The store may have lost decisions up to `decided`, and none after it.
     let untold = untold.into_iter().map(|leap| Leap { to: leap.to.min(lost), ..leap });
     let forgotten = Leap { after: lost, to: decided, passed: Passed::Lost };
     let unclaimed = Leap { after: decided, to: prev.instant(), passed: Passed::Open };
@@ -105,7 +107,7 @@ pub(crate) fn record_passed(transition: &mut Transition<'_>, claim: &Claim, leap
     transition.entries.extend(passed.iter().filter_map(|leap| entry_of(leap, claim, prev, (since, now))));
 }
 
-/// Those right after each other are one, where the same is known of their ticks.
+/// Merges leaps that lie right after each other, if the same is known of their ticks.
 fn folded(leaps: impl Iterator<Item = Leap>) -> Vec<Leap> {
     let mut folded: Vec<Leap> = Vec::new();
     for leap in leaps.filter(|leap| leap.after < leap.to) {
@@ -117,8 +119,8 @@ fn folded(leaps: impl Iterator<Item = Leap>) -> Vec<Leap> {
     folded
 }
 
-/// The entry for the ticks of a leap that the schedule has since `since`, where there are any before the claimed one, which
-/// comes right after `prev`.
+/// Returns the entry for the ticks of a leap; `None` if the schedule, which applies since `since`, has none there before
+/// the claimed one. `prev` is the tick right before the claimed one.
 fn entry_of(
     leap: &Leap,
     claim: &Claim,
@@ -138,8 +140,8 @@ fn entry_of(
     Some(HistoryEntry { after: Some(after), count, ..entry })
 }
 
-/// An entry for ticks in a leap and outside of it becomes several: what is in the leap may be taken back, what is open again has
-/// no entry, and what ran has that of its run. `before` is the tick before the newest entry's, where that is known.
+/// Splits entries for ticks in a leap and outside of it: the part in a leap may be withdrawn, open ticks have no entry, and
+/// a tick that ran has the entry of its run. `before` is the tick before the newest entry's, if that is known.
 pub(crate) fn part_at_leaps(transition: &mut Transition<'_>, before: Option<Tick>) {
     let leaps = transition.record_mut().leaps.clone();
     let entries = std::mem::take(&mut transition.entries);

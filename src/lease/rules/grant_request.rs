@@ -1,4 +1,4 @@
-//! What asks for the lock.
+//! The request for a lock, as the rules see it.
 
 use std::time::Duration;
 
@@ -6,18 +6,19 @@ use crate::job::{Overlap, RunId, Tick};
 use crate::lease::{Caller, Claim, Manual, Protection, Record};
 use crate::time::UtcMillis;
 
-/// What a claim and a manual request have in common.
+/// The part that a claim and a manual request have in common.
 pub(crate) struct GrantRequest<'a> {
     pub(super) caller: &'a Caller,
     pub(super) run: RunId,
     pub(super) tick: Tick,
-    /// The instant that a previous run may have covered: the tick's, or when somebody asked.
+    /// The instant that a previous run may have covered: the tick's, or when a manual run was requested.
     pub(super) instant: UtcMillis,
-    /// Whether its instant has not come yet: nothing stops for it, and what is in its way then may not be at its instant.
+    /// Whether the tick's instant has not come yet. Such a request stops no run, and a conflict now does not decide the
+    /// tick: at the instant it may be gone.
     pub(super) is_ahead: bool,
     pub(super) lease: Duration,
     pub(super) overlap: Overlap,
-    /// How long after its end a run that was cut short goes first; none: it is not rerun.
+    /// For how long after its end an interrupted run is rerun first; `None` if it is not rerun.
     pub(super) reruns_within: Option<Duration>,
 }
 
@@ -35,7 +36,7 @@ impl<'a> GrantRequest<'a> {
         Self { caller, run, tick, instant: asked, is_ahead: false, lease, overlap, reruns_within }
     }
 
-    /// The longest lease that anybody may hold or have held under this record.
+    /// Returns the longest lease that any caller may hold, or may have held, under this record.
     pub(super) fn longest_lease(&self, record: &Record) -> Duration {
         self.caller.longest_lease(self.lease, record.lease)
     }

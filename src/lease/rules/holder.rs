@@ -1,5 +1,5 @@
-//! Keeping and giving back the lock: renew, finish, abandon. Each acts only for the run and the fence that it was
-//! granted to, and puts back what a store forgot.
+//! Keeping and releasing the lock: renew, finish, abandon. Renew and finish act only for the run and the fence that the
+//! lock was granted to, and put back what the store forgot. Abandon acts only for the run.
 
 use crate::job::{Cause, Outcome, Reason, Tick, Verdict};
 use crate::lease::{
@@ -10,13 +10,13 @@ use crate::time::UtcMillis;
 
 use super::transition::{Decision, Transition};
 
-/// What the record says of a lock that was granted once.
+/// What the record says about a lock that was granted.
 enum Ownership {
-    /// The run holds it.
+    /// The run holds the lock.
     Mine,
-    /// The store forgot: no record, or one from before the grant.
+    /// The store forgot the grant: there is no record, or one from before the grant.
     Forgotten,
-    /// It ended, or somebody else was granted it.
+    /// The run has ended, or another run was granted the lock.
     Over,
 }
 
@@ -54,11 +54,11 @@ pub(crate) fn decide_renew(mut transition: Transition<'_>, renew: &Renew) -> Dec
     transition.answer(Answer::Renewed { stop })
 }
 
-/// The store forgot a lock that is still held: it is the holder's again.
+/// Gives the lock back to its holder: the store forgot it while it was held.
 fn take_back(transition: &mut Transition<'_>, renew: &Renew) {
     let lease = &renew.lease;
     if is_held_by_another(transition.record.as_ref(), lease) {
-        // Two lives of the store gave the lock to two: the other is told of its loss when it renews, and stops.
+        // Two eras granted the lock to two runs: the other holder learns of its loss when it renews, and stops.
         let now = transition.server.now;
         transition.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), now);
     }
@@ -76,17 +76,17 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
     let now = transition.server.now;
     let mut ended = finish.ended.min(now).max(lease.started);
     let standing = standing(transition.record.as_ref(), lease);
-    // Without an era it may be told again, to a record that went back while the history did not.
+    // Without an era this may be a repeated finish, sent to a record that went back while the history did not.
     let is_first = matches!(standing, Ownership::Mine) && finish.era != Transition::no_era();
     transition.ends = Some(lease.run).filter(|_| is_first);
     match standing {
         Ownership::Mine => {
-            // After a loss of memory the wait goes on: a later holder may have been forgotten. Where the record is of the life
-            // in which the lock was confirmed, and the store is not, whoever asks first waits in any case.
+            // After a loss of memory the wait continues: the store may have forgotten a later holder. If the record is of
+            // the era in which the lock was confirmed, and the store is in another, the next claim waits in any case.
             if transition.has_record_of(&finish.era) {
                 transition.record_mut().until = LeaseInstant::FREE;
             }
-            // Who makes an end of a former life's run may know less of it than the record.
+            // A finish that was reconstructed after a crash may carry an older end than the last sign of life in the record.
             if finish.verdict.outcome == Outcome::Interrupted {
                 ended =
                     ended.max(transition.record_mut().ended.filter(|alive| *alive <= now).unwrap_or(ended));
@@ -94,16 +94,16 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
             end(transition.record_mut(), finish, ended);
         }
         Ownership::Forgotten if is_held_by_another(transition.record.as_ref(), lease) => {
-            // Two lives of the store gave the lock to two: the other, with the lower fence, learns of its loss when it
-            // renews or asks again, and until then nobody else is granted the lock.
+            // Two eras granted the lock to two runs. The other run, with the lower fence, learns of its loss when it renews
+            // or claims again; until then no other run is granted the lock.
             let Record { until, ended: alive, started, .. } = *transition.record_mut();
-            // As far as the store knows, it covered no instant after its last sign of life.
+            // As far as the store knows, the other run covered no instant after its last sign of life.
             let ended = alive.or(started).unwrap_or(now);
             transition.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), ended);
             let record = transition.record_mut();
             record.until = until;
             record.fence = lease.fence;
-            // It may have ended well, and that be forgotten.
+            // The other run may have ended well, and the store may have forgotten that.
             record.forgo_rerun();
             raise_mark(record, lease, now, finish.leapt);
         }
@@ -111,10 +111,10 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
             put_back(&mut transition, lease, finish.leapt);
             let record = transition.record_mut();
             end(record, finish, ended);
-            // A rerun may have been forgotten with it.
+            // The store may have forgotten a rerun together with the run.
             record.forgo_rerun();
         }
-        // The end of a later run was told before it.
+        // The end of a later run was reported before this one.
         Ownership::Over if is_untold(transition.record_mut(), lease) => tell(transition.record_mut(), lease),
         Ownership::Over => return transition.answer(Answer::AlreadyDecided),
     }
@@ -122,8 +122,8 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
     transition.answer(Answer::Finished)
 }
 
-/// Whether the store knows another run to hold the lock. Where that was granted what this one was granted later, and never
-/// renewed it, nothing was started under it: it was given back, and the store forgot that.
+/// Whether the store names another run as the holder. A run does not count that was granted the same try of the same tick
+/// before this one and never renewed the lock: nothing was started under it. It was abandoned, and the store forgot that.
 fn is_held_by_another(record: Option<&Record>, lease: &Lease) -> bool {
     record.is_some_and(|record| {
         let was_given_back = lease.cause != Cause::Manual
@@ -159,7 +159,7 @@ fn entry_of(finish: &Finish, ended: UtcMillis) -> HistoryEntry {
     }
 }
 
-/// Decides that nothing was started under a lock.
+/// Decides an abandon: nothing was started under the lock.
 pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) -> Decision {
     let now = transition.server.now;
     transition.look_by(now);
@@ -170,15 +170,16 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
     };
     let until = record.until;
     let is_manual = record.cause == Some(Cause::Manual);
-    // A tick that has not come is none of a schedule that is over by now: where it is one of the next, that has it.
+    // A tick that has not come does not belong to a schedule that is over by now. It belongs to the next schedule, if that
+    // has it.
     let is_ahead = !is_manual && record.tick.is_some_and(|tick| now < tick.instant());
-    // Of another schedule nobody would claim it again.
+    // No replica would claim a tick of an older schedule again.
     let is_older = !is_manual && record.tick.is_some_and(|tick| tick.instant() <= record.since);
     let is_edited = (abandon.edited || is_older) && !is_ahead;
-    // Whom an operator has stopped does not run elsewhere either.
+    // A run that an operator stopped does not run on another replica either.
     let is_killed = record.stop_reason(abandon.run) == Some(Reason::Operator);
     match record.tick.filter(|_| remembers) {
-        // The tick stays decided, as it was before.
+        // The tick stays decided, as it was before the rerun.
         Some(_) if record.cause == Some(Cause::Rerun) => give_rerun_back(record),
         Some(tick) if record.is_newest(tick, front) && !is_manual && !is_edited && !is_killed => {
             give_back(record, tick, front);
@@ -190,15 +191,15 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
         }
     }
     let record = transition.record_mut();
-    // Nothing ran, so nothing covered any later instant. How late a rerun may be is counted anew.
+    // Nothing ran, so nothing covered any later instant. How late a rerun may be counts from now.
     record.started = None;
     record.ended = Some(now).filter(|_| record.cut_short().is_some());
-    // After a loss of memory the wait goes on: a later holder may have been forgotten.
+    // After a loss of memory the wait continues: the store may have forgotten a later holder.
     record.until = if remembers { LeaseInstant::FREE } else { until };
     transition.answer(Answer::Abandoned)
 }
 
-/// Makes the tick as claimable as it was before.
+/// Makes the tick claimable again, as before its grant.
 fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
     record.phase = Phase::Idle;
     record.stop = None;
@@ -211,11 +212,11 @@ fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
         record.leaps.give_back(tick.instant());
     }
     record.open_again(tick.instant(), front);
-    // A schedule that held from that tick on, as that was decided, holds from before it.
+    // A schedule that applied only after that tick, because the tick was decided, now applies from before it.
     record.since = record.since.min(before);
 }
 
-/// Makes the rerun as claimable as it was before, unless somebody wanted it stopped.
+/// Makes the rerun claimable again, as before its grant, unless a stop of the run was requested.
 fn give_rerun_back(record: &mut Record) {
     record.phase = Phase::Idle;
     record.tries -= 1;
@@ -225,8 +226,8 @@ fn give_rerun_back(record: &mut Record) {
     record.stop_for = None;
 }
 
-/// Puts back what a store that forgot must know of a granted lock. Of a record that was missing the era stays another
-/// one, so that the next claim waits and raises the mark as after any loss of memory.
+/// Puts back what a store that forgot must know of a granted lock. A record that was missing gets no era, so that the next
+/// claim waits and raises the mark, as after any loss of memory.
 fn put_back(transition: &mut Transition<'_>, lease: &Lease, leapt: Option<UtcMillis>) {
     let now = transition.server.now;
     let record = transition.record.get_or_insert_with(|| {
@@ -235,11 +236,11 @@ fn put_back(transition: &mut Transition<'_>, lease: &Lease, leapt: Option<UtcMil
         Record { lost: None, ..record }
     });
     if record.is_as_made() {
-        // Opened by one who had not seen the ticks before; the holder had, up to its own.
+        // The record was opened by a replica that had not seen the earlier ticks. The holder had seen them, up to its own.
         record.lost = record.lost.or(Some(decided_up_to(lease)).filter(|told| *told < record.mark));
     }
     if lease.cause == Cause::Manual && record.order_at.is_some_and(|at| at <= lease.started) {
-        // It was taken by a run by hand after it was given: this one, unless that was `exec`.
+        // A manual run took the order after it was given: this one, unless this one is `exec`.
         record.taken = record.order.take().or(record.taken);
         record.taken_run = Some(lease.run);
     }
@@ -254,19 +255,19 @@ fn put_back(transition: &mut Transition<'_>, lease: &Lease, leapt: Option<UtcMil
     raise_mark(record, lease, now, leapt);
 }
 
-/// What was decided when the lock was granted stays so.
+/// Raises the mark to what was decided when the lock was granted.
 fn raise_mark(record: &mut Record, lease: &Lease, now: UtcMillis, leapt: Option<UtcMillis>) {
     record.pass_unrecorded_to(decided_up_to(lease), now, leapt);
     if lease.cause != Cause::Manual {
         tell(record, lease);
     }
-    // Who opened the record may know a newer schedule than the run was started by.
+    // The replica that opened the record may know a newer schedule than the one that started the run.
     if record.sched == ScheduleHash::default() {
         record.sched = lease.sched.clone();
     }
 }
 
-/// Whether the tick is one of those that the store forgot, and has no entry.
+/// Whether the store forgot the tick, and it has no entry.
 fn is_untold(record: &Record, lease: &Lease) -> bool {
     let tick = lease.tick.instant();
     let was_forgotten = record.lost.is_some_and(|lost| lost < tick && tick <= record.mark)
@@ -275,8 +276,7 @@ fn is_untold(record: &Record, lease: &Lease) -> bool {
     lease.cause != Cause::Manual && was_forgotten && !is_told
 }
 
-/// The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry, and in no leap that is
-/// open again.
+/// Records that the tick's only entry is the one of its run: it is no forgotten tick without an entry, and lies in no open leap.
 fn tell(record: &mut Record, lease: &Lease) {
     let tick = lease.tick.instant();
     record.leaps.except_told(tick);
@@ -286,7 +286,7 @@ fn tell(record: &mut Record, lease: &Lease) {
     }
 }
 
-/// The mark of the grant; a manual run decides no tick.
+/// Returns the mark of the grant. It includes the tick itself, unless the run is manual: that decides no tick.
 fn decided_up_to(lease: &Lease) -> UtcMillis {
     match lease.cause {
         Cause::Manual => lease.mark,

@@ -1,4 +1,4 @@
-//! The longest lease that anybody may hold of a job: how it is known, and when it is forgotten.
+//! The longest lease that may be held of a job: how it is known, and when it is forgotten.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::lease::{Caller, LeaseInstant, Open, Protection};
 use super::transition::Transition;
 
 impl Caller {
-    /// The longest lease that anybody may hold, as far as the request, the record and the replica's memory tell.
+    /// Returns the longest lease that may be held, as far as the request, the record and the replica's memory show.
     pub(crate) fn longest_lease(&self, requested: Duration, recorded: Duration) -> Duration {
         if !Protection::LargestLease.is_on() {
             return requested;
@@ -17,22 +17,22 @@ impl Caller {
 }
 
 impl Transition<'_> {
-    /// A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
-    /// caller remembers; so does one that waits for a holder whom the store may have forgotten.
+    /// Extends the wait to the longest lease that the caller remembers: for a record that was never granted, and was created by
+    /// a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten.
     pub(crate) fn wait_for_remembered(&mut self, open: &Open) {
         let remembered = open.caller.longest_lease(open.lease, Duration::ZERO);
         let lease_now = self.server.lease_now;
         let record = self.record_mut();
         let is_waited_for = record.run.is_none() || !record.is_running() && record.until > lease_now;
-        // A job that is new waits no longer than that because of its own lease.
+        // A new job does not wait longer because of its own lease.
         if is_waited_for && remembered > open.lease && remembered > record.lease {
             record.until = record.until.plus(remembered.saturating_sub(record.lease));
             record.lease = remembered;
         }
     }
 
-    /// Forgets a lease that is longer than the caller's, where nobody takes one any more and the lock is free in this life of
-    /// the store: then nobody holds one.
+    /// Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era:
+    /// then no caller holds one.
     pub(crate) fn forget_longer(&mut self, open: &Open) {
         let (lease_now, calm) = (self.server.lease_now, self.calm(&open.caller));
         let record = self.record_mut();

@@ -1,4 +1,4 @@
-//! Decides each request: what a record becomes, and what the caller is answered.
+//! Decides each request: what the record becomes, and which answer the caller gets.
 
 pub(super) mod claim;
 pub(super) mod early;

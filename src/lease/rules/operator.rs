@@ -1,5 +1,5 @@
-//! What an operator does to a job's record, from any machine that reaches the store. Each act is one step, refused where
-//! the request was held up on its way, and changes nothing of a record that is not there.
+//! What an operator does to a job's record, from any machine that reaches the store. Each act is one atomic step. It is
+//! refused if the request was held up on its way, and changes nothing if the record does not exist.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::time::UtcMillis;
 
 use super::transition::{Decision, Transition};
 
-/// A holder whose renewal is late by more than this is not heard from any more: as long as for heartbeats.
+/// A holder whose renewal is late by more than this counts as silent: the same time as for heartbeats.
 const RENEWAL_ALLOWANCE: Duration = Duration::from_secs(4);
 
 /// An operator's request about one job.
@@ -17,73 +17,74 @@ const RENEWAL_ALLOWANCE: Duration = Duration::from_secs(4);
 pub struct Operate {
     /// The store's time at which the request should arrive.
     pub expect: UtcMillis,
-    /// Who asks, for people: `ann@db1`.
+    /// The name of the operator, for people: `ann@db1`.
     pub by: String,
     /// What to do.
     pub act: Act,
 }
 
-/// What an operator does.
+/// An operator's act.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Act {
     /// Skip scheduled ticks.
     Pause {
-        /// For how long; until it is resumed, if absent.
+        /// For how long; `None`: until the job is resumed.
         lasts: Option<Duration>,
         /// Why, for people.
         why: Option<String>,
     },
     /// Run the job by hand, once.
     Trigger {
-        /// Names the order.
+        /// The id of the order.
         order: RunId,
-        /// The tick to run it for; the store's time of now, if absent.
+        /// The tick to run the job for; `None`: the store's present time.
         tick: Option<Tick>,
     },
-    /// Take an order back that nobody has taken yet.
+    /// Withdraw an order that no run has taken yet.
     Withdraw {
-        /// Which one.
+        /// The order to withdraw.
         order: RunId,
     },
-    /// Release the lock of a run whose holder is not heard from any more; or end a wait for a holder that the store forgot.
+    /// Release the lock of a run whose holder has not renewed it lately, or end a wait for a holder that the store forgot.
     Unlock {
-        /// The run; none where the record knows no holder, and waits all the same.
+        /// The run; `None` if the record knows no holder and still waits.
         run: Option<RunId>,
     },
-    /// Set back a mark that lies in the future: the ticks up to it, which a clock that was ahead has decided, may run.
+    /// Set back a mark that lies in the future: the ticks up to it, which a clock that was ahead decided, may run.
     SetMark {
-        /// The operator's wall clock. A mark that this clock has passed does not lie in the future: the store's is behind.
+        /// The operator's wall clock. A mark that this clock has passed does not lie in the future: then the store's clock
+        /// is behind.
         wall: UtcMillis,
     },
-    /// Skip scheduled ticks no more.
+    /// Stop skipping scheduled ticks.
     Resume,
-    /// Stop the run that goes on.
+    /// Stop the current run.
     Kill {
-        /// This one alone; whichever it is, if absent.
+        /// Only this run; `None`: whichever it is.
         run: Option<RunId>,
     },
 }
 
-/// The last word about whether a job is paused: of two, the later one holds.
+/// A pause or resume of a job. Of two, the later one applies.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pausing {
-    /// Ticks are skipped before this instant; absent where the pause was lifted.
+    /// Ticks are skipped before this instant; `None` if the job was resumed.
     pub until: Option<UtcMillis>,
-    /// When it was said, by the store's clock.
+    /// When the operator paused or resumed the job, by the store's clock.
     pub at: UtcMillis,
-    /// By whom.
+    /// The operator.
     pub by: String,
-    /// Why.
+    /// The operator's reason.
     pub why: Option<String>,
 }
 
 impl Pausing {
-    /// The end of a pause that lasts until it is lifted: the year 9999, which every calendar still knows.
+    /// The end of a pause that lasts until the job is resumed: the year 9999, which every calendar still supports.
     pub const UNTIL_RESUMED: UtcMillis = UtcMillis(253_370_764_800_000);
 }
 
 impl Record {
-    /// The last word about whether the job is paused.
+    /// Returns the latest pause or resume of the job; `None` if there was none.
     pub fn pausing(&self) -> Option<Pausing> {
         Some(Pausing {
             until: self.paused,
@@ -93,7 +94,7 @@ impl Record {
         })
     }
 
-    /// Takes in a word about whether the job is paused, unless a later one is known.
+    /// Records a pause or resume of the job, unless a later one is recorded.
     pub(crate) fn recall_pausing(&mut self, said: &Pausing) {
         if self.paused_at.is_none_or(|at| at < said.at) {
             self.paused = said.until;
@@ -105,7 +106,7 @@ impl Record {
 }
 
 impl Record {
-    /// The order that a manual request obeys, if it does, is taken: by its run, or to be skipped.
+    /// Takes the order that a manual request carries out, if it has one: the order is run, or skipped.
     pub(crate) fn take_order(&mut self, manual: &Manual) {
         if let Some(order) = manual.order {
             self.order = None;
@@ -116,28 +117,28 @@ impl Record {
 }
 
 impl Record {
-    /// The holder's last sign of life.
+    /// Returns the holder's last sign of life; `now` if there is none.
     fn last_alive(&self, now: UtcMillis) -> UtcMillis {
         self.ended.or(self.started).unwrap_or(now)
     }
 
-    /// Whether nobody is known to hold the lock, and it is not free all the same: somebody whom the store forgot may hold it.
+    /// Whether the lock is not free although no holder is known: a holder that the store forgot may hold it.
     pub fn waits_for_nobody(&self, lease_now: LeaseInstant) -> bool {
         !self.is_running() && self.until > lease_now
     }
 
-    /// Whether the holder of the lock has renewed it lately.
+    /// Whether the holder has renewed the lock lately.
     pub fn is_heard(&self, now: UtcMillis) -> bool {
         let pace = Pace::new(self.lease, Duration::ZERO);
         self.is_running() && now.since(self.last_alive(now)) <= pace.renew_every() + RENEWAL_ALLOWANCE
     }
 
-    /// Whether the holder of the lock has not renewed it for as long as it holds.
+    /// Whether the holder has not renewed the lock for a whole lease.
     pub fn has_lapsed(&self, now: UtcMillis) -> bool {
         self.is_running() && self.lock_left(now).is_zero()
     }
 
-    /// How long until the lock is over if its holder does not renew it, by the holder's last sign of life.
+    /// Returns how long the lock still holds if its holder does not renew it, counted from the holder's last sign of life.
     pub fn lock_left(&self, now: UtcMillis) -> Duration {
         self.lease.saturating_sub(now.since(self.last_alive(now)))
     }
@@ -207,7 +208,7 @@ fn unlock(mut transition: Transition<'_>, run: Option<RunId>) -> Decision {
         return transition.answer(Answer::AlreadyDecided);
     }
     let alive = record.last_alive(now);
-    // A lock that ends later than its holder's last sign of life says waits for somebody whom the store forgot.
+    // A lock that ends later than its holder's last sign of life explains waits for a holder that the store forgot.
     let waits_for_another = memory == Memory::Forgetful && record.until.0 > alive.plus(record.lease).0;
     if waits_for_another || record.is_heard(now) {
         let held = Answer::Held { by: record.holder(), frees_in: record.until.since(lease_now) };
@@ -217,8 +218,8 @@ fn unlock(mut transition: Transition<'_>, run: Option<RunId>) -> Decision {
     transition.answer(Answer::Noted)
 }
 
-/// Opens every tick that has not come yet, by the store's clock and by the operator's. What did not run of them loses its
-/// entry. What was decided of the others stays so, also where it lies between leaps that are open again.
+/// Opens every tick that has not come yet, by the store's clock and by the operator's. Those of them that did not run lose
+/// their entry. What was decided about other ticks stays so, also between open leaps.
 fn set_mark(mut transition: Transition<'_>, wall: UtcMillis) -> Decision {
     transition.look_by(wall);
     let (latest, front) = (transition.server.now.max(wall), transition.front);
@@ -234,14 +235,14 @@ fn set_mark(mut transition: Transition<'_>, wall: UtcMillis) -> Decision {
     record.lost = record.lost.filter(|lost| *lost < front);
     record.since = if record.since > front { latest } else { record.since };
     if record.tick.is_some_and(|tick| tick.instant() > front) {
-        // It runs when it comes, and is then no rerun of what was cut short.
+        // The tick runs when it comes, and then is no rerun of the interrupted run.
         record.forgo_rerun();
     }
     transition.retract(Leap { after: front, to: before, passed: Passed::Open });
     transition.answer(Answer::Noted)
 }
 
-/// Says whether the job is paused. It is later than what was said before, whatever the clock shows.
+/// Records a pause or resume. It counts as later than the one before, whatever the clock shows.
 fn say(transition: &mut Transition<'_>, operate: &Operate, until: Option<UtcMillis>, why: Option<String>) {
     let now = transition.server.now;
     let record = transition.record_mut();

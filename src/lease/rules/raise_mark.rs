@@ -1,4 +1,4 @@
-//! Raising the mark to a claimed tick, and what the mark leaps over.
+//! Raising the mark to a claimed tick, and the leaps that this makes.
 
 use crate::job::Tick;
 use crate::lease::rules::gaps;
@@ -7,8 +7,8 @@ use crate::lease::{Answer, Claim, Leap, Passed};
 use super::grant_request::GrantRequest;
 use super::transition::Transition;
 
-/// A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that
-/// shows that the mark lies ahead may be the wrong one.
+/// Returns `held` for a tick in an open leap until the caller has watched a steady clock for the longest lease: the clock
+/// that shows that the mark lies ahead may be the wrong one.
 pub(super) fn open_leap_waits(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<Answer> {
     let (calm, front) = (transition.calm(request.caller), transition.front);
     let record = transition.record_mut();
@@ -17,8 +17,9 @@ pub(super) fn open_leap_waits(transition: &mut Transition<'_>, request: &GrantRe
     waits.then(|| Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) })
 }
 
-/// Decides the tick, and tells of those passed over. Up to `idle` none ran: where the caller has not watched the clock for
-/// all of that time, it may be the clock that passed them, and not the time.
+/// Decides the tick, and records the ticks that the mark passes. None of the ticks up to `idle` ran. If the caller has not
+/// watched the clock for all of that time, they become a leap: the clock may have jumped over them, without the time having
+/// passed.
 pub(super) fn raise_mark(transition: &mut Transition<'_>, claim: &Claim, idle: Option<Tick>) {
     let (now, front, caller) = (transition.server.now, transition.front, &claim.caller);
     let is_off = transition.is_off(caller.expect);

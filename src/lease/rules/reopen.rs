@@ -1,4 +1,4 @@
-//! What a decision makes of a mark that a clock which was ahead has set, and of a store that went back.
+//! How decisions treat a mark that was set by a clock that was ahead, and a store that went back.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::early::EARLY_TOLERANCE;
 use super::transition::{SETTLING, SYNC_TOLERANCE, Transition, maybe_decided};
 
 impl Transition<'_> {
-    /// The caller's wall clock shows this.
+    /// Sets `front`, given that the caller's wall clock shows `wall`.
     pub(crate) fn look_by(&mut self, wall: UtcMillis) {
         self.front = self.server.now.max(wall).plus(EARLY_TOLERANCE);
     }
 
-    /// No clock that is right shows more; a request without a wall clock goes by the store's.
+    /// Returns an instant that no correct clock exceeds. A request without a wall clock uses the store's clock.
     fn shown_at_most(&self) -> UtcMillis {
         let now = self.server.now;
         if self.front == UtcMillis(i64::MAX) { now.plus(EARLY_TOLERANCE) } else { self.front }
@@ -26,7 +26,7 @@ impl Transition<'_> {
         self.record.as_ref().is_some_and(|record| record.is_decided(tick, self.front))
     }
 
-    /// Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries.
+    /// Opens leaps that lie ahead of every correct clock: their ticks have not come yet, and lose their entries.
     pub(crate) fn reopen(&mut self) {
         let (now, front) = (self.server.now, self.shown_at_most());
         let record = self.record_mut();
@@ -35,31 +35,31 @@ impl Transition<'_> {
         }
         let opened = record.leaps.reopen(front, now);
         if let Some(last) = opened.last() {
-            // Replicas that were told that these ticks are decided do not conclude that the store went back.
+            // Replicas that were told that these ticks are decided must not conclude that the store went back.
             record.open_again(last.to.min(front), front);
         }
         opened.into_iter().for_each(|leap| self.retract(leap));
     }
 
-    /// Takes back the entries of ticks in this leap that did not run.
+    /// Withdraws the entries of ticks in this leap that did not run.
     pub(super) fn retract(&mut self, leap: Leap) {
         self.retracted.push(leap);
     }
 
-    /// Ticks that the caller knows to be decided are part of no leap: they keep their entries when leaps are opened again.
+    /// Takes ticks that the caller knows to be decided out of the leaps: they keep their entries when leaps are opened.
     pub(crate) fn close_ahead(&mut self, ahead: Ahead) {
         self.record_mut().leaps.except(ahead.after, ahead.to);
     }
 
-    /// Whether these ticks, which have not come, were opened again since the caller learnt of them.
+    /// Whether these ticks, which have not come, were opened again after the caller learned of them.
     pub(crate) fn was_returned_after(&mut self, open: &Open, ahead: Ahead) -> bool {
         let (front, record) = (self.front, self.record_mut());
         let is_newer = open.returns_ahead < record.returns_ahead && ahead.to <= record.returned_ahead;
         ahead.to > front && (ahead.to <= record.returned || is_newer)
     }
 
-    /// Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was
-    /// ahead has decided.
+    /// Keeps the ticks decided that the caller knows to have run, if the store forgot them; also those that a clock which
+    /// was ahead decided.
     pub(crate) fn recall_ahead(&mut self, ahead: Ahead, caller: &Caller) {
         let (now, front) = (self.server.now, self.front);
         let come = now.plus(EARLY_TOLERANCE);
@@ -73,8 +73,8 @@ impl Transition<'_> {
         record.leaps.except(ahead.after, ahead.to);
     }
 
-    /// Decisions up to `mark` may have been lost, also of ticks in open leaps: these are closed where they have come, by the
-    /// store's clock and by the caller's.
+    /// Raises the mark to `mark`, because decisions up to there may have been lost, also about ticks in open leaps. Of
+    /// these, the ticks are closed that have come by the store's clock and by the caller's.
     pub(super) fn pass_unrecorded(&mut self, mark: UtcMillis, caller: &Caller) {
         self.reopen();
         let (now, come) = (self.server.now, self.come(caller));
@@ -83,23 +83,24 @@ impl Transition<'_> {
         record.pass_unrecorded(mark, now, caller.leapt);
     }
 
-    /// No tick after this one has come, by the store's clock and by the caller's, but by a leap of the first.
+    /// Returns the instant after which no tick has come, by the store's clock and by the caller's. What the store's clock
+    /// shows only because it leapt ahead does not count.
     pub(super) fn come(&self, caller: &Caller) -> UtcMillis {
         let come = self.server.now.min(caller.expect.plus(SYNC_TOLERANCE)).plus(EARLY_TOLERANCE);
         come.min(caller.leapt.unwrap_or(come))
     }
 
-    /// Rule 6, for a caller that has watched a steady clock for the longest lease: it shortens waits that were set while the clock was
-    /// ahead. A clock that is wrong for a moment only shortens none.
+    /// Rule 6, for a caller that has watched a steady clock for the longest lease: shortens waits that were set while the
+    /// clock was ahead. A clock that is wrong only for a moment shortens none.
     pub(super) fn cut_waits(&mut self, longest: Duration, heard: UtcMillis) {
         let Server { now, lease_now, memory, .. } = *self.server;
         let record = self.record_mut();
         let began_ahead = record.settled.since(lease_now) > SETTLING + longest;
         if record.until > lease_now.plus(longest) {
             record.until = lease_now.plus(longest);
-            // A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set
-            // back, for all that time. A wait without a holder is over as well, if it began before the caller saw the clock being
-            // set back.
+            // If the holder's last sign of life lies ahead by more than any clock drifts, the holder has given none since
+            // the clock was set back, for all that time. A wait without a holder is over as well, if it began before the
+            // caller saw the clock being set back.
             let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
             let was_seen = record.settled <= LeaseInstant(heard.plus(SETTLING).0);
             let is_over = if record.is_running() { is_silent } else { began_ahead && was_seen };
@@ -107,14 +108,14 @@ impl Transition<'_> {
                 record.until = lease_now;
             }
         }
-        // The time for reports of what the store forgot is over, too: it does not begin again when the clock shows that time.
+        // The time for reports of what the store forgot is over, too: it must not begin again when the clock reaches that time.
         if began_ahead {
             record.settled = LeaseInstant::FREE;
         }
     }
 
-    /// Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to
-    /// an older state, and may have forgotten a holder and decisions up to now.
+    /// Rule 4 within one era: if the record knows less than the store told the caller, the store went back to an older
+    /// state, and may have forgotten a holder, and decisions up to now.
     pub(crate) fn fall_back(&mut self, caller: &Caller, lease: Duration) {
         let (now, shown) = (self.server.now, self.shown_at_most());
         let record = self.record_mut();
@@ -124,7 +125,7 @@ impl Transition<'_> {
         let Some(told) = told.filter(|_| Protection::MarkReset.is_on()) else { return };
         self.wait_for_forgotten(caller, lease);
         self.pass_unrecorded(maybe_decided(now), caller);
-        // What a clock that leapt has shown stays open: that is known from now on, and no loss the next time.
+        // What a clock that leapt has shown stays open. This is recorded, so that it does not count as a loss the next time.
         let record = self.record_mut();
         if record.decided_up_to(shown) < told {
             record.open_again(told, shown);

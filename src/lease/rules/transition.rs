@@ -11,36 +11,36 @@ use crate::time::UtcMillis;
 
 use super::early::EARLY_TOLERANCE;
 
-/// A request held up on its way for longer than this, or a clock stepped by more, is answered with *unsynced*.
+/// If a request is held up for longer than this, or a clock is stepped by more, the answer is `unsynced`.
 pub(crate) const SYNC_TOLERANCE: Duration = Duration::from_secs(1);
 
-/// Every replica that reaches the store has learnt of another life of it by then, and has told what it remembers.
+/// Within this time every replica that reaches the store has learned of a new era and has reported what it remembers.
 pub(crate) const SETTLING: Duration = Duration::from_secs(5);
 
-/// Between two heartbeats no replica is granted so many fences. In milliseconds of a clock: ten seconds.
+/// No replica is granted this many fences between two heartbeats. As milliseconds of a clock, this is ten seconds.
 const UNTOLD_FENCES: i64 = 10_000;
 
-/// What a store has to make atomic: write `record`, append `entries`, answer `reply`.
+/// What a store has to do in one atomic step: write `record`, append `entries`, answer `reply`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The record to store; `None` where there was none, and none is made.
+    /// The record to store; `None` if there was none and none is created.
     pub record: Option<Record>,
     /// The entries to append, oldest first.
     pub entries: Vec<HistoryEntry>,
-    /// Where the first of them only goes on: with the ticks right after this one. An entry that ends with it, and can be
-    /// joined, gives way to one for both.
+    /// The tick right before the ticks of the first entry, if that entry may continue another one: if the newest entry in
+    /// the history ends with this tick and can be joined, one entry for both replaces it.
     pub follows: Option<Tick>,
-    /// Entries of ticks in these leaps that did not run are taken back: they were made by a clock that was ahead.
+    /// Leaps whose entries without a run are withdrawn, because a clock that was ahead made them.
     pub retracted: Vec<Leap>,
-    /// This run is told of for the first time. Others may have their entry already: the store forgot their end, or went back, and the
-    /// history is kept apart. No second one is appended.
+    /// The run whose end is reported for the first time. Runs of other entries may have their entry already: the store
+    /// forgot their end, or went back, and the history is stored apart from the record. They get no second one.
     pub ends: Option<RunId>,
-    /// The answer.
+    /// The answer to the request.
     pub reply: Reply,
 }
 
 impl Decision {
-    /// The entries to append after the newest one so far, and whether that gives way to the first of them.
+    /// Returns whether the newest entry so far is replaced by the first of the new entries, and the entries to append.
     pub fn entries_after(&self, newest: Option<&HistoryEntry>) -> (bool, Vec<HistoryEntry>) {
         let mut entries = self.entries.clone();
         let before = newest.filter(|newest| self.follows == Some(newest.tick));
@@ -50,24 +50,24 @@ impl Decision {
         (gives_way, entries)
     }
 
-    /// Whether the entry is taken back.
+    /// Whether the entry is withdrawn.
     pub fn retracts(&self, entry: &HistoryEntry) -> bool {
         let after = entry.after.unwrap_or(UtcMillis(entry.tick.as_millis() - 1));
         let is_in = |leap: &Leap| leap.after <= after && entry.tick.instant() <= leap.to;
         entry.run.is_none() && self.retracted.iter().any(is_in)
     }
 
-    /// Whether the run of the entry may have one already.
+    /// Whether the run of the entry may have one in the history already.
     pub fn may_repeat(&self, entry: &HistoryEntry) -> bool {
         entry.run.is_some() && entry.run != self.ends
     }
 
-    /// Whether the entry is that of a run which has one in the history.
+    /// Whether the run of the entry has one in the history already.
     pub fn repeats(&self, entry: &HistoryEntry, history: &[HistoryEntry]) -> bool {
         self.may_repeat(entry) && history.iter().any(|other| other.run == entry.run)
     }
 
-    /// Appends the entries to a history.
+    /// Applies the decision to a history: withdraws, joins and appends entries.
     pub fn append_to(&self, history: &mut Vec<HistoryEntry>) {
         history.retain(|entry| !self.retracts(entry));
         let (gives_way, mut entries) = self.entries_after(history.last());
@@ -77,7 +77,7 @@ impl Decision {
     }
 }
 
-/// The mark of a store that forgot, when somebody had heard it at this instant: any tick up to it may be decided.
+/// Returns the mark for a store that forgot, if its time was seen to be `heard`: any tick up to that mark may be decided.
 pub(crate) fn maybe_decided(heard: UtcMillis) -> UtcMillis {
     if Protection::MarkReset.is_on() { heard.plus(EARLY_TOLERANCE) } else { UtcMillis(0) }
 }
@@ -89,7 +89,8 @@ pub(crate) struct Transition<'a> {
     pub(crate) follows: Option<Tick>,
     pub(crate) retracted: Vec<Leap>,
     pub(crate) ends: Option<RunId>,
-    /// No clock that is right shows more: the store's and the caller's. The latest instant of all where that is of no matter.
+    /// No correct clock shows more: the later of the store's clock and the caller's, plus the tolerance. The latest instant
+    /// of all where that does not matter.
     pub(crate) front: UtcMillis,
     pub(crate) server: &'a Server,
 }
@@ -115,24 +116,24 @@ impl<'a> Transition<'a> {
         self.answer(Answer::NewEra(era))
     }
 
-    /// The record, which the caller knows to be there.
+    /// Returns the record, which the caller knows to exist.
     pub(crate) fn record_mut(&mut self) -> &mut Record {
         self.record.as_mut().expect("the caller has made sure that there is a record")
     }
 
-    /// Rule 1: whether the request came when it was expected.
+    /// Rule 1: whether the request arrived at another time than expected.
     pub(crate) fn is_unsynced(&self, expect: UtcMillis) -> bool {
         Protection::Expect.is_on() && self.server.memory == Memory::Forgetful && self.is_off(expect)
     }
 
-    /// Whether the store's clock shows another time than the caller reckons.
+    /// Whether the store's clock shows another time than the caller estimates.
     pub(crate) fn is_off(&self, expect: UtcMillis) -> bool {
         let now = self.server.now;
         now.since(expect).max(expect.since(now)) > SYNC_TOLERANCE
     }
 
-    /// Opens a missing record: nothing up to now, or to what was heard of it, is granted, and nothing at all before `wait`
-    /// has passed. Of a job that is not `known` no tick was ever decided.
+    /// Creates a missing record. Ticks up to now, or up to `heard`, are not granted, and no tick before `wait` has passed.
+    /// If the job is not `known`, none of its ticks was ever decided.
     pub(crate) fn create(&mut self, caller: &Caller, heard: UtcMillis, (wait, known): (Duration, bool)) {
         let mut record = Record::empty(self.server.era.clone());
         let (now, leapt) = (self.server.now, if known { caller.leapt } else { Some(UtcMillis(0)) });
@@ -148,7 +149,8 @@ impl<'a> Transition<'a> {
         self.record = Some(record);
     }
 
-    /// Rule 4: a record of another era waits one more lease, and may have lost decisions up to what was heard `earlier`.
+    /// Rule 4: a record of another era waits one more longest lease, and may have lost decisions up to `earlier`, a store
+    /// time that was seen.
     pub(crate) fn adopt_era(&mut self, caller: &Caller, earlier: UtcMillis, lease: Duration) {
         let server = self.server;
         let record = self.record_mut();
@@ -158,40 +160,40 @@ impl<'a> Transition<'a> {
         let was_missing = record.is_put_back();
         record.era = server.era.clone();
         match server.memory {
-            // The machine was restarted: nothing is forgotten, but the lease clock began anew.
+            // The machine was restarted: nothing is forgotten, but the lease clock started again.
             Memory::Durable if !was_missing => {
                 record.settled = LeaseInstant::FREE;
                 if !record.is_running() {
                     record.until = LeaseInstant::FREE;
                     return;
                 }
-                // Everyone else waits as long, however small their own leases.
+                // All other callers wait as long, however small their own leases.
                 record.lease = caller.longest_lease(lease, record.lease);
                 record.until = server.lease_now.plus(record.lease);
             }
             Memory::Durable | Memory::Forgetful => {
                 self.wait_for_forgotten(caller, lease);
-                // Of a record that its holder put back, everything else up to now may have been lost.
+                // A record that its holder put back may have lost everything else up to now.
                 let heard = if was_missing { server.now.max(caller.heard) } else { earlier };
                 self.pass_unrecorded(maybe_decided(heard), caller);
             }
         }
     }
 
-    /// Whether nothing can have been forgotten since `era`, the life of the store in which a lock was confirmed.
+    /// Whether nothing can have been forgotten since `era`, the era in which a lock was confirmed.
     pub(crate) fn remembers(&self, era: &Era) -> bool {
         self.server.memory == Memory::Durable || self.server.era == *era
     }
 
-    /// Whether the record is of `era`, the life of the store in which a lock was confirmed, or of a store that forgets nothing.
-    /// Without an era the replica knows that the store may have forgotten since.
+    /// Whether the record is of `era`, in which a lock was confirmed, or of a store that forgets nothing. False for an
+    /// empty era: then the replica knows that the store may have forgotten since.
     pub(crate) fn has_record_of(&self, era: &Era) -> bool {
         let record_era = self.record.as_ref().map(|record| &record.era);
         *era != Self::no_era() && (self.server.memory == Memory::Durable || record_era == Some(era))
     }
 
-    /// Ticks above the mark that the caller has seen were forgotten, where the record was opened by one who had not
-    /// seen them, and nothing was decided since.
+    /// Marks as forgotten the ticks above the newest mark that the caller has seen, if the record was opened by a replica
+    /// that had not seen them, and nothing was decided since.
     pub(crate) fn recall_lost(&mut self, caller: &Caller) {
         let record = self.record_mut();
         if record.is_as_made() {
@@ -199,17 +201,19 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
+    /// Applies rule 4 again for each replica that opens the record: the replica that came first in this era may have known
+    /// less of earlier ones.
     pub(crate) fn recall(&mut self, open: &Open) {
         self.recall_lost(&open.caller);
         let (now, heard, front) = (self.server.now, open.earlier, self.front);
-        // Tokens up to what was heard may have been given out and forgotten; those of a clock that shows more by now are above them.
+        // Fences up to the time that was seen may have been granted and forgotten. If the clock shows more by now, new
+        // fences are above them anyway.
         let shown = heard.max(open.caller.heard);
         if shown > now {
             let record = self.record_mut();
             record.floor = record.floor.max(Fence(shown.0));
         }
-        // What a clock that was ahead has shown is no news once it was opened again.
+        // A time that only a clock that was ahead has shown is no news once the ticks up to it were opened again.
         let is_opened = heard > front && maybe_decided(heard) <= self.record_mut().returned_ahead;
         if heard == UtcMillis(0) || is_opened {
             return;
@@ -227,8 +231,8 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// Raises the floor of a record that is not settled above the fences that only a silent replica knows. Where no clock was
-    /// ahead, the store's own is above them.
+    /// Raises the floor of a record that is not settled above the fences that only a silent replica knows. If no clock was
+    /// ahead, the store's own time is above them.
     pub(crate) fn raise_floor(&mut self, caller: &Caller) {
         let (now, is_unsettled) = (self.server.now, self.unsettled().is_some());
         let record = self.record_mut();
@@ -238,8 +242,8 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// The store may have forgotten a holder: the lock is not granted before the longest lease is over. The first seconds of that time
-    /// are for replicas that report what the store forgot. Everyone else waits as long, however small their own leases.
+    /// Closes the lock until the longest lease is over, because the store may have forgotten a holder. The first seconds of that
+    /// time are for replicas that report what the store forgot. All other callers wait as long, however small their own leases.
     pub(crate) fn wait_for_forgotten(&mut self, caller: &Caller, lease: Duration) {
         let lease_now = self.server.lease_now;
         let record = self.record_mut();
@@ -249,8 +253,9 @@ impl<'a> Transition<'a> {
         record.lease = wait;
     }
 
-    /// From when on a new lock is leased: now, or the latest time that was heard before the store's clock was set back,
-    /// which may be undone before anyone else sees it. A caller that has watched for long enough would have seen that.
+    /// Returns the time from which a new lock is leased: now, or the latest time that was seen before the store's clock was
+    /// set back. That step may be undone before any other caller sees it. A caller that has watched for long enough would
+    /// have seen that.
     pub(crate) fn leased_from(&self, heard: UtcMillis) -> LeaseInstant {
         let Server { lease_now, memory, .. } = *self.server;
         match memory {
@@ -259,7 +264,7 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// For how long the caller has surely watched a steady clock.
+    /// Returns for how long the caller has certainly watched a steady clock.
     pub(crate) fn calm(&self, caller: &Caller) -> Duration {
         match self.server.memory {
             Memory::Forgetful if Protection::Calm.is_on() => caller.calm,
@@ -267,15 +272,15 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// For how long somebody may still tell what the store forgot of the job; `None` once it is settled, or where the
-    /// store's clock was set back since.
+    /// Returns for how long replicas may still report what the store forgot of the job; `None` once the record is settled,
+    /// or if the store's clock was set back since.
     pub(crate) fn unsettled(&mut self) -> Option<Duration> {
         let lease_now = self.server.lease_now;
         let left = self.record_mut().settled.since(lease_now);
         (!left.is_zero() && left <= SETTLING).then_some(left)
     }
 
-    /// Ends what the record calls running, with an entry: not before it began, which may have been a moment ahead.
+    /// Ends the run that the record calls running, with an entry. The end is not before the start, which may lie a moment ahead.
     pub(crate) fn end_run(&mut self, verdict: Verdict, ended: UtcMillis) {
         let record = self.record_mut();
         let ended = ended.max(record.started.unwrap_or(ended));
@@ -299,7 +304,7 @@ impl<'a> Transition<'a> {
         self.entries.push(entry);
     }
 
-    /// The era of a record that must be opened anew by the next claim.
+    /// Returns the era of a record that the next claim must open anew.
     pub(crate) fn no_era() -> Era {
         Era::default()
     }

@@ -1,8 +1,8 @@
--- Invariant: a notice carries the store's time, by which replicas tell it from the one before, also at maxmemory.
+-- Invariant: a notice carries the store's time, by which replicas distinguish it from the one before, also at maxmemory.
 -- KEYS: 1 notices. ARGV: 1 job.
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
--- HDEL passes at maxmemory, and then the rest of the script does. No job has an empty name.
+-- Redis allows HDEL at maxmemory, and then also the rest of the script. No job has an empty name.
 redis.call('HDEL', KEYS[1], '')
 redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now))
 return 1

@@ -1,10 +1,10 @@
--- Invariant: requests are decided in their order, each by itself: one that fails is told so, and the others go on.
+-- Invariant: requests are decided in their order, each on its own: one that fails gets an error, and the others are decided.
 local replies, width, decide = {}, tonumber(all_args[1]), nil
 for i = 1, #all_keys / 3 do
   local key, arg = i * 3 - 3, (i - 1) * width + 1
   local is_decided, reply = true, nil
   if usual then is_decided, reply = pcall(usual, key, arg) end
-  -- What fails has written nothing: the rules fail as well, and tell why.
+  -- A usual script that fails has written nothing: the rules then fail as well, and give the reason.
   if not (is_decided and reply) then
     decide = decide or rules()
     is_decided, reply = pcall(
@@ -12,12 +12,12 @@ for i = 1, #all_keys / 3 do
     )
   end
   if not is_decided then
-    -- Whatever an error quotes, it must not end the connection for the others.
+    -- Whatever an error quotes, it must not end the connection, which other requests share.
     local why = type(reply) == 'table' and reply.err or tostring(reply)
     reply = { err = (string.gsub(why, UNPRINTABLE, '?')) }
   end
   replies[i] = reply
 end
--- Nothing rests on it: a user may lack the right.
+-- No decision depends on hints: the user may lack the right to publish.
 if #told > 0 then redis.pcall('PUBLISH', channel, table.concat(told, '\30')) end
 return replies

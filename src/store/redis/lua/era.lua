@@ -1,10 +1,10 @@
--- Invariant: a server that does not tell its replication id is refused: nobody would notice a restart of it, or a failover.
--- Put in front of every script that needs it.
+-- Invariant: a server that does not report its replication id is refused: no replica would notice its restart or a failover.
+-- Included before every script that needs the era.
 local function read_era()
   local said = redis.pcall('INFO', 'replication')
-  -- A user that lacks the right is told so in the server's words.
+  -- If the user lacks the right, the error carries the server's words.
   if said.err then
-    -- Redis 7 tells a script of it without the word.
+    -- Redis 7 reports this to a script without the word NOPERM.
     local is_denied = string.find(said.err, 'NOPERM') or string.find(said.err, "can't run this command", 1, true)
     return nil, (is_denied and 'NOPERM INFO: ' or 'NOERA ') .. said.err
   end

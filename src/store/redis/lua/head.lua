@@ -1,6 +1,6 @@
--- Invariant: the clock, and which life of the server this is, are read once for all requests of a call, the latter only
--- where anything rests on it: to the server it is as much work as a claim's other reads and writes.
--- KEYS: three for each request. ARGV: 1 how many each has; theirs, one after the other.
+-- Invariant: the clock and the era are read once for all requests of a call, the era only where a decision depends on it:
+-- for the server it is as much work as a claim's other reads and writes.
+-- KEYS: three per request. ARGV: 1 the number of arguments per request; then the arguments, request by request.
 local SCHEMA = 1
 local EARLY_TOLERANCE = 200
 local SYNC_TOLERANCE = 1000
@@ -22,14 +22,15 @@ local function era()
   return known_era or error(why, 0)
 end
 
--- Errors are printable ASCII alone: a client ends the connection where one is no UTF-8, or has several lines. Of what others wrote
--- as much is quoted.
+-- Errors contain printable ASCII only: a client ends the connection if an error is not UTF-8, or has several lines. Of
+-- foreign text at most QUOTED bytes are quoted.
 local UNPRINTABLE, QUOTED = '[^\32-\126]', 200
 local function quoted(said)
   return (string.gsub(string.sub(said, 1, QUOTED), UNPRINTABLE, '?'))
 end
 
--- What a command on this key gave. The server does not say which key is of another type, nor what to do.
+-- Returns the reply of a command on this key, or raises its error. The server's error does not say which key is of another
+-- type, nor what to do.
 local function given(key, reply)
   if type(reply) ~= 'table' or not reply.err then return reply end
   local is_foreign = string.find(reply.err, 'WRONGTYPE')
@@ -37,18 +38,18 @@ local function given(key, reply)
   error(is_foreign and help or reply.err, 0)
 end
 
--- What is told of decisions, and on which channel.
+-- The hints about decisions, and their channel.
 local told, channel = {}, nil
 
 local all_keys, all_args = KEYS, ARGV
--- Decides what is as usual, and leaves the rest to the rules; absent where a kind of request has nothing usual. It is told
--- how many keys and how many arguments come before those of the request.
+-- Decides a usual request, or leaves it to the rules; nil where a kind of request has no usual case. Its arguments: how
+-- many keys, and how many values of ARGV, come before those of the request.
 local usual
 
--- Requests that come together have most of their numbers in common: each is read, and written, once.
+-- The requests of a call have most of their numbers in common: each is parsed and formatted once.
 local numbers, digits = {}, {}
 
--- A text as a number; an absent number is an empty text.
+-- Returns a text as a number; an empty text stands for an absent number.
 local function number(said)
   local value = numbers[said]
   if not value then
@@ -58,7 +59,7 @@ local function number(said)
   return value
 end
 
--- A number as whole digits; an absent one as an empty text.
+-- Returns a number as whole digits; nil as an empty text.
 local function text(value)
   if value == nil then return '' end
   if type(value) ~= 'number' then return value end
@@ -74,20 +75,20 @@ local function plus(a, b)
   return math.min(a + b, MAX)
 end
 
--- These fields of a record. A user may lack the right: then the rules decide, and it is not tried again.
+-- Returns these fields of a record. If the user lacks the right, the rules decide, and it is not tried again.
 local function peek(key, ...)
   local read = redis.pcall('HMGET', key, ...)
   if not read.err then return unpack(read) end
   usual = nil
 end
 
--- What the mirror of a lock shows.
+-- Returns the text of a lock's mirror.
 local function shown(node, run, fence, tick, started)
   return 'node=' .. node .. ' run=' .. run .. ' fence=' .. fence .. ' tick_ms=' .. tick .. ' started_ms=' .. started
 end
 
--- Tells everybody what whoever asks for the tick is told from now on: under this name, with what this reply says of the
--- record, and with more.
+-- Adds a hint for all replicas: the reply that a claim for the tick gets from now on, with this name, what this reply says
+-- about the record, and further values.
 local function tell(where, job, name, reply, ...)
   local said = { era(), job, name, unpack(reply, 2, 8) }
   for _, value in ipairs({ ... }) do said[#said + 1] = value end

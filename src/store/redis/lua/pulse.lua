@@ -1,18 +1,19 @@
--- Invariant: a heartbeat is stamped with the store's clock, and tells what the store knows of the others, also at
--- maxmemory. What somebody else has written to these keys is passed over, removed, and told of.
--- KEYS: 1 nodes, 2 notices. ARGV: 1 node, 2 what it says of itself, or empty only to listen; 3 forget nodes older than
--- this; 4 forget notices older than this, and what is further ahead; 5 the marker of a store that has none, or went back, and
--- where this replica was told that its last heartbeat was taken: which one, in which life, by which marker. In one, as a server
--- reads no longer requests before it has the password, and then does not say that it wants one.
--- No node has this name.
+-- Invariant: also at maxmemory, a heartbeat gets the store's time, and its reply has what the store knows of the others.
+-- Fields of these keys that no replica wrote are skipped, removed and reported.
+-- KEYS: 1 nodes, 2 notices. ARGV: 1 node, 2 its heartbeat, or empty only to listen; 3 forget nodes that are older than
+-- this, in ms; 4 forget notices that are older than this, and stamps that are further ahead; 5 a fresh marker, for a store
+-- that has none or went back, followed by what the store answered to this replica's last heartbeat: its count, the era and
+-- the marker. These are one argument, because a server that has not received the password yet does not read longer
+-- requests, and then does not report that it wants one.
+-- The field of the marker. No node has this name.
 local MARKER = '-marker'
--- Earlier releases take a marker for a heartbeat, which is never old.
+-- Earlier releases take the marker for a heartbeat; with this stamp it is never old.
 local NEVER_OLD = '253370764800000 '
--- Microseconds since the epoch have no more digits, and no count has.
+-- Neither microseconds since 1970 nor a count have more digits.
 local DIGITS = 16
--- No heartbeat is longer, and no node's name; no field that no replica has written may be.
+-- No heartbeat and no node's name is longer, in bytes. A longer field is foreign.
 local LONGEST, LONGEST_NAME = 65536, 256
--- As many foreign fields are told of; all are removed.
+-- At most this many foreign fields are reported; all are removed.
 local TOLD = 20
 
 local era, why = read_era()
@@ -21,7 +22,7 @@ local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local is_listening, foreign = ARGV[2] == '', {}
 
--- The fields of a hash. One of another type has lost them already, and gives way.
+-- Returns the fields of a hash. A key of another type has lost them already, and is deleted.
 local function fields_of(key)
   local fields = redis.pcall('HGETALL', key)
   if not fields.err then return fields end
@@ -36,25 +37,25 @@ local function remove(key, field, is_foreign)
   if is_foreign and #foreign < 2 * TOLD then foreign[#foreign + 1], foreign[#foreign + 2] = key, field end
 end
 
--- What is further ahead was written before the clock was set back.
+-- A stamp that is further ahead was written before the clock was set back.
 local function is_over(at, age)
   return now - at > age or at - now > tonumber(ARGV[4])
 end
 
--- Which heartbeat this is, of all that were taken; none where it has no number, or one that is no count: that was written by another
--- hand.
+-- Returns the number of this heartbeat among all that the store took; nil if it has none, or an invalid one, which no
+-- replica wrote.
 local function count_of(said, digits)
   local count = string.match(said, '^%d+ {"count":([1-9]%d*),')
   return count and #count <= digits and tonumber(count) or nil
 end
 
--- The last heartbeat of this replica, and of all.
+-- The counts of this replica's last heartbeat, and of the newest of all.
 local own, newest, count = nil, 0, 0
 local fresh, taken, taken_in, taken_by = string.match(ARGV[5], '^(%S+) ?(%d*) ?(%S*) ?(.*)$')
 local known, notices, marker, told, beats = fields_of(KEYS[1]), fields_of(KEYS[2]), nil, {}, {}
 for i = 1, #notices, 2 do
   local job, stamp = notices[i], notices[i + 1]
-  -- Microseconds, so that no two are alike.
+  -- Notices are stamped in microseconds, so that no two are alike.
   local at = string.find(stamp, '^%d+$') and #stamp <= DIGITS and math.floor(tonumber(stamp) / 1000)
   if not at or is_over(at, tonumber(ARGV[4])) then
     remove(KEYS[2], job, not at)
@@ -66,7 +67,7 @@ for i = 1, #known, 2 do
   local node, said = known[i], known[i + 1]
   local is_long = #said > LONGEST or #node > LONGEST_NAME
   local at = not is_long and tonumber(string.match(said, '^(%d+) '))
-  -- What follows on the newest has a digit more at most.
+  -- The count that follows the newest has one digit more at most.
   if node == ARGV[1] then own = count_of(said, DIGITS) end
   newest = math.max(newest, count_of(said, DIGITS - 1) or 0)
   if node == MARKER then
@@ -78,10 +79,11 @@ for i = 1, #known, 2 do
   end
 end
 if not is_listening then
-  -- HDEL passes at maxmemory, and then the rest of the script does. No node has an empty name.
+  -- Redis allows HDEL at maxmemory, and then also the rest of the script. No node has an empty name.
   redis.call('HDEL', KEYS[1], '')
-  -- A server that knows less than it has told went back to an older state, in the same life: it forgot, and all are told. Others may
-  -- have removed this replica's heartbeat: then all that are left are older.
+  -- A server that knows less than it reported before went back to an older state within the era: it forgot, and the fresh
+  -- marker tells all replicas. If other replicas have removed this replica's heartbeat, it went back if all heartbeats that
+  -- are left are older.
   local went_back = taken ~= '' and taken_in == era and taken_by == marker and (own or newest) < tonumber(taken)
   if not marker or went_back then
     marker = fresh

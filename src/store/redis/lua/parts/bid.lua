@@ -1,6 +1,6 @@
--- Invariant: the lock is granted only when nobody else may hold it. Shared by claim and manual.
+-- Invariant: the lock is granted only when no other run may hold it. Shared by claim and manual.
 -- ARGV: 1 node, 2 expect, 3 era, 4 calm, 5 heard, 6 largest lease, 7 seen, 8 run, 9 tick, 10 lease, 11 overlap, 12 newest mark
--- that was answered, 13 from when the clock leapt ahead.
+-- that an answer carried, 13 from when the clock leapt ahead.
 
 local function holder_or_nothing()
   if record.phase ~= 'running' then return '', '', '' end
@@ -18,7 +18,7 @@ local function longest_lease(bid)
   return longest_of(bid.lease, record.lease, bid.largest)
 end
 
--- Rules 1 to 7; returns an answer when the request may not be considered.
+-- Applies rules 1 to 7; returns an answer if the request may not be considered.
 local function enter(bid, when_created)
   if newer_schema() then return answer('newer_schema', record.schema) end
   if unsynced(bid.expect) then return answer('unsynced') end
@@ -36,7 +36,7 @@ local function enter(bid, when_created)
   recall_lost(bid.seen)
   if record.run == bid.run then
     if record.phase ~= 'running' then return decided(bid.tick) end
-    -- The grant may be of an earlier life of the store, which granted the lock to another since, and forgot it.
+    -- The grant may be of an earlier era: the store may have granted the lock to another run since, and forgotten that.
     local needed = longest_lease(bid)
     if bid.calm < needed then
       local node, run, since = holder_or_nothing()
@@ -49,12 +49,13 @@ local function enter(bid, when_created)
   end
   local longest = longest_lease(bid)
   if bid.calm < longest then return nil end
-  -- A clock that is back again before long has harmed nothing by then.
+  -- Rule 6. After this calm, a clock that was wrong only for a moment is right again, and shortens no wait.
   local began_ahead = record.settled and record.settled - now > SETTLING + longest
   if record['until'] > plus(now, longest) then
     record['until'] = plus(now, longest)
-    -- A holder whose last sign of life lies ahead by more than any clock drifts has given none since the clock was set back,
-    -- for all that time. A wait without a holder is over as well, if it began before the caller saw the clock being set back.
+    -- If the holder's last sign of life lies ahead by more than any clock drifts, the holder has given none since the clock
+    -- was set back, for all that time. A wait without a holder is over as well, if it began before the caller saw the clock
+    -- being set back.
     local is_silent = record.ended and record.ended - now > longest
     local was_seen = began_ahead and record.settled <= plus(bid.heard, SETTLING)
     local is_over = was_seen
@@ -62,7 +63,7 @@ local function enter(bid, when_created)
     if is_over then record['until'] = now end
     changed = true
   end
-  -- The time for reports of what the server forgot is over, too: it does not begin again when the clock shows that time.
+  -- The time for reports of what the store forgot is over, too: it must not begin again when the clock reaches that time.
   if began_ahead then record.settled, changed = 0, true end
   if record.phase == 'running' and record['until'] <= now then
     end_run('interrupted', 'node_lost', record.ended or record.started or now)
@@ -70,20 +71,22 @@ local function enter(bid, when_created)
   return nil
 end
 
--- For how long the tick that was cut short may still be rerun: counted from the last sign of life of its run, as long as
--- a tick may be late, and a lease more, for that passes before a lost run is known to be one.
+-- Returns for how long the interrupted tick may still be rerun, in ms; not above 0 if it may not. The time counts from the
+-- last sign of life of its run: as long as a tick may be late, and one lease more, because that passes before a lost run is
+-- known to be lost.
 local function rerun_time_left(start_deadline)
   if record.phase == 'running' or not has_rerun_left() or not record.ended then return 0 end
   return record.lease + start_deadline - math.max(now - record.ended, 0)
 end
 
--- Rules 12 and 13; returns 'free', 'covered', 'held' with its answer, or 'ahead': what is in the way may not be at the instant.
+-- Applies rules 12 and 13; returns 'free', 'covered', 'held' with its answer, or 'ahead': the conflict may be gone at the
+-- instant.
 local function contend(bid, rerun)
   local needed = record.run == '' and record.lease or longest_lease(bid)
-  -- What was seen later than now was seen by a clock that was stepped back since: it covers nothing.
+  -- A sign of life later than now was recorded by a clock that was stepped back since: it covers nothing.
   local ended = record.ended and record.ended <= now and record.ended
   if record['until'] > 0 and (record['until'] > now or bid.calm < needed) then
-    -- A run that began after the instant was not going on at it, however long it lives.
+    -- A run that began after the instant was not running at it, however long it lives.
     local began = record.started and record.started <= bid.instant
     local was_alive = began and ended and ended >= bid.instant --[[protection: living-holder, off: true]]
     local covers = record.phase == 'running' and was_alive
@@ -101,7 +104,7 @@ local function contend(bid, rerun)
   end
   local covered = record.started and ended and record.started <= bid.instant and bid.instant < ended
   if bid.overlap == 'skip' and covered and not rerun then return 'covered' end
-  -- A rerun goes first, unless the newer tick takes its place.
+  -- A rerun goes first, unless the newer tick replaces it.
   local left = bid.overlap ~= 'replace' and bid.reruns_within and rerun_time_left(bid.reruns_within)
   if left and left > 0 and not rerun then
     if bid.is_ahead then return 'ahead' end
@@ -110,7 +113,7 @@ local function contend(bid, rerun)
   return 'free'
 end
 
--- Rule 14.
+-- Rule 14: grants the lock.
 local function grant(bid, cause)
   record.fence = math.max(math.max(record.fence, record.floor, bid.largest_fence) + 1, now, bid.heard)
   record.phase = 'running'
@@ -121,7 +124,7 @@ local function grant(bid, cause)
   record.ended = record.started
   record.last = ''
   record.reason = ''
-  -- Who has watched for long enough would have seen a step back undone.
+  -- A caller that has watched for long enough would have seen that a step back was undone.
   local heard = bid.calm < longest_lease(bid) and bid.heard or 0
   record['until'] = plus(math.max(now, heard), bid.lease)
   record.lease = bid.lease

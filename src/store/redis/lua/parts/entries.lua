@@ -1,4 +1,4 @@
--- Invariant: every decided tick has its entry; what a clock that was ahead has told is taken back, and nothing else.
+-- Invariant: every decided tick has its entry; entries that a clock that was ahead made are withdrawn, and no others.
 local function value_of(entry, name)
   for i = 1, #entry, 2 do
     if entry[i] == name then return entry[i + 1] end
@@ -6,13 +6,13 @@ local function value_of(entry, name)
   return nil
 end
 
--- For how many ticks an entry stands, where that is known.
+-- Returns for how many ticks an entry stands; nil if that is not known.
 local function stands_for(entry)
   return tonumber(value_of(entry, 'count')) or (not value_of(entry, 'after') and 1) or nil
 end
 
--- The one entry for the ticks of both, where `next` tells of those right after the other's: missed for the same reason, or
--- skipped because the job is paused.
+-- Joins an entry with `next`, whose ticks come right after its own. Returns nil unless the ticks of both were missed for
+-- the same reason, or skipped because the job is paused, and have the same cause.
 local function joined(entry, next)
   local outcome, reason, cause = value_of(entry, 'outcome'), value_of(entry, 'reason'), value_of(entry, 'cause')
   local is_alike = outcome == value_of(next, 'outcome') and reason == value_of(next, 'reason')
@@ -34,14 +34,15 @@ local function joined(entry, next)
   return both
 end
 
--- An entry that ends where the first one goes on gives way to one for both, but where nobody may delete it.
+-- Joins the newest entry of the history with the first new one, if its ticks come right before that one's. If the user may
+-- not delete it, both entries stay.
 local function join(newest)
   if tonumber(value_of(newest[2], 'tick')) ~= follows then return end
   local both = joined(newest[2], entries[1])
   if both and type(redis.pcall('XDEL', KEYS[3], newest[1])) == 'number' then entries[1] = both end
 end
 
--- Entries of ticks in these leaps that did not run were made by a clock that was ahead.
+-- Withdraws the entries of ticks in these leaps that did not run: a clock that was ahead made them.
 local function retract()
   if #retracted == 0 then return end
   for _, row in ipairs(given(KEYS[3], redis.pcall('XREVRANGE', KEYS[3], '+', '-', 'COUNT', KEPT_ENTRIES))) do
@@ -54,8 +55,8 @@ local function retract()
   end
 end
 
--- Whether the entry is that of a run which has one. Of a run that is told of for the first time that is not asked: what a server forgot,
--- or of which it went back, may have its entry all the same, as they are keys of their own.
+-- Whether the run of the entry has one in the history already. This is not read for a run whose end is reported for the first
+-- time. If the server forgot a run's end, or went back, the entry may exist all the same: the history is a key of its own.
 local function is_repeated(entry)
   local run = value_of(entry, 'run')
   if not run or run == ends then return false end
@@ -73,8 +74,8 @@ local function append()
   end
 end
 
--- Of the ticks after one instant, up to another, the last: those after the returned instant lie all in one leap, or all in none.
--- With it, whether they have no entry here: they are open again, or ran.
+-- Returns the start of the last part of a span: the ticks after the returned instant, up to `to`, all lie in one leap, or
+-- all in none. Also returns whether they have no entry here: they are open, or ran.
 local function last_part(after, to)
   local from, is_apart = after, false
   for _, leap in ipairs(leaps_of()) do
@@ -86,7 +87,7 @@ local function last_part(after, to)
   return from, is_apart
 end
 
--- The same entry for other ticks, whose number is not known.
+-- Returns the same entry for other ticks, whose number is not known.
 local function of_ticks(entry, after, to)
   local other = { 'tick', text(to), 'after', text(after) }
   for i = 1, #entry, 2 do
@@ -99,7 +100,7 @@ local function of_ticks(entry, after, to)
   return other
 end
 
--- The parts of an entry, newest first.
+-- Returns the parts of an entry, newest first.
 local function parts_of(entry, before)
   local after, to = tonumber(value_of(entry, 'after')), tonumber(value_of(entry, 'tick'))
   if not after or value_of(entry, 'run') then return { entry } end
@@ -115,8 +116,8 @@ local function parts_of(entry, before)
   return parts
 end
 
--- An entry for ticks in a leap and outside of it becomes several: what is in the leap may be taken back, what is open again has no
--- entry, and what ran has that of its run. `before` is the tick before the newest entry's, where that is known.
+-- Splits entries for ticks in a leap and outside of it: the part in a leap may be withdrawn, open ticks have no entry, and
+-- a tick that ran has the entry of its run. `before` is the tick before the newest entry's, if that is known.
 local function part_at_leaps(before)
   if record.leaps == '' then return end
   local parted = {}
@@ -127,7 +128,7 @@ local function part_at_leaps(before)
   entries = parted
 end
 
--- An entry: pairs of name and value, absent ones left out.
+-- Adds an entry: pairs of name and value. Absent values are left out.
 local function add_entry(pairs_of)
   local entry = {}
   for i = 1, #pairs_of, 2 do

@@ -1,4 +1,4 @@
--- Invariant: reads the record once. Put in front of every request, of which each is decided by itself.
+-- Invariant: the record is read once. Included before every request; each request is decided on its own.
 -- KEYS: 1 state (the record), 2 lock (its mirror for people), 3 runs (history).
 local FIELDS = {
   'schema', 'fence', 'mark', 'until', 'lease', 'phase', 'run', 'tick', 'tries', 'cause',
@@ -12,7 +12,7 @@ local NUMBERS = {
   order_at = true, settled = true, since = true, returned = true, floor = true,
   made = true, returned_ahead = true, returns_ahead = true,
 }
--- Those that are no numbers, and what they are where they are not stored.
+-- The fields that are texts, with their values where they are not stored.
 local TEXTS = {
   run = '', cause = '', last = '', reason = '', owner = '', era = '', sched = '', order = '', stop = '',
   paused_by = '', paused_why = '', stop_by = '', stop_for = '', taken = '', taken_run = '', leaps = '',
@@ -23,23 +23,23 @@ local RENEWALS_PER_LEASE = 6
 local RENEWAL_ALLOWANCE = 4000
 -- The year 9999.
 local UNTIL_RESUMED = 253370764800000
--- In place of a schedule's hash: the job has none.
+-- Stands in place of a schedule's hash: the job has none.
 local NO_SCHEDULE = 'none'
 
--- Of one request at a time: its keys and arguments, and the record as it was stored and as it is now.
+-- Of one request at a time: its keys and arguments, the record as it was stored, and the record as it is now.
 local KEYS, ARGV, stored, record
 local changed, entries
--- Where the first of them only goes on: with the ticks right after this one.
+-- The tick right before the ticks of the first entry, if that entry may be joined to the newest one of the history.
 local follows
--- The run that is told of for the first time, by its holder.
+-- The run whose end its holder reports for the first time.
 local ends
--- Where a tick is decided, or is open again: on which channel that is told of which job, as which answer, with what besides.
+-- The hint about a tick that was decided, or is open again: its channel, job and answer, and further values.
 local hint
--- Whether there may be a mirror of the lock.
+-- Whether a mirror of the lock may exist.
 local is_mirrored
--- No clock that is right shows more: the server's and the caller's. The latest instant of all where that is of no matter.
+-- No correct clock shows more: the later of the server's and the caller's, plus EARLY_TOLERANCE. MAX where that does not matter.
 local front
--- Leaps whose entries are taken back.
+-- Leaps whose entries are withdrawn.
 local retracted
 
 local function read_record()
@@ -73,13 +73,14 @@ local function empty()
   return setmetatable(values, ABSENT)
 end
 
--- Also the first write of a request that must pass at maxmemory: DEL does, and then the rest does.
+-- Deletes the mirror. Also the first write of a request that must pass at maxmemory: Redis allows DEL there, and then also
+-- the rest.
 local function drop_mirror()
   redis.call('DEL', KEYS[2])
   is_mirrored, changed = false, true
 end
 
--- The mirror of the lock lives exactly as long as the lock.
+-- Writes the mirror of the lock. It lives exactly as long as the lock.
 local function mirror()
   if record.phase == 'running' and record['until'] > now then
     local lines = shown(record.owner, record.run, text(record.fence), text(record.tick), text(record.started))

@@ -1,7 +1,7 @@
 -- Invariant: acts only for the run and the fence that the lock was granted to. Shared by renew and finish.
 -- ARGV: 1 run, 2 fence, 3 tick, 4 lease, 5 node, 6 cause, 7 tries, 8 started, 9 sched, 10 mark.
 local holding
--- What was decided when the lock was granted, a manual run decides no tick; and the instant from which the clock leapt ahead.
+-- The mark of the grant, which includes the tick unless the run is manual; and the instant from which the clock leapt ahead.
 local decided_up_to, leapt
 
 local function take_holding(since, prev)
@@ -21,15 +21,14 @@ local function standing()
   return 'over'
 end
 
--- Whether the tick is one of those that the store forgot, and has no entry.
+-- Whether the store forgot the tick, and it has no entry.
 local function is_untold()
   local tick = holding.tick
   if holding.cause == 'manual' or record.tick == tick or has_ran(tick) then return false end
   return record.lost and record.lost < tick and tick <= record.mark or lost_before(tick) ~= nil
 end
 
--- The entry of its run is the tick's only one: it is none of those that were forgotten and have no entry, and in no leap that is
--- open again.
+-- Records that the tick's only entry is the one of its run: it is no forgotten tick without an entry, and lies in no open leap.
 local function tell()
   local tick = holding.tick
   except(tick - 1, tick, true)
@@ -42,19 +41,20 @@ end
 local function raise_mark()
   pass_unrecorded_to(decided_up_to, leapt)
   if holding.cause ~= 'manual' then tell() end
-  -- Who opened the record may know a newer schedule than the run was started by.
+  -- The replica that opened the record may know a newer schedule than the one that started the run.
   if record.sched == '' then record.sched = holding.sched end
 end
 
--- Whether the store knows another run to hold the lock. Where that was granted what this one was granted later, and never
--- renewed it, nothing was started under it: it was given back, and the store forgot that.
+-- Whether the store names another run as the holder. A run does not count that was granted the same try of the same tick
+-- before this one and never renewed the lock: nothing was started under it. It was abandoned, and the store forgot that.
 local function held_by_another()
   if not record or record.phase ~= 'running' or record.run == holding.run then return false end
   local manual = holding.cause == 'manual' or record.cause == 'manual'
   return manual or record.tick ~= holding.tick or record.tries ~= holding.tries or record.ended ~= record.started
 end
 
--- The era of a record that was missing stays another one: the next claim waits and raises the mark as after any loss.
+-- Puts back what the store forgot. A record that was missing gets no era: the next claim waits and raises the mark, as
+-- after any loss.
 local function put_back()
   if not record then
     record = empty()
@@ -62,10 +62,10 @@ local function put_back()
     record.lost = nil
     record.sched = holding.sched
   end
-  -- Opened by one who had not seen the ticks before; the holder had, up to its own.
+  -- The record was opened by a replica that had not seen the earlier ticks. The holder had seen them, up to its own.
   if is_as_made() and not record.lost and decided_up_to < record.mark then record.lost = decided_up_to end
   if holding.cause == 'manual' and record.order_at and record.order_at <= holding.started then
-    -- It was taken by a run by hand after it was given: this one, unless that was `exec`.
+    -- A manual run took the order after it was given: this one, unless this one is `exec`.
     if record.order ~= '' then record.taken = record.order end
     record.order = ''
     record.taken_run = holding.run

@@ -1,7 +1,8 @@
--- Invariant: ticks that the mark passed without deciding them stay known, so that a clock which was ahead takes none away.
--- The leaps of the record, oldest first; each may be changed. What is known of its ticks is a sign: none where none ran and all
--- have their entry, `!` where they are open again, `?` where they were open when the store lost decisions, and may have run, `=`
--- where one of them ran, the newest: its holder told the store, which had forgotten it among others.
+-- Invariant: ticks that the mark passed without deciding them stay known, so that a clock that was ahead takes no tick away.
+-- The leaps of the record, oldest first; the caller may change each of them. A sign says what is known of a leap's ticks:
+-- no sign (told): none ran, and all have their entry; `!` (open): they are open again;
+-- `?` (lost): they were open when the store lost decisions, and may have run;
+-- `=` (ran): the newest of them ran; the store had forgotten it among others, and its holder reported it again.
 local OPEN, LOST, RAN = '!', '?', '='
 local function leaps_of()
   local leaps = {}
@@ -21,8 +22,8 @@ local function keep_leaps(leaps)
   record.leaps = table.concat(texts, ' ')
 end
 
--- Of too many leaps, the shortest that is told is forgotten, and its ticks stay decided; others only where there is none: their
--- ticks would have no entry, or two.
+-- Drops leaps above the limit, the shortest told leap first: its ticks stay decided. Others are dropped only if no told
+-- leap is left: their ticks would have no entry, or two.
 local function forget_shortest(leaps)
   while #leaps > KEPT_LEAPS do
     local at = 1
@@ -42,7 +43,8 @@ local function add_leap(after, to, passed)
   while leaps[at] and leaps[at].after < after do at = at + 1 end
   local before = leaps[at - 1]
   if before and before.to == after and before.passed == passed and before.after > 0 then
-    -- One that goes on where another ended is one with it, but for the first, before which nobody knew the job.
+    -- A leap that begins where another one ends is merged into it, except into the first one, before which no replica knew
+    -- the job.
     before.to = to
   else
     table.insert(leaps, at, { after = after, to = to, passed = passed })
@@ -51,8 +53,8 @@ local function add_leap(after, to, passed)
   keep_leaps(leaps)
 end
 
--- The ticks after one instant, up to another, were decided: they are part of no leap. Those that were lost stay, and those that
--- ran, unless they are told of and have their entry.
+-- Takes the ticks after one instant, up to another, out of the leaps: they were decided. Lost leaps and ran leaps stay,
+-- unless `are_told`: the ticks have their entry.
 local function except(after, to, are_told)
   local leaps = leaps_of()
   record.leaps = ''
@@ -66,7 +68,7 @@ local function except(after, to, are_told)
   end
 end
 
--- The store lost decisions: any tick up to this instant may have been decided, also in leaps that are open.
+-- Marks open leaps as lost up to this instant: the store lost decisions, and any tick up to there may have been decided.
 local function lose(to)
   if not string.find(record.leaps, OPEN, 1, true) then return end
   local leaps, before = leaps_of(), record.leaps
@@ -79,7 +81,7 @@ local function lose(to)
   if record.leaps ~= before then changed = true end
 end
 
--- The leap that covers a tick, if it is of this kind.
+-- Returns the leap that covers a tick, if it is of this kind.
 local function covering(tick, passed)
   for _, leap in ipairs(leaps_of()) do
     if leap.passed == passed and leap.after < tick and tick <= leap.to then return leap end
@@ -87,13 +89,13 @@ local function covering(tick, passed)
   return nil
 end
 
--- From where on ticks up to this one were lost, and have no entry.
+-- Returns the start of the lost leap that covers this tick: the ticks after it were lost and have no entry.
 local function lost_before(tick)
   local leap = covering(tick, LOST)
   return leap and leap.after
 end
 
--- The lost ticks after one instant, up to another, get their entry.
+-- Takes the lost ticks after one instant, up to another, out of their leaps: they get their entry.
 local function tell_lost(after, to)
   local leaps = leaps_of()
   for _, leap in ipairs(leaps) do
@@ -107,7 +109,7 @@ local function has_ran(tick)
   return covering(tick, RAN) ~= nil
 end
 
--- Ticks that ran need not be known any more: all ticks up to them have their entry, or they did not run after all.
+-- Forgets ran leaps for which `is_over` returns true: all ticks up to them have their entry, or they did not run after all.
 local function forget_ran(is_over)
   if not string.find(record.leaps, RAN, 1, true) then return end
   local leaps = leaps_of()
@@ -117,14 +119,14 @@ local function forget_ran(is_over)
   keep_leaps(leaps)
 end
 
--- Whether the leap is open again: it lies ahead of every right clock below a mark that does, or did so before, until a later
--- tick is decided.
+-- Whether the leap is open: a told leap that lies ahead of every correct clock, below a mark that does so, too; or one that
+-- was opened before, until a later tick is decided.
 local function is_open(leap, shown)
   shown = shown or front
   return leap.passed == OPEN or leap.passed == '' and record.mark > shown and leap.to > shown
 end
 
--- The first leap that is open again and ends after this instant, or the one that covers a tick.
+-- Returns the first open leap that ends after `opened`, or the one that covers a tick.
 local function open_leap(tick, shown, opened)
   if record.leaps == '' then return nil end
   for _, leap in ipairs(leaps_of()) do
@@ -133,7 +135,7 @@ local function open_leap(tick, shown, opened)
   return nil
 end
 
--- Decides the tick, which may lie in a leap that is open again: then the mark stays, and yet the record is not as it was made any more.
+-- Decides the tick. If it lies in an open leap, the mark stays, but the record is no longer as it was created.
 local function decide(tick)
   if tick <= record.mark then record.made = 0 end
   local leaps = leaps_of()
@@ -144,26 +146,26 @@ local function decide(tick)
   record.mark = math.max(record.mark, tick)
 end
 
--- Every tick up to there is decided: up to the mark, or the first leap that is open again, by a clock that shows no more than this,
--- but for leaps up to an instant, whose ticks are known to be open.
+-- Returns the instant up to which every tick is decided, by a clock that shows no more than `shown`: the mark, or the start
+-- of the first open leap. Leaps that end at or before `opened` are skipped: their ticks are known to be open.
 local function decided_mark(shown, opened)
   shown = shown or front
   local leap = shown < MAX and record.schema <= SCHEMA and open_leap(nil, shown, opened)
   return leap and leap.after or record.mark
 end
 
--- No clock that is right shows more; a request without a wall clock goes by the server's.
+-- Returns an instant that no correct clock exceeds. A request without a wall clock uses the server's clock.
 local function shown_at_most()
   return front < MAX and front or now + EARLY_TOLERANCE
 end
 
--- Ticks up to this instant, which has not come, are open again.
+-- Records that ticks up to this instant, which has not come, are open again.
 local function open_again_ahead(instant)
   record.returned_ahead, record.returns_ahead = math.max(record.returned_ahead, instant), record.returns_ahead + 1
 end
 
--- The tick at this instant, which was decided, is open again, by a clock that shows no more than that. What was so by one that
--- shows more is known apart: it tells nothing of ticks that have come.
+-- Records that the tick at this instant, which was decided, is open again, by a clock that shows no more than `shown`. If
+-- the instant recorded before lies after that, it moves to `returned_ahead`: it says nothing about ticks that have come.
 local function open_again(instant, shown)
   if record.returned > shown then
     open_again_ahead(record.returned)
@@ -172,8 +174,8 @@ local function open_again(instant, shown)
   record.returned = math.max(record.returned, instant)
 end
 
--- The newest tick that has come by then, was decided, and is open again; that instant itself where leaps are found to lie ahead of
--- it just now.
+-- Returns the newest tick that has come by `shown`, was decided and is open again; 0 if there is none. Returns `shown`
+-- itself if a told leap is just found to end after it.
 local function opened_again(shown)
   if record.mark > shown and record.leaps ~= '' then
     for _, leap in ipairs(leaps_of()) do
@@ -184,8 +186,8 @@ local function opened_again(shown)
   return record.returned_ahead <= shown and math.max(returned, record.returned_ahead) or returned
 end
 
--- Leaps that lie ahead of every right clock are open again: their ticks have not come yet, and have no entries. Of the first,
--- what lies before now stays passed.
+-- Opens leaps that lie ahead of every correct clock: their ticks have not come yet, and lose their entries. Of the first
+-- leap, the part up to now stays passed.
 local function reopen()
   local shown = shown_at_most()
   if record.mark <= shown or record.leaps == '' then return end
@@ -194,7 +196,7 @@ local function reopen()
     if leap.passed == '' and leap.to > shown then
       changed = true
       retracted[#retracted + 1] = { after = leap.after, to = leap.to }
-      -- Replicas that were told that these ticks are decided do not conclude that the store went back.
+      -- Replicas that were told that these ticks are decided must not conclude that the store went back.
       open_again(math.min(leap.to, shown), shown)
       if leap.after == 0 then
         leaps[#leaps + 1] = { after = 0, to = now, passed = '' }

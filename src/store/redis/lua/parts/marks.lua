@@ -1,6 +1,6 @@
--- Invariant: nothing is changed. Answers for each record what it tells of its schema, mark and lease; empty texts for none, for
--- a key of another type, and for a mark that lies ahead, or has ticks below it that are open again: what that decides only the
--- rules can tell.
+-- Invariant: nothing is changed. Returns the schema, mark and lease of each record; empty texts for a missing record and
+-- for a key of another type. The mark is an empty text if it lies ahead, or has open ticks below it: only the rules know
+-- what that decides.
 -- KEYS: the records.
 local EARLY_TOLERANCE = 200
 local time = redis.call('TIME')

@@ -1,6 +1,6 @@
--- Invariant: nothing is written before everything has been validated, and all that was changed at once, with the answer.
--- Fields that are as they were stay as they are: less for the server to do, to log and to pass on. What cannot have its
--- entries is not done: the history is what may be of another type, and so it is read or written first.
+-- Invariant: nothing is written before everything has been validated; then all changes are written at once, with the answer.
+-- Fields that did not change are not written: that is less for the server to do, to log and to replicate. A decision whose
+-- entries cannot be written is not made: the history may be a key of another type, so it is read or written first.
 local function save()
   local args = {}
   for _, name in ipairs(FIELDS) do
@@ -24,27 +24,27 @@ local function save()
   end
 end
 
--- Whether the tick of the newest run may run once more: its run was cut short, or goes on and may still be.
+-- Whether the tick of the newest run may run once more: its run was interrupted, or is running and may still be interrupted.
 local function has_rerun_left()
   if not record or record.schema > SCHEMA or not record.tick or record.cause == 'manual' then return false end
-  -- Of another schedule nothing is rerun.
+  -- No tick of another schedule is rerun.
   if record.tick <= record.since then return false end
   return record.tries < TRIES and (record.phase == 'running' or record.last == 'interrupted')
 end
 
--- Whoever wants the run stopped does not want it run once more.
+-- Excludes a rerun if a stop of the run was requested: a run that shall stop shall not run once more.
 local function forgo_rerun_if_stopped()
   if record.stop ~= '' and record.stop == record.run then record.tries = math.max(record.tries, TRIES) end
 end
 
--- Why somebody wants the run stopped, or nothing.
+-- Returns why this run shall be stopped; an empty text if it shall not.
 local function stop_reason(run)
   if record.stop ~= run then return '' end
   return record.stop_for ~= '' and record.stop_for or 'operator'
 end
 
--- Writes what was changed and answers: name, now, mark, lease, the tick that may run once more with the replica that
--- had it, whether that run goes on and how long until the lock is free, then what the answer carries.
+-- Writes the changes and returns the answer: name, now, mark, lease; the tick that may run once more, the replica that had
+-- it, whether that run is running, and how long until the lock is free; then the values of this answer.
 local function answer(name, ...)
   if changed then save() end
   local reply = { name, text(now), record and text(decided_mark()) or '', record and text(record.lease) or '', '', '', '', '' }
@@ -64,33 +64,34 @@ local function unsynced(expect)
   return is_off
 end
 
--- The longest lease that anybody may hold.
+-- Returns the longest lease that may be held.
 local function longest_of(requested, recorded, largest)
   local longest = math.max(requested, recorded, largest) --[[protection: largest-lease, off: requested]]
   return longest
 end
 
--- The mark of a store that forgot, when somebody had heard it at this instant: any tick up to it may be decided.
+-- Returns the mark for a store that forgot, if its time was seen to be `heard`: any tick up to that mark may be decided.
 local function maybe_decided(heard)
   local mark = plus(heard, EARLY_TOLERANCE) --[[protection: mark-reset, off: 0]]
   return mark
 end
 
--- What the mark passes without deciding it. Ticks that have not come yet are open again once the clock that showed them is
--- known to have been ahead; so are those since `leapt`, the instant from which the clock leapt ahead.
+-- Adds the leaps that the mark makes on its way to `to`. Ticks that have not come yet are opened again once the clock that
+-- showed them is known to have been ahead; so are those since `leapt`, the instant from which the clock leapt ahead.
 local function leap_to(to, leapt)
   local come = now + EARLY_TOLERANCE
   if leapt then add_leap(math.max(record.mark, leapt), math.min(to, come), '') end
   add_leap(math.max(record.mark, come), to, '')
 end
 
--- No tick after this one has come, by the store's clock and by the caller's, but by a leap of the first.
+-- Returns the instant after which no tick has come, by the store's clock and by the caller's. What the store's clock shows
+-- only because it leapt ahead does not count.
 local function come_by(expect, leapt)
   return math.min(now + EARLY_TOLERANCE, plus(expect or now, SYNC_TOLERANCE + EARLY_TOLERANCE), leapt or MAX)
 end
 
--- Raises the mark to what may have been decided and forgotten, and closes what is open up to there: ticks that have come, by the
--- store's clock and by the caller's. The ticks so passed over still need their entry.
+-- Raises the mark to `mark`: ticks up to there may have been decided and forgotten. Open ticks up to there are closed, if
+-- they have come by the store's clock and by the caller's. The ticks that the mark passes still need their entry.
 local function pass_unrecorded(mark, leapt, expect)
   reopen()
   lose(math.min(mark, come_by(expect, leapt)))
@@ -101,7 +102,8 @@ local function pass_unrecorded(mark, leapt, expect)
   end
 end
 
--- The same up to a tick that was decided, and is no part of a leap. The clock leapt before it showed that tick.
+-- As `pass_unrecorded`, up to a tick that was decided and is no part of a leap. `leapt` counts only if that tick has come:
+-- the clock leapt before it showed the tick.
 local function pass_unrecorded_to(tick, leapt)
   if tick > record.mark then
     leap_to(tick - 1, tick <= now + EARLY_TOLERANCE and leapt or nil)
@@ -110,7 +112,7 @@ local function pass_unrecorded_to(tick, leapt)
   end
 end
 
--- Ticks above `seen` may have been forgotten with the record.
+-- Creates a missing record. Ticks above `seen` may have been forgotten with the former one.
 local function create(heard, wait, seen, leapt)
   record = empty()
   record.era = era()
@@ -125,9 +127,9 @@ local function create(heard, wait, seen, leapt)
   changed = true
 end
 
--- Ends what the record calls running, with an entry.
+-- Ends the run that the record calls running, with an entry.
 local function end_run(outcome, reason, ended)
-  -- Not before it began, which may have been a moment ahead.
+  -- The end is not before the start, which may lie a moment ahead.
   ended = math.max(ended, record.started or ended)
   add_entry({
     'tick', record.tick or record.mark, 'run', record.run, 'node', record.owner, 'fence', record.fence,
@@ -143,8 +145,8 @@ local function end_run(outcome, reason, ended)
   record.stop_for = ''
 end
 
--- The server may have forgotten a holder: the lock is not granted before the longest lease is over. The first seconds of that time
--- are for replicas that report what the server forgot.
+-- Closes the lock until the longest lease is over, because the store may have forgotten a holder. The first seconds of that
+-- time are for replicas that report what the store forgot.
 local function wait_for_forgotten(largest, lease)
   record.lease = longest_of(lease, record.lease, largest)
   record['until'] = math.max(record['until'], plus(now, record.lease))
@@ -152,7 +154,7 @@ local function wait_for_forgotten(largest, lease)
   changed = true
 end
 
--- Rule 4. A record without an era was missing, until its holder put it back: anything up to now may be lost.
+-- Rule 4. A record without an era was missing until its holder put it back: anything up to now may be lost.
 local function adopt_era(heard, earlier, largest, lease, leapt, expect)
   if record.era == era() then return end
   if record.era == '' then earlier = math.max(now, heard) end
@@ -161,8 +163,8 @@ local function adopt_era(heard, earlier, largest, lease, leapt, expect)
   pass_unrecorded(maybe_decided(earlier), leapt, expect)
 end
 
--- Rule 4 within one life of the store: where the record knows less than it has told the caller, the store went back to an
--- older state, and may have forgotten a holder and decisions up to now.
+-- Rule 4 within one era: if the record knows less than the store told the caller, the store went back to an older state,
+-- and may have forgotten a holder, and decisions up to now.
 local function fall_back(answered, largest, lease, leapt, expect)
   local shown = shown_at_most()
   local opened = opened_again(shown)
@@ -171,12 +173,12 @@ local function fall_back(answered, largest, lease, leapt, expect)
   if not went_back then return end
   wait_for_forgotten(largest, lease)
   pass_unrecorded(maybe_decided(now), leapt, expect)
-  -- What a clock that leapt has shown stays open: that is known from now on, and no loss the next time.
+  -- What a clock that leapt has shown stays open. This is recorded, so that it does not count as a loss the next time.
   if decided_mark(shown) < answered then open_again(answered, shown) end
 end
 
--- For how long somebody may still tell what the server forgot of the job; nil once it is settled, or where the clock was set back
--- since.
+-- Returns for how long replicas may still report what the store forgot of the job; nil once the record is settled, or if
+-- the clock was set back since.
 local function unsettled()
   local left = (record.settled or 0) - now
   return left > 0 and left <= SETTLING and left or nil
@@ -189,21 +191,21 @@ local function raise_floor(largest_fence)
   if unsettled() and is_ahead then record.floor, changed = told + UNTOLD_FENCES, true end
 end
 
--- Whether no tick was decided since the record was made.
+-- Whether the record was never granted, or no tick was decided since it was created.
 local function is_as_made()
   return record.run == '' or record.mark == record.made
 end
 
--- Who knew the job before the record was made, by marks below the one that it was made with, has scheduled it `from` then on,
--- and not only since whoever came first.
+-- Moves `since` back to `from` for a replica that knew the job before the record was created: the newest mark that it has
+-- `seen` is below the mark of the creation. Otherwise the schedule would hold only since the replica that came first.
 local function recall_since(seen, sched, from)
   if not seen or not from or seen >= record.made or record.mark ~= record.made or record.sched ~= sched then return end
   from = math.max(from, seen)
   if from < record.since then record.since, changed = from, true end
 end
 
--- Ticks above the mark that the caller has seen were forgotten, where the record was opened by one who had not seen
--- them, and nothing was decided since.
+-- Marks as forgotten the ticks above the newest mark that the caller has seen, if the record was opened by a replica that
+-- had not seen them, and nothing was decided since.
 local function recall_lost(seen)
   if is_as_made() and not record.lost and seen and seen < record.mark then
     record.lost = seen
@@ -211,31 +213,33 @@ local function recall_lost(seen)
   end
 end
 
--- A word about whether the job is paused, unless a later one is known.
+-- Records a pause or resume of the job, unless a later one is recorded.
 local function recall_pausing(said_until, at, by, why)
   if record.paused_at and record.paused_at >= at then return end
   record.paused, record.paused_at, record.paused_by, record.paused_why = said_until, at, by, why
   changed = true
 end
 
--- Whether the schedule is the one of the record, as far as that knows one.
+-- Whether `sched` is the record's schedule, or the record has none.
 local function is_under(sched)
   return record.sched == sched or record.sched == ''
 end
 
--- Who opens the record has scheduled the job so since then.
+-- Sets the schedule of the record: the replica that opens the record has used `sched` since `since`. An empty hash changes
+-- nothing.
 local function reschedule(sched, since)
   if sched == '' then return end
   if record.since > plus(now, EARLY_TOLERANCE) then
-    -- A clock that was set back since had put it ahead.
+    -- A clock that was ahead, and was set back since, had put it into the future.
     record.since = since
     changed = true
   end
   if record.sched == sched then return end
-  -- A record without a schedule was made for other locks, if it is older, and nobody knew of ticks before it; or else by
-  -- one who has forgotten.
+  -- A record without a schedule that is older than this schedule, and has lost no tick, was created for other locks
+  -- (`exec`), and no replica knew of ticks before it: then this schedule is the first. Otherwise the caller that created it
+  -- had forgotten the schedule.
   local is_first = record.sched == '' and record.mark < since and not record.lost
-  -- What was decided ahead of its instant was decided by the schedule before.
+  -- Ticks that were decided before their instants belong to the old schedule.
   local decided = record.mark <= plus(since, EARLY_TOLERANCE) and record.mark or since
   if is_first or not is_under(sched) then record.since = math.max(record.since, since, decided) end
   record.sched = sched
@@ -246,7 +250,7 @@ local function newer_schema()
   return record and record.schema > SCHEMA
 end
 
--- An absent number of ARGV is an empty text.
+-- Returns a number of ARGV; nil for an empty text.
 local function optional(value)
   if value == '' then return nil end
   return number(value)

@@ -1,5 +1,5 @@
 -- Invariant: a lock under which nothing was started is released, and its tick is claimable again or has its entry.
--- ARGV: 1 run, 2 era, 3 whether its tick is none any more, 4 channel of hints, 5 job.
+-- ARGV: 1 run, 2 era, 3 whether the job was edited and the tick no longer exists, 4 channel of hints, 5 job.
 if newer_schema() then return answer('newer_schema', record.schema) end
 front = now + EARLY_TOLERANCE
 if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return answer('already_decided') end
@@ -7,11 +7,11 @@ if not record or record.run ~= ARGV[1] or record.phase ~= 'running' then return 
 local remembers = ARGV[2] == era()
 drop_mirror()
 local manual = record.cause == 'manual'
--- A tick that has not come is none of a schedule that is over by now: where it is one of the next, that has it.
+-- A tick that has not come does not belong to a schedule that is over by now. It belongs to the next schedule, if that has it.
 local ahead = not manual and now < record.tick
--- Of another schedule nobody would claim the tick again.
+-- No replica would claim a tick of an older schedule again.
 local edited = (ARGV[3] == '1' or not manual and record.tick <= record.since) and not ahead
--- Whom an operator has stopped does not run elsewhere either.
+-- A run that an operator stopped does not run on another replica either.
 local killed = stop_reason(record.run) == 'operator'
 local before = record['until']
 local leaps, next, is_later = leaps_of(), nil, false
@@ -20,11 +20,12 @@ for _, leap in ipairs(leaps) do
   local may_open = leap.passed == OPEN or leap.passed == ''
   if may_open and record.tick and record.tick <= leap.after and leap.after <= front then is_later = true end
 end
--- Nothing after the tick was decided, but by a clock that was ahead. Of a leap whose last tick it was nothing is left.
+-- Whether no later tick was decided, except by a clock that was ahead. If the tick was the last one of its leap, nothing is
+-- left of that leap: then no leap may begin between the tick and `front`.
 local is_newest = record.tick == record.mark or next and is_open(next)
   or record.tick and record.tick <= front and front < record.mark and not is_later
 if record.cause == 'rerun' and remembers then
-  -- The tick stays decided, as it was before.
+  -- The tick stays decided, as it was before the rerun.
   record.phase = 'idle'
   record.tries = record.tries - 1
   record.last = 'interrupted'
@@ -49,7 +50,7 @@ elseif is_newest and not manual and remembers and not edited and not killed then
   end
   forget_ran(function(leap) return leap.after < record.tick and record.tick <= leap.to end)
   open_again(record.tick, now + EARLY_TOLERANCE)
-  -- A schedule that held from that tick on, as that was decided, holds from before it.
+  -- A schedule that applied only after that tick, because the tick was decided, now applies from before it.
   record.since = math.min(record.since, earlier)
   hint = { channel = ARGV[4], job = ARGV[5], name = 'abandoned' }
 elseif killed then
@@ -57,9 +58,9 @@ elseif killed then
 else
   end_run('missed', edited and 'edited' or 'abandoned', now)
 end
--- Nothing ran, so nothing covered any later instant. How late a rerun may be is counted anew.
+-- Nothing ran, so nothing covered any later instant. How late a rerun may be counts from now.
 record.started = nil
 record.ended = has_rerun_left() and now or nil
--- After a loss of memory the wait goes on: a later holder may have been forgotten.
+-- After a loss of memory the wait continues: the store may have forgotten a later holder.
 record['until'] = remembers and 0 or before
 return answer('abandoned')

@@ -1,18 +1,17 @@
 -- Invariant: a tick at or below the mark is never granted, and every tick that the mark passes has an entry.
--- ARGV: 1-13 bid; 14 prev, 15 gap after, 16 gap count, 17 gap reason, 18 sched, 19 start deadline, 20 rerun policy,
--- 21 catch-up, 22 wall, 23 why the caller cannot run it, 24 newest tick up to gap after, 25 largest fence, 26 channel of hints,
--- 27 job.
+-- ARGV: 1-13 bid; 14 prev, 15 gap after, 16 gap count, 17 gap reason, 18 sched, 19 start deadline, 20 rerun policy, 21 catch-up,
+-- 22 wall, 23 why the caller cannot run it, 24 newest tick up to gap after, 25 largest fence, 26 channel of hints, 27 job.
 local tick = number(ARGV[9])
 local bid = bid_from_argv(tick, number(ARGV[25]))
 local prev, gap_after, gap_count, gap_reason = optional(ARGV[14]), optional(ARGV[15]), ARGV[16], ARGV[17]
 local sched, start_deadline, wall = ARGV[18], number(ARGV[19]), number(ARGV[22])
 local catch_up, unfit, gap_before = ARGV[21] == '1', ARGV[23], optional(ARGV[24])
 front = math.max(now, wall) + EARLY_TOLERANCE
--- Who would not run itself has nothing stopped.
+-- A replica that cannot run the job must not stop the current run.
 if unfit ~= '' and bid.overlap == 'replace' then bid.overlap = 'wait' end
 bid.reruns_within = ARGV[20] == 'rerun' and unfit == '' and start_deadline or nil
 
--- A claim that finds no record: its own tick may have been forgotten, if the mark then covers it.
+-- Handles a claim that found no record: if the mark now covers its tick, the tick may have been decided and forgotten.
 local function remember_lost()
   if not record.lost and tick - 1 < record.mark then record.lost = tick - 1 end
   record.sched = sched
@@ -22,14 +21,14 @@ local refused = enter(bid, remember_lost)
 if refused then return refused end
 reopen()
 
--- A record that was made by a request without a schedule has that of the first claim.
+-- A record that was created without a schedule gets the one of the first claim.
 if record.sched == '' then
   record.sched = sched
   changed = true
 end
 recall_since(bid.seen, sched, gap_after)
 
--- Rule 8. Ahead of its instant a tick is granted, or nothing is decided of it yet.
+-- Rule 8. Before its instant a tick is either granted, or nothing is decided about it yet.
 local is_early = tick > now + EARLY_TOLERANCE --[[protection: early, off: false]]
 if is_early then return answer('early', tick - now) end
 local is_ahead = tick > now --[[protection: early, off: false]]
@@ -39,12 +38,12 @@ bid.is_ahead = is_ahead
 local paused = record.paused and now < record.paused
 local rerun = bid.reruns_within and record.phase == 'idle' and record.tick == tick and has_rerun_left()
 if rerun and (paused or not is_under(sched) or rerun_time_left(start_deadline) <= 0) then
-  -- The tick has its record already; that it does not run again needs none.
+  -- The tick has its entry already; that it does not run again needs none.
   record.tries = math.max(record.tries, TRIES)
   changed = true
   return decided(tick)
 end
--- It, or a tick before it, may have run, and whoever knows has yet to tell.
+-- Returns an answer while this tick, or one before it, may have run, and a replica that knows it may still report it.
 local function wait_for_others()
   local left = unsettled()
   if not left then return nil end
@@ -62,13 +61,12 @@ if is_decided and not rerun then
   local lost, in_leap = within_schedule(record.lost), within_schedule(lost_before(tick))
   local after = math.min(lost or MAX, in_leap or MAX)
   if after == MAX or record.tick == tick or has_ran(tick) then return decided(tick) end
-  -- The mark was raised past the tick when the store forgot, and this is its entry.
-  -- It may lie within a lost leap.
+  -- The mark was raised past the tick when the store forgot: it gets its entry here. `after` may lie within a lost leap.
   after = math.max(lost_before(after + 1) or after, record.since)
   local waits = wait_for_others()
   if waits then return waits end
   tell_lost(after, tick)
-  -- Of a record that was never granted it stays known up to where ticks were told of.
+  -- In a record that was never granted, `lost` stays set: it says up to where ticks have their entry.
   if lost then record.lost = (tick < record.mark or is_as_made()) and tick or nil end
   add_entry({
     'tick', tick, 'after', is_under(sched) and after or '', 'cause', 'schedule', 'outcome', 'unknown',
@@ -78,15 +76,16 @@ if is_decided and not rerun then
   return answer('consumed', 'unknown', 'store_reset')
 end
 
--- A tick in a leap that is open again waits until its caller has watched a steady clock for a lease: the clock that shows
--- that the mark lies ahead may be the wrong one.
+-- A tick in an open leap waits until the caller has watched a steady clock for the longest lease: the clock that shows that
+-- the mark lies ahead may be the wrong one.
 if open_leap(tick) and bid.calm < longest_lease(bid) and not rerun then
   if is_ahead then return answer('early', tick - now) end
   local node, run, since = holder_or_nothing()
   return answer('held', node, run, since, longest_lease(bid) - bid.calm)
 end
 
--- The entry for the ticks of a leap, where the schedule has any there since `record.since`, before the claimed one.
+-- Adds the entry for the ticks of a leap, if the schedule, which applies since `record.since`, has any there before the
+-- claimed one.
 local function tell_passed(leap)
   local after, newest = math.max(leap.after, record.since), leap.to
   if prev <= leap.to then newest = prev elseif gap_after == leap.to then newest = gap_before end
@@ -98,15 +97,15 @@ local function tell_passed(leap)
   })
 end
 
--- Records the ticks between the mark and the claimed one, which nobody claimed, or which the store forgot.
+-- Records the ticks between the mark and the claimed one that no replica claimed, or that the store forgot.
 local function pass_over(leaps, marked, is_joined)
-  -- What was forgotten after the tick, which lies in a leap that is open again, is still to be told.
+  -- If the tick lies in an open leap, ticks after it that the store forgot still need their entry.
   local lost = marked
   if record.lost and record.lost < tick then
     lost, record.lost = math.min(math.max(record.lost, record.since), marked), nil
   end
   local passed, is_untold = {}, false
-  -- Those right after each other are one, where the same is known of their ticks.
+  -- Merges leaps that lie right after each other, if the same is known of their ticks.
   local function pass(after, to, how)
     local last = passed[#passed]
     if after >= to then return end
@@ -129,14 +128,15 @@ local function pass_over(leaps, marked, is_joined)
   if not is_under(sched) then return end
   if record.since <= marked and lost == marked and not is_joined and not is_untold then follows = marked end
   if not prev then return end
-  -- The store may have lost decisions up to where all are decided. Of what comes after that it lost none.
+  -- The store may have lost decisions up to `marked`, and none after it.
   pass(lost, marked, LOST)
   pass(marked, prev, OPEN)
   for _, leap in ipairs(passed) do tell_passed(leap) end
 end
 
--- Up to `idle` none ran: where the caller has not watched the clock for all of that time, it may be the clock that passed
--- them, and not the time.
+-- Decides the tick, and records the ticks that the mark passes. None of the ticks up to `idle` ran. If the caller has not
+-- watched the clock for all of that time, they become a leap: the clock may have jumped over them, without the time having
+-- passed.
 local function raise_mark(by, how, why, idle)
   local leap, leaps = open_leap(tick), leaps_of()
   local marked = leap and leap.after or record.mark
@@ -158,17 +158,18 @@ local function consume(outcome, reason)
   local waits = wait_for_others()
   if waits then return waits end
   raise_mark('', outcome, reason, not (outcome == 'skipped' and reason == 'overlap') and tick or prev)
-  -- Ticks up to the mark have their entries, or are known to be lost: who remembers an older mark has nothing to report.
+  -- All ticks up to the mark have their entries or are known to be lost: a replica that remembers an older mark has nothing
+  -- to report.
   if record.run == '' then record.lost = record.lost or record.mark end
   add_entry({
     'tick', tick, 'cause', catch_up and 'catch_up' or 'schedule', 'outcome', outcome, 'reason', reason,
     'finished', now,
   })
-  -- Ticks passed over for the same reason are those right before it.
+  -- An entry for ticks that were passed over can be joined if these ticks come right before this one.
   local passed = entries[#entries - 1]
   local is_before = passed and prev and tonumber(value_of(passed, 'tick')) == prev
   local both = is_before and joined(passed, entries[#entries])
-  -- One entry for ticks in a leap and outside of it could not be taken back with the leap.
+  -- One entry for ticks in a leap and outside of it could not be withdrawn with the leap.
   local after = both and tonumber(value_of(both, 'after'))
   if both and last_part(after, tick) == after then
     table.remove(entries)
@@ -179,7 +180,7 @@ end
 
 -- Rules 10 and 11.
 local lateness = math.max(math.min(now, wall) - tick, 0)
--- A paused job misses nobody who could run it.
+-- While the job is paused, a replica that cannot run it records no miss: the tick is skipped for the pause.
 local is_missed = lateness > start_deadline and not (paused and unfit ~= '')
 if not rerun then
   local is_edited = catch_up and (tick <= record.since or not is_under(sched))

@@ -1,10 +1,10 @@
--- Invariant: a manual run takes the same lock and never touches the mark.
+-- Invariant: a manual run takes the same lock and decides no tick.
 -- ARGV: 1-13 bid; 14 asked, 15 order, 16 how late a rerun may start that goes first, or empty; 17 largest fence.
 local bid = bid_from_argv(number(ARGV[14]), number(ARGV[17]))
 bid.reruns_within = optional(ARGV[16])
 local order = ARGV[15]
 
--- The order is taken: by this run, or to be skipped.
+-- Takes the order: it is run, or skipped.
 local function take_order()
   if order ~= '' then record.order, record.taken, record.taken_run = '', order, bid.run end
 end

@@ -1,11 +1,11 @@
--- Invariant: afterwards there is a record of this era, which knows the schedule; one that was missing grants nothing before
--- its wait is over.
+-- Invariant: afterwards a record of this era has the schedule; one that was missing grants nothing before its wait is over.
+-- A missing record of a job without a schedule is not created.
 -- ARGV: 1 era, 2 heard, 3 largest lease, 4 seen, 5 sched, 6 since, 7 lease, 8 known;
--- 9 whether the last word about a pause is known, 10-13 it: at, until, by, why;
+-- 9 whether a pause or resume is known, 10-13 the latest one: at, until, by, why;
 -- 14 the newest undecided tick of a former schedule, or empty, 15 after what, 16 how many; 17 heard in earlier eras; 18 wall,
--- 19 newest mark that was answered, 20 from when the clock leapt ahead; 21 ticks decided ahead of their time: after, 22 up to;
--- 23 whether nobody takes a longer lease any more, 24 calm, 25 expect, 26 the record's `returns_ahead` when the caller learnt of
--- the ticks of 21 and 22; 27 largest fence.
+-- 19 newest mark that an answer carried, 20 from when the clock leapt ahead;
+-- 21-22 ticks that are known to have run: after, up to; 23 whether no replica takes a longer lease any more, 24 calm, 25 expect,
+-- 26 the record's `returns_ahead` when the caller learned of the ticks of 21 and 22; 27 largest fence.
 if newer_schema() then return answer('newer_schema', record.schema) end
 if era() ~= ARGV[1] then return answer('new_era', era()) end
 
@@ -15,12 +15,12 @@ local answered, leapt, expect = optional(ARGV[19]), optional(ARGV[20]), number(A
 front = math.max(now, number(ARGV[18])) + EARLY_TOLERANCE
 if not record then
   if ARGV[5] == NO_SCHEDULE then return answer('opened', 0, '', '', '', '', '', '', '', 0) end
-  -- Nobody can have decided anything of a job that nobody knows.
+  -- No tick of an unknown job can have been decided, so the time that the clock showed before it was set back does not count.
   local wait = known and longest_of(lease, 0, largest) or FIRST_WAIT
   create(known and heard or earlier, wait, optional(ARGV[4]), known and leapt or not known and 0 or nil)
 end
--- Ticks that the caller knows to be decided, unless they were opened again since, are part of no leap: they keep their entries
--- when leaps are opened again.
+-- Takes ticks that the caller knows to be decided out of the leaps, unless they were opened again since: they keep their
+-- entries when leaps are opened.
 local ahead_after, ahead_to, returns_ahead = optional(ARGV[21]), optional(ARGV[22]), number(ARGV[26])
 local is_newer = ahead_to and returns_ahead < record.returns_ahead and ahead_to <= record.returned_ahead
 local was_returned = ahead_to and ahead_to > front and (ahead_to <= record.returned or is_newer)
@@ -34,20 +34,21 @@ if is_decided_ahead then close_ahead() end
 adopt_era(heard, earlier, largest, lease, leapt, expect)
 fall_back(answered, largest, lease, leapt, expect)
 raise_floor(number(ARGV[27]))
--- A record that was made by one who knew only of shorter leases, and was never granted, waits for the longest that the
--- caller remembers; so does one that waits for a holder whom the store may have forgotten.
+-- Extends the wait to the longest lease that the caller remembers: for a record that was never granted, and was created by
+-- a caller that knew only shorter leases; and for one that waits for a holder that the store may have forgotten.
 local remembered = longest_of(lease, 0, largest)
 local is_made_anew = record.run == '' or record.phase ~= 'running' and record['until'] > now
 if is_made_anew and remembered > math.max(lease, record.lease) then
   record['until'] = plus(record['until'], remembered - record.lease)
   record.lease, changed = remembered, true
 end
--- Rule 4 by everyone who remembers: whoever came first in this era may have known less of earlier ones.
+-- Applies rule 4 again: the replica that opened the record first in this era may have known less of earlier ones.
 recall_lost(optional(ARGV[4]))
--- Tokens up to what was heard may have been given out and forgotten; those of a clock that shows more by now are above them.
+-- Fences up to the time that was seen may have been granted and forgotten. If the clock shows more by now, new ones are
+-- above them.
 local shown = math.max(earlier, heard)
 if shown > now and shown > record.floor then record.floor, changed = shown, true end
--- What a clock that was ahead has shown is no news once it was opened again.
+-- A time that only a clock that was ahead has shown is no news once the ticks up to it were opened again.
 local is_opened = earlier > front and maybe_decided(earlier) <= record.returned_ahead
 if earlier > 0 and not is_opened then
   local mark, lasts, told = record.mark, record.lease, maybe_decided(earlier)
@@ -59,16 +60,16 @@ if earlier > 0 and not is_opened then
   if record['until'] > 0 then record.lease = longest_of(lease, record.lease, largest) end
   if record.mark ~= mark or record.lease ~= lasts then changed = true end
 end
--- A lease that is longer than the caller's is forgotten, where nobody takes one any more and the lock is free in this life of
--- the server: then nobody holds one.
+-- Forgets a lease that is longer than the caller's, if no replica takes one any more and the lock is free in this era: then
+-- no caller holds one.
 local calm = number(ARGV[24]) --[[protection: calm, off: MAX]]
 local is_waited_for = record.run == '' and record['until'] <= now and calm >= record.lease
 local is_free = record.phase ~= 'running' and (record['until'] == 0 or is_waited_for)
 if ARGV[23] == '1' and is_free and record.lease > lease then
   record.lease, changed = lease, true
 end
--- Ticks that the caller knows to have run stay decided, where the store forgot them; also those that a clock which was ahead
--- has decided.
+-- Keeps the ticks decided that the caller knows to have run, if the store forgot them; also those that a clock which was
+-- ahead decided.
 if is_decided_ahead then
   local mark = record.mark
   if ahead_to > front then
@@ -85,8 +86,8 @@ recall_since(optional(ARGV[4]), ARGV[5], number(ARGV[6]))
 local former = record.since
 reschedule(ARGV[5], math.min(number(ARGV[6]), now))
 
--- What was left undecided of the schedule before the record's: nobody runs it any more. Where those who know more could
--- not tell yet, it may have run.
+-- Records the ticks that the schedule before the record's left undecided: no replica will run them. While replicas that
+-- know more may still report it, the tick may have run.
 local dropped, is_unsettled = optional(ARGV[14]), unsettled()
 local open = dropped and open_leap(dropped)
 if dropped and (record.mark < dropped or open) and dropped <= record.since and is_under(ARGV[5]) then
@@ -108,7 +109,7 @@ for _, leap in ipairs(leaps) do
   if leap.passed ~= RAN then last = leap.to end
 end
 local ahead = record.mark > front and last < record.mark
--- The newest tick that has not come yet, and is not open again.
+-- The newest tick that has not come yet and is not open.
 local closed = record.mark
 for at = #leaps, 1, -1 do
   local leap = leaps[at]

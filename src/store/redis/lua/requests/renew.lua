@@ -1,16 +1,16 @@
--- Invariant: only the holder's own lock is renewed, and a store that forgot it is told.
--- ARGV: 1-10 holding; 11 expect, 12 since when the clock has leapt ahead, 13 the tick before its own.
+-- Invariant: only the holder's own lock is renewed, and a store that forgot it gets it back.
+-- ARGV: 1-10 holding; 11 expect, 12 from when the clock leapt ahead, 13 the tick before its own.
 take_holding(ARGV[12], ARGV[13])
 if newer_schema() then return answer('newer_schema', record.schema) end
 if unsynced(number(ARGV[11])) then return answer('unsynced') end
 
 local mine = standing()
 if mine == 'over' then return answer('lost') end
--- PEXPIRE passes at maxmemory, and then the rest does.
+-- Redis allows PEXPIRE at maxmemory, and then also the rest of the script.
 redis.call('PEXPIRE', KEYS[2], text(holding.lease))
 changed = true
 if mine == 'forgotten' then
-  -- Two lives of the store gave the lock to two: the other is told of its loss when it renews, and stops.
+  -- Two eras granted the lock to two runs: the other holder learns of its loss when it renews, and stops.
   if held_by_another() then end_run('interrupted', 'lock_lost', now) end
   put_back()
   record.phase = 'running'

@@ -1,8 +1,8 @@
--- Invariant: grants and refuses only what the rules of claim.lua do, and then writes and answers what they do. Whatever is
--- neither the next tick of a job at rest, claimed in time, nor one that was decided before, is left to them.
--- ARGV: as of claim.lua.
+-- Invariant: grants and refuses only what the rules of claim.lua do, and then writes and answers the same. The rules decide all
+-- that is neither the next tick of a job at rest, claimed in time, nor a tick that was decided before.
+-- ARGV: as in claim.lua.
 
--- The refusal, where the record is of a tick that was decided, and nothing about it is to be changed.
+-- Returns the refusal of a tick that was decided, if nothing about the record has to change.
 local function usual_refusal(state, arg, phase, mark, since, lease, free)
   if free > plus(now, number(all_args[arg + 10])) or phase == 'running' and free <= now then return end
   local tick, owner, last, reason, tries, cause = peek(state, 'tick', 'owner', 'last', 'reason', 'tries', 'cause')
@@ -31,38 +31,38 @@ function usual(key, arg)
   if tonumber(schema) ~= SCHEMA or life ~= era() or (lost or '') ~= '' or former_run == run or (sched or '') == '' then return end
   local has_run, decided_up_to = (former_run or '') ~= '', number(mark)
   since, free = number(since or '0'), number(free)
-  -- A mark that lies ahead, a leap whose ticks are still to be told of, and a store that went back are matters of the rules.
+  -- A mark that lies ahead, a leap whose ticks still need their entry, and a store that went back are left to the rules.
   local answered, opened = all_args[arg + 12], number(returned or '0')
   if opened > math.max(now, number(all_args[arg + 22])) + EARLY_TOLERANCE then opened = 0 end
   local knows_less = answered ~= '' and number(answered) > math.max(decided_up_to, opened)
   if decided_up_to > now + EARLY_TOLERANCE or knows_less or leaps and string.find(leaps, '[!?=]') then return end
-  -- So is a time in which others may still tell what was forgotten, or one that lies ahead by more than that.
+  -- So is a record that is not settled, or whose `settled` lies further ahead than SETTLING.
   if (settled or '') ~= '' and number(settled) > now then return end
-  -- So is what was forgotten before the record was made.
+  -- So are ticks that were forgotten before the record was created.
   local knew = all_args[arg + 7]
   if made == mark and knew ~= '' and number(knew) < decided_up_to then return end
   local is_decided = tick <= decided_up_to --[[protection: mark, off: false]]
   if is_decided then return usual_refusal(state, arg, phase, mark, since, former_lease, free) end
 
-  -- The job is at rest, and nothing that was asked of it or happened to it is to be seen to first.
+  -- The job is at rest, and no stop, pause or interruption has to be handled first.
   if phase ~= 'idle' or last == 'interrupted' or sched ~= all_args[arg + 18] then return end
   if (stop or '') ~= '' or (stop_for or '') ~= '' or paused and paused ~= '' and number(paused) > now then return end
-  -- The tick is in time, and the first since all that have their entries; the run before had ended by then.
+  -- The tick is in time, and the first one after all that have their entries; the previous run had ended by its instant.
   local is_late = math.min(now, number(all_args[arg + 22])) - tick > number(all_args[arg + 19])
   local prev, seen, after = all_args[arg + 14], all_args[arg + 7], math.max(decided_up_to, since)
   if is_late or tick <= after or ended and ended ~= '' and number(ended) > tick then return end
   if not has_run and seen ~= '' and number(seen) < decided_up_to then after = math.max(number(seen), since) end
   if prev ~= '' and number(prev) > after then return end
-  -- It is claimed as such, by one that may run it.
+  -- It is no catch-up, and the replica can run the job.
   if all_args[arg + 21] ~= '0' or all_args[arg + 23] ~= '' then return end
   local lease = all_args[arg + 10]
   local longest = math.max(number(lease), number(former_lease), number(all_args[arg + 6]))
-  -- A record that was opened and never granted waits only as long as it was opened for.
+  -- A record that was never granted needs only the wait that was set when it was created.
   local needed = has_run and longest or number(former_lease)
   if free > 0 and (free > now or number(all_args[arg + 4]) < needed) then return end
 
   local node, heard = all_args[arg + 1], number(all_args[arg + 5])
-  -- From when on it is leased is a matter of the rules, where the store's clock may have been set back.
+  -- Where the store's clock may have been set back, the rules decide from when on the lock is leased.
   if heard > now and number(all_args[arg + 4]) < longest then return end
   local granted = text(math.max(math.max(number(fence), number(floor or '0'), number(all_args[arg + 25])) + 1, now, heard))
   local till = plus(now, number(lease))

@@ -1,6 +1,6 @@
--- Invariant: ends only what the rules of finish.lua end, and then writes and answers what they do. Whatever is not the plain
--- end of the run that holds the lock is left to them.
--- ARGV: as of finish.lua.
+-- Invariant: ends only what the rules of finish.lua end, and then writes and answers the same. The rules decide all but the
+-- plain end of the run that holds the lock.
+-- ARGV: as in finish.lua.
 local MAY_BE_ABSENT = { 'reason', 'exit_code', 'signal', 'tail' }
 
 function usual(key, arg)
@@ -26,7 +26,7 @@ function usual(key, arg)
       entry[#entry + 1] = value
     end
   end
-  -- First: what cannot have its entry has not ended.
+  -- The entry comes first: a run whose entry cannot be written has not ended.
   local runs = all_keys[key + 3]
   given(runs, redis.pcall('XADD', runs, 'MAXLEN', KEPT_ENTRIES, '*', unpack(entry)))
   redis.call('HSET', state, 'until', '0', 'phase', 'idle', 'last', outcome, 'reason', all_args[arg + 13], 'ended', ended)
