@@ -512,7 +512,7 @@ async fn a_grant_to_a_job_that_no_longer_has_the_tick_is_given_back_and_never_ru
         assert_eq!((given_back, ran.as_str()), (1, ""), "{text}");
         assert!(!record.is_running(), "the lock is free: {text}");
         let missed = Verdict::because(Outcome::Missed, Reason::Edited);
-        assert_eq!(record.last, Some(missed), "it is told of: {text}");
+        assert_eq!(record.verdict, Some(missed), "it is told of: {text}");
     }
 }
 
@@ -522,7 +522,7 @@ async fn a_tick_that_was_edited_away_before_its_instant_was_none() {
         let (record, given_back, ran) = load_during_the_claim(&text, false, is_given_back).await;
         assert_eq!((given_back, ran.as_str()), (1, ""), "{text}");
         assert!(!record.is_running() && record.mark < NOON, "{text}: {record:?}");
-        assert_eq!(record.last, None, "nothing is told of what never came: {text}");
+        assert_eq!(record.verdict, None, "nothing is told of what never came: {text}");
     }
 }
 

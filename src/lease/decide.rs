@@ -88,15 +88,16 @@ fn decide_open(mut transition: Transition<'_>, open: &Open) -> Decision {
     let (now, front) = (transition.server.now, transition.front);
     let record = transition.record_mut();
     record.recall_since(open.caller.seen, &open.sched, Some(open.since));
-    let former = record.since;
+    let former = record.schedule_since;
     record.reschedule(&open.sched, open.since.min(now), now);
     gaps::record_dropped(&mut transition, open, former);
     let record = transition.record_mut();
     if let Some(pausing) = &open.pausing {
         record.recall_pausing(pausing);
     }
-    record.returns_ahead = record.returns_ahead.max(open.returns_ahead);
-    let (since, pausing, returns_ahead) = (record.since, record.pausing(), record.returns_ahead);
+    record.reopened_ahead_count = record.reopened_ahead_count.max(open.returns_ahead);
+    let (since, pausing, returns_ahead) =
+        (record.schedule_since, record.pausing(), record.reopened_ahead_count);
     let (ahead, closed) = (record.ahead(front), record.closed_ahead(front));
     transition.answer(Answer::Opened { since, pausing, ahead, closed, returns_ahead })
 }

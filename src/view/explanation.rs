@@ -233,8 +233,11 @@ impl TickFacts<'_> {
         let Some(record) = self.record else {
             return "the store has no record of the job: no replica has scheduled it yet".to_owned();
         };
-        if at <= record.since {
-            return format!("it was not due: the schedule is as it is since {}", self.time(record.since));
+        if at <= record.schedule_since {
+            return format!(
+                "it was not due: the schedule is as it is since {}",
+                self.time(record.schedule_since)
+            );
         }
         if at <= record.decided_by(self.now) {
             let oldest = self.past.first().map_or_else(String::new, |oldest| {
@@ -250,7 +253,7 @@ impl TickFacts<'_> {
             return format!("it waits for the run of {tick}{on} to end, until {}", self.time(until));
         }
         if record.waits_for_nobody(LeaseInstant(self.now.0)) {
-            let wait = UtcMillis(record.until.0);
+            let wait = UtcMillis(record.locked_until.0);
             return format!(
                 "it waits: the store was restarted or lost records, and no run starts before {}",
                 self.time(wait)

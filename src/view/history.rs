@@ -160,7 +160,8 @@ pub(crate) fn count(
 ) -> Option<u64> {
     let after = entry.after?;
     let Some(schedule) = schedule.filter(|_| entry.count.is_none()) else { return entry.count };
-    let is_of = |record: &Record| record.sched.0 == schedule.fingerprint() && record.since <= after;
+    let is_of =
+        |record: &Record| record.schedule_hash.0 == schedule.fingerprint() && record.schedule_since <= after;
     if !record.is_some_and(is_of) {
         return None;
     }

@@ -182,7 +182,7 @@ impl JobState {
         let record = self.record.as_ref()?;
         let spec = self.by_this_schedule(record)?;
         // A mark that was set by a clock that was ahead decides nothing where its ticks are open again.
-        let decided = record.decided_by(now).max(record.since.min(now));
+        let decided = record.decided_by(now).max(record.schedule_since.min(now));
         Some((spec, spec.schedule.next_after(decided)?))
     }
 
@@ -195,7 +195,7 @@ impl JobState {
     /// Returns the definition, if the job is enabled and the replicas use the schedule of the local jobs.toml.
     pub(crate) fn by_this_schedule(&self, record: &Record) -> Option<&JobSpec> {
         let spec = self.spec()?;
-        (spec.enabled && record.sched.0 == spec.schedule.fingerprint()).then_some(spec)
+        (spec.enabled && record.schedule_hash.0 == spec.schedule.fingerprint()).then_some(spec)
     }
 
     /// Returns the decided ticks, and then the current run.

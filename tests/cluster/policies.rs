@@ -117,7 +117,7 @@ fn hash_of(schedule: &str) -> ScheduleHash {
 /// Puts the job's record there, as replicas have left it that went away so long ago.
 fn leave_record(redis: &RedisServer, sched: ScheduleHash, ago: Duration) {
     let mark = SystemClock.utc().minus(ago);
-    let record = Record { mark, sched, ..Record::empty(Era("former".into())) };
+    let record = Record { mark, schedule_hash: sched, ..Record::empty(Era("former".into())) };
     let fields = record.to_fields();
     let words = fields.iter().flat_map(|(name, value)| [*name, value.as_str()]);
     let command: Vec<&str> = ["HSET", "solocron:{test/job0}:state"].into_iter().chain(words).collect();

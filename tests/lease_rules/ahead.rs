@@ -221,7 +221,7 @@ fn with_leaps(mark: f64, lost: f64, leaps: &[(f64, f64, &str)]) -> Book {
     let leap = |(after, to, sign): &(f64, f64, &str)| format!("{}-{}{sign}", at(*after).0, at(*to).0);
     let leaps: Vec<String> = leaps.iter().map(leap).collect();
     let record = book.record();
-    (record.mark, record.lost) = (at(mark), Some(at(lost)));
+    (record.mark, record.lost_after) = (at(mark), Some(at(lost)));
     record.leaps = leaps.join(" ").parse().expect("leaps");
     book
 }
@@ -244,13 +244,13 @@ fn what_was_lost_stays_to_be_told_where_a_tick_before_it_that_was_open_does_not_
     let late = Verdict::because(Outcome::Missed, Reason::Late);
     let answer = book.claim(tick(-90.0), |claim| (claim.prev, claim.start_deadline) = (None, secs(1)));
     assert_eq!(answer, Answer::Consumed(late));
-    assert_eq!(book.record().lost, Some(at(60.0)));
+    assert_eq!(book.record().lost_after, Some(at(60.0)));
 }
 
 #[test]
 fn ticks_lost_while_open_are_unknown_and_ticks_unclaimed_since_are_missed() {
     let mut book = with_leaps(HOUR, 0.0, &[(0.0, 65.0, "?"), (65.0, 200.0, "!")]);
-    book.record().lost = None;
+    book.record().lost_after = None;
     set_clock(&mut book, 180.0);
     assert!(is_won(&book.claim(tick(180.0), |claim| claim.prev = Some(tick(120.0)))));
     let lost = Verdict::because(Outcome::Unknown, Reason::StoreReset);
@@ -321,10 +321,10 @@ fn an_operator_sets_a_mark_back_and_no_memory_raises_it_again() {
         book.open(|open| (open.caller.seen, open.caller.answered) = (Some(at(HOUR)), Some(at(HOUR))));
         assert!(!book.record().lies_ahead(now), "{:?}", book.record());
         // Nor does one of a former life of the store, and nothing that has come since counts as lost.
-        let before = (book.record().mark, book.record().lost, book.record().until);
+        let before = (book.record().mark, book.record().lost_after, book.record().locked_until);
         set_clock(&mut book, 60.0);
         book.open(|open| open.earlier = at(HOUR - 1.0));
-        assert_eq!((book.record().mark, book.record().lost, book.record().until), before);
+        assert_eq!((book.record().mark, book.record().lost_after, book.record().locked_until), before);
     }
 }
 
@@ -467,7 +467,7 @@ fn a_record_that_knows_less_than_it_has_told_waits_as_in_a_new_era() {
         let answer = book.claim(tick(0.0), |claim| claim.caller.answered = Some(at(0.0)));
         assert!(!is_won(&answer), "the tick ran: {answer:?}");
         let lease_now = book.server.lease_now;
-        assert!(book.record().until > lease_now, "somebody may hold the lock");
+        assert!(book.record().locked_until > lease_now, "somebody may hold the lock");
     }
 }
 
@@ -487,7 +487,7 @@ fn a_run_shown_running_by_a_rolled_back_store_frees_no_later_lock_when_it_ends()
         let answer = book.claim(tick(2.0), |claim| claim.prev = None);
         assert!(!is_won(&answer), "the second run goes on: {answer:?}");
         let lease_now = book.server.lease_now;
-        assert!(book.record().until > lease_now, "its lease is not over");
+        assert!(book.record().locked_until > lease_now, "its lease is not over");
     }
 }
 

@@ -55,7 +55,7 @@ impl Book {
         let mut book = Self::new(memory);
         let mut record = Record::empty(book.server.era.clone());
         record.mark = at(-60.0);
-        record.sched = sample::sched();
+        record.schedule_hash = sample::sched();
         book.record = Some(record);
         book
     }

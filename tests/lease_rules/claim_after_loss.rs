@@ -20,7 +20,7 @@ fn rule_3_a_missing_record_is_opened_and_the_lock_waits_a_lease() {
         assert_eq!(answer, held_for(secs(300)));
         let until = book.lease_end(300);
         let record = book.record();
-        assert_eq!((record.until, record.lease, record.mark), (until, secs(300), at(0.2)));
+        assert_eq!((record.locked_until, record.lease, record.mark), (until, secs(300), at(0.2)));
         assert!(!record.is_running() && record.fence.0 == 0);
     }
 }
@@ -82,17 +82,17 @@ fn rule_4_a_record_of_another_era_waits_the_longest_lease_and_raises_its_mark() 
         assert_eq!(answer, held_for(secs(30)));
         let (until, era) = (book.lease_end(30), book.server.era.clone());
         let record = book.record();
-        assert_eq!((record.until, &record.era, record.mark), (until, &era, at(-0.8)));
+        assert_eq!((record.locked_until, &record.era, record.mark), (until, &era, at(-0.8)));
     }
 }
 
 #[test]
 fn rule_4_never_shortens_a_wait_nor_lowers_a_mark() {
     let mut book = Book::ready(Memory::Forgetful);
-    book.record().until = book.lease_end(20);
+    book.record().locked_until = book.lease_end(20);
     book.record().lease = secs(5);
     book.record().mark = at(0.0);
-    let until = book.record().until;
+    let until = book.record().locked_until;
     book.new_era();
     book.claim(tick(60.0), |claim| {
         claim.lease = secs(5);
@@ -101,7 +101,7 @@ fn rule_4_never_shortens_a_wait_nor_lowers_a_mark() {
     });
     // Rule 6 then takes it for a clock that was stepped back; rule 4 alone would have left it.
     let least = book.lease_end(5);
-    assert!((least..=until).contains(&book.record().until));
+    assert!((least..=until).contains(&book.record().locked_until));
     assert_eq!(book.record().mark, at(0.0));
 }
 
@@ -166,7 +166,7 @@ fn rule_4_forgotten_ticks_those_yet_to_come_and_missed_ones_have_own_entries() {
 #[test]
 fn rule_4_on_a_durable_store_a_restart_forgets_nothing() {
     let mut idle = Book::ready(Memory::Durable);
-    idle.record().until = idle.lease_end(20);
+    idle.record().locked_until = idle.lease_end(20);
     idle.new_era();
     idle.server.lease_now = LeaseInstant(1_000);
     assert!(is_won(&idle.claim(tick(0.0), |claim| claim.caller.heard = at(60.0))));
@@ -265,7 +265,7 @@ fn a_gap_after_an_edited_schedule_is_not_told_of() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
         book.record().mark = at(-600.0);
-        book.record().sched.0.push('x');
+        book.record().schedule_hash.0.push('x');
         book.win(tick(0.0));
         assert!(book.entries.is_empty());
         book.pass(secs(180));
@@ -308,16 +308,16 @@ fn a_rolled_back_store_makes_claims_wait_once_even_if_a_leap_stays_open() {
         book.pass(secs(200));
         let leap = format!("{}-{}!", at(60.0).0, at(120.0).0);
         (book.record().leaps, book.record().mark) = (leap.parse().expect("a leap"), at(180.0));
-        book.record().returned = if returned > 0.0 { at(returned) } else { UtcMillis(0) };
+        book.record().reopened = if returned > 0.0 { at(returned) } else { UtcMillis(0) };
         let remembers = |claim: &mut Claim| {
             (claim.caller.answered, claim.caller.leapt) = (Some(at(150.0)), Some(at(60.0)));
         };
         let answer = book.claim(tick(200.0), remembers);
         assert!(matches!(answer, Answer::Held { .. }), "{answer:?}");
-        let until = book.record().until;
+        let until = book.record().locked_until;
         book.pass(secs(20));
         book.claim(tick(200.0), remembers);
-        assert_eq!(book.record().until, until, "it waits from the first time on");
+        assert_eq!(book.record().locked_until, until, "it waits from the first time on");
     }
 }
 
@@ -343,8 +343,8 @@ fn a_lock_that_a_store_which_went_back_shows_as_free_is_waited_for() {
         });
         assert!(!is_won(&answer), "{answer:?}");
         // Others who remember as much make nobody wait for longer.
-        let until = book.record().until;
+        let until = book.record().locked_until;
         book.open_told(|open| (open.earlier, open.caller.calm) = (at(7.0), secs(3)));
-        assert_eq!(book.record().until, until);
+        assert_eq!(book.record().locked_until, until);
     }
 }

@@ -213,7 +213,7 @@ fn rule_10_a_catch_up_is_never_late_but_not_for_an_edited_schedule() {
         book.record().mark = at(-7200.0);
         let mut edited = Book::ready(memory);
         edited.record().mark = at(-7200.0);
-        edited.record().sched = ScheduleHash("bb".into());
+        edited.record().schedule_hash = ScheduleHash("bb".into());
 
         assert!(is_won(&book.claim(tick(-3600.0), |claim| claim.catch_up = true)));
         assert_eq!(book.record().cause, Some(Cause::CatchUp));
@@ -221,7 +221,7 @@ fn rule_10_a_catch_up_is_never_late_but_not_for_an_edited_schedule() {
         let answer = edited.claim(tick(-3600.0), |claim| claim.catch_up = true);
         assert_eq!(answer, Answer::Consumed(EDITED));
         assert_eq!(edited.told(), [one(tick(-3600.0), Cause::CatchUp, EDITED)]);
-        assert_eq!(edited.record().sched, sample::sched());
+        assert_eq!(edited.record().schedule_hash, sample::sched());
         assert!(is_won(&edited.claim(tick(0.0), |claim| claim.prev = None)));
     }
 }

@@ -24,7 +24,7 @@ fn rule_5_the_same_run_asks_again_and_hears_the_same() {
         let first = book.ask(Request::Claim(claim.clone()));
         book.pass(Duration::from_millis(900));
         assert_eq!(book.ask(Request::Claim(claim.clone())), first);
-        assert_eq!(book.lease_end(30), book.record().until);
+        assert_eq!(book.lease_end(30), book.record().locked_until);
         let lease = sample::lease(book.record());
         book.finish(&lease, |_| {});
         assert!(matches!(book.ask(Request::Claim(claim)), Answer::Decided { by: Some(_), how: Some(_) }));
@@ -38,10 +38,10 @@ fn rule_5_never_shortens_the_lock() {
         let mut book = Book::ready(memory);
         let mut claim = sample::claim(book.caller(), tick(0.0));
         book.ask(Request::Claim(claim.clone()));
-        let until = book.record().until;
+        let until = book.record().locked_until;
         claim.lease = secs(5);
         assert!(is_won(&book.ask(Request::Claim(claim))));
-        assert_eq!(book.record().until, until);
+        assert_eq!(book.record().locked_until, until);
     }
 }
 
@@ -51,12 +51,12 @@ fn rule_6_a_lock_that_ends_too_far_ahead_is_cut_to_the_largest_lease() {
         for (remembered, expected) in [(30, 30), (60, 60)] {
             let mut book = Book::ready(memory);
             book.win(tick(0.0));
-            book.record().until = book.lease_end(3600);
+            book.record().locked_until = book.lease_end(3600);
             book.claim(tick(0.1), |claim| {
                 wait(claim);
                 claim.caller.largest_lease = secs(remembered);
             });
-            assert_eq!(book.lease_end(expected), book.record().until);
+            assert_eq!(book.lease_end(expected), book.record().locked_until);
         }
     }
 }
@@ -177,7 +177,7 @@ fn rule_12_wait_and_replace_are_held_and_replace_stops_the_holder() {
             let stop = (overlap == Overlap::Replace).then_some(Reason::Replaced);
             assert_eq!(book.renew(&lease), Answer::Renewed { stop });
             book.finish(&lease, |_| {});
-            assert_eq!(book.record().stop, None);
+            assert_eq!(book.record().stop_run, None);
             assert!(is_won(&book.claim(tick(10.0), |claim| (claim.overlap, claim.prev) = (overlap, None))));
         }
     }
@@ -190,7 +190,7 @@ fn rule_12_an_order_to_stop_is_not_passed_on_to_the_next_run() {
         book.win(tick(0.0));
         book.pass(Duration::from_millis(100));
         book.claim(tick(0.1), |claim| claim.overlap = Overlap::Replace);
-        assert!(book.record().stop.is_some());
+        assert!(book.record().stop_run.is_some());
         book.pass(LEASE);
         let next = book.win(tick(30.0));
         assert_eq!(book.renew(&next), Answer::Renewed { stop: None });

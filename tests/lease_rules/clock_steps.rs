@@ -49,7 +49,7 @@ fn rule_6_needs_a_steady_clock_so_one_set_back_and_right_again_frees_no_lock() {
         set_clock(&mut book, -58.0);
         if renews {
             assert!(is_held_by(&book.claim(tick(-58.1), wait), &node("a")));
-            assert_eq!(book.lease_end(30), book.record().until);
+            assert_eq!(book.lease_end(30), book.record().locked_until);
             book.pass(LEASE);
         }
         let late = if renews { -28.1 } else { -58.1 };
@@ -66,7 +66,7 @@ fn a_lock_granted_by_a_clock_that_was_set_back_outlasts_its_being_set_right() {
     book.server = right;
     book.pass(secs(1));
     assert!(is_held_by(&book.claim(tick(1.0), wait), &node("a")));
-    assert_eq!(book.record().until, LeaseInstant(at(30.0).0));
+    assert_eq!(book.record().locked_until, LeaseInstant(at(30.0).0));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_record_that_was_deleted_after_the_clock_was_set_back_waits_for_its_holder()
     set_clock(&mut book, 60.0);
     // Whoever makes it anew has heard more of the clock: it may be set right again before anybody sees that.
     book.claim(tick(60.0), |claim| notice(claim, 3_600.0));
-    assert_eq!(book.record().until, LeaseInstant(at(3_630.0).0));
+    assert_eq!(book.record().locked_until, LeaseInstant(at(3_630.0).0));
     let calm = |claim: &mut Claim| (claim.caller.calm, claim.prev) = (LEASE, None);
     set_clock(&mut book, 61.0);
     assert_eq!(

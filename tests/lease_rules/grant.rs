@@ -24,7 +24,7 @@ fn rule_14_a_grant_writes_the_whole_record_and_keeps_pause_and_order() {
         let expected = Record {
             fence,
             mark: at(-0.5),
-            until: book.lease_end(7),
+            locked_until: book.lease_end(7),
             lease: secs(7),
             phase: Phase::Running,
             run: Some(run),
@@ -34,7 +34,7 @@ fn rule_14_a_grant_writes_the_whole_record_and_keeps_pause_and_order() {
             started: Some(at(0.0)),
             ended: Some(at(0.0)),
             owner: Some(node("b")),
-            sched: sample::sched(),
+            schedule_hash: sample::sched(),
             paused: Some(at(-1.0)),
             order,
             ..Record::empty(book.server.era.clone())
@@ -110,7 +110,7 @@ fn no_gap_is_recorded_if_prev_is_decided_or_missing_or_the_schedule_changed() {
     for book in [&adjacent, &edited, &first] {
         assert!(book.entries.is_empty(), "{:?}", book.told());
     }
-    assert_eq!(edited.record().sched.0, "bb");
+    assert_eq!(edited.record().schedule_hash.0, "bb");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn rule_14_a_fence_is_above_all_that_the_caller_knows_even_after_a_lost_record()
         assert_eq!(answer, Answer::Won { fence, tries: 1, started: now });
         let end = book.lease_end(LEASE.as_secs());
         let record = book.record();
-        assert_eq!((record.mark, record.until), (at(60.0), end), "a fence is no time");
+        assert_eq!((record.mark, record.locked_until), (at(60.0), end), "a fence is no time");
         // One that clocks have passed long ago changes nothing.
         let mut book = Book::ready(memory);
         let answer = book.manual(|manual| manual.caller.largest_fence = Fence(at(-1.0).0));

@@ -17,12 +17,12 @@ fn a_renewal_gives_another_lease_and_tells_of_an_order_to_stop() {
         let lease = book.win(tick(0.0));
         book.pass(secs(29));
         assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
-        assert_eq!(book.lease_end(30), book.record().until);
-        book.record().stop = Some(lease.run);
+        assert_eq!(book.lease_end(30), book.record().locked_until);
+        book.record().stop_run = Some(lease.run);
         assert_eq!(book.renew(&lease), Answer::Renewed { stop: Some(Reason::Operator) });
         book.claim(tick(10.0), |claim| claim.overlap = solocron::job::Overlap::Replace);
         assert_eq!(book.renew(&lease), Answer::Renewed { stop: Some(Reason::Operator) }, "who asked first");
-        book.record().stop = Some(RunId::new());
+        book.record().stop_run = Some(RunId::new());
         assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
     }
 }
@@ -125,7 +125,7 @@ fn a_finish_frees_the_lock_and_writes_the_whole_entry() {
         );
         let record = book.record();
         assert_eq!(
-            (record.until, record.ended, record.last),
+            (record.locked_until, record.ended, record.verdict),
             (LeaseInstant::FREE, Some(at(3.0)), Some(verdict))
         );
         assert!(!record.is_running());
@@ -150,7 +150,7 @@ fn an_abandoned_tick_is_given_back_without_an_entry() {
         let lease = book.win(tick(0.0));
         assert_eq!(book.abandon(&lease), Answer::Abandoned);
         let record = book.record();
-        assert_eq!((record.mark, record.until), (at(-0.001), LeaseInstant::FREE));
+        assert_eq!((record.mark, record.locked_until), (at(-0.001), LeaseInstant::FREE));
         assert!(book.entries.is_empty());
         let again = book.win(tick(0.0));
         assert!(again.fence > lease.fence && again.tries == 1);
@@ -168,7 +168,7 @@ fn an_abandoned_tick_with_later_ones_decided_has_its_entry() {
         assert_eq!(book.abandon(&lease), Answer::Abandoned);
         let abandoned = Verdict::because(Outcome::Missed, Reason::Abandoned);
         assert_eq!(book.told()[1..], [one(tick(0.0), Cause::Schedule, abandoned)]);
-        assert_eq!((book.record().mark, book.record().until), (at(0.5), LeaseInstant::FREE));
+        assert_eq!((book.record().mark, book.record().locked_until), (at(0.5), LeaseInstant::FREE));
     }
 }
 
@@ -194,7 +194,7 @@ fn an_abandoned_tick_of_an_edited_job_is_missed_and_its_rerun_adds_no_entry() {
         assert_eq!(book.ask(Request::Abandon(edited)), Answer::Abandoned);
         let missed = Verdict::because(Outcome::Missed, Reason::Edited);
         assert_eq!(book.told(), [one(tick(0.0), Cause::Schedule, missed)]);
-        assert_eq!((book.record().mark, book.record().until), (at(0.0), LeaseInstant::FREE));
+        assert_eq!((book.record().mark, book.record().locked_until), (at(0.0), LeaseInstant::FREE));
 
         book.pass(secs(60));
         let first = book.win(tick(60.0));

@@ -25,7 +25,7 @@ fn a_renewal_puts_back_what_an_emptied_store_forgot() {
         let until = book.lease_end(30);
         let record = book.record();
         assert_eq!((record.fence, record.run, record.tick), (before.fence, before.run, before.tick));
-        assert_eq!((record.mark, record.until, record.owner.clone()), (at(0.0), until, before.owner));
+        assert_eq!((record.mark, record.locked_until, record.owner.clone()), (at(0.0), until, before.owner));
         assert!(record.is_running());
         // The next claim treats it as a record of another life: it raises the mark, and waits.
         assert!(is_held_by(&book.claim(tick(5.0), wait), &node("a")));
@@ -182,9 +182,9 @@ fn a_lock_renewed_in_an_era_the_record_does_not_know_lasts_its_full_lease() {
     let lease = book.win(tick(0.0));
     book.new_era();
     book.renew(&lease);
-    let until = book.record().until;
+    let until = book.record().locked_until;
     assert_eq!(book.finish(&lease, |_| {}), Answer::Finished);
-    assert_eq!(book.record().until, until);
+    assert_eq!(book.record().locked_until, until);
     stays_closed_for_a_lease(book);
 }
 

@@ -237,8 +237,11 @@ impl World {
             self.listen(who);
         }
         // What is forgotten twice before a tick comes may have no entry: nobody was told from where on.
-        let is_untold =
-            self.book.record.as_ref().is_none_or(|record| record.lost.is_some_and(|lost| lost < record.mark));
+        let is_untold = self
+            .book
+            .record
+            .as_ref()
+            .is_none_or(|record| record.lost_after.is_some_and(|lost| lost < record.mark));
         if is_untold || !self.last_grant_is_remembered(then_cut_off) {
             return;
         }

@@ -67,7 +67,7 @@ fn a_record_that_was_never_granted_waits_for_as_long_as_anybody_remembers() {
         book.pass(secs(1));
         book.open(agreed);
         let until = LeaseInstant(book.lease_end(600).0 - 1_000);
-        assert_eq!((book.record().until, book.record().lease), (until, LONG));
+        assert_eq!((book.record().locked_until, book.record().lease), (until, LONG));
         // It is the wait of a job's own lease that a new job is spared.
         book.record = None;
         book.open(|open| open.known = false);

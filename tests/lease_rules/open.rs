@@ -26,12 +26,12 @@ fn an_unknown_job_waits_two_seconds_and_then_runs_its_first_tick() {
         assert_eq!(book.open(|open| open.known = false), opened(UtcMillis(0)));
         let expected = Record {
             mark: at(0.2),
-            made: at(0.2),
+            created_mark: at(0.2),
             leaps: format!("0-{}", at(0.2).0).parse().expect("leaps"),
-            until: book.lease_end(2),
-            settled: book.lease_end(2),
+            locked_until: book.lease_end(2),
+            settles_at: book.lease_end(2),
             lease: secs(2),
-            sched: sample::sched(),
+            schedule_hash: sample::sched(),
             ..Record::empty(book.server.era.clone())
         };
         assert_eq!(*book.record(), expected);
@@ -49,7 +49,7 @@ fn a_known_job_waits_by_the_largest_lease() {
         for (lease, largest) in [(30, 300), (300, 30)] {
             let mut book = Book::new(memory);
             book.open(|open| (open.lease, open.caller.largest_lease) = (secs(lease), secs(largest)));
-            assert_eq!(book.lease_end(300), book.record().until);
+            assert_eq!(book.lease_end(300), book.record().locked_until);
         }
     }
 }
@@ -84,7 +84,10 @@ fn another_schedule_holds_from_when_a_replica_took_it_over_and_decides_nothing()
         let before = book.record().clone();
         let edited = |since| move |open: &mut Open| (open.sched, open.since) = (other(), since);
         assert_eq!(book.open(edited(at(-5.0))), opened(at(-5.0)));
-        assert_eq!(*book.record(), Record { sched: other(), since: at(-5.0), ..before.clone() });
+        assert_eq!(
+            *book.record(),
+            Record { schedule_hash: other(), schedule_since: at(-5.0), ..before.clone() }
+        );
         assert_eq!(book.open(edited(at(-2.0))), opened(at(-5.0)), "the next replica takes over the same");
         assert_eq!(book.open(|open| open.since = at(9.0)), opened(at(0.0)), "nobody knows the future");
         assert!(book.entries.is_empty());
@@ -144,7 +147,7 @@ fn what_was_left_of_the_schedule_before_is_missed_unless_it_was_decided() {
 #[test]
 fn what_was_left_is_counted_from_when_its_own_schedule_began() {
     let mut book = Book::ready(Memory::Durable);
-    book.record().since = at(-30.0);
+    book.record().schedule_since = at(-30.0);
     let dropped = Some(Dropped { tick: tick(-10.0), after: at(-30.0), count: Some(2) });
     book.open(|open| (open.sched, open.since, open.dropped) = (other(), at(-5.0), dropped));
     let edited = Verdict::because(Outcome::Missed, Reason::Edited);
@@ -158,9 +161,9 @@ fn what_was_left_is_counted_from_when_its_own_schedule_began() {
 fn a_schedule_that_was_put_ahead_by_a_wrong_clock_does_not_stay_there() {
     for memory in MEMORIES {
         let mut book = Book::ready(memory);
-        book.record().since = at(3_600.0);
+        book.record().schedule_since = at(3_600.0);
         assert_eq!(book.open(|open| open.since = at(-20.0)), opened(at(-20.0)));
-        book.record().since = at(0.2);
+        book.record().schedule_since = at(0.2);
         assert_eq!(book.open(|open| open.since = at(-20.0)), opened(at(0.2)), "clocks differ a little");
     }
 }
@@ -183,7 +186,7 @@ fn a_clock_set_back_raises_the_mark_only_of_a_deleted_record_of_a_known_job() {
         set_back(open);
         open.known = false;
     });
-    assert_eq!((unknown.record().mark, unknown.record().until), (at(0.2), unknown.lease_end(2)));
+    assert_eq!((unknown.record().mark, unknown.record().locked_until), (at(0.2), unknown.lease_end(2)));
     let mut known = Book::new(Memory::Forgetful);
     known.open_told(set_back);
     assert_eq!(known.record().mark, at(3_600.2), "its ticks may have been decided, and the record deleted");
@@ -339,7 +342,7 @@ fn a_tick_given_back_early_is_in_a_schedule_that_began_before_its_instant() {
             book.entries.clear();
             let abandon = Abandon { edited: true, ..sample::abandon(lease.run, &book.server.era) };
             assert_eq!(book.ask(Request::Abandon(abandon)), Answer::Abandoned);
-            assert!(!is_opened_first || book.record().since < at(0.15));
+            assert!(!is_opened_first || book.record().schedule_since < at(0.15));
             if !is_opened_first {
                 assert_eq!(book.open(edited), opened(at(0.149)));
             }

@@ -43,7 +43,7 @@ impl World {
     /// Every tick that the mark has passed is told of once, or is running, or is still to be told of as forgotten.
     pub(crate) fn ticks_are_told_of(&self) -> Result<(), String> {
         let Some(record) = self.book.record.as_ref() else { return Ok(()) };
-        let told = record.lost.unwrap_or(record.mark);
+        let told = record.lost_after.unwrap_or(record.mark);
         let entries =
             || self.book.entries.iter().filter(|e| !matches!(e.cause, Cause::Manual | Cause::Rerun));
         let all = (1..).map(|n| tick((n * EVERY) as f64));

@@ -67,7 +67,7 @@ fn the_claim_that_finds_a_holder_gone_is_told_so_and_the_rerun_goes_before_its_t
         book.pass(LEASE.max(PERIOD));
         let held = claim(&mut book, tick(60.0));
         assert!(matches!(held, Answer::Held { by: None, .. }), "{held:?}");
-        assert_eq!(book.record().last, Some(NODE_LOST));
+        assert_eq!(book.record().verdict, Some(NODE_LOST));
         assert_eq!(book.record().cut_short().map(|rerun| rerun.tick), Some(tick(0.0)));
         assert!(is_won(&claim(&mut book, tick(0.0)), 2));
         let rerun = sample::lease(book.record());
@@ -138,7 +138,7 @@ fn what_is_paused_or_was_edited_when_its_rerun_is_asked_for_is_not_rerun() {
         assert!(matches!(claim(&mut paused, tick(0.0)), Answer::Decided { .. }), "later neither");
 
         let (mut edited, _) = cut_short(memory);
-        edited.record().sched.0.push('x');
+        edited.record().schedule_hash.0.push('x');
         assert!(matches!(claim(&mut edited, tick(0.0)), Answer::Decided { how: Some(SHUTDOWN), .. }));
         assert_eq!(edited.record().cut_short(), None);
     }

@@ -84,17 +84,17 @@ fn rule_4_a_machine_that_was_restarted_has_forgotten_nothing() {
             book.win(tick(0.0));
         }
         // Of the life before, in which the lease clock was further.
-        book.record().settled = book.lease_end(4);
+        book.record().settles_at = book.lease_end(4);
         book.new_era();
         book.claim(tick(10.0), away_since(4.0));
-        assert_eq!(book.record().settled, LeaseInstant::FREE);
+        assert_eq!(book.record().settles_at, LeaseInstant::FREE);
     }
 }
 
 #[test]
 fn rule_4_a_clock_that_was_set_back_makes_nobody_wait_longer_for_those_who_know() {
     let mut book = failed_over_without_two_skips();
-    book.record().settled = book.lease_end(6);
+    book.record().settles_at = book.lease_end(6);
     book.record().era = book.server.era.clone();
     let late = Verdict::because(Outcome::Missed, Reason::Late);
     assert_eq!(book.claim(tick(10.0), away_since(4.0)), Answer::Consumed(late));
@@ -103,7 +103,7 @@ fn rule_4_a_clock_that_was_set_back_makes_nobody_wait_longer_for_those_who_know(
 #[test]
 fn rule_6_no_claim_waits_for_a_settled_time_that_a_clock_ahead_had_set() {
     let mut book = Book::ready(Memory::Forgetful);
-    book.record().settled = book.lease_end(100);
+    book.record().settles_at = book.lease_end(100);
     let run = book.win(tick(0.0));
     book.finish(&run, |_| {});
     book.pass(Duration::from_secs(97));

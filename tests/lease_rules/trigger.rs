@@ -32,12 +32,12 @@ fn whoever_takes_an_order_is_named_and_also_who_is_skipped_for_it() {
         let first = order(&mut book, None);
         let run = RunId::new();
         assert!(is_won(&book.manual(|manual| (manual.run, manual.order) = (run, Some(first)))));
-        assert_eq!((book.record().taken, book.record().taken_run), (Some(first), Some(run)));
+        assert_eq!((book.record().order_taken, book.record().order_taken_by), (Some(first), Some(run)));
         let second = order(&mut book, None);
         let skipped = RunId::new();
         let answer = book.manual(|manual| (manual.run, manual.order) = (skipped, Some(second)));
         assert!(matches!(answer, Answer::Consumed(_)), "{answer:?}");
-        assert_eq!((book.record().taken, book.record().taken_run), (Some(second), Some(skipped)));
+        assert_eq!((book.record().order_taken, book.record().order_taken_by), (Some(second), Some(skipped)));
         assert_eq!(book.record().run, Some(run), "the run that goes on is left alone");
     }
 }
@@ -67,6 +67,6 @@ fn an_order_that_was_taken_before_a_failover_is_not_taken_again_from_an_older_co
     book.new_era();
     book.open(|_| {});
     assert_eq!(book.renew(&lease), Answer::Renewed { stop: None });
-    assert_eq!((book.record().order, book.record().taken), (None, Some(order)));
-    assert_eq!(book.record().taken_run, Some(lease.run));
+    assert_eq!((book.record().order, book.record().order_taken), (None, Some(order)));
+    assert_eq!(book.record().order_taken_by, Some(lease.run));
 }

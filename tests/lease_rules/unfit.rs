@@ -63,7 +63,7 @@ fn who_would_not_run_has_nothing_stopped_and_reruns_nothing() {
         book.pass(secs(5));
         let answer = watch(&mut book, tick(4.0), |claim| claim.overlap = Overlap::Replace);
         assert!(is_held_by(&answer, &lease.node), "{answer:?}");
-        assert_eq!(book.record().stop, None);
+        assert_eq!(book.record().stop_run, None);
 
         book.finish(&lease, |finish| {
             finish.verdict = Verdict::because(Outcome::Interrupted, Reason::Shutdown);

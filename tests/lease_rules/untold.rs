@@ -51,7 +51,7 @@ fn a_finish_put_back_on_a_new_record_tells_from_where_on_ticks_were_forgotten() 
         book.pass(secs(100));
         book.open(|open| open.caller.seen = None);
         book.finish(&lease, |_| {});
-        assert_eq!(book.record().lost, Some(at(0.0)));
+        assert_eq!(book.record().lost_after, Some(at(0.0)));
         book.pass(secs(5));
         assert_eq!(book.claim(tick(60.0), |_| {}), Answer::Consumed(LOST));
     }
@@ -96,7 +96,7 @@ fn ticks_that_came_before_a_new_replica_opened_what_a_guest_had_made_are_told_of
         book.pass(secs(69));
         let now = book.server.now;
         book.open(|open| (open.since, open.caller.seen) = (now, None));
-        assert_eq!(book.record().since, now, "it cannot know better");
+        assert_eq!(book.record().schedule_since, now, "it cannot know better");
         book.pass(secs(20));
         let remembers = |claim: &mut Claim| {
             claim.caller.seen = Some(at(-60.0));

@@ -30,7 +30,7 @@ fn told(world: &World) -> String {
         format!(
             "{phase} by {} until {} mark {} era {}",
             owner.map_or("nobody", |owner| owner.as_str()),
-            seconds(record.until.0),
+            seconds(record.locked_until.0),
             seconds(record.mark.0),
             record.era.0,
         )

@@ -56,9 +56,9 @@ impl World {
         let long_ago = UtcMillis(time_of(0).0 - 600_000);
         let record = Record {
             mark: long_ago,
-            until: LeaseInstant(long_ago.0),
+            locked_until: LeaseInstant(long_ago.0),
             lease: setting.largest_lease(),
-            sched: sched(),
+            schedule_hash: sched(),
             ..Record::empty(era(1))
         };
         Self {

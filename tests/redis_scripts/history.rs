@@ -85,7 +85,7 @@ impl History {
 
     fn sched(&mut self, record: Option<&Record>) -> ScheduleHash {
         let other = ScheduleHash(self.pick(&["", "aa", "bb"]).to_owned());
-        if self.one_in(4) { other } else { record.map_or(other, |record| record.sched.clone()) }
+        if self.one_in(4) { other } else { record.map_or(other, |record| record.schedule_hash.clone()) }
     }
 
     /// Lets time pass, or somebody change the record; `true` if anything was changed.
@@ -109,27 +109,27 @@ impl History {
             10 | 11 => {
                 kept.order = self.maybe(self.runs[0]);
                 kept.order_at = self.maybe(now);
-                kept.taken = self.maybe(self.runs[1]);
+                kept.order_taken = self.maybe(self.runs[1]);
             }
             12 => {
-                kept.stop = self.maybe(kept.run).flatten();
-                kept.stop_by = self.maybe("bob@db2".to_owned());
-                kept.stop_for = self.maybe(Reason::Replaced);
+                kept.stop_run = self.maybe(kept.run).flatten();
+                kept.stop_requested_by = self.maybe("bob@db2".to_owned());
+                kept.stop_reason = self.maybe(Reason::Replaced);
             }
             13 => kept.schema = if self.one_in(4) { SCHEMA + 1 } else { SCHEMA },
-            14 => kept.lost = self.maybe(kept.mark.minus(Duration::from_secs(10))),
-            15 => kept.until = LeaseInstant(self.near(now).0),
-            16 => kept.settled = LeaseInstant(self.near(now).0),
+            14 => kept.lost_after = self.maybe(kept.mark.minus(Duration::from_secs(10))),
+            15 => kept.locked_until = LeaseInstant(self.near(now).0),
+            16 => kept.settles_at = LeaseInstant(self.near(now).0),
             // A schedule also holds from what was decided ahead of its instant on.
-            17 => kept.since = if self.one_in(2) { kept.mark } else { self.near(now) },
+            17 => kept.schedule_since = if self.one_in(2) { kept.mark } else { self.near(now) },
             18..21 => self.lay_to_rest(kept, now),
             21 => self.set_ahead(kept, now),
             22 => {
-                kept.returned = self.near(now);
-                kept.returned_ahead = self.near(now);
-                kept.returns_ahead = self.rng.random_range(0..3);
+                kept.reopened = self.near(now);
+                kept.reopened_ahead = self.near(now);
+                kept.reopened_ahead_count = self.rng.random_range(0..3);
                 kept.floor = Fence(self.near(now).0);
-                kept.made = if self.one_in(2) { kept.mark } else { self.near(now) };
+                kept.created_mark = if self.one_in(2) { kept.mark } else { self.near(now) };
             }
             _ => return false,
         }
@@ -197,7 +197,7 @@ impl History {
         let caller = self.caller(now);
         let tick = self.tick(record, now);
         let prev = Tick(tick.instant().minus(self.span()));
-        let mark = record.map_or(now, |record| record.lost.unwrap_or(record.mark));
+        let mark = record.map_or(now, |record| record.lost_after.unwrap_or(record.mark));
         let after = if self.one_in(2) { mark } else { self.near(mark) };
         let before = Tick(after.minus(self.span()));
         let gap = Gap { after, before: self.maybe(before), count: 3 };
@@ -350,11 +350,11 @@ fn pass(record: &mut Record, span: Duration) {
     back(&mut record.paused);
     back(&mut record.paused_at);
     back(&mut record.order_at);
-    back(&mut record.lost);
+    back(&mut record.lost_after);
     record.tick = record.tick.map(|tick| Tick(tick.instant().minus(span)));
     record.mark = record.mark.minus(span).max(UtcMillis(0));
-    if record.since > UtcMillis(0) {
-        record.since = record.since.minus(span);
+    if record.schedule_since > UtcMillis(0) {
+        record.schedule_since = record.schedule_since.minus(span);
     }
     let leap = |leap: &Leap| {
         let after = leap.after.minus(span).max(UtcMillis(0));
@@ -362,7 +362,7 @@ fn pass(record: &mut Record, span: Duration) {
     };
     record.leaps = record.leaps.iter().map(leap).collect::<Vec<_>>().join(" ").parse().expect("leaps");
     record.fence = Fence(UtcMillis(record.fence.0).minus(span).0);
-    for until in [&mut record.until, &mut record.settled] {
+    for until in [&mut record.locked_until, &mut record.settles_at] {
         if *until > LeaseInstant::FREE {
             *until = LeaseInstant(UtcMillis(until.0).minus(span).0);
         }

@@ -202,7 +202,7 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
                  by the scripts: {by_scripts:#?}\nby the function: {by_function:#?}"
             ));
         }
-        let left = |r: &Record| if r.is_running() { r.until.0 - now.0 } else { 0 };
+        let left = |r: &Record| if r.is_running() { r.locked_until.0 - now.0 } else { 0 };
         let left_ms = by_scripts.record.as_ref().map_or(0, left);
         let held = left_ms > 0;
         // A mirror that ends within moments may have ended before it was looked for.
@@ -213,7 +213,7 @@ async fn compare(pair: &mut Pair, seed: u128, reached: &mut Reached, twist: Twis
         reached.add(&request, &decision, is_usual);
         let is_former = record.as_ref().is_some_and(|record| record.era != pair.era);
         reached.former += usize::from(is_former && is_usual && matches!(request, Request::Finish(_)));
-        let since = |record: &Option<Record>| record.as_ref().map(|record| record.since);
+        let since = |record: &Option<Record>| record.as_ref().map(|record| record.schedule_since);
         let is_earlier = since(&by_scripts.record) < since(&record);
         reached.before += usize::from(is_earlier && matches!(request, Request::Abandon(_)));
         reached.joined += before + decision.entries.len() - by_scripts.history.len();

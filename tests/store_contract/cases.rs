@@ -103,7 +103,7 @@ pub(crate) async fn a_renewal_moves_the_end_of_the_lock(world: &World) {
     let answer = replica.ask(Request::Renew(sample::renew(&lease, replica.now().await))).await.answer;
 
     assert_eq!(answer, Answer::Renewed { stop: None });
-    let moved = replica.record().await.until.since(aged.until);
+    let moved = replica.record().await.locked_until.since(aged.locked_until);
     assert!(moved >= Duration::from_secs(20) && moved < Duration::from_secs(25), "{moved:?}");
 }
 

@@ -47,18 +47,18 @@ fn idle() -> Record {
         cause: Some(Cause::Schedule),
         started: at(MIDNIGHT + 4),
         ended: at(MIDNIGHT + 893),
-        last: Some(Verdict::because(Outcome::Interrupted, Reason::Shutdown)),
+        verdict: Some(Verdict::because(Outcome::Interrupted, Reason::Shutdown)),
         owner: Some(NodeName::parse("n1").expect("a name")),
-        sched: ScheduleHash("a3ce27aae07ba1b5".into()),
+        schedule_hash: ScheduleHash("a3ce27aae07ba1b5".into()),
         ..Record::empty(Era("c2a162ed66e1282ed902c9d79771cd8b35b516be".into()))
     }
 }
 
 fn running() -> Record {
     Record {
-        until: LeaseInstant(MIDNIGHT + 5_004),
+        locked_until: LeaseInstant(MIDNIGHT + 5_004),
         phase: Phase::Running,
-        last: None,
+        verdict: None,
         ended: at(MIDNIGHT + 4),
         ..idle()
     }
@@ -69,7 +69,7 @@ fn records_of_schema_1_are_read_as_they_were_meant() {
     let never_run = Record {
         mark: UtcMillis(MIDNIGHT),
         lease: Duration::from_secs(2),
-        sched: idle().sched,
+        schedule_hash: idle().schedule_hash,
         schema: 1,
         ..Record::empty(idle().era)
     };
@@ -77,17 +77,17 @@ fn records_of_schema_1_are_read_as_they_were_meant() {
     let every_field = Record {
         tries: 2,
         cause: Some(Cause::Rerun),
-        last: Some(Verdict::because(Outcome::Failed, Reason::SpawnFailed)),
+        verdict: Some(Verdict::because(Outcome::Failed, Reason::SpawnFailed)),
         paused: at(MIDNIGHT + 3_600_000),
         order: run("01941f29-7c05-7707-9151-ed69bb41bd98"),
-        stop: run(RUN),
-        lost: at(MIDNIGHT - 1_000),
+        stop_run: run(RUN),
+        lost_after: at(MIDNIGHT - 1_000),
         ..running()
     };
     for (name, record) in [
         ("idle", idle()),
         ("running-redis", running()),
-        ("running-local", Record { until: LeaseInstant(5_004), era: local, ..running() }),
+        ("running-local", Record { locked_until: LeaseInstant(5_004), era: local, ..running() }),
         ("never-run", never_run),
         ("every-field", every_field),
     ] {
@@ -164,7 +164,7 @@ fn insert(folder: &tempfile::TempDir, table: &str, fields: &Fields) {
 
 async fn claim_of(replica: &Replica) -> Claim {
     let record = replica.record().await;
-    Claim { sched: record.sched, ..replica.claim(Duration::ZERO).await }
+    Claim { sched: record.schedule_hash, ..replica.claim(Duration::ZERO).await }
 }
 
 fn running_in(world: &World) -> &'static str {

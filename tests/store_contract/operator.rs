@@ -42,7 +42,7 @@ pub(crate) async fn a_holder_learns_by_renewing_that_an_operator_kills_its_run(w
     let answer = replica.ask(Request::Renew(renew)).await.answer;
     assert_eq!(answer, Answer::Renewed { stop: Some(Reason::Operator) });
     let record = replica.record().await;
-    assert_eq!((record.stop, record.stop_by.as_deref()), (Some(lease.run), Some("ann@db1")));
+    assert_eq!((record.stop_run, record.stop_requested_by.as_deref()), (Some(lease.run), Some("ann@db1")));
 }
 
 pub(crate) async fn an_order_is_taken_by_one_run_and_told_which(world: &World) {
@@ -61,7 +61,7 @@ pub(crate) async fn an_order_is_taken_by_one_run_and_told_which(world: &World) {
     assert!(matches!(second, Answer::Decided { .. }), "{second:?}");
 
     let record = b.record().await;
-    assert_eq!((record.order, record.taken, record.taken_run), (None, Some(order), Some(run)));
+    assert_eq!((record.order, record.order_taken, record.order_taken_by), (None, Some(order), Some(run)));
     assert_eq!((record.mark, record.tick), (mark, Some(tick)));
     assert_eq!(operate(&a, Act::Withdraw { order }).await, Answer::AlreadyDecided);
 }

@@ -91,7 +91,7 @@ pub(crate) fn lease(record: &Record) -> Lease {
         cause: record.cause.expect("a cause"),
         tries: record.tries,
         started: record.started.expect("a start"),
-        sched: record.sched.clone(),
+        sched: record.schedule_hash.clone(),
         mark: record.mark,
         prev: None,
     }

@@ -253,7 +253,7 @@ fn gone(job: &JobName) -> Failure {
 
 /// Returns the run that was started for the order, if a replica has taken it.
 fn run_of(order: RunId, record: &Record) -> Option<RunId> {
-    record.taken_run.filter(|_| record.taken == Some(order))
+    record.order_taken_by.filter(|_| record.order_taken == Some(order))
 }
 
 /// Withdraws the order. Returns its run if a replica has already taken it.

@@ -108,7 +108,7 @@ async fn end_wait(
 }
 
 fn question_of_wait(job: &JobName, record: &Record, now: UtcMillis) -> String {
-    let until = UtcMillis(record.until.0);
+    let until = UtcMillis(record.locked_until.0);
     format!(
         "the lock of `{job}` has no known holder, but is not free before {} UTC ({}): the store lost its data, and \
          a replica may still have a lease of {}.\nIts run may continue until then, and the next run would overlap \

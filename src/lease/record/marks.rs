@@ -12,7 +12,7 @@ impl Record {
     pub(crate) fn pass_unrecorded(&mut self, mark: UtcMillis, now: UtcMillis, leapt: Option<UtcMillis>) {
         if mark > self.mark {
             self.leap(mark, now, leapt);
-            self.lost = self.lost.or(Some(self.mark));
+            self.lost_after = self.lost_after.or(Some(self.mark));
             self.mark = mark;
         }
     }
@@ -23,7 +23,7 @@ impl Record {
         if tick > self.mark {
             let has_come = tick <= now.plus(EARLY_TOLERANCE);
             self.leap(UtcMillis(tick.0 - 1), now, leapt.filter(|_| has_come));
-            self.lost = self.lost.or(Some(self.mark));
+            self.lost_after = self.lost_after.or(Some(self.mark));
             self.mark = tick;
         }
     }
@@ -67,10 +67,10 @@ impl Record {
     /// tick of the schedule after an instant.
     pub fn first_untold(&self, next: impl Fn(UtcMillis) -> Option<Tick>) -> Option<Tick> {
         let in_leaps = self.leaps.iter().filter(|leap| leap.passed == Passed::Lost);
-        let below_mark = self.lost.map(|lost| (lost, self.mark));
+        let below_mark = self.lost_after.map(|lost| (lost, self.mark));
         let spans = in_leaps.map(|leap| (leap.after, leap.to)).chain(below_mark);
         let first = |(after, to): (UtcMillis, UtcMillis)| {
-            let mut tick = next(after.max(self.since))?;
+            let mut tick = next(after.max(self.schedule_since))?;
             while let Some(ran) = self.leaps.ran_up_to(tick.instant()) {
                 tick = next(ran)?;
             }
@@ -109,17 +109,17 @@ impl Record {
     /// Records that the tick at this instant, which was decided, is open again, by a clock that shows no more than `front`. If
     /// the instant recorded before lies after `front`, it moves to `returned_ahead`: it says nothing about ticks that have come.
     pub(crate) fn open_again(&mut self, instant: UtcMillis, front: UtcMillis) {
-        if self.returned > front {
-            self.open_again_ahead(self.returned);
-            self.returned = UtcMillis(0);
+        if self.reopened > front {
+            self.open_again_ahead(self.reopened);
+            self.reopened = UtcMillis(0);
         }
-        self.returned = self.returned.max(instant);
+        self.reopened = self.reopened.max(instant);
     }
 
     /// Records that ticks up to this instant, which has not come, are open again.
     pub(crate) fn open_again_ahead(&mut self, instant: UtcMillis) {
-        self.returned_ahead = self.returned_ahead.max(instant);
-        self.returns_ahead += 1;
+        self.reopened_ahead = self.reopened_ahead.max(instant);
+        self.reopened_ahead_count += 1;
     }
 
     /// Returns the newest tick that has come by `front`, was decided and is open again; zero if there is none. Returns
@@ -129,7 +129,7 @@ impl Record {
         if self.mark > front && self.leaps.iter().any(is_found) {
             return front;
         }
-        let both = [self.returned, self.returned_ahead].into_iter();
+        let both = [self.reopened, self.reopened_ahead].into_iter();
         both.filter(|instant| *instant <= front).max().unwrap_or_default()
     }
 
@@ -163,7 +163,7 @@ impl Record {
     pub(crate) fn decide(&mut self, tick: Tick, passed: Option<Leap>) {
         if tick.instant() <= self.mark {
             // In an open leap the mark stays, but the record is no longer as it was created.
-            self.made = UtcMillis(0);
+            self.created_mark = UtcMillis(0);
         }
         self.leaps.decide(tick.instant());
         if let Some(leap) = passed {

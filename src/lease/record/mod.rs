@@ -81,21 +81,21 @@ pub struct Record {
     /// The mark that the record was created with; 0 if its holder put it back, or once a tick at or below that mark was
     /// decided. While it equals `mark`, no tick was decided since, and a replica that knew the job before may still report
     /// from which instant on ticks were forgotten.
-    pub made: UtcMillis,
+    pub created_mark: UtcMillis,
     /// The spans of ticks below the mark that it passed without deciding them one by one.
     pub leaps: Leaps,
     /// The newest tick that was decided and then opened again: its lock was abandoned, or its leap was opened. A replica
     /// that was told a mark up to here does not conclude from it that the store went back.
-    pub returned: UtcMillis,
+    pub reopened: UtcMillis,
     /// The newest tick that was opened again before its instant: an operator set back a mark that lay in the future, or a
     /// clock was ahead when the lock was abandoned.
-    pub returned_ahead: UtcMillis,
+    pub reopened_ahead: UtcMillis,
     /// How often `returned_ahead` was set, as far as is known.
-    pub returns_ahead: u64,
+    pub reopened_ahead_count: u64,
     /// New fencing tokens are above this one as well: tokens up to it may have been granted and then forgotten by the store.
     pub floor: Fence,
     /// Until this instant, only the holder can have the lock.
-    pub until: LeaseInstant,
+    pub locked_until: LeaseInstant,
     /// The holder's lease. Without a holder: how long the lock stays closed after the record was created, or came from
     /// another era.
     pub lease: Duration,
@@ -114,15 +114,15 @@ pub struct Record {
     /// When `run` ended, by the store's clock; its last sign of life while it is running, or if its holder disappeared.
     pub ended: Option<UtcMillis>,
     /// How `run` ended.
-    pub last: Option<Verdict>,
+    pub verdict: Option<Verdict>,
     /// The replica that was granted `run`.
     pub owner: Option<NodeName>,
     /// The era in which the record was last opened or claimed.
     pub era: Era,
     /// The job's schedule and time zone, as the last open or the last rise of `mark` set it.
-    pub sched: ScheduleHash,
+    pub schedule_hash: ScheduleHash,
     /// When `sched` replaced another schedule: ticks up to this instant were not due by it, and are neither run nor missed.
-    pub since: UtcMillis,
+    pub schedule_since: UtcMillis,
     /// Scheduled ticks that are decided before this instant are skipped.
     pub paused: Option<UtcMillis>,
     /// When the job was last paused or resumed, by the store's clock.
@@ -138,20 +138,20 @@ pub struct Record {
     /// When `order` was given, by the store's clock.
     pub order_at: Option<UtcMillis>,
     /// The last order that was taken.
-    pub taken: Option<RunId>,
+    pub order_taken: Option<RunId>,
     /// The run that took it, or that was skipped for it.
-    pub taken_run: Option<RunId>,
+    pub order_taken_by: Option<RunId>,
     /// The run that its holder shall stop.
-    pub stop: Option<RunId>,
+    pub stop_run: Option<RunId>,
     /// Why it shall stop; `None` if an operator requested it.
-    pub stop_for: Option<Reason>,
+    pub stop_reason: Option<Reason>,
     /// The operator who requested it, if it was one.
-    pub stop_by: Option<String>,
+    pub stop_requested_by: Option<String>,
     /// Ticks after this instant, up to `mark`, may have run, and the store forgot: they have no entry yet. If this equals
     /// `mark`, no such tick is left.
-    pub lost: Option<UtcMillis>,
+    pub lost_after: Option<UtcMillis>,
     /// Until then, a replica that remembers an earlier era may report it. Before, no tick is decided not to run.
-    pub settled: LeaseInstant,
+    pub settles_at: LeaseInstant,
 }
 
 impl Record {
@@ -161,13 +161,13 @@ impl Record {
             schema: SCHEMA,
             fence: Fence(0),
             mark: UtcMillis(0),
-            made: UtcMillis(0),
+            created_mark: UtcMillis(0),
             leaps: Leaps::default(),
-            returned: UtcMillis(0),
-            returned_ahead: UtcMillis(0),
-            returns_ahead: 0,
+            reopened: UtcMillis(0),
+            reopened_ahead: UtcMillis(0),
+            reopened_ahead_count: 0,
             floor: Fence(0),
-            until: LeaseInstant::FREE,
+            locked_until: LeaseInstant::FREE,
             lease: Duration::ZERO,
             phase: Phase::Idle,
             run: None,
@@ -176,11 +176,11 @@ impl Record {
             cause: None,
             started: None,
             ended: None,
-            last: None,
+            verdict: None,
             owner: None,
             era,
-            sched: ScheduleHash::default(),
-            since: UtcMillis(0),
+            schedule_hash: ScheduleHash::default(),
+            schedule_since: UtcMillis(0),
             paused: None,
             paused_at: None,
             paused_by: None,
@@ -188,26 +188,27 @@ impl Record {
             order: None,
             order_tick: None,
             order_at: None,
-            taken: None,
-            taken_run: None,
-            stop: None,
-            stop_for: None,
-            stop_by: None,
-            lost: None,
-            settled: LeaseInstant::FREE,
+            order_taken: None,
+            order_taken_by: None,
+            stop_run: None,
+            stop_reason: None,
+            stop_requested_by: None,
+            lost_after: None,
+            settles_at: LeaseInstant::FREE,
         }
     }
 
     /// Requests that the current run stops because a newer tick replaces it. A stop that was requested before keeps its reason.
     pub(super) fn replace_run(&mut self) {
-        if self.stop != self.run {
-            (self.stop, self.stop_for, self.stop_by) = (self.run, Some(Reason::Replaced), None);
+        if self.stop_run != self.run {
+            (self.stop_run, self.stop_reason, self.stop_requested_by) =
+                (self.run, Some(Reason::Replaced), None);
         }
     }
 
     /// Returns why this run shall be stopped; `None` if it shall not.
     pub(super) fn stop_reason(&self, run: RunId) -> Option<Reason> {
-        (self.stop == Some(run)).then(|| self.stop_for.unwrap_or(Reason::Operator))
+        (self.stop_run == Some(run)).then(|| self.stop_reason.unwrap_or(Reason::Operator))
     }
 
     /// Sets the schedule of the record: the replica that opens the record has used `sched` since `since`. An empty hash
@@ -216,25 +217,26 @@ impl Record {
         if *sched == ScheduleHash::default() {
             return;
         }
-        if self.since > now.plus(EARLY_TOLERANCE) {
+        if self.schedule_since > now.plus(EARLY_TOLERANCE) {
             // A clock that was ahead, and was set back since, had put it into the future.
-            self.since = since;
+            self.schedule_since = since;
         }
         // A record without a schedule that is older than this schedule, and has lost no tick, was created for other locks
         // (`exec`), and no replica knew of ticks before it: then this schedule is the first. Otherwise the caller that
         // created it had forgotten the schedule.
-        let is_first = self.sched == ScheduleHash::default() && self.mark < since && self.lost.is_none();
+        let is_first =
+            self.schedule_hash == ScheduleHash::default() && self.mark < since && self.lost_after.is_none();
         if is_first || !self.is_under(sched) {
-            self.since = self.since.max(holds_from(since, self.mark));
+            self.schedule_since = self.schedule_since.max(holds_from(since, self.mark));
         }
-        self.sched = sched.clone();
+        self.schedule_hash = sched.clone();
     }
 
     /// Stores the schedule of the first claim in a record that was created without one (for example by `exec`). Otherwise a
     /// replica that starts later would count as scheduling the job for the first time, and would skip its due ticks.
     pub(super) fn learn_schedule(&mut self, sched: &ScheduleHash) {
-        if self.sched == ScheduleHash::default() {
-            self.sched = sched.clone();
+        if self.schedule_hash == ScheduleHash::default() {
+            self.schedule_hash = sched.clone();
         }
     }
 
@@ -246,20 +248,22 @@ impl Record {
         sched: &ScheduleHash,
         from: Option<UtcMillis>,
     ) {
-        let seen = seen.filter(|seen| *seen < self.made && self.mark == self.made && self.sched == *sched);
+        let seen = seen.filter(|seen| {
+            *seen < self.created_mark && self.mark == self.created_mark && self.schedule_hash == *sched
+        });
         if let (Some(seen), Some(from)) = (seen, from) {
-            self.since = self.since.min(from.max(seen));
+            self.schedule_since = self.schedule_since.min(from.max(seen));
         }
     }
 
     /// Whether the record was never granted, or no tick was decided since it was created.
     pub(super) fn is_as_made(&self) -> bool {
-        self.run.is_none() || self.mark == self.made
+        self.run.is_none() || self.mark == self.created_mark
     }
 
     /// Whether `sched` is the record's schedule, or the record has none.
     pub(super) fn is_under(&self, sched: &ScheduleHash) -> bool {
-        self.sched == *sched || self.sched == ScheduleHash::default()
+        self.schedule_hash == *sched || self.schedule_hash == ScheduleHash::default()
     }
 
     /// Returns the holder of the lock, as far as the store knows.

@@ -131,7 +131,7 @@ fn enter(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Option<
     transition.cut_waits(longest, request.caller.heard);
     let record = transition.record_mut();
     // Rule 7.
-    if record.is_running() && record.until <= lease_now {
+    if record.is_running() && record.locked_until <= lease_now {
         let last_alive = record.ended.or(record.started).unwrap_or(now);
         transition.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), last_alive);
     }
@@ -153,7 +153,7 @@ fn mine(transition: &mut Transition<'_>, request: &GrantRequest<'_>) -> Answer {
     if calm < needed {
         return Answer::Held { by: record.holder(), frees_in: needed.saturating_sub(calm) };
     }
-    record.until = record.until.max(renewed);
+    record.locked_until = record.locked_until.max(renewed);
     record.ended = Some(now);
     Answer::Won { fence: record.fence, tries: record.tries, started: record.started.unwrap_or(now) }
 }
@@ -168,7 +168,7 @@ fn not_to_run(transition: &mut Transition<'_>, claim: &Claim) -> Option<Verdict>
     if is_missed && !claim.catch_up {
         return Some(Verdict::because(Outcome::Missed, claim.unfit.unwrap_or(Reason::Late)));
     }
-    let is_older = claim.tick.instant() <= record.since;
+    let is_older = claim.tick.instant() <= record.schedule_since;
     if claim.catch_up && (is_older || !record.is_under(&claim.sched)) {
         return Some(Verdict::because(Outcome::Missed, Reason::Edited));
     }
@@ -194,7 +194,8 @@ fn contend(transition: &mut Transition<'_>, request: &GrantRequest<'_>, rerun: b
     let ended = record.ended.filter(|ended| *ended <= now);
     // A record that was never granted needs only the wait that was set when it was created.
     let needed = if record.run.is_none() { record.lease } else { request.longest_lease(record) };
-    let may_be_held = record.until > LeaseInstant::FREE && (record.until > lease_now || calm < needed);
+    let may_be_held =
+        record.locked_until > LeaseInstant::FREE && (record.locked_until > lease_now || calm < needed);
     if may_be_held {
         // A run that began after the instant was not running at it, however long it lives.
         let was_alive = record.started.is_some_and(|started| started <= request.instant)
@@ -206,7 +207,7 @@ fn contend(transition: &mut Transition<'_>, request: &GrantRequest<'_>, rerun: b
         if request.overlap == Overlap::Replace && record.is_running() && !request.is_ahead {
             record.replace_run();
         }
-        let frees_in = record.until.since(lease_now).min(needed).max(needed.saturating_sub(calm));
+        let frees_in = record.locked_until.since(lease_now).min(needed).max(needed.saturating_sub(calm));
         return Contention::Held(Answer::Held { by: record.holder(), frees_in });
     }
     let covered = matches!(
@@ -228,7 +229,10 @@ fn decided(record: &Record, tick: Tick) -> Answer {
         return Answer::Decided { by: None, how: None };
     }
     let running = Verdict::plain(Outcome::Running);
-    Answer::Decided { by: record.owner.clone(), how: record.last.or(record.is_running().then_some(running)) }
+    Answer::Decided {
+        by: record.owner.clone(),
+        how: record.verdict.or(record.is_running().then_some(running)),
+    }
 }
 
 /// Decides that the tick does not run: raises the mark and writes one entry. A running holder is not affected.
@@ -244,7 +248,7 @@ fn consume(mut transition: Transition<'_>, claim: &Claim, verdict: Verdict) -> D
     if record.run.is_none() {
         // All ticks up to the mark have their entries or are known to be lost: a replica that remembers an older mark has
         // nothing to report.
-        record.lost = record.lost.or(Some(record.mark));
+        record.lost_after = record.lost_after.or(Some(record.mark));
     }
     let cause = if claim.catch_up { Cause::CatchUp } else { Cause::Schedule };
     let entry = HistoryEntry::without_run(claim.tick, cause, verdict, transition.server.now);
@@ -286,12 +290,12 @@ fn grant(mut transition: Transition<'_>, request: &GrantRequest<'_>, cause: Caus
     let started = begins(cause, request.instant, server.now);
     record.started = Some(started);
     record.ended = Some(started);
-    record.last = None;
-    record.until = until;
+    record.verdict = None;
+    record.locked_until = until;
     record.lease = request.lease;
     record.owner = Some(request.caller.node.clone());
-    record.stop = None;
-    record.stop_for = None;
+    record.stop_run = None;
+    record.stop_reason = None;
     let (fence, tries) = (record.fence, record.tries);
     transition.answer(Answer::Won { fence, tries, started })
 }

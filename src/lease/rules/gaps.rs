@@ -11,8 +11,8 @@ use super::transition::Transition;
 pub(crate) fn remember_lost(transition: &mut Transition<'_>, claim: &Claim) {
     let Some(record) = transition.record.as_mut() else { return };
     let before = UtcMillis(claim.tick.as_millis() - 1);
-    record.lost = record.lost.or(Some(before).filter(|before| *before < record.mark));
-    record.sched = claim.sched.clone();
+    record.lost_after = record.lost_after.or(Some(before).filter(|before| *before < record.mark));
+    record.schedule_hash = claim.sched.clone();
 }
 
 /// Stores the claim's schedule in a record without one, and moves the start of the schedule back to where the caller's
@@ -27,9 +27,9 @@ pub(crate) fn learn_schedule(record: &mut Record, claim: &Claim) {
 pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Option<Answer> {
     let (now, unsettled) = (transition.server.now, transition.unsettled());
     let record = transition.record_mut();
-    let (instant, since) = (claim.tick.instant(), record.since);
+    let (instant, since) = (claim.tick.instant(), record.schedule_since);
     let within_schedule = |lost: UtcMillis| Some(lost.max(since)).filter(|lost| *lost < instant);
-    let lost = record.lost.and_then(within_schedule);
+    let lost = record.lost_after.and_then(within_schedule);
     let in_leap = record.leaps.lost_before(instant).and_then(within_schedule);
     let has_run = record.tick == Some(claim.tick) || record.leaps.has_ran(instant);
     let after = lost.into_iter().chain(in_leap).min().filter(|_| !has_run)?;
@@ -46,7 +46,7 @@ pub(crate) fn record_lost(transition: &mut Transition<'_>, claim: &Claim) -> Opt
     let after = Some(after).filter(|_| record.is_under(&claim.sched));
     if lost.is_some() {
         // In a record that was never granted, `lost` stays set: it says up to where ticks have their entry.
-        record.lost = Some(instant).filter(|tick| *tick < record.mark || record.is_as_made());
+        record.lost_after = Some(instant).filter(|tick| *tick < record.mark || record.is_as_made());
     }
     let verdict = Verdict::because(Outcome::Unknown, Reason::StoreReset);
     let entry = HistoryEntry::without_run(claim.tick, Cause::Schedule, verdict, now);
@@ -61,7 +61,7 @@ pub(crate) fn record_dropped(transition: &mut Transition<'_>, open: &Open, forme
     let (now, front, is_unsettled) =
         (transition.server.now, transition.front, transition.unsettled().is_some());
     let record = transition.record_mut();
-    let is_left = |tick: Tick| !record.is_decided(tick, front) && tick.instant() <= record.since;
+    let is_left = |tick: Tick| !record.is_decided(tick, front) && tick.instant() <= record.schedule_since;
     let Some(Dropped { tick, after, count }) = open.dropped.filter(|dropped| is_left(dropped.tick)) else {
         return;
     };
@@ -92,9 +92,9 @@ pub(crate) fn record_passed(transition: &mut Transition<'_>, claim: &Claim, leap
     let is_under = record.is_under(&claim.sched);
     let has_leapt = leaps || record.leaps.iter().any(|leap| leap.to == decided);
     let untold = record.leaps.take_untold(claim.tick.instant());
-    let since = record.since;
+    let since = record.schedule_since;
     // If the tick lies in an open leap, ticks after it that the store forgot still need their entry.
-    let lost = record.lost.take_if(|lost| *lost < claim.tick.instant());
+    let lost = record.lost_after.take_if(|lost| *lost < claim.tick.instant());
     let lost = lost.map_or(decided, |lost| lost.max(since).min(decided));
     let goes_on = is_under && since <= decided && lost == decided && !has_leapt && untold.is_empty();
     transition.follows = Some(Tick(decided)).filter(|_| goes_on);

@@ -47,7 +47,7 @@ pub(crate) fn decide_renew(mut transition: Transition<'_>, renew: &Renew) -> Dec
     let server = transition.server;
     let record = transition.record_mut();
     // Never earlier than before: a clock that was set back may be set right again.
-    record.until = record.until.max(server.lease_now.plus(lease.length));
+    record.locked_until = record.locked_until.max(server.lease_now.plus(lease.length));
     record.ended = Some(server.now);
     record.lease = lease.length;
     let stop = record.stop_reason(lease.run);
@@ -65,9 +65,9 @@ fn take_back(transition: &mut Transition<'_>, renew: &Renew) {
     put_back(transition, lease, renew.leapt);
     let record = transition.record_mut();
     record.phase = Phase::Running;
-    record.last = None;
-    record.stop = None;
-    record.stop_for = None;
+    record.verdict = None;
+    record.stop_run = None;
+    record.stop_reason = None;
 }
 
 /// Decides the end of a run.
@@ -84,7 +84,7 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
             // After a loss of memory the wait continues: the store may have forgotten a later holder. If the record is of
             // the era in which the lock was confirmed, and the store is in another, the next claim waits in any case.
             if transition.has_record_of(&finish.era) {
-                transition.record_mut().until = LeaseInstant::FREE;
+                transition.record_mut().locked_until = LeaseInstant::FREE;
             }
             // A finish that was reconstructed after a crash may carry an older end than the last sign of life in the record.
             if finish.verdict.outcome == Outcome::Interrupted {
@@ -96,12 +96,12 @@ pub(crate) fn decide_finish(mut transition: Transition<'_>, finish: &Finish) -> 
         Ownership::Forgotten if is_held_by_another(transition.record.as_ref(), lease) => {
             // Two eras granted the lock to two runs. The other run, with the lower fence, learns of its loss when it renews
             // or claims again; until then no other run is granted the lock.
-            let Record { until, ended: alive, started, .. } = *transition.record_mut();
+            let Record { locked_until: until, ended: alive, started, .. } = *transition.record_mut();
             // As far as the store knows, the other run covered no instant after its last sign of life.
             let ended = alive.or(started).unwrap_or(now);
             transition.end_run(Verdict::because(Outcome::Interrupted, Reason::LockLost), ended);
             let record = transition.record_mut();
-            record.until = until;
+            record.locked_until = until;
             record.fence = lease.fence;
             // The other run may have ended well, and the store may have forgotten that.
             record.forgo_rerun();
@@ -138,10 +138,10 @@ fn is_held_by_another(record: Option<&Record>, lease: &Lease) -> bool {
 fn end(record: &mut Record, finish: &Finish, ended: UtcMillis) {
     record.phase = Phase::Idle;
     record.ended = Some(ended);
-    record.last = Some(finish.verdict);
+    record.verdict = Some(finish.verdict);
     record.forgo_rerun_if_stopped();
-    record.stop = None;
-    record.stop_for = None;
+    record.stop_run = None;
+    record.stop_reason = None;
 }
 
 fn entry_of(finish: &Finish, ended: UtcMillis) -> HistoryEntry {
@@ -168,13 +168,13 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
     else {
         return transition.answer(Answer::AlreadyDecided);
     };
-    let until = record.until;
+    let until = record.locked_until;
     let is_manual = record.cause == Some(Cause::Manual);
     // A tick that has not come does not belong to a schedule that is over by now. It belongs to the next schedule, if that
     // has it.
     let is_ahead = !is_manual && record.tick.is_some_and(|tick| now < tick.instant());
     // No replica would claim a tick of an older schedule again.
-    let is_older = !is_manual && record.tick.is_some_and(|tick| tick.instant() <= record.since);
+    let is_older = !is_manual && record.tick.is_some_and(|tick| tick.instant() <= record.schedule_since);
     let is_edited = (abandon.edited || is_older) && !is_ahead;
     // A run that an operator stopped does not run on another replica either.
     let is_killed = record.stop_reason(abandon.run) == Some(Reason::Operator);
@@ -195,15 +195,15 @@ pub(crate) fn decide_abandon(mut transition: Transition<'_>, abandon: &Abandon) 
     record.started = None;
     record.ended = Some(now).filter(|_| record.cut_short().is_some());
     // After a loss of memory the wait continues: the store may have forgotten a later holder.
-    record.until = if remembers { LeaseInstant::FREE } else { until };
+    record.locked_until = if remembers { LeaseInstant::FREE } else { until };
     transition.answer(Answer::Abandoned)
 }
 
 /// Makes the tick claimable again, as before its grant.
 fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
     record.phase = Phase::Idle;
-    record.stop = None;
-    record.stop_for = None;
+    record.stop_run = None;
+    record.stop_reason = None;
     let before = UtcMillis(tick.as_millis() - 1);
     record.leaps.forget_ran(|leap| leap.covers(tick.instant()));
     if tick.instant() == record.mark {
@@ -213,17 +213,17 @@ fn give_back(record: &mut Record, tick: Tick, front: UtcMillis) {
     }
     record.open_again(tick.instant(), front);
     // A schedule that applied only after that tick, because the tick was decided, now applies from before it.
-    record.since = record.since.min(before);
+    record.schedule_since = record.schedule_since.min(before);
 }
 
 /// Makes the rerun claimable again, as before its grant, unless a stop of the run was requested.
 fn give_rerun_back(record: &mut Record) {
     record.phase = Phase::Idle;
     record.tries -= 1;
-    record.last = Some(Verdict::because(Outcome::Interrupted, Reason::NodeLost));
+    record.verdict = Some(Verdict::because(Outcome::Interrupted, Reason::NodeLost));
     record.forgo_rerun_if_stopped();
-    record.stop = None;
-    record.stop_for = None;
+    record.stop_run = None;
+    record.stop_reason = None;
 }
 
 /// Puts back what a store that forgot must know of a granted lock. A record that was missing gets no era, so that the next
@@ -231,18 +231,19 @@ fn give_rerun_back(record: &mut Record) {
 fn put_back(transition: &mut Transition<'_>, lease: &Lease, leapt: Option<UtcMillis>) {
     let now = transition.server.now;
     let record = transition.record.get_or_insert_with(|| {
-        let mut record = Record { sched: lease.sched.clone(), ..Record::empty(Transition::no_era()) };
+        let mut record = Record { schedule_hash: lease.sched.clone(), ..Record::empty(Transition::no_era()) };
         record.pass_unrecorded_to(decided_up_to(lease), now, leapt);
-        Record { lost: None, ..record }
+        Record { lost_after: None, ..record }
     });
     if record.is_as_made() {
         // The record was opened by a replica that had not seen the earlier ticks. The holder had seen them, up to its own.
-        record.lost = record.lost.or(Some(decided_up_to(lease)).filter(|told| *told < record.mark));
+        record.lost_after =
+            record.lost_after.or(Some(decided_up_to(lease)).filter(|told| *told < record.mark));
     }
     if lease.cause == Cause::Manual && record.order_at.is_some_and(|at| at <= lease.started) {
         // A manual run took the order after it was given: this one, unless this one is `exec`.
-        record.taken = record.order.take().or(record.taken);
-        record.taken_run = Some(lease.run);
+        record.order_taken = record.order.take().or(record.order_taken);
+        record.order_taken_by = Some(lease.run);
     }
     record.fence = lease.fence;
     record.run = Some(lease.run);
@@ -262,15 +263,15 @@ fn raise_mark(record: &mut Record, lease: &Lease, now: UtcMillis, leapt: Option<
         tell(record, lease);
     }
     // The replica that opened the record may know a newer schedule than the one that started the run.
-    if record.sched == ScheduleHash::default() {
-        record.sched = lease.sched.clone();
+    if record.schedule_hash == ScheduleHash::default() {
+        record.schedule_hash = lease.sched.clone();
     }
 }
 
 /// Whether the store forgot the tick, and it has no entry.
 fn is_untold(record: &Record, lease: &Lease) -> bool {
     let tick = lease.tick.instant();
-    let was_forgotten = record.lost.is_some_and(|lost| lost < tick && tick <= record.mark)
+    let was_forgotten = record.lost_after.is_some_and(|lost| lost < tick && tick <= record.mark)
         || record.leaps.lost_before(tick).is_some();
     let is_told = record.tick == Some(lease.tick) || record.leaps.has_ran(tick);
     lease.cause != Cause::Manual && was_forgotten && !is_told
@@ -280,7 +281,7 @@ fn is_untold(record: &Record, lease: &Lease) -> bool {
 fn tell(record: &mut Record, lease: &Lease) {
     let tick = lease.tick.instant();
     record.leaps.except_told(tick);
-    if record.lost.is_some_and(|lost| lost < tick && tick <= record.mark) {
+    if record.lost_after.is_some_and(|lost| lost < tick && tick <= record.mark) {
         let prev = lease.prev.map(Tick::instant).filter(|_| record.is_under(&lease.sched));
         record.leaps.tell_ran(prev.unwrap_or(UtcMillis(tick.0 - 1)), tick);
     }

@@ -23,10 +23,10 @@ impl Transition<'_> {
         let remembered = open.caller.longest_lease(open.lease, Duration::ZERO);
         let lease_now = self.server.lease_now;
         let record = self.record_mut();
-        let is_waited_for = record.run.is_none() || !record.is_running() && record.until > lease_now;
+        let is_waited_for = record.run.is_none() || !record.is_running() && record.locked_until > lease_now;
         // A new job does not wait longer because of its own lease.
         if is_waited_for && remembered > open.lease && remembered > record.lease {
-            record.until = record.until.plus(remembered.saturating_sub(record.lease));
+            record.locked_until = record.locked_until.plus(remembered.saturating_sub(record.lease));
             record.lease = remembered;
         }
     }
@@ -36,8 +36,8 @@ impl Transition<'_> {
     pub(crate) fn forget_longer(&mut self, open: &Open) {
         let (lease_now, calm) = (self.server.lease_now, self.calm(&open.caller));
         let record = self.record_mut();
-        let is_waited_for = record.run.is_none() && record.until <= lease_now && calm >= record.lease;
-        let is_free = !record.is_running() && (record.until == LeaseInstant::FREE || is_waited_for);
+        let is_waited_for = record.run.is_none() && record.locked_until <= lease_now && calm >= record.lease;
+        let is_free = !record.is_running() && (record.locked_until == LeaseInstant::FREE || is_waited_for);
         if open.agreed && is_free {
             record.lease = record.lease.min(open.lease);
         }

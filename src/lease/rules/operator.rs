@@ -110,8 +110,8 @@ impl Record {
     pub(crate) fn take_order(&mut self, manual: &Manual) {
         if let Some(order) = manual.order {
             self.order = None;
-            self.taken = Some(order);
-            self.taken_run = Some(manual.run);
+            self.order_taken = Some(order);
+            self.order_taken_by = Some(manual.run);
         }
     }
 }
@@ -124,7 +124,7 @@ impl Record {
 
     /// Whether the lock is not free although no holder is known: a holder that the store forgot may hold it.
     pub fn waits_for_nobody(&self, lease_now: LeaseInstant) -> bool {
-        !self.is_running() && self.until > lease_now
+        !self.is_running() && self.locked_until > lease_now
     }
 
     /// Whether the holder has renewed the lock lately.
@@ -165,9 +165,9 @@ pub(crate) fn decide_operate(mut transition: Transition<'_>, operate: &Operate) 
             if !record.is_running() || run.is_some() && record.run != *run {
                 return transition.answer(Answer::AlreadyDecided);
             }
-            (record.stop, record.stop_for) = (record.run, None);
-            record.stop_by = Some(operate.by.clone());
-            let held = Answer::Held { by: record.holder(), frees_in: record.until.since(lease_now) };
+            (record.stop_run, record.stop_reason) = (record.run, None);
+            record.stop_requested_by = Some(operate.by.clone());
+            let held = Answer::Held { by: record.holder(), frees_in: record.locked_until.since(lease_now) };
             return transition.answer(held);
         }
         Act::Trigger { order, tick } => {
@@ -201,7 +201,7 @@ fn unlock(mut transition: Transition<'_>, run: Option<RunId>) -> Decision {
     let Server { now, lease_now, memory, .. } = *transition.server;
     let record = transition.record_mut();
     if run.is_none() && record.waits_for_nobody(lease_now) {
-        record.until = LeaseInstant::FREE;
+        record.locked_until = LeaseInstant::FREE;
         return transition.answer(Answer::Noted);
     }
     if !record.is_running() || record.run != run {
@@ -209,9 +209,9 @@ fn unlock(mut transition: Transition<'_>, run: Option<RunId>) -> Decision {
     }
     let alive = record.last_alive(now);
     // A lock that ends later than its holder's last sign of life explains waits for a holder that the store forgot.
-    let waits_for_another = memory == Memory::Forgetful && record.until.0 > alive.plus(record.lease).0;
+    let waits_for_another = memory == Memory::Forgetful && record.locked_until.0 > alive.plus(record.lease).0;
     if waits_for_another || record.is_heard(now) {
-        let held = Answer::Held { by: record.holder(), frees_in: record.until.since(lease_now) };
+        let held = Answer::Held { by: record.holder(), frees_in: record.locked_until.since(lease_now) };
         return transition.answer(held);
     }
     transition.end_run(Verdict::because(Outcome::Interrupted, Reason::NodeLost), alive);
@@ -232,8 +232,8 @@ fn set_mark(mut transition: Transition<'_>, wall: UtcMillis) -> Decision {
     record.open_again_ahead(before);
     record.mark = front;
     record.leaps.cut(front);
-    record.lost = record.lost.filter(|lost| *lost < front);
-    record.since = if record.since > front { latest } else { record.since };
+    record.lost_after = record.lost_after.filter(|lost| *lost < front);
+    record.schedule_since = if record.schedule_since > front { latest } else { record.schedule_since };
     if record.tick.is_some_and(|tick| tick.instant() > front) {
         // The tick runs when it comes, and then is no rerun of the interrupted run.
         record.forgo_rerun();

@@ -24,17 +24,17 @@ pub(super) fn raise_mark(transition: &mut Transition<'_>, claim: &Claim, idle: O
     let (now, front, caller) = (transition.server.now, transition.front, &claim.caller);
     let is_off = transition.is_off(caller.expect);
     let record = transition.record_mut();
-    let after = record.decided_before(claim.tick, front).max(record.since);
+    let after = record.decided_before(claim.tick, front).max(record.schedule_since);
     let is_vouched = !is_off && caller.calm >= now.since(after);
     let leap = idle.map(|to| Leap { after, to: to.instant(), passed: Passed::Told });
     let leap = leap.filter(|leap| !is_vouched && leap.after < leap.to);
     gaps::record_passed(transition, claim, leap.is_some());
     let record = transition.record_mut();
     record.decide(claim.tick, leap);
-    record.sched = claim.sched.clone();
+    record.schedule_hash = claim.sched.clone();
     gaps::part_at_leaps(transition, None);
     let record = transition.record_mut();
-    if record.lost.is_none() {
+    if record.lost_after.is_none() {
         record.leaps.forget_ran(|leap| leap.to < claim.tick.instant());
     }
 }

@@ -54,8 +54,8 @@ impl Transition<'_> {
     /// Whether these ticks, which have not come, were opened again after the caller learned of them.
     pub(crate) fn was_returned_after(&mut self, open: &Open, ahead: Ahead) -> bool {
         let (front, record) = (self.front, self.record_mut());
-        let is_newer = open.returns_ahead < record.returns_ahead && ahead.to <= record.returned_ahead;
-        ahead.to > front && (ahead.to <= record.returned || is_newer)
+        let is_newer = open.returns_ahead < record.reopened_ahead_count && ahead.to <= record.reopened_ahead;
+        ahead.to > front && (ahead.to <= record.reopened || is_newer)
     }
 
     /// Keeps the ticks decided that the caller knows to have run, if the store forgot them; also those that a clock which
@@ -95,22 +95,22 @@ impl Transition<'_> {
     pub(super) fn cut_waits(&mut self, longest: Duration, heard: UtcMillis) {
         let Server { now, lease_now, memory, .. } = *self.server;
         let record = self.record_mut();
-        let began_ahead = record.settled.since(lease_now) > SETTLING + longest;
-        if record.until > lease_now.plus(longest) {
-            record.until = lease_now.plus(longest);
+        let began_ahead = record.settles_at.since(lease_now) > SETTLING + longest;
+        if record.locked_until > lease_now.plus(longest) {
+            record.locked_until = lease_now.plus(longest);
             // If the holder's last sign of life lies ahead by more than any clock drifts, the holder has given none since
             // the clock was set back, for all that time. A wait without a holder is over as well, if it began before the
             // caller saw the clock being set back.
             let is_silent = record.ended.is_some_and(|alive| alive.since(now) > longest);
-            let was_seen = record.settled <= LeaseInstant(heard.plus(SETTLING).0);
+            let was_seen = record.settles_at <= LeaseInstant(heard.plus(SETTLING).0);
             let is_over = if record.is_running() { is_silent } else { began_ahead && was_seen };
             if memory == Memory::Forgetful && is_over {
-                record.until = lease_now;
+                record.locked_until = lease_now;
             }
         }
         // The time for reports of what the store forgot is over, too: it must not begin again when the clock reaches that time.
         if began_ahead {
-            record.settled = LeaseInstant::FREE;
+            record.settles_at = LeaseInstant::FREE;
         }
     }
 

@@ -31,7 +31,7 @@ impl Record {
             tick,
             by: self.owner.clone(),
             goes_on: self.is_running(),
-            frees_in: self.until.since(lease_now),
+            frees_in: self.locked_until.since(lease_now),
         };
         self.tick_left().filter(|_| self.schema <= SCHEMA).map(rerun)
     }
@@ -39,14 +39,15 @@ impl Record {
     /// Returns the tick whose run was interrupted, if it was not rerun yet.
     pub fn cut_short(&self) -> Option<Rerun> {
         // `frees_in` is zero here: only the store knows when the lock is free, and tells a caller that claims too early.
-        self.rerun(self.until).filter(|rerun| !rerun.goes_on)
+        self.rerun(self.locked_until).filter(|rerun| !rerun.goes_on)
     }
 
     fn tick_left(&self) -> Option<Tick> {
-        let is_open = self.is_running() || self.last.is_some_and(|last| last.outcome == Outcome::Interrupted);
+        let is_open =
+            self.is_running() || self.verdict.is_some_and(|last| last.outcome == Outcome::Interrupted);
         let may_run_again = self.cause != Some(Cause::Manual) && self.tries < TRIES;
         // No tick of another schedule is rerun.
-        self.tick.filter(|tick| is_open && may_run_again && tick.instant() > self.since)
+        self.tick.filter(|tick| is_open && may_run_again && tick.instant() > self.schedule_since)
     }
 
     /// Returns for how long the interrupted tick may still be rerun. The time counts from the last sign of life of its run:
@@ -59,7 +60,7 @@ impl Record {
 
     /// Excludes a rerun if a stop of the run was requested: a run that shall stop shall not run once more.
     pub(crate) fn forgo_rerun_if_stopped(&mut self) {
-        if self.stop.is_some() && self.stop == self.run {
+        if self.stop_run.is_some() && self.stop_run == self.run {
             self.forgo_rerun();
         }
     }

@@ -141,11 +141,11 @@ impl<'a> Transition<'a> {
         if let Some(seen) = caller.seen.filter(|seen| *seen > now.plus(EARLY_TOLERANCE)) {
             record.leaps.except(UtcMillis(seen.0 - 1), seen);
         }
-        record.made = record.mark;
-        record.until = self.leased_from(heard).plus(wait);
-        record.settled = self.server.lease_now.plus(wait.min(SETTLING));
+        record.created_mark = record.mark;
+        record.locked_until = self.leased_from(heard).plus(wait);
+        record.settles_at = self.server.lease_now.plus(wait.min(SETTLING));
         record.lease = wait;
-        record.lost = caller.seen.filter(|seen| *seen < record.mark);
+        record.lost_after = caller.seen.filter(|seen| *seen < record.mark);
         self.record = Some(record);
     }
 
@@ -162,14 +162,14 @@ impl<'a> Transition<'a> {
         match server.memory {
             // The machine was restarted: nothing is forgotten, but the lease clock started again.
             Memory::Durable if !was_missing => {
-                record.settled = LeaseInstant::FREE;
+                record.settles_at = LeaseInstant::FREE;
                 if !record.is_running() {
-                    record.until = LeaseInstant::FREE;
+                    record.locked_until = LeaseInstant::FREE;
                     return;
                 }
                 // All other callers wait as long, however small their own leases.
                 record.lease = caller.longest_lease(lease, record.lease);
-                record.until = server.lease_now.plus(record.lease);
+                record.locked_until = server.lease_now.plus(record.lease);
             }
             Memory::Durable | Memory::Forgetful => {
                 self.wait_for_forgotten(caller, lease);
@@ -197,7 +197,7 @@ impl<'a> Transition<'a> {
     pub(crate) fn recall_lost(&mut self, caller: &Caller) {
         let record = self.record_mut();
         if record.is_as_made() {
-            record.lost = record.lost.or(caller.seen.filter(|seen| *seen < record.mark));
+            record.lost_after = record.lost_after.or(caller.seen.filter(|seen| *seen < record.mark));
         }
     }
 
@@ -214,7 +214,7 @@ impl<'a> Transition<'a> {
             record.floor = record.floor.max(Fence(shown.0));
         }
         // A time that only a clock that was ahead has shown is no news once the ticks up to it were opened again.
-        let is_opened = heard > front && maybe_decided(heard) <= self.record_mut().returned_ahead;
+        let is_opened = heard > front && maybe_decided(heard) <= self.record_mut().reopened_ahead;
         if heard == UtcMillis(0) || is_opened {
             return;
         }
@@ -226,7 +226,7 @@ impl<'a> Transition<'a> {
         }
         self.pass_unrecorded(told, &open.caller);
         let record = self.record_mut();
-        if record.until > LeaseInstant::FREE {
+        if record.locked_until > LeaseInstant::FREE {
             record.lease = open.caller.longest_lease(open.lease, record.lease);
         }
     }
@@ -248,8 +248,8 @@ impl<'a> Transition<'a> {
         let lease_now = self.server.lease_now;
         let record = self.record_mut();
         let wait = caller.longest_lease(lease, record.lease);
-        record.until = record.until.max(lease_now.plus(wait));
-        record.settled = lease_now.plus(wait.min(SETTLING));
+        record.locked_until = record.locked_until.max(lease_now.plus(wait));
+        record.settles_at = lease_now.plus(wait.min(SETTLING));
         record.lease = wait;
     }
 
@@ -276,7 +276,7 @@ impl<'a> Transition<'a> {
     /// or if the store's clock was set back since.
     pub(crate) fn unsettled(&mut self) -> Option<Duration> {
         let lease_now = self.server.lease_now;
-        let left = self.record_mut().settled.since(lease_now);
+        let left = self.record_mut().settles_at.since(lease_now);
         (!left.is_zero() && left <= SETTLING).then_some(left)
     }
 
@@ -295,12 +295,12 @@ impl<'a> Transition<'a> {
         entry.fence = Some(record.fence);
         entry.started = record.started;
         record.phase = Phase::Idle;
-        record.until = LeaseInstant::FREE;
+        record.locked_until = LeaseInstant::FREE;
         record.ended = Some(ended);
-        record.last = Some(verdict);
+        record.verdict = Some(verdict);
         record.forgo_rerun_if_stopped();
-        record.stop = None;
-        record.stop_for = None;
+        record.stop_run = None;
+        record.stop_reason = None;
         self.entries.push(entry);
     }
 

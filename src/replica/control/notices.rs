@@ -102,7 +102,7 @@ impl Driver {
     fn hear_mark(&mut self, job: &JobName, record: &Record) {
         let now = self.context.now();
         let Some(contest) = self.contests.get_mut(job) else { return };
-        if contest.is_ahead(now) || contest.returns_ahead() < record.returns_ahead {
+        if contest.is_ahead(now) || contest.returns_ahead() < record.reopened_ahead_count {
             contest.close();
             self.outdate_opening(job);
         }
@@ -110,7 +110,7 @@ impl Driver {
 
     /// Logs which operator wants the run of this replica stopped. The renewal of its lock makes it stop.
     fn hear_stop(&self, job: &JobName, record: &Record) {
-        if let (Some(run), Some(by)) = (record.stop, record.stop_by.clone())
+        if let (Some(run), Some(by)) = (record.stop_run, record.stop_requested_by.clone())
             && self.handles.contains_key(&run)
         {
             self.context.events.tell(Event::KillHeard { job: job.clone(), run, by });

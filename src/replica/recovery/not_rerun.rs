@@ -48,7 +48,8 @@ fn reason(
         Some("its rerun was cut short as well")
     } else if record.paused.is_some_and(|until| now < until) {
         Some("its job is paused")
-    } else if record.sched.0 != spec.schedule.fingerprint() || tick.instant() <= record.since {
+    } else if record.schedule_hash.0 != spec.schedule.fingerprint() || tick.instant() <= record.schedule_since
+    {
         Some("its schedule was edited")
     } else {
         record.ended.is_some_and(too_late).then_some("it was too late for that")
@@ -76,7 +77,7 @@ mod tests {
             ..HistoryEntry::without_run(tick, cause, lost, NOW)
         };
         let mut record = Record::empty(Era::default());
-        record.sched = ScheduleHash::of(&spec.schedule);
+        record.schedule_hash = ScheduleHash::of(&spec.schedule);
         let told = |record: &Record, causes: &[Cause]| {
             let entries: Vec<HistoryEntry> = causes.iter().map(|cause| entry(*cause)).collect();
             reason(record, &entries, (spec, tick), NOW)
@@ -91,7 +92,7 @@ mod tests {
         record.paused = Some(UtcMillis(NOW.0 + 1));
         assert_eq!(told(&record, &once), Some("its job is paused"));
         record.paused = Some(NOW);
-        record.since = tick.instant();
+        record.schedule_since = tick.instant();
         assert_eq!(told(&record, &once), Some("its schedule was edited"));
     }
 }

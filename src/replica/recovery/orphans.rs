@@ -103,7 +103,7 @@ impl Orphan {
             return (finish.verdict, finish.ended);
         }
         let record = record.filter(|record| record.run == Some(self.run));
-        let told = record.filter(|record| !record.is_running()).and_then(|record| record.last);
+        let told = record.filter(|record| !record.is_running()).and_then(|record| record.verdict);
         let started = match (&self.note, &self.sign) {
             (Some(note), _) => note.lease().started,
             (None, sign) => sign.as_ref().map_or(UtcMillis(0), |sign| sign.entry.started),
@@ -238,7 +238,7 @@ mod tests {
             fence: lease.fence,
             phase,
             ended: Some(UtcMillis(lease.started.0 + 7_000)),
-            last: (phase == Phase::Idle).then_some(Verdict::plain(Outcome::Succeeded)),
+            verdict: (phase == Phase::Idle).then_some(Verdict::plain(Outcome::Succeeded)),
             ..Record::empty(Era::default())
         }
     }

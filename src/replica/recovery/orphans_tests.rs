@@ -78,7 +78,7 @@ impl Store for OneRecord {
 
 fn record(lease: &Lease, (phase, last): (Phase, Option<Verdict>)) -> Record {
     let (run, fence, ended) = (Some(lease.run), lease.fence, Some(lease.started));
-    Record { run, fence, phase, last, ended, ..Record::empty(Era::default()) }
+    Record { run, fence, phase, verdict: last, ended, ..Record::empty(Era::default()) }
 }
 
 fn identity(job: &JobName, lease: &Lease) -> Identity {

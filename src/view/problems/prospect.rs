@@ -74,14 +74,14 @@ fn hopeless(
         ));
     }
     let record = record?;
-    if record.sched == ScheduleHash::none() && has_one_file(live) {
+    if record.schedule_hash == ScheduleHash::none() && has_one_file(live) {
         return Some(format!(
             "the replicas' jobs.toml does not have job `{name}`, or has it disabled: nothing ran\n  help: have them load the \
              file at hand: `solocron reload`"
         ));
     }
     // Other commands create a record of this name, too; only a replica sets its schedule.
-    (record.sched == ScheduleHash::default()).then(|| {
+    (record.schedule_hash == ScheduleHash::default()).then(|| {
         format!(
             "no replica has registered job `{name}` yet: nothing ran\n  help: have the replicas load the file at hand: \
              `solocron reload`; just after a start, try again in a few seconds"
@@ -116,7 +116,7 @@ fn behind_run(overlap: Overlap, record: &Record, snapshot: &Snapshot) -> Prospec
 
 /// Describes the wait for a holder that the store may have forgotten.
 fn reserved(spec: &JobSpec, record: &Record) -> String {
-    let until = utc(UtcMillis(record.until.0));
+    let until = utc(UtcMillis(record.locked_until.0));
     if record.lease < spec.lease {
         // A first start waits two seconds.
         return format!("its record in the store is new: no start before {until} UTC");

@@ -58,7 +58,7 @@ async fn a_job_that_is_disabled_or_that_replicas_have_dropped_is_not_waited_for(
     let spec = bench.spec("backup");
     let mut snapshot = Snapshot::take(&bench.store, vec![Arc::clone(spec).into()], 1).await.expect("answers");
     let mut judged_with = |sched| {
-        snapshot.jobs[0].record.as_mut().expect("it is open").sched = sched;
+        snapshot.jobs[0].record.as_mut().expect("it is open").schedule_hash = sched;
         match prospect(spec, &snapshot) {
             Prospect::Hopeless(why) => why,
             other => panic!("{other:?}"),
@@ -76,7 +76,7 @@ async fn replicas_of_different_files_may_have_what_one_of_them_dropped() {
     bench.beat("n2", "another", &[]).await;
     let spec = bench.spec("backup");
     let mut snapshot = Snapshot::take(&bench.store, vec![Arc::clone(spec).into()], 1).await.expect("answers");
-    snapshot.jobs[0].record.as_mut().expect("it is open").sched = ScheduleHash::none();
+    snapshot.jobs[0].record.as_mut().expect("it is open").schedule_hash = ScheduleHash::none();
     assert_eq!(prospect(spec, &snapshot), Prospect::Open);
 }
 
@@ -112,7 +112,7 @@ async fn a_lock_that_the_store_keeps_for_a_while_is_waited_for() {
     let mut snapshot = Snapshot::take(&bench.store, vec![Arc::clone(spec).into()], 1).await.expect("answers");
     let until = bench.now().plus(std::time::Duration::from_secs(20));
     let record = snapshot.jobs[0].record.as_mut().expect("it is open");
-    (record.until, record.lease) = (LeaseInstant(until.0), spec.lease);
+    (record.locked_until, record.lease) = (LeaseInstant(until.0), spec.lease);
     let why = "the store was restarted or lost records, and a holder may still run: no start before 2026-11-20 12:00:23 UTC";
     assert_eq!(prospect(spec, &snapshot), Prospect::Waits(why.into()));
     let new = bench.spec("payout");

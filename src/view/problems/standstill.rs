@@ -27,7 +27,8 @@ pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<ClusterP
     let (name, lease) = (&job.name, job.spec()?.lease);
     let waits = |until: UtcMillis| until.since(now) > lease;
     let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
-    let until = Some(UtcMillis(record.until.0)).filter(|until| record.lease > lease && waits(*until))?;
+    let until =
+        Some(UtcMillis(record.locked_until.0)).filter(|until| record.lease > lease && waits(*until))?;
     let message = format!(
         "`{name}` waits until {} UTC ({}) because the store lost a lock with a lease of {}, and its holder may still run; `solocron unlock {name}` \
          ends the wait",
@@ -43,7 +44,7 @@ pub(super) fn waits_for_lease(job: &JobState, now: UtcMillis) -> Option<ClusterP
 pub(super) fn store_reset(jobs: &[JobState], now: UtcMillis) -> Option<ClusterProblem> {
     let wait = |job: &JobState| {
         let record = job.record.as_ref().filter(|record| record.waits_for_nobody(LeaseInstant(now.0)))?;
-        let (until, spec) = (UtcMillis(record.until.0), job.spec()?);
+        let (until, spec) = (UtcMillis(record.locked_until.0), job.spec()?);
         // A first start waits two seconds, and a longer wait than the job's own lease is reported by itself.
         let is_usual = record.lease >= spec.lease && until.since(now) <= spec.lease;
         (is_usual && spec.enabled).then_some(until)

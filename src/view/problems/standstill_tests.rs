@@ -26,13 +26,13 @@ async fn a_wait_for_a_longer_lease_than_the_files_that_nobody_is_known_to_hold_i
     let (now, until) = (snapshot.now, snapshot.now.plus(Duration::from_secs(600)));
     let own = bench.spec("backup").lease;
     let record = snapshot.jobs[0].record.as_mut().expect("it was opened");
-    (record.until, record.lease) = (LeaseInstant(until.0), own);
+    (record.locked_until, record.lease) = (LeaseInstant(until.0), own);
     assert_eq!(messages(&snapshot, &bench), [""; 0], "its own lease is no matter");
     snapshot.jobs[0].record.as_mut().expect("it was opened").lease = Duration::from_secs(600);
     let said = messages(&snapshot, &bench);
     let names = |said: &str| said.contains("with a lease of 10m") && said.contains("solocron unlock");
     assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
-    snapshot.jobs[0].record.as_mut().expect("it was opened").until = LeaseInstant(now.plus(own).0);
+    snapshot.jobs[0].record.as_mut().expect("it was opened").locked_until = LeaseInstant(now.plus(own).0);
     let said = messages(&snapshot, &bench);
     assert!(
         matches!(&said[..], [one] if one.contains("the store was restarted")),
@@ -47,13 +47,14 @@ async fn while_jobs_wait_a_lease_after_a_reset_of_the_store_one_line_says_so() {
     for job in &mut snapshot.jobs {
         let lease = job.spec().expect("the file says it").lease;
         let Some(record) = job.record.as_mut() else { continue };
-        (record.until, record.lease) = (LeaseInstant(now.plus(lease / 2).0), lease);
+        (record.locked_until, record.lease) = (LeaseInstant(now.plus(lease / 2).0), lease);
     }
     let said = messages(&snapshot, &bench);
     let names = |said: &str| said.contains("do not start before") && said.contains("(in 15s)");
     assert!(matches!(&said[..], [one] if names(one)), "{said:?}");
     let record = snapshot.jobs[0].record.as_mut().expect("it was opened");
-    (record.until, record.lease) = (LeaseInstant(now.plus(Duration::from_secs(2)).0), Duration::from_secs(2));
+    (record.locked_until, record.lease) =
+        (LeaseInstant(now.plus(Duration::from_secs(2)).0), Duration::from_secs(2));
     snapshot.jobs.truncate(1);
     assert_eq!(messages(&snapshot, &bench), [""; 0], "a first start");
 }
@@ -72,7 +73,7 @@ async fn a_tick_that_the_store_forgot_is_named_until_a_later_one_has_run() {
         bench.spec("payout").schedule.next_after(now.minus(3 * hour)).expect("it runs every hour");
     let before = forgotten.instant().minus(hour);
     let record = job.record.as_mut().expect("it was opened");
-    (record.mark, record.since, record.lost) = (now, before, Some(before));
+    (record.mark, record.schedule_since, record.lost_after) = (now, before, Some(before));
     let said = messages(&snapshot, &bench);
     let names =
         |said: &str| said.starts_with("`payout`: the store forgot whether its tick of 2026-11-20 10:00");
@@ -86,14 +87,14 @@ async fn a_tick_that_the_store_forgot_is_named_until_a_later_one_has_run() {
     job.entries.clear();
     // The same in a leap, except for ticks that are known to have run.
     let record = job.record.as_mut().expect("it was opened");
-    record.lost = None;
+    record.lost_after = None;
     record.leaps = format!("{}-{}?", before.0, now.0).parse().expect("leaps");
     assert_eq!(messages(&snapshot, &bench), said);
     let job = payout(&mut snapshot);
     let record = job.record.as_mut().expect("it was opened");
     let ran = forgotten.instant();
     record.leaps = format!("{}-{}? {}-{}=", before.0, ran.0, ran.0 - 1, ran.0).parse().expect("leaps");
-    record.lost = Some(before);
+    record.lost_after = Some(before);
     record.mark = ran;
     assert_eq!(messages(&snapshot, &bench), [""; 0], "it is known to have run");
     let job = payout(&mut snapshot);

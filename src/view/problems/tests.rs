@@ -130,7 +130,7 @@ async fn a_tick_is_overdue_only_after_its_start_deadline_and_one_lease() {
           see the replicas' logs"
         ]
     );
-    snapshot.jobs[0].record.as_mut().expect("opened").sched.0 = "edited".into();
+    snapshot.jobs[0].record.as_mut().expect("opened").schedule_hash.0 = "edited".into();
     assert!(messages(&snapshot, &bench).is_empty(), "by another schedule nothing can be said");
 }
 

@@ -5,7 +5,7 @@ use super::super::tests::{healthy, messages};
 #[tokio::test]
 async fn a_job_that_replicas_know_by_another_file_alone_is_named() {
     let (bench, mut snapshot) = healthy(FILE).await;
-    snapshot.jobs[0].record.as_mut().expect("opened").sched.0 = "none".into();
+    snapshot.jobs[0].record.as_mut().expect("opened").schedule_hash.0 = "none".into();
     assert_eq!(messages(&snapshot, &bench), [""; 0], "some have this file, and are about to take it up");
     snapshot.peers.iter_mut().for_each(|peer| peer.beat.file = "old".into());
     let said = messages(&snapshot, &bench);

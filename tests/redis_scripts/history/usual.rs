@@ -13,12 +13,13 @@ impl History {
     /// Makes it the record of a job at rest: one that has run, or never did.
     pub(super) fn lay_to_rest(&mut self, record: &mut Record, now: UtcMillis) {
         record.phase = Phase::Idle;
-        (record.lost, record.paused, record.stop, record.stop_for) = (None, None, None, None);
+        (record.lost_after, record.paused, record.stop_run, record.stop_reason) = (None, None, None, None);
         (record.schema, record.era) = (SCHEMA, self.era.clone());
         let waited = self.span();
-        record.until = if self.one_in(2) { LeaseInstant::FREE } else { LeaseInstant(now.minus(waited).0) };
+        record.locked_until =
+            if self.one_in(2) { LeaseInstant::FREE } else { LeaseInstant(now.minus(waited).0) };
         if self.one_in(2) {
-            (record.run, record.tick, record.cause, record.last) = (None, None, None, None);
+            (record.run, record.tick, record.cause, record.verdict) = (None, None, None, None);
             (record.started, record.ended) = (None, None);
         }
     }
@@ -41,7 +42,7 @@ impl History {
             tick: Tick(now.max(mark.plus(Duration::from_millis(1)))),
             prev: None,
             gap: None,
-            sched: record.map_or(other.sched.clone(), |record| record.sched.clone()),
+            sched: record.map_or(other.sched.clone(), |record| record.schedule_hash.clone()),
             start_deadline: Duration::from_secs(300),
             catch_up: false,
             wall: now,
@@ -83,7 +84,7 @@ impl History {
             tick: record.tick.unwrap_or(other.lease.tick),
             length: record.lease,
             tries: record.tries,
-            sched: record.sched.clone(),
+            sched: record.schedule_hash.clone(),
             mark: record.mark,
             ..other.lease.clone()
         };

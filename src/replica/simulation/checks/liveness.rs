@@ -97,7 +97,7 @@ impl World {
         let record = self.server.shelf.records[job].clone().ok_or_else(stalled)?;
         // A tick that is open again, as a clock was ahead, gets its entry when its time has come.
         let decided = record.decided_up_to(self.now.utc().plus(EARLY_TOLERANCE));
-        let told = record.lost.map_or(decided, |lost| lost.min(decided)).min(self.now.utc());
+        let told = record.lost_after.map_or(decided, |lost| lost.min(decided)).min(self.now.utc());
         let entries = by_tick(&self.server.told[job]);
         let schedule = self.scenario.jobs[0][job].schedule.clone();
         // Without its protection, a mark may be as low as it gets.

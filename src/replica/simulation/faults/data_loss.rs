@@ -157,7 +157,7 @@ impl World {
     fn outlasts_telling(&self, job: usize, older: Option<&Record>) -> bool {
         let (Some(now), Some(older)) = (self.server.shelf.records[job].as_ref(), older) else { return true };
         let lease_now = self.server.moments(self.store_reads()).lease_now;
-        let lasts = older.until.since(lease_now) > TOLD_WITHIN;
+        let lasts = older.locked_until.since(lease_now) > TOLD_WITHIN;
         let going_on = || self.witness.holders().filter(|run| run.job == job);
         let is_known = going_on().all(|run| older.is_running() && older.run == Some(run.lease.run));
         older.mark < now.mark && going_on().all(|run| run.lease.cause != Cause::Manual)

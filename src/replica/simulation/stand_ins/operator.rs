@@ -68,7 +68,8 @@ impl World {
         let is_of_job = |run: &&Process| run.job == job && run.lease.cause != Cause::Manual;
         let ran = self.witness.runs.iter().rev().find(is_of_job).map(|run| run.lease.tick);
         let newest = spec.schedule.at_or_before(self.store_reads().wall);
-        let is_cut_short = |record: &&Record| record.last.is_some_and(|l| l.outcome == Outcome::Interrupted);
+        let is_cut_short =
+            |record: &&Record| record.verdict.is_some_and(|l| l.outcome == Outcome::Interrupted);
         let record = self.server.shelf.records[job].as_ref();
         let cut_short = record.filter(is_cut_short).and_then(|record| record.tick);
         let asked = match self.dice.between(0, 3) {

@@ -275,7 +275,7 @@ impl Server {
     /// Whether some ticks have yet to be recorded as forgotten.
     pub(crate) fn owes_entries(&self, job: usize) -> bool {
         let owes = |record: &Record| {
-            record.lost.is_some_and(|lost| lost < record.mark)
+            record.lost_after.is_some_and(|lost| lost < record.mark)
                 || record.leaps.iter().any(|leap| leap.passed == Passed::Lost)
         };
         self.shelf.records[job].as_ref().is_none_or(owes)
